@@ -1,0 +1,96 @@
+//! What surrounds the CPUs: kernel, pages, clock sources, limits, container, frequency policy, mitigations.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Bytes;
+
+/// Transparent huge pages: the active word of each sysfs file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TransparentHugePages {
+    /// `always`, `madvise` or `never`.
+    pub enabled: Option<String>,
+    /// `always`, `defer`, `defer+madvise`, `madvise` or `never`.
+    pub defrag: Option<String>,
+}
+
+/// A pool of reserved huge pages (`/sys/kernel/mm/hugepages`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HugePagePool {
+    /// Page size.
+    pub page_bytes: Bytes,
+    /// Pages reserved.
+    pub total: u64,
+    /// Pages reserved and not in use.
+    pub free: u64,
+}
+
+/// The kernel's clock sources.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ClockSources {
+    /// The one in use.
+    pub current: Option<String>,
+    /// Those that could be used.
+    pub available: Vec<String>,
+}
+
+/// What this process runs inside of, beside a hypervisor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Container {
+    /// `docker`, `podman`, `lxc`, `kubernetes`, `systemd-nspawn`, or `unknown`.
+    pub kind: String,
+    /// The file or variable that gave it away.
+    pub evidence: String,
+}
+
+/// What this process may use at most.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Memory limit of the tightest cgroup above this process.
+    pub cgroup_memory_bytes: Option<Bytes>,
+    /// CPU bandwidth of the tightest cgroup, in thousandths of a CPU.
+    pub cgroup_millicpus: Option<u64>,
+    /// `MemAvailable` of /proc/meminfo.
+    pub available_memory_bytes: Option<Bytes>,
+    /// `RLIMIT_AS`, where it is limited.
+    pub address_space_bytes: Option<Bytes>,
+}
+
+/// What surrounds the CPUs when something is measured.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// Kernel release and version (`/proc/version` in short, or uname).
+    pub kernel: Option<String>,
+    /// Boot command line.
+    pub command_line: Option<String>,
+    /// Memory in the machine.
+    pub memory_bytes: Option<Bytes>,
+    /// The base page size.
+    pub page_bytes: Option<Bytes>,
+    /// Reserved huge pages by size.
+    pub huge_page_pools: Vec<HugePagePool>,
+    /// Transparent huge pages.
+    pub transparent_huge_pages: TransparentHugePages,
+    /// Clock sources.
+    pub clock_sources: ClockSources,
+    /// Container this process runs in, if any.
+    pub container: Option<Container>,
+    /// Limits of this process.
+    pub limits: Limits,
+    /// `scaling_governor` and `scaling_driver` of the CPUs, as `driver/governor`, counted.
+    pub frequency_policies: BTreeMap<String, usize>,
+    /// cpuidle driver and its states with exit latency in us, as the kernel names them.
+    pub idle_driver: Option<String>,
+    /// Name and exit latency in microseconds of each idle state of the first CPU that has any.
+    pub idle_states: Vec<(String, u64)>,
+    /// What the kernel says of each vulnerability (`/sys/devices/system/cpu/vulnerabilities`).
+    pub vulnerabilities: BTreeMap<String, String>,
+    /// `bugs` of /proc/cpuinfo, sorted.
+    pub bugs: Vec<String>,
+    /// Automatic NUMA balancing (`kernel.numa_balancing`), where it exists.
+    pub numa_balancing: Option<bool>,
+    /// SMT control state (`on`, `off`, `forceoff`, `notsupported`).
+    pub smt: Option<String>,
+}

@@ -1,0 +1,84 @@
+//! Who a CPU says it is: vendor, family, model, stepping, microcode, hypervisor.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who made the CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum Vendor {
+    /// `GenuineIntel`.
+    Intel,
+    /// `AuthenticAMD`.
+    Amd,
+    /// `HygonGenuine`.
+    Hygon,
+    /// Any other vendor string, as the machine gave it.
+    Other(String),
+}
+
+impl From<String> for Vendor {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "GenuineIntel" => Self::Intel,
+            "AuthenticAMD" => Self::Amd,
+            "HygonGenuine" => Self::Hygon,
+            _ => Self::Other(text),
+        }
+    }
+}
+
+impl From<Vendor> for String {
+    fn from(vendor: Vendor) -> String {
+        vendor.to_string()
+    }
+}
+
+impl fmt::Display for Vendor {
+    /// The vendor string as CPUID spells it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Intel => "GenuineIntel",
+            Self::Amd => "AuthenticAMD",
+            Self::Hygon => "HygonGenuine",
+            Self::Other(text) => text,
+        })
+    }
+}
+
+/// Who the CPU says it is. Everything can be missing: other architectures have other numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Identity {
+    /// CPU maker.
+    pub vendor: Option<Vendor>,
+    /// Displayed family: base plus extended family.
+    pub family: Option<u32>,
+    /// Displayed model: with the extended model bits.
+    pub model: Option<u32>,
+    /// Stepping.
+    pub stepping: Option<u32>,
+    /// Microcode revision of the first CPU that tells; a hypervisor may make it up.
+    pub microcode: Option<u64>,
+    /// Marketing name.
+    pub name: Option<String>,
+    /// Who virtualises this machine: `KVM`, `VMware`, or `unknown` if only the CPUID bit is set.
+    pub hypervisor: Option<String>,
+    /// Feature flags as /proc/cpuinfo names them, sorted.
+    pub flags: Vec<String>,
+    /// `x86_64`, `aarch64`; of a recording, as far as it can be told.
+    pub architecture: Option<String>,
+    /// Board and system from DMI (`/sys/class/dmi/id`), such as `Sun Blade X6440`.
+    pub board: Option<String>,
+    /// BIOS vendor, version and date from DMI.
+    pub bios: Option<String>,
+}
+
+impl Identity {
+    /// True if the CPU reports the flag.
+    pub fn has_flag(&self, flag: &str) -> bool {
+        self.flags.binary_search_by(|have| have.as_str().cmp(flag)).is_ok()
+    }
+}

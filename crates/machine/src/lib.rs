@@ -1,0 +1,27 @@
+//! What a machine is: units, topology, caches, nodes, identity and environment, as plain data.
+//!
+//! Nothing here reads a file or asks a CPU: `host` fills these types from Linux or from a recording,
+//! everything above reads them. All fields are public, all absences are values.
+#![forbid(unsafe_code)]
+
+mod cache;
+mod cpu_set;
+mod description;
+mod disagreement;
+mod environment;
+mod identity;
+mod node;
+mod quantity;
+mod tlb;
+mod topology;
+
+pub use cache::{Cache, CacheKind};
+pub use cpu_set::{CpuSet, CpuSetError};
+pub use description::Machine;
+pub use disagreement::Disagreement;
+pub use environment::{ClockSources, Container, Environment, HugePagePool, Limits, TransparentHugePages};
+pub use identity::{Identity, Vendor};
+pub use node::{MemoryAttribute, Node};
+pub use quantity::{Bytes, CpuId, Hertz, Nanoseconds, NodeId, Ticks};
+pub use tlb::{Tlb, TlbKind};
+pub use topology::{Core, CoreKind, Cpu, Topology};
