@@ -181,10 +181,12 @@ impl fmt::Display for CpuSet {
             while let Some(next) = cpus.next_if_eq(&(last + 1)) {
                 last = next;
             }
-            if !text.is_empty() {
-                text.push(',');
-            }
-            text.push_str(&if first == last { first.to_string() } else { format!("{first}-{last}") });
+            let separator = if text.is_empty() { "" } else { "," };
+            text = if first == last {
+                format!("{text}{separator}{first}")
+            } else {
+                format!("{text}{separator}{first}-{last}")
+            };
         }
         f.pad(&text)
     }

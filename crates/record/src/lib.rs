@@ -1,2 +1,30 @@
-//! Stub.
+//! The document sidestep writes: raw samples, conditions, results and findings of one run.
+//!
+//! Append-only: raw chunks are kept, every estimate can be made again from them. Bytes in, bytes out;
+//! files are the business of `host`.
 #![forbid(unsafe_code)]
+
+mod clocks;
+mod codec;
+mod cores;
+mod document;
+mod finding;
+mod guards;
+mod levels;
+mod memory;
+mod provenance;
+mod spread;
+
+pub use clocks::ClockRead;
+pub use codec::{DecodeError, Encoding, decode, encode, json_schema};
+pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, WakePoint};
+pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
+pub use finding::{Finding, Severity};
+pub use guards::Guards;
+pub use levels::{Level, Levels, TlbLevel};
+pub use memory::{
+    BandwidthPoint, ChaseOrder, LatencyCell, LoadedLatency, Memory, OrderedLatency, ParallelChase, Scope,
+    StreamResult, WalkPoint,
+};
+pub use provenance::Provenance;
+pub use spread::{Quality, Spread};

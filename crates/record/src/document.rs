@@ -1,0 +1,120 @@
+//! The record itself.
+
+use std::collections::BTreeMap;
+
+use machine::Machine;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ClockRead, Cores, Finding, Guards, Levels, Memory, Provenance};
+
+/// Version of the document. It rises when a reader of the old one would misread the new one.
+pub const SCHEMA: u32 = 1;
+
+/// One run of sidestep.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// Version of the document, `SCHEMA` when written by this version.
+    pub schema: u32,
+    /// Who measured, when, how.
+    #[serde(default)]
+    pub provenance: Provenance,
+    /// What the machine claims to be.
+    #[serde(default)]
+    pub machine: Machine,
+    /// What was planned, what ran, what was dropped and why.
+    #[serde(default)]
+    pub plan: Plan,
+    /// What disturbed the run.
+    #[serde(default)]
+    pub guards: Guards,
+    /// Findings, most important first.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// The effective hierarchy.
+    #[serde(default)]
+    pub levels: Levels,
+    /// Results about memory.
+    #[serde(default)]
+    pub memory: Memory,
+    /// Results about cores.
+    #[serde(default)]
+    pub cores: Cores,
+    /// Prices of time sources.
+    #[serde(default)]
+    pub clocks: Vec<ClockRead>,
+    /// Wall time of the run in seconds.
+    #[serde(default)]
+    pub elapsed_s: f64,
+    /// Why the run stopped early, if it did: the rest is what was done until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
+    /// Raw chunks; left out of `--json` on stdout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raw: Vec<RawSeries>,
+    /// Fields of later versions, kept as they are.
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, serde_json::Value>,
+}
+
+impl Record {
+    /// Appends a raw series and returns its index for `Spread::raw`.
+    pub fn push_raw(&mut self, series: RawSeries) -> usize {
+        self.raw.push(series);
+        self.raw.len() - 1
+    }
+}
+
+/// Every window that was taken for one number, by mapping.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RawSeries {
+    /// What it is: `latency 4 KiB pages, block 1 MiB, stride 64 B`.
+    pub name: String,
+    /// Unit of the values: `ns`, `bytes_per_s`.
+    pub unit: String,
+    /// One list per fresh mapping, in the order taken; rounded to single precision.
+    pub mappings: Vec<Vec<f32>>,
+}
+
+/// The plan of the check-up.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Plan {
+    /// Budget in seconds.
+    pub budget_s: f64,
+    /// The probes, in order.
+    pub entries: Vec<PlanEntry>,
+}
+
+/// One probe in the plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanEntry {
+    /// Name of the probe.
+    pub probe: String,
+    /// Worst-case time planned, in seconds; 0 when dropped.
+    pub planned_s: f64,
+    /// `self`, `core` or `machine`: whom it disturbs.
+    pub disturbs: String,
+    /// What was cut to fit, and why: one line each.
+    pub reduced: Vec<String>,
+    /// What became of it.
+    pub outcome: PlanOutcome,
+    /// Time it really took, in seconds.
+    pub elapsed_s: Option<f64>,
+}
+
+/// What became of a planned probe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanOutcome {
+    /// Not started yet, or never because the run stopped early.
+    Pending,
+    /// Ran to its end.
+    Done,
+    /// Stopped early; what it had is in the record.
+    Cut(String),
+    /// Not run, with the reason.
+    Dropped(String),
+    /// Could not measure, with the reason.
+    Failed(String),
+}

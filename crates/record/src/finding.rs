@@ -1,0 +1,39 @@
+//! One finding: a sentence, its evidence, its mechanism, what to do.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How much a finding matters; the order is the order of display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something costs performance or makes numbers wrong.
+    Warning,
+    /// The data cannot tell, and that matters.
+    Inconclusive,
+    /// Worth knowing.
+    Notice,
+    /// As expected; said because it was checked.
+    Good,
+}
+
+/// A finding as `design.md` shapes it; every number in it carries an interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// Stable name: `effective-l3`, `hidden-siblings`.
+    pub id: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One sentence.
+    pub text: String,
+    /// Measured numbers with intervals, one line each.
+    pub evidence: Vec<String>,
+    /// Why it happens, as far as known; says when it is an inference.
+    pub mechanism: Option<String>,
+    /// What a model or the design of the part predicts, beside the measurement.
+    pub prediction: Option<String>,
+    /// What to do: a command, or why nothing can be done.
+    pub remedy: Option<String>,
+    /// Where the method or the expected value comes from.
+    pub source: Option<String>,
+}

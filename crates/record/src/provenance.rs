@@ -1,0 +1,30 @@
+//! Who measured, when, with which version, under which conditions.
+
+use machine::CpuSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Origin of a record.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Provenance {
+    /// Version of sidestep.
+    pub tool_version: String,
+    /// Arguments after the program's name.
+    pub arguments: Vec<String>,
+    /// When the run began, UTC, RFC 3339.
+    pub started_utc: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Host name, only when asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
+    /// CPUs that were measured.
+    pub cpus: CpuSet,
+    /// Time budget in seconds.
+    pub budget_s: f64,
+    /// Effective user is root.
+    pub root: bool,
+    /// What the run had to do without, and why: one line each.
+    pub without: Vec<String>,
+}
