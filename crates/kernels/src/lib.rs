@@ -1,1 +1,46 @@
-//! Stub.
+//! Inner loops: assembly and SIMD, one file per kernel, each with a naive twin and a disassembly test.
+//!
+//! Nothing here allocates, prints, opens a file, knows statistics or reads a clock on its own account. A value
+//! of a loop type (`StreamLoop`, `VectorLoop`, ...) proves that this CPU has the instructions the loop needs.
+//!
+//! | what | module |
+//! |---|---|
+//! | bandwidth: read, write, copy, scale, add, triad | [`stream`], one file per operation below it |
+//! | latency: dependent loads over a permutation | [`chain`] builds it, [`chase`] walks it |
+//! | control loops: frequency and share of the core | [`multiply`], [`rotate`], [`ports`] |
+//! | time-stamp counter reads | [`ticks`] |
+//! | compute that must not move when memory does | [`mandelbrot`] |
+//! | one cache line bounced between two CPUs | [`line`] |
+//! | what two CPUs share | [`ports`], [`vector`], [`front_end`], and the loops above |
+
+mod arrays;
+pub mod chain;
+pub mod chase;
+#[cfg(target_arch = "x86_64")]
+pub mod front_end;
+mod isa;
+pub mod line;
+pub mod mandelbrot;
+pub mod multiply;
+mod operation;
+pub mod ports;
+pub mod random;
+pub mod rotate;
+pub mod stream;
+#[cfg(target_arch = "x86_64")]
+pub mod ticks;
+pub mod vector;
+
+pub use arrays::{ARRAY_ALIGN_BYTES, ARRAY_GRANULE_BYTES, Arrays, ArraysError};
+pub use chain::{Chain, ChainError, Layout, Order, Position};
+pub use chase::{Cursor, LOADS_PER_ROUND, PARALLEL_MAX};
+#[cfg(target_arch = "x86_64")]
+pub use front_end::front_end_loop;
+pub use isa::Isa;
+pub use line::{Line, Protocol, ping, pong};
+pub use multiply::{MULTIPLIES_PER_ROUND, cycles_per_multiply, multiply_chain};
+pub use operation::{Accounting, ELEMENT_BYTES, Operation, Store};
+pub use ports::{ADDS_PER_ROUND, port_loop};
+pub use rotate::{ROTATES_PER_ROUND, rotate_chain};
+pub use stream::{StreamKernel, StreamLoop};
+pub use vector::VectorLoop;

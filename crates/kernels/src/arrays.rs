@@ -1,0 +1,178 @@
+//! The arrays a bandwidth kernel sweeps over: borrowed memory, checked once for shape and alignment.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::operation::{ELEMENT_BYTES, Operation};
+
+/// Alignment of every array, in bytes: a cache line, which is also the widest vector (AVX-512).
+pub const ARRAY_ALIGN_BYTES: usize = 64;
+
+/// The length of every array is a multiple of this many bytes: no kernel moves more of one array per iteration,
+/// so that none needs a remainder loop.
+pub const ARRAY_GRANULE_BYTES: usize = 512;
+
+/// Value of every element of `a`, `b` and `c` after [`Arrays::fill`]; STREAM 5.10 starts with 1, 2 and 0.
+const FIRST_VALUES: [f64; 3] = [1.0, 2.0, 0.0];
+
+/// One, two or three arrays of equal length, 64-byte aligned; elements are `u64` or `f64` as the kernel takes them.
+#[derive(Debug)]
+pub struct Arrays<'a> {
+    /// Starts of `a`, `b` and `c`; the first `count` are valid for `bytes` bytes of exclusive access during `'a`.
+    starts: [*mut u64; 3],
+    count: usize,
+    bytes: usize,
+    memory: PhantomData<&'a mut [u64]>,
+}
+
+// SAFETY: the pointers stand for exclusive borrows of plain integers, which may move between threads.
+unsafe impl Send for Arrays<'_> {}
+
+/// Why memory cannot serve as arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArraysError {
+    /// The memory does not start on a 64-byte boundary.
+    Misaligned,
+    /// The arrays differ in length.
+    UnequalLengths,
+    /// The length is zero or not a multiple of [`ARRAY_GRANULE_BYTES`].
+    NotGranular {
+        /// The length offered.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for ArraysError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misaligned => {
+                write!(f, "array does not start on a {ARRAY_ALIGN_BYTES}-byte boundary; align it")
+            }
+            Self::UnequalLengths => write!(f, "arrays differ in length; make them equal"),
+            Self::NotGranular { bytes } => {
+                write!(
+                    f,
+                    "array of {bytes} bytes; give each a positive multiple of {ARRAY_GRANULE_BYTES} bytes"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for ArraysError {}
+
+impl<'a> Arrays<'a> {
+    /// Three arrays `a`, `b`, `c`, each 64-byte aligned, of equal length, a multiple of [`ARRAY_GRANULE_BYTES`].
+    pub fn new(a: &'a mut [u64], b: &'a mut [u64], c: &'a mut [u64]) -> Result<Self, ArraysError> {
+        if a.len() != b.len() || a.len() != c.len() {
+            return Err(ArraysError::UnequalLengths);
+        }
+        let bytes = size_of_val(a);
+        Self::checked([a.as_mut_ptr(), b.as_mut_ptr(), c.as_mut_ptr()], 3, bytes)
+    }
+
+    /// Cuts one block into the arrays that `operation` needs, as long as they fit; [`Arrays::block_bytes`] says
+    /// how much of the block is used. The block must be 64-byte aligned and hold one granule per array.
+    pub fn from_block(block: &'a mut [u8], operation: Operation) -> Result<Self, ArraysError> {
+        let count = operation.array_count();
+        let bytes = block.len() / count / ARRAY_GRANULE_BYTES * ARRAY_GRANULE_BYTES;
+        if bytes == 0 {
+            return Err(ArraysError::NotGranular { bytes: block.len() / count });
+        }
+        let mut starts = [core::ptr::null_mut(); 3];
+        for (start, part) in starts.iter_mut().zip(block.chunks_exact_mut(bytes)).take(count) {
+            *start = part.as_mut_ptr().cast::<u64>();
+        }
+        Self::checked(starts, count, bytes)
+    }
+
+    fn checked(starts: [*mut u64; 3], count: usize, bytes: usize) -> Result<Self, ArraysError> {
+        if starts.iter().take(count).any(|start| start.addr() % ARRAY_ALIGN_BYTES != 0) {
+            return Err(ArraysError::Misaligned);
+        }
+        if bytes == 0 || bytes % ARRAY_GRANULE_BYTES != 0 {
+            return Err(ArraysError::NotGranular { bytes });
+        }
+        Ok(Self { starts, count, bytes, memory: PhantomData })
+    }
+
+    /// Number of arrays, 1 to 3.
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Elements of each array.
+    pub const fn elements(&self) -> usize {
+        self.bytes / ELEMENT_BYTES
+    }
+
+    /// Bytes of all arrays together.
+    pub const fn block_bytes(&self) -> usize {
+        self.bytes * self.count
+    }
+
+    /// Writes STREAM's start values, 1, 2 and 0, into `a`, `b` and `c`, and thereby touches every page.
+    pub fn fill(&mut self) {
+        for (index, value) in FIRST_VALUES.into_iter().enumerate().take(self.count) {
+            self.array_mut(index).fill(value.to_bits());
+        }
+    }
+
+    /// The bits of array `index` (0 is `a`).
+    /// # Panics
+    /// If there is no such array.
+    pub fn array(&self, index: usize) -> &[u64] {
+        assert!(index < self.count, "array {index} of {}", self.count);
+        // SAFETY: the first `count` starts are valid, aligned and exclusively borrowed for `bytes` bytes.
+        unsafe { core::slice::from_raw_parts(self.starts[index], self.elements()) }
+    }
+
+    /// The bits of array `index` (0 is `a`), to be written.
+    /// # Panics
+    /// If there is no such array.
+    pub fn array_mut(&mut self, index: usize) -> &mut [u64] {
+        assert!(index < self.count, "array {index} of {}", self.count);
+        // SAFETY: as in `array`; `&mut self` makes the access exclusive.
+        unsafe { core::slice::from_raw_parts_mut(self.starts[index], self.elements()) }
+    }
+
+    /// Raw starts for the loops: null where there is no array.
+    pub(crate) const fn starts(&self) -> [*mut u64; 3] {
+        self.starts
+    }
+
+    /// Bytes of each array.
+    pub(crate) const fn array_bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(64))]
+    struct Block([u8; 4096]);
+
+    #[test]
+    fn a_block_is_cut_into_as_many_arrays_as_the_operation_needs() {
+        let mut block = Block([0; 4096]);
+        for (operation, count, bytes) in
+            [(Operation::Read, 1, 4096), (Operation::Copy, 2, 4096), (Operation::Triad, 3, 3072)]
+        {
+            let mut arrays = Arrays::from_block(&mut block.0, operation).expect("aligned and long enough");
+            assert_eq!((arrays.count(), arrays.block_bytes()), (count, bytes));
+            arrays.fill();
+            assert!(arrays.array(0).iter().all(|&bits| bits == 1.0f64.to_bits()));
+        }
+    }
+
+    #[test]
+    fn misaligned_and_short_blocks_are_refused() {
+        let mut block = Block([0; 4096]);
+        let refusal =
+            |bytes: &mut [u8]| Arrays::from_block(bytes, Operation::Triad).expect_err("must be refused");
+        assert_eq!(refusal(&mut block.0[8..]), ArraysError::Misaligned);
+        assert_eq!(refusal(&mut block.0[..1500]), ArraysError::NotGranular { bytes: 500 });
+    }
+}

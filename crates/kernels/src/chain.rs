@@ -1,0 +1,263 @@
+//! A chain of pointers through a block of memory, built in place: one cycle through all its nodes.
+//!
+//! Every `stride_bytes` of the block hold one node, a pointer to the next node of the cycle. No index array is
+//! needed: memory use is the block. Sattolo's shuffle (S. Sattolo, "An algorithm to generate a random cyclic
+//! permutation", 1986) works on the links themselves: each node first points to itself, then links are swapped.
+//!
+//! A chain that is random within groups is made of one Sattolo cycle per group. In each group the link of the first
+//! node then holds the entry to the rest of the group; a last Sattolo shuffle over these links alone leads from
+//! each group to another and closes one cycle through everything.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::chase::Cursor;
+use crate::random::{SplitMix64, mix};
+
+/// Bytes of a link, a pointer; also its alignment.
+pub const LINK_BYTES: usize = size_of::<*const u8>();
+
+/// Bytes of a cache line on every x86-64.
+pub const LINE_BYTES: usize = 64;
+
+/// In which order the nodes are visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// By rising address; a hardware prefetcher follows it.
+    Sequential,
+    /// A random cycle through all nodes.
+    Random,
+    /// Random inside groups of `group_bytes` consecutive bytes, the groups in random order: with groups of a few
+    /// pages nearly all accesses hit the TLB.
+    RandomWithin {
+        /// Bytes of a group, a multiple of the stride.
+        group_bytes: usize,
+    },
+}
+
+/// Where inside its stride a node stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// At the start: strides above a line use only some of the cache sets, and show the conflicts.
+    Start,
+    /// At the start of a varying line. Each run of `stride / 64` nodes uses every line of the stride once, so that
+    /// all cache sets are used evenly. With strides of a line or less it is the start.
+    MixedLine,
+}
+
+/// How to lay a chain through a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes per node, at least 16 and a multiple of 8.
+    pub stride_bytes: usize,
+    /// The order of the visits.
+    pub order: Order,
+    /// Where inside its stride each node stands.
+    pub position: Position,
+    /// Fixes every random choice.
+    pub seed: u64,
+}
+
+/// A chain of pointers in borrowed memory: one cycle.
+#[derive(Debug)]
+pub struct Chain<'a> {
+    /// Start of the block; all nodes lie in its `nodes * layout.stride_bytes` bytes, borrowed for `'a`.
+    base: *mut u8,
+    nodes: usize,
+    layout: Layout,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: the pointer stands for an exclusive borrow of plain bytes, which may move between threads.
+unsafe impl Send for Chain<'_> {}
+// SAFETY: shared access only reads.
+unsafe impl Sync for Chain<'_> {}
+
+/// Why no chain can be laid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainError {
+    /// The block does not start on a 64-byte boundary.
+    Misaligned,
+    /// The stride is below 16 bytes, not a multiple of 8, or, above a line with mixed lines, not a multiple of 64.
+    BadStride {
+        /// The stride asked for.
+        stride_bytes: usize,
+    },
+    /// The group is not a positive multiple of the stride.
+    BadGroup {
+        /// The group asked for.
+        group_bytes: usize,
+    },
+    /// The block is shorter than one stride.
+    TooShort {
+        /// The length of the block.
+        block_bytes: usize,
+    },
+}
+
+impl fmt::Display for ChainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misaligned => write!(f, "block does not start on a {LINE_BYTES}-byte boundary; align it"),
+            Self::BadStride { stride_bytes } => write!(
+                f,
+                "stride of {stride_bytes} bytes; take 16 or more in steps of 8, with mixed lines a multiple of 64"
+            ),
+            Self::BadGroup { group_bytes } => {
+                write!(f, "group of {group_bytes} bytes; take a positive multiple of the stride")
+            }
+            Self::TooShort { block_bytes } => {
+                write!(f, "block of {block_bytes} bytes is shorter than one stride; give at least one")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ChainError {}
+
+impl Layout {
+    fn check(&self) -> Result<(), ChainError> {
+        let stride_bytes = self.stride_bytes;
+        let uneven_lines = stride_bytes > LINE_BYTES && stride_bytes % LINE_BYTES != 0;
+        if stride_bytes < 2 * LINK_BYTES
+            || stride_bytes % LINK_BYTES != 0
+            || (self.position == Position::MixedLine && uneven_lines)
+        {
+            return Err(ChainError::BadStride { stride_bytes });
+        }
+        match self.order {
+            Order::RandomWithin { group_bytes } if group_bytes == 0 || group_bytes % stride_bytes != 0 => {
+                Err(ChainError::BadGroup { group_bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Byte offset of node `index` in the block.
+    fn offset(&self, index: usize) -> usize {
+        let start = index * self.stride_bytes;
+        let lines = self.stride_bytes / LINE_BYTES;
+        if self.position == Position::Start || lines <= 1 {
+            return start;
+        }
+        // A line of the run for each node of the run, no line twice: an affine bijection modulo a power of two,
+        // else a rotation; other in each run.
+        let key = mix(self.seed ^ (index / lines) as u64);
+        let multiplier = if lines.is_power_of_two() { (key >> 32) as usize | 1 } else { 1 };
+        let line = ((index % lines).wrapping_mul(multiplier) % lines + key as u32 as usize) % lines;
+        start + line * LINE_BYTES
+    }
+}
+
+impl<'a> Chain<'a> {
+    /// Lays a chain through as much of `block` as whole strides fill, and writes nothing else. The block must be
+    /// 64-byte aligned. A last group that is not full is a group of its own.
+    pub fn build(block: &'a mut [u8], layout: Layout) -> Result<Self, ChainError> {
+        layout.check()?;
+        let base = block.as_mut_ptr();
+        if base.addr() % LINE_BYTES != 0 {
+            return Err(ChainError::Misaligned);
+        }
+        let nodes = block.len() / layout.stride_bytes;
+        if nodes == 0 {
+            return Err(ChainError::TooShort { block_bytes: block.len() });
+        }
+        let mut chain = Self { base, nodes, layout, memory: PhantomData };
+        chain.lay();
+        Ok(chain)
+    }
+
+    fn lay(&mut self) {
+        let mut random = SplitMix64::new(self.layout.seed);
+        match self.layout.order {
+            Order::Sequential => {
+                for index in 0..self.nodes {
+                    let next = if index + 1 == self.nodes { 0 } else { index + 1 };
+                    self.set_link(index, self.node(next));
+                }
+            }
+            Order::Random => self.shuffle_group(0, self.nodes, &mut random),
+            Order::RandomWithin { group_bytes } => {
+                let per_group = group_bytes / self.layout.stride_bytes;
+                for first in (0..self.nodes).step_by(per_group) {
+                    self.shuffle_group(first, per_group.min(self.nodes - first), &mut random);
+                }
+                self.sattolo(self.nodes.div_ceil(per_group), &mut random, |group| group * per_group);
+            }
+        }
+    }
+
+    /// Makes the `count` nodes from `first` on a random cycle of their own.
+    fn shuffle_group(&mut self, first: usize, count: usize, random: &mut SplitMix64) {
+        for index in first..first + count {
+            self.set_link(index, self.node(index));
+        }
+        self.sattolo(count, random, |index| first + index);
+    }
+
+    /// Swaps the links of the nodes `place(0)`, ..., `place(count - 1)` by Sattolo's shuffle.
+    fn sattolo(&mut self, count: usize, random: &mut SplitMix64, place: impl Fn(usize) -> usize) {
+        for last in (1..count).rev() {
+            let chosen = random.below(last as u64) as usize;
+            let (here, there) = (place(last), place(chosen));
+            let (link_here, link_there) = (self.link(here), self.link(there));
+            self.set_link(here, link_there);
+            self.set_link(there, link_here);
+        }
+    }
+
+    /// Address of node `index`, which is below `nodes`.
+    fn node(&self, index: usize) -> *mut u8 {
+        self.base.wrapping_add(self.layout.offset(index))
+    }
+
+    fn link(&self, index: usize) -> *mut u8 {
+        debug_assert!(index < self.nodes);
+        // SAFETY: the node lies in the borrowed block and is aligned to 8 bytes, as base and offset are.
+        unsafe { self.node(index).cast::<*mut u8>().read() }
+    }
+
+    fn set_link(&mut self, index: usize, link: *mut u8) {
+        debug_assert!(index < self.nodes);
+        // SAFETY: as in `link`; `&mut self` makes the access exclusive.
+        unsafe { self.node(index).cast::<*mut u8>().write(link) }
+    }
+
+    /// Number of nodes, one per stride.
+    pub const fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// How it was laid.
+    pub const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Bytes the chain spans.
+    pub const fn block_bytes(&self) -> usize {
+        self.nodes * self.layout.stride_bytes
+    }
+
+    /// A cursor on the first node.
+    pub fn start(&self) -> Cursor<'_> {
+        self.cursor(0)
+    }
+
+    /// A cursor on node `index` by address, modulo the number of nodes.
+    pub fn cursor(&self, index: usize) -> Cursor<'_> {
+        // SAFETY: every link of a laid chain points to a node of the block, borrowed as long as `self`.
+        unsafe { Cursor::new(self.node(index % self.nodes)) }
+    }
+
+    /// Byte offsets of the nodes in the order of their visits, from the first node, without end.
+    pub fn visits(&self) -> impl Iterator<Item = usize> + '_ {
+        let base = self.base.addr();
+        core::iter::successors(Some(self.start()), |cursor| Some(cursor.next())).map(move |c| c.addr() - base)
+    }
+
+    /// Whether a walk from the first node is back there after as many steps as there are nodes, and not earlier.
+    pub fn is_single_cycle(&self) -> bool {
+        self.visits().skip(1).take(self.nodes).position(|offset| offset == self.layout.offset(0))
+            == Some(self.nodes - 1)
+    }
+}

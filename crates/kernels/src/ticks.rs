@@ -1,0 +1,131 @@
+//! Reads of the time-stamp counter, with and without order, and batches of them to be priced.
+
+use core::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence, _rdtsc};
+
+/// A way to read the time-stamp counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TickRead {
+    /// `rdtsc`: may execute before earlier loads are done.
+    Rdtsc,
+    /// `lfence; rdtsc`: after all earlier loads.
+    LfenceRdtsc,
+    /// `rdtscp`: after all earlier loads; also reads the CPU number.
+    Rdtscp,
+    /// `lfence; rdtsc; lfence`: ordered on both sides.
+    LfenceRdtscLfence,
+}
+
+/// A read that this CPU can execute.
+#[derive(Debug, Clone, Copy)]
+pub struct TickLoop {
+    read: TickRead,
+}
+
+/// Proof that this CPU has RDTSCP.
+#[derive(Debug, Clone, Copy)]
+pub struct Rdtscp(());
+
+/// What one RDTSCP returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TicksAndCpu {
+    /// The time-stamp counter.
+    pub ticks: u64,
+    /// TSC_AUX: under Linux, `node << 12 | cpu`.
+    pub aux: u32,
+}
+
+/// Highest extended CPUID leaf is returned in EAX of this leaf. AMD64 APM vol. 3 (24594), appendix E.
+const CPUID_EXTENDED_MAX: u32 = 0x8000_0000;
+/// Extended processor features. AMD64 APM vol. 3 (24594), appendix E.
+const CPUID_EXTENDED_FEATURES: u32 = 0x8000_0001;
+/// RDTSCP is present: CPUID Fn8000_0001, EDX bit 27. AMD64 APM vol. 3 (24594), appendix E.
+const EDX_RDTSCP: u32 = 1 << 27;
+
+/// `rdtsc`, unordered.
+#[inline(always)]
+pub fn rdtsc() -> u64 {
+    // SAFETY: every x86-64 has RDTSC; a kernel that forbids it (PR_SET_TSC) sends a signal, which is not unsound.
+    unsafe { _rdtsc() }
+}
+
+/// `lfence; rdtsc`: after all earlier loads have their values.
+#[inline(always)]
+pub fn lfence_rdtsc() -> u64 {
+    // SAFETY: LFENCE is SSE2, part of x86-64.
+    unsafe { _mm_lfence() };
+    rdtsc()
+}
+
+/// `lfence; rdtsc; lfence`: after all earlier loads, before all later instructions.
+#[inline(always)]
+pub fn lfence_rdtsc_lfence() -> u64 {
+    let ticks = lfence_rdtsc();
+    // SAFETY: LFENCE is SSE2, part of x86-64.
+    unsafe { _mm_lfence() };
+    ticks
+}
+
+impl Rdtscp {
+    /// `Some` if this CPU has RDTSCP.
+    pub fn new() -> Option<Self> {
+        let has_leaf = __cpuid(CPUID_EXTENDED_MAX).eax >= CPUID_EXTENDED_FEATURES;
+        (has_leaf && __cpuid(CPUID_EXTENDED_FEATURES).edx & EDX_RDTSCP != 0).then_some(Self(()))
+    }
+
+    /// `rdtscp`: after all earlier loads.
+    #[inline(always)]
+    pub fn read(self) -> TicksAndCpu {
+        let mut aux = 0;
+        // SAFETY: `self` proves the instruction; `aux` is a live local.
+        let ticks = unsafe { __rdtscp(&raw mut aux) };
+        TicksAndCpu { ticks, aux }
+    }
+}
+
+impl TickRead {
+    /// All ways.
+    pub const ALL: [Self; 4] = [Self::Rdtsc, Self::LfenceRdtsc, Self::Rdtscp, Self::LfenceRdtscLfence];
+
+    /// Stable name, as it stands in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rdtsc => "rdtsc",
+            Self::LfenceRdtsc => "lfence_rdtsc",
+            Self::Rdtscp => "rdtscp",
+            Self::LfenceRdtscLfence => "lfence_rdtsc_lfence",
+        }
+    }
+
+    /// Whether the read waits for earlier loads, so that time cannot go back between threads in step.
+    pub const fn is_ordered(self) -> bool {
+        !matches!(self, Self::Rdtsc)
+    }
+
+    /// The batch loop, if this CPU has the instruction.
+    pub fn available(self) -> Option<TickLoop> {
+        match self {
+            Self::Rdtscp => Rdtscp::new().map(|_| TickLoop { read: self }),
+            _ => Some(TickLoop { read: self }),
+        }
+    }
+}
+
+impl TickLoop {
+    /// The way this loop reads.
+    pub const fn read(&self) -> TickRead {
+        self.read
+    }
+
+    /// Reads `count` times and returns the last value.
+    #[inline(never)]
+    pub fn read_many(&self, count: u64) -> u64 {
+        let mut last = 0;
+        match self.read {
+            TickRead::Rdtsc => (0..count).for_each(|_| last = rdtsc()),
+            TickRead::LfenceRdtsc => (0..count).for_each(|_| last = lfence_rdtsc()),
+            TickRead::Rdtscp => (0..count).for_each(|_| last = Rdtscp(()).read().ticks),
+            TickRead::LfenceRdtscLfence => (0..count).for_each(|_| last = lfence_rdtsc_lfence()),
+        }
+        last
+    }
+}
