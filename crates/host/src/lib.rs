@@ -1,1 +1,3 @@
-//! Stub.
+//! The only door to Linux: files, CPUID, memory, threads, signals.
+
+pub mod live;

@@ -1,0 +1,131 @@
+//! Pinning the calling thread to one CPU, and undoing it.
+
+use std::io;
+use std::mem;
+
+use machine::{CpuId, CpuSet};
+
+/// Why a thread could not be pinned.
+#[derive(Debug, thiserror::Error)]
+pub enum AffinityError {
+    /// The kernel refused: offline, outside the cgroup or cpuset, or no such CPU.
+    #[error("cannot run on CPU {cpu}: {source}; choose among CPUs {allowed} with --cpus")]
+    Refused {
+        /// The CPU asked for.
+        cpu: CpuId,
+        /// The CPUs this process may use.
+        allowed: CpuSet,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+fn current_mask() -> libc::cpu_set_t {
+    // SAFETY: an all-zero cpu_set_t is the empty set.
+    let mut mask: libc::cpu_set_t = unsafe { mem::zeroed() };
+    // SAFETY: pid 0 is the calling thread, the mask is valid for the size given.
+    let status = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut mask) };
+    if status != 0 {
+        // More than 1024 CPUs: the mask is too small; the caller sees an empty set and pins by trial.
+        // SAFETY: as above.
+        mask = unsafe { mem::zeroed() };
+    }
+    mask
+}
+
+fn mask_to_set(mask: &libc::cpu_set_t) -> CpuSet {
+    (0..libc::CPU_SETSIZE.unsigned_abs())
+        // SAFETY: the index is below CPU_SETSIZE.
+        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu as usize, mask) })
+        .map(CpuId)
+        .collect()
+}
+
+/// The CPUs the calling thread may run on now.
+pub fn allowed_cpus() -> CpuSet {
+    mask_to_set(&current_mask())
+}
+
+/// The CPU the calling thread runs on at this moment.
+pub fn current_cpu() -> Option<CpuId> {
+    // SAFETY: no arguments, no memory.
+    let cpu = unsafe { libc::sched_getcpu() };
+    u32::try_from(cpu).ok().map(CpuId)
+}
+
+/// The calling thread stays on one CPU until this is dropped; then it may run where it could before.
+#[derive(Debug)]
+pub struct Pinned {
+    before: CpuSet,
+    cpu: CpuId,
+    // Affinity belongs to a thread: dropping it elsewhere would restore the wrong one.
+    _not_send: std::marker::PhantomData<*const ()>,
+}
+
+fn set_affinity(cpus: &CpuSet) -> Result<(), io::Error> {
+    // SAFETY: an all-zero cpu_set_t is the empty set.
+    let mut mask: libc::cpu_set_t = unsafe { mem::zeroed() };
+    for cpu in cpus.iter() {
+        if cpu.0 >= libc::CPU_SETSIZE.unsigned_abs() {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        // SAFETY: the index is below CPU_SETSIZE.
+        unsafe { libc::CPU_SET(cpu.0 as usize, &mut mask) };
+    }
+    // SAFETY: pid 0 is the calling thread, the mask is valid for the size given.
+    match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const mask) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+impl Pinned {
+    /// Pins the calling thread.
+    ///
+    /// # Errors
+    /// `Refused` if the kernel does not let this thread run there.
+    pub fn to(cpu: CpuId) -> Result<Self, AffinityError> {
+        let before = allowed_cpus();
+        set_affinity(&[cpu].into_iter().collect()).map_err(|source| AffinityError::Refused {
+            cpu,
+            allowed: before.clone(),
+            source,
+        })?;
+        Ok(Self { before, cpu, _not_send: std::marker::PhantomData })
+    }
+
+    /// Where the thread is held.
+    pub fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // A CPU that went offline meanwhile makes this fail; the thread then stays where the kernel moved it.
+        let _ = set_affinity(&self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_runs_there_and_is_free_again_afterwards() {
+        let before = allowed_cpus();
+        let cpu = before.first().expect("at least one CPU");
+        {
+            let pinned = Pinned::to(cpu).expect("an allowed CPU");
+            assert_eq!(current_cpu(), Some(pinned.cpu()));
+            assert_eq!(allowed_cpus().len(), 1);
+        }
+        assert_eq!(allowed_cpus(), before);
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_refused_with_the_ones_that_do() {
+        let error = Pinned::to(CpuId(1023)).expect_err("no machine of ours has 1024 CPUs");
+        assert!(error.to_string().contains("choose among CPUs"));
+    }
+}

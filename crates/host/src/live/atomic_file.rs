@@ -1,0 +1,111 @@
+//! Files that are either whole or absent: temporary file, fsync, rename.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why something was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A file could not be written; nothing is left of it.
+    #[error("cannot write {path}: {source}; choose another place with --record DIR")]
+    File {
+        /// The file that was to be.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A directory could not be made.
+    #[error("cannot create {path}: {source}; choose another place with --record DIR")]
+    Directory {
+        /// The directory that was to be.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// Writes the whole file or nothing: a reader, a crash or a full disk never sees half of it.
+///
+/// # Errors
+/// `WriteError::File`; the temporary file is removed.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    let failed = |source| WriteError::File { path: path.to_owned(), source };
+    let name = path.file_name().ok_or_else(|| failed(io::Error::from(io::ErrorKind::InvalidInput)))?;
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut temporary_name = name.to_owned();
+    temporary_name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = directory.join(temporary_name);
+    let result = write_and_sync(&temporary, bytes)
+        .and_then(|()| fs::rename(&temporary, path))
+        // The rename itself must survive a power cut.
+        .and_then(|()| File::open(directory).and_then(|directory| directory.sync_all()));
+    if result.is_err() {
+        // Already renamed or never made: nothing to remove then.
+        let _ = fs::remove_file(&temporary);
+    }
+    result.map_err(failed)
+}
+
+fn write_and_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes a directory that did not exist; if `wanted` is taken, `wanted-2`, `wanted-3` and so on.
+///
+/// # Errors
+/// `WriteError::Directory` if the parent does not exist or may not be written.
+pub fn create_directory_anew(wanted: &Path) -> Result<PathBuf, WriteError> {
+    /// More runs than this within one second are not runs.
+    const TRIES: u32 = 1000;
+    let mut path = wanted.to_owned();
+    for number in 2..TRIES {
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let mut name = wanted.as_os_str().to_owned();
+                name.push(format!("-{number}"));
+                path = PathBuf::from(name);
+            }
+            Err(source) => return Err(WriteError::Directory { path, source }),
+        }
+    }
+    Err(WriteError::Directory { path, source: io::Error::from(io::ErrorKind::AlreadyExists) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_leaves_nothing_beside_it() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("record.json");
+        write_atomically(&path, b"one").expect("writable");
+        write_atomically(&path, b"two").expect("writable");
+        assert_eq!(fs::read(&path).expect("readable"), b"two");
+        assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 1);
+    }
+
+    #[test]
+    fn a_missing_directory_is_named_in_the_error() {
+        let error =
+            write_atomically(Path::new("/nonexistent/record.json"), b"").expect_err("no such directory");
+        assert!(error.to_string().contains("/nonexistent/record.json"));
+    }
+
+    #[test]
+    fn a_taken_directory_gets_a_number() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let wanted = directory.path().join("run");
+        let first = create_directory_anew(&wanted).expect("writable");
+        let second = create_directory_anew(&wanted).expect("writable");
+        assert_eq!(first, wanted);
+        assert!(second.to_string_lossy().ends_with("run-2"));
+    }
+}

@@ -1,0 +1,109 @@
+//! Signs of disturbance: steal, other load, thermal throttling; read before and after a run.
+
+use std::fs;
+use std::path::Path;
+
+/// Counters of the moment; only differences mean anything, except for the load average.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Disturbance {
+    /// CPU time of all CPUs in clock ticks, idle included.
+    pub total_ticks: u64,
+    /// CPU time in which a CPU had nothing to do.
+    pub idle_ticks: u64,
+    /// CPU time that the hypervisor gave to others; `None` where the kernel does not count it.
+    pub steal_ticks: Option<u64>,
+    /// CPU time of this process in clock ticks.
+    pub own_ticks: u64,
+    /// Load average over one minute.
+    pub load_average: Option<f64>,
+    /// Thermal throttle events of all CPUs; `None` where the machine does not count them.
+    pub throttle_events: Option<u64>,
+}
+
+/// Reads all counters; what is missing stays `None` or zero.
+pub fn snapshot() -> Disturbance {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let own = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    Disturbance {
+        load_average: load.split_whitespace().next().and_then(|first| first.parse().ok()),
+        own_ticks: own_ticks(&own),
+        throttle_events: throttle_events(Path::new("/sys/devices/system/cpu")),
+        ..cpu_times(&stat)
+    }
+}
+
+/// The first line of /proc/stat: user nice system idle iowait irq softirq steal. proc_stat(5).
+fn cpu_times(stat: &str) -> Disturbance {
+    let Some(line) = stat.lines().find(|line| line.starts_with("cpu ")) else {
+        return Disturbance::default();
+    };
+    let ticks: Vec<u64> =
+        line.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
+    Disturbance {
+        total_ticks: ticks.iter().sum(),
+        idle_ticks: ticks.iter().skip(3).take(2).sum(),
+        steal_ticks: ticks.get(7).copied(),
+        ..Disturbance::default()
+    }
+}
+
+/// Fields 14 and 15 of /proc/self/stat, utime and stime, counted after the parenthesised name. proc_pid_stat(5).
+fn own_ticks(stat: &str) -> u64 {
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    after_name.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum()
+}
+
+fn throttle_events(cpus: &Path) -> Option<u64> {
+    let mut sum = None;
+    for entry in fs::read_dir(cpus).ok()?.flatten() {
+        let file = entry.path().join("thermal_throttle/core_throttle_count");
+        let count = fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<u64>().ok());
+        if let Some(count) = count {
+            sum = Some(sum.unwrap_or(0) + count);
+        }
+    }
+    sum
+}
+
+impl Disturbance {
+    /// Share of all CPU time since `earlier` that the hypervisor gave to others.
+    pub fn steal_share(&self, earlier: &Self) -> Option<f64> {
+        let stolen = self.steal_ticks?.checked_sub(earlier.steal_ticks?)?;
+        let total = self.total_ticks.checked_sub(earlier.total_ticks).filter(|&total| total > 0)?;
+        Some(stolen as f64 / total as f64)
+    }
+
+    /// Share of all CPU time since `earlier` that other processes used.
+    pub fn others_share(&self, earlier: &Self) -> Option<f64> {
+        let total = self.total_ticks.checked_sub(earlier.total_ticks).filter(|&total| total > 0)?;
+        let idle = self.idle_ticks.checked_sub(earlier.idle_ticks)?;
+        let steal = self.steal_ticks.unwrap_or(0).saturating_sub(earlier.steal_ticks.unwrap_or(0));
+        let own = self.own_ticks.saturating_sub(earlier.own_ticks);
+        Some(total.saturating_sub(idle + steal + own) as f64 / total as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_come_from_differences() {
+        let earlier = cpu_times("cpu  10 0 10 70 0 0 0 10 0 0\ncpu0 1 1 1 1\n");
+        let later = Disturbance { own_ticks: 10, ..cpu_times("cpu  30 0 20 120 10 0 0 20 0 0\n") };
+        assert_eq!(later.steal_share(&earlier), Some(0.1));
+        assert_eq!(later.others_share(&earlier), Some(0.2));
+    }
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        assert_eq!(own_ticks("7 (a) b) R 1 2 3 4 5 6 7 8 9 10 100 23 0"), 123);
+    }
+
+    #[test]
+    fn nonsense_and_old_kernels_give_no_share() {
+        assert_eq!(cpu_times("").steal_ticks, None);
+        assert_eq!(cpu_times("cpu 1 2 3 4\n").steal_share(&cpu_times("cpu 1 2 3 4\n")), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Facts about this process and this moment: root, host name, UTC time, memory used.
+
+use std::ffi::CStr;
+use std::mem;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::live::mapping;
+
+/// True if the effective user is root.
+pub fn effective_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The host name; only ever stored when the user asks for it.
+pub fn host_name() -> Option<String> {
+    uname().map(|names| text(&names.nodename))
+}
+
+/// Release of the running kernel, such as `6.18.0`.
+pub fn kernel_release() -> Option<String> {
+    uname().map(|names| text(&names.release))
+}
+
+fn uname() -> Option<libc::utsname> {
+    // SAFETY: utsname is arrays of characters, zero is valid.
+    let mut names: libc::utsname = unsafe { mem::zeroed() };
+    // SAFETY: `names` is valid for the kernel to fill.
+    (unsafe { libc::uname(&raw mut names) } == 0).then_some(names)
+}
+
+fn text(field: &[libc::c_char]) -> String {
+    // SAFETY: uname ends every field with a NUL inside the array.
+    unsafe { CStr::from_ptr(field.as_ptr()) }.to_string_lossy().into_owned()
+}
+
+/// Now, as `2026-11-21T02:18:46Z`.
+pub fn utc_now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    utc_text(seconds)
+}
+
+/// Civil date from a count of days: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
+fn utc_text(unix_seconds: u64) -> String {
+    /// Days from 0000-03-01 to 1970-01-01.
+    const EPOCH_DAYS: u64 = 719_468;
+    /// Days in 400 years.
+    const ERA_DAYS: u64 = 146_097;
+    let (days, second_of_day) = (unix_seconds / 86_400 + EPOCH_DAYS, unix_seconds % 86_400);
+    let (era, day_of_era) = (days / ERA_DAYS, days % ERA_DAYS);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (second_of_day / 3_600, second_of_day / 60 % 60, second_of_day % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// The most memory this process has held at once, in bytes (`VmHWM`).
+pub fn peak_resident_bytes() -> Option<u64> {
+    let status = mapping::read_proc_self("status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (4_102_444_800, "2100-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(utc_text(seconds), expected);
+        }
+    }
+}

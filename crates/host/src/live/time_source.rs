@@ -1,0 +1,81 @@
+//! Kernel time sources that can be priced: clocks of clock_gettime, gettimeofday, and the bare system call.
+
+use std::ptr;
+
+/// A way to ask the kernel, or its page in user space, for the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeSource {
+    /// `clock_gettime` of a clock, through the vDSO where it has one.
+    Clock(libc::clockid_t),
+    /// `gettimeofday`, through the vDSO.
+    GetTimeOfDay,
+    /// `clock_gettime(CLOCK_MONOTONIC)` as a system call.
+    SystemCall,
+}
+
+impl TimeSource {
+    /// All sources in the order in which a table shows them.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Clock(libc::CLOCK_REALTIME), "clock_gettime(CLOCK_REALTIME)"),
+        (Self::Clock(libc::CLOCK_MONOTONIC), "clock_gettime(CLOCK_MONOTONIC)"),
+        (Self::Clock(libc::CLOCK_MONOTONIC_RAW), "clock_gettime(CLOCK_MONOTONIC_RAW)"),
+        (Self::Clock(libc::CLOCK_MONOTONIC_COARSE), "clock_gettime(CLOCK_MONOTONIC_COARSE)"),
+        (Self::Clock(libc::CLOCK_BOOTTIME), "clock_gettime(CLOCK_BOOTTIME)"),
+        (Self::Clock(libc::CLOCK_PROCESS_CPUTIME_ID), "clock_gettime(CLOCK_PROCESS_CPUTIME_ID)"),
+        (Self::Clock(libc::CLOCK_THREAD_CPUTIME_ID), "clock_gettime(CLOCK_THREAD_CPUTIME_ID)"),
+        (Self::GetTimeOfDay, "gettimeofday"),
+        (Self::SystemCall, "clock_gettime system call"),
+    ];
+
+    /// Reads the source `count` times and throws the values away; true if every read worked.
+    #[inline]
+    pub fn read_many(self, count: u32) -> bool {
+        match self {
+            Self::Clock(clock) => read_clock(clock, count),
+            Self::GetTimeOfDay => read_time_of_day(count),
+            Self::SystemCall => read_by_system_call(count),
+        }
+    }
+}
+
+fn read_clock(clock: libc::clockid_t, count: u32) -> bool {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut failures = 0;
+    for _ in 0..count {
+        // SAFETY: `time` is a valid timespec to fill.
+        failures |= unsafe { libc::clock_gettime(clock, &raw mut time) };
+    }
+    failures == 0
+}
+
+fn read_time_of_day(count: u32) -> bool {
+    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let mut failures = 0;
+    for _ in 0..count {
+        // SAFETY: `time` is a valid timeval to fill; no time zone is asked for.
+        failures |= unsafe { libc::gettimeofday(&raw mut time, ptr::null_mut()) };
+    }
+    failures == 0
+}
+
+fn read_by_system_call(count: u32) -> bool {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut failures = 0;
+    for _ in 0..count {
+        // SAFETY: the number and arguments are those of clock_gettime(2), `time` is valid to fill.
+        failures |= unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut time) };
+    }
+    failures == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_can_be_read() {
+        for (source, name) in TimeSource::ALL {
+            assert!(source.read_many(3), "{name}");
+        }
+    }
+}
