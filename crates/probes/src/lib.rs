@@ -1,2 +1,15 @@
-//! Stub.
+//! Measurements: what is measured, in windows, on which CPU, within which time.
+//!
+//! | what | module |
+//! |---|---|
+//! | one window, one visit, what is set aside | [`sampler`] |
+//! | frequency and share of the core beside every visit | [`control`] |
+//! | the run: CPUs, budget, stop, progress, the record that grows | [`session`] |
+//! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
+//! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
+//! | price of reading time | [`clocks`] |
 #![forbid(unsafe_code)]
+
+pub mod control;
+pub mod sampler;
+pub mod session;

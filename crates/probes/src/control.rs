@@ -1,0 +1,105 @@
+//! The two control loops beside every visit: a dependent multiply chain, whose cycles are known, tells the core's
+//! frequency; a port-saturating loop tells the share of the core that this thread has. A busy sibling on the same
+//! core slows the second and not the first.
+
+use std::hint::black_box;
+
+use clock::{TickRate, begin, end};
+use kernels::{
+    ADDS_PER_ROUND, MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, cycles_per_multiply, multiply_chain, port_loop,
+    rotate_chain,
+};
+use machine::Identity;
+
+/// Rounds of the multiply chain per reading: 64 x 32 steps, about 2 us at 3 GHz.
+const MULTIPLY_ROUNDS: u64 = 32;
+/// Rounds of the port loop per reading: about 2 us.
+const PORT_ROUNDS: u64 = 128;
+/// Readings per call; the fastest counts, as a disturbance only adds time.
+const TRIES: usize = 3;
+
+/// Multiply over rotate may be off from the table by this share before the table is not believed.
+const AGREEMENT: f64 = 0.06;
+
+/// The control loops of one machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ControlLoops {
+    /// Cycles of one dependent 32-bit multiply; `None` for families without a source.
+    pub cycles_per_multiply: Option<f64>,
+}
+
+/// One reading of the control loops.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ControlReading {
+    /// Nanoseconds per dependent multiply.
+    pub multiply_ns: f64,
+    /// Nanoseconds per add of the port-saturating loop.
+    pub port_ns: f64,
+}
+
+impl ControlLoops {
+    /// The control loops of a CPU, with the cycles that its family's manual gives.
+    pub fn of(identity: &Identity) -> Self {
+        let cycles_per_multiply = match (&identity.vendor, identity.family, identity.model) {
+            (Some(vendor), Some(family), Some(model)) => {
+                cycles_per_multiply(&vendor.to_string(), family, model)
+            }
+            _ => None,
+        };
+        Self { cycles_per_multiply }
+    }
+
+    /// Runs both loops on the CPU of the caller, about 12 us.
+    pub fn read(&self, rate: TickRate) -> ControlReading {
+        ControlReading {
+            multiply_ns: fastest_ns(rate, || {
+                black_box(multiply_chain(MULTIPLY_ROUNDS));
+            }) / (MULTIPLY_ROUNDS * MULTIPLIES_PER_ROUND) as f64,
+            port_ns: fastest_ns(rate, || {
+                black_box(port_loop(PORT_ROUNDS));
+            }) / (PORT_ROUNDS * ADDS_PER_ROUND) as f64,
+        }
+    }
+
+    /// Nanoseconds per dependent rotate, the cross-check of the multiply chain.
+    pub fn rotate_ns(rate: TickRate) -> f64 {
+        fastest_ns(rate, || {
+            black_box(rotate_chain(MULTIPLY_ROUNDS * 3));
+        }) / (MULTIPLY_ROUNDS * 3 * ROTATES_PER_ROUND) as f64
+    }
+
+    /// The core's frequency in hertz, if the table knows the family and the rotate chain agrees with it.
+    pub fn core_hz(&self, multiply_ns: f64, rotate_ns: f64) -> Option<f64> {
+        let cycles = self.cycles_per_multiply?;
+        let measured = multiply_ns / rotate_ns * kernels::rotate::CYCLES_PER_ROTATE;
+        ((measured / cycles - 1.0).abs() <= AGREEMENT).then_some(cycles / multiply_ns * 1e9)
+    }
+}
+
+fn fastest_ns(rate: TickRate, mut run: impl FnMut()) -> f64 {
+    (0..TRIES)
+        .map(|_| {
+            let start = begin();
+            run();
+            rate.nanoseconds(end().wrapping_sub(start))
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rotate_chain_that_disagrees_leaves_the_frequency_unknown() {
+        let loops = ControlLoops { cycles_per_multiply: Some(3.0) };
+        assert_eq!(loops.core_hz(1.0, 1.0 / 3.0).map(f64::round), Some(3e9));
+        assert_eq!(loops.core_hz(1.0, 0.5), None);
+        assert_eq!(ControlLoops { cycles_per_multiply: None }.core_hz(1.0, 1.0 / 3.0), None);
+    }
+
+    #[test]
+    fn an_unknown_family_has_no_cycles() {
+        assert_eq!(ControlLoops::of(&Identity::default()).cycles_per_multiply, None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Windows and visits: how one number is sampled on a machine that others use too.
+//!
+//! A window is 0.1 to 1 ms of the loop under test. It is set aside when the kernel took the CPU away during it, or
+//! when it moved to another CPU. A visit is a handful of windows on one mapping, between two readings of the control
+//! loops; a visit during which the frequency or the share of the core moved is set aside as a whole, unless nearly
+//! all are like it. Probes come back to every cell in later rounds, as a disturbance that outlasts a visit is
+//! invisible inside it.
+
+use clock::{TickRate, begin, end, stamp};
+use host::live::ThreadUsage;
+use machine::CpuId;
+
+use crate::control::{ControlLoops, ControlReading};
+
+/// Windows must be longer than this, in nanoseconds: reading the counter twice then stays below 0.1 %.
+pub const WINDOW_NS: f64 = 100_000.0;
+
+/// A control loop that differs by more than this share between the start and the end of a visit has moved.
+const CONTROL_MOVED: f64 = 0.04;
+
+/// What samplers count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Windows taken.
+    pub windows: u64,
+    /// Windows set aside.
+    pub dropped: u64,
+    /// Involuntary context switches seen in windows.
+    pub involuntary_switches: u64,
+}
+
+impl Tally {
+    /// Adds the counts of another.
+    pub fn add(&mut self, other: &Self) {
+        self.windows += other.windows;
+        self.dropped += other.dropped;
+        self.involuntary_switches += other.involuntary_switches;
+    }
+}
+
+/// How a visit is sampled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VisitPlan {
+    /// Windows that have to count before the width may end the visit.
+    pub windows_min: usize,
+    /// Windows taken at most, those set aside included.
+    pub windows_max: usize,
+    /// The visit ends when the half-width of the low quantile's interval is below this share of it.
+    pub half_width: f64,
+    /// Shortest window in nanoseconds.
+    pub window_ns: f64,
+}
+
+/// What one visit brought.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Visit {
+    /// Nanoseconds per unit of work, one value per window that counts, in the order taken.
+    pub windows: Vec<f64>,
+    /// Windows set aside.
+    pub dropped: usize,
+    /// Control loops before and after.
+    pub control: [ControlReading; 2],
+}
+
+impl Visit {
+    /// True if the frequency or the share of the core moved during the visit.
+    pub fn control_moved(&self) -> bool {
+        let [before, after] = &self.control;
+        let moved = |a: f64, b: f64| (a - b).abs() > CONTROL_MOVED * a.min(b);
+        moved(before.multiply_ns, after.multiply_ns) || moved(before.port_ns, after.port_ns)
+    }
+}
+
+/// Samples loops on one CPU. The calling thread has to be pinned to it.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    /// Where it samples.
+    pub cpu: CpuId,
+    /// Rate of the counter.
+    pub rate: TickRate,
+    /// The control loops of this machine.
+    pub control: ControlLoops,
+    tally: Tally,
+}
+
+impl Sampler {
+    /// A sampler for the CPU that the calling thread is pinned to.
+    pub fn new(cpu: CpuId, rate: TickRate, control: ControlLoops) -> Self {
+        Self { cpu, rate, control, tally: Tally::default() }
+    }
+
+    /// The counts since the last call.
+    pub fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
+    }
+
+    /// Times one window in nanoseconds; `None` if it has to be set aside.
+    #[inline(always)]
+    pub fn window(&mut self, region: impl FnOnce()) -> Option<f64> {
+        let before = ThreadUsage::now();
+        let start = begin();
+        region();
+        let (ticks, aux) = stamp();
+        let after = ThreadUsage::now();
+        let switches = after.involuntary_switches - before.involuntary_switches;
+        self.tally.windows += 1;
+        self.tally.involuntary_switches += switches;
+        // RDTSCP carries `node << 12 | cpu`; Linux, arch/x86/include/asm/segment.h, VDSO_CPUNODE_BITS.
+        let moved = aux.is_some_and(|aux| aux & 0xfff != self.cpu.0 & 0xfff);
+        if switches > 0 || moved {
+            self.tally.dropped += 1;
+            return None;
+        }
+        Some(self.rate.nanoseconds(ticks.wrapping_sub(start)))
+    }
+
+    /// Doubles the rounds until one window lasts at least `window_ns`; nothing is rejected from above.
+    pub fn rounds_for(&self, window_ns: f64, mut run: impl FnMut(u64)) -> u64 {
+        /// A loop that is this fast after so many rounds is not a loop.
+        const ROUNDS_MAX: u64 = 1 << 40;
+        let mut rounds = 1;
+        loop {
+            let start = begin();
+            run(rounds);
+            let ns = self.rate.nanoseconds(end().wrapping_sub(start));
+            if ns >= window_ns || rounds >= ROUNDS_MAX {
+                return rounds;
+            }
+            // Jump close to the goal, but never by more than 8: the first rounds may have been cold.
+            let factor = (window_ns * 1.1 / ns.max(1.0)).clamp(1.2, 8.0);
+            rounds = (rounds as f64 * factor).ceil() as u64;
+        }
+    }
+
+    /// Samples a loop of `rounds` rounds with `units` units of work each, between two control readings.
+    pub fn visit(&mut self, plan: VisitPlan, rounds: u64, units: f64, mut run: impl FnMut(u64)) -> Visit {
+        let control_before = self.control.read(self.rate);
+        let (mut windows, mut dropped) = (Vec::with_capacity(plan.windows_max), 0);
+        while windows.len() + dropped < plan.windows_max {
+            match self.window(|| run(rounds)) {
+                Some(ns) => windows.push(ns / (rounds as f64 * units)),
+                None => dropped += 1,
+            }
+            if windows.len() >= plan.windows_min && low_half_width(&windows) <= plan.half_width {
+                break;
+            }
+        }
+        Visit { windows, dropped, control: [control_before, self.control.read(self.rate)] }
+    }
+}
+
+/// Half of the distance between the fastest window and the upper bound of the first quartile's rank interval,
+/// relative to the fastest: a cheap stopping rule on width, never on significance.
+fn low_half_width(windows: &[f64]) -> f64 {
+    let mut sorted = windows.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let quartile = sorted.len() as f64 * 0.25;
+    // Order statistics of a quantile: rank +- 1.96 sqrt(n q (1 - q)).
+    let upper = (quartile + 1.96 * (quartile * 0.75).sqrt()).ceil() as usize;
+    let high = sorted[upper.min(sorted.len() - 1)];
+    (high - sorted[0]) / 2.0 / sorted[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_outliers_do_not_widen_the_low_end() {
+        let mut windows = vec![10.0, 10.01, 10.02, 10.0, 10.01, 10.02, 10.01];
+        windows.extend([30.0, 40.0]);
+        assert!(low_half_width(&windows) < 0.002);
+    }
+
+    #[test]
+    fn a_visit_whose_port_loop_moved_says_so() {
+        let reading = |multiply_ns, port_ns| ControlReading { multiply_ns, port_ns };
+        let visit = |after| Visit { control: [reading(1.0, 0.1), after], ..Visit::default() };
+        assert!(!visit(reading(1.01, 0.101)).control_moved());
+        assert!(visit(reading(1.0, 0.2)).control_moved());
+        assert!(visit(reading(1.2, 0.1)).control_moved());
+    }
+}

@@ -1,0 +1,117 @@
+//! One run: which CPUs, how long, when to stop, who is told, and the record that grows.
+
+use std::time::{Duration, Instant};
+
+use clock::TickRate;
+use host::live;
+use kernels::random::SplitMix64;
+use machine::{CpuId, NodeId};
+use record::{RawSeries, Record};
+
+use crate::control::ControlLoops;
+use crate::sampler::{Sampler, Tally};
+
+/// Why nothing can be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Without optimisation the loops are not the loops.
+    #[error(
+        "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
+    )]
+    DebugBuild,
+    /// No CPU is left.
+    #[error("none of the CPUs asked for may be used; choose among {allowed} with --cpus")]
+    NoCpu {
+        /// The CPUs this process may use.
+        allowed: machine::CpuSet,
+    },
+    /// The counter cannot be used.
+    #[error(transparent)]
+    Clock(#[from] clock::CalibrationError),
+}
+
+/// Who is told how far a probe is.
+pub trait Progress {
+    /// A probe has done this share of its work, 0 to 1; called between visits, never while measuring.
+    fn update(&self, share_done: f64);
+}
+
+/// A progress that nobody sees.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn update(&self, _share_done: f64) {}
+}
+
+/// Time the counter's rate is measured for: 20 ms gives a few ppm, and a run refines it at its end.
+const CALIBRATION_NS: u64 = 20_000_000;
+
+/// One run of probes on one machine.
+pub struct Session<'a> {
+    /// What has been measured so far; probes push results here one by one, so that an interrupted run keeps them.
+    pub record: Record,
+    /// The CPUs to measure, ascending; never empty.
+    pub cpus: Vec<CpuId>,
+    /// Rate of the counter.
+    pub rate: TickRate,
+    /// All random choices come from here.
+    pub random: SplitMix64,
+    /// When the current probe has to be done.
+    pub deadline: Instant,
+    /// Who is told.
+    pub progress: &'a dyn Progress,
+    /// Windows taken and set aside by all samplers so far.
+    pub tally: Tally,
+}
+
+impl<'a> Session<'a> {
+    /// Starts a run on the CPUs given; the record holds the machine and the provenance already.
+    ///
+    /// # Errors
+    /// `DebugBuild`, `NoCpu`, or a counter that stands still.
+    pub fn start(record: Record, cpus: Vec<CpuId>, progress: &'a dyn Progress) -> Result<Self, SessionError> {
+        if cfg!(debug_assertions) {
+            return Err(SessionError::DebugBuild);
+        }
+        if cpus.is_empty() {
+            return Err(SessionError::NoCpu { allowed: record.machine.topology.allowed.clone() });
+        }
+        let rate = TickRate::calibrate(CALIBRATION_NS)?;
+        let random = SplitMix64::new(record.provenance.seed);
+        Ok(Self { record, cpus, rate, random, deadline: Instant::now(), progress, tally: Tally::default() })
+    }
+
+    /// True when the probe has to end now: its time is up or the user wants the program to end.
+    pub fn must_stop(&self) -> bool {
+        live::pending_signal().is_some() || Instant::now() >= self.deadline
+    }
+
+    /// Time left for the current probe.
+    pub fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// A sampler for one CPU, which the calling thread has to be pinned to.
+    pub fn sampler(&self, cpu: CpuId) -> Sampler {
+        let identity = &self.record.machine.identity;
+        Sampler::new(cpu, self.rate, ControlLoops::of(identity))
+    }
+
+    /// Takes over what a sampler has counted.
+    pub fn absorb(&mut self, sampler: &mut Sampler) {
+        self.tally.add(&sampler.take_tally());
+    }
+
+    /// Keeps raw windows, rounded to single precision, and returns their index for `Spread::raw`.
+    pub fn keep_raw(&mut self, name: String, unit: &str, mappings: &[Vec<f64>]) -> usize {
+        let mappings =
+            mappings.iter().map(|windows| windows.iter().map(|&value| value as f32).collect()).collect();
+        self.record.push_raw(RawSeries { name, unit: unit.to_owned(), mappings })
+    }
+
+    /// The node of a CPU, where the machine tells.
+    pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
+        self.record.machine.topology.cpu(cpu).and_then(|cpu| cpu.node)
+    }
+}
