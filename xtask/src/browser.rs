@@ -1,0 +1,98 @@
+//! `cargo xtask browser`: opens a report in headless Chromium and looks at what a reader would see.
+//!
+//! The browser is driven through its debugging pipe, with a throw-away profile and a proxy that leads nowhere,
+//! so that any request for the network would fail and be seen.
+
+mod checks;
+mod chromium;
+mod page;
+mod picture;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::cargo;
+use crate::flags::Flags;
+use crate::totals::Totals;
+
+/// The rest of `cargo xtask browser --help`.
+pub const HELP: &str =
+    "  --report FILE      the report to open; without it a quick check-up makes one (release build)
+  --screenshots DIR  where the pictures go; without it target/screenshots
+
+Looks for: console errors, requests, static figures, interactive figures, a page without
+scripts or WebGL, a 390 px wide screen, light and dark. Skipped where chromium is absent.
+";
+
+/// The browser as Debian names it.
+const PROGRAM: &str = "chromium";
+
+/// `cargo xtask browser`.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    let flags = Flags::parse(arguments, &["--report", "--screenshots"], &[])?;
+    let screenshots = flags.value("--screenshots").map_or_else(default_screenshots, PathBuf::from);
+    let totals = match flags.value("--report") {
+        Some(report) => check_report(Path::new(report), &screenshots)?,
+        None => check_fresh_report_into(&screenshots)?,
+    };
+    print!("{}", totals.closing());
+    Ok(totals)
+}
+
+/// Makes a report with a quick check-up of the release binary and looks at it.
+pub fn check_fresh_report() -> anyhow::Result<Totals> {
+    check_fresh_report_into(&default_screenshots())
+}
+
+fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
+    if cargo::find(PROGRAM).is_none() {
+        return Ok(skip_all());
+    }
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let record = folder.path().join("run");
+    let binary = cargo::target().join("release/sidestep");
+    println!("making a report: {} run --quick", binary.display());
+    let mut check_up = Command::new(&binary);
+    check_up.args(["run", "--quick", "--quiet", "--record"]).arg(&record);
+    anyhow::ensure!(cargo::succeeds(&mut check_up)?, "the quick check-up failed; see above");
+    check_report(&record.join("report.html"), screenshots)
+}
+
+fn check_report(report: &Path, screenshots: &Path) -> anyhow::Result<Totals> {
+    if cargo::find(PROGRAM).is_none() {
+        return Ok(skip_all());
+    }
+    let report = report.canonicalize().with_context(|| format!("cannot find {}", report.display()))?;
+    std::fs::create_dir_all(screenshots).with_context(|| format!("cannot make {}", screenshots.display()))?;
+    let mut totals = Totals::default();
+    for (name, check) in checks::CHECKS {
+        let place = checks::Place { report: &report, screenshots };
+        match check(&place) {
+            Ok(words) => {
+                println!("ok      {name}{}{words}", if words.is_empty() { "" } else { ": " });
+                totals.add(Totals::one_passed());
+            }
+            Err(error) => {
+                println!("FAILED  {name}: {error:#}");
+                totals.add(Totals::one_failed(format!("browser: {name}: {error:#}")));
+            }
+        }
+    }
+    println!("screenshots: {}", screenshots.display());
+    Ok(totals)
+}
+
+fn skip_all() -> Totals {
+    let mut totals = Totals::default();
+    for (name, _) in checks::CHECKS {
+        println!("SKIPPED {name}: no {PROGRAM} here");
+        totals.add(Totals::one_skipped(format!("browser: {name}: no {PROGRAM} here")));
+    }
+    totals
+}
+
+fn default_screenshots() -> PathBuf {
+    cargo::target().join("screenshots")
+}

@@ -1,0 +1,69 @@
+//! Starting cargo and other programs from the repository's root, and reading what they print.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+
+/// The repository's root: the folder above this crate, wherever it was cloned.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies one folder below the root").to_owned()
+}
+
+/// The folder cargo builds into.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// The cargo that started us, to be run at the root.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs `command` with its output on ours; `Ok(false)` when it ends with an error.
+pub fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
+    let status = command.status().with_context(|| format!("cannot start {}", name(command)))?;
+    Ok(status.success())
+}
+
+/// Runs `command`, shows each line of its standard output as it comes, and hands the line to `see`.
+pub fn follow(command: &mut Command, mut see: impl FnMut(&str)) -> anyhow::Result<bool> {
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {}", name(command)))?;
+    let output = child.stdout.take().expect("standard output was asked to be a pipe");
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line.context("cannot read what the program prints")?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        see(&line);
+    }
+    Ok(child.wait().context("cannot wait for the program")?.success())
+}
+
+/// Runs `command` silently and returns its standard output; an error carries its last words.
+pub fn output(command: &mut Command) -> anyhow::Result<String> {
+    let done = command.output().with_context(|| format!("cannot start {}", name(command)))?;
+    let words = String::from_utf8_lossy(&done.stderr);
+    anyhow::ensure!(done.status.success(), "{} failed: {}", name(command), words.trim());
+    String::from_utf8(done.stdout)
+        .with_context(|| format!("{} printed bytes that are not UTF-8", name(command)))
+}
+
+/// Where `program` lies on the search path, if it does.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Are we the superuser?
+pub fn is_root() -> bool {
+    output(Command::new("id").arg("-u")).is_ok_and(|text| text.trim() == "0")
+}
+
+fn name(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}

@@ -1,0 +1,41 @@
+//! The table of tasks: a new task is a new row here and a file beside this one.
+
+use crate::totals::Totals;
+use crate::{browser, dist, schema, steps, tidy};
+
+/// One task of `cargo xtask`.
+#[derive(Debug, Clone, Copy)]
+pub struct Command {
+    /// What is typed after `cargo xtask`.
+    pub name: &'static str,
+    /// One line for the overview.
+    pub summary: &'static str,
+    /// The rest of `--help`.
+    pub help: &'static str,
+    /// Does the task with the arguments after its name.
+    pub run: fn(&[String]) -> anyhow::Result<Totals>,
+}
+
+/// All tasks, in the order a newcomer meets them.
+pub const COMMANDS: &[Command] = &[
+    Command { name: "test", summary: "everything a change has to pass", help: steps::HELP, run: steps::run },
+    Command { name: "tidy", summary: "the house rules alone", help: tidy::HELP, run: tidy::run },
+    Command {
+        name: "browser",
+        summary: "the report in headless Chromium",
+        help: browser::HELP,
+        run: browser::run,
+    },
+    Command {
+        name: "dist",
+        summary: "the static binary and what ships with it",
+        help: dist::HELP,
+        run: dist::run,
+    },
+    Command {
+        name: "schema",
+        summary: "rewrite the committed JSON Schema",
+        help: schema::HELP,
+        run: schema::run,
+    },
+];

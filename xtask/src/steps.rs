@@ -1,0 +1,101 @@
+//! `cargo xtask test`: everything a change has to pass, step by step, each with its time, ending in one line.
+
+use std::time::Instant;
+
+use crate::flags::Flags;
+use crate::libtest::Reader;
+use crate::totals::Totals;
+use crate::{browser, cargo, licences, packages};
+
+/// The rest of `cargo xtask test --help`.
+pub const HELP: &str = "Steps, in this order: Debian packages, fmt, clippy, tests (unit, golden, property,
+disassembly, tidy), doc, licences, cargo deny where installed, release build, browser.
+A step that fails does not stop the others. The last line is `N passed, N failed, N skipped`.
+";
+
+/// One step: its heading and what it does.
+type Step = (&'static str, fn() -> anyhow::Result<Totals>);
+
+const STEPS: &[Step] = &[
+    ("Debian packages the tests need", debian_packages),
+    ("format: cargo fmt --check", format),
+    ("lints: cargo clippy", clippy),
+    ("tests: cargo test --workspace", tests),
+    ("documentation: cargo doc", documentation),
+    ("licences: cargo metadata against deny.toml", licences::check),
+    ("advisories and sources: cargo deny", cargo_deny),
+    ("release build", release_build),
+    ("browser: the report in headless Chromium", browser::check_fresh_report),
+];
+
+/// `cargo xtask test`.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    Flags::parse(arguments, &[], &[])?;
+    let started = Instant::now();
+    let mut totals = Totals::default();
+    for (index, (heading, step)) in STEPS.iter().enumerate() {
+        println!("\n== {}/{} {heading}", index + 1, STEPS.len());
+        let begun = Instant::now();
+        let result = step().unwrap_or_else(|error| Totals::one_failed(format!("{heading}: {error:#}")));
+        println!("== {result} in {:.1} s", begun.elapsed().as_secs_f64());
+        totals.add(result);
+    }
+    println!("\n== all steps in {:.1} s", started.elapsed().as_secs_f64());
+    print!("{}", totals.closing());
+    Ok(totals)
+}
+
+// A step is a row of `STEPS`; those that cannot fail have the same shape as those that can.
+#[expect(clippy::unnecessary_wraps)]
+fn debian_packages() -> anyhow::Result<Totals> {
+    Ok(packages::ensure())
+}
+
+fn format() -> anyhow::Result<Totals> {
+    one(&["fmt", "--all", "--check"], "format: run cargo fmt --all")
+}
+
+fn clippy() -> anyhow::Result<Totals> {
+    let arguments = ["clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    one(&arguments, "lints: cargo clippy --workspace --all-targets")
+}
+
+fn tests() -> anyhow::Result<Totals> {
+    let mut reader = Reader::default();
+    let arguments = ["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"];
+    let passed = cargo::follow(&mut cargo::cargo(&arguments), |line| reader.see(line))?;
+    let mut totals = reader.finish();
+    if !passed && totals.failed == 0 {
+        totals.add(Totals::one_failed("cargo test: did not build or a test program died; see above"));
+    }
+    Ok(totals)
+}
+
+fn documentation() -> anyhow::Result<Totals> {
+    let mut command = cargo::cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--locked"]);
+    let passed = cargo::succeeds(command.env("RUSTDOCFLAGS", "-D warnings"))?;
+    Ok(verdict(passed, "documentation: cargo doc --workspace --no-deps"))
+}
+
+fn cargo_deny() -> anyhow::Result<Totals> {
+    if cargo::find("cargo-deny").is_none() {
+        println!("cargo-deny is not installed (cargo install cargo-deny); the licence check above has run");
+        return Ok(Totals::one_skipped("cargo deny: not installed"));
+    }
+    one(&["deny", "check"], "cargo deny check")
+}
+
+fn release_build() -> anyhow::Result<Totals> {
+    one(
+        &["build", "--quiet", "--release", "--locked", "--package", "cli"],
+        "release build: cargo build --release",
+    )
+}
+
+fn one(arguments: &[&str], name: &str) -> anyhow::Result<Totals> {
+    Ok(verdict(cargo::succeeds(&mut cargo::cargo(arguments))?, name))
+}
+
+fn verdict(passed: bool, name: &str) -> Totals {
+    if passed { Totals::one_passed() } else { Totals::one_failed(name) }
+}

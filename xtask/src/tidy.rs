@@ -1,0 +1,172 @@
+//! The house rules as code: each rule reads the repository's own text and names what breaks it, by path and line.
+//!
+//! `tests/tidy.rs` runs them with `cargo test`; `cargo xtask tidy` runs them alone. A rule that cannot be
+//! checked is a wish: see STYLE.md for the words, here for the force. The scanner is no parser: it blanks
+//! strings and comments and counts braces, which the formatter's regular layout makes enough.
+
+mod layers;
+mod length;
+mod placement;
+mod published;
+mod scan;
+mod words;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::Context;
+
+pub use layers::manifests;
+pub use published::{PLATFORM, published_crates, too_many};
+pub use scan::Source;
+
+use crate::cargo;
+use crate::flags::Flags;
+use crate::totals::Totals;
+
+/// The rest of `cargo xtask tidy --help`.
+pub const HELP: &str =
+    "Checks layers, file and function length, where `unsafe`, files and printing may stand,
+names, dead markers and the number of published crates. The same rules run in `cargo test`.
+";
+
+/// One breach of a house rule.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    /// Path from the repository's root.
+    pub path: String,
+    /// Line, from 1; 0 when the whole file is meant.
+    pub line: usize,
+    /// What is wrong and what the rule is.
+    pub reason: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 {
+            write!(formatter, "{}: {}", self.path, self.reason)
+        } else {
+            write!(formatter, "{}:{}: {}", self.path, self.line, self.reason)
+        }
+    }
+}
+
+/// A rule about one file: its name and how it is checked.
+pub type SourceRule = (&'static str, fn(&Source) -> Vec<Violation>);
+
+/// Every rule that looks at one Rust file at a time.
+pub const SOURCE_RULES: &[SourceRule] = &[
+    ("the first line says what the file is", length::first_line),
+    ("files and functions stay short", length::lengths),
+    ("lib.rs is a table of contents", length::table_of_contents),
+    ("unsafe stands only in kernels, host and clock", placement::unsafe_code),
+    ("files are opened only in host, cli, xtask and the clock's platform file", placement::files),
+    ("system paths are known only to host and the clock's platform file", placement::system_paths),
+    ("pure crates touch no clock, thread, process or CPU", placement::purity),
+    ("kernels never allocate", placement::allocation),
+    ("printing stands only in cli and xtask", placement::printing),
+    ("modules are named by a noun of the field", words::module_names),
+    ("nothing is left dead or undone", words::dead_markers),
+    ("unwrap stands only in tests", words::unwraps),
+];
+
+/// A rule about the text of any file.
+pub type TextRule = (&'static str, fn(&str, &str) -> Vec<Violation>);
+
+/// Every rule that looks at any text file: its path and its text.
+pub const TEXT_RULES: &[TextRule] = &[("no path of the machine it was written on", words::machine_paths)];
+
+/// All breaches of all rules in the repository at `root`.
+pub fn violations(root: &Path) -> anyhow::Result<Vec<Violation>> {
+    let mut found = layers::layers(&manifests(root)?);
+    for (path, text) in texts(root)? {
+        found.extend(TEXT_RULES.iter().flat_map(|(_, rule)| rule(&path, &text)));
+        if has_extension(&path, "rs") {
+            let source = Source::new(&path, &text);
+            found.extend(SOURCE_RULES.iter().flat_map(|(_, rule)| rule(&source)));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// `cargo xtask tidy`.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    Flags::parse(arguments, &[], &[])?;
+    let mut found = violations(&cargo::root())?;
+    found.extend(too_many(published_crates()?.len()));
+    let totals = if found.is_empty() {
+        Totals::one_passed()
+    } else {
+        let mut totals = Totals::default();
+        for violation in &found {
+            totals.add(Totals::one_failed(violation.to_string()));
+        }
+        totals
+    };
+    print!("{}", totals.closing());
+    Ok(totals)
+}
+
+/// Folders that hold no text of ours; run folders of a check-up in the root count as well.
+const FOREIGN_FOLDERS: &[&str] = &[".git", "target"];
+
+/// All text files below `root` as (path from `root`, text), sorted; files that are not UTF-8 are pictures or archives.
+pub fn texts(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries =
+            std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        for entry in entries {
+            let entry = entry.context("cannot list a folder")?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let kind = entry.file_type().context("cannot tell a file from a folder")?;
+            if kind.is_dir() && !FOREIGN_FOLDERS.contains(&name.as_str()) && !is_run_folder(&name) {
+                folders.push(entry.path());
+            } else if kind.is_file()
+                && let Ok(text) = std::fs::read_to_string(entry.path())
+            {
+                let path = entry.path();
+                let inside = path.strip_prefix(root).expect("the walk began at the root");
+                found.push((inside.to_string_lossy().into_owned(), text));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_run_folder(name: &str) -> bool {
+    name.starts_with("sidestep-") && name.ends_with('Z')
+}
+
+fn has_extension(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|found| found == extension)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_rule_accepts_a_plain_file() {
+        let text = "//! A plain file.\n\n/// One.\npub fn one() -> u64 {\n    1\n}\n";
+        let source = Source::new("crates/stats/src/one.rs", text);
+        for (name, rule) in SOURCE_RULES {
+            assert_eq!(rule(&source), [], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_violation_says_where_and_why() {
+        let violation = Violation { path: "a.rs".into(), line: 3, reason: "why".into() };
+        assert_eq!(violation.to_string(), "a.rs:3: why");
+    }
+
+    #[test]
+    fn run_folders_are_not_ours() {
+        assert!(is_run_folder("sidestep-20260101T000000Z"));
+        assert!(!is_run_folder("sidestep-notes"));
+    }
+}

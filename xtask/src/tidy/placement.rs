@@ -1,0 +1,172 @@
+//! Rules of place: which crate may hold `unsafe`, open files, print, allocate, or touch a clock.
+
+use super::scan::has_word;
+use super::{Source, Violation};
+
+/// Crates that hold `unsafe`. Source: ARCHITECTURE.md, "Invariants".
+const UNSAFE_CRATES: &[&str] = &["kernels", "host", "clock"];
+/// Crates that open files.
+const FILE_CRATES: &[&str] = &["host", "cli", "xtask"];
+/// Crates that print.
+const PRINTING_CRATES: &[&str] = &["cli", "xtask"];
+/// Crates that compute from plain data only.
+const PURE_CRATES: &[&str] = &["machine", "stats", "diagnosis", "report"];
+/// The one file of the stand-alone clock crate that may open (named) files.
+const CLOCK_PLATFORM: &str = "crates/clock/src/platform.rs";
+
+pub(super) fn unsafe_code(source: &Source) -> Vec<Violation> {
+    if UNSAFE_CRATES.contains(&source.crate_name()) {
+        return vec![];
+    }
+    let mut found =
+        each(source, source.numbered(), &["unsafe"], "unsafe stands only in kernels, host and clock");
+    let is_root = ["/src/lib.rs", "/src/main.rs"].iter().any(|end| source.path.ends_with(end));
+    if is_root && !source.code.iter().any(|line| line.contains("#![forbid(unsafe_code)]")) {
+        found.push(breach(source, 0, "a crate root says #![forbid(unsafe_code)]".to_owned()));
+    }
+    found
+}
+
+pub(super) fn files(source: &Source) -> Vec<Violation> {
+    if FILE_CRATES.contains(&source.crate_name()) || source.path == CLOCK_PLATFORM {
+        return vec![];
+    }
+    let words = ["std::fs", "fs::", "File::", "OpenOptions"];
+    each(
+        source,
+        source.production(),
+        &words,
+        "files are opened only in host, cli, xtask and clock/src/platform.rs",
+    )
+}
+
+pub(super) fn system_paths(source: &Source) -> Vec<Violation> {
+    if ["host", "xtask"].contains(&source.crate_name()) || source.path == CLOCK_PLATFORM {
+        return vec![];
+    }
+    let starts = ["/sys/", "/proc/", "/dev/"];
+    let is_path = |text: &str| starts.iter().any(|start| text.starts_with(start)) && !text.contains(' ');
+    let paths = source.literals.iter().filter(|(line, text)| !source.is_test[line - 1] && is_path(text));
+    paths.map(|(line, text)| breach(source, *line, format!("{text}: only host knows system paths"))).collect()
+}
+
+pub(super) fn purity(source: &Source) -> Vec<Violation> {
+    if !PURE_CRATES.contains(&source.crate_name()) {
+        return vec![];
+    }
+    let words = [
+        "Instant",
+        "SystemTime",
+        "std::thread",
+        "std::env",
+        "std::process",
+        "std::net",
+        "std::arch",
+        "core::arch",
+        "asm!",
+        "libc::",
+    ];
+    each(source, source.production(), &words, "this crate touches no file, clock, thread, process or CPU")
+}
+
+pub(super) fn allocation(source: &Source) -> Vec<Violation> {
+    if source.crate_name() != "kernels" {
+        return vec![];
+    }
+    let words =
+        ["Vec<", "Vec::", "vec!", "Box<", "Box::", "String::", "format!", "to_vec", "to_owned", "std::io"];
+    each(source, source.production(), &words, "kernels never allocates, prints or opens")
+}
+
+pub(super) fn printing(source: &Source) -> Vec<Violation> {
+    if PRINTING_CRATES.contains(&source.crate_name()) {
+        return vec![];
+    }
+    let words = ["println!", "print!", "eprintln!", "eprint!"];
+    each(source, source.production(), &words, "printing stands only in cli and xtask")
+}
+
+fn each<'a>(
+    source: &Source,
+    lines: impl Iterator<Item = (usize, &'a str)>,
+    words: &[&str],
+    rule: &str,
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (number, line) in lines {
+        if let Some(word) = words.iter().find(|word| has_word(line, word)) {
+            found.push(breach(source, number, format!("{word}: {rule}")));
+        }
+    }
+    found
+}
+
+fn breach(source: &Source, line: usize, reason: String) -> Violation {
+    Violation { path: source.path.clone(), line, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rule: fn(&Source) -> Vec<Violation>, path: &str, line: &str) -> usize {
+        rule(&Source::new(path, &format!("//! A.\n{line}\n"))).len()
+    }
+
+    #[test]
+    fn unsafe_is_named_outside_its_three_crates_even_in_tests() {
+        assert_eq!(check(unsafe_code, "crates/stats/src/a.rs", "fn a() { unsafe { b() } }"), 1);
+        assert_eq!(check(unsafe_code, "crates/stats/tests/a.rs", "fn a() { unsafe { b() } }"), 1);
+        assert_eq!(check(unsafe_code, "crates/host/src/a.rs", "fn a() { unsafe { b() } }"), 0);
+        assert_eq!(check(unsafe_code, "crates/stats/src/a.rs", "// unsafe\nfn a() { b(\"unsafe\") }"), 0);
+    }
+
+    #[test]
+    fn a_crate_root_without_forbid_is_named() {
+        assert_eq!(check(unsafe_code, "crates/stats/src/lib.rs", "mod a;"), 1);
+        assert_eq!(check(unsafe_code, "crates/stats/src/lib.rs", "#![forbid(unsafe_code)]"), 0);
+        assert_eq!(check(unsafe_code, "crates/kernels/src/lib.rs", "mod a;"), 0);
+    }
+
+    #[test]
+    fn opening_a_file_is_named_outside_host_cli_xtask_and_tests() {
+        for line in ["use std::fs;", "fs::read(p)", "File::open(p)", "OpenOptions::new()"] {
+            assert_eq!(check(files, "crates/record/src/a.rs", line), 1, "{line}");
+            assert_eq!(check(files, "crates/host/src/a.rs", line), 0, "{line}");
+            assert_eq!(check(files, "crates/record/tests/a.rs", line), 0, "{line}");
+        }
+        assert_eq!(check(files, CLOCK_PLATFORM, "File::open(p)"), 0);
+        assert_eq!(check(files, "crates/clock/src/lib.rs", "File::open(p)"), 1);
+    }
+
+    #[test]
+    fn system_paths_are_named_but_sentences_about_them_are_not() {
+        assert_eq!(check(system_paths, "crates/cli/src/a.rs", "read(\"/proc/self/smaps\")"), 1);
+        assert_eq!(check(system_paths, "crates/cli/src/a.rs", "say(\"/proc/self/smaps cannot be read\")"), 0);
+        assert_eq!(check(system_paths, "crates/host/src/a.rs", "read(\"/proc/self/smaps\")"), 0);
+    }
+
+    #[test]
+    fn clocks_and_threads_are_named_in_pure_crates() {
+        for line in ["Instant::now()", "std::thread::spawn(f)", "use std::env;", "core::arch::asm!(x)"] {
+            assert_eq!(check(purity, "crates/stats/src/a.rs", line), 1, "{line}");
+            assert_eq!(check(purity, "crates/probes/src/a.rs", line), 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn allocation_is_named_in_kernels_but_not_in_their_tests() {
+        for line in ["let a = vec![1];", "let a: Vec<u8> = b;", "Box::new(1)", "format!(a)"] {
+            assert_eq!(check(allocation, "crates/kernels/src/a.rs", line), 1, "{line}");
+            assert_eq!(check(allocation, "crates/kernels/tests/a.rs", line), 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn printing_is_named_outside_cli_and_xtask() {
+        for line in ["println!(a)", "eprint!(a)"] {
+            assert_eq!(check(printing, "crates/probes/src/a.rs", line), 1, "{line}");
+            assert_eq!(check(printing, "crates/cli/src/a.rs", line), 0, "{line}");
+        }
+    }
+}

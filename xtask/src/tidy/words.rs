@@ -1,0 +1,137 @@
+//! Rules of words: names that say nothing, marks of unfinished work, paths of the machine it was written on.
+
+use super::scan::has_word;
+use super::{Source, Violation};
+
+/// Drawers into which anything fits. Source: STYLE.md, "Names".
+pub(super) const EMPTY_NAMES: &[&str] =
+    &["util", "utils", "common", "core", "misc", "types", "helpers", "helper", "manager"];
+
+pub(super) fn module_names(source: &Source) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (number, line) in source.numbered() {
+        let Some((before, rest)) = line.split_once("mod ") else { continue };
+        let is_item = before.trim().is_empty() || before.trim_end().ends_with(')') || before.trim() == "pub";
+        let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or("");
+        if is_item && EMPTY_NAMES.contains(&name) {
+            found.push(breach(
+                source,
+                number,
+                format!("mod {name}: a module is named by a noun of the field"),
+            ));
+        }
+    }
+    found
+}
+
+pub(super) fn dead_markers(source: &Source) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (number, line) in source.numbered() {
+        let dead = ["todo!", "unimplemented!", "dbg!", "#[ignore", "should_panic"];
+        if let Some(word) = dead.iter().find(|word| has_word(line, word)) {
+            found.push(breach(
+                source,
+                number,
+                format!("{word}: nothing is left undone, ignored or unexplained"),
+            ));
+        }
+        if line.contains("allow(dead_code)") {
+            found.push(breach(source, number, "dead code is deleted; git remembers".to_owned()));
+        }
+        if source.is_test[number - 1] && has_word(line, "sleep") {
+            found.push(breach(source, number, "sleep: tests do not wait".to_owned()));
+        }
+        let comment = &source.comments[number - 1];
+        let mark = ["TODO", "FIXME", "XXX"].into_iter().find(|mark| has_word(comment, mark));
+        if let Some(mark) = mark.filter(|mark| !comment.contains(&format!("{mark}(#"))) {
+            found.push(breach(source, number, format!("{mark} without an issue: write {mark}(#number)")));
+        }
+    }
+    found
+}
+
+pub(super) fn unwraps(source: &Source) -> Vec<Violation> {
+    let lines = source.production().filter(|(_, line)| line.contains(".unwrap()"));
+    let rule = "unwrap stands only in tests; elsewhere expect(\"why it cannot fail\")";
+    lines.map(|(number, _)| breach(source, number, rule.to_owned())).collect()
+}
+
+/// Written in pieces, so that this file passes its own rule.
+const MACHINE_PATHS: &[[&str; 2]] = &[["/wo", "rk/"], ["/ro", "ot/"], [".lib", "rary/"], ["scc", "ache"]];
+
+pub(super) fn machine_paths(path: &str, text: &str) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        for word in MACHINE_PATHS.iter().map(|pieces| pieces.concat()) {
+            if stands_alone(line, &word) {
+                let reason = format!("{word} belongs to one machine, not to the project");
+                found.push(Violation { path: path.to_owned(), line: index + 1, reason });
+            }
+        }
+    }
+    found
+}
+
+/// A folder of that name inside a recorded machine is no path of this one: something stands before its slash.
+fn stands_alone(line: &str, word: &str) -> bool {
+    let inside = |letter: char| letter.is_alphanumeric() || "._-}*".contains(letter);
+    line.match_indices(word).any(|(start, _)| !line[..start].chars().next_back().is_some_and(inside))
+}
+
+fn breach(source: &Source, line: usize, reason: String) -> Violation {
+    Violation { path: source.path.clone(), line, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rule: fn(&Source) -> Vec<Violation>, line: &str) -> usize {
+        rule(&Source::new("crates/stats/src/a.rs", &format!("//! A.\n{line}\n"))).len()
+    }
+
+    #[test]
+    fn drawers_are_named_and_nouns_are_not() {
+        for line in ["mod util;", "pub mod types {}", "pub(crate) mod core;"] {
+            assert_eq!(check(module_names, line), 1, "{line}");
+        }
+        for line in ["mod topology;", "use core::fmt;", "// mod util;"] {
+            assert_eq!(check(module_names, line), 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn marks_of_unfinished_work_are_named() {
+        for line in [
+            "todo!()",
+            "unimplemented!()",
+            "dbg!(a)",
+            "#[ignore = \"slow\"]",
+            "#[should_panic]",
+            "#[allow(dead_code)]",
+            "// TODO later",
+            "a(); // FIXME",
+            "#[cfg(test)]\nmod tests { fn a() { std::thread::sleep(b) } }",
+        ] {
+            assert_eq!(check(dead_markers, line), 1, "{line}");
+        }
+        for line in ["// TODO(#12) later", "\"TODO\"", "fn a() { std::thread::sleep(b) }"] {
+            assert_eq!(check(dead_markers, line), 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn unwrap_is_named_outside_tests() {
+        assert_eq!(check(unwraps, "a.unwrap();"), 1);
+        assert_eq!(check(unwraps, "#[cfg(test)]\nmod tests { fn a() { b.unwrap() } }"), 0);
+        assert_eq!(check(unwraps, "a.unwrap_or(b);"), 0);
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_named() {
+        for pieces in MACHINE_PATHS {
+            assert_eq!(machine_paths("README.md", &format!("see {}x", pieces.concat())).len(), 1);
+        }
+        assert_eq!(machine_paths("README.md", "machines/small/root/sys and frame-work/x"), []);
+    }
+}
