@@ -3,6 +3,27 @@
 
 mod estimate;
 mod interval;
+mod modes;
+mod multiplicity;
+mod paired;
+mod quantile;
+mod random;
+mod student;
+mod verdict;
+mod wilcoxon;
+mod windows;
 
 pub use estimate::{Estimate, Mode};
 pub use interval::Interval;
+pub use modes::modes;
+pub use multiplicity::{benjamini_hochberg, sign_flip_max_z};
+pub use paired::{PairedDelta, paired_delta};
+pub use quantile::{
+    median, median_absolute_deviation, quantile, quantile_half_width, quantile_interval, quantile_of_sorted,
+    robust_standard_deviation, sorted,
+};
+pub use random::{Arm, Random, coin_quads};
+pub use student::{normal_cdf, normal_quantile, student_quantile, student_two_sided};
+pub use verdict::{Comparison, Verdict, symmetric_percent};
+pub use wilcoxon::{Shift, hodges_lehmann, signed_rank_p};
+pub use windows::{EstimateOptions, PriorSpread, estimate, pooled_spread};
