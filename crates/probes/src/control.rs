@@ -68,6 +68,11 @@ impl ControlLoops {
         }) / (MULTIPLY_ROUNDS * 3 * ROTATES_PER_ROUND) as f64
     }
 
+    /// Cycles per multiply, if the rotate chain agrees with the table at this moment.
+    pub fn believed_cycles(&self, rate: TickRate) -> Option<f64> {
+        self.core_hz(self.read(rate).multiply_ns, Self::rotate_ns(rate)).and(self.cycles_per_multiply)
+    }
+
     /// The core's frequency in hertz, if the table knows the family and the rotate chain agrees with it.
     pub fn core_hz(&self, multiply_ns: f64, rotate_ns: f64) -> Option<f64> {
         let cycles = self.cycles_per_multiply?;

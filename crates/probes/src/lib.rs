@@ -11,5 +11,6 @@
 #![forbid(unsafe_code)]
 
 pub mod control;
+pub mod memory;
 pub mod sampler;
 pub mod session;

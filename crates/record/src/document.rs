@@ -65,15 +65,18 @@ impl Record {
     }
 }
 
-/// Every window that was taken for one number, by mapping.
+/// Every window that was taken for one number, by visit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RawSeries {
     /// What it is: `latency 4 KiB pages, block 1 MiB, stride 64 B`.
     pub name: String,
     /// Unit of the values: `ns`, `bytes_per_s`.
     pub unit: String,
-    /// One list per fresh mapping, in the order taken; rounded to single precision.
-    pub mappings: Vec<Vec<f32>>,
+    /// One list per visit, in the order taken; rounded to single precision.
+    pub visits: Vec<Vec<f32>>,
+    /// For each visit the mapping it was made on; empty when every visit had a fresh one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mapping_of_visit: Vec<u32>,
 }
 
 /// The plan of the check-up.

@@ -1,0 +1,93 @@
+//! The latency surface: load-to-use latency of a random chain over block size and stride, with an interval per cell.
+//!
+//! Cells are visited in shuffled passes, so that a drift of the machine does not look like an effect of size. The
+//! first passes see every cell on one mapping; cells at a knee, where a neighbour differs, and a random tenth of the
+//! others are seen again on two fresh mappings, as where the pages lie is part of the answer there. Each visit takes
+//! its block at a random page of the mapping. What time is left goes to the cells whose interval is widest.
+
+mod cells;
+mod grid;
+mod run;
+
+use std::time::Instant;
+
+use host::live::{AffinityError, MappingError, PageRequest, Pinned};
+use machine::{Bytes, CpuId};
+use record::LatencyCell;
+
+pub use grid::{Grid, Place};
+pub use run::SurfaceRun;
+
+use crate::session::Session;
+
+/// Shortest window of a cell in nanoseconds.
+const WINDOW_NS: f64 = 150_000.0;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Which cells.
+    pub grid: Grid,
+    /// Which pages to ask for.
+    pub page: PageRequest,
+    /// Time for all visits in seconds, chain building included.
+    pub budget_s: f64,
+    /// Half-width that a cell aims for, as a share of its value.
+    pub half_width: f64,
+    /// Fresh mappings for cells at a knee.
+    pub mappings_at_knee: u32,
+}
+
+impl Settings {
+    /// Surface A of the check-up: 4 KiB to 32 MiB by 16 B to 8 KiB.
+    pub fn check_up(page: PageRequest, budget_s: f64) -> Self {
+        Self { grid: Grid::check_up(), page, budget_s, half_width: 0.01, mappings_at_knee: 3 }
+    }
+
+    /// Surface B: 64 MiB to 512 MiB by 64 B to 8 KiB, one block per octave.
+    pub fn large(page: PageRequest, budget_s: f64, largest: Bytes) -> Self {
+        Self { grid: Grid::large(largest), ..Self::check_up(page, budget_s) }
+    }
+
+    /// Time it may take at most, in seconds: the budget and one visit of the largest cell.
+    pub fn worst_case_s(&self) -> f64 {
+        /// Building and walking a chain through one GiB takes about this long.
+        const SECONDS_PER_GIB: f64 = 2.0;
+        self.budget_s + self.grid.largest_bytes() as f64 / Bytes::GIB.0 as f64 * SECONDS_PER_GIB
+    }
+}
+
+/// Why there is no surface.
+#[derive(Debug, thiserror::Error)]
+pub enum SurfaceError {
+    /// No memory for the largest block.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    /// The CPU may not be used.
+    #[error(transparent)]
+    Affinity(#[from] AffinityError),
+}
+
+/// Measures a surface on one CPU and adds its cells to the record, also when stopped half-way.
+///
+/// # Errors
+/// No memory, or a CPU that may not be used.
+pub fn run(session: &mut Session<'_>, cpu: CpuId, settings: &Settings) -> Result<(), SurfaceError> {
+    let pinned = Pinned::to(cpu)?;
+    let mut sampler = session.sampler(cpu);
+    let seed = session.random.next_u64();
+    let started = Instant::now();
+    let mut surface = SurfaceRun::new(settings.clone(), seed)?;
+    while !session.must_stop() && surface.step(&mut sampler)? {
+        session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+    }
+    session.absorb(&mut sampler);
+    let cycles_per_multiply = sampler.control.believed_cycles(session.rate);
+    drop(pinned);
+    for (cell, raw) in surface.finish(cpu, cycles_per_multiply) {
+        let index = session.record.push_raw(raw);
+        let spread = record::Spread { raw: Some(index), ..cell.spread };
+        session.record.memory.latency.push(LatencyCell { spread, ..cell });
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! The schedule of a surface as a state machine: one visit per step, so that several surfaces can be interleaved.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hint::black_box;
+use std::time::Instant;
+
+use host::live::{Mapping, MappingError, Pages};
+use kernels::random::SplitMix64;
+use kernels::{Chain, LOADS_PER_ROUND, Layout, Order, Position};
+use machine::CpuId;
+use record::{LatencyCell, RawSeries};
+
+use super::cells::{self, CellVisit, Noise};
+use super::{Place, Settings, WINDOW_NS};
+use crate::sampler::{Sampler, Visit, VisitPlan};
+
+/// Passes over all cells on the first mapping: one visit cannot see a disturbance that outlasts it.
+const FIRST_PASSES: u32 = 2;
+/// Visits of a cell on each further mapping.
+const VISITS_PER_FRESH_MAPPING: u32 = 1;
+/// Share of the plateau cells that get fresh mappings too.
+const PLATEAU_SHARE: f64 = 0.1;
+/// Neighbours that differ by more than this share make a cell a knee.
+const KNEE_STEP: f64 = 0.10;
+/// Cells per pass when only wide cells are left.
+const EXTRA_CELLS: usize = 24;
+/// A cell gets at most so many visits: one that is still wide then is wide by nature.
+const VISITS_MAX: usize = 14;
+/// Loads that warm a chain at most; building it has touched every line already.
+const WARM_LOADS_MAX: usize = 32_768;
+/// Blocks start at a random multiple of this.
+const OFFSET_STEP_BYTES: usize = 4096;
+
+/// A surface that is being measured.
+#[derive(Debug)]
+pub struct SurfaceRun {
+    settings: Settings,
+    random: SplitMix64,
+    mapping: Mapping,
+    mapping_number: u32,
+    pages: Vec<Pages>,
+    queue: VecDeque<Place>,
+    passes_done: u32,
+    rounds: BTreeMap<Place, u64>,
+    visits: BTreeMap<Place, Vec<CellVisit>>,
+    spent_s: f64,
+}
+
+impl SurfaceRun {
+    /// Maps the memory and plans the first pass.
+    ///
+    /// # Errors
+    /// If the kernel gives no memory.
+    pub fn new(settings: Settings, seed: u64) -> Result<Self, MappingError> {
+        let started = Instant::now();
+        let mut random = SplitMix64::new(seed);
+        let mapping = Mapping::new(settings.grid.largest_bytes(), settings.page)?;
+        let pages = vec![mapping.pages()];
+        let queue = shuffled(settings.grid.places(), &mut random);
+        Ok(Self {
+            settings,
+            random,
+            mapping,
+            mapping_number: 0,
+            pages,
+            queue,
+            passes_done: 0,
+            rounds: BTreeMap::new(),
+            visits: BTreeMap::new(),
+            spent_s: started.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Makes one visit; false when there is nothing left to do within the budget.
+    ///
+    /// # Errors
+    /// If the kernel gives no memory for a fresh mapping.
+    pub fn step(&mut self, sampler: &mut Sampler) -> Result<bool, MappingError> {
+        if self.spent_s >= self.settings.budget_s {
+            return Ok(false);
+        }
+        let started = Instant::now();
+        while self.queue.is_empty() {
+            self.passes_done += 1;
+            if !self.plan_next_pass()? {
+                return Ok(false);
+            }
+        }
+        if let Some(place) = self.queue.pop_front() {
+            let visit = self.visit(place, sampler);
+            let number = self.mapping_number;
+            self.visits.entry(place).or_default().push(CellVisit { mapping: number, visit });
+        }
+        self.spent_s += started.elapsed().as_secs_f64();
+        Ok(true)
+    }
+
+    /// Time spent in steps so far, in seconds.
+    pub fn spent_s(&self) -> f64 {
+        self.spent_s
+    }
+
+    /// Fills the queue for the pass that follows; false when every cell is as narrow as asked for.
+    fn plan_next_pass(&mut self) -> Result<bool, MappingError> {
+        let places = if self.passes_done < FIRST_PASSES {
+            self.settings.grid.places()
+        } else if self.passes_done
+            < FIRST_PASSES + (self.settings.mappings_at_knee - 1) * VISITS_PER_FRESH_MAPPING
+        {
+            self.map_afresh()?;
+            self.knees_and_some_others()
+        } else {
+            self.map_afresh()?;
+            self.widest()
+        };
+        self.queue = shuffled(places, &mut self.random);
+        Ok(!self.queue.is_empty())
+    }
+
+    /// A fresh mapping, made before the old one goes, so that it does not get the same pages back.
+    fn map_afresh(&mut self) -> Result<(), MappingError> {
+        self.mapping = Mapping::new(self.settings.grid.largest_bytes(), self.settings.page)?;
+        self.pages.push(self.mapping.pages());
+        self.mapping_number += 1;
+        Ok(())
+    }
+
+    fn knees_and_some_others(&mut self) -> Vec<Place> {
+        let values: BTreeMap<Place, f64> =
+            self.visits.iter().map(|(&place, visits)| (place, cells::quick_value(visits))).collect();
+        let mut chosen = Vec::new();
+        for place in self.settings.grid.places() {
+            let seen_on_more =
+                self.visits.get(&place).is_some_and(|visits| visits.iter().any(|visit| visit.mapping > 0));
+            let lot = self.random.below(1_000_000) as f64 / 1e6;
+            let first_choice = self.passes_done == FIRST_PASSES && lot < PLATEAU_SHARE;
+            if is_knee(&self.settings.grid.neighbours(place), place, &values) || seen_on_more || first_choice
+            {
+                chosen.push(place);
+            }
+        }
+        chosen
+    }
+
+    /// The cells whose interval is wider than asked for, the widest first, at most a handful.
+    fn widest(&self) -> Vec<Place> {
+        let noise = Noise::of(self.visits.values().map(Vec::as_slice));
+        let mut wide: Vec<(f64, Place)> = self
+            .visits
+            .iter()
+            .filter(|(_, visits)| visits.len() < VISITS_MAX)
+            .map(|(&place, visits)| (cells::estimate(visits, &noise).relative_half_width(), place))
+            .filter(|(half_width, _)| *half_width > self.settings.half_width)
+            .collect();
+        wide.sort_by(|a, b| b.0.total_cmp(&a.0));
+        wide.into_iter().take(EXTRA_CELLS).map(|(_, place)| place).collect()
+    }
+
+    fn visit(&mut self, place: Place, sampler: &mut Sampler) -> Visit {
+        let room = self.mapping.len().saturating_sub(place.block_bytes) / OFFSET_STEP_BYTES;
+        let offset = self.random.below(room as u64 + 1) as usize * OFFSET_STEP_BYTES;
+        let layout = Layout {
+            stride_bytes: place.stride_bytes,
+            order: Order::Random,
+            position: Position::Start,
+            seed: self.random.next_u64(),
+        };
+        let block = &mut self.mapping.as_mut_slice()[offset..offset + place.block_bytes];
+        let chain =
+            Chain::build(block, layout).expect("the block is page-aligned and holds at least four strides");
+        let warm_loads = chain.nodes().min(WARM_LOADS_MAX) as u64;
+        let mut cursor = chain.start().walk(warm_loads.div_ceil(LOADS_PER_ROUND));
+        let rounds = *self
+            .rounds
+            .entry(place)
+            .or_insert_with(|| sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds)));
+        let plan = VisitPlan {
+            windows_min: 7,
+            windows_max: 20,
+            half_width: self.settings.half_width / 2.0,
+            window_ns: WINDOW_NS,
+        };
+        let visit =
+            sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
+        black_box(cursor.addr());
+        visit
+    }
+
+    /// The cells measured so far, with their raw windows; cycles only if those of the multiply chain are known.
+    pub fn finish(self, cpu: CpuId, cycles_per_multiply: Option<f64>) -> Vec<(LatencyCell, RawSeries)> {
+        let noise = Noise::of(self.visits.values().map(Vec::as_slice));
+        let context = cells::Context {
+            cpu,
+            page: self.settings.page,
+            pages: &self.pages,
+            target: self.settings.half_width,
+            cycles_per_multiply,
+        };
+        self.visits.iter().map(|(&place, visits)| cells::cell(place, visits, &noise, &context)).collect()
+    }
+}
+
+fn is_knee(neighbours: &[Place], place: Place, values: &BTreeMap<Place, f64>) -> bool {
+    let Some(&own) = values.get(&place) else { return false };
+    neighbours
+        .iter()
+        .filter_map(|neighbour| values.get(neighbour))
+        .any(|&other| (other / own).ln().abs() > KNEE_STEP)
+}
+
+fn shuffled(mut places: Vec<Place>, random: &mut SplitMix64) -> VecDeque<Place> {
+    for last in (1..places.len()).rev() {
+        places.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    places.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_beside_a_step_is_a_knee() {
+        let place = |block_bytes| Place { block_bytes, stride_bytes: 64 };
+        let values = [(place(1), 1.0), (place(2), 1.02), (place(4), 4.0)].into_iter().collect();
+        assert!(!is_knee(&[place(2)], place(1), &values));
+        assert!(is_knee(&[place(1), place(4)], place(2), &values));
+        assert!(!is_knee(&[place(8)], place(4), &values));
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_place() {
+        let places = super::super::Grid::check_up().places();
+        let mut shuffled: Vec<Place> = shuffled(places.clone(), &mut SplitMix64::new(7)).into();
+        assert_ne!(shuffled, places);
+        shuffled.sort_unstable();
+        assert_eq!(shuffled, places);
+    }
+}
