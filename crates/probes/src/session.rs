@@ -104,10 +104,9 @@ impl<'a> Session<'a> {
     }
 
     /// Keeps raw windows, rounded to single precision, and returns their index for `Spread::raw`.
-    pub fn keep_raw(&mut self, name: String, unit: &str, mappings: &[Vec<f64>]) -> usize {
-        let mappings =
-            mappings.iter().map(|windows| windows.iter().map(|&value| value as f32).collect()).collect();
-        self.record.push_raw(RawSeries { name, unit: unit.to_owned(), mappings })
+    pub fn keep_raw(&mut self, name: String, unit: &str, visits: &[Vec<f64>]) -> usize {
+        let visits = visits.iter().map(|windows| windows.iter().map(|&value| value as f32).collect()).collect();
+        self.record.push_raw(RawSeries { name, unit: unit.to_owned(), visits, mapping_of_visit: Vec::new() })
     }
 
     /// The node of a CPU, where the machine tells.
