@@ -261,3 +261,138 @@ impl<'a> Chain<'a> {
             == Some(self.nodes - 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BLOCK_BYTES: usize = 1 << 16;
+
+    #[repr(align(64))]
+    struct Block([u8; BLOCK_BYTES]);
+
+    fn block() -> Box<Block> {
+        Box::new(Block([0xa5; BLOCK_BYTES]))
+    }
+
+    fn any_order() -> impl Strategy<Value = (Order, usize)> {
+        let groups = 1usize..40;
+        prop_oneof![
+            Just((Order::Sequential, 1)),
+            Just((Order::Random, 1)),
+            groups.prop_map(|nodes| { (Order::RandomWithin { group_bytes: nodes }, nodes) })
+        ]
+    }
+
+    /// The naive twin of an order: the set of offsets that a cycle must visit.
+    fn expected_offsets(layout: &Layout, nodes: usize) -> Vec<usize> {
+        (0..nodes).map(|index| layout.offset(index)).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn every_chain_is_one_cycle_through_one_node_per_stride(
+            stride_words in 2usize..200, bytes in 1600usize..BLOCK_BYTES, (order, group_nodes) in any_order(),
+            mixed: bool, seed: u64,
+        ) {
+            let position = if mixed { Position::MixedLine } else { Position::Start };
+            let words = if mixed && stride_words > 8 { stride_words / 8 * 8 } else { stride_words };
+            let stride_bytes = words * 8;
+            let order = match order {
+                Order::RandomWithin { .. } => Order::RandomWithin { group_bytes: group_nodes * stride_bytes },
+                order => order,
+            };
+            let layout = Layout { stride_bytes, order, position, seed };
+            let mut block = block();
+            let chain = Chain::build(&mut block.0[..bytes], layout).expect("a valid layout");
+            prop_assert_eq!(chain.nodes(), bytes / stride_bytes);
+            prop_assert!(chain.is_single_cycle());
+            let mut visited: Vec<usize> = chain.visits().take(chain.nodes()).collect();
+            visited.sort_unstable();
+            prop_assert_eq!(&visited, &expected_offsets(&layout, chain.nodes()));
+            prop_assert!(visited.iter().enumerate().all(|(index, offset)| offset / stride_bytes == index));
+        }
+
+        #[test]
+        fn a_confined_chain_leaves_each_group_once(group_nodes in 1usize..30, nodes in 2usize..900, seed: u64) {
+            let order = Order::RandomWithin { group_bytes: group_nodes * 64 };
+            let layout = Layout { stride_bytes: 64, order, position: Position::Start, seed };
+            let mut block = block();
+            let chain = Chain::build(&mut block.0[..nodes * 64], layout).expect("a valid layout");
+            let groups: Vec<usize> = chain.visits().take(nodes + 1).map(|offset| offset / 64 / group_nodes).collect();
+            let changes = groups.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            let group_count = nodes.div_ceil(group_nodes);
+            prop_assert_eq!(changes, if group_count == 1 { 0 } else { group_count });
+        }
+    }
+
+    #[test]
+    fn mixed_lines_use_every_line_of_a_stride_equally_often() {
+        for stride_bytes in [128, 192, 1024, 4096] {
+            let lines = stride_bytes / LINE_BYTES;
+            let layout =
+                Layout { stride_bytes, order: Order::Random, position: Position::MixedLine, seed: 3 };
+            for run in 0..5 {
+                let nodes = run * lines..(run + 1) * lines;
+                let mut used: Vec<usize> =
+                    nodes.map(|n| layout.offset(n) % stride_bytes / LINE_BYTES).collect();
+                used.sort_unstable();
+                assert!(used.into_iter().eq(0..lines), "stride {stride_bytes}, run {run}");
+            }
+        }
+    }
+
+    #[test]
+    fn building_writes_the_links_and_nothing_else() {
+        let mut block = block();
+        let layout =
+            Layout { stride_bytes: 256, order: Order::Random, position: Position::MixedLine, seed: 1 };
+        let nodes = Chain::build(&mut block.0, layout).expect("a valid layout").nodes();
+        let is_link = |offset: usize| offset - layout.offset(offset / 256) < LINK_BYTES;
+        let untouched =
+            (0..BLOCK_BYTES).filter(|&offset| offset < layout.offset(offset / 256) || !is_link(offset));
+        assert_eq!(nodes, 256);
+        assert!(untouched.into_iter().all(|offset| block.0[offset] == 0xa5));
+    }
+
+    #[test]
+    fn the_order_depends_on_the_seed_alone() {
+        let visits = |seed| {
+            let mut block = block();
+            let layout = Layout { stride_bytes: 64, order: Order::Random, position: Position::Start, seed };
+            let chain = Chain::build(&mut block.0, layout).expect("a valid layout");
+            chain.visits().take(50).collect::<Vec<_>>()
+        };
+        assert_eq!(visits(5), visits(5));
+        assert_ne!(visits(5), visits(6));
+    }
+
+    #[test]
+    fn impossible_layouts_are_refused_with_the_reason() {
+        let refusal = |skip: usize, bytes: usize, stride_bytes, order, position| {
+            let layout = Layout { stride_bytes, order, position, seed: 0 };
+            Chain::build(&mut block().0[skip..bytes], layout).expect_err("must be refused")
+        };
+        let within = Order::RandomWithin { group_bytes: 100 };
+        let rows = [
+            (refusal(8, 4096, 64, Order::Random, Position::Start), ChainError::Misaligned),
+            (refusal(0, 32, 64, Order::Random, Position::Start), ChainError::TooShort { block_bytes: 32 }),
+            (refusal(0, 4096, 8, Order::Random, Position::Start), ChainError::BadStride { stride_bytes: 8 }),
+            (
+                refusal(0, 4096, 20, Order::Random, Position::Start),
+                ChainError::BadStride { stride_bytes: 20 },
+            ),
+            (
+                refusal(0, 4096, 72, Order::Random, Position::MixedLine),
+                ChainError::BadStride { stride_bytes: 72 },
+            ),
+            (refusal(0, 4096, 64, within, Position::Start), ChainError::BadGroup { group_bytes: 100 }),
+        ];
+        for (refused, expected) in rows {
+            assert_eq!(refused, expected);
+        }
+    }
+}

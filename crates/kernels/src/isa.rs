@@ -11,7 +11,7 @@ pub enum Isa {
     ScalarF64,
     /// 128-bit SSE2, part of every x86-64.
     Sse2,
-    /// 256-bit AVX2 with FMA.
+    /// 256-bit AVX2.
     Avx2,
     /// 512-bit AVX-512F.
     Avx512,
@@ -54,9 +54,9 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Self::Sse2 => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.is_present(),
+            Self::Avx512 => is_x86_feature_detected!("avx512f"),
             #[cfg(not(target_arch = "x86_64"))]
             Self::Sse2 | Self::Avx2 | Self::Avx512 => false,
         }

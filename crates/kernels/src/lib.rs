@@ -33,7 +33,7 @@ pub mod vector;
 
 pub use arrays::{ARRAY_ALIGN_BYTES, ARRAY_GRANULE_BYTES, Arrays, ArraysError};
 pub use chain::{Chain, ChainError, Layout, Order, Position};
-pub use chase::{Cursor, LOADS_PER_ROUND, PARALLEL_MAX};
+pub use chase::{Cursor, LOADS_PER_ROUND, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, walk_parallel};
 #[cfg(target_arch = "x86_64")]
 pub use front_end::front_end_loop;
 pub use isa::Isa;

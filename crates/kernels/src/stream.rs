@@ -1,4 +1,7 @@
 //! The catalogue of bandwidth kernels: operation x instruction set x kind of store.
+//!
+//! One file per operation below this module gives the inner instructions for every instruction set; `sweep` is the
+//! frame around them. What each moves is its [`Accounting`].
 
 use core::fmt;
 
@@ -6,7 +9,27 @@ use crate::arrays::Arrays;
 use crate::isa::Isa;
 use crate::operation::{Accounting, Operation, Store};
 
-pub(crate) mod naive;
+#[cfg(target_arch = "x86_64")]
+mod add;
+#[cfg(target_arch = "x86_64")]
+mod copy;
+#[cfg(any(test, not(target_arch = "x86_64")))]
+mod naive;
+#[cfg(not(target_arch = "x86_64"))]
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod read;
+#[cfg(target_arch = "x86_64")]
+mod scale;
+#[cfg(target_arch = "x86_64")]
+mod sweep;
+#[cfg(target_arch = "x86_64")]
+mod triad;
+#[cfg(target_arch = "x86_64")]
+mod write;
+
+#[cfg(not(target_arch = "x86_64"))]
+use portable::{add, copy, read, scale, triad, write};
 
 /// One bandwidth kernel of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,72 +49,102 @@ pub struct StreamLoop {
     sweep: Sweep,
 }
 
-/// Makes one pass over the arrays; its result is the checksum of a read, else 0.
-type Sweep = unsafe fn(&Operands) -> u64;
+/// Makes passes, at least one, over the arrays; its result is the checksum of a read, else 0.
+///
+/// # Safety
+/// The CPU has the instructions; the arrays of the operation are valid, exclusive and 64-byte aligned over `bytes`
+/// bytes, a positive multiple of [`ARRAY_GRANULE_BYTES`](crate::ARRAY_GRANULE_BYTES); there is at least one pass.
+type Sweep = unsafe fn(&Operands, u64) -> u64;
 
-/// What a sweep gets: starts of the arrays and the bytes of each.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Operands {
-    pub(crate) a: *mut u64,
-    pub(crate) b: *const u64,
-    pub(crate) c: *const u64,
-    pub(crate) bytes: usize,
+/// One loop: its instruction set, its kind of store, its code.
+struct Variant {
+    isa: Isa,
+    store: Store,
+    sweep: Sweep,
 }
 
-/// The constant `s` of scale and triad, and what a write stores.
-pub(crate) const FACTOR: u64 = 3;
-
-const fn kernel(operation: Operation, isa: Isa, store: Store) -> StreamKernel {
-    StreamKernel { operation, isa, store }
+/// What a sweep gets: starts of the arrays, null where the operation has none, and the bytes of each.
+struct Operands {
+    a: *mut u64,
+    b: *const u64,
+    c: *const u64,
+    bytes: usize,
 }
 
-const CATALOGUE: [StreamKernel; 11 * 4 + 6] = {
-    let stores = [Operation::Write, Operation::Copy, Operation::Scale, Operation::Add, Operation::Triad];
-    let mut all = [kernel(Operation::Read, Isa::ScalarU64, Store::None); 11 * 4 + 6];
-    let mut filled = 0;
-    let mut isa_index = 0;
-    while isa_index < Isa::ALL.len() {
-        let isa = Isa::ALL[isa_index];
-        all[filled] = kernel(Operation::Read, isa, Store::None);
-        filled += 1;
-        let mut index = 0;
-        while index < stores.len() {
-            all[filled] = kernel(stores[index], isa, Store::Plain);
-            filled += 1;
-            // There is no non-temporal store of one double in x86-64 proper.
-            if !matches!(isa, Isa::ScalarF64) {
-                all[filled] = kernel(stores[index], isa, Store::NonTemporal);
-                filled += 1;
-            }
-            index += 1;
+/// The constant `s` of integer kernels, which is also what a write stores. STREAM 5.10 scales by 3.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+const FACTOR_U64: u64 = 3;
+
+/// The constant `s` of floating-point kernels, which is also what a write stores. STREAM 5.10 scales by 3.
+static FACTOR_F64: f64 = 3.0;
+
+/// The loops of an operation, narrowest instruction set first.
+const fn variants(operation: Operation) -> &'static [Variant] {
+    match operation {
+        Operation::Read => &read::VARIANTS,
+        Operation::Write => &write::VARIANTS,
+        Operation::Copy => &copy::VARIANTS,
+        Operation::Scale => &scale::VARIANTS,
+        Operation::Add => &add::VARIANTS,
+        Operation::Triad => &triad::VARIANTS,
+    }
+}
+
+const fn catalogue_len() -> usize {
+    let (mut operation, mut len) = (0, 0);
+    while operation < Operation::ALL.len() {
+        len += variants(Operation::ALL[operation]).len();
+        operation += 1;
+    }
+    len
+}
+
+static CATALOGUE: [StreamKernel; catalogue_len()] = {
+    let first = StreamKernel { operation: Operation::Read, isa: Isa::ScalarU64, store: Store::None };
+    let mut all = [first; catalogue_len()];
+    let (mut index, mut len) = (0, 0);
+    while index < Operation::ALL.len() {
+        let operation = Operation::ALL[index];
+        let variants = variants(operation);
+        let mut variant = 0;
+        while variant < variants.len() {
+            let Variant { isa, store, .. } = variants[variant];
+            all[len] = StreamKernel { operation, isa, store };
+            len += 1;
+            variant += 1;
         }
-        isa_index += 1;
+        index += 1;
     }
     all
 };
 
 impl StreamKernel {
-    /// All kernels, whether or not this CPU can run them.
+    /// All kernels of this architecture, whether or not this CPU can run them, by operation, narrowest first.
     pub fn all() -> &'static [Self] {
         &CATALOGUE
     }
 
-    /// The kernel of the widest instruction set of this CPU; `None` if there is no such combination.
+    /// The loop of the widest instruction set of this CPU; `None` if there is no such combination.
     pub fn widest(operation: Operation, store: Store) -> Option<StreamLoop> {
-        let kernels = CATALOGUE.iter().rev();
-        kernels.filter(|k| k.operation == operation && k.store == store).find_map(Self::available)
+        let candidates =
+            CATALOGUE.iter().filter(|kernel| kernel.operation == operation && kernel.store == store);
+        candidates.rev().find_map(Self::available)
     }
 
-    /// The loop, if this CPU and operating system can run it.
+    /// The loop, if the combination exists and this CPU and operating system can run it.
     pub fn available(&self) -> Option<StreamLoop> {
-        let known = CATALOGUE.contains(self) && self.isa.is_present();
-        known.then_some(StreamLoop { kernel: *self, sweep: naive::sweep(self.operation) })
+        let variant = variants(self.operation).iter().find(|v| v.isa == self.isa && v.store == self.store)?;
+        self.isa.is_present().then_some(StreamLoop { kernel: *self, sweep: variant.sweep })
     }
 
     /// Loads, stores, bytes and floating-point operations per element.
     pub const fn accounting(&self) -> Accounting {
-        Accounting::of(self.operation, self.store, !matches!(self.isa, Isa::ScalarU64))
+        // Vector reads sum integers (see `read`); all else but scalar u64 computes doubles.
+        let on_floats = match self.operation {
+            Operation::Read => matches!(self.isa, Isa::ScalarF64),
+            _ => !matches!(self.isa, Isa::ScalarU64),
+        };
+        Accounting::of(self.operation, self.store, on_floats)
     }
 }
 
@@ -107,19 +160,117 @@ impl StreamLoop {
         self.kernel
     }
 
-    /// Makes `passes` sweeps over `arrays` and returns the checksum of the last: the sum of all elements of `a`
-    /// for a read, else 0.
+    /// Makes `passes` sweeps over `arrays`. A read returns the sum of all elements it read, over all passes; the
+    /// others return 0. Scalar `f64` sums doubles and returns the bits of the sum; the other reads sum `u64`, wrapping.
+    ///
     /// # Panics
     /// If `arrays` has fewer arrays than the operation needs.
     pub fn run(&self, arrays: &mut Arrays<'_>, passes: u64) -> u64 {
-        assert!(arrays.count() >= self.kernel.operation.array_count(), "{} needs more arrays", self.kernel);
+        let needed = self.kernel.operation.array_count();
+        assert!(arrays.count() >= needed, "{} needs {needed} arrays, not {}", self.kernel, arrays.count());
+        if passes == 0 {
+            return 0;
+        }
         let [a, b, c] = arrays.starts();
         let operands = Operands { a, b, c, bytes: arrays.array_bytes() };
-        let mut checksum = 0;
-        for _ in 0..passes {
-            // SAFETY: `available` found the instructions; `Arrays` vouches for pointers, alignment and length.
-            checksum = unsafe { (self.sweep)(&operands) };
+        // SAFETY: `available` found the instructions; `Arrays` vouches for pointers, alignment and length.
+        unsafe { (self.sweep)(&operands, passes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::arrays::ARRAY_GRANULE_BYTES;
+
+    const ELEMENTS_MAX: usize = 4 * ARRAY_GRANULE_BYTES / 8;
+
+    #[repr(align(64))]
+    #[derive(Clone)]
+    struct Aligned([u64; ELEMENTS_MAX]);
+
+    /// What a kernel must leave in `a`, and return.
+    fn expected(kernel: StreamKernel, start: [&[u64]; 3], passes: u64) -> (Vec<u64>, u64) {
+        if kernel.isa == Isa::ScalarU64 || kernel.operation == Operation::Read && kernel.isa != Isa::ScalarF64
+        {
+            let mut a = start[0].to_vec();
+            let sum = naive::sweep_u64(kernel.operation, &mut a, start[1], start[2]);
+            return (a, sum.wrapping_mul(passes));
         }
-        checksum
+        let [mut a, b, c] = start.map(|bits| bits.iter().copied().map(f64::from_bits).collect::<Vec<_>>());
+        let sum = naive::sweep_f64(kernel.operation, &mut a, &b, &c);
+        let sums = f64::from_bits(sum) * passes as f64;
+        (a.into_iter().map(f64::to_bits).collect(), if sum == 0 { 0 } else { sums.to_bits() })
+    }
+
+    fn check(kernel: StreamKernel, values: &[u16], granules: usize, passes: u64) {
+        let Some(stream_loop) = kernel.available() else {
+            println!("skipped: {kernel}: no {} on this CPU", kernel.isa);
+            return;
+        };
+        let elements = granules * ARRAY_GRANULE_BYTES / 8;
+        // Small whole numbers: their sums are exact as doubles, in any order.
+        let element = |array: usize, i: usize| {
+            let value = values[(i * 3 + array) % values.len()];
+            if kernel.isa == Isa::ScalarU64 { u64::from(value) } else { f64::from(value).to_bits() }
+        };
+        let mut memory = [0, 1, 2].map(|array| Aligned(core::array::from_fn(|i| element(array, i))));
+        let before = memory.clone();
+        let (a, checksum) =
+            expected(kernel, [0, 1, 2].map(|array: usize| &before[array].0[..elements]), passes);
+
+        let [first, second, third] = &mut memory;
+        let (a0, b0, c0) = (&mut first.0[..elements], &mut second.0[..elements], &mut third.0[..elements]);
+        let mut arrays = Arrays::new(a0, b0, c0).expect("aligned and granular");
+        assert_eq!(stream_loop.run(&mut arrays, passes), checksum, "{kernel}: checksum");
+        assert_eq!(arrays.array(0), a, "{kernel}: a");
+        assert_eq!(arrays.array(1), &before[1].0[..elements], "{kernel}: b");
+        assert_eq!(arrays.array(2), &before[2].0[..elements], "{kernel}: c");
+        assert_eq!(memory[0].0[elements..], before[0].0[elements..], "{kernel}: beyond the end of a");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn every_kernel_does_what_its_naive_twin_does(
+            values in prop::collection::vec(any::<u16>(), 1..200), granules in 1usize..=4, passes in 1u64..4,
+        ) {
+            for kernel in StreamKernel::all() {
+                check(*kernel, &values, granules, passes);
+            }
+        }
+    }
+
+    #[test]
+    fn no_pass_touches_nothing() {
+        let mut block = Aligned([7; ELEMENTS_MAX]);
+        let mut arrays = Arrays::from_block(bytes_of(&mut block.0), Operation::Write).expect("aligned");
+        let write = StreamKernel::widest(Operation::Write, Store::Plain).expect("every CPU can write");
+        assert_eq!(write.run(&mut arrays, 0), 0);
+        assert!(block.0.iter().all(|&element| element == 7));
+    }
+
+    fn bytes_of(elements: &mut [u64]) -> &mut [u8] {
+        // SAFETY: every `u64` is eight valid bytes.
+        unsafe { elements.align_to_mut::<u8>() }.1
+    }
+
+    #[test]
+    fn every_instruction_set_has_every_operation() {
+        for operation in Operation::ALL {
+            let plain = if operation.stores() { Store::Plain } else { Store::None };
+            for isa in StreamKernel::all().iter().map(|kernel| kernel.isa) {
+                assert!(StreamKernel::all().contains(&StreamKernel { operation, isa, store: plain }));
+            }
+        }
+    }
+
+    #[test]
+    fn a_combination_outside_the_catalogue_has_no_loop() {
+        let kernel = StreamKernel { operation: Operation::Read, isa: Isa::ScalarU64, store: Store::Plain };
+        assert!(kernel.available().is_none());
+        assert!(StreamKernel::widest(Operation::Read, Store::NonTemporal).is_none());
     }
 }

@@ -1,40 +1,33 @@
-//! Naive twins of the bandwidth kernels.
+//! Naive twins of the bandwidth loops: plain Rust that says what they must compute, and what runs off x86-64.
 
-use super::{FACTOR, Operands, Sweep};
+use super::{FACTOR_F64, FACTOR_U64};
 use crate::operation::Operation;
 
-pub(crate) fn sweep(operation: Operation) -> Sweep {
+/// One sweep of `operation` over 64-bit integers, wrapping; the result is the sum of `a` for a read, else 0.
+pub(crate) fn sweep_u64(operation: Operation, a: &mut [u64], b: &[u64], c: &[u64]) -> u64 {
     match operation {
-        Operation::Read => read,
-        Operation::Write => write,
-        Operation::Copy => copy,
-        Operation::Scale => scale,
-        Operation::Add => add,
-        Operation::Triad => triad,
-    }
-}
-
-macro_rules! twin {
-    ($name:ident, |$a:ident, $b:ident, $c:ident, $i:ident, $sum:ident| $body:expr) => {
-        unsafe fn $name(operands: &Operands) -> u64 {
-            let ($a, $b, $c) = (operands.a.cast::<f64>(), operands.b.cast::<f64>(), operands.c.cast::<f64>());
-            let mut $sum = 0u64;
-            for $i in 0..operands.bytes / 8 {
-                // SAFETY: the caller vouches for the arrays.
-                #[allow(clippy::multiple_unsafe_ops_per_block)]
-                unsafe {
-                    $body
-                }
-            }
-            let _ = ($b, $c);
-            $sum
+        Operation::Read => return a.iter().fold(0, |sum, x| sum.wrapping_add(*x)),
+        Operation::Write => a.fill(FACTOR_U64),
+        Operation::Copy => a.copy_from_slice(b),
+        Operation::Scale => a.iter_mut().zip(b).for_each(|(a, b)| *a = b.wrapping_mul(FACTOR_U64)),
+        Operation::Add => a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = b.wrapping_add(*c)),
+        Operation::Triad => {
+            let sum = |b: &u64, c: &u64| b.wrapping_add(c.wrapping_mul(FACTOR_U64));
+            a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = sum(b, c));
         }
-    };
+    }
+    0
 }
 
-twin!(read, |a, b, c, i, sum| sum = sum.wrapping_add(a.add(i).cast::<u64>().read_volatile()));
-twin!(write, |a, b, c, i, sum| a.add(i).write_volatile(FACTOR as f64));
-twin!(copy, |a, b, c, i, sum| a.add(i).write(b.add(i).read()));
-twin!(scale, |a, b, c, i, sum| a.add(i).write(b.add(i).read() * FACTOR as f64));
-twin!(add, |a, b, c, i, sum| a.add(i).write(b.add(i).read() + c.add(i).read()));
-twin!(triad, |a, b, c, i, sum| a.add(i).write(b.add(i).read() + c.add(i).read() * FACTOR as f64));
+/// One sweep of `operation` over doubles; the result is the bits of the sum of `a` for a read, else 0.
+pub(crate) fn sweep_f64(operation: Operation, a: &mut [f64], b: &[f64], c: &[f64]) -> u64 {
+    match operation {
+        Operation::Read => return a.iter().sum::<f64>().to_bits(),
+        Operation::Write => a.fill(FACTOR_F64),
+        Operation::Copy => a.copy_from_slice(b),
+        Operation::Scale => a.iter_mut().zip(b).for_each(|(a, b)| *a = FACTOR_F64 * b),
+        Operation::Add => a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = b + c),
+        Operation::Triad => a.iter_mut().zip(b).zip(c).for_each(|((a, b), c)| *a = b + FACTOR_F64 * c),
+    }
+    0
+}

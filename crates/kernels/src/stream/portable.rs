@@ -1,0 +1,63 @@
+//! Bandwidth loops where there is no assembly: the naive twins, scalar only.
+
+use super::{Operands, Variant, naive};
+use crate::isa::Isa;
+use crate::operation::{Operation, Store};
+
+/// Defines the two loops of an operation and the table of them.
+macro_rules! scalar_sweeps {
+    ($module:ident, $operation:expr, $store:expr) => {
+        pub(crate) mod $module {
+            use super::{Isa, Operands, Operation, Store, Variant, naive, repeat};
+
+            unsafe fn scalar_u64(operands: &Operands, passes: u64) -> u64 {
+                // SAFETY: the caller's promise is the same.
+                unsafe { repeat::<u64>(operands, passes, |a, b, c| naive::sweep_u64($operation, a, b, c)) }
+            }
+
+            unsafe fn scalar_f64(operands: &Operands, passes: u64) -> u64 {
+                // SAFETY: the caller's promise is the same.
+                unsafe { repeat::<f64>(operands, passes, |a, b, c| naive::sweep_f64($operation, a, b, c)) }
+            }
+
+            pub(crate) const VARIANTS: [Variant; 2] = [
+                Variant { isa: Isa::ScalarU64, store: $store, sweep: scalar_u64 },
+                Variant { isa: Isa::ScalarF64, store: $store, sweep: scalar_f64 },
+            ];
+        }
+    };
+}
+
+scalar_sweeps!(read, Operation::Read, Store::None);
+scalar_sweeps!(write, Operation::Write, Store::Plain);
+scalar_sweeps!(copy, Operation::Copy, Store::Plain);
+scalar_sweeps!(scale, Operation::Scale, Store::Plain);
+scalar_sweeps!(add, Operation::Add, Store::Plain);
+scalar_sweeps!(triad, Operation::Triad, Store::Plain);
+
+/// Makes `passes` sweeps and returns the checksum of the last.
+///
+/// # Safety
+/// The arrays that are not null are valid and exclusive for `bytes` bytes; `T` is `u64` or `f64`.
+unsafe fn repeat<T>(
+    operands: &Operands,
+    passes: u64,
+    mut sweep: impl FnMut(&mut [T], &[T], &[T]) -> u64,
+) -> u64 {
+    let elements = operands.bytes / size_of::<T>();
+    let source = |start: *const u64| {
+        if start.is_null() {
+            return &[][..];
+        }
+        // SAFETY: the caller vouches for the array.
+        unsafe { core::slice::from_raw_parts(start.cast::<T>(), elements) }
+    };
+    // SAFETY: the caller vouches for the array.
+    let a = unsafe { core::slice::from_raw_parts_mut(operands.a.cast::<T>(), elements) };
+    let (b, c) = (source(operands.b), source(operands.c));
+    let mut checksum = 0;
+    for _ in 0..passes {
+        checksum = core::hint::black_box(sweep(core::hint::black_box(&mut *a), b, c));
+    }
+    checksum
+}
