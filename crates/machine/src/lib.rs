@@ -14,6 +14,7 @@ mod node;
 mod quantity;
 mod tlb;
 mod topology;
+mod view;
 
 pub use cache::{Cache, CacheKind};
 pub use cpu_set::{CpuSet, CpuSetError};
@@ -25,3 +26,4 @@ pub use node::{MemoryAttribute, Node};
 pub use quantity::{Bytes, CpuId, Hertz, Nanoseconds, NodeId, Ticks};
 pub use tlb::{Tlb, TlbKind};
 pub use topology::{Core, CoreKind, Cpu, Topology};
+pub use view::{CacheSummary, Counts, Distances, View};

@@ -1,0 +1,220 @@
+//! What CPUID says: of the CPU this runs on, or of every CPU of a recorded dump.
+//!
+//! A dump has one file `puN` per CPU with lines `mask eax ebx ecx edx => eax ebx ecx edx`, hexadecimal; the
+//! lowest bits of the mask say which inputs count (bit 0 EAX to bit 3 EDX). The first matching line answers.
+
+mod caches;
+mod flags;
+mod levels;
+mod machine_view;
+mod tlb;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use machine::{CpuId, Machine};
+use raw_cpuid::{CpuIdReader, CpuIdResult};
+
+use crate::root::{Root, RootError, dump_cpu};
+
+/// The largest CPU number believed; as in `machine::CpuSet`.
+const CPU_NUMBER_LIMIT: u32 = 16_384;
+
+/// The most lines kept of one CPU's dump; real ones have fewer than 200.
+const LINES_MAX: usize = 4096;
+
+/// The answers of CPUID of one machine.
+#[derive(Debug, Clone)]
+pub struct Cpuid {
+    cpus: BTreeMap<CpuId, Leaves>,
+    is_whole: bool,
+}
+
+impl Cpuid {
+    /// CPUID of the CPU this runs on at the moment; `None` on other architectures.
+    pub fn live() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        return Some(Self { cpus: BTreeMap::from([(CpuId(0), Leaves::Live)]), is_whole: false });
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
+    /// A recorded dump in a folder or tarball: `puN` at its top, in its one folder, or in `cpuid` there.
+    pub fn open(path: &Path) -> Result<Self, RootError> {
+        let root = Root::open_dump(path)?;
+        let mut cpus = BTreeMap::new();
+        for name in root.list("/") {
+            let Some(number) = dump_cpu(&name).filter(|number| *number < CPU_NUMBER_LIMIT) else { continue };
+            let text = root
+                .read(&name)
+                .map_err(|error| RootError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
+            cpus.insert(CpuId(number), Leaves::Recorded(Arc::new(parse(&text))));
+        }
+        let answers = |leaves: &Leaves| leaves.max_leaf() > 0;
+        if !cpus.values().any(answers) {
+            return Err(RootError::Damaged {
+                path: path.to_owned(),
+                reason: "no file puN holds an answer for CPUID leaf 0".to_owned(),
+            });
+        }
+        Ok(Self { cpus, is_whole: true })
+    }
+
+    /// True if every CPU of the machine answered, not only the one this runs on.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// The machine as CPUID alone describes it; of the live machine only the identity, the TLBs and the caches
+    /// of one CPU can be told.
+    pub fn describe(&self) -> Machine {
+        machine_view::describe(&self.cpus)
+    }
+
+    /// The caches that the first CPU describes, shared out over CPUs by their APIC ids.
+    pub(crate) fn caches_by_apic(&self, apics: &BTreeMap<CpuId, u32>) -> Vec<machine::Cache> {
+        self.cpus
+            .values()
+            .next()
+            .map(|leaves| machine_view::caches_by_apic(leaves, apics))
+            .unwrap_or_default()
+    }
+
+    /// The answer of one CPU to `leaf` and `subleaf`, as EAX, EBX, ECX, EDX; zeros if it has none.
+    pub fn answer(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<[u32; 4]> {
+        let result = self.cpus.get(&cpu)?.cpuid2(leaf, subleaf);
+        Some([result.eax, result.ebx, result.ecx, result.edx])
+    }
+}
+
+/// One line of a dump.
+#[derive(Debug, Clone)]
+struct Line {
+    eax: u32,
+    /// The subleaf, where the line is about one.
+    ecx: Option<u32>,
+    answer: CpuIdResult,
+}
+
+/// Where the answers of one CPU come from.
+#[derive(Debug, Clone)]
+enum Leaves {
+    #[cfg(target_arch = "x86_64")]
+    Live,
+    Recorded(Arc<Vec<Line>>),
+}
+
+impl CpuIdReader for Leaves {
+    fn cpuid2(&self, eax: u32, ecx: u32) -> CpuIdResult {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Live => raw_cpuid::CpuIdReaderNative.cpuid2(eax, ecx),
+            Self::Recorded(lines) => lines
+                .iter()
+                .find(|line| line.eax == eax && line.ecx.is_none_or(|subleaf| subleaf == ecx))
+                .map_or(CpuIdResult { eax: 0, ebx: 0, ecx: 0, edx: 0 }, |line| line.answer),
+        }
+    }
+}
+
+impl Leaves {
+    /// The highest basic leaf.
+    fn max_leaf(&self) -> u32 {
+        self.cpuid2(0, 0).eax
+    }
+
+    /// A leaf the CPU says it has, with its subleaf; reading beyond the highest gives an unrelated leaf.
+    fn get(&self, leaf: u32, subleaf: u32) -> Option<CpuIdResult> {
+        const EXTENDED: u32 = 0x8000_0000;
+        let highest = self.cpuid2(leaf & EXTENDED, 0).eax;
+        (leaf <= highest && (leaf < EXTENDED || highest >= EXTENDED)).then(|| self.cpuid2(leaf, subleaf))
+    }
+
+    /// The twelve letters of leaf 0.
+    fn vendor(&self) -> String {
+        let answer = self.cpuid2(0, 0);
+        let bytes = [answer.ebx, answer.edx, answer.ecx].map(u32::to_le_bytes).concat();
+        String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ']).to_owned()
+    }
+
+    /// Displayed family, model and stepping. Intel SDM vol. 2A and AMD64 APM vol. 3, CPUID leaf 1.
+    fn signature(&self) -> Option<Signature> {
+        let eax = self.get(1, 0)?.eax;
+        let (base_family, base_model) = (bits(eax, 11, 8), bits(eax, 7, 4));
+        let family = if base_family == 0xf { base_family + bits(eax, 27, 20) } else { base_family };
+        let has_extended_model = base_family == 0xf || base_family == 6;
+        let model = if has_extended_model { bits(eax, 19, 16) << 4 | base_model } else { base_model };
+        Some(Signature { family, model, stepping: bits(eax, 3, 0) })
+    }
+
+    /// AMD and its licensee share one description of topology and caches.
+    fn is_amd(&self) -> bool {
+        matches!(self.vendor().as_str(), "AuthenticAMD" | "HygonGenuine")
+    }
+}
+
+/// Family, model and stepping as displayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Signature {
+    family: u32,
+    model: u32,
+    stepping: u32,
+}
+
+/// Bits `high` to `low` of a register, both included.
+fn bits(register: u32, high: u32, low: u32) -> u32 {
+    register >> low & (u32::MAX >> (31 - (high - low)))
+}
+
+/// The number of bits that `count` different values take.
+fn width(count: u32) -> u32 {
+    count.max(1).checked_next_power_of_two().map_or(31, u32::trailing_zeros)
+}
+
+fn parse(text: &str) -> Vec<Line> {
+    text.lines().filter(|line| !line.starts_with('#')).filter_map(parse_line).take(LINES_MAX).collect()
+}
+
+fn parse_line(line: &str) -> Option<Line> {
+    const INPUT_EAX: u32 = 1;
+    const INPUT_ECX: u32 = 1 << 2;
+    let (question, answer) = line.split_once("=>")?;
+    let numbers = |text: &str| -> Option<Vec<u32>> {
+        text.split_whitespace().map(|word| u32::from_str_radix(word, 16).ok()).collect()
+    };
+    let (question, answer) = (numbers(question)?, numbers(answer)?);
+    let (&[mask, eax, _, ecx, _], &[a, b, c, d]) = (question.as_slice(), answer.as_slice()) else {
+        return None;
+    };
+    let subleaf = (mask & INPUT_ECX != 0).then_some(ecx);
+    (mask & INPUT_EAX != 0).then_some(Line {
+        eax,
+        ecx: subleaf,
+        answer: CpuIdResult { eax: a, ebx: b, ecx: c, edx: d },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_answers_for_the_inputs_its_mask_names() {
+        let text =
+            "# mask in => out\n1 80000007 0 0 0 => 0 0 0 100\n5 4 0 3 0 => 3c07c163 4c0003f 3fff 6\nbroken\n";
+        let leaves = Leaves::Recorded(Arc::new(parse(text)));
+        assert_eq!(leaves.cpuid2(0x8000_0007, 9).edx, 0x100);
+        assert_eq!(leaves.cpuid2(4, 3).eax, 0x3c07_c163);
+        assert_eq!(leaves.cpuid2(4, 2).eax, 0);
+    }
+
+    #[test]
+    fn widths_hold_as_many_values_as_there_are() {
+        for (count, expected) in [(0, 0), (1, 0), (2, 1), (3, 2), (6, 3), (8, 3), (u32::MAX, 31)] {
+            assert_eq!(width(count), expected, "{count}");
+        }
+        assert_eq!(bits(0xffff_ffff, 31, 0), u32::MAX);
+        assert_eq!(bits(0x0000_0f10, 11, 8), 0xf);
+    }
+}

@@ -1,0 +1,88 @@
+//! Which cores of a hybrid machine are the fast ones.
+//!
+//! Sources, best first: the two performance-monitoring units of Intel hybrids; the scheduler's capacities,
+//! grouped by ARM part number; the maximum frequency of cores whose first-level caches differ in size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::{CacheKind, CoreKind, Cpu, CpuId, CpuSet, Topology};
+
+use super::cpuinfo::CpuInfo;
+use super::source::Source;
+use super::topology::CPU_FOLDER;
+
+/// Marks the kind of each core where the machine mixes several.
+pub(super) fn fill(source: &Source<'_>, info: &CpuInfo, topology: &mut Topology) {
+    let kinds = from_monitoring_units(source)
+        .or_else(|| from_capacity(info, &topology.cpus))
+        .or_else(|| from_caches(source, topology))
+        .unwrap_or_default();
+    for cpu in &mut topology.cpus {
+        cpu.core_kind = kinds.get(&cpu.id).copied().unwrap_or_default();
+    }
+}
+
+/// Intel hybrids have one performance-monitoring device for each kind of core, with the CPUs it serves.
+fn from_monitoring_units(source: &Source<'_>) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let cpus = |device: &str| source.cpus(&format!("/sys/devices/{device}/cpus"), "").unwrap_or_default();
+    let performance = cpus("cpu_core");
+    let efficiency: CpuSet = cpus("cpu_atom").union(&cpus("cpu_lowpower"));
+    if performance.is_empty() || efficiency.is_empty() {
+        return None;
+    }
+    let marked = |cpus: CpuSet, kind: CoreKind| cpus.iter().map(|cpu| (cpu, kind)).collect::<Vec<_>>();
+    let mut kinds = marked(performance, CoreKind::Performance);
+    kinds.extend(marked(efficiency, CoreKind::Efficiency));
+    Some(kinds.into_iter().collect())
+}
+
+/// The part with the highest capacity is the fast kind. Cores of one part may differ a little, as bins do.
+fn from_capacity(info: &CpuInfo, cpus: &[Cpu]) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let mut groups: BTreeMap<String, (u32, Vec<CpuId>)> = BTreeMap::new();
+    for cpu in cpus {
+        let capacity = cpu.capacity?;
+        let part = info.of(cpu.id, "CPU part").map_or_else(|| capacity.to_string(), str::to_owned);
+        let group = groups.entry(part).or_default();
+        group.0 = group.0.max(capacity);
+        group.1.push(cpu.id);
+    }
+    split(groups.into_values().map(|(capacity, cpus)| (u64::from(capacity), cpus)).collect())
+}
+
+/// Cores with first-level caches of different sizes are of different designs; the one that clocks higher is faster.
+fn from_caches(source: &Source<'_>, topology: &Topology) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let mut groups: BTreeMap<Vec<(CacheKind, u64)>, (u64, Vec<CpuId>)> = BTreeMap::new();
+    for cpu in &topology.cpus {
+        let design: Vec<(CacheKind, u64)> = topology
+            .caches
+            .iter()
+            .filter(|cache| cache.level == 1 && cache.shared_by.contains(cpu.id))
+            .filter_map(|cache| Some((cache.kind, cache.size_bytes?.0)))
+            .collect();
+        let group = groups.entry(design).or_default();
+        group.1.push(cpu.id);
+    }
+    if groups.len() < 2 {
+        return None;
+    }
+    for (frequency, cpus) in groups.values_mut() {
+        for cpu in cpus {
+            let kilohertz: u64 = source.number(&format!("{CPU_FOLDER}/cpu{cpu}/cpufreq/cpuinfo_max_freq"))?;
+            *frequency = kilohertz.max(*frequency);
+        }
+    }
+    split(groups.into_values().collect())
+}
+
+/// The CPUs with the highest value are fast, the others are not; nothing if all are alike.
+fn split(groups: Vec<(u64, Vec<CpuId>)>) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let values: BTreeSet<u64> = groups.iter().map(|(value, _)| *value).collect();
+    let highest = *values.last().filter(|_| values.len() > 1)?;
+    let kind = |value| if value == highest { CoreKind::Performance } else { CoreKind::Efficiency };
+    Some(
+        groups
+            .into_iter()
+            .flat_map(|(value, cpus)| cpus.into_iter().map(move |cpu| (cpu, kind(value))))
+            .collect(),
+    )
+}

@@ -1,0 +1,145 @@
+//! Kernel, pages, clock sources, frequency policy, idle states, vulnerabilities.
+
+use std::collections::BTreeMap;
+
+use machine::{Bytes, ClockSources, Environment, HugePagePool, TransparentHugePages};
+
+use super::cpuinfo::CpuInfo;
+use super::source::{Source, kilobytes};
+use super::topology::CPU_FOLDER;
+use super::{container, limits};
+
+/// The entry of the auxiliary vector that holds the page size. Linux, include/uapi/linux/auxvec.h.
+const AT_PAGESZ: u64 = 6;
+
+/// The base page of x86. Intel SDM vol. 3A, "Paging"; AMD64 APM vol. 2, "Page Translation".
+const X86_PAGE_BYTES: u64 = 4096;
+
+/// Reads what surrounds the CPUs.
+pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Environment {
+    let meminfo = source.text("/proc/meminfo").unwrap_or_default();
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let page_file = |name: &str| source.word(&format!("/sys/kernel/mm/transparent_hugepage/{name}"));
+    let clock =
+        |name: &str| source.word(&format!("/sys/devices/system/clocksource/clocksource0/{name}_clocksource"));
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+    let mut bugs = info.first("bugs").map(words).unwrap_or_default();
+    bugs.sort();
+    Environment {
+        kernel: kernel(source),
+        command_line: source.word("/proc/cmdline"),
+        memory_bytes: total.and_then(kilobytes).map(Bytes),
+        page_bytes: page_bytes(source, info).map(Bytes),
+        huge_page_pools: huge_page_pools(source),
+        transparent_huge_pages: TransparentHugePages {
+            enabled: page_file("enabled").and_then(|text| chosen(&text)),
+            defrag: page_file("defrag").and_then(|text| chosen(&text)),
+        },
+        clock_sources: ClockSources {
+            current: clock("current"),
+            available: clock("available").map(|text| words(&text)).unwrap_or_default(),
+        },
+        container: container::read(source),
+        limits: limits::read(source),
+        frequency_policies: frequency_policies(source),
+        idle_driver: source.word(&format!("{CPU_FOLDER}/cpuidle/current_driver")),
+        idle_states: idle_states(source),
+        vulnerabilities: vulnerabilities(source),
+        bugs,
+        numa_balancing: source.word("/proc/sys/kernel/numa_balancing").map(|text| text != "0"),
+        smt: source.word(&format!("{CPU_FOLDER}/smt/control")),
+    }
+}
+
+/// `Linux 6.1.0-18-amd64` of the long line in `/proc/version`, or the release alone.
+fn kernel(source: &Source<'_>) -> Option<String> {
+    if let Some(version) = source.word("/proc/version") {
+        let words: Vec<&str> = version.split_whitespace().collect();
+        return Some(match words.as_slice() {
+            [system, "version", release, ..] => format!("{system} {release}"),
+            _ => version.chars().take(80).collect(),
+        });
+    }
+    source.word("/proc/sys/kernel/osrelease").map(|release| format!("Linux {release}"))
+}
+
+/// The word in brackets: `always [madvise] never`.
+fn chosen(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    rest.split_once(']').map(|(word, _)| word.to_owned())
+}
+
+/// The page size the kernel tells this process, else that of the architecture.
+fn page_bytes(source: &Source<'_>, info: &CpuInfo) -> Option<u64> {
+    let vector = source.root().bytes("/proc/self/auxv").unwrap_or_default();
+    let (words, _) = vector.as_chunks::<8>();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let (pairs, _) = words.as_chunks::<2>();
+    pairs
+        .iter()
+        .find(|[key, _]| *key == AT_PAGESZ)
+        .map(|[_, size]| *size)
+        .filter(|size| size.is_power_of_two())
+        .or_else(|| info.first("cpu family").map(|_| X86_PAGE_BYTES))
+}
+
+fn huge_page_pools(source: &Source<'_>) -> Vec<HugePagePool> {
+    const FOLDER: &str = "/sys/kernel/mm/hugepages";
+    let mut pools: Vec<HugePagePool> = source
+        .root()
+        .list(FOLDER)
+        .iter()
+        .filter_map(|name| {
+            let kilobytes: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+            let count = |file: &str| source.number(&format!("{FOLDER}/{name}/{file}"));
+            Some(HugePagePool {
+                page_bytes: Bytes(kilobytes.checked_mul(1024)?),
+                total: count("nr_hugepages")?,
+                free: count("free_hugepages").unwrap_or_default(),
+            })
+        })
+        .collect();
+    pools.sort_by_key(|pool| pool.page_bytes);
+    pools
+}
+
+/// How many CPUs have each pair of frequency driver and governor.
+fn frequency_policies(source: &Source<'_>) -> BTreeMap<String, usize> {
+    let mut policies = BTreeMap::new();
+    for cpu in source.numbered(CPU_FOLDER, "cpu") {
+        let value = |name: &str| source.word(&format!("{CPU_FOLDER}/cpu{cpu}/cpufreq/scaling_{name}"));
+        let (driver, governor) = (value("driver"), value("governor"));
+        if driver.is_some() || governor.is_some() {
+            let name = |part: Option<String>| part.unwrap_or_else(|| "unknown".to_owned());
+            *policies.entry(format!("{}/{}", name(driver), name(governor))).or_default() += 1;
+        }
+    }
+    policies
+}
+
+/// The idle states of the first CPU that has any.
+fn idle_states(source: &Source<'_>) -> Vec<(String, u64)> {
+    let states = |cpu: u32| -> Vec<(String, u64)> {
+        let folder = format!("{CPU_FOLDER}/cpu{cpu}/cpuidle");
+        source
+            .numbered(&folder, "state")
+            .into_iter()
+            .filter_map(|state| {
+                let name = source.word(&format!("{folder}/state{state}/name"))?;
+                Some((name, source.number(&format!("{folder}/state{state}/latency"))?))
+            })
+            .collect()
+    };
+    source
+        .numbered(CPU_FOLDER, "cpu")
+        .into_iter()
+        .map(states)
+        .find(|states| !states.is_empty())
+        .unwrap_or_default()
+}
+
+fn vulnerabilities(source: &Source<'_>) -> BTreeMap<String, String> {
+    let folder = format!("{CPU_FOLDER}/vulnerabilities");
+    let told = |name: String| source.word(&format!("{folder}/{name}")).map(|text| (name, text));
+    source.root().list(&folder).into_iter().filter_map(told).collect()
+}

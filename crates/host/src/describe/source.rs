@@ -1,0 +1,139 @@
+//! Reading single values of a root, with a note for what is there and cannot be read.
+
+use std::cell::RefCell;
+use std::str::FromStr;
+
+use machine::CpuSet;
+
+use crate::{ReadError, Root};
+
+/// The most notes kept: a hostile tree can have a million unreadable files.
+const NOTES_MAX: usize = 50;
+
+/// A root and the notes taken while reading it.
+pub(super) struct Source<'a> {
+    root: &'a Root,
+    missing: RefCell<Vec<String>>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(root: &'a Root) -> Self {
+        Self { root, missing: RefCell::default() }
+    }
+
+    /// The files behind it.
+    pub(super) fn root(&self) -> &'a Root {
+        self.root
+    }
+
+    /// Takes a note, once.
+    pub(super) fn note(&self, line: String) {
+        let mut missing = self.missing.borrow_mut();
+        if missing.len() < NOTES_MAX && !missing.contains(&line) {
+            missing.push(line);
+        }
+    }
+
+    /// The notes taken.
+    pub(super) fn into_missing(self) -> Vec<String> {
+        self.missing.into_inner()
+    }
+
+    /// The trimmed text of a file; a note if it is there and unreadable.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        match self.root.read(path) {
+            Ok(text) => Some(text),
+            Err(ReadError::Absent(_)) => None,
+            Err(error) => {
+                self.note(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The text of a file if it says anything.
+    pub(super) fn word(&self, path: &str) -> Option<String> {
+        self.text(path).filter(|text| !text.is_empty())
+    }
+
+    /// A number; a note if the file holds something else.
+    pub(super) fn number<T: FromStr>(&self, path: &str) -> Option<T> {
+        let text = self.word(path)?;
+        let number = text.parse().ok();
+        if number.is_none() {
+            self.note(format!("{path} holds {:?}, not a number", shortened(&text)));
+        }
+        number
+    }
+
+    /// A CPU list (`0-3,8`) or, if that is absent, a mask (`ff`); a note if neither can be understood.
+    pub(super) fn cpus(&self, list_path: &str, mask_path: &str) -> Option<CpuSet> {
+        let list = self.text(list_path).map(|text| (list_path, CpuSet::from_list(&text)));
+        let found = list.or_else(|| self.text(mask_path).map(|text| (mask_path, CpuSet::from_mask(&text))));
+        match found? {
+            (_, Ok(cpus)) => Some(cpus),
+            (path, Err(error)) => {
+                self.note(format!("{path}: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The numbered folders `prefixN` in a folder, ascending.
+    pub(super) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self
+            .root
+            .list(folder)
+            .iter()
+            .filter_map(|name| name.strip_prefix(prefix).and_then(|digits| digits.parse().ok()))
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+}
+
+/// The start of a text, for a message.
+fn shortened(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// The number in a text such as `16318480 kB`, in bytes.
+pub(super) fn kilobytes(text: &str) -> Option<u64> {
+    let number: u64 = text.split_whitespace().next()?.parse().ok()?;
+    number.checked_mul(1024)
+}
+
+/// A size as the kernel writes it for caches and pages: `32K`, `8M`, `1048576`.
+pub(super) fn size_bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
+    let unit: u64 = match text.get(digits.len()..)?.to_ascii_uppercase().as_str() {
+        "" => 1,
+        "K" | "KB" => 1 << 10,
+        "M" | "MB" => 1 << 20,
+        "G" | "GB" => 1 << 30,
+        _ => return None,
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_in_the_units_the_kernel_writes() {
+        for (text, expected) in [
+            ("32K", Some(32 << 10)),
+            ("8M", Some(8 << 20)),
+            ("512", Some(512)),
+            ("", None),
+            ("K", None),
+            ("99999999999999999999K", None),
+            ("18446744073709551615K", None),
+            ("4 chips", None),
+        ] {
+            assert_eq!(size_bytes(text), expected, "{text}");
+        }
+    }
+}

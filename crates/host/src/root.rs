@@ -1,0 +1,266 @@
+//! The one door to the files of a machine: the live one, a folder, or a tarball of one.
+//!
+//! Paths are those of the machine (`/sys/devices/system/cpu/online`), with or without the leading slash.
+//! Links inside a recording are resolved inside it, so that it can never answer with a file of the machine
+//! that reads it. A file that is absent is a value, not an error.
+
+mod archive;
+mod folder;
+mod store;
+
+use std::path::{Path, PathBuf};
+
+use store::{Look, Store};
+
+/// The most bytes read of one file. `/proc/cpuinfo` of 4096 CPUs has about 6 MiB; nothing else comes near.
+const FILE_BYTES_MAX: u64 = 8 << 20;
+
+/// The most links followed for one path, as the kernel's `MAXSYMLINKS` (include/linux/namei.h).
+const LINKS_MAX: usize = 40;
+
+/// The machine whose files are read.
+#[derive(Debug)]
+pub struct Root {
+    store: Store,
+    /// Where `/` of the machine is in the store: empty or ending in a slash.
+    top: String,
+}
+
+/// Why a path is no recorded machine.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// Nothing is there, or it may not be read.
+    #[error("cannot open {path}: {source}; give a directory or tarball of a recorded machine")]
+    Unreadable {
+        /// What was asked for.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A file of some other kind.
+    #[error(
+        "{path} is neither a directory nor a tarball (.tar, .tar.gz, .tar.bz2, .tar.zst); give one of those"
+    )]
+    NotAnArchive {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// An archive that breaks off or is damaged.
+    #[error("{path} is damaged: {reason}; copy or record it again")]
+    Damaged {
+        /// What was asked for.
+        path: PathBuf,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// An archive that would fill memory.
+    #[error(
+        "{path} holds more than {limit}; a recorded machine is smaller, leave out all but proc/ and sys/"
+    )]
+    TooLarge {
+        /// What was asked for.
+        path: PathBuf,
+        /// The limit that was passed, with its unit.
+        limit: &'static str,
+    },
+    /// A folder or archive without the files of a machine.
+    #[error(
+        "{path} holds neither proc/ nor sys/; give a directory or tarball made by `sidestep capture` or hwloc-gather-topology"
+    )]
+    NoMachine {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// A folder or archive without a CPUID dump.
+    #[error(
+        "{path} holds no CPUID dump (files pu0, pu1, ...); give a directory or tarball made by hwloc-gather-cpuid"
+    )]
+    NoDump {
+        /// What was asked for.
+        path: PathBuf,
+    },
+}
+
+/// Why a file of a machine gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// There is no such file: normal, kernels and machines differ.
+    #[error("/{0} is absent")]
+    Absent(String),
+    /// It is there and cannot be read.
+    #[error("/{0} cannot be read: {1}")]
+    Unreadable(String, String),
+}
+
+impl Root {
+    /// The machine this process runs on.
+    pub fn live() -> Self {
+        Self { store: Store::Live, top: String::new() }
+    }
+
+    /// A recorded machine: a folder, or a tarball whose single top folder stands for `/`.
+    ///
+    /// The folder with `proc` or `sys` may also lie one level down, or in `fsroot` below that.
+    pub fn open(path: &Path) -> Result<Self, RootError> {
+        let store = Store::open(path)?;
+        let is_machine = |top: &str| {
+            ["proc", "sys"]
+                .iter()
+                .any(|name| matches!(store.look(&format!("{top}{name}")), Look::Directory | Look::Link(_)))
+        };
+        let top = tops(&store, "fsroot").into_iter().find(|top| is_machine(top));
+        match top {
+            Some(top) => Ok(Self { store, top }),
+            None => Err(RootError::NoMachine { path: path.to_owned() }),
+        }
+    }
+
+    /// The CPUID dump in a folder or tarball: `pu0`, `pu1`, ... at the top, one level down, or in `cpuid` there.
+    pub(crate) fn open_dump(path: &Path) -> Result<Self, RootError> {
+        let store = Store::open(path)?;
+        let is_dump =
+            |top: &str| store.list(top.trim_end_matches('/')).iter().any(|name| dump_cpu(name).is_some());
+        let top = tops(&store, "cpuid").into_iter().find(|top| is_dump(top));
+        match top {
+            Some(top) => Ok(Self { store, top }),
+            None => Err(RootError::NoDump { path: path.to_owned() }),
+        }
+    }
+
+    /// True for the machine this process runs on.
+    pub fn is_live(&self) -> bool {
+        matches!(self.store, Store::Live)
+    }
+
+    /// The bytes of a file, at most 8 MiB of them.
+    pub fn bytes(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        let path = path.trim_matches('/');
+        match self.resolve(path) {
+            Some(inside) => self.store.read(&inside).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => ReadError::Absent(path.to_owned()),
+                _ => ReadError::Unreadable(path.to_owned(), error.to_string()),
+            }),
+            None => Err(ReadError::Absent(path.to_owned())),
+        }
+    }
+
+    /// The text of a file without the blanks, newlines and NUL bytes around it; broken UTF-8 is replaced.
+    pub fn read(&self, path: &str) -> Result<String, ReadError> {
+        let bytes = self.bytes(path)?;
+        Ok(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', '\r', ' ', '\t']).to_owned())
+    }
+
+    /// The names in a folder, sorted; none if it is absent or unreadable.
+    pub fn list(&self, path: &str) -> Vec<String> {
+        self.resolve(path.trim_matches('/')).map(|inside| self.store.list(&inside)).unwrap_or_default()
+    }
+
+    /// True if there is a file or folder of that name.
+    pub fn exists(&self, path: &str) -> bool {
+        self.resolve(path.trim_matches('/'))
+            .is_some_and(|inside| matches!(self.store.look(&inside), Look::File | Look::Directory))
+    }
+
+    /// Where a path leads in the store after all links; `None` if nowhere.
+    fn resolve(&self, path: &str) -> Option<String> {
+        let direct = format!("{}{path}", self.top);
+        if self.store.is_direct(&direct) {
+            return Some(direct);
+        }
+        let mut waiting: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
+        let mut inside: Vec<String> = Vec::new();
+        let mut links = 0;
+        while let Some(name) = waiting.pop() {
+            match name.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    inside.pop();
+                    continue;
+                }
+                _ => inside.push(name),
+            }
+            match self.store.look(&format!("{}{}", self.top, inside.join("/"))) {
+                Look::Missing => return None,
+                Look::File | Look::Directory => {}
+                Look::Link(target) => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        return None;
+                    }
+                    inside.pop();
+                    if target.starts_with('/') {
+                        inside.clear();
+                    }
+                    waiting.extend(target.split('/').rev().map(str::to_owned));
+                }
+            }
+        }
+        Some(format!("{}{}", self.top, inside.join("/")))
+    }
+}
+
+/// The CPU a file of a CPUID dump stands for: `pu12` is 12.
+pub(crate) fn dump_cpu(name: &str) -> Option<u32> {
+    name.strip_prefix("pu")?.parse().ok()
+}
+
+/// Where the `/` of a recording may lie: its top, `nested` there, each folder, and `nested` in each folder.
+fn tops(store: &Store, nested: &str) -> Vec<String> {
+    let mut tops = vec![String::new(), format!("{nested}/")];
+    for name in store.list("") {
+        tops.push(format!("{name}/"));
+        tops.push(format!("{name}/{nested}/"));
+    }
+    tops
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_that_leaves_the_recording_is_resolved_inside_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let base = folder.path();
+        std::fs::create_dir_all(base.join("sys/real")).expect("folders");
+        std::fs::create_dir_all(base.join("etc")).expect("folders");
+        std::fs::write(base.join("sys/real/value"), "inside\n").expect("a file");
+        std::fs::write(base.join("etc/hostname"), "recorded\n").expect("a file");
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(target, base.join(name)).expect("a link");
+        };
+        link("../../../../../etc/hostname", "sys/climbs");
+        link("/etc/hostname", "sys/absolute");
+        link("/etc/passwd", "sys/escapes");
+        link("loop", "sys/loop");
+        link("real", "sys/folder");
+        let root = Root::open(base).expect("a recording");
+        assert_eq!(root.read("/sys/climbs"), Ok("recorded".to_owned()));
+        assert_eq!(root.read("/sys/absolute"), Ok("recorded".to_owned()));
+        assert_eq!(root.read("sys/folder/value"), Ok("inside".to_owned()));
+        for absent in ["sys/escapes", "sys/loop", "sys/none", "sys/real/value/below"] {
+            assert_eq!(root.read(absent), Err(ReadError::Absent(absent.to_owned())), "{absent}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_machine_is_refused_in_one_clear_line() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let empty = folder.path().join("empty");
+        std::fs::create_dir(&empty).expect("a folder");
+        let plain = folder.path().join("plain.txt");
+        std::fs::write(&plain, "hello").expect("a file");
+        let cut = folder.path().join("cut.tar.gz");
+        std::fs::write(&cut, [0x1f, 0x8b, 8, 0, 0, 0]).expect("a file");
+        for (path, expected) in [
+            (&empty, "holds neither proc/ nor sys/"),
+            (&plain, "is neither a directory nor a tarball"),
+            (&cut, "is damaged"),
+            (&folder.path().join("nowhere"), "cannot open"),
+        ] {
+            let message = Root::open(path).expect_err("not a machine").to_string();
+            assert!(message.contains(expected), "{message}");
+            assert!(!message.contains('\n') && !message.ends_with('.'), "{message}");
+        }
+    }
+}

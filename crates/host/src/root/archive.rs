@@ -1,0 +1,224 @@
+//! A tarball of a machine, decoded into memory within limits.
+//!
+//! Only what describes a machine is kept (`proc`, `sys`, `dev`, `cgroup`, `run`, CPUID dumps), and every amount
+//! an archive decides about is bounded: bytes of one file, bytes kept, bytes decoded, number and depth of names.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::store::Look;
+use super::{FILE_BYTES_MAX, RootError, dump_cpu};
+
+/// The most bytes kept in memory of all files of an archive.
+const KEPT_BYTES_MAX: u64 = 64 << 20;
+const KEPT_LIMIT: &str = "64 MiB in files of a machine";
+
+/// The most bytes decoded: a tree of 256 CPUs with its device tree decodes to 15 MiB.
+const DECODED_BYTES_MAX: u64 = 256 << 20;
+const DECODED_LIMIT: &str = "256 MiB when unpacked";
+
+/// The most names kept; a tree of 256 CPUs has 16,000.
+const NAMES_MAX: usize = 500_000;
+const NAMES_LIMIT: &str = "500,000 files";
+
+/// The longest path kept, as the kernel's `PATH_MAX` (include/uapi/linux/limits.h).
+const PATH_BYTES_MAX: usize = 4096;
+
+/// The folders that describe a machine, and `cpuid` for dumps beside them.
+const KEPT_FOLDERS: [&str; 6] = ["proc", "sys", "dev", "cgroup", "run", "cpuid"];
+
+/// How far below the top the kept folders may lie: `<top>/fsroot/sys`.
+const KEPT_DEPTH_MAX: usize = 3;
+
+/// The offset of `ustar` in the first header of a tarball. POSIX.1-1988, pax: ustar Interchange Format.
+const USTAR_OFFSET_BYTES: usize = 257;
+
+#[derive(Debug)]
+enum Entry {
+    File(Vec<u8>),
+    Directory(BTreeSet<String>),
+    Link(String),
+}
+
+/// The kept files of one archive by their path in it; folders know the names they hold.
+#[derive(Debug)]
+pub(super) struct Archive {
+    entries: HashMap<String, Entry>,
+    kept_bytes: u64,
+}
+
+/// Decodes the tarball at `path`; how it is compressed is told by its first bytes.
+pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
+    let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut start = Vec::new();
+    (&mut file).take(512).read_to_end(&mut start).map_err(unreadable)?;
+    file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+    let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
+    let file = BufReader::new(file);
+    let decoded: Box<dyn Read> = match start.as_slice() {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        [b'B', b'Z', b'h', ..] => Box::new(bzip2::read::MultiBzDecoder::new(file)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(
+            ruzstd::decoding::StreamingDecoder::new(file).map_err(|error| damaged(error.to_string()))?,
+        ),
+        plain if plain.get(USTAR_OFFSET_BYTES..).is_some_and(|rest| rest.starts_with(b"ustar")) => {
+            Box::new(file)
+        }
+        _ => return Err(RootError::NotAnArchive { path: path.to_owned() }),
+    };
+    let mut archive = Archive::empty();
+    archive.fill(decoded).map_err(|stop| match stop {
+        Stop::Limit(limit) => RootError::TooLarge { path: path.to_owned(), limit },
+        Stop::Damaged(reason) => damaged(reason),
+    })?;
+    Ok(archive)
+}
+
+/// Why decoding ended early.
+enum Stop {
+    Limit(&'static str),
+    Damaged(String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::FileTooLarge => Self::Limit(DECODED_LIMIT),
+            _ => Self::Damaged(error.to_string().replace('\n', " ")),
+        }
+    }
+}
+
+impl Archive {
+    fn empty() -> Self {
+        let top = (String::new(), Entry::Directory(BTreeSet::new()));
+        Self { entries: HashMap::from([top]), kept_bytes: 0 }
+    }
+
+    /// Keeps what describes a machine of a decoded tar stream.
+    fn fill(&mut self, decoded: impl Read) -> Result<(), Stop> {
+        let mut tarball = tar::Archive::new(Bounded { inner: decoded, left: DECODED_BYTES_MAX });
+        for entry in tarball.entries()? {
+            let mut entry = entry?;
+            let Some(path) = kept_path(&entry.path_bytes()) else { continue };
+            let kind = entry.header().entry_type();
+            let content = if kind.is_dir() {
+                Entry::Directory(BTreeSet::new())
+            } else if kind.is_symlink() {
+                let target = entry.link_name_bytes().unwrap_or_default();
+                Entry::Link(String::from_utf8_lossy(&target).into_owned())
+            } else if kind.is_hard_link() {
+                // Another name of an earlier file of the archive: read like a link from the top.
+                let target = entry.link_name_bytes().unwrap_or_default();
+                let target = String::from_utf8_lossy(&target).into_owned();
+                let climb = "../".repeat(path.matches('/').count());
+                Entry::Link(format!("{climb}{target}"))
+            } else if kind.is_file() {
+                let mut bytes = Vec::new();
+                (&mut entry).take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+                self.kept_bytes += bytes.len() as u64;
+                Entry::File(bytes)
+            } else {
+                continue;
+            };
+            if self.kept_bytes > KEPT_BYTES_MAX {
+                return Err(Stop::Limit(KEPT_LIMIT));
+            }
+            self.insert(path, content);
+            if self.entries.len() > NAMES_MAX {
+                return Err(Stop::Limit(NAMES_LIMIT));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds one name and the folders above it; one that lies below a file or a link is dropped.
+    fn insert(&mut self, path: String, content: Entry) {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        let mut missing = Vec::new();
+        let (mut folder, mut child) = (parent, name);
+        loop {
+            match self.entries.get_mut(folder) {
+                Some(Entry::Directory(names)) => {
+                    names.insert(child.to_owned());
+                    break;
+                }
+                Some(_) => return,
+                None => missing.push((folder, child)),
+            }
+            (folder, child) = folder.rsplit_once('/').unwrap_or(("", folder));
+        }
+        for (folder, child) in missing {
+            self.entries.insert(folder.to_owned(), Entry::Directory(BTreeSet::from([child.to_owned()])));
+        }
+        let is_folder = matches!(self.entries.get(&path), Some(Entry::Directory(_)));
+        if !is_folder {
+            self.entries.insert(path, content);
+        }
+    }
+
+    /// True if the path is a kept file or folder, reached without a link.
+    pub(super) fn is_direct(&self, path: &str) -> bool {
+        matches!(self.entries.get(path), Some(Entry::File(_) | Entry::Directory(_)))
+    }
+
+    /// What the name is.
+    pub(super) fn look(&self, path: &str) -> Look {
+        match self.entries.get(path) {
+            None => Look::Missing,
+            Some(Entry::File(_)) => Look::File,
+            Some(Entry::Directory(_)) => Look::Directory,
+            Some(Entry::Link(target)) => Look::Link(target.clone()),
+        }
+    }
+
+    /// The bytes of a kept file.
+    pub(super) fn read(&self, path: &str) -> Option<&[u8]> {
+        match self.entries.get(path) {
+            Some(Entry::File(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The names in a folder, sorted.
+    pub(super) fn list(&self, path: &str) -> Vec<String> {
+        match self.entries.get(path) {
+            Some(Entry::Directory(names)) => names.iter().cloned().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The path under which an entry is kept: without `.` and leading slashes; `None` if it is of no use here.
+fn kept_path(raw: &[u8]) -> Option<String> {
+    if raw.len() > PATH_BYTES_MAX {
+        return None;
+    }
+    let text = String::from_utf8_lossy(raw);
+    let names: Vec<&str> = text.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    let is_dump = names.last().is_some_and(|name| dump_cpu(name).is_some());
+    let is_kept = names.iter().take(KEPT_DEPTH_MAX).any(|name| KEPT_FOLDERS.contains(name));
+    let is_top = names.len() == 1;
+    (!names.contains(&"..") && !names.is_empty() && (is_kept || is_dump || is_top)).then(|| names.join("/"))
+}
+
+/// A reader that fails after so many bytes: a small archive can decode to petabytes.
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let count = self.inner.read(&mut buffer[..most])?;
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
