@@ -73,6 +73,7 @@ impl<'a> Arrays<'a> {
 
     /// Cuts one block into the arrays that `operation` needs, as long as they fit; [`Arrays::block_bytes`] says
     /// how much of the block is used. The block must be 64-byte aligned and hold one granule per array.
+    #[expect(clippy::cast_ptr_alignment, reason = "`checked` looks at the alignment")]
     pub fn from_block(block: &'a mut [u8], operation: Operation) -> Result<Self, ArraysError> {
         let count = operation.array_count();
         let bytes = block.len() / count / ARRAY_GRANULE_BYTES * ARRAY_GRANULE_BYTES;
@@ -90,7 +91,7 @@ impl<'a> Arrays<'a> {
         if starts.iter().take(count).any(|start| start.addr() % ARRAY_ALIGN_BYTES != 0) {
             return Err(ArraysError::Misaligned);
         }
-        if bytes == 0 || bytes % ARRAY_GRANULE_BYTES != 0 {
+        if bytes == 0 || !bytes.is_multiple_of(ARRAY_GRANULE_BYTES) {
             return Err(ArraysError::NotGranular { bytes });
         }
         Ok(Self { starts, count, bytes, memory: PhantomData })

@@ -18,11 +18,16 @@ pub const PARALLEL_MAX: usize = 16;
 /// Dependent loads of each chase in one round of [`walk_parallel`].
 pub const PARALLEL_LOADS_PER_ROUND: u64 = 16;
 
+/// What a node holds: a pointer to the next node.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Link(pub(crate) *const Link);
+
 /// A node of a chain, alive as long as the chain's memory is borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor<'c> {
     /// Points to a node: a pointer to a node, and so on without end, all valid and unchanged during `'c`.
-    node: *const u8,
+    node: *const Link,
     chain: PhantomData<&'c ()>,
 }
 
@@ -32,7 +37,7 @@ unsafe impl Send for Cursor<'_> {}
 impl Cursor<'_> {
     /// # Safety
     /// `node` and all that it leads to are nodes: aligned pointers to nodes, valid and unchanged for the lifetime.
-    pub(crate) const unsafe fn new(node: *const u8) -> Self {
+    pub(crate) const unsafe fn new(node: *const Link) -> Self {
         Self { node, chain: PhantomData }
     }
 
@@ -41,7 +46,7 @@ impl Cursor<'_> {
     #[inline]
     pub fn next(self) -> Self {
         // SAFETY: a cursor stands on a node (promise of `new`).
-        let node = unsafe { self.node.cast::<*const u8>().read_volatile() };
+        let Link(node) = unsafe { self.node.read_volatile() };
         Self { node, ..self }
     }
 
@@ -66,7 +71,7 @@ impl Cursor<'_> {
 /// # Safety
 /// `node` is a node as [`Cursor::new`] wants it; `rounds` is not zero.
 #[cfg(target_arch = "x86_64")]
-unsafe fn walk_rounds(mut node: *const u8, rounds: u64) -> *const u8 {
+unsafe fn walk_rounds(mut node: *const Link, rounds: u64) -> *const Link {
     // SAFETY: the ring is closed (caller's promise), so each load reads a valid word.
     unsafe {
         core::arch::asm!(
@@ -88,7 +93,7 @@ unsafe fn walk_rounds(mut node: *const u8, rounds: u64) -> *const u8 {
 /// # Safety
 /// `node` is a node as [`Cursor::new`] wants it.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn walk_rounds(node: *const u8, rounds: u64) -> *const u8 {
+unsafe fn walk_rounds(node: *const Link, rounds: u64) -> *const Link {
     // SAFETY: the caller's promise is that of `new`.
     let mut cursor = unsafe { Cursor::new(node) };
     for _ in 0..rounds * LOADS_PER_ROUND {

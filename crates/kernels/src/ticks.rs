@@ -116,16 +116,44 @@ impl TickLoop {
         self.read
     }
 
-    /// Reads `count` times and returns the last value.
+    /// Reads `count` times and returns the sum of all values, which keeps each read whole.
     #[inline(never)]
     pub fn read_many(&self, count: u64) -> u64 {
-        let mut last = 0;
         match self.read {
-            TickRead::Rdtsc => (0..count).for_each(|_| last = rdtsc()),
-            TickRead::LfenceRdtsc => (0..count).for_each(|_| last = lfence_rdtsc()),
-            TickRead::Rdtscp => (0..count).for_each(|_| last = Rdtscp(()).read().ticks),
-            TickRead::LfenceRdtscLfence => (0..count).for_each(|_| last = lfence_rdtsc_lfence()),
+            TickRead::Rdtsc => sum_of(count, rdtsc),
+            TickRead::LfenceRdtsc => sum_of(count, lfence_rdtsc),
+            TickRead::Rdtscp => sum_of(count, || Rdtscp(()).read().ticks),
+            TickRead::LfenceRdtscLfence => sum_of(count, lfence_rdtsc_lfence),
         }
-        last
+    }
+}
+
+#[inline(always)]
+fn sum_of(count: u64, read: impl Fn() -> u64) -> u64 {
+    (0..count).fold(0u64, |sum, _| sum.wrapping_add(read()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordered_reads_of_one_thread_do_not_go_back() {
+        // One thread may still change its CPU, and CPUs may disagree: look at one pair of ordered reads at a time.
+        let is_ordered = (0..100).any(|_| lfence_rdtsc() <= lfence_rdtsc_lfence());
+        assert!(is_ordered);
+    }
+
+    #[test]
+    fn every_read_that_is_available_can_be_repeated() {
+        for read in TickRead::ALL {
+            let Some(tick_loop) = read.available() else {
+                println!("skipped: no {} on this CPU", read.name());
+                continue;
+            };
+            assert_eq!(tick_loop.read(), read);
+            assert_eq!(tick_loop.read_many(0), 0);
+            assert_ne!(tick_loop.read_many(3), 0);
+        }
     }
 }
