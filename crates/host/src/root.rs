@@ -163,7 +163,7 @@ impl Root {
 
     /// Where a path leads in the store after all links; `None` if nowhere.
     fn resolve(&self, path: &str) -> Option<String> {
-        let direct = format!("{}{path}", self.top);
+        let direct = format!("{}{path}", self.top).trim_end_matches('/').to_owned();
         if self.store.is_direct(&direct) {
             return Some(direct);
         }
@@ -195,7 +195,7 @@ impl Root {
                 }
             }
         }
-        Some(format!("{}{}", self.top, inside.join("/")))
+        Some(format!("{}{}", self.top, inside.join("/")).trim_end_matches('/').to_owned())
     }
 }
 

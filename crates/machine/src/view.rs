@@ -101,11 +101,31 @@ fn caches(topology: &Topology) -> BTreeMap<String, CacheSummary> {
     let mut groups: BTreeMap<String, Vec<&Cache>> =
         ["L1d", "L1i", "L2", "L3"].into_iter().map(|name| (name.to_owned(), Vec::new())).collect();
     for cache in &topology.caches {
-        if !cache.shared_by.intersection(&topology.allowed).is_empty() {
+        let is_reached = !cache.shared_by.intersection(&topology.allowed).is_empty();
+        if is_reached || holds_open_node(topology, cache) {
             groups.entry(cache.name()).or_default().push(cache);
         }
     }
     groups.into_iter().map(|(name, caches)| (name, summary(&caches))).collect()
+}
+
+/// True if memory that the process may use hangs on the cache: it is shared by just the CPUs of an open node,
+/// or by more. Where those CPUs are the whole package, the memory hangs on the package instead.
+fn holds_open_node(topology: &Topology, cache: &Cache) -> bool {
+    topology.nodes.iter().filter(|node| topology.allowed_nodes.contains(&node.id)).any(|node| {
+        let is_inside = !node.cpus.is_empty() && node.cpus.is_subset(&cache.shared_by);
+        is_inside && (node.cpus != cache.shared_by || !is_package(topology, &node.cpus))
+    })
+}
+
+/// True if these are all online CPUs of one package.
+fn is_package(topology: &Topology, cpus: &CpuSet) -> bool {
+    let Some(package) = cpus.first().and_then(|cpu| topology.cpu(cpu)).map(|cpu| cpu.package) else {
+        return false;
+    };
+    let members: CpuSet =
+        topology.cpus.iter().filter(|cpu| cpu.package == package).map(|cpu| cpu.id).collect();
+    members == *cpus
 }
 
 fn summary(caches: &[&Cache]) -> CacheSummary {

@@ -31,7 +31,7 @@ pub(super) fn read(source: &Source<'_>, online: &CpuSet) -> Vec<Cache> {
                 }
             };
             let mut shared_by = source
-                .cpus(&file("shared_cpu_list"), &file("shared_cpu_map"))
+                .cpus(&file("shared_cpu_map"), &file("shared_cpu_list"))
                 .unwrap_or_default()
                 .intersection(online);
             shared_by.insert(cpu);

@@ -24,7 +24,7 @@ pub(super) fn fill(source: &Source<'_>, info: &CpuInfo, topology: &mut Topology)
 
 /// Intel hybrids have one performance-monitoring device for each kind of core, with the CPUs it serves.
 fn from_monitoring_units(source: &Source<'_>) -> Option<BTreeMap<CpuId, CoreKind>> {
-    let cpus = |device: &str| source.cpus(&format!("/sys/devices/{device}/cpus"), "").unwrap_or_default();
+    let cpus = |device: &str| source.cpu_list(&format!("/sys/devices/{device}/cpus")).unwrap_or_default();
     let performance = cpus("cpu_core");
     let efficiency: CpuSet = cpus("cpu_atom").union(&cpus("cpu_lowpower"));
     if performance.is_empty() || efficiency.is_empty() {

@@ -46,7 +46,7 @@ fn overlap(nodes: &[Node]) -> Option<(NodeId, NodeId)> {
 
 fn node(source: &Source<'_>, id: NodeId, online: &CpuSet) -> Node {
     let file = |name: &str| format!("{NODE_FOLDER}/node{id}/{name}");
-    let cpus = source.cpus(&file("cpulist"), &file("cpumap")).unwrap_or_default().intersection(online);
+    let cpus = source.cpus(&file("cpumap"), &file("cpulist")).unwrap_or_default().intersection(online);
     let meminfo = source.text(&file("meminfo")).unwrap_or_default();
     let amount = |key: &str| {
         let value = meminfo.lines().find_map(|line| line.split_once(key))?.1;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::str::FromStr;
 
-use machine::CpuSet;
+use machine::{CpuSet, CpuSetError};
 
 use crate::{ReadError, Root};
 
@@ -66,17 +66,24 @@ impl<'a> Source<'a> {
         number
     }
 
-    /// A CPU list (`0-3,8`) or, if that is absent, a mask (`ff`); a note if neither can be understood.
-    pub(super) fn cpus(&self, list_path: &str, mask_path: &str) -> Option<CpuSet> {
-        let list = self.text(list_path).map(|text| (list_path, CpuSet::from_list(&text)));
-        let found = list.or_else(|| self.text(mask_path).map(|text| (mask_path, CpuSet::from_mask(&text))));
-        match found? {
-            (_, Ok(cpus)) => Some(cpus),
-            (path, Err(error)) => {
-                self.note(format!("{path}: {error}"));
-                None
-            }
+    /// A CPU mask (`ff`) or, if that is absent, a list (`0-3,8`); a note if it cannot be understood.
+    ///
+    /// Masks come first as they are older and always complete; trees edited by hand often have stale lists.
+    pub(super) fn cpus(&self, mask_path: &str, list_path: &str) -> Option<CpuSet> {
+        if let Some(text) = self.word(mask_path) {
+            return self.understood(mask_path, CpuSet::from_mask(&text));
         }
+        self.cpu_list(list_path)
+    }
+
+    /// A CPU list (`0-3,8`); a note if it cannot be understood.
+    pub(super) fn cpu_list(&self, path: &str) -> Option<CpuSet> {
+        let text = self.text(path)?;
+        self.understood(path, CpuSet::from_list(&text))
+    }
+
+    fn understood(&self, path: &str, cpus: Result<CpuSet, CpuSetError>) -> Option<CpuSet> {
+        cpus.map_err(|error| self.note(format!("{path}: {error}"))).ok()
     }
 
     /// The numbered folders `prefixN` in a folder, ascending.

@@ -26,7 +26,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
     topology.distance_nodes = numa.distance_nodes;
     topology.nodes = numa.nodes;
     topology.isolated =
-        source.cpus(&format!("{CPU_FOLDER}/isolated"), "").unwrap_or_default().intersection(&present.online);
+        source.cpu_list(&format!("{CPU_FOLDER}/isolated")).unwrap_or_default().intersection(&present.online);
 
     let core_index: BTreeMap<CpuId, usize> = topology
         .cores
@@ -65,7 +65,7 @@ impl Present {
     /// The CPU folders, less those the kernel calls offline; the blocks of /proc/cpuinfo where there are none.
     fn read(source: &Source<'_>, info: &CpuInfo) -> Self {
         let folders: CpuSet = source.numbered(CPU_FOLDER, "cpu").into_iter().map(CpuId).collect();
-        let listed = |name: &str| source.cpus(&format!("{CPU_FOLDER}/{name}"), "");
+        let listed = |name: &str| source.cpu_list(&format!("{CPU_FOLDER}/{name}"));
         let (online, present) = (listed("online"), listed("present"));
         let known = match (folders.is_empty(), &online) {
             (false, _) => folders,
@@ -102,7 +102,7 @@ impl Levels {
                         .or_else(|| info.of(cpu, info_key).and_then(|value| value.parse().ok()));
                     let members = members_names
                         .iter()
-                        .find_map(|name| source.cpus(&file(&format!("{name}_list")), &file(name)));
+                        .find_map(|name| source.cpus(&file(name), &file(&format!("{name}_list"))));
                     Membership { id, members }
                 };
                 online.iter().map(|cpu| (cpu, read(cpu))).collect()
@@ -137,7 +137,9 @@ impl Levels {
     }
 }
 
-/// The cores: threads that name each other, else those with one `core_id` in a package, else each CPU alone.
+/// The cores: threads that name each other and have one `core_id`, else those with one `core_id` in a package, else each CPU alone.
+///
+/// Some kernels list the two cores of a Bulldozer module as threads, with `core_id`s of their own.
 fn cores(levels: &Levels, online: &CpuSet) -> Vec<Core> {
     let mut cores: Vec<Core> = Vec::new();
     let mut seen: CpuSet = CpuSet::new();
@@ -160,7 +162,10 @@ fn cores(levels: &Levels, online: &CpuSet) -> Vec<Core> {
         let (package, die) = place(cpu);
         let alone = || [cpu].into_iter().collect::<CpuSet>();
         let cpus = match (told.members, told.id) {
-            (Some(members), _) => members.intersection(online).union(&alone()),
+            (Some(members), id) => {
+                let is_same = |other: &CpuId| levels.core.get(other).is_some_and(|told| told.id == id);
+                members.intersection(online).iter().filter(is_same).collect::<CpuSet>().union(&alone())
+            }
             (None, Some(id)) => by_number.get(&(package, die, id)).cloned().unwrap_or_else(alone),
             (None, None) => alone(),
         };
