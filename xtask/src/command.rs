@@ -1,7 +1,7 @@
 //! The table of tasks: a new task is a new row here and a file beside this one.
 
 use crate::totals::Totals;
-use crate::{browser, dist, schema, steps, tidy};
+use crate::{bench, browser, dist, schema, steps, tidy};
 
 /// One task of `cargo xtask`.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,18 @@ pub const COMMANDS: &[Command] = &[
         summary: "the report in headless Chromium",
         help: browser::HELP,
         run: browser::run,
+    },
+    Command {
+        name: "bench",
+        summary: "our kernels against STREAM, likwid-bench, multichase",
+        help: bench::HELP,
+        run: bench::run,
+    },
+    Command {
+        name: "bench-one",
+        summary: "our side of one run of bench",
+        help: bench::ONE_HELP,
+        run: bench::run_own,
     },
     Command {
         name: "dist",

@@ -1,0 +1,113 @@
+//! Our side of a contest, as a process that prints one number: `bench-one bandwidth ...` or `bench-one chase ...`.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use host::live::{Mapping, PageRequest};
+use kernels::{
+    Arrays, Chain, LOADS_PER_ROUND, Layout, Operation, Order, Position, Store, StreamKernel, StreamLoop,
+};
+
+use crate::flags::BadUse;
+use crate::totals::Totals;
+
+/// The rest of `cargo xtask bench-one --help`.
+pub const HELP: &str = "  bandwidth OPERATION STORE BYTES best:N|mean:SECONDS   prints MB/s
+  chase BYTES STRIDE                                    prints ns per load
+
+What `bench` starts for our side of a contest. Use a release build, and pin it with taskset.
+";
+
+/// Samples of the chase, of which the fastest counts, as multichase does it.
+const CHASE_SAMPLES: usize = 5;
+/// Length of one sample of the chase, as multichase does it.
+const CHASE_SAMPLE: Duration = Duration::from_millis(500);
+/// A call of a small kernel lasts about this long, so that reading the clock does not count.
+const CALL: Duration = Duration::from_millis(1);
+/// Share of the block that must be in huge pages to call it a chase in huge pages.
+const HUGE_SHARE: f64 = 0.95;
+/// The switch that decides which pages the peers get, as they do not ask.
+const THP_SWITCH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// `bench-one`; prints MB/s or ns per load, alone on a line.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let value = match words[..] {
+        ["bandwidth", operation, store, block_bytes, how] => bandwidth(operation, store, block_bytes, how)?,
+        ["chase", block_bytes, stride_bytes] => chase(number(block_bytes)?, number(stride_bytes)?)?,
+        _ => {
+            return Err(
+                BadUse("bench-one takes bandwidth and four words, or chase and two".to_owned()).into()
+            );
+        }
+    };
+    println!("{value:.4}");
+    Ok(Totals::one_passed())
+}
+
+fn bandwidth(operation: &str, store: &str, block_bytes: &str, how: &str) -> anyhow::Result<f64> {
+    let operation = Operation::from_name(operation).with_context(|| format!("no operation {operation}"))?;
+    let store = Store::from_name(store).with_context(|| format!("no store {store}"))?;
+    let kernel = StreamKernel::widest(operation, store).context("no such kernel on this CPU")?;
+    let mut mapping = Mapping::new(number(block_bytes)?, pages_of_the_peers())?;
+    let mut arrays = Arrays::from_block(mapping.as_mut_slice(), operation)?;
+    arrays.fill();
+    let sweep_bytes = (arrays.elements() * kernel.kernel().accounting().counted_bytes as usize) as f64;
+    let bytes_per_s = match how.split_once(':') {
+        Some(("best", count)) => {
+            let sweeps = (0..number(count)?).map(|_| seconds(|| kernel.run(&mut arrays, 1)));
+            sweep_bytes / sweeps.fold(f64::INFINITY, f64::min)
+        }
+        Some(("mean", length)) => mean(kernel, &mut arrays, sweep_bytes, number(length)? as f64),
+        _ => anyhow::bail!("{how} is neither best:N nor mean:SECONDS"),
+    };
+    Ok(bytes_per_s / 1e6)
+}
+
+/// Bytes per second over at least `length_s`, warm-up aside.
+fn mean(kernel: StreamLoop, arrays: &mut Arrays<'_>, sweep_bytes: f64, length_s: f64) -> f64 {
+    let mut passes = 1;
+    while seconds(|| kernel.run(arrays, passes)) < CALL.as_secs_f64() {
+        passes *= 2;
+    }
+    let (mut calls, mut elapsed_s) = (0_u32, 0.0);
+    while elapsed_s < length_s {
+        elapsed_s += seconds(|| kernel.run(arrays, passes));
+        calls += 1;
+    }
+    f64::from(calls) * passes as f64 * sweep_bytes / elapsed_s
+}
+
+fn chase(block_bytes: usize, stride_bytes: usize) -> anyhow::Result<f64> {
+    let mut mapping = Mapping::new(block_bytes, PageRequest::Huge)?;
+    let share = mapping.pages().share;
+    anyhow::ensure!(share >= HUGE_SHARE, "only {:.0} % of the block is in huge pages", share * 100.0);
+    let layout = Layout { stride_bytes, order: Order::Random, position: Position::Start, seed: 1 };
+    let chain = Chain::build(mapping.as_mut_slice(), layout)?;
+    let mut cursor = chain.start();
+    let mut rounds = 1;
+    while seconds(|| cursor = cursor.walk(rounds)) < CHASE_SAMPLE.as_secs_f64() / 4.0 {
+        rounds *= 2;
+    }
+    rounds *= 3;
+    let samples = (0..CHASE_SAMPLES).map(|_| seconds(|| cursor = cursor.walk(rounds)));
+    let fastest_s = samples.fold(f64::INFINITY, f64::min);
+    Ok(fastest_s * 1e9 / (rounds * LOADS_PER_ROUND) as f64)
+}
+
+fn seconds<T>(work: impl FnOnce() -> T) -> f64 {
+    let begun = Instant::now();
+    black_box(work());
+    begun.elapsed().as_secs_f64()
+}
+
+/// The peers take what they get: huge pages only where the kernel gives them to everyone.
+fn pages_of_the_peers() -> PageRequest {
+    let switch = std::fs::read_to_string(THP_SWITCH).unwrap_or_default();
+    if switch.contains("[always]") { PageRequest::Huge } else { PageRequest::Base }
+}
+
+fn number(text: &str) -> anyhow::Result<usize> {
+    text.parse().map_err(|_| BadUse(format!("{text} is not a whole number")).into())
+}
