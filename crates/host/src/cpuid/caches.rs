@@ -16,6 +16,9 @@ const SUBLEAVES_MAX: u32 = 16;
 /// BIOS and Kernel Developer's Guide for AMD Family 10h (31116), "Multi-node processors": family 10h, model 9.
 const MAGNY_COURS: (u32, u32) = (0x10, 9);
 
+/// The unit of the L3 size in Fn8000_0006 EDX.
+const L3_UNIT_KIB: u32 = 512;
+
 /// One cache as one CPU describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ClaimedCache {
@@ -97,7 +100,6 @@ fn amd_legacy(leaves: &Leaves, place: &Place, package_cpus: u32) -> Vec<ClaimedC
     if let Some(answer) = leaves.get(0x8000_0006, 0) {
         let l2 = answer.ecx;
         push(2, CacheKind::Unified, bits(l2, 31, 16), bits(l2, 7, 0), coded_ways(bits(l2, 15, 12)), own);
-        const L3_UNIT_KIB: u32 = 512;
         let l3 = answer.edx;
         let is_split = leaves.signature().is_some_and(|found| (found.family, found.model) == MAGNY_COURS)
             && package_cpus >= 8;

@@ -13,7 +13,6 @@ const LEVELS_MAX: u32 = 8;
 
 /// Level types of leaves 0BH and 1FH (ECX bits 15:8).
 const TYPE_THREAD: u32 = 1;
-const TYPE_CORE: u32 = 2;
 const TYPE_MODULE: u32 = 3;
 const TYPE_DIE: u32 = 5;
 
@@ -98,7 +97,7 @@ fn extended(leaves: &Leaves) -> Option<(u32, Widths)> {
                 TYPE_THREAD => widths.thread = shift,
                 TYPE_MODULE => widths.module = Some(below),
                 TYPE_DIE => widths.die = Some(below),
-                TYPE_CORE => {}
+                // Cores end where the next level begins; tiles and die groups have no use here.
                 _ => {}
             }
             below = shift;
@@ -166,9 +165,8 @@ fn core_kind(leaves: &Leaves, is_amd: bool) -> CoreKind {
     if is_amd {
         let Some(answer) = leaves.get(0x8000_0026, 0) else { return CoreKind::Uniform };
         return match bits(answer.ebx, 31, 28) {
-            _ if answer.eax & AMD_HETEROGENEOUS == 0 => CoreKind::Uniform,
-            0 => CoreKind::Performance,
-            1 => CoreKind::Efficiency,
+            0 if answer.eax & AMD_HETEROGENEOUS != 0 => CoreKind::Performance,
+            1 if answer.eax & AMD_HETEROGENEOUS != 0 => CoreKind::Efficiency,
             _ => CoreKind::Uniform,
         };
     }

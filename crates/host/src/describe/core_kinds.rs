@@ -38,20 +38,20 @@ fn from_monitoring_units(source: &Source<'_>) -> Option<BTreeMap<CpuId, CoreKind
 
 /// The part with the highest capacity is the fast kind. Cores of one part may differ a little, as bins do.
 fn from_capacity(info: &CpuInfo, cpus: &[Cpu]) -> Option<BTreeMap<CpuId, CoreKind>> {
-    let mut groups: BTreeMap<String, (u32, Vec<CpuId>)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for cpu in cpus {
         let capacity = cpu.capacity?;
         let part = info.of(cpu.id, "CPU part").map_or_else(|| capacity.to_string(), str::to_owned);
         let group = groups.entry(part).or_default();
-        group.0 = group.0.max(capacity);
-        group.1.push(cpu.id);
+        group.speed = group.speed.max(u64::from(capacity));
+        group.cpus.push(cpu.id);
     }
-    split(groups.into_values().map(|(capacity, cpus)| (u64::from(capacity), cpus)).collect())
+    split(groups.into_values().collect())
 }
 
 /// Cores with first-level caches of different sizes are of different designs; the one that clocks higher is faster.
 fn from_caches(source: &Source<'_>, topology: &Topology) -> Option<BTreeMap<CpuId, CoreKind>> {
-    let mut groups: BTreeMap<Vec<(CacheKind, u64)>, (u64, Vec<CpuId>)> = BTreeMap::new();
+    let mut groups: BTreeMap<Vec<(CacheKind, u64)>, Group> = BTreeMap::new();
     for cpu in &topology.cpus {
         let design: Vec<(CacheKind, u64)> = topology
             .caches
@@ -60,29 +60,34 @@ fn from_caches(source: &Source<'_>, topology: &Topology) -> Option<BTreeMap<CpuI
             .filter_map(|cache| Some((cache.kind, cache.size_bytes?.0)))
             .collect();
         let group = groups.entry(design).or_default();
-        group.1.push(cpu.id);
+        group.cpus.push(cpu.id);
     }
     if groups.len() < 2 {
         return None;
     }
-    for (frequency, cpus) in groups.values_mut() {
-        for cpu in cpus {
+    for group in groups.values_mut() {
+        for cpu in &group.cpus {
             let kilohertz: u64 = source.number(&format!("{CPU_FOLDER}/cpu{cpu}/cpufreq/cpuinfo_max_freq"))?;
-            *frequency = kilohertz.max(*frequency);
+            group.speed = group.speed.max(kilohertz);
         }
     }
     split(groups.into_values().collect())
 }
 
-/// The CPUs with the highest value are fast, the others are not; nothing if all are alike.
-fn split(groups: Vec<(u64, Vec<CpuId>)>) -> Option<BTreeMap<CpuId, CoreKind>> {
-    let values: BTreeSet<u64> = groups.iter().map(|(value, _)| *value).collect();
-    let highest = *values.last().filter(|_| values.len() > 1)?;
-    let kind = |value| if value == highest { CoreKind::Performance } else { CoreKind::Efficiency };
-    Some(
-        groups
-            .into_iter()
-            .flat_map(|(value, cpus)| cpus.into_iter().map(move |cpu| (cpu, kind(value))))
-            .collect(),
-    )
+/// CPUs of one design and a number that is larger for faster designs.
+#[derive(Debug, Default)]
+struct Group {
+    speed: u64,
+    cpus: Vec<CpuId>,
+}
+
+/// The CPUs of the fastest design are fast, the others are not; nothing if all are alike.
+fn split(groups: Vec<Group>) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let speeds: BTreeSet<u64> = groups.iter().map(|group| group.speed).collect();
+    let highest = *speeds.last().filter(|_| speeds.len() > 1)?;
+    let marked = |group: Group| {
+        let kind = if group.speed == highest { CoreKind::Performance } else { CoreKind::Efficiency };
+        group.cpus.into_iter().map(move |cpu| (cpu, kind))
+    };
+    Some(groups.into_iter().flat_map(marked).collect())
 }

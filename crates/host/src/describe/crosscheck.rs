@@ -11,10 +11,10 @@ use crate::Cpuid;
 pub(super) fn compare(machine: &Machine, claimed: &Machine, cpuid: &Cpuid) -> Vec<Disagreement> {
     let mut found = Vec::new();
     let mut check = |subject: &str, sysfs: Option<String>, cpuid: Option<String>| {
-        if let (Some(sysfs), Some(cpuid)) = (sysfs, cpuid) {
-            if sysfs != cpuid {
-                found.push(Disagreement { subject: subject.to_owned(), sysfs, cpuid });
-            }
+        if let (Some(sysfs), Some(cpuid)) = (sysfs, cpuid)
+            && sysfs != cpuid
+        {
+            found.push(Disagreement { subject: subject.to_owned(), sysfs, cpuid });
         }
     };
     let (kernel, claim) = (&machine.identity, &claimed.identity);

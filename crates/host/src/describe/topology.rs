@@ -111,13 +111,13 @@ impl Levels {
         let die = level("die_id", ["die_cpus", "die_cpus"], "");
         let module = level("cluster_id", ["cluster_cpus", "cluster_cpus"], "");
         let core = level("core_id", ["core_cpus", "thread_siblings"], "core id");
-        let in_packages = |mut told: BTreeMap<CpuId, Membership>| {
-            told.values_mut().for_each(|membership| {
+        let told_only = |mut told: BTreeMap<CpuId, Membership>| {
+            for membership in told.values_mut() {
                 membership.id = membership.id.filter(|id| *id >= 0 && *id != CLUSTER_UNKNOWN);
-            });
+            }
             told
         };
-        let module = in_packages(module)
+        let module = told_only(module)
             .into_iter()
             .map(|(cpu, told)| {
                 // A cluster of one core, or of the whole package, tells nothing that core and package do not.
@@ -129,7 +129,7 @@ impl Levels {
             })
             .collect();
         Self {
-            die: in_packages(die).into_iter().map(|(cpu, told)| (cpu, told.id)).collect(),
+            die: told_only(die).into_iter().map(|(cpu, told)| (cpu, told.id)).collect(),
             module,
             package: groups::number(&package),
             core,
