@@ -1,2 +1,35 @@
-//! Stub.
+//! Findings from records: levels, TLB reach, inequality, doubt. A record in, judgement out.
+//!
+//! Levels come from the measured surface alone; what the machine claims stands beside them. A verdict needs an interval:
+//! where the data cannot tell, the finding says `inconclusive`.
 #![forbid(unsafe_code)]
+
+mod caches;
+mod classify;
+mod column;
+mod findings;
+mod plateaus;
+mod translation;
+mod wording;
+
+pub use classify::classify;
+pub use findings::findings;
+
+use record::{Levels, Record};
+
+/// The effective hierarchy of a record.
+pub fn levels(record: &Record) -> Levels {
+    let mut levels = Levels { caches: caches::caches(record), ..Levels::default() };
+    translation::describe(record, &mut levels);
+    levels
+}
+
+/// Fills in the levels, the level of each latency cell, and the findings, replacing any that are there.
+pub fn diagnose(record: &mut Record) {
+    record.levels = levels(record);
+    for index in 0..record.memory.latency.len() {
+        let level = classify(&record.memory.latency[index], &record.levels).map(str::to_owned);
+        record.memory.latency[index].level = level;
+    }
+    record.findings = findings(record);
+}

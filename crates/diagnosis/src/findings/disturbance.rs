@@ -1,0 +1,176 @@
+//! What disturbed the run, and whether its numbers can be believed.
+
+use record::{Finding, Quality, Record, Severity};
+
+use super::finding;
+use crate::wording::count;
+
+/// Stolen time above this share moves low quantiles, not only tails.
+const STEAL_HIGH: f64 = 0.02;
+
+/// Stolen time above this share is worth knowing.
+const STEAL_SEEN: f64 = 0.002;
+
+/// Two or three percent of dropped windows are normal on a shared guest; above this share the kept ones are suspect.
+const DROPPED_HIGH: f64 = 0.2;
+
+/// Other processes above this share of all CPU time compete for caches and memory.
+const OTHERS_HIGH: f64 = 0.1;
+
+/// Range of the core clock over the run, as a ratio, that is a steady clock.
+const CLOCK_STEADY: f64 = 1.02;
+
+/// Range of the core clock above which times of different moments do not compare.
+const CLOCK_UNSTEADY: f64 = 1.05;
+
+/// Share of cells that may stay wider than asked for.
+const WIDE_SHARE: f64 = 0.1;
+
+/// Share of cells without a single value above which the surface is not to be believed.
+const UNSTABLE_SHARE: f64 = 0.2;
+
+/// Hertz in a gigahertz.
+const GIGA: f64 = 1.0e9;
+
+pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
+    steal(record, found);
+    busy_machine(record, found);
+    frequency(record, found);
+    throttled(record, found);
+    unconverged(record, found);
+    doubts(record, found);
+}
+
+fn steal(record: &Record, found: &mut Vec<Finding>) {
+    let Some(share) = record.guards.steal_share.filter(|share| share.is_finite()) else { return };
+    let shown = format!("{:.1} % of CPU time went to others", 100.0 * share);
+    let mut verdict = if share >= STEAL_HIGH {
+        let mut doubtful =
+            finding("steal-high", Severity::Warning, format!("the numbers are doubtful: {shown}"));
+        doubtful.mechanism =
+            Some("the hypervisor ran other guests on these CPUs while we measured".to_owned());
+        doubtful.remedy = Some("run again at a quieter time, or ask for dedicated CPUs".to_owned());
+        doubtful
+    } else if share >= STEAL_SEEN {
+        finding("steal-high", Severity::Notice, format!("the hypervisor took a little time: {shown}"))
+    } else if record.machine.identity.hypervisor.is_some() {
+        finding("steal-high", Severity::Good, "the hypervisor left the CPUs to us".to_owned())
+    } else {
+        return;
+    };
+    verdict.evidence.push(format!("steal {:.2} % of all CPU time (/proc/stat)", 100.0 * share));
+    found.push(verdict);
+}
+
+fn busy_machine(record: &Record, found: &mut Vec<Finding>) {
+    let guards = &record.guards;
+    let dropped =
+        if guards.windows > 0 { guards.windows_dropped as f64 / guards.windows as f64 } else { 0.0 };
+    let others = guards.others_share.filter(|share| share.is_finite()).unwrap_or(0.0);
+    if dropped <= DROPPED_HIGH && others <= OTHERS_HIGH {
+        return;
+    }
+    let severity = if dropped > DROPPED_HIGH { Severity::Warning } else { Severity::Notice };
+    let text = "other programs were busy while we measured".to_owned();
+    let mut busy = finding("busy-machine", severity, text);
+    busy.evidence.push(format!("other processes used {:.0} % of all CPU time", 100.0 * others));
+    busy.evidence.push(format!(
+        "{} of {} windows set aside ({:.1} %)",
+        guards.windows_dropped,
+        guards.windows,
+        100.0 * dropped
+    ));
+    busy.mechanism = Some(
+        "pre-empted windows are dropped; shared caches and memory channels are not seen and stay in the numbers".to_owned(),
+    );
+    busy.remedy = Some("stop them, or narrow the run: sidestep run --cpus LIST".to_owned());
+    found.push(busy);
+}
+
+fn frequency(record: &Record, found: &mut Vec<Finding>) {
+    let Some([slowest, fastest]) = record.guards.core_hz.map(|range| range.map(|hertz| hertz.0)) else {
+        return;
+    };
+    let ratio = fastest / slowest;
+    if !(slowest > 0.0 && ratio.is_finite() && ratio >= 1.0) {
+        return;
+    }
+    let range = format!("{:.2} to {:.2} GHz", slowest / GIGA, fastest / GIGA);
+    let (severity, text) = if ratio > CLOCK_UNSTEADY {
+        (Severity::Warning, format!("the core clock was not steady: {range}"))
+    } else if ratio > CLOCK_STEADY {
+        (Severity::Notice, format!("the core clock moved a little: {range}"))
+    } else {
+        (Severity::Good, format!("the core clock was steady: {range}"))
+    };
+    let mut verdict = finding("frequency-unstable", severity, text);
+    verdict
+        .evidence
+        .push(format!("slowest and fastest control loop: {range}, {:.1} % apart", 100.0 * (ratio - 1.0)));
+    let policies: Vec<String> = record.machine.environment.frequency_policies.keys().cloned().collect();
+    if severity != Severity::Good {
+        verdict.mechanism = Some(if policies.is_empty() {
+            "turbo, power limits or the host's governor, none of which shows here (inference)".to_owned()
+        } else {
+            format!("frequency policy {}; turbo or power limits (inference)", policies.join(", "))
+        });
+        verdict.remedy = Some(
+            "compare cycles, not ns; as root on bare metal: cpupower frequency-set -g performance".to_owned(),
+        );
+    }
+    found.push(verdict);
+}
+
+fn throttled(record: &Record, found: &mut Vec<Finding>) {
+    let Some(events) = record.guards.throttle_events.filter(|events| *events > 0) else { return };
+    let text = "the CPU throttled itself because of heat while we measured".to_owned();
+    let mut hot = finding("thermal-throttle", Severity::Warning, text);
+    hot.evidence.push(format!("{events} throttle events during the run"));
+    hot.remedy = Some("look after the cooling, then run again".to_owned());
+    found.push(hot);
+}
+
+fn unconverged(record: &Record, found: &mut Vec<Finding>) {
+    let cells = &record.memory.latency;
+    if cells.is_empty() {
+        return;
+    }
+    let with = |quality: Quality| cells.iter().filter(|cell| cell.spread.quality == quality).count();
+    let (wide, unstable) = (with(Quality::Wide), with(Quality::Unstable));
+    let share = |number: usize| number as f64 / cells.len() as f64;
+    let (severity, text) = if share(unstable) > UNSTABLE_SHARE {
+        (
+            Severity::Inconclusive,
+            "the latency surface is not to be trusted: too many cells have no single value",
+        )
+    } else if share(wide + unstable) > WIDE_SHARE {
+        (Severity::Notice, "part of the latency surface is wider than asked for")
+    } else {
+        (Severity::Good, "the latency surface converged")
+    };
+    let mut verdict = finding("unconverged-cells", severity, text.to_owned());
+    verdict.evidence.push(format!(
+        "{}: {wide} wider than asked for, {unstable} with several states ({:.0} %)",
+        count(cells.len(), "cell"),
+        100.0 * share(wide + unstable)
+    ));
+    if severity != Severity::Good {
+        verdict.remedy = Some("sidestep run --only memory --budget 5m".to_owned());
+    }
+    found.push(verdict);
+}
+
+fn doubts(record: &Record, found: &mut Vec<Finding>) {
+    if let Some(reason) = &record.partial {
+        let text = "the run stopped early: what is missing was not measured".to_owned();
+        let mut early = finding("partial-run", Severity::Inconclusive, text);
+        early.evidence.push(reason.clone());
+        found.push(early);
+    }
+    if !record.guards.doubts.is_empty() {
+        let text = format!("{} about the conditions of this run", count(record.guards.doubts.len(), "doubt"));
+        let mut doubtful = finding("doubtful-conditions", Severity::Inconclusive, text);
+        doubtful.evidence.clone_from(&record.guards.doubts);
+        found.push(doubtful);
+    }
+}

@@ -1,0 +1,47 @@
+//! Findings: what a record says about its machine, most important first.
+
+mod clocks;
+mod disturbance;
+mod inequality;
+mod pages;
+mod sharing;
+mod sizes;
+mod surroundings;
+
+use record::{Finding, Record, Severity};
+
+/// Where the methods are explained.
+pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
+
+/// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
+pub fn findings(record: &Record) -> Vec<Finding> {
+    let judges: [fn(&Record, &mut Vec<Finding>); 7] = [
+        disturbance::judge,
+        sizes::judge,
+        sharing::judge,
+        inequality::judge,
+        pages::judge,
+        clocks::judge,
+        surroundings::judge,
+    ];
+    let mut found = Vec::new();
+    for judge in judges {
+        judge(record, &mut found);
+    }
+    found.sort_by_key(|finding| finding.severity);
+    found
+}
+
+/// A finding of one sentence, still without evidence.
+fn finding(id: &str, severity: Severity, text: String) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        severity,
+        text,
+        evidence: Vec::new(),
+        mechanism: None,
+        prediction: None,
+        remedy: None,
+        source: Some(METHODOLOGY.to_owned()),
+    }
+}

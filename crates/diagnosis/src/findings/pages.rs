@@ -1,0 +1,190 @@
+//! Pages: what huge pages would gain, TLB reach against the claim, the cost of a walk.
+
+use record::{ChaseOrder, Finding, OrderedLatency, Record, Severity};
+use stats::Interval;
+
+use super::finding;
+use crate::column::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
+use crate::wording::{measured, percent};
+
+/// Gains below this share are of no practical matter.
+const GAIN_THAT_MATTERS: f64 = 0.05;
+
+/// Entries within this share of the claim agree: the loop itself, its stack and data take a few.
+const ENTRIES_AGREE: f64 = 0.1;
+
+pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
+    huge_pages(record, found);
+    tlb_reach(record, found);
+    walks(record, found);
+}
+
+fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
+    let enabled = record.machine.environment.transparent_huge_pages.enabled.as_deref();
+    let (Some(gain), Some(interval)) = (record.levels.huge_page_gain, record.levels.huge_page_interval)
+    else {
+        if !record.memory.latency.is_empty() {
+            let text =
+                "the gain of huge pages is unknown: no block was measured in both page sizes".to_owned();
+            let mut unknown = finding("huge-page-gain", Severity::Inconclusive, text);
+            unknown
+                .evidence
+                .push(format!("transparent huge pages: {}", enabled.unwrap_or("not in this kernel")));
+            unknown.remedy = Some(
+                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled as root, then run again"
+                    .to_owned(),
+            );
+            found.push(unknown);
+        }
+        return;
+    };
+    let written = percent(gain, interval);
+    let certain = interval.low > GAIN_THAT_MATTERS;
+    let (id, severity, text) = match enabled {
+        Some("never" | "madvise") if certain => (
+            "thp-off-cost",
+            Severity::Warning,
+            format!(
+                "transparent huge pages are on {}: random access pays {written}",
+                enabled.unwrap_or("never")
+            ),
+        ),
+        _ if certain => (
+            "huge-page-gain",
+            Severity::Notice,
+            format!("random access is slower by {written} in base pages than in huge pages"),
+        ),
+        _ if interval.high <= GAIN_THAT_MATTERS => (
+            "huge-page-gain",
+            Severity::Good,
+            format!("base pages cost random access next to nothing: {written}"),
+        ),
+        _ => (
+            "huge-page-gain",
+            Severity::Inconclusive,
+            format!("the gain of huge pages is uncertain: {written}"),
+        ),
+    };
+    let mut verdict = finding(id, severity, text);
+    verdict.evidence = vec![
+        format!("base pages against huge pages, random chase in the largest block: {written} slower"),
+        format!("transparent huge pages: {}", enabled.unwrap_or("unknown")),
+    ];
+    if certain {
+        verdict.mechanism = Some(
+            "each load in a large block misses the TLB and walks the page table; in a guest both tables"
+                .to_owned(),
+        );
+        verdict.remedy = Some(match enabled {
+            Some("always") => "nothing to do: programs get huge pages where they can".to_owned(),
+            Some("madvise") => "madvise(MADV_HUGEPAGE) in the program, or as root: echo always > \
+                                /sys/kernel/mm/transparent_hugepage/enabled"
+                .to_owned(),
+            _ => "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
+        });
+    }
+    found.push(verdict);
+}
+
+fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {
+    if record.memory.walks.is_empty() {
+        return;
+    }
+    let levels = &record.levels.tlbs;
+    if levels.is_empty() {
+        let text = "TLB reach is unknown: no boundary stands out of the noise".to_owned();
+        let mut unknown = finding("tlb-reach", Severity::Inconclusive, text);
+        unknown.evidence.push(format!("{} page counts measured", record.memory.walks.len()));
+        unknown.remedy = Some("sidestep run --only memory --full, on a quiet machine".to_owned());
+        found.push(unknown);
+        return;
+    }
+    let disagrees = |level: &record::TlbLevel| {
+        level.claimed_entries.is_some_and(|claim| {
+            let claim = f64::from(claim);
+            let bounds = level.entries_interval;
+            bounds.high < claim * (1.0 - ENTRIES_AGREE) || bounds.low > claim * (1.0 + ENTRIES_AGREE)
+        })
+    };
+    let sizes: Vec<String> = levels.iter().map(|level| level.entries.to_string()).collect();
+    let claimed = levels.iter().any(|level| level.claimed_entries.is_some());
+    let (severity, text) = if levels.iter().any(disagrees) {
+        (Severity::Notice, format!("TLB reach differs from CPUID: {} entries by timing", sizes.join(" and ")))
+    } else if claimed {
+        (Severity::Good, format!("TLB reach is as claimed: {} entries", sizes.join(" and ")))
+    } else {
+        (
+            Severity::Notice,
+            format!("TLB reach by timing: {} entries; CPUID does not say", sizes.join(" and ")),
+        )
+    };
+    let mut reach = finding("tlb-reach", severity, text);
+    reach.evidence = levels
+        .iter()
+        .map(|level| {
+            let claim =
+                level.claimed_entries.map_or("no claim".to_owned(), |claim| format!("CPUID says {claim}"));
+            format!(
+                "level {}: {} entries {:.0}, {claim}; a miss adds {}",
+                level.level,
+                level.entries,
+                level.entries_interval,
+                measured(level.miss_ns, level.miss_interval, "ns")
+            )
+        })
+        .collect();
+    if severity == Severity::Notice && claimed {
+        reach.mechanism = Some(
+            "a guest whose memory the host backs with other page sizes, a shared TLB, or a model that CPUID describes wrongly \
+             (inference)"
+                .to_owned(),
+        );
+    }
+    found.push(reach);
+}
+
+/// The cost of a walk, confirmed by a page-confined against a random order of the same block.
+fn walks(record: &Record, found: &mut Vec<Finding>) {
+    let (Some(walk), Some(interval)) = (record.levels.walk_ns, record.levels.walk_interval) else { return };
+    let guest = record.machine.identity.hypervisor.is_some();
+    let text = format!("missing every TLB costs {} per load", measured(walk, interval, "ns"));
+    let mut cost = finding("walk-cost", Severity::Notice, text);
+    cost.evidence
+        .push(format!("paired chains, page tables in the caches: {}", measured(walk, interval, "ns")));
+    if let Some((difference, between, block)) = order_difference(record) {
+        cost.evidence.push(format!(
+            "random against page-confined order in {block}: {}",
+            measured(difference, between, "ns")
+        ));
+        if between.high < interval.low {
+            cost.severity = Severity::Inconclusive;
+            cost.text = format!("{}, but the order of visits does not confirm it", cost.text);
+        }
+    }
+    if guest {
+        cost.mechanism =
+            Some("each step of a walk in a guest is itself translated by the host's tables".to_owned());
+    }
+    found.push(cost);
+}
+
+/// Random minus page-confined latency in the largest block of base pages that has both.
+fn order_difference(record: &Record) -> Option<(f64, Interval, machine::Bytes)> {
+    let base =
+        |order: &&OrderedLatency| order.page_bytes.0 <= LARGEST_BASE_PAGE_BYTES && is_latency(order.ns);
+    let random = record
+        .memory
+        .orders
+        .iter()
+        .filter(base)
+        .filter(|order| order.order == ChaseOrder::Random)
+        .max_by_key(|order| order.block_bytes)?;
+    let confined = record.memory.orders.iter().filter(base).find(|order| {
+        order.order == ChaseOrder::PageConfined
+            && order.block_bytes == random.block_bytes
+            && order.cpu == random.cpu
+    })?;
+    let (high, low) = (sane(random.spread.interval, random.ns), sane(confined.spread.interval, confined.ns));
+    let interval = Interval { low: high.low - low.high, high: high.high - low.low };
+    Some((random.ns - confined.ns, interval, random.block_bytes))
+}

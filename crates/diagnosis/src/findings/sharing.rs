@@ -1,0 +1,200 @@
+//! Which CPUs share a core, whatever the topology says; and what a line costs to move.
+
+use machine::CpuId;
+use record::{Finding, LineTransfer, PairSlowdown, Record, Severity};
+use stats::Interval;
+
+use super::finding;
+use crate::column::sane;
+use crate::wording::{count, measured};
+
+/// Two threads of one core slow each other in a port-saturating loop by at least this; separate cores by the noise.
+const SHARES_ABOVE: f64 = 1.25;
+
+/// The lower end of the interval must exceed this.
+const CERTAIN_ABOVE: f64 = 1.1;
+
+/// Fewer windows in which both were seen to run prove nothing.
+const FEWEST_OVERLAPPED: usize = 5;
+
+/// Below this share of the best port loop, something else runs on the core.
+const BUSY_SIBLING_BELOW: f64 = 0.8;
+
+/// Pairs named one by one.
+const MOST_NAMED: usize = 8;
+
+pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
+    hidden_siblings(record, found);
+    front_ends(record, found);
+    busy_sibling(record, found);
+    protocols(record, found);
+}
+
+fn usable(pair: &PairSlowdown) -> bool {
+    pair.slowdown.is_finite()
+        && pair.slowdown > 0.0
+        && pair.overlapped_windows >= FEWEST_OVERLAPPED
+        && pair.a != pair.b
+}
+
+fn interval(pair: &PairSlowdown) -> Interval {
+    sane(pair.spread.interval, pair.slowdown)
+}
+
+fn shares(pair: &PairSlowdown) -> bool {
+    pair.slowdown >= SHARES_ABOVE && interval(pair).low > CERTAIN_ABOVE
+}
+
+fn separate_by_claim(record: &Record, a: CpuId, b: CpuId) -> bool {
+    !record.machine.topology.siblings(a).contains(b)
+}
+
+fn line(pair: &PairSlowdown) -> String {
+    let slowdown = measured(pair.slowdown, interval(pair), "times");
+    format!("CPU {} beside CPU {}: {} loop takes {slowdown}", pair.a, pair.b, pair.resource)
+}
+
+/// The execution units of a core, which no two separate cores share.
+fn is_execution(pair: &PairSlowdown) -> bool {
+    matches!(pair.resource.as_str(), "integer" | "simd")
+}
+
+fn hidden_siblings(record: &Record, found: &mut Vec<Finding>) {
+    let measured: Vec<&PairSlowdown> = record
+        .cores
+        .sharing
+        .iter()
+        .filter(|pair| usable(pair) && is_execution(pair) && separate_by_claim(record, pair.a, pair.b))
+        .collect();
+    if measured.is_empty() {
+        return;
+    }
+    let sharing: Vec<&&PairSlowdown> = measured.iter().filter(|pair| shares(pair)).collect();
+    if !sharing.is_empty() {
+        let pairs: std::collections::BTreeSet<(CpuId, CpuId)> =
+            sharing.iter().map(|pair| (pair.a.min(pair.b), pair.a.max(pair.b))).collect();
+        let named: Vec<String> = pairs.iter().take(MOST_NAMED).map(|(a, b)| format!("{a} and {b}")).collect();
+        let text = format!("CPUs {} share one core, which the machine does not say", named.join(", "));
+        let mut hidden = finding("hidden-siblings", Severity::Warning, text);
+        hidden.evidence = sharing.iter().take(MOST_NAMED).map(|pair| line(pair)).collect();
+        hidden.mechanism = Some(
+            "their loops saturate the same execution ports: two hardware threads of one core, shown as two cores"
+                .to_owned(),
+        );
+        hidden.prediction =
+            Some("separate cores: 1.00 times; two threads of one core: 1.3 to 2 times".to_owned());
+        hidden.remedy = Some(
+            "count them as one core; in a guest ask for CPUs with the host's topology exposed, or one vCPU per core"
+                .to_owned(),
+        );
+        found.push(hidden);
+        return;
+    }
+    let open: Vec<&&PairSlowdown> =
+        measured.iter().filter(|pair| interval(pair).high >= SHARES_ABOVE).collect();
+    let (severity, text) = if open.is_empty() {
+        let pairs = measured.len();
+        (
+            Severity::Good,
+            format!("no hidden siblings: {} on separate cores do not slow each other", count(pairs, "loop")),
+        )
+    } else {
+        (
+            Severity::Inconclusive,
+            format!("too noisy to rule out hidden siblings in {}", count(open.len(), "pair")),
+        )
+    };
+    let mut verdict = finding("hidden-siblings", severity, text);
+    let shown: Vec<&PairSlowdown> =
+        if open.is_empty() { measured } else { open.into_iter().copied().collect() };
+    verdict.evidence = shown.iter().take(MOST_NAMED).map(|pair| line(pair)).collect();
+    found.push(verdict);
+}
+
+/// Separate cores that share instruction fetch and decode: a module.
+fn front_ends(record: &Record, found: &mut Vec<Finding>) {
+    let executes_apart = |pair: &PairSlowdown| {
+        !record.cores.sharing.iter().any(|other| {
+            usable(other) && is_execution(other) && other.a == pair.a && other.b == pair.b && shares(other)
+        })
+    };
+    let sharing: Vec<&PairSlowdown> = record
+        .cores
+        .sharing
+        .iter()
+        .filter(|pair| usable(pair) && pair.resource == "front_end" && shares(pair) && executes_apart(pair))
+        .filter(|pair| separate_by_claim(record, pair.a, pair.b))
+        .collect();
+    let Some(first) = sharing.first() else { return };
+    let text = format!("CPUs {} and {} have cores of their own but share the front end", first.a, first.b);
+    let mut module = finding("shared-front-end", Severity::Notice, text);
+    module.evidence = sharing.iter().take(MOST_NAMED).map(|pair| line(pair)).collect();
+    module.mechanism = Some("one fetch and decode unit feeds both: a module".to_owned());
+    module.remedy = Some("put busy threads on different modules first".to_owned());
+    found.push(module);
+}
+
+fn busy_sibling(record: &Record, found: &mut Vec<Finding>) {
+    let hit: Vec<_> = record
+        .cores
+        .control
+        .iter()
+        .filter(|control| control.core_share > 0.0 && control.core_share < BUSY_SIBLING_BELOW)
+        .collect();
+    if hit.is_empty() {
+        return;
+    }
+    let text = format!(
+        "{} got only part of a core: something else uses its execution ports",
+        count(hit.len(), "CPU")
+    );
+    let mut busy = finding("busy-sibling", Severity::Warning, text);
+    busy.evidence = hit
+        .iter()
+        .take(MOST_NAMED)
+        .map(|control| {
+            format!(
+                "CPU {}: {:.0} % of the best port loop on this machine",
+                control.cpu,
+                100.0 * control.core_share
+            )
+        })
+        .collect();
+    busy.mechanism = Some(
+        "the clock is steady and throughput is down: the sibling thread is busy, here or in another guest (inference)"
+            .to_owned(),
+    );
+    busy.prediction = Some("an undisturbed core: 100 %".to_owned());
+    busy.remedy = Some("repeat at a quiet time; numbers of these CPUs are lower bounds".to_owned());
+    found.push(busy);
+}
+
+/// The two protocols of a bounced line, as published numbers differ by a factor of two for want of this.
+fn protocols(record: &Record, found: &mut Vec<Finding>) {
+    let of = |protocol: &str| -> Vec<&LineTransfer> {
+        let wanted = |hop: &&LineTransfer| hop.protocol == protocol && hop.ns.is_finite() && hop.ns > 0.0;
+        record.cores.line_transfer.iter().filter(wanted).collect()
+    };
+    let typical = |hops: &[&LineTransfer]| {
+        let middle = stats::median(&hops.iter().map(|hop| hop.ns).collect::<Vec<_>>())?;
+        let nearest = hops.iter().min_by(|a, b| (a.ns - middle).abs().total_cmp(&(b.ns - middle).abs()))?;
+        Some((nearest.ns, sane(nearest.spread.interval, nearest.ns)))
+    };
+    let (swap, message) = (of("compare_and_swap"), of("read_then_write"));
+    let (Some(swap), Some(message)) = (typical(&swap), typical(&message)) else { return };
+    let text = format!(
+        "a line moves between CPUs in {:.0} ns by compare-and-swap and in {:.0} ns by read-then-write",
+        swap.0, message.0
+    );
+    let mut note = finding("line-transfer-protocol", Severity::Notice, text);
+    note.evidence = vec![
+        format!("compare-and-swap {}, one way, typical pair", measured(swap.0, swap.1, "ns")),
+        format!("read-then-write {}, one way, typical pair", measured(message.0, message.1, "ns")),
+    ];
+    note.mechanism = Some(
+        "a spinning compare-and-swap asks for ownership at once; a message is first read shared, then upgraded: two trips"
+            .to_owned(),
+    );
+    note.prediction = Some("read-then-write takes about twice as long".to_owned());
+    found.push(note);
+}

@@ -1,0 +1,177 @@
+//! Sizes of caches against the claim of the machine.
+
+use machine::Bytes;
+use record::{Finding, Level, Record, Severity};
+
+use super::finding;
+use crate::wording::{measured, rounded, size};
+
+/// A claim this many times beyond the bounds disagrees: the bounds are one grid step apart already, and a cache that
+/// is nearly full starts to miss before its size.
+const DISAGREES_BEYOND: f64 = 1.3;
+
+pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
+    let caches = &record.levels.caches;
+    let compared: Vec<&Level> = caches
+        .iter()
+        .filter(|level| level.claimed_bytes.is_some() && level.size_interval.is_some())
+        .collect();
+    let (differ, agree): (Vec<&Level>, Vec<&Level>) =
+        compared.into_iter().partition(|level| disagrees(level));
+    found.extend(differ.iter().map(|level| disagreement(record, level)));
+    if let Some(missing) = unseen(record) {
+        found.push(missing);
+    }
+    if !agree.is_empty() {
+        let names: Vec<&str> = agree.iter().map(|level| level.name.as_str()).collect();
+        let text = format!("{} measured as large as claimed", list(&names));
+        let mut good = finding("cache-sizes", Severity::Good, text);
+        good.evidence = agree.iter().filter_map(|level| line(level)).collect();
+        found.push(good);
+    }
+    if caches.is_empty() && !record.memory.latency.is_empty() {
+        let text = "the latency surface shows no levels that can be told apart".to_owned();
+        let mut unknown = finding("cache-sizes", Severity::Inconclusive, text);
+        unknown.evidence.push(format!("{} cells measured", record.memory.latency.len()));
+        unknown.remedy = Some("sidestep run --only memory --full".to_owned());
+        found.push(unknown);
+    }
+}
+
+/// `L1`, `L1 and L2`, `L1, L2 and L3`.
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn disagrees(level: &Level) -> bool {
+    let (Some(claim), Some(bounds)) = (level.claimed_bytes, level.size_interval) else { return false };
+    let claim = claim.0 as f64;
+    claim > bounds.high * DISAGREES_BEYOND || claim * DISAGREES_BEYOND < bounds.low
+}
+
+fn line(level: &Level) -> Option<String> {
+    let measured_size = size(level.size_bytes?, level.size_interval?);
+    Some(format!(
+        "{} {measured_size}, claimed {}; {}",
+        level.name,
+        level.claimed_bytes?,
+        measured(level.ns, level.ns_interval, "ns")
+    ))
+}
+
+fn disagreement(record: &Record, level: &Level) -> Finding {
+    let id = format!("effective-{}", level.name.to_lowercase());
+    let (bytes, claim) = (level.size_bytes.unwrap_or_default(), level.claimed_bytes.unwrap_or_default());
+    let smaller = bytes < claim;
+    let text = if smaller {
+        format!("{} holds {}, not the {claim} that the machine claims", level.name, rounded(bytes.0 as f64))
+    } else {
+        format!(
+            "{} holds {}, more than the {claim} that the machine claims",
+            level.name,
+            rounded(bytes.0 as f64)
+        )
+    };
+    // A larger cache than claimed does no harm.
+    let severity = if smaller { Severity::Warning } else { Severity::Notice };
+    let mut different = finding(&id, severity, text);
+    different.evidence = evidence(record, level);
+    different.prediction = Some(format!("{} fits up to {claim} if the claim holds", level.name));
+    different.mechanism = Some(mechanism(record, level, smaller));
+    if smaller {
+        different.remedy = Some(format!(
+            "size working sets by {}, not by what sysfs says; the rest is for whoever runs the host (cache \
+             allocation, neighbours)",
+            rounded(bytes.0 as f64)
+        ));
+    }
+    different
+}
+
+fn evidence(record: &Record, level: &Level) -> Vec<String> {
+    let mut evidence: Vec<String> = line(level).into_iter().collect();
+    let after = record.levels.caches.iter().skip_while(|other| other.name != level.name).nth(1);
+    if let (Some(after), Some(bounds)) = (after, level.size_interval) {
+        evidence.push(format!(
+            "from {} on, loads come from {}: {}",
+            rounded(bounds.high),
+            after.name,
+            measured(after.ns, after.ns_interval, "ns")
+        ));
+    }
+    evidence
+}
+
+fn mechanism(record: &Record, level: &Level, smaller: bool) -> String {
+    let guest = record.machine.identity.hypervisor.is_some();
+    let shared = record
+        .machine
+        .topology
+        .cpus
+        .first()
+        .and_then(|cpu| {
+            let number = level.name.strip_prefix('L')?.parse().ok()?;
+            record.machine.topology.data_cache(cpu.id, number)
+        })
+        .is_some_and(|cache| cache.shared_by.len() > 1);
+    match (smaller, guest, shared) {
+        (false, ..) => "the claim is too small; a hypervisor or a table in firmware invents it (inference)",
+        (true, true, _) => {
+            "a guest is told the size of the host's cache; it gets what neighbours leave, or the ways it is \
+             allocated (inference)"
+        }
+        (true, false, true) => {
+            "other CPUs that share it hold the rest, or cache allocation (resctrl) limits this task (inference)"
+        }
+        (true, false, false) => "the machine's description is wrong, or part of the cache is reserved (inference)",
+    }
+    .to_owned()
+}
+
+/// The largest claimed cache, when the surface passes from a nearer one straight to memory or ends before it is left.
+fn unseen(record: &Record) -> Option<Finding> {
+    let caches = &record.levels.caches;
+    let last = caches.last()?;
+    let cpu = record.memory.latency.first()?.cpu;
+    let (number, claim) = (1..=4_u8).rev().find_map(|number| {
+        Some((number, record.machine.topology.data_cache(cpu, number)?.size_bytes.filter(|size| size.0 > 0)?))
+    })?;
+    let name = format!("L{number}");
+    let seen = caches.iter().find(|level| level.name == name);
+    if seen.is_some_and(|level| level.size_bytes.is_some()) {
+        return None;
+    }
+    let id = format!("effective-{}", name.to_lowercase());
+    let largest = record.memory.latency.iter().map(|cell| cell.block_bytes).max().unwrap_or(Bytes(0));
+    if last.name == "memory" && seen.is_none() {
+        let before = caches.len().checked_sub(2).and_then(|index| caches.get(index))?;
+        let text = format!(
+            "no {name} to be seen: the machine claims {claim}, loads pass from {} to memory",
+            before.name
+        );
+        let mut gone = finding(&id, Severity::Warning, text);
+        gone.evidence = vec![
+            line(before).unwrap_or_else(|| {
+                format!("{} {}", before.name, measured(before.ns, before.ns_interval, "ns"))
+            }),
+            format!("memory {}", measured(last.ns, last.ns_interval, "ns")),
+        ];
+        gone.mechanism = Some(
+            "it is too small or too shared to hold a plateau of its own, or as slow as memory (inference)"
+                .to_owned(),
+        );
+        gone.prediction = Some(format!("a plateau of its own up to {claim}"));
+        gone.remedy = Some(format!("do not count on {claim}; size working sets by {}", before.name));
+        return Some(gone);
+    }
+    let text =
+        format!("the size of {name} is open: blocks up to {largest} do not leave it, {claim} is claimed");
+    let mut open = finding(&id, Severity::Inconclusive, text);
+    open.evidence = vec![format!("{} {}", last.name, measured(last.ns, last.ns_interval, "ns"))];
+    open.remedy = Some("sidestep run --only memory --full measures larger blocks".to_owned());
+    Some(open)
+}

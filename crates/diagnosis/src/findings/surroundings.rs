@@ -1,0 +1,183 @@
+//! The machine around the measurement: contradicting descriptions, limits, nodes, waking, loaded memory.
+
+use record::{Finding, Record, Severity};
+
+use super::finding;
+use crate::column::{is_latency, sane};
+use crate::wording::{count, measured};
+
+/// ACPI SLIT: the distance of a node to itself.
+const LOCAL_DISTANCE: u32 = 10;
+
+/// Waking an idle CPU of a quiet machine takes 5 to 50 us including the scheduler; above, a deep idle state or an exit to
+/// the hypervisor is in it.
+const SLOW_WAKE_NS: f64 = 50_000.0;
+
+/// Latency under load over idle latency that is worth telling.
+const LOADED_RATIO: f64 = 1.5;
+
+pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
+    disagreements(record, found);
+    limits(record, found);
+    nodes(record, found);
+    waking(record, found);
+    loaded(record, found);
+}
+
+fn disagreements(record: &Record, found: &mut Vec<Finding>) {
+    let disagreements = &record.machine.disagreements;
+    if disagreements.is_empty() {
+        return;
+    }
+    let subjects: Vec<&str> = disagreements.iter().map(|one| one.subject.as_str()).collect();
+    let text = format!("sysfs and CPUID contradict each other on {}", subjects.join(", "));
+    let mut verdict = finding("sysfs-cpuid-disagree", Severity::Notice, text);
+    verdict.evidence = disagreements
+        .iter()
+        .map(|one| format!("{}: sysfs says {}, CPUID says {}", one.subject, one.sysfs, one.cpuid))
+        .collect();
+    verdict.mechanism = Some(
+        "a hypervisor filters one of the two, or firmware describes another part (inference)".to_owned(),
+    );
+    verdict.remedy = Some("sidestep capture records both for a bug report".to_owned());
+    found.push(verdict);
+}
+
+fn limits(record: &Record, found: &mut Vec<Finding>) {
+    let topology = &record.machine.topology;
+    let online = topology.online();
+    let mut evidence = Vec::new();
+    let mut severity = Severity::Notice;
+    if !topology.allowed.is_empty() && topology.allowed != online && topology.allowed.is_subset(&online) {
+        evidence.push(format!("CPUs {} of {online} may be used", topology.allowed));
+    }
+    if let Some(quota) = record.machine.environment.limits.cgroup_millicpus {
+        let usable = if topology.allowed.is_empty() { online.len() } else { topology.allowed.len() };
+        if quota < usable as u64 * 1000 {
+            evidence.push(format!(
+                "CPU quota {:.2} of {} (cgroup)",
+                quota as f64 / 1000.0,
+                count(usable, "CPU")
+            ));
+            severity = Severity::Warning;
+        }
+    }
+    let memory = &record.machine.environment;
+    if let (Some(limit), Some(all)) = (memory.limits.cgroup_memory_bytes, memory.memory_bytes)
+        && limit < all
+    {
+        evidence.push(format!("memory limit {limit} of {all} (cgroup)"));
+    }
+    if !topology.isolated.is_empty() {
+        evidence.push(format!("CPUs {} are isolated from the scheduler", topology.isolated));
+    }
+    if evidence.is_empty() {
+        return;
+    }
+    let text = "this process may use only part of the machine".to_owned();
+    let mut limited = finding("limited", severity, text);
+    limited.evidence = evidence;
+    limited.mechanism = (severity == Severity::Warning).then(|| {
+        "a quota stops all threads for part of each period: times near the period are stretched".to_owned()
+    });
+    limited.remedy = Some("run outside the container or the cgroup to see the whole machine".to_owned());
+    found.push(limited);
+}
+
+fn nodes(record: &Record, found: &mut Vec<Finding>) {
+    let nodes = &record.machine.topology.nodes;
+    let without_cpus: Vec<String> = nodes
+        .iter()
+        .filter(|node| node.cpus.is_empty() && node.memory_bytes.is_some_and(|memory| memory.0 > 0))
+        .map(|node| format!("node {}: {}", node.id, node.memory_bytes.unwrap_or_default()))
+        .collect();
+    if !without_cpus.is_empty() {
+        let text = format!("{} without CPUs", count(without_cpus.len(), "memory node"));
+        let mut far = finding("memory-only-nodes", Severity::Notice, text);
+        far.evidence = without_cpus;
+        far.mechanism = Some("memory of another kind, such as CXL, HBM or persistent memory".to_owned());
+        found.push(far);
+    }
+    let with_cpus: Vec<_> = nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
+    let flat = with_cpus.len() > 1
+        && with_cpus.iter().all(|node| {
+            node.distances.len() > 1 && node.distances.iter().all(|distance| *distance == LOCAL_DISTANCE)
+        });
+    if flat {
+        let text = format!("firmware says that all {} nodes are equally near", with_cpus.len());
+        let mut claim = finding("flat-distances", Severity::Notice, text);
+        claim.evidence.push("every ACPI SLIT distance is 10".to_owned());
+        claim.mechanism =
+            Some("a table that was never filled in: the scheduler places memory blindly".to_owned());
+        found.push(claim);
+    }
+}
+
+fn waking(record: &Record, found: &mut Vec<Finding>) {
+    let slowest = record
+        .cores
+        .wake
+        .iter()
+        .filter(|point| point.ns.is_finite() && point.ns > 0.0 && point.idle_us.is_finite())
+        .max_by(|a, b| a.ns.total_cmp(&b.ns));
+    let Some(slowest) = slowest else { return };
+    let shown =
+        measured(slowest.ns / 1000.0, sane(slowest.spread.interval, slowest.ns).map(|ns| ns / 1000.0), "us");
+    let evidence =
+        format!("CPU {} wakes after {:.0} us of idling in {shown}", slowest.sleeper, slowest.idle_us);
+    let (severity, text) = if slowest.ns > SLOW_WAKE_NS {
+        (Severity::Warning, format!("waking an idle CPU takes up to {shown}"))
+    } else {
+        (Severity::Good, format!("idle CPUs wake within {shown}"))
+    };
+    let mut verdict = finding("wake-slow", severity, text);
+    verdict.evidence.push(evidence);
+    if severity == Severity::Warning {
+        let deepest = record.machine.environment.idle_states.iter().max_by_key(|(_, latency_us)| *latency_us);
+        verdict.mechanism = Some(match deepest {
+            Some((name, latency_us)) => {
+                format!("the deepest idle state {name} declares {latency_us} us to leave")
+            }
+            None if record.machine.identity.hypervisor.is_some() => {
+                "an idle guest CPU halts into the hypervisor, which has to schedule it again (inference)"
+                    .to_owned()
+            }
+            None => "a deep idle state or a slow interrupt between CPUs (inference)".to_owned(),
+        });
+        verdict.remedy = Some(match deepest {
+            Some(_) => "for latency: cpupower idle-set -D 10, or hold /dev/cpu_dma_latency at 0".to_owned(),
+            None => "for latency: boot option idle=poll, or a busy-polling thread".to_owned(),
+        });
+    }
+    found.push(verdict);
+}
+
+fn loaded(record: &Record, found: &mut Vec<Finding>) {
+    let usable = record.memory.loaded.iter().filter(|point| is_latency(point.ns));
+    let (idle, busy): (Vec<_>, Vec<_>) = usable.partition(|point| point.loading.is_empty());
+    let Some(idle) = idle.into_iter().min_by(|a, b| a.ns.total_cmp(&b.ns)) else { return };
+    let Some(busy) = busy
+        .into_iter()
+        .filter(|point| point.cpu == idle.cpu && point.overlapped_windows > 0)
+        .max_by(|a, b| a.ns.total_cmp(&b.ns))
+    else {
+        return;
+    };
+    let (low, high) = (sane(busy.spread.interval, busy.ns).low, sane(idle.spread.interval, idle.ns).high);
+    if low < LOADED_RATIO * high {
+        return;
+    }
+    let text = format!("memory latency rises {:.1} times under load", busy.ns / idle.ns);
+    let mut verdict = finding("loaded-latency", Severity::Notice, text);
+    verdict.evidence = vec![
+        format!("idle {}", measured(idle.ns, sane(idle.spread.interval, idle.ns), "ns")),
+        format!(
+            "{} streaming {:.1} GB/s: {}",
+            count(busy.loading.len(), "CPU"),
+            busy.load_bytes_per_s / 1.0e9,
+            measured(busy.ns, sane(busy.spread.interval, busy.ns), "ns")
+        ),
+    ];
+    verdict.mechanism = Some("requests queue at the memory controller or at the link to it".to_owned());
+    found.push(verdict);
+}

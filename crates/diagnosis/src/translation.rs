@@ -1,0 +1,276 @@
+//! Address translation: TLB reach, walk cost, the gain of huge pages.
+//!
+//! The curve is the paired difference of spread and packed chains against the number of pages, so the cost of the caches
+//! has cancelled already. A TLB boundary is a step that is large, certain and lasting, and that a second pass repeats.
+
+use std::collections::BTreeMap;
+
+use machine::{CpuId, TlbKind};
+use record::{ChaseOrder, Levels, Record, TlbLevel, WalkPoint};
+use stats::Interval;
+
+use crate::column::{LARGEST_BASE_PAGE_BYTES, LINE_BYTES, is_latency, sane};
+
+/// Smallest step that is a boundary: half the cheapest second-level TLB hit known (about 4 cycles at 4 GHz).
+const SMALLEST_STEP_NS: f64 = 0.5;
+
+/// Differences below this are the noise of the method on a quiet machine.
+const NOISE_FLOOR_NS: f64 = 0.1;
+
+/// A step must exceed the typical earlier one by this factor.
+const NOISE_FACTOR: f64 = 1.5;
+
+/// Points after the boundary that must stay up.
+const LASTING_POINTS: usize = 2;
+
+/// Fewer pairs than this prove nothing.
+const FEWEST_PAIRS: usize = 7;
+
+/// No data TLB in use is smaller, and fewer pages are not told from the noise of the loop's own pages.
+const FEWEST_PAGES: u64 = 16;
+
+/// No known CPU has more levels of data TLB; what rises behind the second is the walk itself growing dearer.
+const MOST_LEVELS: usize = 2;
+
+/// A boundary found by a second pass may lie this many times off, one step of a grid of two points per octave.
+const PASS_RATIO: f64 = 1.51;
+
+/// Walks are priced up to this multiple of the last TLB's reach: beyond, page tables leave the caches.
+const WALK_REACH: f64 = 8.0;
+
+/// One point of the curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Step {
+    pages: u64,
+    delta_ns: f64,
+    interval: Interval,
+    pairs: usize,
+}
+
+/// A boundary with what lies on its two sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Boundary {
+    fits: u64,
+    misses: u64,
+    below_ns: f64,
+    above_ns: f64,
+    miss_interval: Interval,
+}
+
+/// Fills in TLB levels, walk cost and huge-page gain.
+pub(crate) fn describe(record: &Record, levels: &mut Levels) {
+    let passes = passes(record);
+    if let Some(first) = passes.first() {
+        let confirmed = confirmed(&passes, smallest_reach(record));
+        levels.tlbs = confirmed.iter().enumerate().map(|(index, found)| tlb(record, index, found)).collect();
+        if let Some(last) = confirmed.last() {
+            let (from, to) = (last.misses, last.fits as f64 * WALK_REACH);
+            let beyond: Vec<&Step> =
+                first.iter().filter(|step| step.pages >= from && step.pages as f64 <= to).collect();
+            // A walk is known only where every TLB level is: behind the second, or behind the last one claimed.
+            if confirmed.len() >= claimed_levels(record).unwrap_or(MOST_LEVELS) && !beyond.is_empty() {
+                let (value, interval) = typical(&beyond);
+                levels.walk_ns = Some(value);
+                levels.walk_interval = Some(interval);
+            }
+        }
+    }
+    if let Some((gain, interval)) = huge_page_gain(record) {
+        levels.huge_page_gain = Some(gain);
+        levels.huge_page_interval = Some(interval);
+    }
+}
+
+/// The curves of the CPU with the most points on base pages, one per pass: points that repeat a page count are a new pass.
+fn passes(record: &Record) -> Vec<Vec<Step>> {
+    let usable = |point: &&WalkPoint| {
+        point.page_bytes.0 <= LARGEST_BASE_PAGE_BYTES && point.pages > 0 && point.delta_ns.abs() < 1.0e4
+    };
+    let mut counts = BTreeMap::<CpuId, usize>::new();
+    for point in record.memory.walks.iter().filter(usable) {
+        *counts.entry(point.cpu).or_default() += 1;
+    }
+    let Some((cpu, _)) = counts.iter().max_by_key(|(cpu, count)| (**count, std::cmp::Reverse(**cpu))) else {
+        return Vec::new();
+    };
+    let mut seen = BTreeMap::<u64, usize>::new();
+    let mut passes: Vec<Vec<Step>> = Vec::new();
+    for point in record.memory.walks.iter().filter(usable).filter(|point| point.cpu == *cpu) {
+        let pass = seen.entry(point.pages).or_default();
+        if passes.len() <= *pass {
+            passes.push(Vec::new());
+        }
+        passes[*pass].push(Step {
+            pages: point.pages,
+            delta_ns: point.delta_ns,
+            interval: sane(point.spread.interval, point.delta_ns),
+            pairs: point.spread.windows,
+        });
+        *pass += 1;
+    }
+    for pass in &mut passes {
+        pass.sort_by_key(|step| step.pages);
+    }
+    passes
+}
+
+/// Boundaries of the first pass that the second, where it was taken there, repeats.
+fn confirmed(passes: &[Vec<Step>], smallest_reach: u64) -> Vec<Boundary> {
+    let Some(first) = passes.first() else { return Vec::new() };
+    let second = passes.get(1).filter(|pass| pass.len() > LASTING_POINTS + 1);
+    let again = second.map(|pass| boundaries(pass, smallest_reach));
+    boundaries(first, smallest_reach)
+        .into_iter()
+        .filter(|found| {
+            let (Some(pass), Some(again)) = (second, &again) else { return true };
+            let covered = pass.iter().any(|step| step.pages <= found.fits)
+                && pass.iter().filter(|step| step.pages >= found.misses).count() > LASTING_POINTS;
+            !covered
+                || again.iter().any(|other| {
+                    let ratio = other.misses as f64 / found.misses as f64;
+                    ratio < PASS_RATIO && ratio > 1.0 / PASS_RATIO
+                })
+        })
+        .take(MOST_LEVELS)
+        .collect()
+}
+
+/// Steps of one pass that pass every test, nearest first.
+fn boundaries(steps: &[Step], smallest_reach: u64) -> Vec<Boundary> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut index = 1;
+    while index + LASTING_POINTS < steps.len() && found.len() < MOST_LEVELS {
+        let level = typical(&steps[start..index].iter().collect::<Vec<_>>()).0;
+        if steps[index].pages > smallest_reach && rises(steps, start, index, level) {
+            // The new plateau starts behind the knee; its first point may be half-way.
+            let end = (index + 1 + LASTING_POINTS).min(steps.len());
+            let above = typical(&steps[index + 1..end].iter().collect::<Vec<_>>()).0;
+            found.push(boundary(steps, start, index, level, above));
+            start = index + usize::from(halfway(&steps[index], level, above) < 1.0 - HALF_WAY / 2.0);
+            index = start + 1;
+        } else {
+            index += 1;
+        }
+    }
+    found
+}
+
+/// Half-way up the step a page count counts as not fitting.
+const HALF_WAY: f64 = 0.5;
+
+fn halfway(step: &Step, below_ns: f64, above_ns: f64) -> f64 {
+    (step.delta_ns - below_ns) / (above_ns - below_ns).max(f64::MIN_POSITIVE)
+}
+
+/// True if the curve leaves its level for good at `index`: there, and at the next two points.
+fn rises(steps: &[Step], start: usize, index: usize, level: f64) -> bool {
+    let earlier: Vec<f64> =
+        steps[start..index].windows(2).map(|pair| (pair[1].delta_ns - pair[0].delta_ns).abs()).collect();
+    let floor = NOISE_FLOOR_NS.max(NOISE_FACTOR * stats::median(&earlier).unwrap_or(0.0));
+    steps[index..=index + LASTING_POINTS].iter().all(|step| {
+        step.pairs >= FEWEST_PAIRS
+            && step.delta_ns - level > SMALLEST_STEP_NS
+            && step.interval.low - level > floor
+    })
+}
+
+fn boundary(steps: &[Step], start: usize, index: usize, below_ns: f64, above_ns: f64) -> Boundary {
+    // A slight rise at the edge (the loop's own pages take entries, too) still fits.
+    let first_miss = (index..steps.len())
+        .find(|place| halfway(&steps[*place], below_ns, above_ns) >= HALF_WAY)
+        .unwrap_or(index);
+    let below = typical(&steps[start..index].iter().collect::<Vec<_>>()).1;
+    let end = (first_miss + 1 + LASTING_POINTS).min(steps.len());
+    let above = typical(&steps[first_miss..end].iter().collect::<Vec<_>>()).1;
+    Boundary {
+        fits: steps[first_miss - 1].pages,
+        misses: steps[first_miss].pages,
+        below_ns,
+        above_ns,
+        miss_interval: Interval { low: above.low - below.high, high: above.high - below.low },
+    }
+}
+
+/// Median of the deltas, and an interval from the medians of their ends.
+fn typical(steps: &[&Step]) -> (f64, Interval) {
+    let middle = |of: fn(&Step) -> f64| {
+        stats::median(&steps.iter().map(|step| of(step)).collect::<Vec<_>>()).unwrap_or(0.0)
+    };
+    let value = middle(|step| step.delta_ns);
+    (
+        value,
+        sane(
+            Interval { low: middle(|step| step.interval.low), high: middle(|step| step.interval.high) },
+            value,
+        ),
+    )
+}
+
+/// Below twice the L1 data cache in pages, or a few pages, nothing is called a TLB boundary.
+fn smallest_reach(record: &Record) -> u64 {
+    let page = record.memory.walks.first().map_or(4096, |point| point.page_bytes.0.max(1));
+    let first_cache = record
+        .machine
+        .topology
+        .cpus
+        .first()
+        .and_then(|cpu| record.machine.topology.data_cache(cpu.id, 1))
+        .and_then(|cache| cache.size_bytes);
+    first_cache.map_or(0, |size| size.0.saturating_mul(2) / page).max(FEWEST_PAGES)
+}
+
+fn claimed(record: &Record, level: u8) -> Option<u32> {
+    let page = record.memory.walks.first()?.page_bytes;
+    let holds_loads = |kind| matches!(kind, TlbKind::Data | TlbKind::Load | TlbKind::Unified);
+    record
+        .machine
+        .tlbs
+        .iter()
+        .filter(|tlb| tlb.level == level && holds_loads(tlb.kind) && tlb.page_bytes.contains(&page))
+        .map(|tlb| tlb.entries)
+        .filter(|entries| *entries > 0)
+        .max()
+}
+
+fn claimed_levels(record: &Record) -> Option<usize> {
+    (1..=MOST_LEVELS as u8).rev().find(|level| claimed(record, *level).is_some()).map(usize::from)
+}
+
+fn tlb(record: &Record, index: usize, found: &Boundary) -> TlbLevel {
+    let level = index as u8 + 1;
+    let miss_ns = found.above_ns - found.below_ns;
+    TlbLevel {
+        level,
+        entries: found.fits,
+        entries_interval: Interval { low: found.fits as f64, high: found.misses as f64 },
+        claimed_entries: claimed(record, level),
+        miss_ns,
+        miss_interval: sane(found.miss_interval, miss_ns),
+    }
+}
+
+/// By which share base pages are slower than huge ones in the largest block measured with both, on one CPU.
+fn huge_page_gain(record: &Record) -> Option<(f64, Interval)> {
+    type Timed = (f64, Interval);
+    let mut pairs = BTreeMap::<(u64, CpuId), [Option<Timed>; 2]>::new();
+    let mut offer = |block: u64, cpu: CpuId, page: u64, ns: f64, interval: Interval| {
+        if is_latency(ns) {
+            let side = usize::from(page > LARGEST_BASE_PAGE_BYTES);
+            pairs.entry((block, cpu)).or_default()[side] = Some((ns, sane(interval, ns)));
+        }
+    };
+    for cell in record.memory.latency.iter().filter(|cell| cell.stride_bytes.0 == LINE_BYTES) {
+        offer(cell.block_bytes.0, cell.cpu, cell.page_bytes.0, cell.ns, cell.spread.interval);
+    }
+    for order in record.memory.orders.iter().filter(|order| order.order == ChaseOrder::Random) {
+        offer(order.block_bytes.0, order.cpu, order.page_bytes.0, order.ns, order.spread.interval);
+    }
+    let (base, huge) = pairs.values().rev().find_map(|[base, huge]| Some(((*base)?, (*huge)?)))?;
+    let interval = Interval {
+        low: base.1.low / huge.1.high.max(f64::MIN_POSITIVE) - 1.0,
+        high: base.1.high / huge.1.low.max(f64::MIN_POSITIVE) - 1.0,
+    };
+    let gain = base.0 / huge.0 - 1.0;
+    Some((gain, sane(interval, gain)))
+}

@@ -1,0 +1,7 @@
+//! Judgement across crates: records of simulated machines in, levels and findings out.
+
+mod hostile;
+mod levels;
+mod simulation;
+mod translation;
+mod verdicts;

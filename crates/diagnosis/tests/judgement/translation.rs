@@ -1,0 +1,124 @@
+//! TLB reach, walk cost and huge-page gain from simulated curves.
+
+use crate::simulation::{cell, claim_tlbs, translation_ns, walk};
+use diagnosis::{diagnose, levels};
+use record::{Record, Severity};
+use stats::Random;
+
+/// Two points per octave, 4 to 16384 pages.
+fn grid() -> Vec<u64> {
+    (2..=14)
+        .flat_map(|octave| [1_u64 << octave, 3_u64 << (octave - 1)])
+        .filter(|pages| *pages <= 16_384)
+        .collect()
+}
+
+fn curve(first: f64, second: f64, noise: f64, passes: usize, seed: u64) -> Record {
+    let mut random = Random::new(seed);
+    let mut record = Record::default();
+    for _ in 0..passes {
+        for pages in grid() {
+            let delta = translation_ns(pages as f64, first, second) + noise * random.normal();
+            record.memory.walks.push(walk(pages, delta, 2.0 * noise));
+        }
+    }
+    record
+}
+
+fn check(first: f64, second: f64, noise: f64) {
+    for seed in 0..20 {
+        let record = curve(first, second, noise, 2, seed);
+        let found = levels(&record);
+        let entries: Vec<f64> = found.tlbs.iter().map(|level| level.entries as f64).collect();
+        assert_eq!(entries.len(), 2, "seed {seed}: {entries:?}");
+        for (entries, truth) in entries.iter().zip([first, second]) {
+            assert!((entries / truth - 1.0).abs() <= 0.1, "seed {seed}: {entries} of {truth}");
+        }
+        assert!(
+            (found.tlbs[0].miss_ns - 2.9).abs() < 0.4 && (found.tlbs[1].miss_ns - 14.5).abs() < 1.5,
+            "{found:?}"
+        );
+        assert!((found.walk_ns.expect("a walk") - 17.4).abs() < 1.0, "{found:?}");
+    }
+}
+
+#[test]
+fn entries_are_found_within_ten_percent() {
+    check(64.0, 1536.0, 0.05);
+    check(64.0, 2048.0, 0.05);
+    check(64.0, 1536.0, 0.12);
+    check(32.0, 1024.0, 0.05);
+}
+
+#[test]
+fn noise_alone_makes_no_boundary() {
+    for seed in 0..20 {
+        for noise in [0.1, 0.5, 1.5] {
+            let mut record = curve(1.0e9, 1.0e9, noise, 2, seed);
+            assert!(levels(&record).tlbs.is_empty(), "seed {seed} noise {noise}");
+            diagnose(&mut record);
+            let reach = record.findings.iter().find(|finding| finding.id == "tlb-reach").expect("a finding");
+            assert_eq!(reach.severity, Severity::Inconclusive);
+        }
+    }
+}
+
+#[test]
+fn a_step_that_the_second_pass_does_not_repeat_is_dropped() {
+    let mut record = curve(64.0, 1.0e9, 0.02, 1, 1);
+    record.memory.walks.extend(curve(1.0e9, 1.0e9, 0.02, 1, 2).memory.walks);
+    assert!(levels(&record).tlbs.is_empty());
+}
+
+#[test]
+fn a_bump_that_does_not_last_is_no_boundary() {
+    let mut record = curve(1.0e9, 1.0e9, 0.02, 1, 1);
+    let bump = record.memory.walks.iter_mut().find(|point| point.pages == 512).expect("on the grid");
+    *bump = walk(512, 3.0, 0.1);
+    assert!(levels(&record).tlbs.is_empty());
+}
+
+#[test]
+fn too_few_pairs_prove_nothing() {
+    let mut record = curve(64.0, 1536.0, 0.02, 1, 1);
+    for point in &mut record.memory.walks {
+        point.spread.windows = 6;
+    }
+    assert!(levels(&record).tlbs.is_empty());
+}
+
+#[test]
+fn reach_is_judged_against_cpuid() {
+    for (claims, severity) in
+        [(vec![64, 1536], Severity::Good), (vec![64, 3072], Severity::Notice), (vec![], Severity::Notice)]
+    {
+        let mut record = curve(64.0, 1536.0, 0.05, 2, 3);
+        claim_tlbs(&mut record, &claims);
+        diagnose(&mut record);
+        let reach = record.findings.iter().find(|finding| finding.id == "tlb-reach").expect("a finding");
+        assert_eq!(reach.severity, severity, "{claims:?}: {reach:?}");
+    }
+}
+
+#[test]
+fn huge_pages_that_programs_do_not_get_are_a_warning() {
+    for (enabled, base_ns, id, severity) in [
+        ("madvise", 180.0, "thp-off-cost", Severity::Warning),
+        ("never", 180.0, "thp-off-cost", Severity::Warning),
+        ("always", 180.0, "huge-page-gain", Severity::Notice),
+        ("madvise", 121.0, "huge-page-gain", Severity::Good),
+    ] {
+        let mut record = Record::default();
+        record.machine.environment.transparent_huge_pages.enabled = Some(enabled.to_owned());
+        record.memory.latency = vec![
+            cell(32.0e6, 64.0, 4096, base_ns),
+            cell(32.0e6, 64.0, 2 << 20, 120.0),
+            cell(64.0e6, 64.0, 4096, 300.0),
+        ];
+        diagnose(&mut record);
+        let gain = record.levels.huge_page_gain.expect("both page sizes");
+        assert!((gain - (base_ns / 120.0 - 1.0)).abs() < 1e-9);
+        let found = record.findings.iter().find(|finding| finding.id == id).expect("a finding");
+        assert_eq!(found.severity, severity, "{found:?}");
+    }
+}

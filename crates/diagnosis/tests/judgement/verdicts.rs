@@ -1,0 +1,245 @@
+//! Findings about CPUs, clocks and conditions: each verdict, the inconclusive one, too.
+
+use diagnosis::diagnose;
+use machine::{Bytes, CpuId, Hertz, Node, NodeId};
+use record::{
+    ClockRead, Control, Finding, LineTransfer, PairSlowdown, Quality, Record, Scope, Severity, StreamResult,
+    WakePoint,
+};
+use stats::Random;
+
+use crate::simulation::{cell, machine_with, spread};
+
+/// Diagnoses and returns the finding, if there is one.
+fn judged(mut record: Record, id: &str) -> Option<Finding> {
+    diagnose(&mut record);
+    record.findings.into_iter().find(|finding| finding.id == id)
+}
+
+fn check(record: Record, id: &str, severity: Severity, words: &str) {
+    let found = judged(record, id).unwrap_or_else(|| panic!("no {id}"));
+    assert_eq!(found.severity, severity, "{found:?}");
+    assert!(found.text.contains(words), "{:?} not in {:?}", words, found.text);
+    assert!(!found.evidence.is_empty(), "{found:?}");
+    if severity == Severity::Warning {
+        assert!(found.mechanism.is_some() || found.remedy.is_some(), "{found:?}");
+    }
+}
+
+fn stream(rates: &[f64], half: f64) -> Record {
+    let mut record = Record { machine: machine_with(rates.len() as u32, &[]), ..Record::default() };
+    for (id, rate) in (0..).zip(rates) {
+        record.memory.stream.push(StreamResult {
+            scope: Scope::Cpu,
+            cpu: Some(CpuId(id)),
+            node: None,
+            cpus: [CpuId(id)].into_iter().collect(),
+            kernel: "triad".to_owned(),
+            isa: "avx2".to_owned(),
+            store: "plain".to_owned(),
+            block_bytes: Bytes(1 << 30),
+            bytes_per_s: rate * 1.0e9,
+            bus_bytes_per_s: rate * 4.0e9 / 3.0,
+            spread: spread(rate * 1.0e9, half * 1.0e9),
+        });
+    }
+    record
+}
+
+#[test]
+fn cpus_that_stream_differently_are_named_with_what_they_have_in_common() {
+    // The sockets of the X6440 note: two of four are 16 % slower.
+    let mut record = stream(&[3.6, 4.3, 4.3, 4.3, 4.3, 3.6], 0.02);
+    for id in [0, 5] {
+        record.machine.topology.cpus[id].package = 3;
+    }
+    let found = judged(record, "cpus-unequal").expect("a finding");
+    assert_eq!(found.severity, Severity::Warning);
+    assert!(found.text.contains("2 of 6") && found.text.contains("-16 %"), "{}", found.text);
+    assert!(found.mechanism.is_some_and(|text| text.contains("package 3")));
+}
+
+#[test]
+fn equal_cpus_are_good_and_noisy_ones_inconclusive() {
+    check(stream(&[11.5, 11.6, 11.55, 11.5], 0.1), "cpus-unequal", Severity::Good, "stream alike");
+    check(stream(&[11.5, 10.2, 12.1, 11.0], 1.5), "cpus-unequal", Severity::Inconclusive, "too noisy");
+    assert_eq!(judged(stream(&[11.5], 0.1), "cpus-unequal"), None);
+}
+
+#[test]
+fn equal_cpus_seldom_raise_an_alarm_however_many_there_are() {
+    let mut random = Random::new(41);
+    let alarms = (0..200)
+        .filter(|_| {
+            // Standard error 2 %, so a single uncorrected look at 64 CPUs would nearly always find one.
+            let rates: Vec<f64> = (0..64).map(|_| 11.5 * (1.0 + 0.02 * random.normal())).collect();
+            judged(stream(&rates, 11.5 * 0.02 * 1.96), "cpus-unequal")
+                .is_some_and(|f| f.severity == Severity::Warning)
+        })
+        .count();
+    assert!(alarms <= 18, "{alarms} of 200");
+}
+
+fn pair(resource: &str, slowdown: f64, half: f64) -> Record {
+    let mut record = Record { machine: machine_with(2, &[]), ..Record::default() };
+    for (a, b) in [(0, 1), (1, 0)] {
+        record.cores.sharing.push(PairSlowdown {
+            a: CpuId(a),
+            b: CpuId(b),
+            resource: resource.to_owned(),
+            slowdown,
+            overlapped_windows: 40,
+            spread: spread(slowdown, half),
+        });
+    }
+    record
+}
+
+#[test]
+fn siblings_that_the_machine_hides_are_found_by_their_execution_ports() {
+    check(pair("integer", 1.95, 0.05), "hidden-siblings", Severity::Warning, "0 and 1 share one core");
+    check(pair("simd", 1.5, 0.05), "hidden-siblings", Severity::Warning, "share one core");
+    check(pair("integer", 1.01, 0.02), "hidden-siblings", Severity::Good, "no hidden siblings");
+    check(pair("integer", 1.2, 0.3), "hidden-siblings", Severity::Inconclusive, "too noisy");
+    check(pair("front_end", 1.6, 0.05), "shared-front-end", Severity::Notice, "share the front end");
+}
+
+#[test]
+fn known_siblings_and_unproven_overlap_are_no_finding() {
+    let mut record = pair("integer", 1.95, 0.05);
+    record.machine.topology.cpus[1].core_index = 0;
+    record.machine.topology.cores[0].cpus.insert(CpuId(1));
+    assert_eq!(judged(record, "hidden-siblings"), None);
+    let mut record = pair("integer", 1.95, 0.05);
+    for pair in &mut record.cores.sharing {
+        pair.overlapped_windows = 2;
+    }
+    assert_eq!(judged(record, "hidden-siblings"), None);
+}
+
+fn clocks(source: &str, monotonic_ns: f64) -> Record {
+    let mut record = Record::default();
+    record.machine.environment.clock_sources.current = Some(source.to_owned());
+    record.machine.environment.clock_sources.available = vec!["tsc".to_owned(), source.to_owned()];
+    for (name, ns) in [
+        ("rdtscp", 10.0),
+        ("clock_gettime(CLOCK_MONOTONIC)", monotonic_ns),
+        ("clock_gettime system call", 150.0),
+    ] {
+        record.clocks.push(ClockRead {
+            name: name.to_owned(),
+            cpu: CpuId(0),
+            ns,
+            tsc_cycles: None,
+            core_cycles: None,
+            ordered: true,
+            spread: spread(ns, 0.5),
+        });
+    }
+    record
+}
+
+#[test]
+fn a_clock_that_enters_the_kernel_or_is_much_dearer_than_its_counter_is_slow() {
+    check(clocks("hpet", 140.0), "clock-slow", Severity::Warning, "enters the kernel");
+    check(clocks("kvm-clock", 70.0), "clock-slow", Severity::Warning, "dearer");
+    check(clocks("tsc", 22.0), "clock-slow", Severity::Good, "cheap");
+    let remedy = judged(clocks("hpet", 140.0), "clock-slow").and_then(|found| found.remedy);
+    assert!(remedy.is_some_and(|text| text.contains("echo tsc")));
+}
+
+#[test]
+fn conditions_of_the_run_are_judged() {
+    for (share, severity, words) in [
+        (0.08, Severity::Warning, "doubtful"),
+        (0.005, Severity::Notice, "a little"),
+        (0.0, Severity::Good, "left"),
+    ] {
+        let mut record = Record::default();
+        record.machine.identity.hypervisor = Some("kvm".to_owned());
+        record.guards.steal_share = Some(share);
+        check(record, "steal-high", severity, words);
+    }
+    for (fastest, severity) in
+        [(3.5e9, Severity::Warning), (3.1e9, Severity::Notice), (3.01e9, Severity::Good)]
+    {
+        let mut record = Record::default();
+        record.guards.core_hz = Some([Hertz(3.0e9), Hertz(fastest)]);
+        check(record, "frequency-unstable", severity, "GHz");
+    }
+    let mut record = Record { partial: Some("interrupted".to_owned()), ..Record::default() };
+    record.guards.doubts = vec!["the load rose".to_owned()];
+    record.guards.throttle_events = Some(3);
+    (record.guards.windows, record.guards.windows_dropped) = (1000, 300);
+    check(record.clone(), "partial-run", Severity::Inconclusive, "stopped early");
+    check(record.clone(), "doubtful-conditions", Severity::Inconclusive, "1 doubt");
+    check(record.clone(), "thermal-throttle", Severity::Warning, "heat");
+    check(record, "busy-machine", Severity::Warning, "busy");
+}
+
+#[test]
+fn cells_without_a_value_make_the_surface_doubtful() {
+    for (quality, marked, severity) in [
+        (Quality::Unstable, 30, Severity::Inconclusive),
+        (Quality::Wide, 15, Severity::Notice),
+        (Quality::Wide, 5, Severity::Good),
+    ] {
+        let mut record = Record::default();
+        for index in 0..100 {
+            let mut made = cell(f64::from(4096 * (index + 1)), 64.0, 4096, 1.3);
+            made.spread.quality = if index < marked { quality } else { Quality::Converged };
+            record.memory.latency.push(made);
+        }
+        check(record, "unconverged-cells", severity, "surface");
+    }
+}
+
+#[test]
+fn cores_limits_nodes_and_waking_are_judged() {
+    let mut record = Record { machine: machine_with(4, &[]), ..Record::default() };
+    record.machine.topology.allowed = [CpuId(0)].into_iter().collect();
+    check(record.clone(), "limited", Severity::Notice, "part of the machine");
+    record.machine.environment.limits.cgroup_millicpus = Some(500);
+    check(record.clone(), "limited", Severity::Warning, "part of the machine");
+    for (id, cpus) in [(0, vec![CpuId(0)]), (1, vec![CpuId(1)]), (2, vec![])] {
+        record.machine.topology.nodes.push(Node {
+            id: NodeId(id),
+            cpus: cpus.into_iter().collect(),
+            memory_bytes: Some(Bytes::GIB),
+            free_bytes: None,
+            distances: vec![10, 10, 10],
+            attributes: Vec::new(),
+            side_caches: Vec::new(),
+        });
+    }
+    check(record.clone(), "memory-only-nodes", Severity::Notice, "1 memory node without CPUs");
+    check(record.clone(), "flat-distances", Severity::Notice, "equally near");
+    for (ns, severity) in [(180_000.0, Severity::Warning), (8_000.0, Severity::Good)] {
+        let (waker, sleeper) = (CpuId(0), CpuId(1));
+        let point = WakePoint { waker, sleeper, idle_us: 1.0e5, ns, p90_ns: ns, spread: spread(ns, 100.0) };
+        record.cores.wake = vec![point];
+        check(record.clone(), "wake-slow", severity, "us");
+    }
+    for (protocol, ns) in [("compare_and_swap", 55.0), ("read_then_write", 120.0)] {
+        let hop = LineTransfer {
+            a: CpuId(0),
+            b: CpuId(1),
+            protocol: protocol.to_owned(),
+            ns,
+            spread: spread(ns, 2.0),
+        };
+        record.cores.line_transfer.push(hop);
+    }
+    check(record.clone(), "line-transfer-protocol", Severity::Notice, "55 ns");
+    record.cores.control.push(Control {
+        cpu: CpuId(0),
+        core_hz: None,
+        multiply_ns: 1.0,
+        rotate_ns: 0.33,
+        multiply_per_rotate: 3.0,
+        port_ns: 0.5,
+        core_share: 0.55,
+        spread: spread(1.0, 0.01),
+    });
+    check(record, "busy-sibling", Severity::Warning, "part of a core");
+}
