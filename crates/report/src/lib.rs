@@ -1,2 +1,17 @@
-//! Stub.
+//! Rendering of records: a summary for the terminal, CSV, pictures in SVG, and a page that needs no network.
+//!
+//! Records in, text out: nothing here opens a file, reads a clock or asks a CPU. What comes from outside (host
+//! name, CPU name, command line) is made harmless by `escape` before it is placed anywhere.
 #![forbid(unsafe_code)]
+
+mod csv;
+mod escape;
+mod machine_text;
+mod naming;
+mod number;
+mod plan;
+mod terminal;
+
+pub use csv::csv;
+pub use machine_text::machine_text;
+pub use terminal::{Terminal, terminal};

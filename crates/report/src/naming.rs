@@ -1,0 +1,68 @@
+//! How results are called: one name per series, whoever shows it.
+
+use machine::{Bytes, CpuId, CpuSet};
+use record::{ChaseOrder, Scope};
+
+/// `triad AVX2`, `triad AVX2 non-temporal`: kernel, instruction set and kind of store.
+pub(crate) fn series(kernel: &str, isa: &str, store: &str) -> String {
+    let isa = match isa {
+        "avx512" => "AVX-512".to_owned(),
+        "scalar_f64" => "scalar FPU".to_owned(),
+        "scalar_u64" => "scalar ALU".to_owned(),
+        other => other.to_uppercase(),
+    };
+    match store {
+        "none" | "plain" | "" => format!("{kernel} {isa}"),
+        "non_temporal" => format!("{kernel} {isa} non-temporal"),
+        other => format!("{kernel} {isa} {other}"),
+    }
+}
+
+/// The same in the least space, for the terminal: `triad nt`.
+pub(crate) fn series_short(kernel: &str, isa: &str, store: &str, with_isa: bool) -> String {
+    let store = if store == "non_temporal" { " nt" } else { "" };
+    if with_isa { format!("{kernel}{store} {isa}") } else { format!("{kernel}{store}") }
+}
+
+/// `compare_and_swap` as words.
+pub(crate) fn words(identifier: &str) -> String {
+    identifier.replace('_', " ")
+}
+
+/// Who worked: `CPU 3`, `node 1 (CPUs 8-15)`, `all (CPUs 0-15)`.
+pub(crate) fn workers(
+    scope: Scope,
+    cpu: Option<CpuId>,
+    node: Option<machine::NodeId>,
+    cpus: &CpuSet,
+) -> String {
+    match (scope, cpu, node) {
+        (Scope::Cpu, Some(cpu), _) => format!("CPU {cpu}"),
+        (Scope::Node, _, Some(node)) => format!("node {node} (CPUs {cpus})"),
+        (Scope::Machine, ..) => format!("all (CPUs {cpus})"),
+        _ => format!("CPUs {cpus}"),
+    }
+}
+
+/// The word of a scope, as it stands in the record.
+pub(crate) fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Cpu => "cpu",
+        Scope::Node => "node",
+        Scope::Machine => "machine",
+    }
+}
+
+/// The word of an order, as it stands in the record.
+pub(crate) fn order(order: ChaseOrder) -> &'static str {
+    match order {
+        ChaseOrder::Sequential => "sequential",
+        ChaseOrder::PageConfined => "page_confined",
+        ChaseOrder::Random => "random",
+    }
+}
+
+/// `2 MiB pages`.
+pub(crate) fn pages(page_bytes: Bytes) -> String {
+    format!("{page_bytes} pages")
+}

@@ -1,0 +1,320 @@
+//! The compact tables of the summary: levels, STREAM, translation, cores, clocks.
+
+use std::collections::BTreeSet;
+
+use record::{Record, Scope, StreamResult};
+
+use super::paint::{Paper, bar, table_of};
+use crate::{escape::plain, naming, number};
+
+/// More CPUs than this are told by their extremes and median.
+const CPU_ROWS: usize = 6;
+
+/// More STREAM columns than this do not fit into 80 columns beside the name.
+const STREAM_COLUMNS: usize = 5;
+
+/// The most shared resources that are told of a machine with many pairs.
+const SHARED_PAIRS: usize = 3;
+
+/// Columns of the bar behind each cache level.
+const BAR_COLUMNS: usize = 10;
+
+pub(super) fn all(paper: &mut Paper, record: &Record) {
+    levels(paper, record);
+    translation(paper, record);
+    stream(paper, record);
+    cores(paper, record);
+}
+
+fn titles(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn levels(paper: &mut Paper, record: &Record) {
+    let levels = &record.levels.caches;
+    if levels.is_empty() {
+        return;
+    }
+    let largest = levels.iter().map(|level| level.ns).filter_map(number::positive).fold(1.0, f64::max);
+    let mut table = table_of(&titles(&[
+        "level",
+        "found",
+        "claimed",
+        "ns",
+        "",
+        "cycles",
+        "read GB/s",
+        "",
+        "latency, log",
+    ]));
+    for level in levels {
+        let size = |bytes: Option<machine::Bytes>| bytes.map_or_else(String::new, |bytes| bytes.to_string());
+        // One nanosecond is the left end of the bar: no first-level cache answers much faster.
+        let share = number::positive(level.ns).map_or(0.0, |ns| (ns * 1.25).ln() / (largest * 1.25).ln());
+        table.add_row(vec![
+            plain(&level.name),
+            size(level.size_bytes),
+            size(level.claimed_bytes),
+            number::column(level.ns),
+            number::uncertainty(level.ns, level.ns_interval),
+            level.core_cycles.map_or_else(String::new, |cycles| number::significant(cycles, 3)),
+            level.read_bytes_per_s.map_or_else(String::new, |rate| number::column(number::gigabytes(rate))),
+            level.read_bytes_per_s.zip(level.read_interval).map_or_else(String::new, |(rate, interval)| {
+                number::uncertainty(number::gigabytes(rate), interval.map(number::gigabytes))
+            }),
+            bar(share, BAR_COLUMNS),
+        ]);
+    }
+    if let Some(column) = table.column_mut(8) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    paper.table(table);
+}
+
+fn translation(paper: &mut Paper, record: &Record) {
+    let mut parts: Vec<String> = Vec::new();
+    for tlb in &record.levels.tlbs {
+        let claimed = tlb.claimed_entries.map_or_else(String::new, |entries| format!(" (claimed {entries})"));
+        parts.push(format!(
+            "L{} {} entries{claimed}, a miss +{} ns {}",
+            tlb.level,
+            tlb.entries,
+            number::short(tlb.miss_ns),
+            number::uncertainty(tlb.miss_ns, tlb.miss_interval),
+        ));
+    }
+    if let Some(ns) = record.levels.walk_ns {
+        let spread = record
+            .levels
+            .walk_interval
+            .map_or_else(String::new, |i| format!(" {}", number::uncertainty(ns, i)));
+        parts.push(format!("page walk {} ns{spread}", number::short(ns)));
+    }
+    if let Some(gain) = record.levels.huge_page_gain {
+        let ends = record.levels.huge_page_interval.map_or_else(String::new, |i| {
+            format!(" [{}, {}]", number::percent(i.low), number::percent(i.high))
+        });
+        parts.push(format!("random access without huge pages +{}{ends}", number::percent(gain)));
+    }
+    if !parts.is_empty() {
+        paper.wrapped("TLB     ", &parts.join("; "));
+    }
+    if !record.levels.caches.is_empty() || !parts.is_empty() {
+        paper.blank();
+    }
+}
+
+/// Without the nodes that hold every measured CPU: the row of the machine says the same.
+fn one_row_per_set(mut results: Vec<StreamResult>) -> Vec<StreamResult> {
+    let machine: Vec<machine::CpuSet> =
+        results.iter().filter(|r| r.scope == Scope::Machine).map(|r| r.cpus.clone()).collect();
+    results.retain(|result| result.scope != Scope::Node || !machine.contains(&result.cpus));
+    results
+}
+
+/// Kernel, instruction set and store of each column, triad first.
+fn stream_columns(results: &[StreamResult]) -> Vec<(&str, &str, &str)> {
+    let mut columns: Vec<(&str, &str, &str)> = Vec::new();
+    for result in results {
+        let key = (result.kernel.as_str(), result.isa.as_str(), result.store.as_str());
+        if !columns.contains(&key) {
+            columns.push(key);
+        }
+    }
+    columns.sort_by_key(|(kernel, _, _)| *kernel != "triad");
+    columns
+}
+
+fn stream(paper: &mut Paper, record: &Record) {
+    let results: Vec<StreamResult> = record.memory.stream.clone();
+    let results = one_row_per_set(results);
+    let mut columns = stream_columns(&results);
+    if columns.is_empty() {
+        return;
+    }
+    let left_out = columns.len().saturating_sub(STREAM_COLUMNS);
+    columns.truncate(STREAM_COLUMNS);
+    let isas: BTreeSet<&str> = columns.iter().map(|(_, isa, _)| *isa).collect();
+    let common = if isas.len() == 1 { format!(" {}", plain(columns[0].1)) } else { String::new() };
+    let mut headers = vec![format!("STREAM GB/s{common}")];
+    headers.extend(columns.iter().map(|(k, i, s)| plain(&naming::series_short(k, i, s, isas.len() > 1))));
+    let mut table = table_of(&headers);
+    let mut names: Vec<(String, Scope)> = Vec::new();
+    for result in &results {
+        let name = naming::workers(result.scope, result.cpu, result.node, &result.cpus);
+        if !names.iter().any(|(have, _)| *have == name) {
+            names.push((name, result.scope));
+        }
+    }
+    let cell = |result: &StreamResult| {
+        let interval = result.spread.interval.map(number::gigabytes);
+        let value = number::gigabytes(result.bytes_per_s);
+        format!(
+            "{}{} {}",
+            number::column(value),
+            number::quality_mark(result.spread.quality),
+            number::uncertainty(value, interval)
+        )
+    };
+    for scope in [Scope::Cpu, Scope::Node, Scope::Machine] {
+        let rows: Vec<&String> = names.iter().filter(|(_, of)| *of == scope).map(|(name, _)| name).collect();
+        if rows.len() <= CPU_ROWS {
+            for name in rows {
+                let found = |key: &(&str, &str, &str)| {
+                    results.iter().find(|r| {
+                        naming::workers(r.scope, r.cpu, r.node, &r.cpus) == *name
+                            && (r.kernel.as_str(), r.isa.as_str(), r.store.as_str()) == *key
+                    })
+                };
+                let mut row = vec![name.clone()];
+                row.extend(columns.iter().map(|key| found(key).map_or_else(String::new, cell)));
+                table.add_row(row);
+            }
+            continue;
+        }
+        for (what, pick) in [("slowest", 0.0), ("median", 0.5), ("fastest", 1.0)] {
+            let mut row =
+                vec![format!("{what} of {} {}s", rows.len(), naming::scope(scope).replace("cpu", "CPU"))];
+            row.extend(
+                columns.iter().map(|key| ranked(&results, scope, *key, pick).map_or_else(String::new, cell)),
+            );
+            table.add_row(row);
+        }
+    }
+    paper.table(table);
+    if left_out > 0 {
+        paper.faint(&format!("        {left_out} more kernels are in the report"));
+    }
+    paper.blank();
+}
+
+/// The result at that rank, 0 slowest and 1 fastest, among those of one scope and kernel.
+fn ranked<'r>(
+    results: &'r [StreamResult],
+    scope: Scope,
+    key: (&str, &str, &str),
+    rank: f64,
+) -> Option<&'r StreamResult> {
+    let mut of: Vec<&StreamResult> = results
+        .iter()
+        .filter(|r| r.scope == scope && (r.kernel.as_str(), r.isa.as_str(), r.store.as_str()) == key)
+        .filter(|r| r.bytes_per_s.is_finite())
+        .collect();
+    of.sort_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s));
+    let last = of.len().checked_sub(1)?;
+    of.get((rank * last as f64).round() as usize).copied()
+}
+
+/// The extremes and the median of the values of several pairs; one pair alone is told by the caller.
+fn spanned(mut values: Vec<(f64, String)>) -> Option<String> {
+    values.retain(|(value, _)| value.is_finite());
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (low, of_low) = values.first()?;
+    let (high, of_high) = values.last()?;
+    if values.len() == 1 {
+        return Some(format!("{} ns {of_low}", number::short(*low)));
+    }
+    Some(format!(
+        "{} ns {of_low} to {} ns {of_high}, median {} ns",
+        number::short(*low),
+        number::short(*high),
+        number::short(values[values.len() / 2].0)
+    ))
+}
+
+fn line_transfer(paper: &mut Paper, record: &Record) {
+    let mut protocols: Vec<&str> = Vec::new();
+    for pair in &record.cores.line_transfer {
+        if !protocols.contains(&pair.protocol.as_str()) {
+            protocols.push(&pair.protocol);
+        }
+    }
+    let mut told = Vec::new();
+    for protocol in protocols {
+        let of = record.cores.line_transfer.iter().filter(|pair| pair.protocol == protocol);
+        let values = of.map(|pair| {
+            let spread = number::uncertainty(pair.ns, pair.spread.interval);
+            (pair.ns, format!("{spread} (CPUs {}-{})", pair.a, pair.b))
+        });
+        let values = spanned(values.collect());
+        told.extend(values.map(|text| format!("{} {text}", plain(&naming::words(protocol)))));
+    }
+    if !told.is_empty() {
+        paper.wrapped("line    ", &told.join("; "));
+    }
+}
+
+fn sharing(paper: &mut Paper, record: &Record) {
+    let several = record
+        .cores
+        .sharing
+        .iter()
+        .any(|pair| pair.a.max(pair.b) != record.cores.sharing[0].a.max(record.cores.sharing[0].b));
+    let mut resources: Vec<(&str, f64, String)> = Vec::new();
+    for pair in record.cores.sharing.iter().filter(|pair| pair.slowdown.is_finite()) {
+        let whom = if several { format!(" (CPU {} beside {})", pair.a, pair.b) } else { String::new() };
+        let told = format!(
+            "{} {}x {}{whom}",
+            plain(&naming::words(&pair.resource)),
+            number::short(pair.slowdown),
+            number::uncertainty(pair.slowdown, pair.spread.interval),
+        );
+        match resources.iter_mut().find(|(name, ..)| *name == pair.resource) {
+            Some(worst) if worst.1 >= pair.slowdown => {}
+            Some(worst) => *worst = (&pair.resource, pair.slowdown, told),
+            None => resources.push((&pair.resource, pair.slowdown, told)),
+        }
+    }
+    if several {
+        // The least shared resources say little; the full matrices are in the report.
+        resources.sort_by(|a, b| b.1.total_cmp(&a.1));
+        resources.truncate(SHARED_PAIRS);
+    }
+    if !resources.is_empty() {
+        let told: Vec<String> = resources.into_iter().map(|(_, _, told)| told).collect();
+        let what = if several { "worst" } else { "both at once" };
+        paper.wrapped("shared  ", &format!("{what}: {}", told.join(", ")));
+    }
+}
+
+fn cores(paper: &mut Paper, record: &Record) {
+    let before = paper.line_count();
+    line_transfer(paper, record);
+    sharing(paper, record);
+    let wake = &record.cores.wake;
+    if let (Some(first), Some(last)) = (wake.first(), wake.last()) {
+        let told = |point: &record::WakePoint| {
+            format!(
+                "{} {} after {} idle",
+                number::duration_ns(point.ns),
+                number::uncertainty(point.ns, point.spread.interval),
+                number::duration_ns(point.idle_us * 1e3)
+            )
+        };
+        let both = if wake.len() == 1 { told(first) } else { format!("{}, {}", told(first), told(last)) };
+        paper.wrapped("wake    ", &both);
+    }
+    clocks(paper, record);
+    if paper.line_count() > before {
+        paper.blank();
+    }
+}
+
+fn clocks(paper: &mut Paper, record: &Record) {
+    if record.clocks.is_empty() {
+        return;
+    }
+    let told: Vec<String> = record
+        .clocks
+        .iter()
+        .map(|read| {
+            format!(
+                "{} {} {}",
+                plain(&read.name.replace("CLOCK_", "").replace("clock_gettime", "gettime")),
+                number::duration_ns(read.ns),
+                number::uncertainty(read.ns, read.spread.interval)
+            )
+        })
+        .collect();
+    paper.wrapped("clocks  ", &told.join(", "));
+}

@@ -1,0 +1,352 @@
+//! A made-up record with every section filled: synthetic numbers, shaped like a two-CPU guest whose L3 is shared.
+//!
+//! The numbers are computed from a smooth model, not measured anywhere; the record says so in its provenance.
+
+mod machine_part;
+mod memory_part;
+
+pub use machine_part::sample_machine;
+
+use machine::{Bytes, CpuId, CpuSet, Hertz};
+use record::{
+    ClockRead, Compute, Control, Cores, Finding, Guards, Level, Levels, LineTransfer, PairSlowdown, Plan,
+    PlanEntry, PlanOutcome, Provenance, Quality, Record, Severity, Spread, TlbLevel, WakePoint,
+};
+use stats::Interval;
+
+/// The interval `value` ± `share` of it.
+pub fn around(value: f64, share: f64) -> Interval {
+    Interval { low: value * (1.0 - share), high: value * (1.0 + share) }
+}
+
+/// A spread of that relative half-width.
+pub fn spread(value: f64, share: f64) -> Spread {
+    Spread {
+        interval: around(value, share),
+        mappings: 1,
+        windows: 12,
+        dropped: 1,
+        quality: if share > 0.1 {
+            Quality::Unstable
+        } else if share > 0.02 {
+            Quality::Wide
+        } else {
+            Quality::Converged
+        },
+        modes: Vec::new(),
+        raw: None,
+    }
+}
+
+/// A small, repeatable wobble between -1 and 1.
+pub fn wobble(seed: usize) -> f64 {
+    let mixed = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+    (mixed % 2001) as f64 / 1000.0 - 1.0
+}
+
+/// CPUs 0 to `count` - 1.
+pub fn cpus(count: u32) -> CpuSet {
+    (0..count).map(CpuId).collect()
+}
+
+/// The whole sample for a machine of `cpu_count` CPUs.
+pub fn sample_record(cpu_count: u32) -> Record {
+    let mut record = Record {
+        schema: record::SCHEMA,
+        provenance: Provenance {
+            tool_version: "0.1.0".to_owned(),
+            arguments: vec!["run".to_owned(), "--seed".to_owned(), "42".to_owned()],
+            started_utc: "2026-01-01T12:00:00Z".to_owned(),
+            seed: 42,
+            host_name: None,
+            cpus: cpus(cpu_count),
+            budget_s: 90.0,
+            root: false,
+            without: vec![
+                "synthetic sample: no number in this record was measured".to_owned(),
+                "1 GiB pages: the pool is empty and this process is not root".to_owned(),
+            ],
+        },
+        machine: sample_machine(cpu_count),
+        plan: plan(),
+        guards: guards(),
+        findings: findings(),
+        levels: levels(),
+        clocks: clocks(),
+        elapsed_s: 71.4,
+        ..Record::default()
+    };
+    memory_part::fill(&mut record, cpu_count);
+    record.cores = cores(cpu_count);
+    record
+}
+
+fn plan() -> Plan {
+    let entry = |probe: &str, planned_s: f64, disturbs: &str, outcome: PlanOutcome| PlanEntry {
+        probe: probe.to_owned(),
+        planned_s,
+        disturbs: disturbs.to_owned(),
+        reduced: Vec::new(),
+        elapsed_s: (outcome == PlanOutcome::Done).then_some(planned_s * 0.83),
+        outcome,
+    };
+    let mut entries = vec![
+        entry("control", 2.0, "self", PlanOutcome::Done),
+        entry("latency", 26.0, "core", PlanOutcome::Done),
+        entry("bandwidth", 18.0, "machine", PlanOutcome::Done),
+        entry("stream", 12.0, "machine", PlanOutcome::Done),
+        entry("walks", 6.0, "core", PlanOutcome::Done),
+        entry("line-transfer", 3.0, "core", PlanOutcome::Done),
+        entry("sharing", 9.0, "machine", PlanOutcome::Done),
+        entry("wake", 8.0, "self", PlanOutcome::Cut("the budget of 90 s was spent".to_owned())),
+        entry("surface-b", 0.0, "core", PlanOutcome::Dropped("needs --full".to_owned())),
+    ];
+    entries[2]
+        .reduced
+        .push("largest block 1 GiB instead of 6 GiB: a quarter of memory, at most 1 GiB".to_owned());
+    Plan { budget_s: 90.0, entries }
+}
+
+fn guards() -> Guards {
+    Guards {
+        steal_share: Some(0.013),
+        others_share: Some(0.04),
+        load_average: Some([0.31, 1.72]),
+        involuntary_switches: 412,
+        windows: 9_210,
+        windows_dropped: 233,
+        core_hz: Some([Hertz(3.38e9), Hertz(3.52e9)]),
+        tsc_hz: Some(Hertz(2.445e9)),
+        tsc_error_ppm: Some(3.1),
+        throttle_events: None,
+        doubts: vec!["1.3 % of CPU time was stolen by the hypervisor; single windows may be slow".to_owned()],
+    }
+}
+
+fn findings() -> Vec<Finding> {
+    let finding = |id: &str, severity: Severity, text: &str| Finding {
+        id: id.to_owned(),
+        severity,
+        text: text.to_owned(),
+        evidence: Vec::new(),
+        mechanism: None,
+        prediction: None,
+        remedy: None,
+        source: None,
+    };
+    vec![
+        Finding {
+            evidence: vec![
+                "latency leaves the L3 plateau between 2.9 MiB and 4.1 MiB, 3 mappings agree".to_owned(),
+                "the machine claims 32 MiB, shared by CPUs 0-1".to_owned(),
+            ],
+            mechanism: Some(
+                "other guests on the same L3 keep most of it; an inference, a guest cannot see them"
+                    .to_owned(),
+            ),
+            prediction: Some("a partition of 1/8 of the cache would give 4 MiB".to_owned()),
+            remedy: Some("size working sets for 3 MiB; ask the provider for a dedicated host".to_owned()),
+            source: Some("method: METHODOLOGY.md, levels".to_owned()),
+            ..finding(
+                "effective-l3",
+                Severity::Warning,
+                "The L3 cache holds 3.4 MiB, not the 32 MiB this machine claims",
+            )
+        },
+        Finding {
+            evidence: vec![
+                "32 MiB, random: 131 ns [128, 134] with 4 KiB pages, 98 ns [96, 100] with 2 MiB pages"
+                    .to_owned(),
+            ],
+            mechanism: Some(
+                "each access misses the second-level TLB and walks the page tables of guest and host"
+                    .to_owned(),
+            ),
+            remedy: Some(
+                "echo always > /sys/kernel/mm/transparent_hugepage/enabled, or madvise in the program"
+                    .to_owned(),
+            ),
+            ..finding(
+                "huge-pages",
+                Severity::Warning,
+                "Random access is 34 % slower without huge pages, and they are off by default here",
+            )
+        },
+        Finding {
+            evidence: vec!["integer 1.71x [1.65, 1.78], L1 1.62x [1.55, 1.70] when both CPUs run".to_owned()],
+            mechanism: Some(
+                "two hardware threads of one core, which the hypervisor shows as two cores".to_owned(),
+            ),
+            remedy: Some("count these two CPUs as one when placing threads".to_owned()),
+            ..finding(
+                "hidden-siblings",
+                Severity::Inconclusive,
+                "CPUs 0 and 1 may be threads of one core: the slowdown varied between rounds",
+            )
+        },
+        finding(
+            "clock-source",
+            Severity::Notice,
+            "Reading the time costs 26 ns: kvm-clock is read without a system call",
+        ),
+        finding("cpus-equal", Severity::Good, "Both CPUs stream equally fast, within 2 %"),
+        finding("frequency-steady", Severity::Good, "The core clock stayed between 3.38 and 3.52 GHz"),
+    ]
+}
+
+fn levels() -> Levels {
+    let level = |name: &str, size: Option<(u64, [f64; 2])>, claimed: Option<u64>, ns: f64, read: f64| Level {
+        name: name.to_owned(),
+        size_bytes: size.map(|(bytes, _)| Bytes(bytes)),
+        size_interval: size.map(|(_, ends)| Interval::from(ends)),
+        claimed_bytes: claimed.map(Bytes),
+        ns,
+        ns_interval: around(ns, 0.012),
+        core_cycles: Some(ns * 3.45),
+        read_bytes_per_s: Some(read),
+        read_interval: Some(around(read, 0.03)),
+    };
+    Levels {
+        caches: vec![
+            level("L1", Some((32 << 10, [32_768.0, 49_152.0])), Some(32 << 10), 1.31, 196e9),
+            level("L2", Some((512 << 10, [524_288.0, 786_432.0])), Some(512 << 10), 4.57, 96e9),
+            level("L3", Some((3_565_158, [3_040_870.0, 4_299_162.0])), Some(32 << 20), 24.6, 38e9),
+            level("memory", None, None, 118.0, 17.5e9),
+        ],
+        tlbs: vec![
+            TlbLevel {
+                level: 1,
+                entries: 64,
+                entries_interval: Interval { low: 62.0, high: 68.0 },
+                claimed_entries: Some(64),
+                miss_ns: 2.1,
+                miss_interval: around(2.1, 0.04),
+            },
+            TlbLevel {
+                level: 2,
+                entries: 2048,
+                entries_interval: Interval { low: 1920.0, high: 2176.0 },
+                claimed_entries: Some(2048),
+                miss_ns: 13.4,
+                miss_interval: around(13.4, 0.08),
+            },
+        ],
+        walk_ns: Some(13.4),
+        walk_interval: Some(around(13.4, 0.08)),
+        huge_page_gain: Some(0.34),
+        huge_page_interval: Some(Interval { low: 0.31, high: 0.37 }),
+    }
+}
+
+fn clocks() -> Vec<ClockRead> {
+    [
+        ("rdtsc", 9.4, false),
+        ("rdtscp", 17.2, true),
+        ("clock_gettime(CLOCK_MONOTONIC)", 26.1, false),
+        ("clock_gettime(CLOCK_MONOTONIC_COARSE)", 3.6, false),
+        ("gettimeofday", 25.8, false),
+        ("clock_gettime system call", 131.0, false),
+    ]
+    .map(|(name, ns, ordered)| ClockRead {
+        name: name.to_owned(),
+        cpu: CpuId(0),
+        ns,
+        tsc_cycles: Some(ns * 2.445),
+        core_cycles: Some(ns * 3.45),
+        ordered,
+        spread: spread(ns, 0.011),
+    })
+    .to_vec()
+}
+
+fn cores(cpu_count: u32) -> Cores {
+    let pairs =
+        || (0..cpu_count).flat_map(move |a| (0..cpu_count).filter(move |&b| b != a).map(move |b| (a, b)));
+    let distance = |a: u32, b: u32| {
+        if a / 2 == b / 2 {
+            0.0
+        } else if a / 8 == b / 8 {
+            1.0
+        } else {
+            2.4
+        }
+    };
+    Cores {
+        control: (0..cpu_count)
+            .map(|cpu| Control {
+                cpu: CpuId(cpu),
+                core_hz: Some(Hertz(3.45e9 + 2e7 * wobble(cpu as usize))),
+                multiply_ns: 0.87,
+                rotate_ns: 0.29,
+                multiply_per_rotate: 3.0,
+                port_ns: 0.073,
+                core_share: 0.97,
+                spread: spread(0.87, 0.004),
+            })
+            .collect(),
+        line_transfer: ["compare_and_swap", "read_then_write"]
+            .iter()
+            .enumerate()
+            .flat_map(|(protocol_index, protocol)| {
+                pairs().filter(|(a, b)| a < b).map(move |(a, b)| {
+                    let ns = (55.0 + 48.0 * distance(a, b))
+                        * (1.0 + 1.1 * protocol_index as f64)
+                        * (1.0 + 0.03 * wobble((a * 64 + b) as usize));
+                    LineTransfer {
+                        a: CpuId(a),
+                        b: CpuId(b),
+                        protocol: (*protocol).to_owned(),
+                        ns,
+                        spread: spread(ns, if (a + b) % 7 == 3 { 0.15 } else { 0.015 }),
+                    }
+                })
+            })
+            .collect(),
+        sharing: ["integer", "simd", "front_end", "l1", "l2", "memory"]
+            .iter()
+            .enumerate()
+            .flat_map(|(resource_index, resource)| {
+                pairs().map(move |(a, b)| {
+                    let base = if a / 2 == b / 2 {
+                        [1.71, 1.55, 1.68, 1.62, 1.33, 1.24]
+                    } else {
+                        [1.0, 1.0, 1.01, 1.0, 1.02, 1.19]
+                    };
+                    let slowdown = base[resource_index] * (1.0 + 0.01 * wobble((a * 31 + b) as usize));
+                    PairSlowdown {
+                        a: CpuId(a),
+                        b: CpuId(b),
+                        resource: (*resource).to_owned(),
+                        slowdown,
+                        overlapped_windows: 11,
+                        spread: spread(slowdown, if resource_index == 4 { 0.12 } else { 0.018 }),
+                    }
+                })
+            })
+            .collect(),
+        compute: ["mandelbrot_i16x16", "mandelbrot_f32x8"]
+            .map(|kernel| Compute {
+                cpu: CpuId(0),
+                kernel: kernel.to_owned(),
+                isa: "avx2".to_owned(),
+                iterations_per_s: 5.4e9,
+                spread: spread(5.4e9, 0.006),
+            })
+            .to_vec(),
+        wake: (0..13)
+            .map(|step| {
+                let idle_us = 10.0 * 10f64.powf(f64::from(step) / 3.0);
+                let ns =
+                    3_800.0 + 52_000.0 / (1.0 + (800.0 / idle_us).powi(2)) + 400.0 * wobble(step as usize);
+                WakePoint {
+                    waker: CpuId(0),
+                    sleeper: CpuId(1),
+                    idle_us,
+                    ns,
+                    p90_ns: ns * 1.6,
+                    spread: spread(ns, 0.04 + if step == 5 { 0.2 } else { 0.0 }),
+                }
+            })
+            .collect(),
+    }
+}

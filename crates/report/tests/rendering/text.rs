@@ -1,0 +1,92 @@
+//! The terminal and CSV.
+
+use record::Record;
+use report::{Terminal, csv, machine_text, terminal};
+
+use crate::sample::{sample_machine, sample_record};
+
+/// Display columns of a line without its ANSI sequences, for text without wide characters.
+fn columns(line: &str) -> usize {
+    let mut columns = 0;
+    let mut in_sequence = false;
+    for c in line.chars() {
+        match c {
+            '\u{1b}' => in_sequence = true,
+            'm' if in_sequence => in_sequence = false,
+            _ if in_sequence => {}
+            _ => columns += 1,
+        }
+    }
+    columns
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for cpu_count in [1, 2, 64] {
+        let record = sample_record(cpu_count);
+        for width_columns in [1, 10, 20, 40, 60, 79, 80, 81, 120, 200] {
+            for colour in [false, true] {
+                let size = Terminal { width_columns, colour };
+                for text in [terminal(&record, size), machine_text(&record.machine, size)] {
+                    for line in text.lines() {
+                        assert!(columns(line) <= width_columns, "{width_columns}: {line:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_summary_fills_one_screen_and_begins_with_the_findings() {
+    for cpu_count in [2, 64] {
+        let text = terminal(&sample_record(cpu_count), Terminal::default());
+        let lines = text.lines().count();
+        assert!((24..=45).contains(&lines), "{lines} lines\n{text}");
+        let finding = text.find("! The L3 cache holds").expect("the first finding");
+        assert!(finding < text.find("claimed").expect("the table of levels"));
+    }
+}
+
+#[test]
+fn without_colour_there_is_no_escape_sequence_and_with_colour_the_same_text() {
+    let record = sample_record(2);
+    let plain = terminal(&record, Terminal::default());
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = terminal(&record, Terminal { colour: true, ..Terminal::default() });
+    assert!(coloured.contains("\u{1b}["));
+    for (a, b) in plain.lines().zip(coloured.lines()) {
+        assert_eq!(columns(a), columns(b));
+    }
+}
+
+#[test]
+fn an_empty_record_and_an_empty_machine_still_say_something() {
+    let text = terminal(&Record::default(), Terminal::default());
+    assert!(text.contains("No findings"), "{text}");
+    assert!(machine_text(&machine::Machine::default(), Terminal::default()).contains("unknown CPU"));
+    assert_eq!(csv(&Record::default()).lines().count(), 1);
+}
+
+#[test]
+fn the_machine_is_told_with_its_disagreements_and_gaps() {
+    let text = machine_text(&sample_machine(16), Terminal::default());
+    for part in ["L1d", "32 KiB", "to 1", "kvm-clock", "sysfs says 1, CPUID says 2", "no such directory"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn every_csv_row_has_the_columns_of_the_header() {
+    let record = sample_record(2);
+    let text = csv(&record);
+    let mut lines = text.lines();
+    let header = lines.next().expect("a header").split(',').count();
+    let mut rows = 0;
+    for line in lines {
+        assert_eq!(line.split(',').count(), header, "{line}");
+        rows += 1;
+    }
+    let results = record.memory.latency.len() + record.memory.bandwidth.len() + record.cores.sharing.len();
+    assert!(rows > results);
+}
