@@ -20,6 +20,9 @@ pub const LINK_BYTES: usize = size_of::<Link>();
 /// Bytes of a cache line on every x86-64.
 pub const LINE_BYTES: usize = 64;
 
+/// Random choices made ahead of the swaps: enough to keep the 10 to 24 line-fill buffers of a core busy.
+const CHOICES_AHEAD: usize = 32;
+
 /// In which order the nodes are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
@@ -115,6 +118,17 @@ impl fmt::Display for ChainError {
 
 impl core::error::Error for ChainError {}
 
+/// Asks for the line of a link; never faults.
+fn prefetch(link: *const Link) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint and may have any address.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(link.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = link;
+}
+
 impl Layout {
     fn check(&self) -> Result<(), ChainError> {
         let stride_bytes = self.stride_bytes;
@@ -196,13 +210,24 @@ impl<'a> Chain<'a> {
     }
 
     /// Swaps the links of the nodes `place(0)`, ..., `place(count - 1)` by Sattolo's shuffle.
+    ///
+    /// The choices do not depend on the links, so that they are made a batch ahead and their lines fetched meanwhile.
     fn sattolo(&mut self, count: usize, random: &mut SplitMix64, place: impl Fn(usize) -> usize) {
-        for last in (1..count).rev() {
-            let chosen = random.below(last as u64) as usize;
-            let (here, there) = (place(last), place(chosen));
-            let (link_here, link_there) = (self.link(here), self.link(there));
-            self.set_link(here, link_there);
-            self.set_link(there, link_here);
+        let mut last = count.saturating_sub(1);
+        while last > 0 {
+            let mut chosen = [0; CHOICES_AHEAD];
+            let batch = CHOICES_AHEAD.min(last);
+            for (step, chosen) in chosen[..batch].iter_mut().enumerate() {
+                *chosen = place(random.below((last - step) as u64) as usize);
+                prefetch(self.node(*chosen));
+            }
+            for (step, &there) in chosen[..batch].iter().enumerate() {
+                let here = place(last - step);
+                let (link_here, link_there) = (self.link(here), self.link(there));
+                self.set_link(here, link_there);
+                self.set_link(there, link_here);
+            }
+            last -= batch;
         }
     }
 

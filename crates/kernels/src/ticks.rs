@@ -1,6 +1,6 @@
 //! Reads of the time-stamp counter, with and without order, and batches of them to be priced.
 
-use core::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence, _rdtsc};
+use core::arch::x86_64::__cpuid;
 
 /// A way to read the time-stamp counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +18,7 @@ pub enum TickRead {
 /// A read that this CPU can execute.
 #[derive(Debug, Clone, Copy)]
 pub struct TickLoop {
+    /// The CPU has the instruction.
     read: TickRead,
 }
 
@@ -41,28 +42,41 @@ const CPUID_EXTENDED_FEATURES: u32 = 0x8000_0001;
 /// RDTSCP is present: CPUID Fn8000_0001, EDX bit 27. AMD64 APM vol. 3 (24594), appendix E.
 const EDX_RDTSCP: u32 = 1 << 27;
 
+/// Reads the counter between the given instructions, as one block that the compiler moves no memory access across.
+macro_rules! read_ticks {
+    ($($instruction:literal),+ $(, aux = $aux:ident)?) => {{
+        let (low, high): (u32, u32);
+        // SAFETY: the instructions write the named registers only. RDTSC and LFENCE are part of x86-64; a kernel that
+        // forbids RDTSC (PR_SET_TSC) sends a signal, which is not unsound; who uses RDTSCP has proof of it.
+        unsafe {
+            core::arch::asm!(
+                $($instruction,)+
+                out("eax") low,
+                out("edx") high,
+                $(out("ecx") $aux,)?
+                options(nostack, preserves_flags)
+            );
+        }
+        u64::from(high) << 32 | u64::from(low)
+    }};
+}
+
 /// `rdtsc`, unordered.
 #[inline(always)]
 pub fn rdtsc() -> u64 {
-    // SAFETY: every x86-64 has RDTSC; a kernel that forbids it (PR_SET_TSC) sends a signal, which is not unsound.
-    unsafe { _rdtsc() }
+    read_ticks!("rdtsc")
 }
 
 /// `lfence; rdtsc`: after all earlier loads have their values.
 #[inline(always)]
 pub fn lfence_rdtsc() -> u64 {
-    // SAFETY: LFENCE is SSE2, part of x86-64.
-    unsafe { _mm_lfence() };
-    rdtsc()
+    read_ticks!("lfence", "rdtsc")
 }
 
 /// `lfence; rdtsc; lfence`: after all earlier loads, before all later instructions.
 #[inline(always)]
 pub fn lfence_rdtsc_lfence() -> u64 {
-    let ticks = lfence_rdtsc();
-    // SAFETY: LFENCE is SSE2, part of x86-64.
-    unsafe { _mm_lfence() };
-    ticks
+    read_ticks!("lfence", "rdtsc", "lfence")
 }
 
 impl Rdtscp {
@@ -75,9 +89,8 @@ impl Rdtscp {
     /// `rdtscp`: after all earlier loads.
     #[inline(always)]
     pub fn read(self) -> TicksAndCpu {
-        let mut aux = 0;
-        // SAFETY: `self` proves the instruction; `aux` is a live local.
-        let ticks = unsafe { __rdtscp(&raw mut aux) };
+        let aux: u32;
+        let ticks = read_ticks!("rdtscp", aux = aux);
         TicksAndCpu { ticks, aux }
     }
 }

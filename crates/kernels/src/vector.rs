@@ -97,6 +97,8 @@ mod x86 {
                         out("xmm0") sum, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _,
                         out("xmm5") _, out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _,
                         out("xmm10") _, out("xmm11") _, out("xmm13") _,
+                        // vzeroupper clears the upper halves of these as well.
+                        out("xmm14") _, out("xmm15") _,
                         options(nomem, nostack)
                     );
                 }

@@ -1,155 +1,145 @@
-//! The SIMD loops of the Mandelbrot kernels, written once per kind of numbers and once filled in per register width.
-
-use core::arch::x86_64::{
-    __m128, __m128i, __m256, __m256i, _CMP_LE_OQ, _mm_add_epi16, _mm_add_ps, _mm_and_ps, _mm_andnot_si128,
-    _mm_cmpgt_epi16, _mm_cmple_ps, _mm_movemask_epi8, _mm_movemask_ps, _mm_mul_ps, _mm_mulhi_epi16,
-    _mm_set1_epi16, _mm_set1_ps, _mm_setzero_ps, _mm_setzero_si128, _mm_slli_epi16, _mm_sub_epi16,
-    _mm_sub_ps, _mm256_add_epi16, _mm256_add_ps, _mm256_and_ps, _mm256_andnot_si256, _mm256_cmp_ps,
-    _mm256_cmpgt_epi16, _mm256_movemask_epi8, _mm256_movemask_ps, _mm256_mul_ps, _mm256_mulhi_epi16,
-    _mm256_set1_epi16, _mm256_set1_ps, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_slli_epi16,
-    _mm256_sub_epi16, _mm256_sub_ps,
-};
+//! The SIMD loops of the Mandelbrot kernels, in assembly: from intrinsics the compiler makes other multiplications.
+//!
+//! Registers: 0 and 1 hold z, 2 and 3 hold c, 4 is all ones in the lanes still inside, 5 counts their steps, 6 holds
+//! the bound; 7 to 10 are products and sums. All lanes are stepped; lanes that have left are no longer counted.
 
 use super::{
     BOUND_FIXED16, BOUND_FLOAT32, IMAGINARY_START, PRODUCT_SHIFT, Picture, REAL_START, fixed16_at, float32_at,
 };
 
-/// Walks a picture in groups of `$lanes` points; `$steps` gives the steps of one group.
-macro_rules! over_groups {
-    ($picture:ident, $lanes:literal, $at:ident, |$cr:ident, $ci:ident| $steps:expr) => {{
-        let mut iterations = 0u64;
-        for y in 0..$picture.height {
-            let $ci = $at(IMAGINARY_START, y, $picture.height);
-            for first in (0..$picture.width).step_by($lanes) {
-                let $cr: [_; $lanes] =
-                    core::array::from_fn(|lane| $at(REAL_START, first + lane as u16, $picture.width));
-                iterations += $steps;
+/// What one group of lanes starts with.
+#[repr(C)]
+struct Group<T, const LANES: usize> {
+    real: [T; LANES],
+    imaginary: [T; LANES],
+    bound: [T; LANES],
+}
+
+/// Clears z and the steps, fills the lanes inside, loads c and the bound, `$bytes` bytes per register, two-operand form.
+macro_rules! fill_legacy {
+    () => {
+        "pxor xmm0, xmm0\npxor xmm1, xmm1\npcmpeqd xmm4, xmm4\npxor xmm5, xmm5\n\
+         movups xmm2, [{group}]\nmovups xmm3, [{group}+16]\nmovups xmm6, [{group}+32]"
+    };
+}
+
+/// The same in three-operand form.
+macro_rules! fill_vex {
+    () => {
+        "vpxor xmm0, xmm0, xmm0\nvpxor xmm1, xmm1, xmm1\nvpcmpeqd ymm4, ymm4, ymm4\nvpxor xmm5, xmm5, xmm5\n\
+         vmovups ymm2, [{group}]\nvmovups ymm3, [{group}+32]\nvmovups ymm6, [{group}+64]"
+    };
+}
+
+/// Defines the loop over a picture: `$test` leaves a zero flag if no lane is inside any more, `$step` counts and steps.
+macro_rules! picture_loop {
+    ($name:ident, $feature:literal, $lanes:literal, $number:ty, $steps:ty, $at:ident, $bound:expr,
+     $fill:expr, $test:expr, $step:expr, $finish:expr) => {
+        #[target_feature(enable = $feature)]
+        pub(super) fn $name(picture: Picture) -> u64 {
+            let mut iterations = 0u64;
+            if picture.iterations_max == 0 {
+                return iterations;
             }
-        }
-        iterations
-    }};
-}
-
-/// Defines one fixed-point loop with the intrinsics of a register width.
-macro_rules! fixed16 {
-    ($name:ident, $feature:literal, $lanes:literal, $register:ty, $zero:ident, $set:ident, $mul_high:ident, $add:ident,
-     $sub:ident, $shift_left:ident, $greater:ident, $and_not:ident, $mask_bits:ident) => {
-        #[target_feature(enable = $feature)]
-        pub(super) fn $name(picture: Picture) -> u64 {
-            const TWICE_SHIFT: i32 = PRODUCT_SHIFT + 1;
-            let bound = $set(BOUND_FIXED16);
-            over_groups!(picture, $lanes, fixed16_at, |cr, ci| {
-                // SAFETY: both are as many 16-bit integers in as many bytes.
-                let cr: $register = unsafe { core::mem::transmute::<[i16; $lanes], $register>(cr) };
-                let ci = $set(ci);
-                let (mut zr, mut zi, mut steps) = ($zero(), $zero(), $zero());
-                let mut inside = $set(-1);
-                for _ in 0..picture.iterations_max {
-                    let (rr, ii, ri) = ($mul_high(zr, zr), $mul_high(zi, zi), $mul_high(zr, zi));
-                    inside = $and_not($greater($add(rr, ii), bound), inside);
-                    if $mask_bits(inside) == 0 {
-                        break;
+            for y in 0..picture.height {
+                let imaginary = [$at(IMAGINARY_START, y, picture.height); $lanes];
+                for first in (0..picture.width).step_by($lanes) {
+                    let real = core::array::from_fn(|lane| $at(REAL_START, first + lane as u16, picture.width));
+                    let group = Group::<$number, $lanes> { real, imaginary, bound: [$bound; $lanes] };
+                    let mut steps = [0 as $steps; $lanes];
+                    // SAFETY: reads `group` and writes `steps`, both one register per field and alive; all registers
+                    // written are named; the function has the feature.
+                    unsafe {
+                        core::arch::asm!(
+                            $fill,
+                            ".p2align 6",
+                            "2:",
+                            $test,
+                            "jz 3f",
+                            $step,
+                            "dec {left:e}",
+                            "jnz 2b",
+                            "3:",
+                            $finish,
+                            group = in(reg) &raw const group,
+                            steps = in(reg) &raw mut steps,
+                            left = inout(reg) u32::from(picture.iterations_max) => _,
+                            shift = const PRODUCT_SHIFT,
+                            shift_twice = const PRODUCT_SHIFT + 1,
+                            out("eax") _,
+                            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+                            out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _,
+                            // vzeroupper clears the upper halves of these as well.
+                            out("xmm11") _, out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                            options(nostack)
+                        );
                     }
-                    // True is -1 in each lane.
-                    steps = $sub(steps, inside);
-                    zr = $add($shift_left::<PRODUCT_SHIFT>($sub(rr, ii)), cr);
-                    zi = $add($shift_left::<TWICE_SHIFT>(ri), ci);
+                    iterations += steps.into_iter().map(u64::from).sum::<u64>();
                 }
-                // SAFETY: both are as many 16-bit integers in as many bytes.
-                let steps = unsafe { core::mem::transmute::<$register, [u16; $lanes]>(steps) };
-                steps.into_iter().map(u64::from).sum::<u64>()
-            })
+            }
+            iterations
         }
     };
 }
 
-/// Defines one floating-point loop with the intrinsics of a register width.
-macro_rules! float32 {
-    ($name:ident, $feature:literal, $lanes:literal, $register:ty, $zero:ident, $set:ident, $mul:ident, $add:ident,
-     $sub:ident, $and:ident, |$sum:ident, $bound:ident| $is_inside:expr, $mask_bits:ident) => {
-        #[target_feature(enable = $feature)]
-        pub(super) fn $name(picture: Picture) -> u64 {
-            let $bound = $set(BOUND_FLOAT32);
-            over_groups!(picture, $lanes, float32_at, |cr, ci| {
-                // SAFETY: both are as many floats in as many bytes.
-                let cr: $register = unsafe { core::mem::transmute::<[f32; $lanes], $register>(cr) };
-                let ci = $set(ci);
-                let (mut zr, mut zi) = ($zero(), $zero());
-                let mut steps = 0u64;
-                let mut inside = $set(f32::from_bits(u32::MAX));
-                for _ in 0..picture.iterations_max {
-                    let (rr, ii, ri) = ($mul(zr, zr), $mul(zi, zi), $mul(zr, zi));
-                    let $sum = $add(rr, ii);
-                    inside = $and(inside, $is_inside);
-                    let lanes_inside = $mask_bits(inside);
-                    if lanes_inside == 0 {
-                        break;
-                    }
-                    steps += u64::from(lanes_inside.count_ones());
-                    zr = $add($sub(rr, ii), cr);
-                    zi = $add($add(ri, ri), ci);
-                }
-                steps
-            })
-        }
-    };
-}
-
-fixed16!(
+picture_loop!(
     fixed16_sse2,
     "sse2",
     8,
-    __m128i,
-    _mm_setzero_si128,
-    _mm_set1_epi16,
-    _mm_mulhi_epi16,
-    _mm_add_epi16,
-    _mm_sub_epi16,
-    _mm_slli_epi16,
-    _mm_cmpgt_epi16,
-    _mm_andnot_si128,
-    _mm_movemask_epi8
+    i16,
+    u16,
+    fixed16_at,
+    BOUND_FIXED16,
+    fill_legacy!(),
+    "movdqa xmm7, xmm0\npmulhw xmm7, xmm7\nmovdqa xmm8, xmm1\npmulhw xmm8, xmm8\npmulhw xmm1, xmm0\n\
+     movdqa xmm0, xmm7\npsubw xmm0, xmm8\npaddw xmm7, xmm8\npcmpgtw xmm7, xmm6\npandn xmm7, xmm4\n\
+     movdqa xmm4, xmm7\npmovmskb eax, xmm4\ntest eax, eax",
+    "psubw xmm5, xmm4\npsllw xmm0, {shift}\npaddw xmm0, xmm2\npsllw xmm1, {shift_twice}\npaddw xmm1, xmm3",
+    "movups [{steps}], xmm5"
 );
-fixed16!(
+picture_loop!(
     fixed16_avx2,
     "avx2",
     16,
-    __m256i,
-    _mm256_setzero_si256,
-    _mm256_set1_epi16,
-    _mm256_mulhi_epi16,
-    _mm256_add_epi16,
-    _mm256_sub_epi16,
-    _mm256_slli_epi16,
-    _mm256_cmpgt_epi16,
-    _mm256_andnot_si256,
-    _mm256_movemask_epi8
+    i16,
+    u16,
+    fixed16_at,
+    BOUND_FIXED16,
+    fill_vex!(),
+    "vpmulhw ymm7, ymm0, ymm0\nvpmulhw ymm8, ymm1, ymm1\nvpmulhw ymm9, ymm0, ymm1\n\
+     vpaddw ymm10, ymm7, ymm8\nvpcmpgtw ymm10, ymm10, ymm6\nvpandn ymm4, ymm10, ymm4\n\
+     vpmovmskb eax, ymm4\ntest eax, eax",
+    "vpsubw ymm5, ymm5, ymm4\nvpsubw ymm0, ymm7, ymm8\nvpsllw ymm0, ymm0, {shift}\nvpaddw ymm0, ymm0, ymm2\n\
+     vpsllw ymm1, ymm9, {shift_twice}\nvpaddw ymm1, ymm1, ymm3",
+    "vmovups [{steps}], ymm5\nvzeroupper"
 );
-float32!(
+picture_loop!(
     float32_sse2,
     "sse2",
     4,
-    __m128,
-    _mm_setzero_ps,
-    _mm_set1_ps,
-    _mm_mul_ps,
-    _mm_add_ps,
-    _mm_sub_ps,
-    _mm_and_ps,
-    |sum, bound| _mm_cmple_ps(sum, bound),
-    _mm_movemask_ps
+    f32,
+    u32,
+    float32_at,
+    BOUND_FLOAT32,
+    fill_legacy!(),
+    "movaps xmm7, xmm0\nmulps xmm7, xmm7\nmovaps xmm8, xmm1\nmulps xmm8, xmm8\nmulps xmm1, xmm0\n\
+     movaps xmm0, xmm7\nsubps xmm0, xmm8\naddps xmm7, xmm8\ncmpleps xmm7, xmm6\nandps xmm4, xmm7\n\
+     movmskps eax, xmm4\ntest eax, eax",
+    "psubd xmm5, xmm4\naddps xmm0, xmm2\naddps xmm1, xmm1\naddps xmm1, xmm3",
+    "movups [{steps}], xmm5 # {shift} {shift_twice}"
 );
-float32!(
+picture_loop!(
     float32_avx2,
     "avx2",
     8,
-    __m256,
-    _mm256_setzero_ps,
-    _mm256_set1_ps,
-    _mm256_mul_ps,
-    _mm256_add_ps,
-    _mm256_sub_ps,
-    _mm256_and_ps,
-    |sum, bound| _mm256_cmp_ps::<_CMP_LE_OQ>(sum, bound),
-    _mm256_movemask_ps
+    f32,
+    u32,
+    float32_at,
+    BOUND_FLOAT32,
+    fill_vex!(),
+    "vmulps ymm7, ymm0, ymm0\nvmulps ymm8, ymm1, ymm1\nvmulps ymm9, ymm0, ymm1\nvaddps ymm10, ymm7, ymm8\n\
+     vcmpleps ymm10, ymm10, ymm6\nvandps ymm4, ymm4, ymm10\nvmovmskps eax, ymm4\ntest eax, eax",
+    "vpsubd ymm5, ymm5, ymm4\nvsubps ymm0, ymm7, ymm8\nvaddps ymm0, ymm0, ymm2\nvaddps ymm1, ymm9, ymm9\n\
+     vaddps ymm1, ymm1, ymm3",
+    "vmovups [{steps}], ymm5\nvzeroupper # {shift} {shift_twice}"
 );

@@ -1,0 +1,344 @@
+//! The machine code of the loops is what their module documentation says, with optimisation and on any CPU.
+//!
+//! The crate is compiled on its own with `rustc -O`, so that the profile of the test does not matter, and disassembled
+//! by objdump. Instructions are compared in a normal form, without register numbers and addresses, by loop body.
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// One instruction: where it stands, as text, and where it jumps to.
+#[derive(Debug, Clone)]
+struct Instruction {
+    address: u64,
+    text: String,
+    target: Option<u64>,
+}
+
+type Functions = HashMap<String, Vec<Instruction>>;
+
+/// Functions of the optimised crate by path, without the crate's name; `None` where objdump is missing.
+fn functions() -> Option<&'static Functions> {
+    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
+    let functions = FUNCTIONS.get_or_init(|| {
+        let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels-optimised.o");
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let status = Command::new(rustc)
+            .args([
+                "--crate-name",
+                "kernels",
+                "--crate-type",
+                "lib",
+                "--edition",
+                "2024",
+                "--cap-lints",
+                "allow",
+            ])
+            .args(["-C", "opt-level=3", "-C", "codegen-units=1", "--emit", "obj", "-o"])
+            .arg(&object)
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs"))
+            .status();
+        assert!(
+            status.expect("rustc is there, as it has compiled this test").success(),
+            "rustc -O of the crate"
+        );
+        disassemble(&object)
+    });
+    functions.as_ref()
+}
+
+/// Functions of an object or executable; `None`, loudly, where objdump is missing.
+fn disassemble(binary: &Path) -> Option<Functions> {
+    let arguments = ["--disassemble", "--demangle", "--no-show-raw-insn", "--disassembler-options=intel"];
+    let Ok(output) = Command::new("objdump").args(arguments).arg(binary).output() else {
+        println!("SKIPPED: no objdump; install Debian package binutils to check the machine code");
+        return None;
+    };
+    assert!(output.status.success(), "objdump {}", binary.display());
+    let mut functions = Functions::new();
+    let mut current = String::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        if let Some((_, name)) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")) {
+            let path = name.strip_prefix("kernels::").unwrap_or(name);
+            let hash = path.rfind("::h").filter(|at| path.len() - at == "::h0123456789abcdef".len());
+            path[..hash.unwrap_or(path.len())].clone_into(&mut current);
+        } else if let Some(instruction) = parse(line) {
+            functions.entry(current.clone()).or_default().push(instruction);
+        }
+    }
+    Some(functions)
+}
+
+/// An instruction from a line such as `  1f:  jne    10 <kernels::f+0x10>`.
+fn parse(line: &str) -> Option<Instruction> {
+    let (address, text) = line.split_once(":\t")?;
+    let address = u64::from_str_radix(address.trim(), 16).ok()?;
+    let text = text.split(['<', '#']).next()?.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_jump = text.starts_with('j');
+    let target = text.split(' ').nth(1).filter(|_| is_jump).and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    Some(Instruction { address, text, target })
+}
+
+/// Instruction ranges that a jump backwards repeats, in the order of their jumps: inner before outer.
+fn loops(function: &[Instruction]) -> Vec<&[Instruction]> {
+    let body = |(last, jump): (usize, &Instruction)| {
+        let target = jump.target.filter(|target| *target <= jump.address)?;
+        let first = function.iter().position(|instruction| instruction.address == target)?;
+        Some(&function[first..=last])
+    };
+    function.iter().enumerate().filter_map(body).collect()
+}
+
+/// `vmulpd ymm3,ymm15,YMMWORD PTR [rdx+0x60]` becomes `vmulpd ymm,ymm,[m]`.
+fn normal(text: &str) -> String {
+    let (mnemonic, operands) = text.split_once(' ').unwrap_or((text, ""));
+    if mnemonic.starts_with('j') {
+        return mnemonic.to_owned();
+    }
+    let operands = operands.split(',').map(|operand| match operand {
+        memory if memory.contains('[') => "[m]",
+        vector if vector.starts_with("xmm") => "xmm",
+        vector if vector.starts_with("ymm") => "ymm",
+        vector if vector.starts_with("zmm") => "zmm",
+        number if number.starts_with(|c: char| c.is_ascii_digit()) => "i",
+        _ => "r",
+    });
+    format!("{mnemonic} {}", operands.collect::<Vec<_>>().join(",")).trim_end().to_owned()
+}
+
+/// Counts of instructions in normal form, by first appearance: `8 vmulpd ymm,ymm,[m]; ...; 1 jne`.
+fn summary(body: &[Instruction]) -> String {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for form in body.iter().map(|instruction| normal(&instruction.text)) {
+        match counts.iter_mut().find(|(known, _)| *known == form) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((form, 1)),
+        }
+    }
+    counts.iter().map(|(form, count)| format!("{count} {form}")).collect::<Vec<_>>().join("; ")
+}
+
+fn function<'f>(functions: &'f Functions, path: &str) -> &'f [Instruction] {
+    functions.get(path).unwrap_or_else(|| panic!("no function {path} in the compiled crate"))
+}
+
+/// The innermost loop of `path` is `expected`, in normal form.
+fn check(path: &str, expected: &str) {
+    let Some(functions) = functions() else { return };
+    let body =
+        loops(function(functions, path)).first().copied().unwrap_or_else(|| panic!("no loop in {path}"));
+    assert_eq!(summary(body), expected, "{path}");
+}
+
+/// What is between the load and the store of each loop that stores, for `\k` of eight: instruction set, its function,
+/// expected forms.
+fn storing_body(operation: &str, isa: &str) -> Vec<String> {
+    let (register, mov, suffix, prefix) = match isa {
+        "scalar_u64" => ("r", "mov", "", ""),
+        "scalar_f64" => ("xmm", "movsd", "sd", ""),
+        "sse2" => ("xmm", "movapd", "pd", ""),
+        "avx2" => ("ymm", "vmovapd", "pd", "v"),
+        "avx512" => ("zmm", "vmovapd", "pd", "v"),
+        _ => panic!("{isa}"),
+    };
+    let load = format!("8 {mov} {register},[m]");
+    let three = |mnemonic: &str| format!("8 {prefix}{mnemonic}{suffix} {register},{register},[m]");
+    let two = |mnemonic: &str, source: &str| format!("8 {mnemonic}{suffix} {register},{source}");
+    match (operation, isa) {
+        ("write", _) => vec![],
+        ("copy", _) => vec![load],
+        ("scale", "scalar_u64") => vec!["8 imul r,[m],i".to_owned()],
+        ("add", "scalar_u64") => vec![load, "8 add r,[m]".to_owned()],
+        ("triad", "scalar_u64") => vec!["8 imul r,[m],i".to_owned(), "8 add r,[m]".to_owned()],
+        ("scale", "avx2" | "avx512") => vec![three("mul")],
+        ("add", "avx2" | "avx512") => vec![load, three("add")],
+        ("triad", "avx2" | "avx512") => vec![three("mul"), three("add")],
+        ("scale", _) => vec![load, two("mul", "xmm")],
+        ("add", _) => vec![load, two("add", "[m]")],
+        ("triad", _) => vec![load, two("mul", "xmm"), two("add", "[m]")],
+        _ => panic!("{operation}"),
+    }
+}
+
+#[test]
+fn loops_that_store_are_eight_elements_of_their_operation_and_nothing_else() {
+    let stores = [
+        ("scalar_u64", "mov [m],r", Some("movnti [m],r")),
+        ("scalar_f64", "movsd [m],xmm", None),
+        ("sse2", "movapd [m],xmm", Some("movntpd [m],xmm")),
+        ("avx2", "vmovapd [m],ymm", Some("vmovntpd [m],ymm")),
+        ("avx512", "vmovapd [m],zmm", Some("vmovntpd [m],zmm")),
+    ];
+    for (operation, arrays) in [("write", 1), ("copy", 2), ("scale", 2), ("add", 3), ("triad", 3)] {
+        for (isa, plain, non_temporal) in stores {
+            let rows = [(isa.to_owned(), Some(plain)), (format!("{isa}_non_temporal"), non_temporal)];
+            for (name, store) in rows.into_iter().filter_map(|(name, store)| Some((name, store?))) {
+                let mut expected = storing_body(operation, isa);
+                // Scalar integers are stored under their own form only if it differs from the load's.
+                expected.push(format!("8 {store}"));
+                expected.push(format!("{arrays} add r,i; 1 cmp r,r; 1 jne"));
+                check(&format!("stream::{operation}::{name}"), &expected.join("; "));
+            }
+        }
+    }
+}
+
+#[test]
+fn reads_load_once_per_addition_and_store_nothing() {
+    let rows = [
+        ("scalar_u64", "16 add r,[m]"),
+        ("scalar_f64", "16 addsd xmm,[m]"),
+        ("sse2", "16 paddq xmm,[m]"),
+        ("avx2", "16 vpaddq ymm,ymm,[m]"),
+        ("avx512", "8 vpaddq zmm,zmm,[m]"),
+    ];
+    for (isa, loads) in rows {
+        check(&format!("stream::read::{isa}"), &format!("{loads}; 1 add r,i; 1 cmp r,r; 1 jne"));
+    }
+}
+
+#[test]
+fn non_temporal_sweeps_end_with_a_fence_and_plain_ones_do_not() {
+    let Some(functions) = functions() else { return };
+    let mut fenced = 0;
+    for (path, instructions) in functions.iter().filter(|(path, _)| path.starts_with("stream::")) {
+        let Some(body) = loops(instructions).first().copied() else { continue };
+        let last = body.last().expect("a loop has its jump").address;
+        let next = instructions
+            .iter()
+            .find(|instruction| instruction.address > last)
+            .expect("a loop is not the end");
+        assert_eq!(next.text == "sfence", path.ends_with("_non_temporal"), "{path}: {}", next.text);
+        fenced += usize::from(next.text == "sfence");
+    }
+    assert_eq!(fenced, 20);
+}
+
+#[test]
+fn a_walk_is_64_dependent_loads_and_a_branch() {
+    let Some(functions) = functions() else { return };
+    let walk = function(functions, "chase::Cursor::walk");
+    let body = loops(walk)[0];
+    assert_eq!(summary(body), "64 mov r,[m]; 1 dec r; 1 jne");
+    let first = &body[0].text;
+    let register = &first["mov ".len()..first.find(',').expect("two operands")];
+    assert_eq!(*first, format!("mov {register},QWORD PTR [{register}]"));
+    assert!(body[..64].iter().all(|load| load.text == *first));
+}
+
+#[test]
+fn parallel_walks_are_16_loads_of_each_chase_and_a_branch() {
+    for chases in 1..=12 {
+        let expected = format!("{} mov r,[m]; 1 dec r; 1 jne", 16 * chases);
+        check(&format!("chase::registers::walk_{chases}"), &expected);
+    }
+}
+
+#[test]
+fn control_loops_stay_in_registers_and_are_not_folded() {
+    check("multiply::multiply_chain", "64 imul r,r; 1 dec r; 1 jne");
+    check("rotate::rotate_chain", "64 ror r,i; 1 dec r; 1 jne");
+    check("ports::port_loop", "64 add r,r; 1 dec r; 1 jne");
+    check("vector::x86::sse2", "48 mulpd xmm,xmm; 48 addpd xmm,xmm; 1 dec r; 1 jne");
+    check("vector::x86::avx2", "64 vfmadd213pd ymm,ymm,ymm; 32 vaddpd ymm,ymm,ymm; 1 dec r; 1 jne");
+}
+
+#[test]
+fn control_chains_depend_on_themselves_and_port_adds_do_not() {
+    let Some(functions) = functions() else { return };
+    for path in ["multiply::multiply_chain", "rotate::rotate_chain"] {
+        let body = loops(function(functions, path))[0];
+        assert!(body[..64].iter().all(|step| step.text == body[0].text), "{path}");
+    }
+    let mut adds: Vec<&str> =
+        loops(function(functions, "ports::port_loop"))[0][..64].iter().map(|add| add.text.as_str()).collect();
+    adds.sort_unstable();
+    adds.dedup();
+    assert_eq!(adds.len(), 8);
+}
+
+#[test]
+fn the_front_end_loop_is_8192_instructions_in_25600_bytes() {
+    let Some(functions) = functions() else { return };
+    let body = loops(function(functions, "front_end::front_end_loop"))[0];
+    assert_eq!(
+        summary(body),
+        "2048 xor r,r; 2048 mov r,r; 2048 pxor xmm,xmm; 1024 movaps xmm,xmm; 1024 mov r,i; 1 inc r; 1 cmp r,r; 1 jne"
+    );
+    assert_eq!(body[8192].address - body[0].address, kernels::front_end::CODE_BYTES as u64);
+}
+
+#[test]
+fn mandelbrot_loops_are_three_products_and_touch_no_memory() {
+    check(
+        "mandelbrot::lanes::fixed16_sse2",
+        "4 movdqa xmm,xmm; 3 pmulhw xmm,xmm; 2 psubw xmm,xmm; 3 paddw xmm,xmm; 1 pcmpgtw xmm,xmm; 1 pandn xmm,xmm; \
+         1 pmovmskb r,xmm; 1 test r,r; 1 je; 2 psllw xmm,i; 1 dec r; 1 jne",
+    );
+    check(
+        "mandelbrot::lanes::fixed16_avx2",
+        "3 vpmulhw ymm,ymm,ymm; 3 vpaddw ymm,ymm,ymm; 1 vpcmpgtw ymm,ymm,ymm; 1 vpandn ymm,ymm,ymm; \
+         1 vpmovmskb r,ymm; 1 test r,r; 1 je; 2 vpsubw ymm,ymm,ymm; 2 vpsllw ymm,ymm,i; 1 dec r; 1 jne",
+    );
+    check(
+        "mandelbrot::lanes::float32_sse2",
+        "3 movaps xmm,xmm; 3 mulps xmm,xmm; 1 subps xmm,xmm; 4 addps xmm,xmm; 1 cmpleps xmm,xmm; 1 andps xmm,xmm; \
+         1 movmskps r,xmm; 1 test r,r; 1 je; 1 psubd xmm,xmm; 1 dec r; 1 jne",
+    );
+    check(
+        "mandelbrot::lanes::float32_avx2",
+        "3 vmulps ymm,ymm,ymm; 4 vaddps ymm,ymm,ymm; 1 vcmpleps ymm,ymm,ymm; 1 vandps ymm,ymm,ymm; \
+         1 vmovmskps r,ymm; 1 test r,r; 1 je; 1 vpsubd ymm,ymm,ymm; 1 vsubps ymm,ymm,ymm; 1 dec r; 1 jne",
+    );
+}
+
+/// Counter reads in a foreign crate, that is here: `#[inline(always)]` must hold across crates and without optimisation.
+mod inlined {
+    use kernels::ticks;
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn disassembly_rdtsc() -> u64 {
+        ticks::rdtsc()
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn disassembly_lfence_rdtsc_lfence() -> u64 {
+        ticks::lfence_rdtsc_lfence()
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn disassembly_lfence_rdtsc() -> u64 {
+        ticks::lfence_rdtsc()
+    }
+
+    #[test]
+    fn counter_reads_are_the_instructions_they_are_named_after() {
+        let reads = [disassembly_rdtsc, disassembly_lfence_rdtsc, disassembly_lfence_rdtsc_lfence];
+        assert!(std::hint::black_box(reads).into_iter().all(|read| read() != 0));
+        let executable = std::env::current_exe().expect("a running program has a path");
+        let Some(functions) = super::disassemble(&executable) else { return };
+        let fenced = |instruction: &&str| matches!(*instruction, "lfence" | "rdtsc");
+        for (path, expected) in [
+            ("disassembly_rdtsc", &["rdtsc"][..]),
+            ("disassembly_lfence_rdtsc", &["lfence", "rdtsc"]),
+            ("disassembly_lfence_rdtsc_lfence", &["lfence", "rdtsc", "lfence"]),
+        ] {
+            let instructions = super::function(&functions, path).iter().map(|i| i.text.as_str());
+            assert_eq!(instructions.filter(fenced).collect::<Vec<_>>(), expected, "{path}");
+        }
+    }
+}
+
+#[test]
+fn batches_of_counter_reads_call_nothing() {
+    let Some(functions) = functions() else { return };
+    let batch = function(functions, "ticks::TickLoop::read_many");
+    let count = |text: &str| batch.iter().filter(|instruction| instruction.text == text).count();
+    assert!(count("rdtsc") >= 3 && count("rdtscp") >= 1 && count("lfence") >= 3);
+    assert!(!batch.iter().any(|instruction| instruction.text.starts_with("call")));
+}
