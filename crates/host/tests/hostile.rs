@@ -2,7 +2,8 @@
 //!
 //! The seeds are fixed, so that a failure comes back.
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use host::{Cpuid, Root, describe};
@@ -164,7 +165,8 @@ fn a_dump_with_any_answers_is_read_without_panic() {
                     VENDORS[vendor]
                 );
                 for ((leaf, subleaf), [a, b, c, d]) in questions.iter().zip(answers) {
-                    text += &format!("5 {leaf:x} 0 {subleaf:x} 0 => {a:x} {b:x} {c:x} {d:x}\n");
+                    writeln!(text, "5 {leaf:x} 0 {subleaf:x} 0 => {a:x} {b:x} {c:x} {d:x}")
+                        .expect("a String takes all");
                 }
                 std::fs::write(folder.path().join(format!("pu{number}")), text).expect("written");
             }
