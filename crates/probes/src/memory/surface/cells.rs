@@ -4,16 +4,25 @@ use host::live::{PageRequest, Pages};
 use machine::{Bytes, CpuId};
 use record::{LatencyCell, Quality, RawSeries, Spread};
 use stats::{
-    Estimate, EstimateOptions, PriorSpread, estimate as estimate_visits, median, pooled_spread, quantile,
+    Estimate, EstimateOptions, Mode, PriorSpread, estimate as estimate_visits, median, modes, pooled_spread,
+    quantile,
 };
 
 use super::Place;
 use crate::sampler::Visit;
 
 /// Low quantile of the windows of a visit: noise only adds time.
-const QUANTILE: f64 = 0.25;
+const QUANTILE: f64 = 0.10;
 /// A visit whose control loop is slower than the typical visit by this share was made in another state of the machine.
 const STATE_SHARE: f64 = 0.08;
+/// Visits of one cell on the same pages that differ by more than this share were not both undisturbed.
+const AGREEMENT: f64 = 0.03;
+/// Visits never agree better than this in the long run, however well those at hand do.
+const SPREAD_MIN: f64 = 0.001;
+/// A second state of a cell counts when it holds this share of all windows and is slower by `MODE_DISTANCE`.
+const MODE_SHARE: f64 = 0.25;
+/// See `MODE_SHARE`.
+const MODE_DISTANCE: f64 = 0.10;
 /// A cell whose interval is wider than this share of its value on either side has no single value.
 const UNSTABLE_HALF_WIDTH: f64 = 0.10;
 /// Share of a mapping that has to be in the pages asked for.
@@ -49,15 +58,17 @@ impl Noise {
         let cells: Vec<&[CellVisit]> = cells.collect();
         let readings = || cells.iter().flat_map(|visits| visits.iter()).flat_map(|visit| visit.visit.control);
         let typical = |values: Vec<f64>| median(&values).unwrap_or(0.0);
-        let by_visit: Vec<Vec<Vec<f64>>> = cells
-            .iter()
-            .map(|visits| visits.iter().map(|visit| visit.visit.windows.clone()).collect())
-            .collect();
-        Self {
+        let mut noise = Self {
             multiply_ns: typical(readings().map(|reading| reading.multiply_ns).collect()),
             port_ns: typical(readings().map(|reading| reading.port_ns).collect()),
-            prior: pooled_spread(&by_visit, QUANTILE).unwrap_or_default(),
+            prior: PriorSpread::default(),
+        };
+        let agreeing: Vec<Vec<Vec<f64>>> =
+            cells.iter().map(|visits| units(&counting(visits, &noise))).collect();
+        if let Some(learnt) = pooled_spread(&agreeing, QUANTILE) {
+            noise.prior.relative = learnt.relative.max(SPREAD_MIN);
         }
+        noise
     }
 
     /// True if the visit was made at the typical frequency and share of the core, from beginning to end.
@@ -70,25 +81,59 @@ impl Noise {
     }
 }
 
-/// A first value of a cell, to find knees with.
-pub(super) fn quick_value(visits: &[CellVisit]) -> f64 {
-    let centres: Vec<f64> =
-        visits.iter().filter_map(|visit| quantile(&visit.visit.windows, QUANTILE)).collect();
-    median(&centres).unwrap_or(0.0)
+/// The visits that count, by mapping: of those made in the typical state, or of all where fewer than two are, the
+/// ones that agree with the fastest. Noise only adds time, so a visit that is slower than another one of the same
+/// cell on the same pages was disturbed.
+fn counting<'a>(visits: &'a [CellVisit], noise: &Noise) -> Vec<Vec<&'a CellVisit>> {
+    let mut mappings: Vec<u32> = visits.iter().map(|visit| visit.mapping).collect();
+    mappings.sort_unstable();
+    mappings.dedup();
+    let of_mapping = |mapping: &u32| -> Vec<&'a CellVisit> {
+        let here =
+            || visits.iter().filter(|visit| visit.mapping == *mapping && !visit.visit.windows.is_empty());
+        let typical: Vec<&CellVisit> = here().filter(|visit| noise.is_typical(&visit.visit)).collect();
+        let candidates = if typical.len() < 2 { here().collect() } else { typical };
+        let fastest = candidates.iter().map(|visit| centre(visit)).fold(f64::INFINITY, f64::min);
+        candidates.into_iter().filter(|visit| centre(visit) <= fastest * (1.0 + AGREEMENT)).collect()
+    };
+    let by_mapping: Vec<Vec<&CellVisit>> =
+        mappings.iter().map(of_mapping).filter(|visits| !visits.is_empty()).collect();
+    // A mapping whose fastest visit stands alone may only have been disturbed; it counts if there is nothing better.
+    let confirmed: Vec<Vec<&CellVisit>> =
+        by_mapping.iter().filter(|visits| visits.len() > 1).cloned().collect();
+    if confirmed.is_empty() { by_mapping } else { confirmed }
 }
 
-/// The visits that count: the typical ones, or all if none is.
-fn counting<'a>(visits: &'a [CellVisit], noise: &Noise) -> Vec<&'a CellVisit> {
-    let typical: Vec<&CellVisit> = visits.iter().filter(|visit| noise.is_typical(&visit.visit)).collect();
-    if typical.is_empty() { visits.iter().collect() } else { typical }
+fn centre(visit: &CellVisit) -> f64 {
+    quantile(&visit.visit.windows, QUANTILE).unwrap_or(f64::INFINITY)
 }
 
-/// Latency of a cell in nanoseconds with its interval; the unit of resampling is the visit.
+/// The units of resampling: mappings where there are several, else the visits of the only one.
+fn units(counted: &[Vec<&CellVisit>]) -> Vec<Vec<f64>> {
+    match counted {
+        [only] => only.iter().map(|visit| visit.visit.windows.clone()).collect(),
+        several => several
+            .iter()
+            .map(|visits| visits.iter().flat_map(|visit| visit.visit.windows.iter().copied()).collect())
+            .collect(),
+    }
+}
+
+/// Latency of a cell in nanoseconds with its interval.
 pub(super) fn estimate(visits: &[CellVisit], noise: &Noise) -> Estimate {
-    let windows: Vec<Vec<f64>> =
-        counting(visits, noise).into_iter().map(|visit| visit.visit.windows.clone()).collect();
-    let options = EstimateOptions { prior: noise.prior, ..EstimateOptions::durations(visits.len() as u64) };
-    estimate_visits(&windows, &options)
+    let options = EstimateOptions {
+        prior: noise.prior,
+        quantile: QUANTILE,
+        ..EstimateOptions::durations(visits.len() as u64)
+    };
+    estimate_visits(&units(&counting(visits, noise)), &options)
+}
+
+/// True while no two visits agree on the value of the cell: nothing confirms it yet.
+pub(super) fn is_unconfirmed(visits: &[CellVisit], noise: &Noise) -> bool {
+    let value = estimate(visits, noise).value;
+    let agrees = |visit: &&CellVisit| (centre(visit) / value - 1.0).abs() <= AGREEMENT;
+    counting(visits, noise).into_iter().flatten().filter(agrees).count() < 2
 }
 
 /// One cell of the record with its raw windows.
@@ -99,17 +144,21 @@ pub(super) fn cell(
     context: &Context<'_>,
 ) -> (LatencyCell, RawSeries) {
     let estimate = estimate(visits, noise);
-    let counted = counting(visits, noise);
-    let mappings = distinct_mappings(&counted);
-    let set_aside: usize =
-        visits.iter().map(|visit| visit.visit.windows.len()).sum::<usize>() - estimate.windows;
+    let by_mapping = counting(visits, noise);
+    let mappings = by_mapping.len();
+    let counted: Vec<&CellVisit> = by_mapping.into_iter().flatten().collect();
+    let windows: Vec<f64> = visits.iter().flat_map(|visit| visit.visit.windows.iter().copied()).collect();
     let dropped: usize = visits.iter().map(|visit| visit.visit.dropped).sum();
+    let states = states(&windows);
+    let quality = quality(&estimate, is_unconfirmed(visits, noise), context.target);
     let spread = Spread {
         mappings,
-        ..Spread::of(&estimate, dropped + set_aside, quality(&estimate, context.target), None)
+        modes: states,
+        ..Spread::of(&estimate, dropped + windows.len() - estimate.windows, quality, None)
     };
-    let multiply_ns =
-        median(&counted.iter().flat_map(|v| v.visit.control.map(|c| c.multiply_ns)).collect::<Vec<_>>());
+    let multiplies: Vec<f64> =
+        counted.iter().flat_map(|visit| visit.visit.control.map(|reading| reading.multiply_ns)).collect();
+    let multiply_ns = median(&multiplies);
     let cell = LatencyCell {
         cpu: context.cpu,
         block_bytes: Bytes(place.block_bytes as u64),
@@ -125,23 +174,26 @@ pub(super) fn cell(
     (cell, raw(place, visits, context))
 }
 
+/// The states that all windows of a cell fall into, those set aside included; empty when there is only one that
+/// matters. A minority of slow windows is noise, not a state.
+fn states(windows: &[f64]) -> Vec<Mode> {
+    let modes: Vec<Mode> = modes(windows).into_iter().filter(|mode| mode.share >= MODE_SHARE).collect();
+    match modes.as_slice() {
+        [fast, .., slow] if slow.value > fast.value * (1.0 + MODE_DISTANCE) => modes,
+        _ => Vec::new(),
+    }
+}
+
 /// Twice the width aimed for still counts as converged: the aim is 1 %, the promise 2 %.
-fn quality(estimate: &Estimate, target: f64) -> Quality {
+fn quality(estimate: &Estimate, unconfirmed: bool, target: f64) -> Quality {
     let half_width = estimate.relative_half_width();
-    if half_width > UNSTABLE_HALF_WIDTH || estimate.modes.len() > 1 {
+    if half_width > UNSTABLE_HALF_WIDTH || unconfirmed {
         Quality::Unstable
     } else if half_width > 2.0 * target {
         Quality::Wide
     } else {
         Quality::Converged
     }
-}
-
-fn distinct_mappings(visits: &[&CellVisit]) -> usize {
-    let mut numbers: Vec<u32> = visits.iter().map(|visit| visit.mapping).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers.len()
 }
 
 /// The page size asked for if every mapping got it, else the base page.
@@ -192,6 +244,14 @@ mod tests {
             cycles_per_multiply: Some(3.0),
         };
         cell(PLACE, visits, &Noise::of([visits].into_iter()), &context).0
+    }
+
+    #[test]
+    fn a_visit_that_nothing_else_confirms_is_not_taken_as_settled() {
+        let visits = [visit(0, 1.0, 0.1), visit(0, 1.5, 0.1)];
+        let noise = Noise::of([visits.as_slice()].into_iter());
+        assert!(is_unconfirmed(&visits, &noise));
+        assert!(!is_unconfirmed(&[visit(0, 1.0, 0.1), visit(0, 1.01, 0.1), visit(0, 1.5, 0.1)], &noise));
     }
 
     #[test]

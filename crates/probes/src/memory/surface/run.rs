@@ -11,13 +11,13 @@ use machine::CpuId;
 use record::{LatencyCell, RawSeries};
 
 use super::cells::{self, CellVisit, Noise};
-use super::{Place, Settings, WINDOW_NS};
+use super::{Place, ROUNDS_MIN, Settings, WINDOW_NS};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 
 /// Passes over all cells on the first mapping: one visit cannot see a disturbance that outlasts it.
 const FIRST_PASSES: u32 = 2;
 /// Visits of a cell on each further mapping.
-const VISITS_PER_FRESH_MAPPING: u32 = 1;
+const VISITS_PER_FRESH_MAPPING: u32 = 2;
 /// Share of the plateau cells that get fresh mappings too.
 const PLATEAU_SHARE: f64 = 0.1;
 /// Neighbours that differ by more than this share make a cell a knee.
@@ -26,6 +26,8 @@ const KNEE_STEP: f64 = 0.10;
 const EXTRA_CELLS: usize = 24;
 /// A cell gets at most so many visits: one that is still wide then is wide by nature.
 const VISITS_MAX: usize = 14;
+/// Added to the relative half-width of a cell whose fastest visit no other one confirms, so that it is visited again.
+const UNCONFIRMED_PENALTY: f64 = 0.05;
 /// Loads that warm a chain at most; building it has touched every line already.
 const WARM_LOADS_MAX: usize = 32_768;
 /// Blocks start at a random multiple of this.
@@ -35,6 +37,7 @@ const OFFSET_STEP_BYTES: usize = 4096;
 #[derive(Debug)]
 pub struct SurfaceRun {
     settings: Settings,
+    seed: u64,
     random: SplitMix64,
     mapping: Mapping,
     mapping_number: u32,
@@ -59,6 +62,7 @@ impl SurfaceRun {
         let queue = shuffled(settings.grid.places(), &mut random);
         Ok(Self {
             settings,
+            seed,
             random,
             mapping,
             mapping_number: 0,
@@ -110,7 +114,6 @@ impl SurfaceRun {
             self.map_afresh()?;
             self.knees_and_some_others()
         } else {
-            self.map_afresh()?;
             self.widest()
         };
         self.queue = shuffled(places, &mut self.random);
@@ -126,8 +129,12 @@ impl SurfaceRun {
     }
 
     fn knees_and_some_others(&mut self) -> Vec<Place> {
-        let values: BTreeMap<Place, f64> =
-            self.visits.iter().map(|(&place, visits)| (place, cells::quick_value(visits))).collect();
+        let noise = Noise::of(self.visits.values().map(Vec::as_slice));
+        let values: BTreeMap<Place, f64> = self
+            .visits
+            .iter()
+            .map(|(&place, visits)| (place, cells::estimate(visits, &noise).value))
+            .collect();
         let mut chosen = Vec::new();
         for place in self.settings.grid.places() {
             let seen_on_more =
@@ -149,7 +156,10 @@ impl SurfaceRun {
             .visits
             .iter()
             .filter(|(_, visits)| visits.len() < VISITS_MAX)
-            .map(|(&place, visits)| (cells::estimate(visits, &noise).relative_half_width(), place))
+            .map(|(&place, visits)| {
+                let alone = if cells::is_unconfirmed(visits, &noise) { UNCONFIRMED_PENALTY } else { 0.0 };
+                (cells::estimate(visits, &noise).relative_half_width() + alone, place)
+            })
             .filter(|(half_width, _)| *half_width > self.settings.half_width)
             .collect();
         wide.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -157,8 +167,7 @@ impl SurfaceRun {
     }
 
     fn visit(&mut self, place: Place, sampler: &mut Sampler) -> Visit {
-        let room = self.mapping.len().saturating_sub(place.block_bytes) / OFFSET_STEP_BYTES;
-        let offset = self.random.below(room as u64 + 1) as usize * OFFSET_STEP_BYTES;
+        let offset = self.offset(place);
         let layout = Layout {
             stride_bytes: place.stride_bytes,
             order: Order::Random,
@@ -170,13 +179,12 @@ impl SurfaceRun {
             Chain::build(block, layout).expect("the block is page-aligned and holds at least four strides");
         let warm_loads = chain.nodes().min(WARM_LOADS_MAX) as u64;
         let mut cursor = chain.start().walk(warm_loads.div_ceil(LOADS_PER_ROUND));
-        let rounds = *self
-            .rounds
-            .entry(place)
-            .or_insert_with(|| sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds)));
+        let rounds = *self.rounds.entry(place).or_insert_with(|| {
+            sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds)).max(ROUNDS_MIN)
+        });
         let plan = VisitPlan {
-            windows_min: 7,
-            windows_max: 20,
+            windows_min: 8,
+            windows_max: 24,
             half_width: self.settings.half_width / 2.0,
             window_ns: WINDOW_NS,
         };
@@ -184,6 +192,15 @@ impl SurfaceRun {
             sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
         black_box(cursor.addr());
         visit
+    }
+
+    /// Where the block of a cell starts: random, but the same for all visits on one mapping, so that they see the
+    /// same pages.
+    fn offset(&self, place: Place) -> usize {
+        let room = self.mapping.len().saturating_sub(place.block_bytes) / OFFSET_STEP_BYTES;
+        let name = (place.block_bytes as u64).rotate_left(32) ^ place.stride_bytes as u64;
+        let seed = self.seed ^ u64::from(self.mapping_number).rotate_left(56) ^ name;
+        SplitMix64::new(seed).below(room as u64 + 1) as usize * OFFSET_STEP_BYTES
     }
 
     /// The cells measured so far, with their raw windows; cycles only if those of the multiply chain are known.
