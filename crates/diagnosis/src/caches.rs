@@ -1,5 +1,7 @@
 //! Caches and memory as the surface shows them, beside what the machine claims.
 
+use std::collections::BTreeSet;
+
 use machine::Bytes;
 use record::{Level, Record, Scope};
 use stats::Interval;
@@ -125,6 +127,21 @@ fn size(line: &[Point], here: f64, next: f64) -> Option<Size> {
         interval.low * (interval.high / interval.low).powf(share)
     };
     Some(Size { bytes, interval })
+}
+
+/// Sizes of a level in each page size that was measured, for two or more of them: scattered base pages collide in a
+/// cache that contiguous huge pages fill evenly, so programs without huge pages get less of it.
+pub(crate) fn sizes_by_page(record: &Record, here_ns: f64, next_ns: f64) -> Vec<(Bytes, Bytes, Interval)> {
+    let pages: BTreeSet<Bytes> = record.memory.latency.iter().map(|cell| cell.page_bytes).collect();
+    let found: Vec<(Bytes, Bytes, Interval)> = pages
+        .into_iter()
+        .filter_map(|page| {
+            let columns = Columns::of_pages(&record.memory, |of_cell| of_cell == page.0)?;
+            let size = size(columns.line(), here_ns, next_ns)?;
+            Some((page, Bytes(size.bytes as u64), size.interval))
+        })
+        .collect();
+    if found.len() > 1 { found } else { Vec::new() }
 }
 
 /// Latency of a plateau over its cells, the level still without name and size.

@@ -42,8 +42,16 @@ pub(crate) fn is_latency(ns: f64) -> bool {
 impl Columns {
     /// The columns of a record; `None` without a usable cell at a stride of a line or more.
     pub(crate) fn of(memory: &Memory) -> Option<Self> {
+        Self::of_pages(memory, |_| true)
+    }
+
+    /// The columns from cells of some page sizes only.
+    pub(crate) fn of_pages(memory: &Memory, wanted: impl Fn(u64) -> bool) -> Option<Self> {
         let usable = |cell: &&LatencyCell| {
-            is_latency(cell.ns) && cell.stride_bytes.0 >= LINE_BYTES && cell.block_bytes.0 > 0
+            is_latency(cell.ns)
+                && cell.stride_bytes.0 >= LINE_BYTES
+                && cell.block_bytes.0 > 0
+                && wanted(cell.page_bytes.0)
         };
         let mut counts = BTreeMap::<CpuId, usize>::new();
         for cell in memory.latency.iter().filter(usable) {
@@ -76,6 +84,7 @@ impl Columns {
             if order.cpu == *cpu
                 && order.order == ChaseOrder::Random
                 && huge(order.page_bytes.0)
+                && wanted(order.page_bytes.0)
                 && order.block_bytes.0 > 0
                 && is_latency(order.ns)
             {

@@ -37,11 +37,14 @@ pub(crate) fn size(bytes: Bytes, interval: Interval) -> String {
     format!("{} [{}, {}]", rounded(bytes.0 as f64), rounded(interval.low), rounded(interval.high))
 }
 
-/// A size rounded to what can be known: three digits.
+/// A size rounded to what can be known: whole KiB below 1 MiB, tenths of MiB above.
 pub(crate) fn rounded(bytes: f64) -> Bytes {
-    let exact = bytes.max(0.0) as u64;
-    // Whole KiB below 1 MiB, hundredths of MiB above: what `Bytes` prints.
-    if (1 << 10..1 << 20).contains(&exact) { Bytes((exact + 512) >> 10 << 10) } else { Bytes(exact) }
+    let to_multiple = |unit: f64| Bytes(((bytes.max(0.0) / unit).round() * unit).round() as u64);
+    match bytes {
+        small if small < Bytes::KIB.0 as f64 => to_multiple(1.0),
+        small if small < Bytes::MIB.0 as f64 => to_multiple(Bytes::KIB.0 as f64),
+        _ => to_multiple(Bytes::MIB.0 as f64 / 10.0),
+    }
 }
 
 /// `1 CPU`, `3 CPUs`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::CpuId;
+use machine::CpuSet;
 use record::{Finding, Record, Scope, Severity, StreamResult};
 
 use super::finding;
@@ -42,51 +42,99 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
 }
 
 fn verdict(record: &Record, kernel: &str, results: &[&StreamResult]) -> Finding {
-    let rates: Vec<f64> = results.iter().map(|result| result.bytes_per_s).collect();
-    let middle = stats::median(&rates).unwrap_or(f64::NAN);
-    let error = |result: &StreamResult| {
-        let interval = sane(result.spread.interval, result.bytes_per_s);
-        (interval.half_width() / STANDARD_ERRORS).max(middle * f64::EPSILON)
-    };
-    let errors: Vec<f64> = results.iter().map(|result| error(result)).collect();
-    let typical = stats::median(&errors).unwrap_or(0.0);
-    let p_values: Vec<f64> = results
-        .iter()
-        .zip(&errors)
-        .map(|(result, own)| {
-            // The median is uncertain, too: by about one typical error over the root of the count.
-            let error = own.hypot(1.25 * typical / (results.len() as f64).sqrt());
-            2.0 * stats::normal_cdf(-(result.bytes_per_s - middle).abs() / error)
-        })
-        .collect();
-    let q_values = stats::benjamini_hochberg(&p_values);
-    let differs = |index: usize| {
-        q_values[index] < FALSE_DISCOVERY && (results[index].bytes_per_s / middle - 1.0).abs() > MARGIN
-    };
-    let unequal: Vec<usize> = (0..results.len()).filter(|index| differs(*index)).collect();
-    let resolvable = STANDARD_ERRORS * typical / middle;
-    let spread =
-        rates.iter().copied().fold(0.0, f64::max) / rates.iter().copied().fold(f64::MAX, f64::min) - 1.0;
-    let mut finding = if !unequal.is_empty() {
-        unequal_cpus(record, kernel, results, &unequal, middle)
-    } else if resolvable > MARGIN || spread > 2.0 * MARGIN {
+    let mut ascending: Vec<&StreamResult> = results.to_vec();
+    ascending.sort_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s));
+    let rates: Vec<f64> = ascending.iter().map(|result| result.bytes_per_s).collect();
+    let spread = ascending[ascending.len() - 1].bytes_per_s / ascending[0].bytes_per_s - 1.0;
+    let equality = Equality::of(&ascending, &rates);
+    let groups = Groups::at_largest_gap(&ascending);
+    if equality.smallest_q < FALSE_DISCOVERY && groups.difference().abs() > MARGIN {
+        return unequal_cpus(record, kernel, &groups);
+    }
+    let mut verdict = if equality.resolvable > MARGIN || spread > 2.0 * MARGIN {
         let text = format!(
             "too noisy to say whether CPUs stream alike: they differ by {:.0} %, the intervals reach +-{:.0} %",
             100.0 * spread,
-            100.0 * resolvable
+            100.0 * equality.resolvable
         );
         let mut unknown = finding("cpus-unequal", Severity::Inconclusive, text);
         unknown.remedy = Some("sidestep run --only memory --budget 5m, on a quiet machine".to_owned());
         unknown
     } else {
-        let text =
-            format!("{} stream alike ({kernel} within {:.1} %)", count(results.len(), "CPU"), 100.0 * spread);
+        let cpus = count(results.len(), "CPU");
+        let text = format!("{cpus} stream alike ({kernel} within {:.1} %)", 100.0 * spread);
         finding("cpus-unequal", Severity::Good, text)
     };
-    if finding.evidence.is_empty() {
-        finding.evidence = results.iter().take(MOST_NAMED).map(|result| line(result)).collect();
+    verdict.evidence = results.iter().take(MOST_NAMED).map(|result| line(result)).collect();
+    verdict
+}
+
+/// What the intervals say about equality.
+struct Equality {
+    /// Smallest p of "this CPU is like the median", corrected for the number of CPUs.
+    smallest_q: f64,
+    /// Half-width of a typical interval, relative: smaller differences cannot be seen.
+    resolvable: f64,
+}
+
+impl Equality {
+    fn of(results: &[&StreamResult], rates: &[f64]) -> Self {
+        let middle = stats::median(rates).unwrap_or(f64::NAN);
+        let errors: Vec<f64> = results
+            .iter()
+            .map(|result| {
+                let interval = sane(result.spread.interval, result.bytes_per_s);
+                (interval.half_width() / STANDARD_ERRORS).max(middle * f64::EPSILON)
+            })
+            .collect();
+        let typical = stats::median(&errors).unwrap_or(f64::NAN);
+        let number = results.len() as f64;
+        // The median of many scatters by sqrt(pi / 2) more than their mean; of two it is the mean. It holds the CPU's
+        // own rate, so their errors partly cancel.
+        let efficiency = if results.len() > 2 { std::f64::consts::FRAC_PI_2 } else { 1.0 };
+        let p_values: Vec<f64> = rates
+            .iter()
+            .zip(&errors)
+            .map(|(rate, own)| {
+                let error =
+                    (own * own * (1.0 - 2.0 / number) + efficiency * typical * typical / number).sqrt();
+                2.0 * stats::normal_cdf(-(rate - middle).abs() / error)
+            })
+            .collect();
+        let smallest_q = stats::benjamini_hochberg(&p_values).into_iter().fold(1.0, f64::min);
+        Self { smallest_q, resolvable: STANDARD_ERRORS * typical / middle }
     }
-    finding
+}
+
+/// CPUs that are not alike, split where neighbouring rates are farthest apart.
+struct Groups<'a> {
+    slow: &'a [&'a StreamResult],
+    fast: &'a [&'a StreamResult],
+}
+
+impl<'a> Groups<'a> {
+    fn at_largest_gap(ascending: &'a [&'a StreamResult]) -> Self {
+        let gap = |place: &usize| ascending[*place].bytes_per_s / ascending[place - 1].bytes_per_s;
+        let place = (1..ascending.len()).max_by(|a, b| gap(a).total_cmp(&gap(b))).unwrap_or(1);
+        let (slow, fast) = ascending.split_at(place);
+        Self { slow, fast }
+    }
+
+    /// The smaller group and the rest: the smaller one is the exception to be named; of equals the slower.
+    fn exception(&self) -> (&'a [&'a StreamResult], &'a [&'a StreamResult]) {
+        if self.fast.len() < self.slow.len() { (self.fast, self.slow) } else { (self.slow, self.fast) }
+    }
+
+    /// By which share the exception is faster than the rest; negative if slower.
+    fn difference(&self) -> f64 {
+        let (exception, rest) = self.exception();
+        middle(exception) / middle(rest) - 1.0
+    }
+}
+
+fn middle(results: &[&StreamResult]) -> f64 {
+    let rates: Vec<f64> = results.iter().map(|result| result.bytes_per_s).collect();
+    stats::median(&rates).unwrap_or(f64::NAN)
 }
 
 fn line(result: &StreamResult) -> String {
@@ -94,45 +142,35 @@ fn line(result: &StreamResult) -> String {
     format!("CPU {}: {}", result.cpu.unwrap_or_default(), rate(result.bytes_per_s, interval))
 }
 
-fn unequal_cpus(
-    record: &Record,
-    kernel: &str,
-    results: &[&StreamResult],
-    unequal: &[usize],
-    middle: f64,
-) -> Finding {
-    let worst = unequal
-        .iter()
-        .max_by(|a, b| {
-            let off = |index: usize| (results[index].bytes_per_s / middle - 1.0).abs();
-            off(**a).total_cmp(&off(**b))
-        })
-        .map_or(0, |index| *index);
-    let off = results[worst].bytes_per_s / middle - 1.0;
+fn unequal_cpus(record: &Record, kernel: &str, groups: &Groups<'_>) -> Finding {
+    let (exception, rest) = groups.exception();
+    let cpus: CpuSet = exception.iter().filter_map(|result| result.cpu).collect();
+    let difference = groups.difference();
+    let (verb, direction) = (
+        if cpus.len() == 1 { format!("CPU {cpus} streams") } else { format!("CPUs {cpus} stream") },
+        if difference < 0.0 { "slower" } else { "faster" },
+    );
     let text = format!(
-        "CPUs are unequal: {} of {} differ from the median in STREAM {kernel}, CPU {} by {:+.0} %",
-        unequal.len(),
-        results.len(),
-        results[worst].cpu.unwrap_or_default(),
-        100.0 * off
+        "CPUs are unequal: {verb} {:.0} % {direction} than the other {} ({kernel})",
+        100.0 * difference.abs(),
+        rest.len()
     );
     let mut different = finding("cpus-unequal", Severity::Warning, text);
-    different.evidence = unequal.iter().take(MOST_NAMED).map(|index| line(results[*index])).collect();
-    let plain = stats::median(&results.iter().map(|result| result.bytes_per_s).collect::<Vec<_>>());
-    different.evidence.push(format!("median of all: {:.1} GB/s", plain.unwrap_or(f64::NAN) / 1.0e9));
-    let cpus: Vec<CpuId> = unequal.iter().filter_map(|index| results[*index].cpu).collect();
+    different.evidence = exception.iter().take(MOST_NAMED).map(|result| line(result)).collect();
+    different.evidence.extend(rest.iter().take(MOST_NAMED).map(|result| line(result)));
     different.mechanism = Some(where_they_sit(record, &cpus));
     different.prediction = Some("equal CPUs stream alike within their intervals".to_owned());
     different.remedy = Some(
-        "sidestep run --only memory,cores --full; pin bandwidth-bound threads to the faster CPUs".to_owned(),
+        "pin bandwidth-bound threads to the faster CPUs; sidestep run --only memory,cores --full measures longer"
+            .to_owned(),
     );
     different
 }
 
 /// What the unequal CPUs have in common and the others do not.
-fn where_they_sit(record: &Record, cpus: &[CpuId]) -> String {
+fn where_they_sit(record: &Record, cpus: &CpuSet) -> String {
     let topology = &record.machine.topology;
-    let known: Vec<_> = cpus.iter().filter_map(|id| topology.cpu(*id)).collect();
+    let known: Vec<_> = cpus.iter().filter_map(|id| topology.cpu(id)).collect();
     let Some(first) = known.first() else { return "unknown: the topology does not list them".to_owned() };
     let only = |same: &dyn Fn(&machine::Cpu) -> bool| {
         known.iter().all(|cpu| same(cpu)) && topology.cpus.iter().any(|cpu| !same(cpu))

@@ -45,7 +45,7 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
             "thp-off-cost",
             Severity::Warning,
             format!(
-                "transparent huge pages are on {}: random access pays {written}",
+                "transparent huge pages are set to {}: random access pays {written}",
                 enabled.unwrap_or("never")
             ),
         ),

@@ -4,6 +4,7 @@ use machine::Bytes;
 use record::{Finding, Level, Record, Severity};
 
 use super::finding;
+use crate::caches::sizes_by_page;
 use crate::wording::{measured, rounded, size};
 
 /// A claim this many times beyond the bounds disagrees: the bounds are one grid step apart already, and a cache that
@@ -102,6 +103,11 @@ fn evidence(record: &Record, level: &Level) -> Vec<String> {
             after.name,
             measured(after.ns, after.ns_interval, "ns")
         ));
+        evidence.extend(
+            sizes_by_page(record, level.ns, after.ns)
+                .into_iter()
+                .map(|(page, bytes, interval)| format!("in pages of {page}: {}", size(bytes, interval))),
+        );
     }
     evidence
 }
