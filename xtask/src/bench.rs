@@ -23,7 +23,7 @@ pub use own::{HELP as ONE_HELP, run as run_own};
 pub const HELP: &str = "  --stream PATH      STREAM 5.10, built with gcc -O3 -march=native, one thread
   --likwid PATH      likwid-bench
   --multichase PATH  multichase
-  --quads N          quads of runs per contest, default 15 (30 pairs), at least 6
+  --quads N          quads of runs per contest, default 15 (30 pairs), at least 3
   --cpu N            the CPU that all run on, default 1
   --seed N           of the order of runs, default 1
 

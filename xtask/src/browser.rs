@@ -13,9 +13,9 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::cargo;
 use crate::flags::Flags;
 use crate::totals::Totals;
+use crate::{cargo, schema};
 
 /// The rest of `cargo xtask browser --help`.
 pub const HELP: &str =
@@ -41,15 +41,13 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     Ok(totals)
 }
 
-/// Makes a report with a quick check-up of the release binary and looks at it.
+/// Makes a record and a report with a quick check-up of the release binary; holds the one against its schema and
+/// looks at the other.
 pub fn check_fresh_report() -> anyhow::Result<Totals> {
     check_fresh_report_into(&default_screenshots())
 }
 
 fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
-    if cargo::find(PROGRAM).is_none() {
-        return Ok(skip_all());
-    }
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let record = folder.path().join("run");
     let binary = cargo::target().join("release/sidestep");
@@ -57,19 +55,19 @@ fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
     let mut check_up = Command::new(&binary);
     check_up.args(["run", "--quick", "--quiet", "--record"]).arg(&record);
     anyhow::ensure!(cargo::succeeds(&mut check_up)?, "the quick check-up failed; see above");
-    check_report(&record.join("report.html"), screenshots)
+    let mut totals = schema::check_record(&record.join("record.json"))?;
+    println!("the record obeys its schema: {totals}");
+    totals.add(check_report(&record.join("report.html"), screenshots)?);
+    Ok(totals)
 }
 
 fn check_report(report: &Path, screenshots: &Path) -> anyhow::Result<Totals> {
     if cargo::find(PROGRAM).is_none() {
         return Ok(skip_all());
     }
-    let report = report.canonicalize().with_context(|| format!("cannot find {}", report.display()))?;
-    std::fs::create_dir_all(screenshots).with_context(|| format!("cannot make {}", screenshots.display()))?;
     let mut totals = Totals::default();
-    for (name, check) in checks::CHECKS {
-        let place = checks::Place { report: &report, screenshots };
-        match check(&place) {
+    for (name, result) in look(report, screenshots, "")? {
+        match result {
             Ok(words) => {
                 println!("ok      {name}{}{words}", if words.is_empty() { "" } else { ": " });
                 totals.add(Totals::one_passed());
@@ -82,6 +80,18 @@ fn check_report(report: &Path, screenshots: &Path) -> anyhow::Result<Totals> {
     }
     println!("screenshots: {}", screenshots.display());
     Ok(totals)
+}
+
+/// The name of a check, and words worth printing or why it does not hold.
+pub type Look = (&'static str, anyhow::Result<String>);
+
+/// Looks at `report` with every check whose name contains `part`; pictures go to `screenshots`.
+pub fn look(report: &Path, screenshots: &Path, part: &str) -> anyhow::Result<Vec<Look>> {
+    let report = report.canonicalize().with_context(|| format!("cannot find {}", report.display()))?;
+    std::fs::create_dir_all(screenshots).with_context(|| format!("cannot make {}", screenshots.display()))?;
+    let place = checks::Place { report: &report, screenshots };
+    let chosen = checks::CHECKS.iter().filter(|(name, _)| name.contains(part));
+    Ok(chosen.map(|(name, check)| (*name, check(&place))).collect())
 }
 
 fn skip_all() -> Totals {

@@ -25,7 +25,7 @@ const STEPS: &[Step] = &[
     ("licences: cargo metadata against deny.toml", licences::check),
     ("advisories and sources: cargo deny", cargo_deny),
     ("release build", release_build),
-    ("browser: the report in headless Chromium", browser::check_fresh_report),
+    ("a quick check-up: its record, and its report in headless Chromium", browser::check_fresh_report),
 ];
 
 /// `cargo xtask test`.

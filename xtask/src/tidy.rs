@@ -20,14 +20,14 @@ pub use layers::manifests;
 pub use published::{PLATFORM, published_crates, too_many};
 pub use scan::Source;
 
-use crate::cargo;
 use crate::flags::Flags;
 use crate::totals::Totals;
+use crate::{cargo, licences};
 
 /// The rest of `cargo xtask tidy --help`.
 pub const HELP: &str =
     "Checks layers, file and function length, where `unsafe`, files and printing may stand,
-names, dead markers and the number of published crates. The same rules run in `cargo test`.
+names, dead markers, licences and the number of published crates. The same rules run in `cargo test`.
 ";
 
 /// One breach of a house rule.
@@ -95,15 +95,13 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     Flags::parse(arguments, &[], &[])?;
     let mut found = violations(&cargo::root())?;
     found.extend(too_many(published_crates()?.len()));
-    let totals = if found.is_empty() {
-        Totals::one_passed()
-    } else {
-        let mut totals = Totals::default();
-        for violation in &found {
-            totals.add(Totals::one_failed(violation.to_string()));
-        }
-        totals
-    };
+    let mut totals = licences::check()?;
+    if found.is_empty() {
+        totals.add(Totals::one_passed());
+    }
+    for violation in &found {
+        totals.add(Totals::one_failed(violation.to_string()));
+    }
     print!("{}", totals.closing());
     Ok(totals)
 }
