@@ -26,6 +26,9 @@ const NAMES_LIMIT: &str = "500,000 files";
 /// The longest path kept, as the kernel's `PATH_MAX` (include/uapi/linux/limits.h).
 const PATH_BYTES_MAX: usize = 4096;
 
+/// How much is decoded at a time: a tarball is read 512 bytes at a time, too little for the decoders.
+const BUFFER_BYTES: usize = 256 << 10;
+
 /// The folders that describe a machine, and `cpuid` for dumps beside them.
 const KEPT_FOLDERS: [&str; 6] = ["proc", "sys", "dev", "cgroup", "run", "cpuid"];
 
@@ -100,7 +103,8 @@ impl Archive {
 
     /// Keeps what describes a machine of a decoded tar stream.
     fn fill(&mut self, decoded: impl Read) -> Result<(), Stop> {
-        let mut tarball = tar::Archive::new(Bounded { inner: decoded, left: DECODED_BYTES_MAX });
+        let bounded = Bounded { inner: decoded, left: DECODED_BYTES_MAX };
+        let mut tarball = tar::Archive::new(BufReader::with_capacity(BUFFER_BYTES, bounded));
         for entry in tarball.entries()? {
             let mut entry = entry?;
             let Some(path) = kept_path(&entry.path_bytes()) else { continue };
