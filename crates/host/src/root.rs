@@ -4,6 +4,7 @@
 //! Links inside a recording are resolved inside it, so that it can never answer with a file of the machine
 //! that reads it. A file that is absent is a value, not an error.
 
+mod ahead;
 mod archive;
 mod folder;
 mod store;

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::ahead::Ahead;
 use super::store::Look;
 use super::{FILE_BYTES_MAX, RootError, dump_cpu};
 
@@ -25,9 +26,6 @@ const NAMES_LIMIT: &str = "500,000 files";
 
 /// The longest path kept, as the kernel's `PATH_MAX` (include/uapi/linux/limits.h).
 const PATH_BYTES_MAX: usize = 4096;
-
-/// How much is decoded at a time: a tarball is read 512 bytes at a time, too little for the decoders.
-const BUFFER_BYTES: usize = 256 << 10;
 
 /// The folders that describe a machine, and `cpuid` for dumps beside them.
 const KEPT_FOLDERS: [&str; 6] = ["proc", "sys", "dev", "cgroup", "run", "cpuid"];
@@ -61,7 +59,7 @@ pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
     file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
     let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
     let file = BufReader::new(file);
-    let decoded: Box<dyn Read> = match start.as_slice() {
+    let decoded: Box<dyn Read + Send> = match start.as_slice() {
         [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(file)),
         [b'B', b'Z', b'h', ..] => Box::new(bzip2::read::MultiBzDecoder::new(file)),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(
@@ -73,7 +71,9 @@ pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
         _ => return Err(RootError::NotAnArchive { path: path.to_owned() }),
     };
     let mut archive = Archive::empty();
-    archive.fill(decoded).map_err(|stop| match stop {
+    let bounded = Bounded { inner: decoded, left: DECODED_BYTES_MAX };
+    let ahead = Ahead::start(bounded).map_err(unreadable)?;
+    archive.fill(ahead).map_err(|stop| match stop {
         Stop::Limit(limit) => RootError::TooLarge { path: path.to_owned(), limit },
         Stop::Damaged(reason) => damaged(reason),
     })?;
@@ -103,8 +103,7 @@ impl Archive {
 
     /// Keeps what describes a machine of a decoded tar stream.
     fn fill(&mut self, decoded: impl Read) -> Result<(), Stop> {
-        let bounded = Bounded { inner: decoded, left: DECODED_BYTES_MAX };
-        let mut tarball = tar::Archive::new(BufReader::with_capacity(BUFFER_BYTES, bounded));
+        let mut tarball = tar::Archive::new(decoded);
         for entry in tarball.entries()? {
             let mut entry = entry?;
             let Some(path) = kept_path(&entry.path_bytes()) else { continue };
