@@ -13,7 +13,10 @@ pub const SKIP_WORD: &str = "skipped";
 pub struct Reader {
     totals: Totals,
     section: Option<String>,
-    counted: bool,
+    /// Lines that begin with the skip word in the current section.
+    skip_lines: usize,
+    /// A test that failed is not also skipped, whatever it printed.
+    in_failures: bool,
 }
 
 impl Reader {
@@ -21,24 +24,39 @@ impl Reader {
     pub fn see(&mut self, line: &str) {
         let line = line.trim();
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            self.end_section();
             self.section = Some(name.to_owned());
-            self.counted = false;
         } else if let Some(counts) = line.strip_prefix("test result: ") {
             self.totals.passed += number_before(counts, " passed");
             self.totals.failed += number_before(counts, " failed");
             self.totals.skipped += number_before(counts, " ignored");
-            self.section = None;
+            self.end_section();
+            self.in_failures = false;
+        } else if line == "failures:" {
+            self.end_section();
+            self.in_failures = true;
         } else if let Some(name) =
             line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
         {
             self.totals.failures.push(name.to_owned());
         } else if let Some(name) = &self.section
-            && !self.counted
+            && !self.in_failures
             && is_skip(line)
         {
-            self.totals.skips.push(format!("{name}: {line}"));
-            self.counted = true;
+            if self.skip_lines == 0 {
+                self.totals.skips.push(format!("{name}: {line}"));
+            }
+            self.skip_lines += 1;
         }
+    }
+
+    fn end_section(&mut self) {
+        let more = self.skip_lines.saturating_sub(1);
+        if let Some(said) = self.totals.skips.last_mut().filter(|_| more > 0) {
+            *said = format!("{said} (and {more} more)");
+        }
+        self.section = None;
+        self.skip_lines = 0;
     }
 
     /// The counts; a test that skipped is not counted as passed although libtest does.
@@ -77,6 +95,9 @@ test three ... FAILED
 ---- two stdout ----
 SKIPPED: no objdump here
 skipped: and once more
+failures:
+---- three stdout ----
+skipped: said before it failed
 test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s
 test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.10s";
         let mut reader = Reader::default();
@@ -84,6 +105,6 @@ test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
         let totals = reader.finish();
         assert_eq!((totals.passed, totals.failed, totals.skipped), (6, 1, 2));
         assert_eq!(totals.failures, ["three"]);
-        assert_eq!(totals.skips, ["two: SKIPPED: no objdump here"]);
+        assert_eq!(totals.skips, ["two: SKIPPED: no objdump here (and 1 more)"]);
     }
 }
