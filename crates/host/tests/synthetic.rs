@@ -82,3 +82,27 @@ fn this_machine_can_be_described() {
     );
     assert!(machine.environment.kernel.is_some());
 }
+
+/// A dump of one CPU: GenuineIntel, family 6, model 85, stepping 4; L1d 32 KiB, L2 1 MiB, each its own.
+const DUMP: &str = "1 0 0 0 0 => 4 756e6547 6c65746e 49656e69\n1 1 0 0 0 => 50654 800 80000000 0\n\
+    5 4 0 0 0 => 121 1c0003f 3f 0\n5 4 0 1 0 => 143 3c0003f 3ff 0\n1 80000000 0 0 0 => 80000000 0 0 0\n";
+
+#[test]
+fn cpuid_fills_what_sysfs_leaves_out_and_contradictions_are_kept() {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(scratch.path().join("pu0"), DUMP).expect("a dump");
+    let cpuid = host::Cpuid::open(scratch.path()).expect("a dump");
+    let root = Root::open(&folder().join("synthetic-one-cpu")).expect("a hand-written machine");
+    let machine = describe(&root, Some(&cpuid));
+    // The tree says stepping 7; it has no caches.
+    let subjects: Vec<&str> = machine.disagreements.iter().map(|found| found.subject.as_str()).collect();
+    assert_eq!(subjects, ["stepping"], "{:?}", machine.disagreements);
+    assert_eq!(machine.identity.stepping, Some(7));
+    let caches: Vec<(String, Option<u64>)> = machine
+        .topology
+        .caches
+        .iter()
+        .map(|cache| (cache.name(), cache.size_bytes.map(|size| size.0)))
+        .collect();
+    assert_eq!(caches, [("L1d".to_owned(), Some(32 << 10)), ("L2".to_owned(), Some(1 << 20))]);
+}

@@ -66,6 +66,14 @@ impl Read for Ahead {
 mod tests {
     use super::*;
 
+    struct Broken;
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::FileTooLarge.into())
+        }
+    }
+
     #[test]
     fn what_is_read_ahead_is_what_was_there_and_errors_come_in_their_place() {
         let bytes: Vec<u8> = (0..CHUNK_BYTES * 3 + 17).map(|index| (index % 251) as u8).collect();
@@ -76,12 +84,6 @@ mod tests {
             .expect("bytes");
         assert!(read == bytes);
 
-        struct Broken;
-        impl Read for Broken {
-            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-                Err(io::ErrorKind::FileTooLarge.into())
-            }
-        }
         let mut read = Vec::new();
         let error = Ahead::start(io::Cursor::new(vec![7; 10]).chain(Broken))
             .expect("a thread")
