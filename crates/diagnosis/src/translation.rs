@@ -23,6 +23,10 @@ const NOISE_FACTOR: f64 = 1.5;
 /// Points after the boundary that must stay up.
 const LASTING_POINTS: usize = 2;
 
+/// And for how many times the pages: spread lines collide in L1 sets around its size (512 lines) and raise the curve
+/// for about an octave.
+const LASTING_RATIO: f64 = 2.5;
+
 /// Fewer pairs than this prove nothing.
 const FEWEST_PAIRS: usize = 7;
 
@@ -163,12 +167,14 @@ fn halfway(step: &Step, below_ns: f64, above_ns: f64) -> f64 {
     (step.delta_ns - below_ns) / (above_ns - below_ns).max(f64::MIN_POSITIVE)
 }
 
-/// True if the curve leaves its level for good at `index`: there, and at the next two points.
+/// True if the curve leaves its level for good at `index`: there, at the next two points, and for more than an octave.
 fn rises(steps: &[Step], start: usize, index: usize, level: f64) -> bool {
     let earlier: Vec<f64> =
         steps[start..index].windows(2).map(|pair| (pair[1].delta_ns - pair[0].delta_ns).abs()).collect();
     let floor = NOISE_FLOOR_NS.max(NOISE_FACTOR * stats::median(&earlier).unwrap_or(0.0));
-    steps[index..=index + LASTING_POINTS].iter().all(|step| {
+    let reach = steps[index].pages as f64 * LASTING_RATIO;
+    let lasting = |(place, step): &(usize, &Step)| *place <= LASTING_POINTS || step.pages as f64 <= reach;
+    steps[index..].iter().enumerate().take_while(lasting).all(|(_, step)| {
         step.pairs >= FEWEST_PAIRS
             && step.delta_ns - level > SMALLEST_STEP_NS
             && step.interval.low - level > floor

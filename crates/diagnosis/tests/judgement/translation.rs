@@ -79,6 +79,29 @@ fn a_bump_that_does_not_last_is_no_boundary() {
 }
 
 #[test]
+fn cache_collisions_and_dearer_walks_are_no_tlb_levels() {
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let mut record = Record::default();
+        // Four points per octave to 64 Ki pages: a hump where lines collide in L1, walks that grow dearer at the end.
+        for pages in (8..=64).map(|quarter| (f64::from(quarter) / 4.0).exp2()) {
+            let hump = if (400.0..800.0).contains(&pages) { 1.2 } else { 0.0 };
+            let dearer = if pages > 12_000.0 { 30.0 * (pages / 12_000.0).log2() } else { 0.0 };
+            let delta = translation_ns(pages, 64.0, 1536.0) + hump + dearer + 0.05 * random.normal();
+            record.memory.walks.push(walk(pages as u64, delta, 0.1));
+        }
+        let found = levels(&record);
+        let bounds: Vec<_> = found.tlbs.iter().map(|level| level.entries_interval).collect();
+        assert!(
+            bounds.len() == 2 && bounds[0].contains(76.0) && bounds[1].contains(1722.0),
+            "seed {seed}: {bounds:?}"
+        );
+        let walk_ns = found.walk_ns.expect("a walk");
+        assert!((walk_ns - 17.4).abs() < 1.5, "seed {seed}: {walk_ns}");
+    }
+}
+
+#[test]
 fn too_few_pairs_prove_nothing() {
     let mut record = curve(64.0, 1536.0, 0.02, 1, 1);
     for point in &mut record.memory.walks {
