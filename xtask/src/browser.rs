@@ -7,6 +7,7 @@ mod checks;
 mod chromium;
 mod page;
 mod picture;
+mod planted;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,7 +59,26 @@ fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
     let mut totals = schema::check_record(&record.join("record.json"))?;
     println!("the record obeys its schema: {totals}");
     totals.add(check_report(&record.join("report.html"), screenshots)?);
+    totals.add(check_planted(&binary, &record.join("record.json"), folder.path())?);
     Ok(totals)
+}
+
+/// A report of a record full of planted scripts must load as quietly as any other.
+fn check_planted(binary: &Path, record: &Path, folder: &Path) -> anyhow::Result<Totals> {
+    let name = "text from outside stays text";
+    if cargo::find(PROGRAM).is_none() {
+        println!("SKIPPED {name}: no {PROGRAM} here");
+        return Ok(Totals::one_skipped(format!("browser: {name}: no {PROGRAM} here")));
+    }
+    let report = planted::report(binary, record, folder)?;
+    for (_, result) in look(&report, folder, "without complaint")? {
+        if let Err(error) = result {
+            println!("FAILED  {name}: {error:#}");
+            return Ok(Totals::one_failed(format!("browser: {name}: {error:#}")));
+        }
+    }
+    println!("ok      {name}");
+    Ok(Totals::one_passed())
 }
 
 fn check_report(report: &Path, screenshots: &Path) -> anyhow::Result<Totals> {

@@ -1,7 +1,7 @@
 //! The table of tasks: a new task is a new row here and a file beside this one.
 
 use crate::totals::Totals;
-use crate::{bench, browser, dist, schema, steps, tidy};
+use crate::{bench, browser, dist, golden, schema, steps, tidy};
 
 /// One task of `cargo xtask`.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,12 @@ pub struct Command {
 pub const COMMANDS: &[Command] = &[
     Command { name: "test", summary: "everything a change has to pass", help: steps::HELP, run: steps::run },
     Command { name: "tidy", summary: "the house rules alone", help: tidy::HELP, run: tidy::run },
+    Command {
+        name: "golden",
+        summary: "command lines against their transcripts",
+        help: golden::HELP,
+        run: golden::run,
+    },
     Command {
         name: "browser",
         summary: "the report in headless Chromium",

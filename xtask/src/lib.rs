@@ -9,6 +9,7 @@ pub mod cargo;
 pub mod command;
 pub mod dist;
 pub mod flags;
+pub mod golden;
 pub mod libtest;
 pub mod licences;
 pub mod packages;

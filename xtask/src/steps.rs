@@ -5,11 +5,12 @@ use std::time::Instant;
 use crate::flags::Flags;
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, licences, packages};
+use crate::{browser, cargo, golden, licences, packages};
 
 /// The rest of `cargo xtask test --help`.
 pub const HELP: &str = "Steps, in this order: Debian packages, fmt, clippy, tests (unit, golden, property,
-disassembly, tidy), doc, licences, cargo deny where installed, release build, browser.
+disassembly, tidy), doc, licences, cargo deny where installed, release build, golden
+command lines, a quick check-up with its record and report.
 A step that fails does not stop the others. The last line is `N passed, N failed, N skipped`.
 ";
 
@@ -25,6 +26,7 @@ const STEPS: &[Step] = &[
     ("licences: cargo metadata against deny.toml", licences::check),
     ("advisories and sources: cargo deny", cargo_deny),
     ("release build", release_build),
+    ("golden command lines", golden::check),
     ("a quick check-up: its record, and its report in headless Chromium", browser::check_fresh_report),
 ];
 

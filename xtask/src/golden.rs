@@ -1,0 +1,109 @@
+//! Golden command lines: what `sidestep` prints, on which stream and with which exit code, as transcripts in `tests/cli`.
+//!
+//! A transcript begins with `$ sidestep ARGUMENTS`, then `exit N`, then what stands on standard output, then, after a
+//! line `--- stderr`, what stands on standard error. Runs happen at the repository's root, 80 columns wide, without
+//! colour. `UPDATE_EXPECT=1` rewrites all but the command.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::cargo;
+use crate::flags::Flags;
+use crate::totals::Totals;
+
+/// The rest of `cargo xtask golden --help`.
+pub const HELP: &str = "Runs the transcripts of tests/cli against target/release/sidestep; build that first.
+UPDATE_EXPECT=1 rewrites them.
+";
+
+/// Where transcripts are, from the repository's root.
+const FOLDER: &str = "tests/cli";
+/// The line between the two streams.
+const STDERR_LINE: &str = "--- stderr";
+
+/// `cargo xtask golden`.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    Flags::parse(arguments, &[], &[])?;
+    let totals = check()?;
+    print!("{}", totals.closing());
+    Ok(totals)
+}
+
+/// Runs every transcript against the release binary.
+pub fn check() -> anyhow::Result<Totals> {
+    let binary = cargo::target().join("release/sidestep");
+    let mut totals = Totals::default();
+    for file in transcripts()? {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let expected =
+            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let actual = replay(&binary, &expected).with_context(|| format!("in {}", file.display()))?;
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&file, &actual).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        if actual == expected {
+            totals.add(Totals::one_passed());
+        } else {
+            println!("{FOLDER}/{name}.txt, {}", first_difference(&expected, &actual));
+            totals.add(Totals::one_failed(format!(
+                "golden: {name} prints something else; UPDATE_EXPECT=1 rewrites"
+            )));
+        }
+    }
+    Ok(totals)
+}
+
+fn transcripts() -> anyhow::Result<Vec<PathBuf>> {
+    let folder = cargo::root().join(FOLDER);
+    let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot list {FOLDER}"))?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "txt"));
+    files.sort();
+    anyhow::ensure!(!files.is_empty(), "{FOLDER} holds no transcript");
+    Ok(files)
+}
+
+/// Runs the command of a transcript and writes down what happened in the same form.
+fn replay(binary: &Path, transcript: &str) -> anyhow::Result<String> {
+    let line = transcript.lines().next().unwrap_or_default();
+    let arguments = line.strip_prefix("$ sidestep").context("the first line is not `$ sidestep ...`")?;
+    let mut command = Command::new(binary);
+    command.args(arguments.split_whitespace()).current_dir(cargo::root());
+    command.env("NO_COLOR", "1").env("COLUMNS", "80").env_remove("RUST_BACKTRACE");
+    let done = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
+    let code = done.status.code().context("ended by a signal")?;
+    let (stdout, stderr) = (String::from_utf8(done.stdout)?, String::from_utf8(done.stderr)?);
+    let second = if stderr.is_empty() { String::new() } else { format!("{STDERR_LINE}\n{stderr}") };
+    Ok(format!("{line}\nexit {code}\n{stdout}{second}"))
+}
+
+fn first_difference(expected: &str, actual: &str) -> String {
+    let pairs = expected.lines().zip(actual.lines()).enumerate();
+    match pairs.into_iter().find(|(_, (old, new))| old != new) {
+        Some((index, (old, new))) => format!("line {}:\n  expected {old}\n  found    {new}", index + 1),
+        None => format!("{} lines expected, {} found", expected.lines().count(), actual.lines().count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transcript_holds_command_exit_code_and_both_streams() {
+        let echo = cargo::find("echo").expect("every Linux has echo");
+        assert_eq!(replay(&echo, "$ sidestep a  b\nold").unwrap(), "$ sidestep a  b\nexit 0\na b\n");
+        let cat = cargo::find("cat").expect("every Linux has cat");
+        let failed = replay(&cat, "$ sidestep /no/such/file").unwrap();
+        assert!(failed.starts_with("$ sidestep /no/such/file\nexit 1\n--- stderr\n"), "{failed}");
+        assert!(replay(&echo, "sidestep").is_err());
+    }
+
+    #[test]
+    fn the_first_line_that_differs_is_shown() {
+        assert!(first_difference("a\nb\n", "a\nc\n").starts_with("line 2:"));
+        assert_eq!(first_difference("a\n", "a\nb\n"), "1 lines expected, 2 found");
+    }
+}
