@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Interval;
+use crate::{Interval, normal_cdf};
 
 /// A value, its interval, and the counts behind it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -33,5 +33,15 @@ impl Estimate {
     /// Half-width of the interval relative to the value; infinite for a value of zero.
     pub fn relative_half_width(&self) -> f64 {
         if self.value == 0.0 { f64::INFINITY } else { self.interval.half_width() / self.value.abs() }
+    }
+
+    /// Two-sided p that two independent estimates stand for the same value, from their intervals; correct it for the number
+    /// of comparisons. Cautious where few mappings make wide intervals. 1 if neither has a width.
+    pub fn difference_p(&self, other: &Self) -> f64 {
+        /// Half-width of a 95 % interval in standard errors of a normal estimate.
+        const STANDARD_ERRORS: f64 = 1.96;
+        let error = self.interval.half_width().hypot(other.interval.half_width()) / STANDARD_ERRORS;
+        let z = (self.value - other.value).abs() / error;
+        if z.is_finite() { 2.0 * normal_cdf(-z) } else { 1.0 }
     }
 }

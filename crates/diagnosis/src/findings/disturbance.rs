@@ -1,5 +1,6 @@
 //! What disturbed the run, and whether its numbers can be believed.
 
+use machine::CoreKind;
 use record::{Finding, Quality, Record, Severity};
 
 use super::finding;
@@ -92,6 +93,12 @@ fn frequency(record: &Record, found: &mut Vec<Finding>) {
         return;
     };
     let ratio = fastest / slowest;
+    // The guards span all CPUs: where several kinds of core are mixed, a range is the design and no instability.
+    let kinds: std::collections::BTreeSet<CoreKind> =
+        record.machine.topology.cpus.iter().map(|cpu| cpu.core_kind).collect();
+    if kinds.len() > 1 {
+        return;
+    }
     if !(slowest > 0.0 && ratio.is_finite() && ratio >= 1.0) {
         return;
     }

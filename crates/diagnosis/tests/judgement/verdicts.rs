@@ -1,7 +1,7 @@
 //! Findings about CPUs, clocks and conditions: each verdict, the inconclusive one, too.
 
 use diagnosis::diagnose;
-use machine::{Bytes, CpuId, Hertz, Node, NodeId};
+use machine::{Bytes, CoreKind, CpuId, Hertz, Node, NodeId};
 use record::{
     ClockRead, Control, Finding, LineTransfer, PairSlowdown, Quality, Record, Scope, Severity, StreamResult,
     WakePoint,
@@ -177,7 +177,10 @@ fn conditions_of_the_run_are_judged() {
     {
         let mut record = Record::default();
         record.guards.core_hz = Some([Hertz(3.0e9), Hertz(fastest)]);
-        check(record, "frequency-unstable", severity, "GHz");
+        check(record.clone(), "frequency-unstable", severity, "GHz");
+        record.machine = machine_with(2, &[]);
+        record.machine.topology.cpus[1].core_kind = CoreKind::Efficiency;
+        assert_eq!(judged(record, "frequency-unstable"), None, "two kinds of core have two clocks");
     }
     let mut record = Record { partial: Some("interrupted".to_owned()), ..Record::default() };
     record.guards.doubts = vec!["the load rose".to_owned()];
