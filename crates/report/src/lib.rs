@@ -5,7 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod csv;
+mod draw;
 mod escape;
+mod figure;
+mod html;
+mod interactive;
 mod machine_text;
 mod naming;
 mod number;
@@ -13,5 +17,7 @@ mod plan;
 mod terminal;
 
 pub use csv::csv;
+pub use figure::{Figure, figure_svg};
+pub use html::{Html, html};
 pub use machine_text::machine_text;
 pub use terminal::{Terminal, terminal};

@@ -1,0 +1,201 @@
+//! Heat maps: cells by row and column, numbers inside where they fit, hatching for doubt, a scale below.
+
+use super::{Anchor, Svg, magnitude};
+use crate::number;
+
+const WIDTH: f64 = 900.0;
+const GAP: f64 = 34.0;
+const LABELS_LEFT: f64 = 64.0;
+const TITLE_HEIGHT: f64 = 24.0;
+const LABELS_BELOW: f64 = 40.0;
+const SCALE_HEIGHT: f64 = 46.0;
+/// Cells are not larger than this, or two CPUs would fill the page.
+const LARGEST_CELL: f64 = 76.0;
+/// A number needs a cell of this width and height.
+const NUMBER_WIDTH: f64 = 25.0;
+const NUMBER_HEIGHT: f64 = 13.0;
+/// Shades of crowded heat maps, whose cells are drawn as one path per shade to keep the file small.
+const SHADES: usize = 24;
+/// From this many cells in a panel on they are drawn by shade.
+const CROWDED_CELLS: usize = 700;
+
+/// One cell.
+pub(crate) struct MatrixCell {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    pub(crate) value: f64,
+    pub(crate) doubtful: bool,
+}
+
+/// One matrix with the names of its rows and columns.
+pub(crate) struct MatrixPanel {
+    pub(crate) title: String,
+    pub(crate) rows: Vec<String>,
+    pub(crate) columns: Vec<String>,
+    pub(crate) cells: Vec<MatrixCell>,
+}
+
+/// Matrices with one colour scale.
+pub(crate) struct MatrixChart {
+    pub(crate) row_label: &'static str,
+    pub(crate) column_label: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) logarithmic: bool,
+    pub(crate) panels_per_row: usize,
+    /// Cells are as high as wide.
+    pub(crate) square: bool,
+    pub(crate) panels: Vec<MatrixPanel>,
+}
+
+struct Layout {
+    cell: (f64, f64),
+    panel: (f64, f64),
+    columns: usize,
+}
+
+impl MatrixChart {
+    fn values(&self) -> impl Iterator<Item = f64> {
+        let usable = if self.logarithmic { number::positive } else { number::finite };
+        self.panels.iter().flat_map(|panel| &panel.cells).filter_map(move |cell| usable(cell.value))
+    }
+
+    /// True if there is nothing that could be drawn.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values().next().is_none()
+    }
+
+    /// Where a value lies between the least and the greatest, 0 to 1.
+    fn share(&self, value: f64, (low, high): (f64, f64)) -> f64 {
+        let of = |v: f64| if self.logarithmic { v.ln() } else { v };
+        let share = (of(value) - of(low)) / (of(high) - of(low));
+        if share.is_finite() { share } else { 0.0 }
+    }
+
+    fn layout(&self) -> Layout {
+        let columns = self.panels_per_row.clamp(1, self.panels.len().max(1));
+        let widest = self.panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(1).max(1);
+        let tallest = self.panels.iter().map(|panel| panel.rows.len()).max().unwrap_or(1).max(1);
+        let room = (WIDTH - GAP * (columns - 1) as f64) / columns as f64 - LABELS_LEFT;
+        let cell_width = (room / widest as f64).min(LARGEST_CELL);
+        let cell_height = if self.square { cell_width.min(48.0) } else { cell_width.min(24.0) };
+        let height = TITLE_HEIGHT + cell_height * tallest as f64 + LABELS_BELOW;
+        Layout { cell: (cell_width, cell_height), panel: (room + LABELS_LEFT + GAP, height), columns }
+    }
+
+    pub(crate) fn draw(&self, name: &str) -> Svg {
+        let layout = self.layout();
+        let rows = self.panels.len().div_ceil(layout.columns);
+        let height = layout.panel.1 * rows as f64 + SCALE_HEIGHT;
+        let mut svg = Svg::new(name, WIDTH, height);
+        let hatch = svg.hatch();
+        let ends = self.values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        for (index, panel) in self.panels.iter().enumerate() {
+            let x = (index % layout.columns) as f64 * layout.panel.0 + LABELS_LEFT;
+            let y = (index / layout.columns) as f64 * layout.panel.1 + TITLE_HEIGHT;
+            svg.text((x, y - 9.0), "strong", Anchor::Start, &panel.title);
+            self.labels(&mut svg, panel, (x, y), layout.cell);
+            if panel.cells.len() >= CROWDED_CELLS {
+                self.crowded(&mut svg, panel, (x, y), layout.cell, ends);
+            } else {
+                self.cells(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
+            }
+        }
+        self.scale(&mut svg, height - SCALE_HEIGHT + 8.0, ends);
+        svg
+    }
+
+    fn labels(&self, svg: &mut Svg, panel: &MatrixPanel, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        let every = |room: f64, cell: f64| ((room / cell.max(0.1)).ceil() as usize).max(1);
+        let bottom = y + height * panel.rows.len() as f64;
+        for (index, row) in panel.rows.iter().enumerate().step_by(every(12.0, height)) {
+            svg.text((x - 7.0, y + (index as f64 + 0.5) * height + 4.0), "small", Anchor::End, row);
+        }
+        let longest = panel.columns.iter().map(|label| label.chars().count()).max().unwrap_or(1);
+        let step = every(6.2 * longest as f64 + 6.0, width);
+        for (index, column) in panel.columns.iter().enumerate().step_by(step) {
+            svg.text((x + (index as f64 + 0.5) * width, bottom + 15.0), "small", Anchor::Middle, column);
+        }
+        svg.rectangle((x, y), (width * panel.columns.len() as f64, bottom - y), "class=\"empty\"");
+        let middle = x + width * panel.columns.len() as f64 / 2.0;
+        svg.text((middle, bottom + 31.0), "dim small", Anchor::Middle, self.column_label);
+        svg.upright_text((x - LABELS_LEFT + 10.0, f64::midpoint(y, bottom)), self.row_label);
+    }
+
+    fn cells(
+        &self,
+        svg: &mut Svg,
+        panel: &MatrixPanel,
+        at: (f64, f64),
+        cell: (f64, f64),
+        ends: (f64, f64),
+        hatch: &str,
+    ) {
+        for one in &panel.cells {
+            if number::finite(one.value).is_none() || (self.logarithmic && one.value <= 0.0) {
+                continue;
+            }
+            let corner = (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
+            let (colour, ink) = magnitude(self.share(one.value, ends));
+            // A hair of overlap hides the seams that anti-aliasing leaves between neighbours.
+            svg.rectangle(corner, (cell.0 + 0.3, cell.1 + 0.3), &format!("fill=\"{colour}\""));
+            if one.doubtful {
+                svg.rectangle(corner, cell, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
+            }
+            if cell.0 >= NUMBER_WIDTH && cell.1 >= NUMBER_HEIGHT {
+                let size = if cell.0 < 40.0 { "tiny" } else { "small" };
+                let middle = (corner.0 + cell.0 / 2.0, corner.1 + cell.1 / 2.0 + 3.5);
+                let mark = if one.doubtful { "*" } else { "" };
+                svg.text(
+                    middle,
+                    &format!("{size} {ink}"),
+                    Anchor::Middle,
+                    &format!("{}{mark}", number::short(one.value)),
+                );
+            }
+        }
+    }
+
+    fn crowded(
+        &self,
+        svg: &mut Svg,
+        panel: &MatrixPanel,
+        at: (f64, f64),
+        cell: (f64, f64),
+        ends: (f64, f64),
+    ) {
+        let mut shades = vec![String::new(); SHADES];
+        for one in &panel.cells {
+            if number::finite(one.value).is_none() || (self.logarithmic && one.value <= 0.0) {
+                continue;
+            }
+            let shade = (self.share(one.value, ends) * (SHADES - 1) as f64).round() as usize;
+            shades[shade.min(SHADES - 1)] += &format!("M{} {}h1v1h-1z", one.column, one.row);
+        }
+        let [x, y, width, height] = [at.0, at.1, cell.0, cell.1].map(|v| format!("{v:.3}"));
+        svg.open(&format!("transform=\"translate({x} {y}) scale({width} {height})\""));
+        for (shade, data) in shades.iter().enumerate().filter(|(_, data)| !data.is_empty()) {
+            let (colour, _) = magnitude(shade as f64 / (SHADES - 1) as f64);
+            svg.path(data, &format!("fill=\"{colour}\""));
+        }
+        svg.close();
+    }
+
+    fn scale(&self, svg: &mut Svg, y: f64, (low, high): (f64, f64)) {
+        const STEPS: usize = 48;
+        let (left, width) = (LABELS_LEFT, 260.0);
+        for step in 0..STEPS {
+            let share = step as f64 / (STEPS - 1) as f64;
+            let x = left + width * step as f64 / STEPS as f64;
+            let size = (width / STEPS as f64 + 0.5, 10.0);
+            svg.rectangle((x, y), size, &format!("fill=\"{}\"", magnitude(share).0));
+        }
+        let label = |value: f64| format!("{}{}", number::short(value), self.unit);
+        svg.text((left, y + 25.0), "small", Anchor::Start, &label(low));
+        svg.text((left + width, y + 25.0), "small", Anchor::End, &label(high));
+        if self.logarithmic {
+            svg.text((left + width / 2.0, y + 25.0), "dim small", Anchor::Middle, "logarithmic");
+        }
+        let note = "grey: not measured   hatched, *: unstable or wide interval";
+        svg.text((left + width + 28.0, y + 10.0), "dim small", Anchor::Start, note);
+    }
+}

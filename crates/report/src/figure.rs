@@ -1,0 +1,151 @@
+//! The figures of a report: what each shows, from which results, and why it is missing when it is.
+
+mod bandwidth;
+mod latency;
+mod levels;
+mod pairs;
+mod stream;
+mod translation;
+mod wake;
+
+use record::Record;
+use serde_json::Value;
+
+use crate::draw::Svg;
+use crate::plan;
+
+/// A picture that a report may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Figure {
+    /// Found levels beside claimed ones.
+    Levels,
+    /// Bandwidth against block size.
+    Bandwidth,
+    /// Latency over block size and stride, base pages.
+    LatencySurface,
+    /// The same with huge pages.
+    LatencySurfaceHuge,
+    /// The same as numbers in coloured cells.
+    LatencyHeatmap,
+    /// STREAM by CPU, node and machine.
+    Stream,
+    /// One cache line between two CPUs.
+    LineTransfer,
+    /// Slowdown of one CPU by another.
+    Sharing,
+    /// Wake-up latency against idle time.
+    Wake,
+    /// Cost of address translation against number of pages.
+    Walks,
+}
+
+impl Figure {
+    /// Every figure, in the order of the report.
+    pub fn all() -> [Self; 10] {
+        [
+            Self::Levels,
+            Self::Bandwidth,
+            Self::LatencySurface,
+            Self::LatencySurfaceHuge,
+            Self::LatencyHeatmap,
+            Self::Walks,
+            Self::Stream,
+            Self::LineTransfer,
+            Self::Sharing,
+            Self::Wake,
+        ]
+    }
+
+    /// The name by which `--svg` and the page call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Levels => "levels",
+            Self::Bandwidth => "bandwidth",
+            Self::LatencySurface => "latency-surface",
+            Self::LatencySurfaceHuge => "latency-surface-huge",
+            Self::LatencyHeatmap => "latency-heatmap",
+            Self::Stream => "stream",
+            Self::LineTransfer => "line-transfer",
+            Self::Sharing => "sharing",
+            Self::Wake => "wake",
+            Self::Walks => "walks",
+        }
+    }
+
+    /// The figure of that name, if there is one; `tlb` is another name of `walks`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = if name == "tlb" { "walks" } else { name };
+        Self::all().into_iter().find(|figure| figure.name() == name)
+    }
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Levels => "Cache sizes: found and claimed",
+            Self::Bandwidth => "Bandwidth against block size",
+            Self::LatencySurface => "Latency over block size and stride, base pages",
+            Self::LatencySurfaceHuge => "Latency over block size and stride, huge pages",
+            Self::LatencyHeatmap => "Latency, cell by cell",
+            Self::Stream => "STREAM bandwidth by CPU",
+            Self::LineTransfer => "Moving a cache line between CPUs",
+            Self::Sharing => "What CPUs share",
+            Self::Wake => "Waking an idle CPU",
+            Self::Walks => "Address translation against number of pages",
+        }
+    }
+
+    /// Words in the names of the probes that fill it, for saying why it is missing.
+    fn probe_words(self) -> &'static [&'static str] {
+        match self {
+            Self::Levels => &["level", "latency", "surface"],
+            Self::Bandwidth => &["bandwidth"],
+            Self::LatencySurface | Self::LatencySurfaceHuge | Self::LatencyHeatmap => &["surface", "latency"],
+            Self::Stream => &["stream"],
+            Self::LineTransfer => &["line", "transfer"],
+            Self::Sharing => &["shar"],
+            Self::Wake => &["wake"],
+            Self::Walks => &["walk", "tlb", "translation"],
+        }
+    }
+}
+
+/// Rows of text with a header; numbers stand right.
+#[derive(Default)]
+pub(crate) struct DataTable {
+    pub(crate) headers: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// A figure ready to be placed.
+pub(crate) struct Drawn {
+    pub(crate) svg: Svg,
+    /// How to read it: one or two sentences.
+    pub(crate) reading: String,
+    pub(crate) table: DataTable,
+    /// Traces and layout for plotly; `None` where the picture says all.
+    pub(crate) interactive: Option<Value>,
+    pub(crate) needs_webgl: bool,
+}
+
+/// Draws a figure, or says why there is none.
+pub(crate) fn draw(record: &Record, figure: Figure) -> Result<Drawn, String> {
+    let drawn = match figure {
+        Figure::Levels => levels::draw(record),
+        Figure::Bandwidth => bandwidth::draw(record),
+        Figure::LatencySurface => latency::surface(record, latency::Pages::Base),
+        Figure::LatencySurfaceHuge => latency::surface(record, latency::Pages::Huge),
+        Figure::LatencyHeatmap => latency::heat_map(record),
+        Figure::Stream => stream::draw(record),
+        Figure::LineTransfer => pairs::line_transfer(record),
+        Figure::Sharing => pairs::sharing(record),
+        Figure::Wake => wake::draw(record),
+        Figure::Walks => translation::draw(record),
+    };
+    drawn.ok_or_else(|| plan::why_missing(record, figure.probe_words()))
+}
+
+/// A figure as an SVG file that stands alone; `None` if the record has nothing for it.
+pub fn figure_svg(record: &Record, figure: Figure) -> Option<String> {
+    let drawn = draw(record, figure).ok()?;
+    Some(drawn.svg.finish(figure.title(), &drawn.reading, true))
+}

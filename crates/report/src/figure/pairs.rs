@@ -1,0 +1,134 @@
+//! Matrices of CPUs: line transfer by protocol, and slowdown by shared resource.
+
+use std::collections::BTreeSet;
+
+use machine::CpuId;
+use record::{Quality, Record, Spread};
+
+use super::{DataTable, Drawn, Figure};
+use crate::draw::{MatrixCell, MatrixChart, MatrixPanel};
+use crate::{interactive, naming, number};
+
+/// Longer tables are cut; the CSV has all pairs.
+const MOST_ROWS: usize = 200;
+
+/// One measured pair of any kind.
+struct Pair<'r> {
+    a: CpuId,
+    b: CpuId,
+    kind: &'r str,
+    value: f64,
+    spread: &'r Spread,
+}
+
+pub(super) fn line_transfer(record: &Record) -> Option<Drawn> {
+    let pairs: Vec<Pair<'_>> = record
+        .cores
+        .line_transfer
+        .iter()
+        .map(|p| Pair { a: p.a, b: p.b, kind: &p.protocol, value: p.ns, spread: &p.spread })
+        .collect();
+    let chart = MatrixChart {
+        row_label: "CPU",
+        column_label: "CPU",
+        unit: " ns",
+        logarithmic: false,
+        panels_per_row: 2,
+        square: true,
+        panels: panels(&pairs, true),
+    };
+    let reading = "One way of a bounced cache line, half of a round trip. The two protocols measure different things: \
+                   compare-and-swap spins on exclusive ownership, read-then-write shares the line first. Never compare \
+                   numbers of one with numbers of the other.";
+    finish(&chart, Figure::LineTransfer, reading, table(&pairs, ["CPUs", "protocol", "ns"], "-"))
+}
+
+pub(super) fn sharing(record: &Record) -> Option<Drawn> {
+    let pairs: Vec<Pair<'_>> = record
+        .cores
+        .sharing
+        .iter()
+        .map(|p| Pair { a: p.a, b: p.b, kind: &p.resource, value: p.slowdown, spread: &p.spread })
+        .collect();
+    let chart = MatrixChart {
+        row_label: "slowed CPU",
+        column_label: "CPU beside it",
+        unit: "x",
+        logarithmic: false,
+        panels_per_row: 3,
+        square: true,
+        panels: panels(&pairs, false),
+    };
+    let reading = "Time of a loop while the other CPU runs the same, over its time alone: 1 is nothing shared, 2 is \
+                   all of it. CPUs that slow each other in integer and front end are threads of one core, whatever \
+                   the machine says.";
+    finish(
+        &chart,
+        Figure::Sharing,
+        reading,
+        table(&pairs, ["CPU beside CPU", "resource", "slowdown"], " beside "),
+    )
+}
+
+fn finish(chart: &MatrixChart, figure: Figure, reading: &str, table: DataTable) -> Option<Drawn> {
+    (!chart.is_empty()).then(|| Drawn {
+        svg: chart.draw(figure.name()),
+        reading: reading.to_owned(),
+        table,
+        interactive: Some(interactive::matrices(chart)),
+        needs_webgl: false,
+    })
+}
+
+fn kinds<'r>(pairs: &[Pair<'r>]) -> Vec<&'r str> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for pair in pairs {
+        if !kinds.contains(&pair.kind) {
+            kinds.push(pair.kind);
+        }
+    }
+    kinds
+}
+
+/// One panel per kind. `mirrored` pairs were measured once and hold in both directions.
+fn panels(pairs: &[Pair<'_>], mirrored: bool) -> Vec<MatrixPanel> {
+    let cpus: Vec<CpuId> =
+        pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect::<BTreeSet<_>>().into_iter().collect();
+    let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+    let place = |cpu: CpuId| cpus.binary_search(&cpu).unwrap_or_default();
+    kinds(pairs)
+        .into_iter()
+        .map(|kind| {
+            let mut cells = Vec::new();
+            for pair in pairs.iter().filter(|pair| pair.kind == kind) {
+                let (row, column) = (place(pair.a), place(pair.b));
+                let doubtful = pair.spread.quality != Quality::Converged;
+                cells.push(MatrixCell { row, column, value: pair.value, doubtful });
+                if mirrored && row != column {
+                    cells.push(MatrixCell { row: column, column: row, value: pair.value, doubtful });
+                }
+            }
+            MatrixPanel { title: naming::words(kind), rows: names.clone(), columns: names.clone(), cells }
+        })
+        .collect()
+}
+
+fn table(pairs: &[Pair<'_>], headers: [&str; 3], between: &str) -> DataTable {
+    let mut rows: Vec<Vec<String>> = pairs
+        .iter()
+        .take(MOST_ROWS)
+        .map(|pair| {
+            let mark = number::quality_mark(pair.spread.quality);
+            let told = number::uncertainty(pair.value, pair.spread.interval);
+            vec![
+                format!("{}{between}{}", pair.a, pair.b),
+                naming::words(pair.kind),
+                format!("{}{mark} {told}", number::column(pair.value)),
+            ]
+        })
+        .collect();
+    if pairs.len() > MOST_ROWS {
+        rows.push(vec![format!("{} more in the CSV", pairs.len() - MOST_ROWS), String::new(), String::new()]);
+    }
+    DataTable { headers: headers.map(str::to_owned).to_vec(), rows }
+}

@@ -1,0 +1,104 @@
+//! The report as one HTML file: it needs no network, no server and, to be read, no script.
+//!
+//! Every figure stands as a static SVG. With scripts on, a button puts an interactive chart in its place: the chart
+//! library lies inert in the page as `text/plain` and is parsed on the first click, so that opening is instant.
+
+mod facts;
+mod markup;
+mod outline;
+mod tables;
+
+use record::Record;
+
+use crate::draw::{STYLE_DARK, STYLE_LIGHT};
+use crate::escape;
+use markup::{Charts, figure};
+
+/// What the page may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Html {
+    /// Scripts for interactive charts and the download of the data; without, the page stays below 300 kB.
+    pub script: bool,
+}
+
+/// The page with scripts stays below this, the record in it included.
+const PAGE_LIMIT_BYTES: usize = 6_000_000;
+
+/// What scripts may do: run from the page itself, nothing else. No eval is needed, no request may leave.
+const POLICY_SCRIPT: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
+const POLICY_STATIC: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+const STYLE: &str = include_str!("html/style.css");
+const SCRIPT: &str = include_str!("html/script.js");
+
+/// The report of a record.
+pub fn html(record: &Record, html: Html) -> String {
+    let mut charts = Charts::new(html.script);
+    let mut body = String::new();
+    body += &facts::head(record);
+    body += &facts::findings(record);
+    body += &facts::guards(record);
+    body += &facts::machine(record);
+    outline::sections(&mut body, record, &mut charts);
+    body += &tables::plan(record);
+    body += &facts::data(record, html.script);
+    let policy = if html.script { POLICY_SCRIPT } else { POLICY_STATIC };
+    let title = escape::markup(&crate::machine_text::headline(&record.machine));
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>sidestep: {title}</title>\n\
+         <style>{STYLE}{STYLE_LIGHT}@media screen and (prefers-color-scheme:dark){{{STYLE_DARK}}}</style>\n\
+         </head>\n<body>\n<main>\n{body}</main>\n"
+    );
+    if html.script {
+        scripts(&mut page, record, charts);
+    }
+    page + "</body>\n</html>\n"
+}
+
+/// The data, the script of the page, and the inert chart library.
+fn scripts(page: &mut String, record: &Record, charts: Charts) {
+    let library = library();
+    let room = PAGE_LIMIT_BYTES.saturating_sub(page.len() + library.len() + SCRIPT.len() + 4_096);
+    let charts = escape::script_json(&charts.into_json().to_string());
+    let room = room.saturating_sub(charts.len());
+    let whole = serde_json::to_string(record).map(|json| escape::script_json(&json)).unwrap_or_default();
+    let (data, complete) = if whole.len() <= room {
+        (whole, true)
+    } else {
+        let without_raw = Record { raw: Vec::new(), ..record.clone() };
+        let data =
+            serde_json::to_string(&without_raw).map(|json| escape::script_json(&json)).unwrap_or_default();
+        (if data.len() <= room { data } else { "null".to_owned() }, false)
+    };
+    *page += &format!(
+        "<script type=\"application/json\" id=\"record\" data-complete=\"{complete}\">{data}</script>\n\
+         <script type=\"application/json\" id=\"charts\">{charts}</script>\n\
+         <script type=\"text/plain\" id=\"chart-library\">{library}</script>\n\
+         <script>{SCRIPT}</script>\n"
+    );
+}
+
+/// The chart library's script as the crate carries it. The crate hands it out in script tags, together with a
+/// typesetting library that is not wanted here: only the first element is taken.
+fn library() -> String {
+    let sources = plotly::Plot::offline_js_sources();
+    let start = sources.find('>').map_or(0, |at| at + 1);
+    let end = sources.find("</script").unwrap_or(sources.len());
+    sources.get(start..end).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::library;
+
+    #[test]
+    fn the_library_is_one_script_that_cannot_end_its_own_element() {
+        let library = library();
+        assert!(library.contains("plotly.js v") && library.len() > 1_000_000);
+        assert!(!library.contains("</script") && !library.contains("<!--") && !library.contains("MathJax v"));
+    }
+}

@@ -1,0 +1,30 @@
+//! The order of the measured part: memory, cores, clocks.
+
+use record::Record;
+
+use super::{Charts, figure, tables};
+use crate::figure::Figure;
+
+pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) {
+    *body += "<section id=\"levels\"><h2>Memory hierarchy</h2>\n";
+    *body += &tables::levels(record);
+    for one in [
+        Figure::Levels,
+        Figure::LatencySurface,
+        Figure::LatencySurfaceHuge,
+        Figure::LatencyHeatmap,
+        Figure::Bandwidth,
+        Figure::Walks,
+    ] {
+        *body += &figure(record, one, charts);
+    }
+    *body += &tables::memory(record);
+    *body += "</section>\n<section id=\"cores\"><h2>Cores</h2>\n";
+    for one in [Figure::Stream, Figure::LineTransfer, Figure::Sharing, Figure::Wake] {
+        *body += &figure(record, one, charts);
+    }
+    *body += &tables::cores(record);
+    *body += "</section>\n<section id=\"clocks\"><h2>Clocks</h2>\n";
+    *body += &tables::clocks(record);
+    *body += "</section>\n";
+}
