@@ -30,6 +30,12 @@ const LASTING_RATIO: f64 = 2.5;
 /// Fewer pairs than this prove nothing.
 const FEWEST_PAIRS: usize = 7;
 
+/// Share of the points in that reach that must stay up: a disturbed one may fall.
+const LASTING_SHARE: f64 = 0.8;
+
+/// A knee is over at this multiple of the page count where it starts.
+const KNEE_RATIO: f64 = 1.4;
+
 /// No data TLB in use is smaller, and fewer pages are not told from the noise of the loop's own pages.
 const FEWEST_PAGES: u64 = 16;
 
@@ -69,8 +75,8 @@ pub(crate) fn describe(record: &Record, levels: &mut Levels) {
         levels.tlbs = confirmed.iter().enumerate().map(|(index, found)| tlb(record, index, found)).collect();
         if let Some(last) = confirmed.last() {
             let (from, to) = (last.misses, last.fits as f64 * WALK_REACH);
-            let beyond: Vec<&Step> =
-                first.iter().filter(|step| step.pages >= from && step.pages as f64 <= to).collect();
+            let beyond: Vec<Step> =
+                first.iter().copied().filter(|step| step.pages >= from && step.pages as f64 <= to).collect();
             // A walk is known only where every TLB level is: behind the second, or behind the last one claimed.
             if confirmed.len() >= claimed_levels(record).unwrap_or(MOST_LEVELS) && !beyond.is_empty() {
                 let (value, interval) = typical(&beyond);
@@ -85,7 +91,8 @@ pub(crate) fn describe(record: &Record, levels: &mut Levels) {
     }
 }
 
-/// The curves of the CPU with the most points on base pages, one per pass: points that repeat a page count are a new pass.
+/// The curves of the CPU with the most points on base pages: first what all passes say together, then what an independent
+/// pass says alone. That one is the last visit of each point's raw differences, or a point that repeats a page count.
 fn passes(record: &Record) -> Vec<Vec<Step>> {
     let usable = |point: &&WalkPoint| {
         point.page_bytes.0 <= LARGEST_BASE_PAGE_BYTES && point.pages > 0 && point.delta_ns.abs() < 1.0e4
@@ -97,25 +104,33 @@ fn passes(record: &Record) -> Vec<Vec<Step>> {
     let Some((cpu, _)) = counts.iter().max_by_key(|(cpu, count)| (**count, std::cmp::Reverse(**cpu))) else {
         return Vec::new();
     };
-    let mut seen = BTreeMap::<u64, usize>::new();
-    let mut passes: Vec<Vec<Step>> = Vec::new();
+    let (mut first, mut second) = (BTreeMap::new(), BTreeMap::new());
     for point in record.memory.walks.iter().filter(usable).filter(|point| point.cpu == *cpu) {
-        let pass = seen.entry(point.pages).or_default();
-        if passes.len() <= *pass {
-            passes.push(Vec::new());
-        }
-        passes[*pass].push(Step {
+        let step = Step {
             pages: point.pages,
             delta_ns: point.delta_ns,
             interval: sane(point.spread.interval, point.delta_ns),
             pairs: point.spread.windows,
-        });
-        *pass += 1;
+        };
+        if let std::collections::btree_map::Entry::Vacant(empty) = first.entry(point.pages) {
+            empty.insert(step);
+            second.extend(last_pass(record, point).map(|alone| (point.pages, alone)));
+        } else {
+            second.insert(point.pages, step);
+        }
     }
-    for pass in &mut passes {
-        pass.sort_by_key(|step| step.pages);
-    }
-    passes
+    [first, second].into_iter().map(|pass| pass.into_values().collect()).collect()
+}
+
+/// The last pass of a point alone; `None` if there was only one, or its raw differences are not in the record. Its value
+/// stands without an interval: a few pairs have hardly one, and certainty is the business of all passes together.
+fn last_pass(record: &Record, point: &WalkPoint) -> Option<Step> {
+    let raw = record.raw.get(point.spread.raw?).filter(|raw| raw.unit == "ns")?;
+    let passes: Vec<&Vec<f32>> = raw.visits.iter().filter(|pass| !pass.is_empty()).collect();
+    let [_, .., last] = passes.as_slice() else { return None };
+    let delta_ns = stats::median(&last.iter().copied().map(f64::from).collect::<Vec<f64>>())?;
+    let interval = Interval { low: delta_ns, high: delta_ns };
+    Some(Step { pages: point.pages, delta_ns, interval, pairs: point.spread.windows })
 }
 
 /// Boundaries of the first pass that the second, where it was taken there, repeats.
@@ -145,13 +160,12 @@ fn boundaries(steps: &[Step], smallest_reach: u64) -> Vec<Boundary> {
     let mut start = 0;
     let mut index = 1;
     while index + LASTING_POINTS < steps.len() && found.len() < MOST_LEVELS {
-        let level = typical(&steps[start..index].iter().collect::<Vec<_>>()).0;
-        if steps[index].pages > smallest_reach && rises(steps, start, index, level) {
-            // The new plateau starts behind the knee; its first point may be half-way.
-            let end = (index + 1 + LASTING_POINTS).min(steps.len());
-            let above = typical(&steps[index + 1..end].iter().collect::<Vec<_>>()).0;
-            found.push(boundary(steps, start, index, level, above));
-            start = index + usize::from(halfway(&steps[index], level, above) < 1.0 - HALF_WAY / 2.0);
+        let level = typical(&steps[start..index]).0;
+        let plateau = behind_the_knee(steps, index);
+        let stays = typical(&steps[plateau.clone()]).0 - level > SMALLEST_STEP_NS;
+        if steps[index].pages > smallest_reach && stays && rises(steps, start, index, level) {
+            found.push(boundary(&steps[start..plateau.end], index - start, &steps[plateau.clone()]));
+            start = plateau.start;
             index = start + 1;
         } else {
             index += 1;
@@ -160,49 +174,58 @@ fn boundaries(steps: &[Step], smallest_reach: u64) -> Vec<Boundary> {
     found
 }
 
-/// Half-way up the step a page count counts as not fitting.
-const HALF_WAY: f64 = 0.5;
-
-fn halfway(step: &Step, below_ns: f64, above_ns: f64) -> f64 {
-    (step.delta_ns - below_ns) / (above_ns - below_ns).max(f64::MIN_POSITIVE)
-}
-
-/// True if the curve leaves its level for good at `index`: there, at the next two points, and for more than an octave.
+/// True if the curve leaves its level for good at `index`: for certain there and at the next two points, and nearly
+/// everywhere for more than an octave.
 fn rises(steps: &[Step], start: usize, index: usize, level: f64) -> bool {
     let earlier: Vec<f64> =
         steps[start..index].windows(2).map(|pair| (pair[1].delta_ns - pair[0].delta_ns).abs()).collect();
     let floor = NOISE_FLOOR_NS.max(NOISE_FACTOR * stats::median(&earlier).unwrap_or(0.0));
+    let is_up = |step: &Step| step.delta_ns - level > SMALLEST_STEP_NS;
+    let certain = steps[index..=index + LASTING_POINTS]
+        .iter()
+        .all(|step| step.pairs >= FEWEST_PAIRS && is_up(step) && step.interval.low - level > floor);
     let reach = steps[index].pages as f64 * LASTING_RATIO;
-    let lasting = |(place, step): &(usize, &Step)| *place <= LASTING_POINTS || step.pages as f64 <= reach;
-    steps[index..].iter().enumerate().take_while(lasting).all(|(_, step)| {
-        step.pairs >= FEWEST_PAIRS
-            && step.delta_ns - level > SMALLEST_STEP_NS
-            && step.interval.low - level > floor
-    })
+    let later: Vec<bool> =
+        steps[index..].iter().take_while(|step| step.pages as f64 <= reach).map(is_up).collect();
+    certain && later.iter().filter(|up| **up).count() as f64 >= LASTING_SHARE * later.len() as f64
 }
 
-fn boundary(steps: &[Step], start: usize, index: usize, below_ns: f64, above_ns: f64) -> Boundary {
-    // A slight rise at the edge (the loop's own pages take entries, too) still fits.
-    let first_miss = (index..steps.len())
-        .find(|place| halfway(&steps[*place], below_ns, above_ns) >= HALF_WAY)
-        .unwrap_or(index);
-    let below = typical(&steps[start..index].iter().collect::<Vec<_>>()).1;
-    let end = (first_miss + 1 + LASTING_POINTS).min(steps.len());
-    let above = typical(&steps[first_miss..end].iter().collect::<Vec<_>>()).1;
+/// The points of the next plateau: behind the knee that starts at `index`, for an octave or so, two at least.
+fn behind_the_knee(steps: &[Step], index: usize) -> std::ops::Range<usize> {
+    let first = steps[index].pages as f64;
+    let start = steps.partition_point(|step| (step.pages as f64) < first * KNEE_RATIO);
+    let start = start.clamp(index + 1, steps.len() - LASTING_POINTS);
+    let end = steps.partition_point(|step| step.pages as f64 <= first * KNEE_RATIO * LASTING_RATIO);
+    start..end.max(start + LASTING_POINTS)
+}
+
+/// The boundary between the level of the first `below` steps and a plateau at the end of the same steps. Of the page counts
+/// between them those less than half-way up still fit: the loop's own pages take a few entries, too.
+fn boundary(steps: &[Step], below: usize, plateau: &[Step]) -> Boundary {
+    let (below_ns, below_interval) = typical(&steps[..below]);
+    let (above_ns, above_interval) = typical(plateau);
+    let middle = f64::midpoint(below_ns, above_ns);
+    let contradictions = |split: &usize| {
+        steps[..*split].iter().filter(|step| step.delta_ns >= middle).count()
+            + steps[*split..].iter().filter(|step| step.delta_ns < middle).count()
+    };
+    let split = (1..steps.len()).min_by_key(contradictions).unwrap_or(below);
     Boundary {
-        fits: steps[first_miss - 1].pages,
-        misses: steps[first_miss].pages,
+        fits: steps[split - 1].pages,
+        misses: steps[split].pages,
         below_ns,
         above_ns,
-        miss_interval: Interval { low: above.low - below.high, high: above.high - below.low },
+        miss_interval: Interval {
+            low: above_interval.low - below_interval.high,
+            high: above_interval.high - below_interval.low,
+        },
     }
 }
 
 /// Median of the deltas, and an interval from the medians of their ends.
-fn typical(steps: &[&Step]) -> (f64, Interval) {
-    let middle = |of: fn(&Step) -> f64| {
-        stats::median(&steps.iter().map(|step| of(step)).collect::<Vec<_>>()).unwrap_or(0.0)
-    };
+fn typical(steps: &[Step]) -> (f64, Interval) {
+    let middle =
+        |of: fn(&Step) -> f64| stats::median(&steps.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0);
     let value = middle(|step| step.delta_ns);
     (
         value,

@@ -70,6 +70,57 @@ fn a_step_that_the_second_pass_does_not_repeat_is_dropped() {
     assert!(levels(&record).tlbs.is_empty());
 }
 
+/// The grid of the check-up: eight points per octave where TLBs end, refined at the knees, passes as raw visits.
+fn fine(first: f64, second: f64, noise: f64, random: &mut Random) -> Record {
+    let mut record = Record::default();
+    for eighth in 32..=112_u32 {
+        let pages = (f64::from(eighth) / 8.0).exp2().round();
+        let truth = translation_ns(pages, first, second);
+        let passes: Vec<Vec<f32>> =
+            (0..3).map(|_| (0..7).map(|_| (truth + noise * random.normal()) as f32).collect()).collect();
+        let all: Vec<f64> = passes.concat().into_iter().map(f64::from).collect();
+        let delta = stats::paired_delta(&all).expect("21 pairs");
+        let mut point = walk(pages as u64, delta.median, delta.interval.half_width());
+        // Now and then another guest gets in between: the interval reaches down to nothing.
+        if random.below(25) == 0 {
+            point.spread.interval.low = -5.0;
+        }
+        point.spread.raw = Some(record.push_raw(record::RawSeries {
+            name: String::new(),
+            unit: "ns".to_owned(),
+            visits: passes,
+            ..record::RawSeries::default()
+        }));
+        record.memory.walks.push(point);
+    }
+    record
+}
+
+#[test]
+fn a_fine_grid_with_disturbed_points_gives_the_same_entries() {
+    let mut random = Random::new(9);
+    for round in 0..20 {
+        let (first, second) = [(64.0, 1536.0), (64.0, 2048.0), (72.0, 3072.0)][round % 3];
+        let found = levels(&fine(first, second, 0.3, &mut random));
+        let entries: Vec<f64> = found.tlbs.iter().map(|level| level.entries as f64).collect();
+        assert_eq!(entries.len(), 2, "round {round}: {entries:?}");
+        assert!(
+            (entries[0] / first - 1.0).abs() < 0.2 && (entries[1] / second - 1.0).abs() < 0.2,
+            "{entries:?}"
+        );
+    }
+}
+
+#[test]
+fn a_step_that_the_last_pass_alone_does_not_show_is_dropped() {
+    let mut record = fine(64.0, 1.0e9, 0.05, &mut Random::new(10));
+    assert_eq!(levels(&record).tlbs.len(), 1);
+    for raw in &mut record.raw {
+        raw.visits[2] = vec![0.0; 7];
+    }
+    assert!(levels(&record).tlbs.is_empty());
+}
+
 #[test]
 fn a_bump_that_does_not_last_is_no_boundary() {
     let mut record = curve(1.0e9, 1.0e9, 0.02, 1, 1);
