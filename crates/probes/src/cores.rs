@@ -1,0 +1,51 @@
+//! Probes of cores: control loops, line transfer, sharing, compute, waking.
+//!
+//! | what | module |
+//! |---|---|
+//! | frequency and share of each core | [`control`] |
+//! | one cache line bounced between two CPUs | [`transfer`] |
+//! | what two CPUs share: slowdown of one loop by another | [`sharing`], its loops in `load` |
+//! | compute that memory cannot touch | [`compute`] |
+//! | wake-up latency of an idle CPU | [`wake`] |
+//! | visits in shuffled rounds, from windows to numbers | `rounds` |
+//! | two threads that meet and never wait for ever | `partner` |
+
+pub mod compute;
+pub mod control;
+mod load;
+mod partner;
+mod rounds;
+pub mod sharing;
+pub mod transfer;
+pub mod wake;
+
+use host::live::{AffinityError, MappingError};
+use machine::CpuId;
+
+/// Two CPUs that are measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuPair {
+    /// The CPU that times.
+    pub a: CpuId,
+    /// The other.
+    pub b: CpuId,
+}
+
+impl CpuPair {
+    /// The same pair with the roles changed.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self { a: self.b, b: self.a }
+    }
+}
+
+/// Why a probe of cores ended early; what it had measured until then is in the record.
+#[derive(Debug, thiserror::Error)]
+pub enum CoresError {
+    /// A CPU may not be used.
+    #[error(transparent)]
+    Affinity(#[from] AffinityError),
+    /// No memory for the loops.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+}

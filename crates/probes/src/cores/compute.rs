@@ -1,0 +1,117 @@
+//! Compute loops on each CPU in rounds: the Mandelbrot set in 16-bit integers and in floats, all in registers.
+//!
+//! They must not move when memory does: a change here means that the clock or the share of the core has moved.
+
+use std::hint::black_box;
+
+use host::live::Pinned;
+use kernels::mandelbrot::{Mandelbrot, Numbers, Picture};
+use machine::CpuId;
+use record::Compute;
+use stats::EstimateOptions;
+
+use super::CoresError;
+use super::rounds::{Aim, Pace, Samples, in_rounds};
+use crate::sampler::{Sampler, WINDOW_NS};
+use crate::session::Session;
+
+/// It keeps a core busy that its sibling shares.
+pub const DISTURBS: &str = "core";
+
+/// Windows of each kernel per visit.
+const WINDOWS_PER_VISIT: usize = 4;
+/// Half-width aimed for.
+const HALF_WIDTH: f64 = 0.02;
+/// Points per row of the picture.
+const WIDTH: u16 = 64;
+/// Steps after which a point counts as inside.
+const ITERATIONS_MAX: u16 = 64;
+/// One visit at most, each window stretched by a neighbour.
+const VISIT_WORST_S: f64 = 0.05;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The CPUs.
+    pub cpus: Vec<CpuId>,
+    /// Rounds over all CPUs.
+    pub rounds: u32,
+    /// Time for all rounds in seconds.
+    pub budget_s: f64,
+}
+
+impl Settings {
+    /// Time it may take at most, in seconds.
+    pub fn worst_case_s(&self) -> f64 {
+        self.budget_s + VISIT_WORST_S
+    }
+}
+
+/// Stable names in records: kind and lanes, after the two rows of the article.
+fn record_name(numbers: Numbers) -> &'static str {
+    match numbers {
+        Numbers::Fixed16 => "mandelbrot_i16x16",
+        Numbers::Float32 => "mandelbrot_f32x8",
+    }
+}
+
+/// Measures both kernels on each CPU and adds them to the record.
+///
+/// # Errors
+/// A CPU that may not be used; the others are in the record.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
+    let kernels = Numbers::ALL.map(Mandelbrot::widest);
+    let mut rates = vec![[Samples::default(), Samples::default()]; settings.cpus.len()];
+    let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
+    let outcome = in_rounds(session, pace, settings.cpus.len(), |session, index, _| {
+        let _pinned = Pinned::to(settings.cpus[index])?;
+        let mut sampler = session.sampler(settings.cpus[index]);
+        for (kernel, samples) in kernels.iter().zip(&mut rates[index]) {
+            visit(&mut sampler, *kernel, samples);
+        }
+        session.absorb(&mut sampler);
+        Ok(())
+    });
+    for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
+        for (kernel, samples) in kernels.iter().zip(rates) {
+            let name = record_name(kernel.numbers());
+            let aim = Aim {
+                name: format!("compute, CPU {cpu}, {name}"),
+                unit: "iterations_per_s",
+                half_width: HALF_WIDTH,
+            };
+            let options = EstimateOptions::rates(u64::from(cpu.0));
+            if let Some(measured) = samples.measure(session, &options, aim) {
+                session.record.cores.compute.push(Compute {
+                    cpu,
+                    kernel: name.to_owned(),
+                    isa: kernel.isa().name().to_owned(),
+                    iterations_per_s: measured.value,
+                    spread: measured.spread,
+                });
+            }
+        }
+    }
+    outcome
+}
+
+/// A picture of the same rows, repeated: the mix of points never depends on the speed of the machine.
+const PICTURE: Picture = Picture { width: WIDTH, height: 16, iterations_max: ITERATIONS_MAX };
+
+fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples) {
+    let draw = |pictures: u64| {
+        for _ in 0..pictures {
+            black_box(kernel.run(black_box(PICTURE)));
+        }
+    };
+    let pictures = sampler.rounds_for(WINDOW_NS, draw);
+    let iterations = kernel.run(PICTURE).iterations as f64 * pictures as f64;
+    let (mut windows, mut dropped) = (Vec::with_capacity(WINDOWS_PER_VISIT), 0);
+    for _ in 0..WINDOWS_PER_VISIT {
+        match sampler.window(|| draw(pictures)) {
+            Some(ns) => windows.push(iterations / ns * 1e9),
+            None => dropped += 1,
+        }
+    }
+    samples.add(windows, dropped);
+}

@@ -1,0 +1,226 @@
+//! Control loops on each CPU in rounds: the core's frequency, and which share of the core a CPU has.
+//!
+//! The share compares additions per multiply step, not per nanosecond, so that it does not move with the frequency. The
+//! best CPU of the same kind sets the scale: if all have a busy sibling all the time, all read 1.
+
+use std::hint::black_box;
+
+use host::live::Pinned;
+use kernels::{
+    ADDS_PER_ROUND, MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, multiply_chain, port_loop, rotate_chain,
+};
+use machine::{CoreKind, CpuId, Hertz};
+use record::Control;
+use stats::{EstimateOptions, median, modes, quantile};
+
+use super::CoresError;
+use super::rounds::{Aim, Pace, Samples, in_rounds};
+use crate::control::ControlLoops;
+use crate::sampler::{Sampler, WINDOW_NS};
+use crate::session::Session;
+
+/// It keeps a core busy that its sibling shares.
+pub const DISTURBS: &str = "core";
+
+/// Windows of each loop per visit.
+const WINDOWS_PER_VISIT: usize = 4;
+/// Half-width the frequency aims for.
+const HALF_WIDTH: f64 = 0.01;
+/// Low quantile of the windows: noise only adds time.
+const QUANTILE: f64 = 0.1;
+/// One visit at most: twelve windows, each stretched by a neighbour, and a move to the CPU.
+const VISIT_WORST_S: f64 = 0.05;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The CPUs.
+    pub cpus: Vec<CpuId>,
+    /// Rounds over all CPUs.
+    pub rounds: u32,
+    /// Time for all rounds in seconds.
+    pub budget_s: f64,
+}
+
+impl Settings {
+    /// Time it may take at most, in seconds.
+    pub fn worst_case_s(&self) -> f64 {
+        self.budget_s + VISIT_WORST_S
+    }
+}
+
+/// The windows of one CPU, in nanoseconds per step.
+#[derive(Debug, Clone, Default)]
+struct Loops {
+    multiply: Samples,
+    rotate: Samples,
+    port: Samples,
+}
+
+/// Rounds of each loop that fill a window.
+#[derive(Debug, Clone, Copy)]
+struct Rounds {
+    multiply: u64,
+    rotate: u64,
+    port: u64,
+}
+
+/// Measures the control loops of each CPU and adds them to the record.
+///
+/// # Errors
+/// A CPU that may not be used; the others are in the record.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
+    let mut loops = vec![Loops::default(); settings.cpus.len()];
+    let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
+    let outcome = in_rounds(session, pace, settings.cpus.len(), |session, index, _| {
+        let _pinned = Pinned::to(settings.cpus[index])?;
+        let mut sampler = session.sampler(settings.cpus[index]);
+        visit(&mut sampler, &mut loops[index]);
+        session.absorb(&mut sampler);
+        Ok(())
+    });
+    push(session, settings, &loops);
+    outcome
+}
+
+fn visit(sampler: &mut Sampler, loops: &mut Loops) {
+    let rounds = Rounds {
+        multiply: sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box(multiply_chain(rounds))),
+        rotate: sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box(rotate_chain(rounds))),
+        port: sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box(port_loop(rounds))),
+    };
+    let (mut multiply, mut rotate, mut port) = (Windows::default(), Windows::default(), Windows::default());
+    for _ in 0..WINDOWS_PER_VISIT {
+        let window = sampler.window(|| _ = black_box(multiply_chain(rounds.multiply)));
+        multiply.add(window, rounds.multiply * MULTIPLIES_PER_ROUND);
+        let window = sampler.window(|| _ = black_box(rotate_chain(rounds.rotate)));
+        rotate.add(window, rounds.rotate * ROTATES_PER_ROUND);
+        let window = sampler.window(|| _ = black_box(port_loop(rounds.port)));
+        port.add(window, rounds.port * ADDS_PER_ROUND);
+    }
+    loops.multiply.add(multiply.counting, multiply.dropped);
+    loops.rotate.add(rotate.counting, rotate.dropped);
+    loops.port.add(port.counting, port.dropped);
+}
+
+/// Windows of one loop in one visit.
+#[derive(Debug, Default)]
+struct Windows {
+    counting: Vec<f64>,
+    dropped: usize,
+}
+
+impl Windows {
+    fn add(&mut self, window_ns: Option<f64>, steps: u64) {
+        match window_ns {
+            Some(ns) => self.counting.push(ns / steps as f64),
+            None => self.dropped += 1,
+        }
+    }
+}
+
+/// Additions per multiply step of the best windows of each CPU: what an undisturbed core of that CPU can do.
+fn steps_ratio(loops: &Loops, port_quantile: f64) -> Option<f64> {
+    let port_ns = quantile(&loops.port.pooled(), port_quantile)?;
+    Some(quantile(&loops.multiply.pooled(), QUANTILE)? / port_ns)
+}
+
+/// Share of the core that each CPU has: its median against the best CPU of its kind.
+fn core_shares(kinds: &[CoreKind], loops: &[Loops]) -> Vec<Option<f64>> {
+    let best = |kind: CoreKind| {
+        let of_kind = loops.iter().zip(kinds).filter(|(_, other)| **other == kind);
+        of_kind.filter_map(|(loops, _)| steps_ratio(loops, QUANTILE)).fold(0.0, f64::max)
+    };
+    loops.iter().zip(kinds).map(|(own, &kind)| Some(steps_ratio(own, 0.5)? / best(kind))).collect()
+}
+
+fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
+    let control = ControlLoops::of(&session.record.machine.identity);
+    let kind_of = |cpu: &CpuId| {
+        session.record.machine.topology.cpu(*cpu).map_or(CoreKind::default(), |cpu| cpu.core_kind)
+    };
+    let kinds: Vec<CoreKind> = settings.cpus.iter().map(kind_of).collect();
+    let shares = core_shares(&kinds, loops);
+    for ((&cpu, own), share) in settings.cpus.iter().zip(loops).zip(shares) {
+        let options = EstimateOptions::durations(u64::from(cpu.0));
+        let aim = |what: &str| Aim {
+            name: format!("control, CPU {cpu}, {what}"),
+            unit: "ns",
+            half_width: HALF_WIDTH,
+        };
+        let multiply = own.multiply.measure(session, &options, aim("multiply"));
+        let rotate = own.rotate.measure(session, &options, aim("rotate"));
+        let port = own.port.measure(session, &options, aim("port loop"));
+        let (Some(multiply), Some(rotate), Some(port), Some(core_share)) = (multiply, rotate, port, share)
+        else {
+            continue;
+        };
+        // The port loop's states stand beside the frequency's: a busy sibling moves only the former.
+        session.record.guards.doubts.extend(two_states(cpu, own));
+        session.record.cores.control.push(Control {
+            cpu,
+            core_hz: control.core_hz(multiply.value, rotate.value).map(Hertz),
+            multiply_ns: multiply.value,
+            rotate_ns: rotate.value,
+            multiply_per_rotate: multiply.value / rotate.value,
+            port_ns: port.value,
+            core_share,
+            spread: multiply.spread,
+        });
+    }
+}
+
+/// A line that says so when a CPU's share of its core has more than one state while its frequency has one.
+fn two_states(cpu: CpuId, loops: &Loops) -> Option<String> {
+    let port = modes(&loops.port.pooled());
+    if port.len() < 2 || modes(&loops.multiply.pooled()).len() > 1 {
+        return None;
+    }
+    let fastest = median(&[port[0].value])?;
+    let states: Vec<String> = port
+        .iter()
+        .map(|mode| format!("{:.2} in {:.0} % of windows", fastest / mode.value, mode.share * 100.0))
+        .collect();
+    Some(format!(
+        "CPU {cpu} has its core to itself only at times: share {}; a sibling is busy",
+        states.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loops(multiply_ns: f64, port_ns: &[f64]) -> Loops {
+        let samples = |values: &[f64]| Samples { visits: vec![values.to_vec()], dropped: 0 };
+        Loops {
+            multiply: samples(&vec![multiply_ns; port_ns.len()]),
+            rotate: samples(&vec![multiply_ns / 3.0; port_ns.len()]),
+            port: samples(port_ns),
+        }
+    }
+
+    #[test]
+    fn a_slow_clock_is_no_lost_share_and_a_busy_sibling_is() {
+        let all = [loops(1.0, &[0.1; 8]), loops(2.0, &[0.2; 8]), loops(1.0, &[0.2; 8])];
+        let shares = core_shares(&[CoreKind::Uniform; 3], &all);
+        let rounded: Vec<f64> = shares.into_iter().map(|share| share.expect("measured")).collect();
+        assert_eq!(rounded, [1.0, 1.0, 0.5]);
+    }
+
+    #[test]
+    fn kinds_of_cores_are_not_compared_with_each_other() {
+        let all = [loops(1.0, &[0.1; 8]), loops(1.0, &[0.2; 8])];
+        let shares = core_shares(&[CoreKind::Performance, CoreKind::Efficiency], &all);
+        assert_eq!(shares, [Some(1.0), Some(1.0)]);
+    }
+
+    #[test]
+    fn a_sibling_that_comes_and_goes_is_named() {
+        let mut ports = vec![0.1; 10];
+        ports.extend([0.2; 10]);
+        let line = two_states(CpuId(3), &loops(1.0, &ports)).expect("two states");
+        assert!(line.contains("CPU 3") && line.contains("0.50 in 50 %"), "{line}");
+        assert_eq!(two_states(CpuId(3), &loops(1.0, &[0.1; 20])), None);
+    }
+}

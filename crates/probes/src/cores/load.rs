@@ -1,0 +1,169 @@
+//! The loops that show what two CPUs share: each uses one resource up and little else.
+
+use std::hint::black_box;
+
+use host::live::{Mapping, MappingError, PageRequest};
+use kernels::{ARRAY_GRANULE_BYTES, Arrays, Operation, Store, StreamKernel, VectorLoop, port_loop};
+use machine::{CpuId, Topology};
+
+/// What is shared or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Integer ports: independent additions.
+    Integer,
+    /// Vector units: multiply-adds in the widest vectors.
+    Simd,
+    /// Decoders: straight code larger than any micro-operation cache; x86-64 only.
+    FrontEnd,
+    /// Level 1: reading three quarters of it, again and again.
+    L1,
+    /// Level 2: the same.
+    L2,
+    /// Memory: reading a block that no cache holds.
+    Memory,
+}
+
+/// Size of a level 1 data cache where the machine does not tell: the smallest of x86-64 since 2003, Intel Atom's 24 KiB.
+const L1_BYTES: usize = 24 << 10;
+/// Size of a level 2 cache where the machine does not tell: the smallest of recent server cores (Skylake client, Zen).
+const L2_BYTES: usize = 256 << 10;
+/// A block read at once in the memory loop, so that a slice of it stays far below a window.
+const MEMORY_PIECE_BYTES: usize = 64 << 10;
+
+impl Resource {
+    /// All resources this architecture has a loop for, in the order of a table.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::Integer, Self::Simd, Self::FrontEnd, Self::L1, Self::L2, Self::Memory]
+            .into_iter()
+            .filter(|resource| *resource != Self::FrontEnd || cfg!(target_arch = "x86_64"))
+    }
+
+    /// Stable lower-case name, as it stands in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Simd => "simd",
+            Self::FrontEnd => "front_end",
+            Self::L1 => "l1",
+            Self::L2 => "l2",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// Bytes that the loop of a resource reads on one CPU; 0 for loops in registers.
+///
+/// Three quarters of a cache: alone the block fits, two of them in one cache do not.
+pub(super) fn block_bytes(resource: Resource, topology: &Topology, cpu: CpuId, memory_bytes: usize) -> usize {
+    let claimed = |level: u8, fallback: usize| {
+        let size = topology.data_cache(cpu, level).and_then(|cache| cache.size_bytes);
+        size.map_or(fallback, |bytes| bytes.0 as usize) / 4 * 3
+    };
+    let bytes = match resource {
+        Resource::L1 => claimed(1, L1_BYTES),
+        Resource::L2 => claimed(2, L2_BYTES),
+        Resource::Memory => memory_bytes.next_multiple_of(MEMORY_PIECE_BYTES),
+        Resource::Integer | Resource::Simd | Resource::FrontEnd => 0,
+    };
+    bytes / ARRAY_GRANULE_BYTES * ARRAY_GRANULE_BYTES
+}
+
+/// Memory of a loop, to be made on the CPU that runs it; `None` for loops in registers.
+pub(super) fn memory_for(block_bytes: usize) -> Result<Option<Mapping>, MappingError> {
+    (block_bytes > 0).then(|| Mapping::new(block_bytes, PageRequest::Huge)).transpose()
+}
+
+/// A loop ready to run.
+pub(super) enum Load<'m> {
+    /// [`Resource::Integer`].
+    Integer,
+    /// [`Resource::Simd`].
+    Simd(VectorLoop),
+    /// [`Resource::FrontEnd`].
+    FrontEnd,
+    /// The caches and memory: pieces read one after the other, in a ring.
+    Read {
+        /// The widest read.
+        kernel: kernels::StreamLoop,
+        /// The block.
+        pieces: Vec<Arrays<'m>>,
+        /// The piece that comes next.
+        next: usize,
+    },
+}
+
+impl<'m> Load<'m> {
+    /// The loop of a resource over the memory it was given.
+    pub(super) fn new(resource: Resource, memory: Option<&'m mut Mapping>) -> Self {
+        match (resource, memory) {
+            (Resource::Simd, _) => Self::Simd(VectorLoop::widest()),
+            (Resource::FrontEnd, _) => Self::FrontEnd,
+            (Resource::L1 | Resource::L2 | Resource::Memory, Some(memory)) => Self::read(memory),
+            _ => Self::Integer,
+        }
+    }
+
+    fn read(memory: &'m mut Mapping) -> Self {
+        let pieces = memory
+            .as_mut_slice()
+            .chunks_mut(MEMORY_PIECE_BYTES)
+            .map(|piece| {
+                Arrays::from_block(piece, Operation::Read)
+                    .expect("the mapping is page-aligned and a multiple of the granule")
+            })
+            .collect();
+        let kernel = StreamKernel::widest(Operation::Read, Store::None)
+            .expect("every CPU has a read kernel: scalar ones need nothing");
+        Self::Read { kernel, pieces, next: 0 }
+    }
+
+    /// Runs the loop; a round is microseconds at most.
+    pub(super) fn run(&mut self, rounds: u64) {
+        match self {
+            Self::Integer => _ = black_box(port_loop(rounds)),
+            Self::Simd(vector) => _ = black_box(vector.run(rounds)),
+            Self::FrontEnd => front_end(rounds),
+            Self::Read { kernel, pieces, next } => {
+                for _ in 0..rounds {
+                    black_box(kernel.run(&mut pieces[*next], 1));
+                    *next = if *next + 1 == pieces.len() { 0 } else { *next + 1 };
+                }
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn front_end(rounds: u64) {
+    kernels::front_end_loop(rounds);
+}
+
+/// `Resource::all` leaves it out.
+#[cfg(not(target_arch = "x86_64"))]
+fn front_end(_rounds: u64) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_blocks_do_not_fit_the_cache_that_one_fits() {
+        let topology = Topology::default();
+        for (resource, cache) in [(Resource::L1, L1_BYTES), (Resource::L2, L2_BYTES)] {
+            let block = block_bytes(resource, &topology, CpuId(0), 0);
+            assert!(block < cache && 2 * block > cache, "{}", resource.name());
+        }
+        assert_eq!(block_bytes(Resource::Integer, &topology, CpuId(0), 1 << 20), 0);
+        assert_eq!(block_bytes(Resource::Memory, &topology, CpuId(0), 1 << 20), 1 << 20);
+    }
+
+    #[test]
+    fn every_loop_runs() {
+        for resource in Resource::all() {
+            let bytes = block_bytes(resource, &Topology::default(), CpuId(0), 1 << 20);
+            let mut memory = memory_for(bytes).expect("one MiB");
+            let mut load = Load::new(resource, memory.as_mut());
+            load.run(20);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A second thread on another CPU, for one visit: the two meet before each window, and neither can wait for ever.
+//!
+//! A watcher raises the abort flag when the time is up or the user wants the program to end; each side raises it when
+//! it leaves, also by a panic. All waiting looks at the flag.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::live::{self, AffinityError, Pinned};
+use machine::CpuId;
+
+/// How often the watcher looks; rarely, as it shares the CPU of the thread that times.
+const WATCH_PERIOD: Duration = Duration::from_millis(100);
+
+/// A value alone on its pair of cache lines: adjacent-line prefetchers fetch two.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Alone<T>(pub(super) T);
+
+/// The visit has to end: the time is up, the user wants it, or the other thread is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ended;
+
+/// Which of the two threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The one that times.
+    Main,
+    /// The other.
+    Partner,
+}
+
+/// What the two threads of a visit share.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    /// Everything has to end.
+    pub(super) abort: Alone<AtomicBool>,
+    arrived: [Alone<AtomicU64>; 2],
+}
+
+/// Raises the flag when its owner leaves.
+struct AbortOnDrop<'a>(&'a Link);
+
+impl Drop for AbortOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.abort.0.store(true, Ordering::Release);
+    }
+}
+
+impl Link {
+    /// Waits for the other side; false if it never comes.
+    pub(super) fn meet(&self, side: Side) -> bool {
+        let [main, partner] = &self.arrived;
+        let (own, other) = if side == Side::Main { (main, partner) } else { (partner, main) };
+        let turn = own.0.fetch_add(1, Ordering::AcqRel) + 1;
+        self.wait(|| other.0.load(Ordering::Acquire) >= turn)
+    }
+
+    /// Spins until the condition holds; false if everything has to end first.
+    pub(super) fn wait(&self, condition: impl Fn() -> bool) -> bool {
+        while !condition() {
+            if self.aborted() {
+                return condition();
+            }
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    /// True if everything has to end.
+    pub(super) fn aborted(&self) -> bool {
+        self.abort.0.load(Ordering::Acquire)
+    }
+
+    fn watch(&self, deadline: Instant) {
+        while !self.aborted() {
+            let now = Instant::now();
+            if now >= deadline || live::pending_signal().is_some() {
+                self.abort.0.store(true, Ordering::Release);
+                return;
+            }
+            thread::park_timeout(WATCH_PERIOD.min(deadline - now));
+        }
+    }
+}
+
+/// Runs `main` here and `partner` on `cpu` at the same time. The caller is pinned already. Whoever returns first ends
+/// the waiting of the other.
+pub(super) fn with_partner<R>(
+    cpu: CpuId,
+    deadline: Instant,
+    partner: impl FnOnce(&Link) + Send,
+    main: impl FnOnce(&Link, &thread::Thread) -> R,
+) -> Result<R, AffinityError> {
+    let link = Link::default();
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| link.watch(deadline));
+        let other = scope.spawn(|| {
+            let _end = AbortOnDrop(&link);
+            let _pinned = Pinned::to(cpu)?;
+            partner(&link);
+            Ok(())
+        });
+        let result = {
+            let _end = AbortOnDrop(&link);
+            main(&link, other.thread())
+        };
+        watcher.thread().unpark();
+        other.thread().unpark();
+        match other.join() {
+            Ok(pinned) => pinned.map(|()| result),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    fn any_cpu() -> CpuId {
+        live::allowed_cpus().first().expect("at least one CPU")
+    }
+
+    #[test]
+    fn two_sides_that_meet_have_both_done_what_came_before() {
+        let count = AtomicU64::new(0);
+        let seen = with_partner(
+            any_cpu(),
+            soon(),
+            |link| {
+                count.fetch_add(1, Ordering::Relaxed);
+                link.meet(Side::Partner);
+            },
+            |link, _| link.meet(Side::Main).then(|| count.load(Ordering::Relaxed)),
+        );
+        assert_eq!(seen.expect("an allowed CPU"), Some(1));
+    }
+
+    #[test]
+    fn a_partner_that_leaves_ends_the_waiting() {
+        let met = with_partner(any_cpu(), soon(), |_| {}, |link, _| link.meet(Side::Main));
+        assert!(!met.expect("an allowed CPU"));
+    }
+
+    #[test]
+    fn a_deadline_in_the_past_ends_the_waiting_of_both() {
+        let now = Instant::now();
+        let met = with_partner(
+            any_cpu(),
+            now,
+            |link| {
+                link.wait(|| false);
+            },
+            |link, _| link.wait(|| false),
+        );
+        assert!(!met.expect("an allowed CPU"));
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_an_error_and_not_a_hang() {
+        let met = with_partner(CpuId(1023), soon(), |_| {}, |link, _| link.meet(Side::Main));
+        assert!(met.is_err());
+    }
+}

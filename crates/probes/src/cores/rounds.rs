@@ -1,0 +1,142 @@
+//! Visits in shuffled rounds: what is compared is alternated, so that drift of the machine does not look like a
+//! difference between CPUs; and the last step from windows by visit to a number with its spread.
+
+use std::time::Instant;
+
+use record::{Quality, Spread};
+use stats::{Estimate, EstimateOptions, estimate};
+
+use crate::session::Session;
+
+/// A number whose interval is wider than this share of it on either side has no single value.
+const UNSTABLE_HALF_WIDTH: f64 = 0.25;
+
+/// How long a probe goes round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pace {
+    /// Time for all visits in seconds.
+    pub(super) budget_s: f64,
+    /// Rounds after which it is enough.
+    pub(super) rounds: u32,
+}
+
+/// Windows of one number by visit, and how many were set aside.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Samples {
+    /// One list per visit, in the order taken.
+    pub(super) visits: Vec<Vec<f64>>,
+    /// Windows set aside.
+    pub(super) dropped: usize,
+}
+
+/// A number with its spread.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Measured {
+    pub(super) value: f64,
+    pub(super) spread: Spread,
+}
+
+/// What to call a number and how good it shall be.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Aim {
+    /// Name of the raw series.
+    pub(super) name: String,
+    /// Unit of the raw series.
+    pub(super) unit: &'static str,
+    /// Half-width to be reached, as a share of the value.
+    pub(super) half_width: f64,
+}
+
+/// Visits all items in shuffled rounds until the rounds are done, the budget is spent or the session has to stop.
+pub(super) fn in_rounds<E>(
+    session: &mut Session<'_>,
+    pace: Pace,
+    items: usize,
+    mut visit: impl FnMut(&mut Session<'_>, usize, u32) -> Result<(), E>,
+) -> Result<(), E> {
+    let started = Instant::now();
+    let mut order: Vec<usize> = (0..items).collect();
+    for round in 0..pace.rounds {
+        for last in (1..order.len()).rev() {
+            order.swap(last, session.random.below(last as u64 + 1) as usize);
+        }
+        for (done, &item) in order.iter().enumerate() {
+            let spent_s = started.elapsed().as_secs_f64();
+            if session.must_stop() || spent_s >= pace.budget_s {
+                return Ok(());
+            }
+            let share = (f64::from(round) + done as f64 / items as f64) / f64::from(pace.rounds);
+            session.progress.update(share.max(spent_s / pace.budget_s));
+            visit(session, item, round)?;
+        }
+    }
+    Ok(())
+}
+
+impl Samples {
+    /// Adds one visit; a visit without a window that counts only adds to those set aside.
+    pub(super) fn add(&mut self, windows: Vec<f64>, dropped: usize) {
+        self.dropped += dropped;
+        if !windows.is_empty() {
+            self.visits.push(windows);
+        }
+    }
+
+    /// The number, its spread and its raw windows; `None` without a window.
+    pub(super) fn measure(
+        &self,
+        session: &mut Session<'_>,
+        options: &EstimateOptions,
+        aim: Aim,
+    ) -> Option<Measured> {
+        let estimate = estimate(&self.visits, options);
+        if estimate.windows == 0 {
+            return None;
+        }
+        let raw = session.keep_raw(aim.name, aim.unit, &self.visits);
+        let spread = Spread::of(&estimate, self.dropped, quality(&estimate, aim.half_width), Some(raw));
+        Some(Measured { value: estimate.value, spread })
+    }
+
+    /// All windows of all visits.
+    pub(super) fn pooled(&self) -> Vec<f64> {
+        self.visits.concat()
+    }
+}
+
+fn quality(estimate: &Estimate, half_width_aim: f64) -> Quality {
+    let half_width = estimate.relative_half_width();
+    if estimate.modes.len() > 1 || half_width > UNSTABLE_HALF_WIDTH {
+        Quality::Unstable
+    } else if half_width > half_width_aim {
+        Quality::Wide
+    } else {
+        Quality::Converged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_states_or_a_wide_interval_are_not_one_value() {
+        let flat: Vec<Vec<f64>> = (0..6).map(|visit| vec![1.0 + f64::from(visit) * 1e-4; 5]).collect();
+        let quality_of =
+            |visits: &[Vec<f64>]| quality(&estimate(visits, &EstimateOptions::durations(1)), 0.02);
+        assert_eq!(quality_of(&flat), Quality::Converged);
+        let two: Vec<Vec<f64>> =
+            (0..6).map(|visit| vec![if visit % 2 == 0 { 1.0 } else { 2.0 }; 5]).collect();
+        assert_eq!(quality_of(&two), Quality::Unstable);
+        let drifting: Vec<Vec<f64>> = (0..6).map(|visit| vec![1.0 + 0.04 * f64::from(visit); 5]).collect();
+        assert_eq!(quality_of(&drifting), Quality::Wide);
+    }
+
+    #[test]
+    fn a_visit_without_windows_is_no_visit() {
+        let mut samples = Samples::default();
+        samples.add(Vec::new(), 3);
+        samples.add(vec![1.0], 1);
+        assert_eq!((samples.visits.len(), samples.dropped), (1, 4));
+    }
+}

@@ -1,0 +1,341 @@
+//! What two CPUs share: how much slower a loop runs on one while the other runs the same, against alone.
+//!
+//! Alone and together alternate in balanced-coin quads within milliseconds; while alone the other thread sleeps, as
+//! spinning would use the very resource. A window together counts only if the other CPU was seen to make progress in
+//! every slice of it: without that, a hypervisor or a busy machine that runs the two one after the other would look
+//! like two CPUs that share nothing. The datum is the log ratio of an adjacent pair of trials, each the best of a few
+//! windows; the estimate is Hodges-Lehmann over the pairs.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::{self, Thread};
+
+use host::live::{MappingError, Pinned};
+use machine::Bytes;
+use record::{PairSlowdown, Quality, Spread};
+use stats::{Arm, Interval, Random, coin_quads, hodges_lehmann, paired_delta};
+
+use super::load::{Load, block_bytes, memory_for};
+use super::partner::{Alone, Link, with_partner};
+use super::rounds::{Pace, Samples, in_rounds};
+use super::{CoresError, CpuPair};
+use crate::sampler::Sampler;
+use crate::session::Session;
+
+pub use super::load::Resource;
+
+/// Two cores and the memory are busy.
+pub const DISTURBS: &str = "machine";
+
+/// Length of a slice in nanoseconds: the other's progress is looked at after each.
+const SLICE_NS: f64 = 40_000.0;
+/// Slices of a window.
+const SLICES: usize = 4;
+/// The other reports progress this many times per slice, so that each slice sees some.
+const REPORTS_PER_SLICE: u64 = 6;
+/// Windows that count per trial; the fastest stands for the trial, as a disturbance only adds time.
+const WINDOWS_PER_TRIAL: usize = 3;
+/// Windows tried per trial, those set aside included.
+const WINDOWS_MAX: usize = 8;
+/// Quads of trials per visit.
+const QUADS_PER_VISIT: usize = 3;
+/// Half-width aimed for.
+const HALF_WIDTH: f64 = 0.03;
+/// One visit at most: 12 trials of 8 windows, with a neighbour on both CPUs, and touching both blocks.
+const VISIT_WORST_S: f64 = 0.2;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The pairs; each is measured in both directions.
+    pub pairs: Vec<CpuPair>,
+    /// The block that the memory loop reads on each CPU: larger than any cache.
+    pub memory_block: Bytes,
+    /// Rounds over all pairs, directions and resources.
+    pub rounds: u32,
+    /// Time for all rounds in seconds.
+    pub budget_s: f64,
+}
+
+impl Settings {
+    /// Time it may take at most, in seconds.
+    pub fn worst_case_s(&self) -> f64 {
+        self.budget_s + VISIT_WORST_S
+    }
+}
+
+/// One direction of one pair on one resource.
+#[derive(Debug, Clone, Copy)]
+struct Subject {
+    pair: CpuPair,
+    resource: Resource,
+}
+
+/// What is known of one subject.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    /// Time together over time alone, one per adjacent pair of trials.
+    ratios: Samples,
+    /// Windows together in which the other was seen to run throughout.
+    overlapped: usize,
+}
+
+/// Measures every direction of every pair on every resource and adds the slowdowns to the record.
+///
+/// # Errors
+/// A CPU that may not be used or no memory; what was measured is in the record.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
+    let subjects: Vec<Subject> = settings
+        .pairs
+        .iter()
+        .flat_map(|pair| [*pair, pair.swapped()])
+        .flat_map(|pair| Resource::all().map(move |resource| Subject { pair, resource }))
+        .collect();
+    let mut seen = vec![Seen::default(); subjects.len()];
+    let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
+    let outcome = in_rounds(session, pace, subjects.len(), |session, index, _| {
+        visit(session, subjects[index], settings.memory_block, &mut seen[index])
+    });
+    for (subject, seen) in subjects.iter().zip(&seen) {
+        push(session, *subject, seen);
+    }
+    outcome
+}
+
+fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
+    let Subject { pair: CpuPair { a, b }, resource } = subject;
+    let resource = resource.name();
+    let Some((slowdown, interval)) = slowdown(&seen.ratios.pooled()) else {
+        session.record.provenance.without.push(format!(
+            "cannot tell whether CPUs {a} and {b} share {resource}: they were never seen to run at the same time"
+        ));
+        return;
+    };
+    let raw = session.keep_raw(
+        format!("sharing, {resource}, CPU {a} beside {b}, together over alone"),
+        "ratio",
+        &seen.ratios.visits,
+    );
+    let narrow = interval.half_width() <= HALF_WIDTH * slowdown;
+    let spread = Spread {
+        interval,
+        mappings: seen.ratios.visits.len(),
+        windows: seen.ratios.pooled().len(),
+        dropped: seen.ratios.dropped,
+        quality: if narrow { Quality::Converged } else { Quality::Wide },
+        modes: Vec::new(),
+        raw: Some(raw),
+    };
+    session.record.cores.sharing.push(PairSlowdown {
+        a,
+        b,
+        resource: resource.to_owned(),
+        slowdown,
+        overlapped_windows: seen.overlapped,
+        spread,
+    });
+}
+
+/// Hodges-Lehmann on the log ratios; with fewer than six pairs the interval is their range.
+fn slowdown(ratios: &[f64]) -> Option<(f64, Interval)> {
+    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    let value = hodges_lehmann(&logs, 0.95)?.value;
+    let interval = paired_delta(&logs)?.interval.hull(&Interval { low: value, high: value });
+    Some((value.exp(), interval.map(f64::exp)))
+}
+
+/// What the partner shall do.
+const SLEEP: u32 = 0;
+const RUN: u32 = 1;
+
+/// What the two threads write for each other.
+#[derive(Debug, Default)]
+struct Board {
+    wanted: Alone<AtomicU32>,
+    /// Reports of progress.
+    progress: Alone<AtomicU64>,
+    /// How often the partner went to sleep.
+    slept: Alone<AtomicU64>,
+}
+
+impl Board {
+    /// The partner: runs the loop when wanted and sleeps when not, until the visit ends.
+    fn partner(&self, link: &Link, load: &mut Load<'_>, rounds: u64) {
+        while !link.aborted() {
+            if self.wanted.0.load(Ordering::Acquire) == RUN {
+                load.run(rounds);
+                self.progress.0.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.slept.0.fetch_add(1, Ordering::Release);
+                while self.wanted.0.load(Ordering::Acquire) == SLEEP && !link.aborted() {
+                    thread::park();
+                }
+            }
+        }
+    }
+
+    /// Wakes the partner and waits until it runs; false if it never does.
+    fn start(&self, link: &Link, partner: &Thread) -> bool {
+        let before = self.progress.0.load(Ordering::Relaxed);
+        self.wanted.0.store(RUN, Ordering::Release);
+        partner.unpark();
+        link.wait(|| self.progress.0.load(Ordering::Relaxed) > before + 1)
+    }
+
+    /// Sends the partner to sleep and waits until it is about to; false if it never is.
+    fn stop(&self, link: &Link) -> bool {
+        let before = self.slept.0.load(Ordering::Acquire);
+        self.wanted.0.store(SLEEP, Ordering::Release);
+        link.wait(|| self.slept.0.load(Ordering::Acquire) > before)
+    }
+}
+
+/// Rounds of the loop per slice on the side that times, and per report on the other.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    rounds_per_slice: u64,
+    rounds_per_report: u64,
+}
+
+/// A trial: the fastest window that counts in nanoseconds, and the windows taken for it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Trial {
+    best_ns: Option<f64>,
+    counted: usize,
+    dropped: usize,
+}
+
+fn visit(
+    session: &mut Session<'_>,
+    subject: Subject,
+    memory_block: Bytes,
+    seen: &mut Seen,
+) -> Result<(), CoresError> {
+    let Subject { pair, resource } = subject;
+    let _pinned = Pinned::to(pair.a)?;
+    let topology = &session.record.machine.topology;
+    let bytes = block_bytes(resource, topology, pair.a, memory_block.0 as usize);
+    let bytes_b = block_bytes(resource, topology, pair.b, memory_block.0 as usize);
+    let mut memory = memory_for(bytes)?;
+    let mut load = Load::new(resource, memory.as_mut());
+    let mut sampler = session.sampler(pair.a);
+    let rounds_per_slice = sampler.rounds_for(SLICE_NS, |rounds| load.run(rounds));
+    let work = Work { rounds_per_slice, rounds_per_report: (rounds_per_slice / REPORTS_PER_SLICE).max(1) };
+    let mut random = Random::new(session.random.next_u64());
+    let order = coin_quads(QUADS_PER_VISIT, &mut random);
+    let board = Board::default();
+    let mut failed: Option<MappingError> = None;
+    with_partner(
+        pair.b,
+        session.deadline,
+        // Its memory is touched on its own CPU, as a program's would be.
+        |link| match memory_for(bytes_b) {
+            Ok(mut memory) => {
+                board.partner(link, &mut Load::new(resource, memory.as_mut()), work.rounds_per_report);
+            }
+            Err(error) => failed = Some(error),
+        },
+        |link, partner| {
+            if link.wait(|| board.slept.0.load(Ordering::Acquire) > 0) {
+                let trials = Trials { board: &board, link, partner, work };
+                trials.take(&order, &mut load, &mut sampler, seen);
+            }
+        },
+    )?;
+    session.absorb(&mut sampler);
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The trials of one visit.
+struct Trials<'a> {
+    board: &'a Board,
+    link: &'a Link,
+    partner: &'a Thread,
+    work: Work,
+}
+
+impl Trials<'_> {
+    /// Takes all trials in the order given and adds one ratio per adjacent pair.
+    fn take(&self, order: &[Arm], load: &mut Load<'_>, sampler: &mut Sampler, seen: &mut Seen) {
+        let (mut ratios, mut dropped, mut together_before) = (Vec::new(), 0, false);
+        for pair in order.chunks_exact(2) {
+            let (mut alone, mut together) = (None, None);
+            for arm in pair {
+                let is_together = *arm == Arm::B;
+                let ready = match (is_together, together_before) {
+                    (true, false) => self.board.start(self.link, self.partner),
+                    (false, true) => self.board.stop(self.link),
+                    _ => !self.link.aborted(),
+                };
+                if !ready {
+                    seen.ratios.add(ratios, dropped);
+                    return;
+                }
+                together_before = is_together;
+                let trial = self.trial(load, sampler, is_together);
+                dropped += trial.dropped;
+                if is_together {
+                    seen.overlapped += trial.counted;
+                    together = trial.best_ns;
+                } else {
+                    alone = trial.best_ns;
+                }
+            }
+            if let (Some(alone), Some(together)) = (alone, together) {
+                ratios.push(together / alone);
+            }
+        }
+        seen.ratios.add(ratios, dropped);
+    }
+
+    fn trial(&self, load: &mut Load<'_>, sampler: &mut Sampler, together: bool) -> Trial {
+        let mut trial = Trial::default();
+        // The first slice after a change of state finds cold caches.
+        load.run(self.work.rounds_per_slice);
+        for _ in 0..WINDOWS_MAX {
+            let progress = &self.board.progress.0;
+            let (mut last, mut fresh) = (progress.load(Ordering::Relaxed), 0);
+            let window = sampler.window(|| {
+                for _ in 0..SLICES {
+                    load.run(self.work.rounds_per_slice);
+                    let now = progress.load(Ordering::Relaxed);
+                    fresh += usize::from(now != last);
+                    last = now;
+                }
+            });
+            match window {
+                Some(ns) if !together || fresh == SLICES => {
+                    trial.best_ns = Some(trial.best_ns.map_or(ns, |best: f64| best.min(ns)));
+                    trial.counted += 1;
+                }
+                _ => trial.dropped += 1,
+            }
+            if trial.counted == WINDOWS_PER_TRIAL {
+                break;
+            }
+        }
+        trial
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_halves_reads_two_and_its_interval_holds_it() {
+        let ratios: Vec<f64> = (0..24).map(|pair| 2.0 * (1.0 + 0.002 * f64::from(pair % 5 - 2))).collect();
+        let (value, interval) = slowdown(&ratios).expect("24 pairs");
+        assert!((value - 2.0).abs() < 0.01 && interval.contains(value) && interval.half_width() < 0.01);
+    }
+
+    #[test]
+    fn nothing_seen_is_no_slowdown() {
+        assert_eq!(slowdown(&[]), None);
+    }
+
+    #[test]
+    fn few_pairs_show_their_range() {
+        let (_, interval) = slowdown(&[1.0, 1.5]).expect("two pairs");
+        assert!((interval.low - 1.0).abs() < 1e-12 && (interval.high - 1.5).abs() < 1e-12);
+    }
+}

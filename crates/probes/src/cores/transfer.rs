@@ -1,0 +1,264 @@
+//! CPU-to-CPU latency: one cache line bounced between two CPUs, by two protocols, one pair at a time.
+//!
+//! Half of a round trip. The home of a line decides the number, so that each visit takes several lines of a fresh
+//! mapping; who starts and who times changes from window to window and from visit to visit. A window during which
+//! either thread lost its CPU is set aside.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use host::live::{Mapping, PageRequest, Pinned, ThreadUsage};
+use kernels::random::SplitMix64;
+use kernels::{Line, Protocol, ping, pong};
+use record::LineTransfer;
+use stats::EstimateOptions;
+
+use super::partner::{Alone, Ended, Link, Side, with_partner};
+use super::rounds::{Aim, Pace, Samples, in_rounds};
+use super::{CoresError, CpuPair};
+use crate::sampler::{Sampler, WINDOW_NS};
+use crate::session::Session;
+
+/// Two cores are busy, and so is what joins them.
+pub const DISTURBS: &str = "core";
+
+/// Memory that the lines are drawn from: 64 pages, so that their homes differ.
+const LINES_BYTES: usize = 256 << 10;
+/// Round trips that tell how many fill a window.
+const TRIAL_ROUNDS: u64 = 200;
+/// No pair of CPUs is so fast or so slow that its window needs more or fewer round trips.
+const ROUNDS_RANGE: (u64, u64) = (20, 20_000);
+/// Half-width aimed for.
+const HALF_WIDTH: f64 = 0.05;
+/// One visit at most, at a microsecond per hop and with a neighbour on both CPUs.
+const VISIT_WORST_S: f64 = 0.15;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The pairs, in either order.
+    pub pairs: Vec<CpuPair>,
+    /// Lines per visit.
+    pub lines: usize,
+    /// Rounds over all pairs.
+    pub rounds: u32,
+    /// Time for all rounds in seconds.
+    pub budget_s: f64,
+}
+
+impl Settings {
+    /// Time it may take at most, in seconds.
+    pub fn worst_case_s(&self) -> f64 {
+        self.budget_s + VISIT_WORST_S
+    }
+}
+
+/// Measures the pairs by both protocols and adds them to the record.
+///
+/// # Errors
+/// A CPU that may not be used or no memory; what was measured is in the record.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
+    let mut samples = vec![[Samples::default(), Samples::default()]; settings.pairs.len()];
+    let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
+    let outcome = in_rounds(session, pace, settings.pairs.len(), |session, index, round| {
+        let pair = settings.pairs[index];
+        // Who times also touches the memory first: both get their turn.
+        let pair = if round % 2 == 0 { pair } else { pair.swapped() };
+        visit(session, pair, settings.lines, &mut samples[index])
+    });
+    for (pair, samples) in settings.pairs.iter().zip(&samples) {
+        for (protocol, samples) in Protocol::ALL.into_iter().zip(samples) {
+            let aim = Aim {
+                name: format!("line transfer, CPU {} and {}, {}", pair.a, pair.b, protocol.name()),
+                unit: "ns",
+                half_width: HALF_WIDTH,
+            };
+            if let Some(measured) = samples.measure(session, &EstimateOptions::medians(1), aim) {
+                session.record.cores.line_transfer.push(LineTransfer {
+                    a: pair.a,
+                    b: pair.b,
+                    protocol: record_name(protocol).to_owned(),
+                    ns: measured.value,
+                    spread: measured.spread,
+                });
+            }
+        }
+    }
+    outcome
+}
+
+/// The names that the record promises.
+fn record_name(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::CompareSwap => "compare_and_swap",
+        Protocol::ReadThenWrite => "read_then_write",
+    }
+}
+
+/// One window as both threads are told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Task {
+    line: usize,
+    protocol: Protocol,
+    /// The thread that times moves first.
+    main_starts: bool,
+    rounds: u64,
+}
+
+/// What the thread that times writes for the other, and the answer.
+#[derive(Debug, Default)]
+struct Board {
+    task: Alone<[AtomicU64; 2]>,
+    partner_switches: Alone<AtomicU64>,
+}
+
+/// The word that ends the visit.
+const NO_TASK: u64 = u64::MAX;
+
+impl Task {
+    fn encode(self) -> [u64; 2] {
+        let protocol = u64::from(self.protocol == Protocol::ReadThenWrite);
+        [(self.line as u64) << 2 | protocol << 1 | u64::from(self.main_starts), self.rounds]
+    }
+
+    fn decode([word, rounds]: [u64; 2]) -> Option<Self> {
+        (word != NO_TASK).then(|| Self {
+            line: (word >> 2) as usize,
+            protocol: Protocol::ALL[(word >> 1 & 1) as usize],
+            main_starts: word & 1 == 1,
+            rounds,
+        })
+    }
+}
+
+impl Board {
+    fn write(&self, [word, rounds]: [u64; 2]) {
+        self.task.0[0].store(word, Ordering::Relaxed);
+        self.task.0[1].store(rounds, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Option<Task> {
+        Task::decode([self.task.0[0].load(Ordering::Relaxed), self.task.0[1].load(Ordering::Relaxed)])
+    }
+
+    /// The other thread: does what the board says until it says no more.
+    fn partner(&self, link: &Link, lines: &[Line]) {
+        while link.meet(Side::Partner) {
+            let Some(task) = self.read() else { return };
+            let line = &lines[task.line];
+            let before = ThreadUsage::now().involuntary_switches;
+            if task.main_starts {
+                pong(line, task.protocol, task.rounds, &link.abort.0);
+            } else {
+                ping(line, task.protocol, task.rounds, &link.abort.0);
+            }
+            let switches = ThreadUsage::now().involuntary_switches - before;
+            self.partner_switches.0.store(switches, Ordering::Relaxed);
+            if !link.meet(Side::Partner) {
+                return;
+            }
+        }
+    }
+
+    /// One window by the thread that times, in nanoseconds per hop; `None` is a window to be set aside.
+    fn window(
+        &self,
+        link: &Link,
+        lines: &[Line],
+        task: Task,
+        sampler: &mut Sampler,
+    ) -> Result<Option<f64>, Ended> {
+        self.write(task.encode());
+        let line = &lines[task.line];
+        line.reset();
+        if !link.meet(Side::Main) {
+            return Err(Ended);
+        }
+        let mut done = 0;
+        let ns = sampler.window(|| {
+            done = if task.main_starts {
+                ping(line, task.protocol, task.rounds, &link.abort.0)
+            } else {
+                pong(line, task.protocol, task.rounds, &link.abort.0)
+            };
+        });
+        if !link.meet(Side::Main) || done < task.rounds {
+            return Err(Ended);
+        }
+        let partner_stayed = self.partner_switches.0.load(Ordering::Relaxed) == 0;
+        Ok(ns.filter(|_| partner_stayed).map(|ns| ns / (2 * task.rounds) as f64))
+    }
+}
+
+fn visit(
+    session: &mut Session<'_>,
+    pair: CpuPair,
+    line_count: usize,
+    samples: &mut [Samples; 2],
+) -> Result<(), CoresError> {
+    let _pinned = Pinned::to(pair.a)?;
+    let mut mapping = Mapping::new(LINES_BYTES, PageRequest::Base)?;
+    let lines = Line::slice_in(mapping.as_mut_slice());
+    let mut random = SplitMix64::new(session.random.next_u64());
+    let chosen: Vec<usize> = (0..line_count).map(|_| random.below(lines.len() as u64) as usize).collect();
+    let mut sampler = session.sampler(pair.a);
+    let board = Board::default();
+    with_partner(
+        pair.b,
+        session.deadline,
+        |link| board.partner(link, lines),
+        |link, _| {
+            for (protocol, samples) in Protocol::ALL.into_iter().zip(samples) {
+                bounce_all(&board, link, lines, &chosen, protocol, &mut sampler, samples);
+            }
+            board.write([NO_TASK, 0]);
+            link.meet(Side::Main);
+        },
+    )?;
+    session.absorb(&mut sampler);
+    Ok(())
+}
+
+/// All lines by one protocol, each started by either side.
+fn bounce_all(
+    board: &Board,
+    link: &Link,
+    lines: &[Line],
+    chosen: &[usize],
+    protocol: Protocol,
+    sampler: &mut Sampler,
+    samples: &mut Samples,
+) {
+    let Some(&first) = chosen.first() else { return };
+    let trial = Task { line: first, protocol, main_starts: true, rounds: TRIAL_ROUNDS };
+    let Ok(hop_ns) = board.window(link, lines, trial, sampler) else { return };
+    let rounds = hop_ns.map_or(TRIAL_ROUNDS, |hop_ns| (WINDOW_NS / (2.0 * hop_ns)).ceil() as u64);
+    let rounds = rounds.clamp(ROUNDS_RANGE.0, ROUNDS_RANGE.1);
+    let (mut windows, mut dropped) = (Vec::with_capacity(2 * chosen.len()), 0);
+    for &line in chosen {
+        for main_starts in [true, false] {
+            let task = Task { line, protocol, main_starts, rounds };
+            match board.window(link, lines, task, sampler) {
+                Ok(Some(ns)) => windows.push(ns),
+                Ok(None) => dropped += 1,
+                Err(Ended) => break,
+            }
+        }
+    }
+    samples.add(windows, dropped);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_survives_the_board() {
+        for protocol in Protocol::ALL {
+            for main_starts in [false, true] {
+                let task = Task { line: 2047, protocol, main_starts, rounds: 777 };
+                assert_eq!(Task::decode(task.encode()), Some(task));
+            }
+        }
+        assert_eq!(Task::decode([NO_TASK, 0]), None);
+    }
+}
