@@ -8,9 +8,13 @@
 //! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
 //! | price of reading time | [`clocks`] |
+//! | what fits into the time | [`plan`] |
 #![forbid(unsafe_code)]
 
+pub mod clocks;
 pub mod control;
+pub mod cores;
 pub mod memory;
+pub mod plan;
 pub mod sampler;
 pub mod session;

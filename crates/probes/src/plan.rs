@@ -1,0 +1,163 @@
+//! The plan of a check-up: which probes run, with which settings, for how long, and what was left out and why.
+//!
+//! A pure function of the machine's description, the CPUs, the options and the seed: it opens nothing and times
+//! nothing. The sum of all worst cases and of what a run costs besides fits the budget; when it does not, probes get
+//! shorter, down to what still says something, and then the least important are dropped.
+
+mod catalogue;
+mod fit;
+mod pairs;
+mod settings;
+
+use machine::{CpuId, Machine};
+use record::{PlanEntry, PlanOutcome};
+
+pub use catalogue::{Probe, Section, Selection, UnknownProbe, selectable_names};
+pub use fit::{OVERHEAD_S, smallest_budget_s};
+pub use pairs::{ChosenPairs, choose_pairs};
+pub use settings::{ProbeSettings, Share};
+
+/// How thorough a check-up is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Depth {
+    /// `--quick`.
+    Quick,
+    /// Without either flag.
+    #[default]
+    Default,
+    /// `--full`.
+    Full,
+}
+
+impl Depth {
+    /// Budget in seconds where the user gives none.
+    pub const fn budget_s(self) -> f64 {
+        match self {
+            Self::Quick => 20.0,
+            Self::Default => 90.0,
+            Self::Full => 600.0,
+        }
+    }
+
+    /// The flag that asks for it.
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::Quick => "--quick",
+            Self::Default => "the default check-up",
+            Self::Full => "--full",
+        }
+    }
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Options {
+    /// How thorough.
+    pub depth: Depth,
+    /// Time for the whole run in seconds; `None` is that of the depth.
+    pub budget_s: Option<f64>,
+    /// Which probes.
+    pub only: Selection,
+}
+
+impl Options {
+    /// Time for the whole run in seconds; what is not a positive number is no time at all.
+    pub fn budget_s(&self) -> f64 {
+        let budget_s = self.budget_s.unwrap_or(self.depth.budget_s());
+        if budget_s.is_nan() { 0.0 } else { budget_s.max(0.0) }
+    }
+}
+
+/// One probe that will run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedProbe {
+    /// Which.
+    pub probe: Probe,
+    /// How.
+    pub settings: ProbeSettings,
+    /// Its worst case in seconds, which is also its deadline.
+    pub seconds: f64,
+    /// `self`, `core` or `machine`.
+    pub disturbs: &'static str,
+    /// What was cut, and why: one line each.
+    pub reduced: Vec<String>,
+}
+
+/// One probe that will not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedProbe {
+    /// Which.
+    pub probe: Probe,
+    /// Why.
+    pub reason: String,
+}
+
+/// The whole plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckUpPlan {
+    /// Time for the whole run in seconds.
+    pub budget_s: f64,
+    /// The probes in the order in which they run.
+    pub probes: Vec<PlannedProbe>,
+    /// Those left out.
+    pub dropped: Vec<DroppedProbe>,
+}
+
+/// Plans a check-up of the CPUs given.
+pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
+    let wanted = fit::wanted(machine, cpus.len(), options);
+    let fitted = fit::fit(wanted.rows, options.budget_s());
+    let subject = settings::Subject { machine, cpus, depth: options.depth, seed };
+    let probes = fitted
+        .probes
+        .into_iter()
+        .map(|slot| {
+            let (settings, mut reduced) = settings::settings(&subject, slot.probe, slot.seconds);
+            if slot.seconds < slot.wanted_s {
+                reduced.insert(
+                    0,
+                    format!(
+                        "{:.1} s in place of {:.1} s: the budget is {} s",
+                        slot.seconds,
+                        slot.wanted_s,
+                        options.budget_s()
+                    ),
+                );
+            }
+            let disturbs = slot.probe.row().disturbs;
+            PlannedProbe { probe: slot.probe, settings, seconds: slot.seconds, disturbs, reduced }
+        })
+        .collect();
+    let mut dropped = wanted.dropped;
+    dropped.extend(fitted.dropped);
+    dropped.sort_by_key(|dropped| dropped.probe);
+    CheckUpPlan { budget_s: options.budget_s(), probes, dropped }
+}
+
+impl CheckUpPlan {
+    /// Worst case of the whole run in seconds.
+    pub fn worst_case_s(&self) -> f64 {
+        OVERHEAD_S + self.probes.iter().map(|planned| planned.seconds).sum::<f64>()
+    }
+
+    /// As the record keeps it: what runs first, then what was dropped.
+    pub fn to_record(&self) -> record::Plan {
+        let planned = self.probes.iter().map(|planned| PlanEntry {
+            probe: planned.probe.name().to_owned(),
+            planned_s: planned.seconds,
+            disturbs: planned.disturbs.to_owned(),
+            reduced: planned.reduced.clone(),
+            outcome: PlanOutcome::Pending,
+            elapsed_s: None,
+        });
+        let dropped = self.dropped.iter().map(|dropped| PlanEntry {
+            probe: dropped.probe.name().to_owned(),
+            planned_s: 0.0,
+            disturbs: dropped.probe.row().disturbs.to_owned(),
+            reduced: Vec::new(),
+            outcome: PlanOutcome::Dropped(dropped.reason.clone()),
+            elapsed_s: None,
+        });
+        record::Plan { budget_s: self.budget_s, entries: planned.chain(dropped).collect() }
+    }
+}

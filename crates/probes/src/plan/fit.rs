@@ -1,0 +1,163 @@
+//! Fitting the probes into the budget: shorter first, then fewer.
+
+use machine::{Bytes, Machine};
+
+use super::catalogue::{BY_IMPORTANCE, Needs, Row, TABLE};
+use super::{Depth, DroppedProbe, Options, Probe};
+
+/// Time of a run besides its probes, in seconds: reading the machine (0.1), calibration (0.1), pinning and starting
+/// threads, diagnosis, writing record and report (1 to 2 on a busy machine).
+pub const OVERHEAD_S: f64 = 3.0;
+
+/// The planner deals in tenths of a second.
+const TENTHS: f64 = 10.0;
+
+/// A probe that would like to run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Wish {
+    pub(super) probe: Probe,
+    pub(super) wanted_s: f64,
+    pub(super) least_s: f64,
+}
+
+/// What can run on this machine, and what cannot.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Wishes {
+    pub(super) rows: Vec<Wish>,
+    pub(super) dropped: Vec<DroppedProbe>,
+}
+
+/// A probe with its time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Slot {
+    pub(super) probe: Probe,
+    pub(super) seconds: f64,
+    pub(super) wanted_s: f64,
+}
+
+/// What runs, and what did not fit.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fitted {
+    pub(super) probes: Vec<Slot>,
+    pub(super) dropped: Vec<DroppedProbe>,
+}
+
+/// The smallest budget in seconds with which anything of the selection can be measured.
+pub fn smallest_budget_s(options: &Options) -> f64 {
+    let chosen = TABLE.iter().filter(|row| options.only.contains(row.probe));
+    OVERHEAD_S + chosen.map(|row| row.least_s).fold(f64::INFINITY, f64::min)
+}
+
+fn seconds_of(row: &Row, depth: Depth) -> Option<f64> {
+    match depth {
+        Depth::Quick => row.quick_s,
+        Depth::Default => row.default_s,
+        Depth::Full => row.full_s,
+    }
+}
+
+/// Whether huge pages can be had: `never` switches the transparent ones off; reserved ones serve as well.
+fn has_huge_pages(machine: &Machine) -> bool {
+    let environment = &machine.environment;
+    let is_off = environment.transparent_huge_pages.enabled.as_deref() == Some("never");
+    let pool =
+        environment.huge_page_pools.iter().any(|pool| pool.page_bytes == Bytes(2 << 20) && pool.free > 0);
+    !is_off || pool
+}
+
+/// The probes that the user wants and the machine allows; of the others only those that the user wants get a reason.
+pub(super) fn wanted(machine: &Machine, cpu_count: usize, options: &Options) -> Wishes {
+    let mut wishes = Wishes { rows: Vec::new(), dropped: Vec::new() };
+    for row in TABLE.iter().filter(|row| options.only.contains(row.probe)) {
+        let mut drop = |reason: String| wishes.dropped.push(DroppedProbe { probe: row.probe, reason });
+        if cpu_count == 0 {
+            drop("no CPU to measure on".to_owned());
+        } else if row.needs == Needs::TwoCpus && cpu_count < 2 {
+            drop("it needs two CPUs, and there is one to measure on".to_owned());
+        } else if row.needs == Needs::HugePages && !has_huge_pages(machine) {
+            drop("no huge pages: transparent ones are off and no 2 MiB page is reserved".to_owned());
+        } else if let Some(seconds) = seconds_of(row, options.depth) {
+            let wanted_s = seconds + row.per_cpu_s * cpu_count.saturating_sub(2) as f64;
+            wishes.rows.push(Wish { probe: row.probe, wanted_s, least_s: row.least_s.min(wanted_s) });
+        } else {
+            let next = if row.default_s.is_some() { "the default check-up and --full" } else { "--full" };
+            drop(format!("not in {}; it is in {next}", options.depth.flag()));
+        }
+    }
+    wishes
+}
+
+/// Cuts all probes by the same share of what they can spare; drops the least important ones first if that is not enough.
+pub(super) fn fit(mut wishes: Vec<Wish>, budget_s: f64) -> Fitted {
+    let available_s = (budget_s - OVERHEAD_S).max(0.0);
+    let mut dropped = Vec::new();
+    let sum = |wishes: &[Wish], of: fn(&Wish) -> f64| wishes.iter().map(of).sum::<f64>();
+    for probe in BY_IMPORTANCE.into_iter().rev() {
+        if sum(&wishes, |wish| tenths_up(wish.least_s)) <= available_s + f64::EPSILON {
+            break;
+        }
+        if let Some(index) = wishes.iter().position(|wish| wish.probe == probe) {
+            let wish = wishes.remove(index);
+            let reason = format!(
+                "it needs at least {:.1} s, which the budget of {budget_s} s does not leave after more important \
+                 probes; give more with --budget, or only this with --only {}",
+                wish.least_s,
+                probe.name()
+            );
+            dropped.push(DroppedProbe { probe, reason });
+        }
+    }
+    let (least_s, wanted_s) =
+        (sum(&wishes, |wish| tenths_up(wish.least_s)), sum(&wishes, |wish| wish.wanted_s));
+    let spare = if wanted_s <= available_s { 1.0 } else { (available_s - least_s) / (wanted_s - least_s) };
+    let probes = wishes
+        .into_iter()
+        .map(|wish| {
+            let least_s = tenths_up(wish.least_s);
+            let seconds = if spare >= 1.0 {
+                wish.wanted_s
+            } else {
+                tenths_down(least_s + spare.max(0.0) * (wish.wanted_s - least_s).max(0.0)).max(least_s)
+            };
+            Slot { probe: wish.probe, seconds, wanted_s: wish.wanted_s }
+        })
+        .collect();
+    Fitted { probes, dropped }
+}
+
+fn tenths_up(seconds: f64) -> f64 {
+    (seconds * TENTHS - 1e-6).ceil() / TENTHS
+}
+
+fn tenths_down(seconds: f64) -> f64 {
+    (seconds * TENTHS + 1e-6).floor() / TENTHS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wishes() -> Vec<Wish> {
+        let wish = |probe, wanted_s, least_s| Wish { probe, wanted_s, least_s };
+        vec![wish(Probe::Control, 1.0, 0.5), wish(Probe::Surface, 10.0, 3.0), wish(Probe::Parallel, 5.0, 1.0)]
+    }
+
+    fn seconds(budget_s: f64) -> Vec<f64> {
+        fit(wishes(), budget_s).probes.iter().map(|slot| slot.seconds).collect()
+    }
+
+    #[test]
+    fn what_fits_is_left_alone_and_what_does_not_shrinks_towards_its_least() {
+        assert_eq!(seconds(OVERHEAD_S + 16.0), [1.0, 10.0, 5.0]);
+        assert_eq!(seconds(OVERHEAD_S + 10.25), [0.7, 6.5, 3.0]);
+        assert_eq!(seconds(OVERHEAD_S + 4.5), [0.5, 3.0, 1.0]);
+    }
+
+    #[test]
+    fn the_least_important_goes_first_and_is_told_why() {
+        let fitted = fit(wishes(), OVERHEAD_S + 4.0);
+        assert_eq!(fitted.dropped[0].probe, Probe::Parallel);
+        assert!(fitted.dropped[0].reason.contains("--only parallel"));
+        assert!(seconds(0.0).is_empty());
+    }
+}
