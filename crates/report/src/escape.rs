@@ -2,6 +2,8 @@
 //!
 //! Host names, CPU names, DMI strings and command lines are written by others; a record may come by mail.
 
+use std::fmt::Write;
+
 /// Stands for a character that must not reach the reader.
 const REPLACEMENT: char = '\u{fffd}';
 
@@ -40,9 +42,21 @@ pub(crate) fn markup(text: &str) -> String {
     escaped
 }
 
-/// JSON for a `<script>` block: no `<` is left, so no tag, end tag or comment can begin inside it.
+/// JSON for a `<script>` block: no `<` is left, so no tag, end tag or comment can begin inside it, and no
+/// character that deceives a reader of the source. The value stays the same.
 pub(crate) fn script_json(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+    let mut escaped = String::with_capacity(json.len());
+    let mut units = [0; 2];
+    for c in json.chars() {
+        if c == '<' || is_deceptive(c) {
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 /// One field of a CSV row, quoted where RFC 4180 asks for it. A leading `=`, `+`, `-` or `@` of a text gets

@@ -8,6 +8,8 @@ mod markup;
 mod outline;
 mod tables;
 
+use std::fmt::Write;
+
 use record::Record;
 
 use crate::draw::{STYLE_DARK, STYLE_LIGHT};
@@ -74,7 +76,8 @@ fn scripts(page: &mut String, record: &Record, charts: Charts) {
             serde_json::to_string(&without_raw).map(|json| escape::script_json(&json)).unwrap_or_default();
         (if data.len() <= room { data } else { "null".to_owned() }, false)
     };
-    *page += &format!(
+    let _ = write!(
+        page,
         "<script type=\"application/json\" id=\"record\" data-complete=\"{complete}\">{data}</script>\n\
          <script type=\"application/json\" id=\"charts\">{charts}</script>\n\
          <script type=\"text/plain\" id=\"chart-library\">{library}</script>\n\
@@ -98,7 +101,7 @@ mod tests {
     #[test]
     fn the_library_is_one_script_that_cannot_end_its_own_element() {
         let library = library();
-        assert!(library.contains("plotly.js v") && library.len() > 1_000_000);
-        assert!(!library.contains("</script") && !library.contains("<!--") && !library.contains("MathJax v"));
+        assert!(library.contains("plotly.js v") && (1_000_000..5_000_000).contains(&library.len()));
+        assert!(!library.contains("</script") && !library.contains("<!--"));
     }
 }

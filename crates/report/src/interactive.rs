@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use crate::draw::{BarChart, LineChart, MatrixChart, SurfaceChart, level_colour, level_rank, series_colour};
 use crate::number;
 
+/// Cells of a heat map that get a text each.
+const MOST_TOLD_CELLS: usize = 600;
+
 /// plotly reads `<` in names as markup; an entity is shown as the character.
 fn name(text: &str) -> String {
     crate::escape::markup(text)
@@ -75,6 +78,12 @@ pub(crate) fn lines(chart: &LineChart) -> Value {
             format!("{}<br>{}", name(&panel.title), chart.y_label)
         };
         let mut axis = titled(json!({ "type": kind(chart.y) }), &title);
+        if chart.y == crate::draw::Axis::Decades {
+            let ticks: Vec<f64> =
+                (-4..7).flat_map(|power| [1.0, 2.0, 5.0].map(|part| part * 10f64.powi(power))).collect();
+            axis["ticktext"] = json!(ticks.iter().map(|v| number::short(*v)).collect::<Vec<_>>());
+            axis["tickvals"] = json!(ticks);
+        }
         axis["domain"] = json!([
             top - 1.0 / count + if index + 1 < chart.panels.len() { 0.03 } else { 0.0 },
             top - if index > 0 { 0.03 } else { 0.0 }
@@ -130,6 +139,18 @@ pub(crate) fn matrices(chart: &MatrixChart) -> Value {
         "height": rows * if chart.square { 340 } else { 360 } + 80,
         "coloraxis": { "colorscale": "Viridis", "colorbar": { "title": { "text": if chart.logarithmic { "log10 ns" } else { chart.unit } } } },
     });
+    if let Some(least) = chart.least {
+        layout["coloraxis"]["cmin"] = json!(least);
+        layout["coloraxis"]["cmax"] = json!(
+            chart
+                .panels
+                .iter()
+                .flat_map(|panel| &panel.cells)
+                .map(|cell| cell.value)
+                .filter(|v| v.is_finite())
+                .fold(least, f64::max)
+        );
+    }
     let mut traces = Vec::new();
     for (index, panel) in chart.panels.iter().enumerate() {
         let suffix = if index == 0 { String::new() } else { (index + 1).to_string() };
@@ -143,15 +164,19 @@ pub(crate) fn matrices(chart: &MatrixChart) -> Value {
             text[cell.row][cell.column] = format!("{}{}{doubt}", number::short(cell.value), chart.unit);
         }
         let labels = |names: &[String]| names.iter().map(|label| name(label)).collect::<Vec<_>>();
+        // Beyond this the texts would outweigh the rest of the page; the number itself is shown instead.
+        let told = panel.cells.len() <= MOST_TOLD_CELLS;
+        let value = if told { "%{text}" } else { "%{z:.3g}" };
         traces.push(json!({
-            "type": "heatmap", "x": labels(&panel.columns), "y": labels(&panel.rows), "z": z, "text": text,
+            "type": "heatmap", "x": labels(&panel.columns), "y": labels(&panel.rows), "z": z, "text": if told { json!(text) } else { Value::Null },
             "xaxis": format!("x{suffix}"), "yaxis": format!("y{suffix}"), "coloraxis": "coloraxis",
-            "hovertemplate": format!("{} %{{y}}, {} %{{x}}: %{{text}}<extra></extra>", chart.row_label, chart.column_label),
+            "hovertemplate": format!("{} %{{y}}, {} %{{x}}: {value}<extra></extra>", chart.row_label, chart.column_label),
             "hoverongaps": false,
         }));
         let title = format!("{}<br>{}", name(&panel.title), chart.column_label);
         layout[format!("xaxis{suffix}")] = titled(json!({ "type": "category", "automargin": true }), &title);
-        let mut y = titled(json!({ "type": "category", "automargin": true }), chart.row_label);
+        let row_label = if index % columns == 0 { chart.row_label } else { "" };
+        let mut y = titled(json!({ "type": "category", "automargin": true }), row_label);
         if chart.square {
             y["autorange"] = json!("reversed");
         }

@@ -24,9 +24,12 @@ pub(crate) fn series_short(kernel: &str, isa: &str, store: &str, with_isa: bool)
     if with_isa { format!("{kernel}{store} {isa}") } else { format!("{kernel}{store}") }
 }
 
-/// `compare_and_swap` as words.
+/// `compare_and_swap` as words, abbreviations as they are written.
 pub(crate) fn words(identifier: &str) -> String {
-    identifier.replace('_', " ")
+    match identifier {
+        "l1" | "l2" | "l3" | "simd" => identifier.to_uppercase(),
+        other => other.replace('_', " "),
+    }
 }
 
 /// Who worked: `CPU 3`, `node 1 (CPUs 8-15)`, `all (CPUs 0-15)`.

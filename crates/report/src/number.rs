@@ -76,6 +76,9 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// The interval beside its value: `±2 %`, or `[3.1, 5.9]` where it is wide or lopsided.
 pub(crate) fn uncertainty(value: f64, interval: Interval) -> String {
+    if value == 0.0 && interval.low == 0.0 && interval.high == 0.0 {
+        return String::new();
+    }
     let (below, above) = (value - interval.low, interval.high - value);
     let percent = below.max(above) / value.abs() * 100.0;
     if !percent.is_finite() || !interval.low.is_finite() || !interval.high.is_finite() {

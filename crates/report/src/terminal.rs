@@ -4,6 +4,8 @@ mod findings;
 mod paint;
 mod tables;
 
+use std::fmt::Write;
+
 use record::Record;
 
 use crate::{escape, machine_text::headline, number};
@@ -50,9 +52,9 @@ fn opening(paper: &mut Paper, record: &Record) {
     paper.strong(&title);
     let mut run =
         format!("sidestep {} {}", escape::plain(&origin.tool_version), escape::plain(&origin.started_utc));
-    run += &format!(", {} s of {} s", number::short(record.elapsed_s), number::short(origin.budget_s));
+    let _ = write!(run, ", {} s of {} s", number::short(record.elapsed_s), number::short(origin.budget_s));
     if !origin.cpus.is_empty() {
-        run += &format!(", CPUs {}", origin.cpus);
+        let _ = write!(run, ", CPUs {}", origin.cpus);
     }
     paper.faint(&format!("{run}, seed {}", origin.seed));
     if let Some(why) = &record.partial {

@@ -63,7 +63,7 @@ impl BarChart {
         }
         let mut y = 6.0;
         for group in &self.groups {
-            svg.text((LEFT, y + 19.0), "strong halo", Anchor::Start, &group.title);
+            svg.text((LEFT + 6.0, y + 20.0), "strong halo", Anchor::Start, &group.title);
             y += heading;
             for (index, row) in group.rows.iter().enumerate() {
                 let every = (LABEL_HEIGHT / step).ceil() as usize;
@@ -72,7 +72,7 @@ impl BarChart {
             }
         }
         svg.line("axis", (LEFT, 6.0), (LEFT, plot_height + 6.0));
-        svg.text(((LEFT + RIGHT) / 2.0, plot_height + 39.0), "dim", Anchor::Middle, self.x_label);
+        svg.text((f64::midpoint(LEFT, RIGHT), plot_height + 39.0), "dim", Anchor::Middle, self.x_label);
         svg
     }
 }

@@ -11,6 +11,8 @@ pub(crate) enum Anchor {
     Start,
     Middle,
     End,
+    /// As the group around it says.
+    Inherit,
 }
 
 /// An SVG in user units; the page scales it.
@@ -72,7 +74,7 @@ impl Svg {
     pub(crate) fn text(&mut self, at: (f64, f64), class: &str, anchor: Anchor, text: &str) {
         let [x, y] = [at.0, at.1].map(coordinate);
         let anchor = match anchor {
-            Anchor::Start => "",
+            Anchor::Start | Anchor::Inherit => "",
             Anchor::Middle => " text-anchor=\"middle\"",
             Anchor::End => " text-anchor=\"end\"",
         };

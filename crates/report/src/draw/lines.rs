@@ -7,6 +7,8 @@ const WIDTH: f64 = 900.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 882.0;
 const PANEL_HEIGHT: f64 = 270.0;
+/// Room for the tick labels of one panel and the title of the next.
+const PANEL_GAP: f64 = 58.0;
 const LEGEND_ROW: f64 = 20.0;
 /// Mean width of a character of the legend in user units, for placing the next entry.
 const CHARACTER: f64 = 6.6;
@@ -66,8 +68,8 @@ impl LineChart {
     pub(crate) fn draw(&self, name: &str) -> Svg {
         let legend = self.legend_places();
         let legend_height = legend.last().map_or(0.0, |(_, _, y)| y + LEGEND_ROW);
-        let panel_step = PANEL_HEIGHT + 46.0;
-        let height = legend_height + panel_step * self.panels.len() as f64 + 26.0;
+        let panel_step = PANEL_HEIGHT + PANEL_GAP;
+        let height = legend_height + panel_step * self.panels.len() as f64 + 16.0;
         let mut svg = Svg::new(name, WIDTH, height);
         for (series, x, y) in &legend {
             sample(&mut svg, series.style, (*x, y + 10.0));
@@ -83,7 +85,7 @@ impl LineChart {
                 curve(&mut svg, series, x, y);
             }
         }
-        svg.text(((LEFT + RIGHT) / 2.0, height - 4.0), "dim", Anchor::Middle, self.x_label);
+        svg.text((f64::midpoint(LEFT, RIGHT), height - 4.0), "dim", Anchor::Middle, self.x_label);
         svg
     }
 
@@ -131,7 +133,7 @@ impl LineChart {
             }
         }
         svg.line("axis", (LEFT, bottom), (RIGHT, bottom));
-        svg.upright_text((14.0, (top + bottom) / 2.0), self.y_label);
+        svg.upright_text((14.0, f64::midpoint(top, bottom)), self.y_label);
     }
 }
 

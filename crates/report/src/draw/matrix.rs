@@ -1,11 +1,16 @@
 //! Heat maps: cells by row and column, numbers inside where they fit, hatching for doubt, a scale below.
 
+use std::fmt::Write;
+
+use super::canvas::coordinate;
 use super::{Anchor, Svg, magnitude};
 use crate::number;
 
 const WIDTH: f64 = 900.0;
 const GAP: f64 = 34.0;
 const LABELS_LEFT: f64 = 64.0;
+/// Half of the last column's label may stick out.
+const LABELS_RIGHT: f64 = 12.0;
 const TITLE_HEIGHT: f64 = 24.0;
 const LABELS_BELOW: f64 = 40.0;
 const SCALE_HEIGHT: f64 = 46.0;
@@ -16,8 +21,6 @@ const NUMBER_WIDTH: f64 = 25.0;
 const NUMBER_HEIGHT: f64 = 13.0;
 /// Shades of crowded heat maps, whose cells are drawn as one path per shade to keep the file small.
 const SHADES: usize = 24;
-/// From this many cells in a panel on they are drawn by shade.
-const CROWDED_CELLS: usize = 700;
 
 /// One cell.
 pub(crate) struct MatrixCell {
@@ -41,6 +44,8 @@ pub(crate) struct MatrixChart {
     pub(crate) column_label: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) logarithmic: bool,
+    /// The value of the darkest shade, where one has a meaning, such as a slowdown of 1.
+    pub(crate) least: Option<f64>,
     pub(crate) panels_per_row: usize,
     /// Cells are as high as wide.
     pub(crate) square: bool,
@@ -75,11 +80,15 @@ impl MatrixChart {
         let columns = self.panels_per_row.clamp(1, self.panels.len().max(1));
         let widest = self.panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(1).max(1);
         let tallest = self.panels.iter().map(|panel| panel.rows.len()).max().unwrap_or(1).max(1);
-        let room = (WIDTH - GAP * (columns - 1) as f64) / columns as f64 - LABELS_LEFT;
+        let room = (WIDTH - GAP * (columns - 1) as f64) / columns as f64 - LABELS_LEFT - LABELS_RIGHT;
         let cell_width = (room / widest as f64).min(LARGEST_CELL);
         let cell_height = if self.square { cell_width.min(48.0) } else { cell_width.min(24.0) };
         let height = TITLE_HEIGHT + cell_height * tallest as f64 + LABELS_BELOW;
-        Layout { cell: (cell_width, cell_height), panel: (room + LABELS_LEFT + GAP, height), columns }
+        Layout {
+            cell: (cell_width, cell_height),
+            panel: (room + LABELS_LEFT + LABELS_RIGHT + GAP, height),
+            columns,
+        }
     }
 
     pub(crate) fn draw(&self, name: &str) -> Svg {
@@ -88,14 +97,15 @@ impl MatrixChart {
         let height = layout.panel.1 * rows as f64 + SCALE_HEIGHT;
         let mut svg = Svg::new(name, WIDTH, height);
         let hatch = svg.hatch();
-        let ends = self.values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        let values = self.values().chain(self.least);
+        let ends = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         for (index, panel) in self.panels.iter().enumerate() {
             let x = (index % layout.columns) as f64 * layout.panel.0 + LABELS_LEFT;
             let y = (index / layout.columns) as f64 * layout.panel.1 + TITLE_HEIGHT;
             svg.text((x, y - 9.0), "strong", Anchor::Start, &panel.title);
             self.labels(&mut svg, panel, (x, y), layout.cell);
-            if panel.cells.len() >= CROWDED_CELLS {
-                self.crowded(&mut svg, panel, (x, y), layout.cell, ends);
+            if layout.cell.0 < NUMBER_WIDTH || layout.cell.1 < NUMBER_HEIGHT {
+                self.crowded(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
             } else {
                 self.cells(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
             }
@@ -130,31 +140,32 @@ impl MatrixChart {
         ends: (f64, f64),
         hatch: &str,
     ) {
-        for one in &panel.cells {
-            if number::finite(one.value).is_none() || (self.logarithmic && one.value <= 0.0) {
-                continue;
-            }
-            let corner = (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
-            let (colour, ink) = magnitude(self.share(one.value, ends));
+        let corner = |one: &MatrixCell| (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
+        for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
+            let (colour, _) = magnitude(self.share(one.value, ends));
             // A hair of overlap hides the seams that anti-aliasing leaves between neighbours.
-            svg.rectangle(corner, (cell.0 + 0.3, cell.1 + 0.3), &format!("fill=\"{colour}\""));
+            svg.rectangle(corner(one), (cell.0 + 0.3, cell.1 + 0.3), &format!("fill=\"{colour}\""));
             if one.doubtful {
-                svg.rectangle(corner, cell, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
-            }
-            if cell.0 >= NUMBER_WIDTH && cell.1 >= NUMBER_HEIGHT {
-                let size = if cell.0 < 40.0 { "tiny" } else { "small" };
-                let middle = (corner.0 + cell.0 / 2.0, corner.1 + cell.1 / 2.0 + 3.5);
-                let mark = if one.doubtful { "*" } else { "" };
-                svg.text(
-                    middle,
-                    &format!("{size} {ink}"),
-                    Anchor::Middle,
-                    &format!("{}{mark}", number::short(one.value)),
-                );
+                svg.rectangle(corner(one), cell, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
             }
         }
+        let size = if cell.0 < 40.0 { "tiny" } else { "small" };
+        svg.open(&format!("class=\"{size}\" text-anchor=\"middle\""));
+        for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
+            let (_, ink) = magnitude(self.share(one.value, ends));
+            let (x, y) = corner(one);
+            let mark = if one.doubtful { "*" } else { "" };
+            let told = format!("{}{mark}", number::short(one.value));
+            svg.text((x + cell.0 / 2.0, y + cell.1 / 2.0 + 3.5), ink, Anchor::Inherit, &told);
+        }
+        svg.close();
     }
 
+    fn is_shown(&self, cell: &MatrixCell) -> bool {
+        if self.logarithmic { number::positive(cell.value).is_some() } else { cell.value.is_finite() }
+    }
+
+    /// Small cells: one path per shade, neighbours of one shade in one stroke.
     fn crowded(
         &self,
         svg: &mut Svg,
@@ -162,22 +173,39 @@ impl MatrixChart {
         at: (f64, f64),
         cell: (f64, f64),
         ends: (f64, f64),
+        hatch: &str,
     ) {
-        let mut shades = vec![String::new(); SHADES];
-        for one in &panel.cells {
-            if number::finite(one.value).is_none() || (self.logarithmic && one.value <= 0.0) {
-                continue;
-            }
+        let mut shaded: Vec<(usize, usize, usize)> = Vec::new();
+        let mut doubtful = String::new();
+        for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
             let shade = (self.share(one.value, ends) * (SHADES - 1) as f64).round() as usize;
-            shades[shade.min(SHADES - 1)] += &format!("M{} {}h1v1h-1z", one.column, one.row);
+            shaded.push((one.row, one.column, shade.min(SHADES - 1)));
+            if one.doubtful {
+                let [x, y] =
+                    [at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1].map(coordinate);
+                let [width, height] = [cell.0, cell.1].map(coordinate);
+                let _ = write!(doubtful, "M{x} {y}h{width}v{height}h-{width}z");
+            }
+        }
+        shaded.sort_unstable();
+        let mut paths = vec![String::new(); SHADES];
+        let mut rest = shaded.as_slice();
+        while let Some(&(row, column, shade)) = rest.first() {
+            let run =
+                rest.iter().zip(column..).take_while(|(cell, at)| **cell == (row, *at, shade)).count().max(1);
+            let _ = write!(paths[shade], "M{column} {row}h{run}v1h-{run}z");
+            rest = &rest[run..];
         }
         let [x, y, width, height] = [at.0, at.1, cell.0, cell.1].map(|v| format!("{v:.3}"));
         svg.open(&format!("transform=\"translate({x} {y}) scale({width} {height})\""));
-        for (shade, data) in shades.iter().enumerate().filter(|(_, data)| !data.is_empty()) {
+        for (shade, data) in paths.iter().enumerate().filter(|(_, data)| !data.is_empty()) {
             let (colour, _) = magnitude(shade as f64 / (SHADES - 1) as f64);
             svg.path(data, &format!("fill=\"{colour}\""));
         }
         svg.close();
+        if !doubtful.is_empty() {
+            svg.path(&doubtful, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
+        }
     }
 
     fn scale(&self, svg: &mut Svg, y: f64, (low, high): (f64, f64)) {
@@ -195,7 +223,7 @@ impl MatrixChart {
         if self.logarithmic {
             svg.text((left + width / 2.0, y + 25.0), "dim small", Anchor::Middle, "logarithmic");
         }
-        let note = "grey: not measured   hatched, *: unstable or wide interval";
+        let note = "grey: not measured; hatched, *: unstable or wide interval";
         svg.text((left + width + 28.0, y + 10.0), "dim small", Anchor::Start, note);
     }
 }

@@ -42,7 +42,7 @@ impl Scale {
                 (low.min(0.0), if high <= low.min(0.0) { low.min(0.0) + 1.0 } else { high * 1.05 })
             }
             Axis::Decades => (low / 1.15, high * 1.15),
-            Axis::Bytes | Axis::Powers if low == high => (low / 2.0, high * 2.0),
+            Axis::Bytes | Axis::Powers if low >= high => (low / 2.0, high * 2.0),
             Axis::Bytes | Axis::Powers => (low, high),
         };
         Self { axis, low, high, from, to }
@@ -75,7 +75,7 @@ impl Scale {
     fn powers_of_two(&self) -> Vec<(f64, String)> {
         let first = self.low.log2().ceil().clamp(0.0, 63.0) as i32;
         let last = self.high.log2().floor().clamp(0.0, 63.0) as i32;
-        let every = usize::try_from((last - first) / MOST_TICKS as i32 + 1).unwrap_or(1);
+        let every = usize::try_from(last - first).unwrap_or(0) / MOST_TICKS + 1;
         (first..=last)
             .step_by(every)
             .map(|power| {

@@ -8,14 +8,14 @@ use super::{Anchor, Svg, level_colour, level_rank};
 use crate::number;
 
 const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 640.0;
+const HEIGHT: f64 = 634.0;
 /// Angles of the view in radians, chosen so that the slope from cache to memory faces the reader.
 const AZIMUTH: f64 = 2.35;
 const ELEVATION: f64 = 0.48;
 /// Distance of the eye and size of the picture, in units of the half-width of the floor and of the view box.
 const EYE: f64 = 4.0;
 const MAGNIFICATION: f64 = 232.0;
-const CENTRE: (f64, f64) = (444.0, 318.0);
+const CENTRE: (f64, f64) = (438.0, 262.0);
 /// The floor lies a little below the lowest value, which is at -0.5.
 const FLOOR: f64 = -0.55;
 const LIGHT: [f64; 3] = [-0.5, -0.3, 0.75];
@@ -51,12 +51,12 @@ struct Quad<'c> {
 
 /// Screen coordinates and depth; greater is farther.
 fn project([x, y, z]: Point) -> ((f64, f64), f64) {
-    let a = x * AZIMUTH.cos() - y * AZIMUTH.sin();
-    let b = x * AZIMUTH.sin() + y * AZIMUTH.cos();
-    let v = z * ELEVATION.cos() + b * ELEVATION.sin();
-    let depth = b * ELEVATION.cos() - z * ELEVATION.sin();
-    let k = MAGNIFICATION * EYE / (EYE + depth);
-    ((CENTRE.0 + a * k, CENTRE.1 - v * k), depth)
+    let across = x * AZIMUTH.cos() - y * AZIMUTH.sin();
+    let away = x * AZIMUTH.sin() + y * AZIMUTH.cos();
+    let up = z * ELEVATION.cos() + away * ELEVATION.sin();
+    let depth = away * ELEVATION.cos() - z * ELEVATION.sin();
+    let scale = MAGNIFICATION * EYE / (EYE + depth);
+    ((CENTRE.0 + across * scale, CENTRE.1 - up * scale), depth)
 }
 
 fn screen(point: Point) -> (f64, f64) {
@@ -168,11 +168,12 @@ fn quad<'c>(corners: [&Corner<'c>; 4]) -> Quad<'c> {
     let slowest =
         corners.iter().map(|corner| corner.cell.level.as_str()).max_by_key(|level| level_rank(level));
     let level = slowest.unwrap_or_default();
-    let [a, b, _, d] = corners.map(|corner| corner.point);
-    let (u, v) = ([b[0] - a[0], b[1] - a[1], b[2] - a[2]], [d[0] - a[0], d[1] - a[1], d[2] - a[2]]);
-    let n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
-    let length = n.iter().map(|c| c * c).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
-    let light = n.iter().zip(LIGHT).map(|(n, l)| n * l).sum::<f64>().abs() / length;
+    let [origin, along_block, _, along_stride] = corners.map(|corner| corner.point);
+    let edge = |to: Point| [to[0] - origin[0], to[1] - origin[1], to[2] - origin[2]];
+    let (u, v) = (edge(along_block), edge(along_stride));
+    let normal = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
+    let length = normal.iter().map(|part| part * part).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+    let light = normal.iter().zip(LIGHT).map(|(part, towards)| part * towards).sum::<f64>().abs() / length;
     Quad {
         depth: corners.iter().map(|corner| project(corner.point).1).sum(),
         fill: lit(level_colour(level), (0.62 + 0.42 * light).min(1.1)),

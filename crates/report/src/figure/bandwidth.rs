@@ -1,5 +1,7 @@
 //! Bandwidth curves, one panel for one CPU and one for many at once.
 
+use std::fmt::Write;
+
 use record::{BandwidthPoint, Quality, Record, Scope};
 
 use super::{DataTable, Drawn, Figure};
@@ -42,7 +44,7 @@ pub(super) fn draw(record: &Record) -> Option<Drawn> {
                        as STREAM does."
         .to_owned();
     if left_out > 0 {
-        reading += &format!(" {left_out} more kernels are in the CSV.");
+        let _ = write!(reading, " {left_out} more kernels are in the CSV.");
     }
     Some(Drawn {
         svg: chart.draw(Figure::Bandwidth.name()),

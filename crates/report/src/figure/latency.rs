@@ -72,6 +72,7 @@ pub(super) fn heat_map(record: &Record) -> Option<Drawn> {
         column_label: "block size",
         unit: " ns",
         logarithmic: true,
+        least: None,
         panels_per_row: 1,
         square: false,
         panels,

@@ -8,7 +8,7 @@ use crate::number;
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 84.0;
-const RIGHT: f64 = 640.0;
+const RIGHT: f64 = 612.0;
 const ROW: f64 = 44.0;
 const TOP: f64 = 40.0;
 
@@ -46,7 +46,7 @@ fn picture(levels: &[Level]) -> Svg {
             svg.text((x, bottom + 16.0), "small", Anchor::Middle, &label);
         }
     }
-    for (x, title) in [(RIGHT + 30.0, "latency"), (RIGHT + 118.0, "cycles"), (RIGHT + 176.0, "read GB/s")] {
+    for (x, title) in [(RIGHT + 30.0, "latency"), (RIGHT + 146.0, "cycles"), (RIGHT + 206.0, "read GB/s")] {
         svg.text((x, TOP - 16.0), "dim small", Anchor::Start, title);
     }
     for (index, level) in levels.iter().enumerate() {
@@ -91,10 +91,10 @@ fn row(svg: &mut Svg, level: &Level, scale: Scale, y: f64) {
     let ns = format!("{} ns {}", number::column(level.ns), number::uncertainty(level.ns, level.ns_interval));
     svg.text((RIGHT + 30.0, y + 4.0), "ink", Anchor::Start, &ns);
     let cycles = level.core_cycles.map_or_else(|| "-".to_owned(), number::short);
-    svg.text((RIGHT + 118.0, y + 4.0), "ink", Anchor::Start, &cycles);
+    svg.text((RIGHT + 146.0, y + 4.0), "ink", Anchor::Start, &cycles);
     let rate =
         level.read_bytes_per_s.map_or_else(|| "-".to_owned(), |rate| number::column(number::gigabytes(rate)));
-    svg.text((RIGHT + 176.0, y + 4.0), "ink", Anchor::Start, &rate);
+    svg.text((RIGHT + 206.0, y + 4.0), "ink", Anchor::Start, &rate);
 }
 
 fn table(levels: &[Level]) -> DataTable {

@@ -1,5 +1,7 @@
 //! The parts that are not figures: verdict, findings, guards, machine, data and command.
 
+use std::fmt::Write;
+
 use record::{Finding, Record, Severity};
 
 use super::markup::terms;
@@ -99,7 +101,8 @@ pub(super) fn findings(record: &Record) -> String {
     }
     for finding in ordered {
         let (mark, class, word) = mark_and_word(finding.severity);
-        html += &format!(
+        let _ = write!(
+            html,
             "<article class=\"finding {class}\"><span class=\"sign\" title=\"{word}\" aria-label=\"{word}\">{mark}</span>\
              <div><h3>{}</h3>",
             markup(&finding.text)
@@ -161,14 +164,14 @@ pub(super) fn guards(record: &Record) -> String {
     let mut html =
         String::from("<section id=\"guards\"><h2>Can these numbers be trusted?</h2><div class=\"tiles\">");
     for (what, value) in tiles {
-        html += &format!("<div><b>{}</b><span>{what}</span></div>", markup(&value));
+        let _ = write!(html, "<div><b>{}</b><span>{what}</span></div>", markup(&value));
     }
     html += "</div>";
     let lines: Vec<&String> = guards.doubts.iter().chain(&record.provenance.without).collect();
     if !lines.is_empty() {
         html += "<ul class=\"doubts\">";
         for line in lines {
-            html += &format!("<li>{}</li>", markup(line));
+            let _ = write!(html, "<li>{}</li>", markup(line));
         }
         html += "</ul>";
     }

@@ -1,5 +1,7 @@
 //! Pieces of the page: tables, figures, definition lists.
 
+use std::fmt::Write;
+
 use record::Record;
 use serde_json::{Map, Value};
 
@@ -29,13 +31,13 @@ pub(super) fn table(table: &DataTable) -> String {
     }
     let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
     for header in &table.headers {
-        html += &format!("<th>{}</th>", markup(header));
+        let _ = write!(html, "<th>{}</th>", markup(header));
     }
     html += "</tr></thead><tbody>";
     for row in &table.rows {
         html += "<tr>";
         for cell in row {
-            html += &format!("<td>{}</td>", markup(cell));
+            let _ = write!(html, "<td>{}</td>", markup(cell));
         }
         html += "</tr>";
     }
@@ -46,7 +48,7 @@ pub(super) fn table(table: &DataTable) -> String {
 pub(super) fn terms(terms: &[(&str, String)]) -> String {
     let mut html = String::from("<dl>");
     for (term, text) in terms.iter().filter(|(_, text)| !text.is_empty()) {
-        html += &format!("<dt>{}</dt><dd>{}</dd>", markup(term), markup(text));
+        let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", markup(term), markup(text));
     }
     html + "</dl>"
 }

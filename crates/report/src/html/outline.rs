@@ -7,7 +7,6 @@ use crate::figure::Figure;
 
 pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) {
     *body += "<section id=\"levels\"><h2>Memory hierarchy</h2>\n";
-    *body += &tables::levels(record);
     for one in [
         Figure::Levels,
         Figure::LatencySurface,
@@ -18,6 +17,7 @@ pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) 
     ] {
         *body += &figure(record, one, charts);
     }
+    *body += &tables::levels(record);
     *body += &tables::memory(record);
     *body += "</section>\n<section id=\"cores\"><h2>Cores</h2>\n";
     for one in [Figure::Stream, Figure::LineTransfer, Figure::Sharing, Figure::Wake] {

@@ -1,5 +1,7 @@
 //! Tables without a picture: levels and TLBs, parallel and loaded latency, control loops, clocks, the plan.
 
+use std::fmt::Write;
+
 use record::{PlanOutcome, Record, Spread};
 
 use super::markup;
@@ -71,7 +73,8 @@ pub(super) fn levels(record: &Record) -> String {
         let ends = levels.huge_page_interval.map_or_else(String::new, |i| {
             format!(" [{}, {}]", number::percent(i.low), number::percent(i.high))
         });
-        note += &format!(" Without huge pages random access takes {}{ends} longer.", number::percent(gain));
+        let _ =
+            write!(note, " Without huge pages random access takes {}{ends} longer.", number::percent(gain));
     }
     titled(
         "Address translation",

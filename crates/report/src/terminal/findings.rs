@@ -17,16 +17,6 @@ enum Detail {
     All,
 }
 
-/// How much of warnings and of the other findings is told, from the fullest to the briefest.
-const STEPS: [(Detail, Detail); 6] = [
-    (Detail::All, Detail::All),
-    (Detail::All, Detail::Remedy),
-    (Detail::Evidence, Detail::Remedy),
-    (Detail::Evidence, Detail::Sentence),
-    (Detail::Remedy, Detail::Sentence),
-    (Detail::Sentence, Detail::Sentence),
-];
-
 /// The mark in front of a finding.
 fn mark(severity: Severity) -> (&'static str, Ink) {
     match severity {
@@ -46,21 +36,25 @@ pub(super) fn write(paper: &mut Paper, findings: &[Finding], lines_left: usize) 
         paper.blank();
         return;
     }
-    for (of_warnings, of_others) in STEPS {
+    let mut details = vec![Detail::Sentence; ordered.len()];
+    let told = |details: &[Detail], paper: &Paper| {
         let mut told = Paper::new(Terminal { width_columns: paper.layout_columns(), colour: false });
-        for finding in &ordered {
-            one(
-                &mut told,
-                finding,
-                if finding.severity == Severity::Warning { of_warnings } else { of_others },
-            );
+        for (finding, detail) in ordered.iter().zip(details) {
+            one(&mut told, finding, *detail);
         }
         told.blank();
-        if told.line_count() <= lines_left || of_warnings == Detail::Sentence {
-            paper.append(told);
-            return;
+        told
+    };
+    for wished in [Detail::Remedy, Detail::Evidence, Detail::All] {
+        for index in 0..details.len() {
+            let before = std::mem::replace(&mut details[index], wished);
+            if told(&details, paper).line_count() > lines_left {
+                details[index] = before;
+            }
         }
     }
+    let told = told(&details, paper);
+    paper.append(told);
 }
 
 fn one(paper: &mut Paper, finding: &Finding, detail: Detail) {

@@ -1,4 +1,7 @@
 //! Renderings of a full, an empty and a hostile record: structure, widths, escaping, sizes.
 
+mod hostile;
+mod markup;
+mod page;
 mod sample;
 mod text;

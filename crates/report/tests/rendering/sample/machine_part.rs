@@ -7,7 +7,7 @@ use machine::{
 };
 
 /// A guest with that many CPUs, eight to a node.
-pub fn sample_machine(cpu_count: u32) -> Machine {
+pub(crate) fn sample_machine(cpu_count: u32) -> Machine {
     Machine {
         identity: Identity {
             vendor: Some(Vendor::Amd),

@@ -2,25 +2,26 @@
 //!
 //! The numbers are computed from a smooth model, not measured anywhere; the record says so in its provenance.
 
+mod cores_part;
 mod machine_part;
 mod memory_part;
 
-pub use machine_part::sample_machine;
+pub(crate) use machine_part::sample_machine;
 
 use machine::{Bytes, CpuId, CpuSet, Hertz};
 use record::{
-    ClockRead, Compute, Control, Cores, Finding, Guards, Level, Levels, LineTransfer, PairSlowdown, Plan,
-    PlanEntry, PlanOutcome, Provenance, Quality, Record, Severity, Spread, TlbLevel, WakePoint,
+    ClockRead, Finding, Guards, Level, Levels, Plan, PlanEntry, PlanOutcome, Provenance, Quality, Record,
+    Severity, Spread, TlbLevel,
 };
 use stats::Interval;
 
 /// The interval `value` ± `share` of it.
-pub fn around(value: f64, share: f64) -> Interval {
+pub(crate) fn around(value: f64, share: f64) -> Interval {
     Interval { low: value * (1.0 - share), high: value * (1.0 + share) }
 }
 
 /// A spread of that relative half-width.
-pub fn spread(value: f64, share: f64) -> Spread {
+pub(crate) fn spread(value: f64, share: f64) -> Spread {
     Spread {
         interval: around(value, share),
         mappings: 1,
@@ -39,18 +40,18 @@ pub fn spread(value: f64, share: f64) -> Spread {
 }
 
 /// A small, repeatable wobble between -1 and 1.
-pub fn wobble(seed: usize) -> f64 {
+pub(crate) fn wobble(seed: usize) -> f64 {
     let mixed = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
     (mixed % 2001) as f64 / 1000.0 - 1.0
 }
 
 /// CPUs 0 to `count` - 1.
-pub fn cpus(count: u32) -> CpuSet {
+pub(crate) fn cpus(count: u32) -> CpuSet {
     (0..count).map(CpuId).collect()
 }
 
 /// The whole sample for a machine of `cpu_count` CPUs.
-pub fn sample_record(cpu_count: u32) -> Record {
+pub(crate) fn sample_record(cpu_count: u32) -> Record {
     let mut record = Record {
         schema: record::SCHEMA,
         provenance: Provenance {
@@ -77,7 +78,7 @@ pub fn sample_record(cpu_count: u32) -> Record {
         ..Record::default()
     };
     memory_part::fill(&mut record, cpu_count);
-    record.cores = cores(cpu_count);
+    record.cores = cores_part::cores(cpu_count);
     record
 }
 
@@ -123,8 +124,8 @@ fn guards() -> Guards {
     }
 }
 
-fn findings() -> Vec<Finding> {
-    let finding = |id: &str, severity: Severity, text: &str| Finding {
+fn finding(id: &str, severity: Severity, text: &str) -> Finding {
+    Finding {
         id: id.to_owned(),
         severity,
         text: text.to_owned(),
@@ -133,7 +134,10 @@ fn findings() -> Vec<Finding> {
         prediction: None,
         remedy: None,
         source: None,
-    };
+    }
+}
+
+fn findings() -> Vec<Finding> {
     vec![
         Finding {
             evidence: vec![
@@ -257,96 +261,4 @@ fn clocks() -> Vec<ClockRead> {
         spread: spread(ns, 0.011),
     })
     .to_vec()
-}
-
-fn cores(cpu_count: u32) -> Cores {
-    let pairs =
-        || (0..cpu_count).flat_map(move |a| (0..cpu_count).filter(move |&b| b != a).map(move |b| (a, b)));
-    let distance = |a: u32, b: u32| {
-        if a / 2 == b / 2 {
-            0.0
-        } else if a / 8 == b / 8 {
-            1.0
-        } else {
-            2.4
-        }
-    };
-    Cores {
-        control: (0..cpu_count)
-            .map(|cpu| Control {
-                cpu: CpuId(cpu),
-                core_hz: Some(Hertz(3.45e9 + 2e7 * wobble(cpu as usize))),
-                multiply_ns: 0.87,
-                rotate_ns: 0.29,
-                multiply_per_rotate: 3.0,
-                port_ns: 0.073,
-                core_share: 0.97,
-                spread: spread(0.87, 0.004),
-            })
-            .collect(),
-        line_transfer: ["compare_and_swap", "read_then_write"]
-            .iter()
-            .enumerate()
-            .flat_map(|(protocol_index, protocol)| {
-                pairs().filter(|(a, b)| a < b).map(move |(a, b)| {
-                    let ns = (55.0 + 48.0 * distance(a, b))
-                        * (1.0 + 1.1 * protocol_index as f64)
-                        * (1.0 + 0.03 * wobble((a * 64 + b) as usize));
-                    LineTransfer {
-                        a: CpuId(a),
-                        b: CpuId(b),
-                        protocol: (*protocol).to_owned(),
-                        ns,
-                        spread: spread(ns, if (a + b) % 7 == 3 { 0.15 } else { 0.015 }),
-                    }
-                })
-            })
-            .collect(),
-        sharing: ["integer", "simd", "front_end", "l1", "l2", "memory"]
-            .iter()
-            .enumerate()
-            .flat_map(|(resource_index, resource)| {
-                pairs().map(move |(a, b)| {
-                    let base = if a / 2 == b / 2 {
-                        [1.71, 1.55, 1.68, 1.62, 1.33, 1.24]
-                    } else {
-                        [1.0, 1.0, 1.01, 1.0, 1.02, 1.19]
-                    };
-                    let slowdown = base[resource_index] * (1.0 + 0.01 * wobble((a * 31 + b) as usize));
-                    PairSlowdown {
-                        a: CpuId(a),
-                        b: CpuId(b),
-                        resource: (*resource).to_owned(),
-                        slowdown,
-                        overlapped_windows: 11,
-                        spread: spread(slowdown, if resource_index == 4 { 0.12 } else { 0.018 }),
-                    }
-                })
-            })
-            .collect(),
-        compute: ["mandelbrot_i16x16", "mandelbrot_f32x8"]
-            .map(|kernel| Compute {
-                cpu: CpuId(0),
-                kernel: kernel.to_owned(),
-                isa: "avx2".to_owned(),
-                iterations_per_s: 5.4e9,
-                spread: spread(5.4e9, 0.006),
-            })
-            .to_vec(),
-        wake: (0..13)
-            .map(|step| {
-                let idle_us = 10.0 * 10f64.powf(f64::from(step) / 3.0);
-                let ns =
-                    3_800.0 + 52_000.0 / (1.0 + (800.0 / idle_us).powi(2)) + 400.0 * wobble(step as usize);
-                WakePoint {
-                    waker: CpuId(0),
-                    sleeper: CpuId(1),
-                    idle_us,
-                    ns,
-                    p90_ns: ns * 1.6,
-                    spread: spread(ns, 0.04 + if step == 5 { 0.2 } else { 0.0 }),
-                }
-            })
-            .collect(),
-    }
 }
