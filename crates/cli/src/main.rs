@@ -1,2 +1,38 @@
-//! Stub.
-fn main() {}
+//! The sidestep command: arguments in, exit code out.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod check_up;
+mod describe;
+mod execute;
+mod outcome;
+mod output;
+mod plan_text;
+mod progress;
+mod selftest;
+mod shell;
+mod show;
+mod store;
+
+use std::process::ExitCode;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use outcome::Outcome;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return outcome::usage(&error),
+    };
+    let (command, global) = arguments.into_command();
+    let result = match command {
+        Command::Run(run) => check_up::run(&run, &global),
+        Command::Machine(machine) => describe::machine(&machine, &global),
+        Command::Show(show) => show::show(&show, &global),
+        Command::Selftest(selftest) => selftest::selftest(&selftest, &global),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { directory } => shell::man(&directory),
+    };
+    Outcome::of(result).exit_code()
+}

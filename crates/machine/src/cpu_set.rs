@@ -178,7 +178,7 @@ impl fmt::Display for CpuSet {
         let mut cpus = self.0.iter().map(|cpu| cpu.0).peekable();
         while let Some(first) = cpus.next() {
             let mut last = first;
-            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
+            while let Some(next) = cpus.next_if_eq(&last.saturating_add(1)) {
                 last = next;
             }
             let separator = if text.is_empty() { "" } else { "," };

@@ -1,0 +1,210 @@
+//! What a user can type. Help, manual pages and completions are made from this.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use machine::CpuSet;
+
+/// Finds what a computing platform hides, and what that costs
+///
+/// Without a command, sidestep runs the check-up: it measures memory, cores and clocks of this machine in about
+/// 90 seconds, prints a summary, and writes a record (JSON) and a report (HTML) to a new folder.
+#[derive(Debug, Parser)]
+#[command(name = "sidestep", version, args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArguments,
+    #[command(flatten)]
+    global: Global,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done, findings or not; 1 only with --gate; 2 bad use or bad input; 3 could not measure, or --strict
+and inconclusive; 130 or 143 after Ctrl-C or SIGTERM, with what was measured until then written.";
+
+/// What holds for every command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Print one JSON document on stdout instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print nothing but errors (and the JSON document, with --json)
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// When to use colours; NO_COLOR counts too
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Colour,
+    /// Exit with 1 when there is a warning
+    #[arg(long, global = true)]
+    pub(crate) gate: bool,
+    /// Exit with 3 when something is inconclusive
+    #[arg(long, global = true)]
+    pub(crate) strict: bool,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The check-up: measure this machine, print a summary, write a record and a report
+    Run(RunArguments),
+    /// What this machine is, or a recorded one: CPUs, caches, nodes, identity, limits
+    Machine(MachineArguments),
+    /// Show a record again: summary, report, tables, figures
+    Show(ShowArguments),
+    /// How precise sidestep is on this machine, and what it is blind to here
+    Selftest(SelftestArguments),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages to a directory
+    #[command(hide = true)]
+    Man {
+        /// An existing directory
+        directory: PathBuf,
+    },
+}
+
+/// Options of the check-up.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArguments {
+    /// Take at most 20 seconds
+    #[arg(long, conflicts_with_all = ["full", "budget"])]
+    pub(crate) quick: bool,
+    /// Measure everything: all kernels, larger blocks, several minutes
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Take at most this long, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    /// Only these sections or probes, such as memory,cores or surface
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Only these CPUs, such as 0-3,8
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Write record.json and report.html here instead of ./sidestep-<UTC time>
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    /// Compress the record (record.json.zst)
+    #[arg(long)]
+    pub(crate) zstd: bool,
+    /// Keep the host name in the record; it is left out otherwise
+    #[arg(long)]
+    pub(crate) host_name: bool,
+    /// Leave the interactive charts out of report.html (under 300 kB)
+    #[arg(long)]
+    pub(crate) no_script: bool,
+    /// Fix all random choices
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Print what would be measured, in which time, and stop
+    #[arg(long)]
+    pub(crate) plan: bool,
+}
+
+/// Options of `machine`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MachineArguments {
+    /// Read a recorded machine: a directory or tarball with proc/ and sys/
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) sysroot: Option<PathBuf>,
+    /// Read a CPUID dump: a directory or tarball with pu0, pu1, ...
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) cpuid: Option<PathBuf>,
+}
+
+/// Options of `selftest`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SelftestArguments {
+    /// Only these CPUs, such as 0-3,8
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Measure coverage and false alarms of the whole latency surface: several minutes
+    #[arg(long)]
+    pub(crate) surface: bool,
+    /// Take about this long, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+}
+
+/// Options of `show`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ShowArguments {
+    /// A record, or a folder that holds record.json
+    pub(crate) record: PathBuf,
+    /// Print the report as HTML
+    #[arg(long, conflicts_with_all = ["csv", "svg"])]
+    pub(crate) html: bool,
+    /// Print every result as CSV
+    #[arg(long, conflicts_with = "svg")]
+    pub(crate) csv: bool,
+    /// Print one figure as SVG
+    #[arg(long, value_name = "FIGURE")]
+    pub(crate) svg: Option<String>,
+    /// With --html: leave the interactive charts out
+    #[arg(long, requires = "html")]
+    pub(crate) no_script: bool,
+}
+
+impl Arguments {
+    /// The command asked for, `run` if none, and the global options.
+    pub(crate) fn into_command(self) -> (Command, Global) {
+        (self.command.unwrap_or(Command::Run(self.run)), self.global)
+    }
+}
+
+/// The shortest budget in which any probe says something.
+const BUDGET_MIN: Duration = Duration::from_secs(1);
+
+/// Reads `30s`, `5m`, `1h` or a bare number of seconds.
+fn parse_budget(text: &str) -> Result<Duration, String> {
+    let (digits, factor_s) = match text.char_indices().last() {
+        Some((index, 's')) => (&text[..index], 1.0),
+        Some((index, 'm')) => (&text[..index], 60.0),
+        Some((index, 'h')) => (&text[..index], 3600.0),
+        _ => (text, 1.0),
+    };
+    let seconds = digits.trim().parse::<f64>().ok().map(|number| number * factor_s);
+    match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        Some(budget) if budget >= BUDGET_MIN && budget < Duration::from_secs(86_400) => Ok(budget),
+        Some(_) => Err("give between 1s and 24h".to_owned()),
+        None => Err("give a time such as 30s, 5m or 1h".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_carry_a_unit_and_are_at_least_a_second() {
+        for (text, seconds) in [("30s", Some(30)), ("5m", Some(300)), ("1h", Some(3600)), ("45", Some(45)), ("1.5m", Some(90))] {
+            assert_eq!(parse_budget(text).ok().map(|budget| budget.as_secs()), seconds, "{text}");
+        }
+        for text in ["", "0", "0s", "-3", "nan", "inf", "1e300", "s", "5x", "ä"] {
+            assert!(parse_budget(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_definition_of_the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,271 @@
+//! `sidestep run`: plan, measure, judge, write, summarise.
+
+use std::env;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use host::live::{self, Disturbance};
+use machine::{CpuId, CpuSet, Hertz, Machine};
+use probes::plan::{CheckUpPlan, Depth, Options, Selection, plan};
+use probes::session::Session;
+use record::{Guards, PlanOutcome, Provenance, Record, SCHEMA, Severity};
+use report::Html;
+
+use crate::arguments::{Global, RunArguments};
+use crate::execute::execute;
+use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::plan_text::plan_text;
+use crate::progress::Line;
+use crate::store::Folder;
+use crate::{describe, output, show};
+
+/// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
+const STEAL_DOUBTFUL: f64 = 0.02;
+/// Other processes that use more than this share of all CPUs make numbers doubtful.
+const OTHERS_DOUBTFUL: f64 = 0.15;
+/// More windows than this share set aside make numbers doubtful; 2-3 % is normal on a loaded machine.
+const DROPPED_DOUBTFUL: f64 = 0.20;
+
+/// Runs the check-up.
+pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let started = Instant::now();
+    let only = selection(&arguments.only)?;
+    let machine = describe::live_machine();
+    let cpus = chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let options = Options { depth: depth(arguments), budget_s: arguments.budget.map(|time| time.as_secs_f64()), only };
+    let seed = arguments.seed.unwrap_or_else(seed_of_now);
+    let plan = plan(&machine, &cpus, &options, seed);
+    let record = begin(machine, &cpus, &plan, arguments, seed);
+    if arguments.plan {
+        output::print(&planned(&record, global)?)?;
+        return Ok(Outcome::Done);
+    }
+    anyhow::ensure!(
+        !plan.probes.is_empty(),
+        "no probe fits into {} s; the shortest budget that measures anything is {:.0} s",
+        plan.budget_s,
+        probes::plan::smallest_budget_s(&options).ceil()
+    );
+    live::install_handlers()?;
+    let line = Line::new(global.quiet);
+    let mut session =
+        Session::start(record, cpus, &line).map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let folder = Folder::create(arguments.record.as_deref(), arguments.zstd)?;
+    let measured = measure(&mut session, &plan, &line, &folder, started);
+    line.end();
+    measured.inspect_err(|_| folder.remove_if_empty())?;
+    conclude(session.record, arguments, global, &folder, started)
+}
+
+/// Judges the record, writes it with its report, and prints the summary.
+fn conclude(
+    mut record: Record,
+    arguments: &RunArguments,
+    global: &Global,
+    folder: &Folder,
+    started: Instant,
+) -> anyhow::Result<Outcome> {
+    diagnosis::diagnose(&mut record);
+    record.elapsed_s = started.elapsed().as_secs_f64();
+    folder.write_record(&record)?;
+    folder.write_report(&report::html(&record, Html { script: !arguments.no_script }))?;
+    let outcome = verdict(&record, global);
+    if global.json {
+        output::print(&show::without_raw(record)?)?;
+    } else if !global.quiet {
+        output::print(&report::terminal(&record, output::terminal(global)))?;
+        output::print(&format!(
+            "record  {}\nreport  {}\n",
+            folder.record_path().display(),
+            folder.report_path().display()
+        ))?;
+    }
+    Ok(match live::pending_signal() {
+        Some(signal) => Outcome::Interrupted(signal),
+        None => outcome,
+    })
+}
+
+/// What `--gate` and `--strict` make of a record.
+pub(crate) fn verdict(record: &Record, global: &Global) -> Outcome {
+    let has = |severity| record.findings.iter().any(|finding| finding.severity == severity);
+    if global.gate && has(Severity::Warning) {
+        Outcome::Gated
+    } else if global.strict && has(Severity::Inconclusive) {
+        Outcome::Inconclusive
+    } else {
+        Outcome::Done
+    }
+}
+
+fn depth(arguments: &RunArguments) -> Depth {
+    match (arguments.quick, arguments.full) {
+        (true, _) => Depth::Quick,
+        (_, true) => Depth::Full,
+        _ => Depth::Default,
+    }
+}
+
+fn selection(names: &[String]) -> anyhow::Result<Selection> {
+    if names.is_empty() {
+        return Ok(Selection::default());
+    }
+    Ok(Selection::of_names(names.iter().map(String::as_str))?)
+}
+
+/// The CPUs asked for, all of which must be usable; else all that may be used.
+fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec<CpuId>> {
+    let allowed = live::allowed_cpus();
+    let allowed = if allowed.is_empty() { machine.topology.allowed.clone() } else { allowed };
+    let Some(wanted) = wanted else {
+        return Ok(allowed.iter().collect());
+    };
+    anyhow::ensure!(!wanted.is_empty(), "--cpus names no CPU; choose among {allowed}");
+    let missing = wanted.difference(&allowed);
+    anyhow::ensure!(missing.is_empty(), "CPU {missing} may not be used here; choose among {allowed} with --cpus");
+    Ok(wanted.iter().collect())
+}
+
+fn seed_of_now() -> u64 {
+    // Any number will do; the record keeps it, and --seed repeats it.
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| u64::from(time.subsec_nanos()) | time.as_secs() << 32)
+}
+
+fn begin(machine: Machine, cpus: &[CpuId], plan: &CheckUpPlan, arguments: &RunArguments, seed: u64) -> Record {
+    let root = live::effective_root();
+    let mut without = machine.missing.clone();
+    if !root {
+        without.push("not root: no reserved huge pages, no registers".to_owned());
+    }
+    let provenance = Provenance {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        arguments: env::args().skip(1).collect(),
+        started_utc: live::utc_now(),
+        seed,
+        host_name: if arguments.host_name { live::host_name() } else { None },
+        cpus: cpus.iter().copied().collect(),
+        budget_s: plan.budget_s,
+        root,
+        without,
+    };
+    Record {
+        schema: SCHEMA,
+        provenance,
+        machine,
+        plan: plan.to_record(),
+        partial: Some("still running, or killed".to_owned()),
+        ..Record::default()
+    }
+}
+
+fn planned(record: &Record, global: &Global) -> anyhow::Result<String> {
+    if global.json {
+        return Ok(format!("{}\n", serde_json::to_string_pretty(&record.plan)?));
+    }
+    Ok(plan_text(&record.plan))
+}
+
+/// Runs the planned probes one after the other; each leaves its results in the record, which is written after each,
+/// so that a run that is killed leaves what it had.
+fn measure(
+    session: &mut Session<'_>,
+    plan: &CheckUpPlan,
+    line: &Line,
+    folder: &Folder,
+    started: Instant,
+) -> anyhow::Result<()> {
+    let before = live::snapshot();
+    let mut left_s: f64 = plan.probes.iter().map(|planned| planned.seconds).sum();
+    for (index, planned) in plan.probes.iter().enumerate() {
+        if live::pending_signal().is_some() {
+            break;
+        }
+        line.begin(planned.probe.name(), Duration::from_secs_f64(left_s.max(0.0)));
+        let probe_started = Instant::now();
+        session.deadline = probe_started + Duration::from_secs_f64(planned.seconds);
+        let result = execute(session, planned);
+        left_s -= planned.seconds;
+        let entry = &mut session.record.plan.entries[index];
+        entry.elapsed_s = Some(probe_started.elapsed().as_secs_f64());
+        entry.outcome = match (result, live::pending_signal()) {
+            (Err(reason), _) => PlanOutcome::Failed(reason),
+            (Ok(()), Some(_)) => PlanOutcome::Cut("stopped by a signal".to_owned()),
+            (Ok(()), None) => PlanOutcome::Done,
+        };
+        session.record.elapsed_s = started.elapsed().as_secs_f64();
+        folder.write_record(&session.record)?;
+    }
+    session.record.guards = guards(session, &before, &live::snapshot());
+    session.record.partial =
+        live::pending_signal().map(|signal| format!("stopped by {signal:?} after {:.0} s", session.record.elapsed_s));
+    Ok(())
+}
+
+fn guards(session: &Session<'_>, before: &Disturbance, after: &Disturbance) -> Guards {
+    let tally = session.tally;
+    let frequencies: Vec<f64> =
+        session.record.cores.control.iter().filter_map(|control| control.core_hz).map(|hz| hz.0).collect();
+    let slowest = frequencies.iter().copied().fold(f64::INFINITY, f64::min);
+    let fastest = frequencies.iter().copied().fold(0.0, f64::max);
+    let mut guards = Guards {
+        steal_share: after.steal_share(before),
+        others_share: after.others_share(before),
+        load_average: before.load_average.zip(after.load_average).map(|(before, after)| [before, after]),
+        involuntary_switches: tally.involuntary_switches,
+        windows: tally.windows,
+        windows_dropped: tally.dropped,
+        core_hz: (!frequencies.is_empty()).then_some([Hertz(slowest), Hertz(fastest)]),
+        tsc_hz: Some(Hertz(session.rate.hz)),
+        tsc_error_ppm: Some(session.rate.error_ppm),
+        throttle_events: after.throttle_events.zip(before.throttle_events).map(|(after, before)| after - before),
+        // Probes have put their own here.
+        doubts: session.record.guards.doubts.clone(),
+    };
+    let noticed = doubts(&guards);
+    guards.doubts.extend(noticed);
+    guards
+}
+
+fn doubts(guards: &Guards) -> Vec<String> {
+    let percent = |share: f64| share * 100.0;
+    let mut doubts = Vec::new();
+    if let Some(share) = guards.steal_share.filter(|&share| share > STEAL_DOUBTFUL) {
+        doubts.push(format!("the hypervisor gave {:.1} % of the CPU time to others", percent(share)));
+    }
+    if let Some(share) = guards.others_share.filter(|&share| share > OTHERS_DOUBTFUL) {
+        doubts.push(format!("other processes used {:.0} % of all CPUs", percent(share)));
+    }
+    let dropped = guards.windows_dropped as f64 / guards.windows.max(1) as f64;
+    if dropped > DROPPED_DOUBTFUL {
+        doubts.push(format!("{:.0} % of the windows were pre-empted", percent(dropped)));
+    }
+    if let Some(events) = guards.throttle_events.filter(|&events| events > 0) {
+        doubts.push(format!("the CPU was throttled for heat {events} times"));
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_run_has_no_doubts_and_a_disturbed_one_says_which() {
+        let quiet = Guards { windows: 100, windows_dropped: 3, steal_share: Some(0.001), ..Guards::default() };
+        assert!(doubts(&quiet).is_empty());
+        let disturbed = Guards {
+            windows: 100,
+            windows_dropped: 30,
+            steal_share: Some(0.1),
+            others_share: Some(0.5),
+            throttle_events: Some(2),
+            ..Guards::default()
+        };
+        assert_eq!(doubts(&disturbed).len(), 4);
+    }
+
+    #[test]
+    fn cpus_that_may_not_be_used_are_named_with_those_that_may() {
+        let error = chosen_cpus(&Machine::default(), Some(&"16000".parse().expect("a list"))).expect_err("no such CPU");
+        assert!(error.to_string().contains("choose among"), "{error}");
+    }
+}

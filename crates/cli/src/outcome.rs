@@ -1,0 +1,73 @@
+//! How a command ended, and the exit code that says so.
+
+use std::process::ExitCode;
+
+use host::live::Signal;
+
+use crate::output;
+
+/// Bad use or bad input.
+const BAD_INPUT: u8 = 2;
+/// Could not measure, or inconclusive with --strict.
+const NOT_MEASURED: u8 = 3;
+/// A warning, with --gate.
+const GATE: u8 = 1;
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Did what was asked.
+    Done,
+    /// `--gate`, and there is a warning.
+    Gated,
+    /// `--strict`, and something is inconclusive.
+    Inconclusive,
+    /// A signal ended it; what was measured is written.
+    Interrupted(Signal),
+    /// The user has to change something.
+    BadInput(anyhow::Error),
+    /// Nothing could be measured.
+    NotMeasured(anyhow::Error),
+}
+
+/// Marks errors that are nobody's fault: the machine did not let itself be measured.
+#[derive(Debug, thiserror::Error)]
+#[error("could not measure")]
+pub(crate) struct CouldNotMeasure;
+
+impl Outcome {
+    /// Tells bad input from a measurement that failed.
+    pub(crate) fn of(result: anyhow::Result<Self>) -> Self {
+        match result {
+            Ok(outcome) => outcome,
+            Err(error) if error.is::<output::ReaderGone>() => Self::Done,
+            Err(error) if error.is::<CouldNotMeasure>() => Self::NotMeasured(error),
+            Err(error) => Self::BadInput(error),
+        }
+    }
+
+    /// Says what went wrong, in one line on stderr, and gives the exit code.
+    pub(crate) fn exit_code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Done => 0,
+            Self::Gated => GATE,
+            Self::Inconclusive => NOT_MEASURED,
+            Self::Interrupted(signal) => signal.exit_code(),
+            Self::BadInput(error) => {
+                output::complain(&format!("{error:#}"));
+                BAD_INPUT
+            }
+            Self::NotMeasured(error) => {
+                output::complain(&format!("{error:#}"));
+                NOT_MEASURED
+            }
+        })
+    }
+}
+
+/// Prints help, version or the usage error as clap words it.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    // A closed pipe leaves nobody to tell.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { BAD_INPUT } else { 0 })
+}

@@ -1,0 +1,44 @@
+//! `sidestep show`: a record again, as summary, report, table or figure.
+
+use anyhow::Context;
+use record::Record;
+use report::{Figure, Html};
+
+use crate::arguments::{Global, ShowArguments};
+use crate::outcome::Outcome;
+use crate::{check_up, output, store};
+
+/// Shows a record in the form asked for.
+pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let figure = arguments.svg.as_deref().map(figure_named).transpose()?;
+    let record = store::load(&arguments.record)?;
+    let text = if let Some(figure) = figure {
+        report::figure_svg(&record, figure)
+            .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
+    } else if arguments.html {
+        report::html(&record, Html { script: !arguments.no_script })
+    } else if arguments.csv {
+        report::csv(&record)
+    } else if global.json {
+        without_raw(record.clone())?
+    } else if global.quiet {
+        String::new()
+    } else {
+        report::terminal(&record, output::terminal(global))
+    };
+    output::print(&text)?;
+    Ok(check_up::verdict(&record, global))
+}
+
+fn figure_named(name: &str) -> anyhow::Result<Figure> {
+    Figure::from_name(name).with_context(|| {
+        let names: Vec<&str> = Figure::all().iter().map(|figure| figure.name()).collect();
+        format!("{name} is not a figure; choose among {}", names.join(", "))
+    })
+}
+
+/// The record as JSON for stdout: all but the raw windows.
+pub(crate) fn without_raw(record: Record) -> anyhow::Result<String> {
+    let record = Record { raw: Vec::new(), ..record };
+    Ok(format!("{}\n", serde_json::to_string_pretty(&record)?))
+}

@@ -1,0 +1,86 @@
+//! Records on disk: a new folder per run, written whole, and read back with one clear line when that fails.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use host::live::{create_directory_anew, utc_now, write_atomically};
+use record::{Encoding, Record, decode, encode};
+
+/// Names of the record in a folder, in the order they are looked for.
+const RECORD_NAMES: [&str; 2] = ["record.json", "record.json.zst"];
+
+/// Where one run is written.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    encoding: Encoding,
+}
+
+impl Folder {
+    /// Makes the folder before anything is measured: a run that cannot be kept should not start. A folder that the
+    /// user named may exist as long as it holds no run; nothing is ever overwritten.
+    pub(crate) fn create(wanted: Option<&Path>, zstd: bool) -> anyhow::Result<Self> {
+        let encoding = if zstd { Encoding::Zstd } else { Encoding::Json };
+        let Some(wanted) = wanted else {
+            let time: String = utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
+            let path = create_directory_anew(Path::new(&format!("sidestep-{time}")))?;
+            return Ok(Self { path, encoding });
+        };
+        fs::create_dir_all(wanted)
+            .with_context(|| format!("cannot create {}; choose another place with --record DIR", wanted.display()))?;
+        for name in RECORD_NAMES.iter().chain(&["report.html"]) {
+            anyhow::ensure!(
+                !wanted.join(name).exists(),
+                "{} already holds {name}; choose another place with --record DIR",
+                wanted.display()
+            );
+        }
+        Ok(Self { path: wanted.to_owned(), encoding })
+    }
+
+    /// Where the record goes.
+    pub(crate) fn record_path(&self) -> PathBuf {
+        self.path.join(match self.encoding {
+            Encoding::Json => RECORD_NAMES[0],
+            Encoding::Zstd => RECORD_NAMES[1],
+        })
+    }
+
+    /// Where the report goes.
+    pub(crate) fn report_path(&self) -> PathBuf {
+        self.path.join("report.html")
+    }
+
+    /// Writes the record, replacing the one of an earlier step of this run.
+    pub(crate) fn write_record(&self, record: &Record) -> anyhow::Result<()> {
+        let bytes = encode(record, self.encoding).context("cannot encode the record")?;
+        Ok(write_atomically(&self.record_path(), &bytes)?)
+    }
+
+    /// Writes the report.
+    pub(crate) fn write_report(&self, html: &str) -> anyhow::Result<()> {
+        Ok(write_atomically(&self.report_path(), html.as_bytes())?)
+    }
+
+    /// Removes the folder if nothing was written to it.
+    pub(crate) fn remove_if_empty(&self) {
+        // Not empty is the normal case, and then it stays.
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Reads a record, or the one in a folder.
+pub(crate) fn load(path: &Path) -> anyhow::Result<Record> {
+    let file = if path.is_dir() {
+        RECORD_NAMES
+            .iter()
+            .map(|name| path.join(name))
+            .find(|candidate| candidate.exists())
+            .with_context(|| format!("{} holds no record.json; name a record or the folder of a run", path.display()))?
+    } else {
+        path.to_owned()
+    };
+    let bytes = fs::read(&file).with_context(|| format!("cannot read {}; name a record", file.display()))?;
+    decode(&bytes).with_context(|| format!("cannot use {}", file.display()))
+}
