@@ -1,3 +1,16 @@
 //! Probes of memory: latency surface, bandwidth, STREAM, address translation, load.
 
+pub mod bandwidth;
+mod crew;
+mod error;
+pub mod loaded;
+pub mod orders;
+pub mod parallel;
+mod room;
+mod series;
+pub mod stream;
 pub mod surface;
+pub mod walks;
+
+pub use error::MemoryError;
+pub use room::largest_block;

@@ -1,0 +1,263 @@
+//! Several CPUs at work at once, in lockstep windows whose overlap is observed, not assumed.
+//!
+//! Each member is a thread pinned to its CPU. A barrier opens every window for all. A window consists of a few parts,
+//! and a member counts its parts on a cache line of its own; half-way through a window it looks at the others'
+//! counters: one that has not finished its first part, or has finished its last, did not run beside it, and the
+//! window does not count. Members of a large crew look at their next few neighbours, so that everyone is watched.
+
+mod streaming;
+
+use std::hint;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use host::live::{AffinityError, Pinned};
+
+use crate::sampler::Sampler;
+
+pub(super) use streaming::{
+    CrewMemory, PART_BYTES_MIN, StreamJob, StreamVisit, map_for_crew, stream_visit, worst_case_visit_s,
+};
+
+/// Parts of one window.
+pub(super) const PARTS: u64 = 4;
+/// Neighbours that a member looks at: a look costs a cache miss inside the window.
+const WATCHED_MAX: usize = 16;
+/// Starting a thread and pinning it takes about this long, in seconds: for worst-case estimates.
+pub(super) const THREAD_START_S: f64 = 100e-6;
+
+/// A counter alone on its cache lines (two, as adjacent-line prefetchers work in pairs).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Beat(pub(super) AtomicU64);
+
+/// Where the members of a crew meet and watch each other.
+#[derive(Debug)]
+pub(super) struct Gate {
+    members: usize,
+    arrived: AtomicUsize,
+    generation: AtomicUsize,
+    broken: AtomicBool,
+    shared: AtomicU64,
+    beats: Vec<Beat>,
+}
+
+/// One member while the crew works.
+#[derive(Debug)]
+pub(super) struct Member<'g> {
+    /// Index in the crew; 0 leads.
+    pub(super) index: usize,
+    /// Samples on the member's CPU, where the thread is pinned.
+    pub(super) sampler: Sampler,
+    gate: &'g Gate,
+    windows_opened: u64,
+}
+
+/// One member's view of one window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct WindowReport {
+    /// Its own time; `None` if its CPU was taken away.
+    pub(super) ns: Option<f64>,
+    /// All members it watches were seen inside the same window.
+    pub(super) overlapped: bool,
+}
+
+/// The windows of a crew, counted and not.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Lockstep {
+    /// Time of the slowest member, for every window that counts.
+    pub(super) slowest_ns: Vec<f64>,
+    /// Windows in which a member was pre-empted.
+    pub(super) preempted: usize,
+    /// Windows in which a member did not see the others at work.
+    pub(super) apart: usize,
+}
+
+impl Gate {
+    pub(super) fn new(members: usize) -> Self {
+        Self {
+            members,
+            arrived: AtomicUsize::new(0),
+            generation: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            shared: AtomicU64::new(0),
+            beats: (0..members).map(|_| Beat::default()).collect(),
+        }
+    }
+
+    /// Waits until all members are here; false if one of them will never come.
+    fn wait(&self) -> bool {
+        let generation = self.generation.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+        while self.generation.load(Ordering::Acquire) == generation {
+            if self.broken.load(Ordering::Relaxed) {
+                return false;
+            }
+            hint::spin_loop();
+        }
+        !self.broken.load(Ordering::Relaxed)
+    }
+
+    /// True if all that `index` watches are inside window number `window`: first part done, last part not.
+    fn sees_all_at_work(&self, index: usize, window: u64) -> bool {
+        let watched = (self.members - 1).min(WATCHED_MAX);
+        (1..=watched).all(|distance| {
+            let beat = self.beats[(index + distance) % self.members].0.load(Ordering::Relaxed);
+            beat > window * PARTS && beat < (window + 1) * PARTS
+        })
+    }
+}
+
+/// Breaks the gate if its thread panics, so that the others do not wait for ever.
+struct BreakOnPanic<'g>(&'g Gate);
+
+impl Drop for BreakOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Member<'_> {
+    /// Waits for all members; false if the crew has broken up.
+    pub(super) fn meet(&self) -> bool {
+        self.gate.wait()
+    }
+
+    /// What the leader computes, for all members; `None` if the crew has broken up.
+    pub(super) fn agree(&mut self, compute: impl FnOnce(&Sampler) -> u64) -> Option<u64> {
+        if self.index == 0 {
+            self.gate.shared.store(compute(&self.sampler), Ordering::Relaxed);
+        }
+        self.meet().then(|| self.gate.shared.load(Ordering::Relaxed))
+    }
+
+    /// One lockstep window of `PARTS` parts; `None` if the crew has broken up.
+    pub(super) fn window(&mut self, mut part: impl FnMut()) -> Option<WindowReport> {
+        if !self.meet() {
+            return None;
+        }
+        let (window, index, gate) = (self.windows_opened, self.index, self.gate);
+        self.windows_opened += 1;
+        let mut overlapped = true;
+        let ns = self.sampler.window(|| {
+            for number in 1..=PARTS {
+                part();
+                gate.beats[index].0.fetch_add(1, Ordering::Relaxed);
+                if number == PARTS / 2 {
+                    overlapped = gate.sees_all_at_work(index, window);
+                }
+            }
+        });
+        Some(WindowReport { ns, overlapped })
+    }
+}
+
+/// Runs `job` on every CPU at once, one pinned thread each with its own item, and returns what each made of it.
+/// A crew of one works on the calling thread: on a busy machine starting another costs a turn of the scheduler.
+///
+/// # Errors
+/// If a CPU may not be used; the others then find the crew broken up.
+pub(super) fn on_each<T: Send, R: Send>(
+    samplers: Vec<Sampler>,
+    items: Vec<T>,
+    job: impl Fn(&mut Member<'_>, T) -> R + Sync,
+) -> Result<Vec<R>, AffinityError> {
+    let gate = Gate::new(samplers.len());
+    let (gate, job) = (&gate, &job);
+    let run = move |index: usize, sampler: Sampler, item: T| {
+        let _broken_on_panic = BreakOnPanic(gate);
+        let pinned = Pinned::to(sampler.cpu).inspect_err(|_| gate.broken.store(true, Ordering::Relaxed))?;
+        let mut member = Member { index, sampler, gate, windows_opened: 0 };
+        let result = job(&mut member, item);
+        drop(pinned);
+        Ok(result)
+    };
+    let members = samplers.into_iter().zip(items).enumerate();
+    if gate.members == 1 {
+        return members.map(|(index, (sampler, item))| run(index, sampler, item)).collect();
+    }
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            members.map(|(index, (sampler, item))| scope.spawn(move || run(index, sampler, item))).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<R, AffinityError>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// Puts the members' views of the same windows together.
+pub(super) fn lockstep(reports: &[Vec<WindowReport>]) -> Lockstep {
+    let windows = reports.iter().map(Vec::len).min().unwrap_or(0);
+    let mut together = Lockstep::default();
+    for window in 0..windows {
+        let views = || reports.iter().map(|member| member[window]);
+        let slowest = views().try_fold(0.0_f64, |slowest, view| view.ns.map(|ns| slowest.max(ns)));
+        match slowest {
+            None => together.preempted += 1,
+            Some(_) if !views().all(|view| view.overlapped) => together.apart += 1,
+            Some(ns) => together.slowest_ns.push(ns),
+        }
+    }
+    together
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[test]
+    fn nobody_passes_the_gate_before_all_are_there() {
+        const ROUNDS: u32 = 50;
+        let (gate, passed) = (Gate::new(3), AtomicU32::new(0));
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 0..ROUNDS {
+                        passed.fetch_add(1, Ordering::SeqCst);
+                        assert!(gate.wait());
+                        assert!(passed.load(Ordering::SeqCst) >= (round + 1) * 3);
+                        assert!(gate.wait());
+                    }
+                });
+            }
+        });
+        assert_eq!(passed.load(Ordering::SeqCst), 3 * ROUNDS);
+    }
+
+    #[test]
+    fn a_broken_gate_lets_nobody_wait_for_ever() {
+        let gate = Gate::new(2);
+        gate.broken.store(true, Ordering::Relaxed);
+        assert!(!gate.wait());
+    }
+
+    #[test]
+    fn a_member_is_at_work_between_its_first_and_its_last_part() {
+        let gate = Gate::new(2);
+        for (beats, at_work) in [(4, false), (5, true), (7, true), (8, false), (12, false)] {
+            gate.beats[1].0.store(beats, Ordering::Relaxed);
+            assert_eq!(gate.sees_all_at_work(0, 1), at_work, "{beats} parts");
+        }
+        assert!(Gate::new(1).sees_all_at_work(0, 0), "alone there is nobody to see");
+    }
+
+    #[test]
+    fn a_window_counts_only_if_all_ran_and_saw_each_other() {
+        let view = |ns, overlapped| WindowReport { ns, overlapped };
+        let first =
+            vec![view(Some(10.0), true), view(Some(10.0), true), view(Some(10.0), true), view(None, false)];
+        let second =
+            vec![view(Some(12.0), true), view(None, true), view(Some(11.0), false), view(None, true)];
+        let together = lockstep(&[first, second]);
+        assert_eq!(together, Lockstep { slowest_ns: vec![12.0], preempted: 2, apart: 1 });
+        assert_eq!(lockstep(&[]), Lockstep::default());
+    }
+}

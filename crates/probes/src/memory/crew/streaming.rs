@@ -1,0 +1,226 @@
+//! One visit of a bandwidth kernel on one CPU or on several at once.
+//!
+//! Every member sweeps its own part of the block, in memory that it has touched first. A part larger than a chunk is
+//! swept chunk by chunk, round and round, so that a window stays near a millisecond however large the block is.
+
+use std::hint::black_box;
+
+use host::live::{AffinityError, Mapping, MappingError, PageRequest, Pages};
+use kernels::{ARRAY_GRANULE_BYTES, Arrays, StreamLoop};
+use machine::{Bytes, CpuId};
+
+use super::{Member, PARTS, WindowReport, lockstep, on_each};
+use crate::memory::error::MemoryError;
+use crate::memory::series::ControlPair;
+use crate::sampler::{Tally, WINDOW_NS};
+use crate::session::Session;
+
+/// Chunks of a large part: four of them are a window of about a millisecond at 16 GB/s.
+const CHUNK_BYTES: usize = 4 << 20;
+/// Filled into fresh memory: as a double 4.8e-4. Some CPUs skip writing back zeros that overwrite zeros.
+const FILL_BYTE: u8 = 0x3f;
+/// The smallest part of a member: three arrays of the granule of the kernels, and some more.
+pub(in crate::memory) const PART_BYTES_MIN: usize = 4096;
+
+/// What a visit measures.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::memory) struct StreamJob {
+    pub(in crate::memory) kernel: StreamLoop,
+    /// Bytes of one member's part, all its arrays together.
+    pub(in crate::memory) part_bytes: usize,
+    /// Where the part starts in each member's mapping, a multiple of 4096.
+    pub(in crate::memory) offset_bytes: usize,
+    /// Passes per part of a window, where it is known from an earlier visit.
+    pub(in crate::memory) passes: Option<u64>,
+    /// Windows to take.
+    pub(in crate::memory) windows: usize,
+    /// Parts up to this size are swept once before the first window.
+    pub(in crate::memory) warm_bytes_max: usize,
+    /// The chunk to begin with, modulo their number.
+    pub(in crate::memory) first_chunk: usize,
+}
+
+/// What a visit brought.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(in crate::memory) struct StreamVisit {
+    /// Bytes per second of all members together, as STREAM counts them: one value per window that counts.
+    pub(in crate::memory) rates: Vec<f64>,
+    /// Windows with a member pre-empted, or with members apart.
+    pub(in crate::memory) dropped: usize,
+    /// Those of the dropped ones in which members were apart.
+    pub(in crate::memory) apart: usize,
+    /// Passes per part of a window.
+    pub(in crate::memory) passes: u64,
+    /// Control loops of every member.
+    pub(in crate::memory) control: Vec<ControlPair>,
+}
+
+/// Memory of a crew: one mapping per member, touched by it.
+#[derive(Debug)]
+pub(in crate::memory) struct CrewMemory {
+    pub(in crate::memory) cpus: Vec<CpuId>,
+    pub(in crate::memory) mappings: Vec<Mapping>,
+    /// What the kernel gave to each.
+    pub(in crate::memory) pages: Vec<Pages>,
+}
+
+/// Maps `part_bytes` of huge pages for every member, each touched by the member's own CPU.
+///
+/// # Errors
+/// No memory, or a CPU that may not be used.
+pub(in crate::memory) fn map_for_crew(
+    session: &Session<'_>,
+    cpus: &[CpuId],
+    part_bytes: usize,
+) -> Result<CrewMemory, MemoryError> {
+    let samplers: Vec<_> = cpus.iter().map(|&cpu| session.sampler(cpu)).collect();
+    let mapped = on_each(samplers, vec![(); cpus.len()], |_, ()| {
+        let mut mapping = Mapping::new(part_bytes, PageRequest::Huge)?;
+        mapping.as_mut_slice().fill(FILL_BYTE);
+        let pages = mapping.pages();
+        Ok((mapping, pages))
+    })?;
+    let mapped: Result<Vec<(Mapping, Pages)>, MappingError> = mapped.into_iter().collect();
+    let (mappings, pages) = mapped?.into_iter().unzip();
+    Ok(CrewMemory { cpus: cpus.to_vec(), mappings, pages })
+}
+
+/// Chunks that a part is swept in: equal, as few as keep each within `CHUNK_BYTES`.
+fn chunk_bytes(part_bytes: usize) -> usize {
+    let chunks = part_bytes.div_ceil(CHUNK_BYTES);
+    part_bytes / chunks / ARRAY_GRANULE_BYTES * ARRAY_GRANULE_BYTES
+}
+
+/// Bytes counted for one pass over the arrays of one chunk.
+fn counted_bytes(kernel: &StreamLoop, arrays: &Arrays<'_>) -> u64 {
+    arrays.elements() as u64 * u64::from(kernel.kernel().accounting().counted_bytes)
+}
+
+/// What one member reports.
+struct Share {
+    windows: Vec<WindowReport>,
+    bytes_per_window: u64,
+    passes: u64,
+    control: ControlPair,
+    tally: Tally,
+}
+
+/// Makes one visit on all CPUs of the memory's crew.
+///
+/// # Errors
+/// A CPU that may not be used any more.
+pub(in crate::memory) fn stream_visit(
+    session: &mut Session<'_>,
+    memory: &mut CrewMemory,
+    job: &StreamJob,
+) -> Result<StreamVisit, AffinityError> {
+    let samplers: Vec<_> = memory.cpus.iter().map(|&cpu| session.sampler(cpu)).collect();
+    let parts = memory
+        .mappings
+        .iter_mut()
+        .map(|mapping| &mut mapping.as_mut_slice()[job.offset_bytes..job.offset_bytes + job.part_bytes])
+        .collect();
+    let shares = on_each(samplers, parts, |member, part| work(member, part, job))?;
+    let mut reports = Vec::with_capacity(shares.len());
+    let mut visit = StreamVisit::default();
+    let mut bytes = 0;
+    for share in shares {
+        session.tally.add(&share.tally);
+        bytes += share.bytes_per_window;
+        visit.passes = share.passes;
+        visit.control.push(share.control);
+        reports.push(share.windows);
+    }
+    let together = lockstep(&reports);
+    visit.rates = together.slowest_ns.iter().map(|ns| bytes as f64 / ns * 1e9).collect();
+    visit.apart = together.apart;
+    visit.dropped = together.apart + together.preempted;
+    Ok(visit)
+}
+
+/// What one member does in a visit.
+fn work(member: &mut Member<'_>, part: &mut [u8], job: &StreamJob) -> Share {
+    let chunk_bytes = chunk_bytes(part.len());
+    let operation = job.kernel.kernel().operation;
+    let mut chunks: Vec<Arrays<'_>> = part
+        .chunks_exact_mut(chunk_bytes)
+        .map(|chunk| {
+            Arrays::from_block(chunk, operation).expect("chunks are aligned and hold a granule per array")
+        })
+        .collect();
+    if job.part_bytes <= job.warm_bytes_max {
+        for arrays in &mut chunks {
+            black_box(job.kernel.run(arrays, 1));
+        }
+    }
+    let before = member.sampler.control.read(member.sampler.rate);
+    let passes = job.passes.map_or_else(
+        || {
+            member.agree(|sampler| match chunks.as_mut_slice() {
+                [arrays] => sampler.rounds_for(WINDOW_NS / PARTS as f64, |rounds| {
+                    black_box(job.kernel.run(arrays, rounds));
+                }),
+                _ => 1,
+            })
+        },
+        Some,
+    );
+    let passes = passes.unwrap_or(1);
+    let mut next = job.first_chunk % chunks.len();
+    let mut windows = Vec::with_capacity(job.windows);
+    for _ in 0..job.windows {
+        let report = member.window(|| {
+            if chunks.len() == 1 {
+                black_box(job.kernel.run(&mut chunks[0], passes));
+            } else {
+                for _ in 0..passes {
+                    black_box(job.kernel.run(&mut chunks[next], 1));
+                    next = (next + 1) % chunks.len();
+                }
+            }
+        });
+        match report {
+            Some(report) => windows.push(report),
+            None => break,
+        }
+    }
+    let readings = [before, member.sampler.control.read(member.sampler.rate)];
+    Share {
+        windows,
+        bytes_per_window: counted_bytes(&job.kernel, &chunks[0]) * passes * PARTS,
+        passes,
+        control: ControlPair { cpu: member.sampler.cpu, readings },
+        tally: member.sampler.take_tally(),
+    }
+}
+
+/// Seconds that one visit takes at most on a machine that moves `bytes_per_s` in the part.
+pub(in crate::memory) fn worst_case_visit_s(part: Bytes, members: usize, windows: usize) -> f64 {
+    /// A member of a busy machine gets no less than this, in bytes per second.
+    const SLOWEST_BYTES_PER_S: f64 = 1.0e9;
+    let window_bytes = (part.0 as f64).min(CHUNK_BYTES as f64) * PARTS as f64;
+    let window_s = (window_bytes / SLOWEST_BYTES_PER_S).max(2.0 * WINDOW_NS * 1e-9);
+    windows as f64 * window_s + members as f64 * super::THREAD_START_S
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_equal_granular_and_fill_the_part() {
+        for part in [4096, 6 << 10, 4 << 20, 6 << 20, 100 << 20, (64 << 20) / 3] {
+            let chunk = chunk_bytes(part);
+            let count = part / chunk;
+            assert!(chunk <= CHUNK_BYTES && chunk.is_multiple_of(ARRAY_GRANULE_BYTES), "{part}");
+            assert!(part - count * chunk < count * ARRAY_GRANULE_BYTES + ARRAY_GRANULE_BYTES, "{part}");
+        }
+    }
+
+    #[test]
+    fn a_visit_of_a_large_block_takes_no_longer_than_its_windows() {
+        let one_chunk = worst_case_visit_s(Bytes(4 << 20), 2, 10);
+        assert!((worst_case_visit_s(Bytes(1 << 30), 2, 10) - one_chunk).abs() < 1e-12);
+        assert!(worst_case_visit_s(Bytes(4096), 2, 10) < one_chunk);
+    }
+}

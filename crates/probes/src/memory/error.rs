@@ -1,0 +1,17 @@
+//! Why a memory probe could not measure.
+
+use host::live::{AffinityError, MappingError};
+
+/// Why a memory probe could not measure.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// No memory for the block.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    /// A CPU may not be used.
+    #[error(transparent)]
+    Affinity(#[from] AffinityError),
+    /// Load from other CPUs needs other CPUs.
+    #[error("only one CPU may be used, and load comes from the others; allow a second one with --cpus")]
+    OneCpu,
+}

@@ -1,0 +1,283 @@
+//! Latency of one chase while other CPUs stream, beside the idle latency of the same chase.
+//!
+//! Loaders are pinned threads that sweep their own memory when the switch is on and wait when it is off. Each counts the
+//! bytes it has moved on a cache line of its own; the chaser reads these counters around every window: they tell
+//! the traffic, and a window in which one of them stood still did not overlap and does not count. Idle and loaded
+//! visits alternate as ABBA or BAAB by a coin.
+
+mod loaders;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use host::live::{Mapping, PageRequest, Pages, Pinned};
+use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Operation, Order, Position, Store, StreamKernel};
+use machine::{Bytes, CpuId, CpuSet, Machine};
+use record::{LoadedLatency, Spread};
+use stats::{Interval, median};
+
+use self::loaders::{Loaders, with_loaders};
+use super::error::MemoryError;
+use super::room::{claimed_cache, claimed_caches_together, largest_block};
+use super::series::{ControlPair, Judge, Kind, PointVisit, Series, doubted, page_bytes};
+use crate::sampler::Sampler;
+use crate::session::Session;
+
+/// Bytes from node to node: a line.
+const STRIDE_BYTES: usize = 64;
+/// Shortest window: several chunks of every loader, so that traffic is known to a few percent.
+const WINDOW_NS: f64 = 400_000.0;
+/// Windows of a visit.
+const WINDOWS: usize = 8;
+/// The smallest block of the chase, and of all loaders together.
+const SMALLEST_BLOCK: Bytes = Bytes(64 << 20);
+/// Mapping, filling and laying takes at most this per byte, in seconds.
+const SLOWEST_SET_UP_S_PER_BYTE: f64 = 10e-9;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// What the loaders do.
+    pub operation: Operation,
+    /// The largest block of the chase and of the loaders, if the machine has room for it.
+    pub block_max: Bytes,
+    /// Quads of idle and loaded visits at most, per number of loaders.
+    pub quads_max: u32,
+    /// Time for everything, in seconds.
+    pub budget_s: f64,
+    /// Half-width of the interval at which a point is done, as a share of its value.
+    pub half_width: f64,
+}
+
+impl Settings {
+    /// `--quick`.
+    pub fn quick() -> Self {
+        Self { block_max: Bytes(64 << 20), quads_max: 2, budget_s: 1.5, ..Self::check_up() }
+    }
+
+    /// The check-up: loaders read, as Intel's tool does by default.
+    pub fn check_up() -> Self {
+        Self {
+            operation: Operation::Read,
+            block_max: Bytes(128 << 20),
+            quads_max: 6,
+            budget_s: 3.0,
+            half_width: 0.02,
+        }
+    }
+
+    /// `--full`: loaders also write.
+    pub fn full() -> Self {
+        let operation = Operation::Triad;
+        Self { operation, block_max: Bytes(256 << 20), quads_max: 12, budget_s: 12.0, ..Self::check_up() }
+    }
+
+    /// Block of the chase and of all loaders together.
+    fn blocks(&self, machine: &Machine) -> [Bytes; 2] {
+        let capped = |wanted: u64| {
+            let cap = self.block_max.0.max(SMALLEST_BLOCK.0);
+            largest_block(machine, Bytes(wanted.clamp(SMALLEST_BLOCK.0, cap)))
+        };
+        let chase = capped(claimed_cache(machine, SMALLEST_BLOCK).0 * 4);
+        [chase, capped(claimed_caches_together(machine).0 * 4)]
+    }
+
+    /// Time it may take at most, in seconds; 0 with one CPU, where there is nothing to measure.
+    pub fn worst_case_s(&self, cpus: usize, machine: &Machine) -> f64 {
+        if cpus < 2 {
+            return 0.0;
+        }
+        let bytes: u64 = self.blocks(machine).iter().map(|block| block.0).sum();
+        self.budget_s + bytes as f64 * SLOWEST_SET_UP_S_PER_BYTE
+    }
+
+    /// Whom it disturbs: it loads memory.
+    pub fn disturbs(&self) -> &'static str {
+        "machine"
+    }
+}
+
+/// Numbers of loaders to try, of so many: one, half, all.
+fn ladder(loaders: usize) -> Vec<usize> {
+    let mut steps = vec![1, loaders / 2, loaders];
+    steps.retain(|&step| step > 0);
+    steps.sort_unstable();
+    steps.dedup();
+    steps
+}
+
+/// One number of loaders; none is idle.
+struct Point {
+    active: usize,
+    latency: Series,
+    traffic: Vec<f64>,
+    windows_apart: usize,
+}
+
+impl Point {
+    fn new(active: usize) -> Self {
+        Self { active, latency: Series::default(), traffic: Vec::new(), windows_apart: 0 }
+    }
+}
+
+/// Chases on the first CPU of the session while the others stream, and adds the results to the record, also when
+/// stopped half-way.
+///
+/// # Errors
+/// `OneCpu`, no memory, or a CPU that may not be used.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryError> {
+    let Some((&cpu, others)) = session.cpus.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Err(MemoryError::OneCpu);
+    };
+    let others = others.to_vec();
+    let [block, load_block] = settings.blocks(&session.record.machine);
+    let store = if settings.operation.stores() { Store::Plain } else { Store::None };
+    let kernel =
+        StreamKernel::widest(settings.operation, store).expect("scalar loops exist for every operation");
+    let pinned = Pinned::to(cpu)?;
+    let mut mapping = Mapping::new(block.0 as usize, PageRequest::Huge)?;
+    let pages = mapping.pages();
+    let layout = Layout {
+        stride_bytes: STRIDE_BYTES,
+        order: Order::Random,
+        position: Position::Start,
+        seed: session.random.next_u64(),
+    };
+    let chain = Chain::build(mapping.as_mut_slice(), layout).expect("a mapping is aligned");
+    let part_bytes = load_block.0 as usize / others.len();
+    let mut points: Vec<Point> = std::iter::once(0).chain(ladder(others.len())).map(Point::new).collect();
+    let mut sampler = session.sampler(cpu);
+    let result = with_loaders(&others, kernel, part_bytes, |loaders| {
+        measure(session, settings, &mut sampler, &chain, loaders, &mut points);
+    });
+    session.absorb(&mut sampler);
+    drop(pinned);
+    keep(session, settings, cpu, &others, &points, block, pages);
+    result
+}
+
+fn measure(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    sampler: &mut Sampler,
+    chain: &Chain<'_>,
+    loaders: &Loaders,
+    points: &mut [Point],
+) {
+    let started = Instant::now();
+    let lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
+    let warm_loads = lines.min(chain.nodes() as u64);
+    let mut cursor = chain.start().walk(warm_loads.div_ceil(LOADS_PER_ROUND));
+    let rounds = sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds));
+    for quad in 0..settings.quads_max {
+        for loaded in 1..points.len() {
+            let order = if session.random.next_u64() >> 63 == 0 {
+                [0, loaded, loaded, 0]
+            } else {
+                [loaded, 0, 0, loaded]
+            };
+            for index in order {
+                if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+                    return;
+                }
+                visit(sampler, &mut cursor, rounds, loaders, quad, &mut points[index]);
+                session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+            }
+        }
+    }
+}
+
+/// Windows with as many loaders as the point asks for.
+fn visit(
+    sampler: &mut Sampler,
+    cursor: &mut Cursor<'_>,
+    rounds: u64,
+    loaders: &Loaders,
+    quad: u32,
+    point: &mut Point,
+) {
+    let control_before = sampler.control.read(sampler.rate);
+    let settled = loaders.switch_to(point.active);
+    let mut windows = Vec::with_capacity(WINDOWS);
+    let mut dropped = 0;
+    for _ in 0..WINDOWS {
+        let before = loaders.bytes();
+        let start = *cursor;
+        let mut end = start;
+        let ns = sampler.window(|| end = start.walk(rounds));
+        *cursor = black_box(end);
+        let moved = loaders.moved_since(&before);
+        let overlapped = settled && moved.iter().take(point.active).all(|&bytes| bytes > 0);
+        match ns {
+            Some(ns) if overlapped => {
+                windows.push(ns / (rounds * LOADS_PER_ROUND) as f64);
+                point.traffic.push(moved.iter().sum::<u64>() as f64 / ns * 1e9);
+            }
+            Some(_) => {
+                dropped += 1;
+                point.windows_apart += 1;
+            }
+            None => dropped += 1,
+        }
+    }
+    loaders.switch_to(0);
+    let readings = [control_before, sampler.control.read(sampler.rate)];
+    let control = vec![ControlPair { cpu: sampler.cpu, readings }];
+    point.latency.visits.push(PointVisit { mapping: quad, windows, dropped, control });
+}
+
+fn keep(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    cpu: CpuId,
+    others: &[CpuId],
+    points: &[Point],
+    block: Bytes,
+    pages: Pages,
+) {
+    let judge = Judge::of(Kind::Duration, settings.half_width, points.iter().map(|point| &point.latency));
+    let page = page_bytes(PageRequest::Huge, &[pages]);
+    for point in points {
+        let Some(judged) = judge.judge(&point.latency) else { continue };
+        let loading: CpuSet = others.iter().take(point.active).copied().collect();
+        let name = format!(
+            "loaded latency, {} CPUs at {}, {page} pages, block {block}",
+            point.active, settings.operation
+        );
+        let raw = session.record.push_raw(point.latency.raw(name, "ns"));
+        let traffic = stats::sorted(&point.traffic);
+        // All visits share one mapping: what differs between them is time, not place.
+        let spread = Spread { raw: Some(raw), mappings: 1, ..doubted(judged.spread, point.windows_apart) };
+        session.record.memory.loaded.push(LoadedLatency {
+            cpu,
+            loading,
+            load_bytes_per_s: median(&traffic).unwrap_or(0.0),
+            load_interval: stats::quantile_interval(&traffic, 0.5)
+                .unwrap_or(Interval { low: 0.0, high: 0.0 }),
+            overlapped_windows: point.traffic.len(),
+            ns: judged.value,
+            spread,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ladder_is_one_half_and_all() {
+        assert_eq!(ladder(1), [1]);
+        assert_eq!(ladder(2), [1, 2]);
+        assert_eq!(ladder(3), [1, 3]);
+        assert_eq!(ladder(63), [1, 31, 63]);
+    }
+
+    #[test]
+    fn with_one_cpu_it_takes_no_time() {
+        let settings = Settings::check_up();
+        let machine = Machine::default();
+        assert!(settings.worst_case_s(1, &machine).abs() < 1e-12);
+        assert!(settings.worst_case_s(2, &machine) > settings.budget_s);
+    }
+}

@@ -1,0 +1,151 @@
+//! Threads that load memory while a switch is on, and count what they move.
+
+use std::hint::{self, black_box};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::live::{Mapping, PageRequest, Pinned};
+use kernels::{Arrays, StreamLoop};
+use machine::CpuId;
+
+use crate::memory::crew::Beat;
+use crate::memory::error::MemoryError;
+
+/// A loader sweeps this much between two looks at the switch: about 20 us.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Filled into fresh memory: some CPUs treat zeros specially.
+const FILL_BYTE: u8 = 0x3f;
+/// Loaders that have not moved after this time do not get a turn on their CPUs.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The loaders, seen by the one who measures.
+pub(super) struct Loaders {
+    /// How many of them, counted from the first, are to work.
+    active: AtomicUsize,
+    ready: AtomicUsize,
+    ended: AtomicBool,
+    moved: Vec<Beat>,
+}
+
+impl Loaders {
+    fn new(count: usize) -> Self {
+        Self {
+            active: AtomicUsize::new(0),
+            ready: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+            moved: (0..count).map(|_| Beat::default()).collect(),
+        }
+    }
+
+    /// Bytes that each loader has moved so far.
+    pub(super) fn bytes(&self) -> Vec<u64> {
+        self.moved.iter().map(|beat| beat.0.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Bytes that each loader has moved since.
+    pub(super) fn moved_since(&self, before: &[u64]) -> Vec<u64> {
+        self.bytes().iter().zip(before).map(|(now, then)| now - then).collect()
+    }
+
+    /// Lets the first `active` loaders work and the others rest; true once all that work have been seen to move.
+    pub(super) fn switch_to(&self, active: usize) -> bool {
+        self.active.store(active, Ordering::Relaxed);
+        let (before, asked) = (self.bytes(), Instant::now());
+        while asked.elapsed() < PATIENCE {
+            if self.moved_since(&before).iter().take(active).all(|&bytes| bytes > 0) {
+                return true;
+            }
+            hint::spin_loop();
+        }
+        false
+    }
+
+    fn work(
+        &self,
+        index: usize,
+        cpu: CpuId,
+        kernel: StreamLoop,
+        part_bytes: usize,
+    ) -> Result<(), MemoryError> {
+        let part = (|| {
+            let pinned = Pinned::to(cpu)?;
+            let mut mapping = Mapping::new(part_bytes.max(CHUNK_BYTES), PageRequest::Huge)?;
+            mapping.as_mut_slice().fill(FILL_BYTE);
+            Ok::<_, MemoryError>((pinned, mapping))
+        })();
+        // Ready or not: the one who measures waits for all, and sees later that this one never moves.
+        self.ready.fetch_add(1, Ordering::Release);
+        let (_pinned, mut mapping) = part?;
+        let mut chunks: Vec<Arrays<'_>> = mapping
+            .as_mut_slice()
+            .chunks_exact_mut(CHUNK_BYTES)
+            .map(|chunk| Arrays::from_block(chunk, kernel.kernel().operation).expect("chunks are aligned"))
+            .collect();
+        let counted = u64::from(kernel.kernel().accounting().counted_bytes);
+        // A loader goes on where it was stopped: the start of its memory may still be in the caches.
+        let mut next = 0;
+        while !self.ended.load(Ordering::Relaxed) {
+            if self.active.load(Ordering::Relaxed) <= index {
+                hint::spin_loop();
+                continue;
+            }
+            black_box(kernel.run(&mut chunks[next], 1));
+            self.moved[index].0.fetch_add(chunks[next].elements() as u64 * counted, Ordering::Relaxed);
+            next = (next + 1) % chunks.len();
+        }
+        Ok(())
+    }
+}
+
+/// Ends the loaders however the measurement ends.
+struct EndOnDrop<'l>(&'l Loaders);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Starts a loader on each of the CPUs, with memory of its own that it touches first, and lets `measure` command them.
+///
+/// # Errors
+/// If a loader gets no memory or may not use its CPU; `measure` is run nevertheless, and sees it stand still.
+pub(super) fn with_loaders(
+    cpus: &[CpuId],
+    kernel: StreamLoop,
+    part_bytes: usize,
+    measure: impl FnOnce(&Loaders),
+) -> Result<(), MemoryError> {
+    let loaders = &Loaders::new(cpus.len());
+    thread::scope(|scope| {
+        let end = EndOnDrop(loaders);
+        let threads: Vec<_> = cpus
+            .iter()
+            .enumerate()
+            .map(|(index, &cpu)| scope.spawn(move || loaders.work(index, cpu, kernel, part_bytes)))
+            .collect();
+        while loaders.ready.load(Ordering::Acquire) < cpus.len() {
+            thread::yield_now();
+        }
+        measure(loaders);
+        drop(end);
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loaders_that_never_move_are_not_taken_for_working() {
+        let loaders = Loaders::new(1);
+        assert!(loaders.switch_to(0), "nobody has to move");
+        assert!(!loaders.switch_to(1));
+        loaders.moved[0].0.store(7, Ordering::Relaxed);
+        assert_eq!(loaders.moved_since(&[5]), [2]);
+    }
+}

@@ -1,0 +1,246 @@
+//! The same block in different orders and pages: what prefetching hides and what address translation adds.
+//!
+//! Sequential is what a prefetcher can follow; random inside groups of pages misses the caches and hits the TLB; random
+//! in the whole block misses both. With huge pages the last two come close, with base pages their difference is
+//! the page walk. A visit is one order on a mapping; every round has fresh mappings, and shuffles pages and orders.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use host::live::{Mapping, PageRequest, Pages, Pinned};
+use kernels::random::SplitMix64;
+use kernels::{Chain, LOADS_PER_ROUND, Layout, Order, Position};
+use machine::{Bytes, Machine};
+use record::{ChaseOrder, OrderedLatency, Spread};
+
+use super::error::MemoryError;
+use super::room::{claimed_cache, largest_block};
+use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use crate::sampler::{Sampler, VisitPlan};
+use crate::session::Session;
+
+/// Bytes from node to node: a line.
+const STRIDE_BYTES: usize = 64;
+/// Group of the page-confined order: 64 base pages, as many as a first-level TLB holds, or far fewer than it reaches
+/// with huge pages; multichase confines to the same.
+const GROUP_BYTES: usize = 256 << 10;
+/// A window of a random order is about 2000 loads from memory.
+const WINDOW_NS: f64 = 200_000.0;
+/// The block is at least this, so that it is memory that is measured where no cache is claimed.
+const SMALLEST_BLOCK: Bytes = Bytes(64 << 20);
+/// Laying or walking a random chain takes at most this per node, in seconds.
+const SLOWEST_NODE_S: f64 = 400e-9;
+/// Cache lines walked before the first window at most: laying the chain has left some of its lines in the caches.
+const WARM_LOADS_MAX: u64 = 1 << 20;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The largest block, if the machine has room for it.
+    pub block_max: Bytes,
+    /// Rounds at most.
+    pub rounds_max: u32,
+    /// Time for everything, in seconds.
+    pub budget_s: f64,
+    /// Half-width of the interval at which a point is done, as a share of its value.
+    pub half_width: f64,
+}
+
+impl Settings {
+    /// `--quick`.
+    pub fn quick() -> Self {
+        Self { block_max: Bytes(64 << 20), rounds_max: 2, budget_s: 2.0, ..Self::check_up() }
+    }
+
+    /// The check-up.
+    pub fn check_up() -> Self {
+        Self { block_max: Bytes(128 << 20), rounds_max: 3, budget_s: 5.0, half_width: 0.02 }
+    }
+
+    /// `--full`.
+    pub fn full() -> Self {
+        Self { block_max: Bytes(256 << 20), rounds_max: 5, budget_s: 20.0, ..Self::check_up() }
+    }
+
+    /// Four times the largest claimed cache, up to the cap and to what there is room for.
+    pub fn block(&self, machine: &Machine) -> Bytes {
+        let wanted = claimed_cache(machine, SMALLEST_BLOCK).0 * 4;
+        largest_block(machine, Bytes(wanted.clamp(SMALLEST_BLOCK.0, self.block_max.0.max(SMALLEST_BLOCK.0))))
+    }
+
+    /// Time it may take at most, in seconds: the budget and one visit, which lays and walks a chain.
+    pub fn worst_case_s(&self, _cpus: usize, machine: &Machine) -> f64 {
+        self.budget_s + self.block(machine).0 as f64 / STRIDE_BYTES as f64 * SLOWEST_NODE_S * 2.0
+    }
+
+    /// Whom it disturbs: one chain hardly loads memory, but it fills the shared caches.
+    pub fn disturbs(&self) -> &'static str {
+        "machine"
+    }
+}
+
+const ORDERS: [(ChaseOrder, Order); 3] = [
+    (ChaseOrder::Sequential, Order::Sequential),
+    (ChaseOrder::PageConfined, Order::RandomWithin { group_bytes: GROUP_BYTES }),
+    (ChaseOrder::Random, Order::Random),
+];
+
+struct Point {
+    request: PageRequest,
+    name: ChaseOrder,
+    order: Order,
+    series: Series,
+    pages: Vec<Pages>,
+}
+
+/// Measures all orders on the first CPU of the session and adds them to the record, also when stopped half-way.
+///
+/// # Errors
+/// No memory, or a CPU that may not be used.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryError> {
+    let cpu = session.cpus[0];
+    let pinned = Pinned::to(cpu)?;
+    let mut sampler = session.sampler(cpu);
+    let mut points: Vec<Point> = [PageRequest::Base, PageRequest::Huge]
+        .into_iter()
+        .flat_map(|request| {
+            let series = Series::default;
+            ORDERS.map(|(name, order)| Point { request, name, order, series: series(), pages: Vec::new() })
+        })
+        .collect();
+    let block = settings.block(&session.record.machine);
+    let result = rounds(session, settings, &mut sampler, &mut points, block);
+    session.absorb(&mut sampler);
+    drop(pinned);
+    keep(session, settings, cpu, block, &points);
+    result
+}
+
+fn rounds(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    sampler: &mut Sampler,
+    points: &mut [Point],
+    block: Bytes,
+) -> Result<(), MemoryError> {
+    let started = Instant::now();
+    let lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
+    for round in 0..settings.rounds_max {
+        let judge = judge(settings, points);
+        if round > 1 && !points.iter().any(|point| judge.wants_more(&point.series)) {
+            break;
+        }
+        let coin = session.random.next_u64() >> 63 == 0;
+        let [first, second] = [PageRequest::Base, PageRequest::Huge];
+        for request in if coin { [first, second] } else { [second, first] } {
+            if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+                return Ok(());
+            }
+            let mut mapping = Mapping::new(block.0 as usize, request)?;
+            let pages = mapping.pages();
+            let mut order: Vec<usize> =
+                (0..points.len()).filter(|&index| points[index].request == request).collect();
+            for last in (1..order.len()).rev() {
+                order.swap(last, session.random.below(last as u64 + 1) as usize);
+            }
+            for index in order {
+                if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+                    return Ok(());
+                }
+                let point = &mut points[index];
+                let visit = visit(sampler, mapping.as_mut_slice(), point.order, lines, &mut session.random);
+                point.series.visits.push(PointVisit { mapping: round, ..visit });
+                point.pages.push(pages);
+                session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lays the chain anew, walks as many nodes as the caches hold lines, and takes windows.
+fn visit(
+    sampler: &mut Sampler,
+    block: &mut [u8],
+    order: Order,
+    cache_lines: u64,
+    random: &mut SplitMix64,
+) -> PointVisit {
+    let layout =
+        Layout { stride_bytes: STRIDE_BYTES, order, position: Position::Start, seed: random.next_u64() };
+    let chain =
+        Chain::build(block, layout).expect("a mapping is aligned and the group a multiple of the stride");
+    let warm_loads = (chain.nodes() as u64).min(cache_lines).min(WARM_LOADS_MAX);
+    let mut cursor = chain.cursor(random.below(chain.nodes() as u64) as usize);
+    cursor = cursor.walk(warm_loads.div_ceil(LOADS_PER_ROUND));
+    let rounds = sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds));
+    let plan = VisitPlan { windows_min: 12, windows_max: 40, half_width: 0.005, window_ns: WINDOW_NS };
+    let visit = sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
+    black_box(cursor.addr());
+    PointVisit {
+        mapping: 0,
+        windows: visit.windows,
+        dropped: visit.dropped,
+        control: vec![ControlPair { cpu: sampler.cpu, readings: visit.control }],
+    }
+}
+
+fn judge(settings: &Settings, points: &[Point]) -> Judge {
+    Judge::of(Kind::Duration, settings.half_width, points.iter().map(|point| &point.series))
+}
+
+fn keep(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    cpu: machine::CpuId,
+    block_bytes: Bytes,
+    points: &[Point],
+) {
+    let judge = judge(settings, points);
+    for point in points {
+        let Some(judged) = judge.judge(&point.series) else { continue };
+        let page_bytes = page_bytes(point.request, &point.pages);
+        let name = format!(
+            "order {:?}, {} pages asked for, block {block_bytes}",
+            point.name,
+            point.request.page_bytes()
+        );
+        let raw = session.record.push_raw(point.series.raw(name, "ns"));
+        session.record.memory.orders.push(OrderedLatency {
+            cpu,
+            block_bytes,
+            page_bytes,
+            order: point.name,
+            ns: judged.value,
+            spread: Spread { raw: Some(raw), ..judged.spread },
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_block_is_four_claimed_caches_within_the_cap() {
+        let settings = Settings::check_up();
+        let mut machine = Machine::default();
+        assert_eq!(settings.block(&machine), settings.block_max);
+        machine.topology.caches = vec![machine::Cache {
+            level: 2,
+            kind: machine::CacheKind::Unified,
+            size_bytes: Some(Bytes(1 << 20)),
+            line_bytes: None,
+            ways: None,
+            shared_by: machine::CpuSet::new(),
+        }];
+        assert_eq!(settings.block(&machine), SMALLEST_BLOCK);
+    }
+
+    #[test]
+    fn the_worst_case_adds_one_chain_to_the_budget() {
+        let settings = Settings::check_up();
+        let worst = settings.worst_case_s(1, &Machine::default());
+        assert!(worst > settings.budget_s && worst < settings.budget_s + 2.0, "{worst}");
+    }
+}

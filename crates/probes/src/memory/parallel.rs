@@ -1,0 +1,249 @@
+//! Memory-level parallelism: k independent chases at once on one large block in huge pages.
+//!
+//! One random cycle runs through the block; sixteen cursors stand on it at equal distances. A visit moves the first of
+//! every sixteenth, eighth, ... of them; before each visit all sixteen move on together, by more than the caches
+//! hold, so that no cursor finds what an earlier visit has fetched.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use host::live::{Mapping, PageRequest, Pages, Pinned};
+use kernels::{
+    Chain, Cursor, LOADS_PER_ROUND, Layout, Order, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, Position,
+    walk_parallel,
+};
+use machine::{Bytes, Machine};
+use record::{ParallelChase, Spread};
+
+use super::error::MemoryError;
+use super::room::{claimed_cache, largest_block};
+use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use crate::sampler::{Sampler, VisitPlan};
+use crate::session::Session;
+
+/// Bytes from node to node: a line.
+const STRIDE_BYTES: usize = 64;
+/// Shortest window in nanoseconds.
+const WINDOW_NS: f64 = 150_000.0;
+/// Windows of a visit.
+const WINDOWS: usize = 12;
+/// The smallest block.
+const SMALLEST_BLOCK: Bytes = Bytes(64 << 20);
+/// Laying the chain and walking it once takes at most this per node, in seconds.
+const SLOWEST_NODE_S: f64 = 600e-9;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Numbers of chases, each 1 to 16.
+    pub chains: Vec<usize>,
+    /// The largest block, if the machine has room for it.
+    pub block_max: Bytes,
+    /// Fresh mappings at most.
+    pub mappings_max: u32,
+    /// Time for everything, in seconds.
+    pub budget_s: f64,
+    /// Half-width of the interval at which a point is done, as a share of its value.
+    pub half_width: f64,
+}
+
+impl Settings {
+    /// `--quick`: powers of two.
+    pub fn quick() -> Self {
+        let chains = vec![1, 2, 4, 8, 16];
+        Self { chains, block_max: Bytes(64 << 20), mappings_max: 1, budget_s: 1.5, ..Self::check_up() }
+    }
+
+    /// The check-up.
+    pub fn check_up() -> Self {
+        Self {
+            chains: vec![1, 2, 3, 4, 6, 8, 10, 12, 14, 16],
+            block_max: Bytes(128 << 20),
+            mappings_max: 2,
+            budget_s: 4.0,
+            half_width: 0.02,
+        }
+    }
+
+    /// `--full`: every number.
+    pub fn full() -> Self {
+        let chains = (1..=PARALLEL_MAX).collect();
+        Self { chains, block_max: Bytes(256 << 20), mappings_max: 4, budget_s: 15.0, ..Self::check_up() }
+    }
+
+    /// Four times the largest claimed cache, up to the cap and to what there is room for.
+    pub fn block(&self, machine: &Machine) -> Bytes {
+        let wanted = claimed_cache(machine, SMALLEST_BLOCK).0 * 4;
+        largest_block(machine, Bytes(wanted.clamp(SMALLEST_BLOCK.0, self.block_max.0.max(SMALLEST_BLOCK.0))))
+    }
+
+    /// Time it may take at most, in seconds: the budget, and laying and walking one chain.
+    pub fn worst_case_s(&self, _cpus: usize, machine: &Machine) -> f64 {
+        self.budget_s + self.block(machine).0 as f64 / STRIDE_BYTES as f64 * SLOWEST_NODE_S
+    }
+
+    /// Whom it disturbs: sixteen chases load memory.
+    pub fn disturbs(&self) -> &'static str {
+        "machine"
+    }
+}
+
+/// Visits of every point per mapping.
+const VISITS_PER_MAPPING: u32 = 3;
+
+/// Measures all numbers of chases on the first CPU of the session, and adds them to the record, also when stopped.
+///
+/// # Errors
+/// No memory, or a CPU that may not be used.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryError> {
+    let cpu = session.cpus[0];
+    let pinned = Pinned::to(cpu)?;
+    let mut sampler = session.sampler(cpu);
+    let block = settings.block(&session.record.machine);
+    let mut points: Vec<Series> = settings.chains.iter().map(|_| Series::default()).collect();
+    let mut given = Vec::new();
+    let result = mappings(session, settings, &mut sampler, block, &mut points, &mut given);
+    session.absorb(&mut sampler);
+    drop(pinned);
+    let judge = Judge::of(Kind::Duration, settings.half_width, points.iter());
+    let page_bytes = page_bytes(PageRequest::Huge, &given);
+    for (&chains, series) in settings.chains.iter().zip(&points) {
+        let Some(judged) = judge.judge(series) else { continue };
+        let raw =
+            session.record.push_raw(series.raw(format!("parallel, {chains} chases, block {block}"), "ns"));
+        session.record.memory.parallel.push(ParallelChase {
+            cpu,
+            chains,
+            block_bytes: block,
+            page_bytes,
+            ns_per_load: judged.value,
+            spread: Spread { raw: Some(raw), ..judged.spread },
+        });
+    }
+    result
+}
+
+fn mappings(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    sampler: &mut Sampler,
+    block: Bytes,
+    points: &mut [Series],
+    given: &mut Vec<Pages>,
+) -> Result<(), MemoryError> {
+    let started = Instant::now();
+    let cache_lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
+    for number in 0..settings.mappings_max {
+        if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+            break;
+        }
+        let mut mapping = Mapping::new(block.0 as usize, PageRequest::Huge)?;
+        given.push(mapping.pages());
+        let layout = Layout {
+            stride_bytes: STRIDE_BYTES,
+            order: Order::Random,
+            position: Position::Start,
+            seed: session.random.next_u64(),
+        };
+        let chain = Chain::build(mapping.as_mut_slice(), layout).expect("a mapping is aligned");
+        let mut cursors = spaced(&chain);
+        // A quarter more than the lines of the caches, in steps of each cursor.
+        let flush = (cache_lines.min(chain.nodes() as u64) * 5 / 4)
+            .div_ceil(PARALLEL_MAX as u64 * PARALLEL_LOADS_PER_ROUND);
+        for _ in 0..VISITS_PER_MAPPING {
+            for index in shuffled(points.len(), session) {
+                if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+                    return Ok(());
+                }
+                cursors = walk_parallel(cursors, flush);
+                let visit = visit(sampler, &mut cursors, settings.chains[index]);
+                points[index].visits.push(PointVisit { mapping: number, ..visit });
+                session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn shuffled(count: usize, session: &mut Session<'_>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        order.swap(last, session.random.below(last as u64 + 1) as usize);
+    }
+    order
+}
+
+/// Sixteen cursors at equal distances along the cycle, found by walking it.
+fn spaced<'c>(chain: &'c Chain<'_>) -> [Cursor<'c>; PARALLEL_MAX] {
+    let rounds = (chain.nodes() / PARALLEL_MAX) as u64 / LOADS_PER_ROUND;
+    let mut cursor = chain.start();
+    [(); PARALLEL_MAX].map(|()| {
+        cursor = cursor.walk(rounds);
+        cursor
+    })
+}
+
+/// Which of the sixteen cursors `chains` chases use: evenly spaced.
+fn chosen(chains: usize) -> impl Iterator<Item = usize> {
+    (0..chains).map(move |chain| chain * PARALLEL_MAX / chains)
+}
+
+fn visit(sampler: &mut Sampler, cursors: &mut [Cursor<'_>; PARALLEL_MAX], chains: usize) -> PointVisit {
+    let mut active: Vec<Cursor<'_>> = chosen(chains).map(|index| cursors[index]).collect();
+    let rounds = sampler.rounds_for(WINDOW_NS, |rounds| walk_together(&mut active, rounds));
+    let plan = VisitPlan { windows_min: 7, windows_max: WINDOWS, half_width: 0.005, window_ns: WINDOW_NS };
+    let units = (PARALLEL_LOADS_PER_ROUND * chains as u64) as f64;
+    let visit = sampler.visit(plan, rounds, units, |rounds| walk_together(&mut active, rounds));
+    for (index, cursor) in chosen(chains).zip(active) {
+        cursors[index] = black_box(cursor);
+    }
+    PointVisit {
+        mapping: 0,
+        windows: visit.windows,
+        dropped: visit.dropped,
+        control: vec![ControlPair { cpu: sampler.cpu, readings: visit.control }],
+    }
+}
+
+/// Walks 1 to 16 cursors side by side: the loops are compiled for each number.
+#[inline(always)]
+fn walk_together(cursors: &mut [Cursor<'_>], rounds: u64) {
+    macro_rules! by_number {
+        ($($number:literal)*) => {
+            match cursors.len() {
+                $($number => walk_exactly::<$number>(cursors, rounds),)*
+                other => assert!(other == 0, "1 to 16 chases, not {other}"),
+            }
+        };
+    }
+    by_number!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+}
+
+#[inline(always)]
+fn walk_exactly<const K: usize>(cursors: &mut [Cursor<'_>], rounds: u64) {
+    let start: [Cursor<'_>; K] = std::array::from_fn(|index| cursors[index]);
+    cursors.copy_from_slice(&walk_parallel(start, rounds));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chases_are_spread_evenly_over_the_cycle() {
+        for chains in 1..=PARALLEL_MAX {
+            let used: Vec<usize> = chosen(chains).collect();
+            assert_eq!(used.len(), chains);
+            assert!(used.windows(2).all(|pair| pair[0] < pair[1]) && used[chains - 1] < PARALLEL_MAX);
+        }
+        assert_eq!(chosen(4).collect::<Vec<_>>(), [0, 4, 8, 12]);
+    }
+
+    #[test]
+    fn the_worst_case_adds_one_chain_to_the_budget() {
+        let settings = Settings::check_up();
+        let worst = settings.worst_case_s(1, &Machine::default());
+        assert!(worst > settings.budget_s && worst < settings.budget_s + 3.0, "{worst}");
+        assert!(settings.chains.iter().all(|&chains| (1..=PARALLEL_MAX).contains(&chains)));
+    }
+}

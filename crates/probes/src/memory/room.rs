@@ -1,0 +1,51 @@
+//! How much memory a probe may take on this machine, and what its caches claim.
+
+use machine::{Bytes, Machine};
+
+/// A block takes at most this share of the machine's memory.
+const SHARE_OF_MEMORY: u64 = 4;
+/// A block takes at most this share of what is free, of the cgroup's limit and of the address space.
+const SHARE_OF_LIMIT: u64 = 2;
+
+/// The largest block up to `wish` that the machine and its limits leave room for, in whole MiB, at least one.
+pub fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
+    let limits = &machine.environment.limits;
+    let bounds = [
+        machine.environment.memory_bytes.map(|memory| memory.0 / SHARE_OF_MEMORY),
+        limits.cgroup_memory_bytes.map(|limit| limit.0 / SHARE_OF_LIMIT),
+        limits.available_memory_bytes.map(|free| free.0 / SHARE_OF_LIMIT),
+        limits.address_space_bytes.map(|space| space.0 / SHARE_OF_LIMIT),
+    ];
+    let most = bounds.into_iter().flatten().fold(wish.0, u64::min);
+    Bytes((most / Bytes::MIB.0).max(1) * Bytes::MIB.0)
+}
+
+/// The largest data or unified cache claimed; `fallback` where the machine claims none.
+pub(super) fn claimed_cache(machine: &Machine, fallback: Bytes) -> Bytes {
+    machine.topology.largest_cache_bytes().unwrap_or(fallback)
+}
+
+/// The sum of all instances of the largest cache: what all CPUs together can keep.
+pub(super) fn claimed_caches_together(machine: &Machine) -> Bytes {
+    let topology = &machine.topology;
+    let last = topology.caches.iter().map(|cache| cache.level).max().unwrap_or(0);
+    let instances = topology.caches.iter().filter(|cache| cache.level == last);
+    Bytes(instances.filter_map(|cache| cache.size_bytes).map(|size| size.0).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tightest_limit_counts() {
+        let mut machine = Machine::default();
+        assert_eq!(largest_block(&machine, Bytes::GIB), Bytes::GIB);
+        machine.environment.memory_bytes = Some(Bytes(2 << 30));
+        assert_eq!(largest_block(&machine, Bytes::GIB), Bytes(512 << 20));
+        machine.environment.limits.cgroup_memory_bytes = Some(Bytes(100 << 20));
+        assert_eq!(largest_block(&machine, Bytes::GIB), Bytes(50 << 20));
+        machine.environment.limits.available_memory_bytes = Some(Bytes(0));
+        assert_eq!(largest_block(&machine, Bytes::GIB), Bytes::MIB);
+    }
+}

@@ -1,0 +1,237 @@
+//! Reach of the TLBs and cost of a page walk, by paired chains on the same mapping of base pages.
+//!
+//! The spread chain has one node on each of n pages, the packed chain n nodes on consecutive lines: as many nodes, as
+//! many lines, the same use of the cache sets, but n translations against n / 64. Both are timed in one pair of windows
+//! whose order a coin decides; the datum is the difference of the pair, so that drift cancels. Every pass has a fresh
+//! mapping and new seeds; later passes add page counts where neighbours differ.
+//!
+//! On AMD the pages lie some pages apart, as one TLB entry may cover neighbours there: see `pair`.
+
+mod grid;
+mod pair;
+
+use std::time::Instant;
+
+use host::live::{Mapping, PageRequest, Pinned};
+use machine::{Bytes, Machine};
+use record::{Spread, WalkPoint};
+
+pub use grid::page_counts;
+
+use self::grid::refined;
+use self::pair::{Spacing, measure_pairs};
+use super::error::MemoryError;
+use super::room::largest_block;
+use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use crate::session::Session;
+
+/// Passes that visit every page count.
+const FULL_PASSES: u32 = 2;
+/// A visit builds two chains and takes its pairs in about this long at most, in seconds.
+const VISIT_S: f64 = 0.02;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The largest page count.
+    pub pages_max: usize,
+    /// Passes at most, each on a fresh mapping.
+    pub passes_max: u32,
+    /// Time for everything, in seconds.
+    pub budget_s: f64,
+    /// Half-width of a difference at which a point is done, as a share of the spread chain's latency.
+    pub half_width: f64,
+}
+
+impl Settings {
+    /// `--quick`.
+    pub fn quick() -> Self {
+        Self { passes_max: 3, budget_s: 2.0, ..Self::check_up() }
+    }
+
+    /// The check-up.
+    pub fn check_up() -> Self {
+        Self { pages_max: 8_192, passes_max: 6, budget_s: 5.0, half_width: 0.03 }
+    }
+
+    /// `--full`: further, and longer.
+    pub fn full() -> Self {
+        Self { pages_max: 16_384, passes_max: 10, budget_s: 12.0, ..Self::check_up() }
+    }
+
+    /// Memory of one mapping, rounded up to whole MiB.
+    fn block(&self, machine: &Machine) -> Bytes {
+        let spacing = Spacing::of(machine.identity.vendor.as_ref());
+        let wanted = spacing.mapping_bytes(self.pages_max) as u64;
+        largest_block(machine, Bytes(wanted.next_multiple_of(Bytes::MIB.0)))
+    }
+
+    /// Time it may take at most, in seconds: the budget and one visit.
+    pub fn worst_case_s(&self, _cpus: usize, machine: &Machine) -> f64 {
+        /// Base pages are touched at least this fast, in bytes per second.
+        const SLOWEST_TOUCH_BYTES_PER_S: f64 = 0.5e9;
+        self.budget_s + VISIT_S + self.block(machine).0 as f64 / SLOWEST_TOUCH_BYTES_PER_S
+    }
+
+    /// Whom it disturbs: it stays in its own caches and TLBs.
+    pub fn disturbs(&self) -> &'static str {
+        "core"
+    }
+}
+
+/// One page count while it is measured.
+#[derive(Debug, Clone, Default)]
+struct Point {
+    delta: Series,
+    spread: Series,
+    packed: Series,
+}
+
+/// Measures the differences on the first CPU of the session and adds them to the record, also when stopped half-way.
+///
+/// # Errors
+/// No memory, or a CPU that may not be used.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryError> {
+    let cpu = session.cpus[0];
+    let pinned = Pinned::to(cpu)?;
+    let mut sampler = session.sampler(cpu);
+    let started = Instant::now();
+    let block = settings.block(&session.record.machine);
+    let spacing = Spacing::of(session.record.machine.identity.vendor.as_ref());
+    // A machine with little memory gets fewer pages.
+    let share = block.0 as f64 / spacing.mapping_bytes(settings.pages_max) as f64;
+    let pages_max = (settings.pages_max as f64 * share.min(1.0)) as usize;
+    let mut counts = page_counts(pages_max);
+    let mut points = vec![Point::default(); counts.len()];
+    let mut given = Vec::new();
+    let is_over =
+        |session: &Session<'_>| session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s;
+    'passes: for pass in 0..settings.passes_max {
+        if is_over(session) {
+            break;
+        }
+        let mut mapping = Mapping::new(spacing.mapping_bytes(pages_max), PageRequest::Base)?;
+        given.push(mapping.pages());
+        let mut order: Vec<usize> = chosen(&points, pass, settings);
+        for last in (1..order.len()).rev() {
+            order.swap(last, session.random.below(last as u64 + 1) as usize);
+        }
+        for index in order {
+            if is_over(session) {
+                break 'passes;
+            }
+            let before = sampler.control.read(sampler.rate);
+            let pairs = measure_pairs(
+                &mut sampler,
+                mapping.as_mut_slice(),
+                spacing,
+                counts[index],
+                &mut session.random,
+            );
+            let readings = [before, sampler.control.read(sampler.rate)];
+            let visit = |windows: Vec<f64>| PointVisit {
+                mapping: pass,
+                windows,
+                dropped: pairs.dropped,
+                control: vec![ControlPair { cpu, readings }],
+            };
+            points[index].delta.visits.push(visit(pairs.delta_ns()));
+            points[index].spread.visits.push(visit(pairs.spread_ns.clone()));
+            points[index].packed.visits.push(visit(pairs.packed_ns.clone()));
+            session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+        }
+        insert_refinements(&mut counts, &mut points, settings);
+    }
+    session.absorb(&mut sampler);
+    drop(pinned);
+    keep(session, settings, cpu, &counts, &points, page_bytes(PageRequest::Base, &given));
+    Ok(())
+}
+
+/// Points of a pass: first all, later those that are new or not narrow enough.
+fn chosen(points: &[Point], pass: u32, settings: &Settings) -> Vec<usize> {
+    let judge = Judge::of(Kind::Difference, settings.half_width, points.iter().map(|point| &point.delta));
+    let scale = Judge::of(Kind::Duration, settings.half_width, points.iter().map(|point| &point.spread));
+    let is_wide = |point: &Point| {
+        let of_spread = scale.judge(&point.spread).map_or(1.0, |judged| judged.value);
+        judge
+            .judge_against(&point.delta, of_spread)
+            .is_none_or(|judged| judged.spread.interval.half_width() > settings.half_width * of_spread)
+    };
+    (0..points.len())
+        .filter(|&index| {
+            let point = &points[index];
+            pass < FULL_PASSES || point.delta.visits.len() < FULL_PASSES as usize || is_wide(point)
+        })
+        .collect()
+}
+
+/// Adds page counts between neighbours that differ.
+fn insert_refinements(counts: &mut Vec<usize>, points: &mut Vec<Point>, settings: &Settings) {
+    let judge = Judge::of(Kind::Difference, settings.half_width, points.iter().map(|point| &point.delta));
+    let deltas: Vec<Option<f64>> =
+        points.iter().map(|point| judge.judge(&point.delta).map(|judged| judged.value)).collect();
+    for count in refined(counts, &deltas) {
+        let place = counts.partition_point(|&have| have < count);
+        counts.insert(place, count);
+        points.insert(place, Point::default());
+    }
+}
+
+fn keep(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    cpu: machine::CpuId,
+    counts: &[usize],
+    points: &[Point],
+    page_bytes: Bytes,
+) {
+    let of =
+        |kind, part: fn(&Point) -> &Series| Judge::of(kind, settings.half_width, points.iter().map(part));
+    let (delta, spread, packed) = (
+        of(Kind::Difference, |point| &point.delta),
+        of(Kind::Duration, |point| &point.spread),
+        of(Kind::Duration, |point| &point.packed),
+    );
+    for (&pages, point) in counts.iter().zip(points) {
+        let (Some(spread), Some(packed)) = (spread.judge(&point.spread), packed.judge(&point.packed)) else {
+            continue;
+        };
+        let Some(delta) = delta.judge_against(&point.delta, spread.value) else { continue };
+        let raw = session.record.push_raw(point.delta.raw(format!("walks, delta, {pages} pages"), "ns"));
+        session.record.memory.walks.push(WalkPoint {
+            cpu,
+            pages: pages as u64,
+            page_bytes,
+            spread_ns: spread.value,
+            packed_ns: packed.value,
+            delta_ns: delta.value,
+            spread: Spread { raw: Some(raw), ..delta.spread },
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_case_is_the_budget_and_little_more() {
+        let settings = Settings::check_up();
+        let worst = settings.worst_case_s(2, &Machine::default());
+        assert!(worst > settings.budget_s && worst < settings.budget_s + 2.0, "{worst}");
+    }
+
+    #[test]
+    fn later_passes_take_new_and_wide_points_only() {
+        let mut measured = Point::default();
+        for mapping in 0..2 {
+            let visit = |value: f64| PointVisit { mapping, windows: vec![value; 7], ..PointVisit::default() };
+            measured.delta.visits.push(visit(1.0));
+            measured.spread.visits.push(visit(5.0));
+        }
+        let points = [measured, Point::default()];
+        assert_eq!(chosen(&points, 0, &Settings::check_up()), [0, 1]);
+        assert_eq!(chosen(&points, 2, &Settings::check_up()), [1]);
+    }
+}

@@ -1,0 +1,174 @@
+//! A spread and a packed chain on one mapping, timed in adjacent windows.
+
+use std::hint::black_box;
+
+use kernels::random::SplitMix64;
+use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Order, Position};
+use machine::Vendor;
+
+use crate::sampler::{Sampler, WINDOW_NS};
+
+/// Bytes of a base page.
+const PAGE_BYTES: usize = 4096;
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
+/// Pages from one visited page to the next where each page has its own TLB entry: with neighbours all sets of a TLB are
+/// used evenly, however it computes its index.
+const DENSE_PAGES: usize = 1;
+/// The same for AMD, whose cores since Zen keep up to four neighbouring pages with neighbouring frames in one entry
+/// (Software Optimization Guide for AMD Family 19h, 56665, section on the TLBs). The first level is fully associative
+/// there. Of 1, 3, 5 and 8 pages on a Zen 3 guest, 1, 3 and 5 see the second level end at the same count within 6 %,
+/// while 8 pages crowd some of its sets and see it end a third too early.
+const SPARSE_PAGES: usize = 5;
+
+/// How far apart the nodes of a spread chain lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spacing {
+    /// The next line on the next page to be visited, so that all cache sets are used as evenly as by the packed chain.
+    stride_bytes: usize,
+}
+
+impl Spacing {
+    /// The spacing for a maker's TLBs.
+    pub(super) fn of(vendor: Option<&Vendor>) -> Self {
+        let pages =
+            if matches!(vendor, Some(Vendor::Amd | Vendor::Hygon)) { SPARSE_PAGES } else { DENSE_PAGES };
+        Self { stride_bytes: pages * PAGE_BYTES + LINE_BYTES }
+    }
+
+    /// Bytes of mapping for so many pages, both chains included.
+    pub(super) fn mapping_bytes(self, pages: usize) -> usize {
+        let (packed, spread) = self.shares(pages);
+        packed + spread
+    }
+
+    /// Bytes of the packed chain, in whole pages, and of the spread chain behind it.
+    fn shares(self, pages: usize) -> (usize, usize) {
+        ((pages * LINE_BYTES).next_multiple_of(PAGE_BYTES), pages * self.stride_bytes)
+    }
+}
+
+/// Pairs of windows per visit.
+const PAIRS: usize = 7;
+/// Rounds of all nodes before anything counts, so that everything is in the caches and TLBs it fits into.
+const WARM_CYCLES: u64 = 3;
+
+/// Windows of both chains, pair by pair.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Pairs {
+    pub(super) spread_ns: Vec<f64>,
+    pub(super) packed_ns: Vec<f64>,
+    /// Pairs of which a window was set aside.
+    pub(super) dropped: usize,
+}
+
+impl Pairs {
+    /// What translation adds, pair by pair.
+    pub(super) fn delta_ns(&self) -> Vec<f64> {
+        self.spread_ns.iter().zip(&self.packed_ns).map(|(spread, packed)| spread - packed).collect()
+    }
+}
+
+/// A chain under test: where its next window starts, and how long its windows are.
+struct Walker<'c> {
+    cursor: Cursor<'c>,
+    rounds: u64,
+}
+
+impl<'c> Walker<'c> {
+    fn new(chain: &'c Chain<'_>, sampler: &Sampler) -> Self {
+        let warm = (chain.nodes() as u64 * WARM_CYCLES).div_ceil(LOADS_PER_ROUND);
+        let mut cursor = chain.start().walk(warm);
+        let rounds = sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds));
+        Self { cursor, rounds }
+    }
+
+    /// Nanoseconds per load of one window. The nodes are walked once before, unless that is longer than a window: the
+    /// other chain has pushed them out.
+    fn window(&mut self, sampler: &mut Sampler, nodes: usize) -> Option<f64> {
+        let cycle = (nodes as u64).div_ceil(LOADS_PER_ROUND);
+        self.cursor = self.cursor.walk(cycle.min(4 * self.rounds));
+        let (start, rounds) = (self.cursor, self.rounds);
+        let mut cursor = start;
+        let ns = sampler.window(|| cursor = start.walk(rounds));
+        self.cursor = black_box(cursor);
+        ns.map(|ns| ns / (rounds * LOADS_PER_ROUND) as f64)
+    }
+}
+
+/// Lays both chains anew and times pairs of windows; which chain is first is a coin's choice in each.
+pub(super) fn measure_pairs(
+    sampler: &mut Sampler,
+    memory: &mut [u8],
+    spacing: Spacing,
+    pages: usize,
+    random: &mut SplitMix64,
+) -> Pairs {
+    let (packed_bytes, spread_bytes) = spacing.shares(pages);
+    let room = memory.len().saturating_sub(packed_bytes + spread_bytes);
+    let start = random.below((room / PAGE_BYTES + 1) as u64) as usize * PAGE_BYTES;
+    let (packed_memory, spread_memory) = memory[start..].split_at_mut(packed_bytes);
+    let spread_memory = &mut spread_memory[..spread_bytes];
+    let packed_memory = &mut packed_memory[..pages * LINE_BYTES];
+    let packed_layout = layout(LINE_BYTES, random.next_u64());
+    let spread_layout = layout(spacing.stride_bytes, random.next_u64());
+    let packed = Chain::build(packed_memory, packed_layout).expect("pages are aligned and hold the nodes");
+    let spread = Chain::build(spread_memory, spread_layout).expect("pages are aligned and hold the nodes");
+    let mut walkers = [Walker::new(&spread, sampler), Walker::new(&packed, sampler)];
+    let mut found = Pairs::default();
+    for _ in 0..PAIRS {
+        let first = (random.next_u64() >> 63) as usize;
+        let mut ns = [None; 2];
+        for which in [first, 1 - first] {
+            ns[which] = walkers[which].window(sampler, pages);
+        }
+        match ns {
+            [Some(spread), Some(packed)] => {
+                found.spread_ns.push(spread);
+                found.packed_ns.push(packed);
+            }
+            _ => found.dropped += 1,
+        }
+    }
+    found
+}
+
+fn layout(stride_bytes: usize, seed: u64) -> Layout {
+    Layout { stride_bytes, order: Order::Random, position: Position::Start, seed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_node_of_a_spread_chain_is_on_a_page_of_its_own_and_lines_are_used_evenly() {
+        for vendor in [Vendor::Amd, Vendor::Intel] {
+            let (pages, stride_bytes) = (256, Spacing::of(Some(&vendor)).stride_bytes);
+            let mut memory = vec![0_u8; pages * stride_bytes + LINE_BYTES];
+            let start = memory.as_ptr().align_offset(LINE_BYTES);
+            let chain = Chain::build(&mut memory[start..], layout(stride_bytes, 1)).expect("aligned");
+            let visits: Vec<usize> = chain.visits().take(pages).collect();
+            let distinct = |of: &dyn Fn(usize) -> usize| {
+                visits.iter().map(|&offset| of(offset)).collect::<std::collections::BTreeSet<_>>().len()
+            };
+            assert_eq!(distinct(&|offset| offset / PAGE_BYTES), pages);
+            assert_eq!(distinct(&|offset| offset % PAGE_BYTES / LINE_BYTES), PAGE_BYTES / LINE_BYTES);
+            // The sets of a second-level TLB with 128 sets, by low bits: two pages each, give or take one.
+            let sets = distinct(&|offset| offset / PAGE_BYTES % 128);
+            assert!(sets > 60, "{vendor}: {sets}");
+        }
+    }
+
+    #[test]
+    fn entries_that_cover_four_pages_do_not_cover_two_nodes() {
+        assert!(Spacing::of(Some(&Vendor::Amd)).stride_bytes > 4 * PAGE_BYTES);
+        assert_eq!(Spacing::of(None).mapping_bytes(64), PAGE_BYTES + 64 * (PAGE_BYTES + LINE_BYTES));
+    }
+
+    #[test]
+    fn a_difference_is_taken_pair_by_pair() {
+        let pairs = Pairs { spread_ns: vec![5.0, 7.0], packed_ns: vec![4.0, 5.0], dropped: 0 };
+        assert_eq!(pairs.delta_ns(), [1.0, 2.0]);
+    }
+}
