@@ -194,7 +194,9 @@ mod tests {
 
     #[test]
     fn budgets_carry_a_unit_and_are_at_least_a_second() {
-        for (text, seconds) in [("30s", Some(30)), ("5m", Some(300)), ("1h", Some(3600)), ("45", Some(45)), ("1.5m", Some(90))] {
+        for (text, seconds) in
+            [("30s", Some(30)), ("5m", Some(300)), ("1h", Some(3600)), ("45", Some(45)), ("1.5m", Some(90))]
+        {
             assert_eq!(parse_budget(text).ok().map(|budget| budget.as_secs()), seconds, "{text}");
         }
         for text in ["", "0", "0s", "-3", "nan", "inf", "1e300", "s", "5x", "ä"] {

@@ -31,7 +31,8 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
     let only = selection(&arguments.only)?;
     let machine = describe::live_machine();
     let cpus = chosen_cpus(&machine, arguments.cpus.as_ref())?;
-    let options = Options { depth: depth(arguments), budget_s: arguments.budget.map(|time| time.as_secs_f64()), only };
+    let options =
+        Options { depth: depth(arguments), budget_s: arguments.budget.map(|time| time.as_secs_f64()), only };
     let seed = arguments.seed.unwrap_or_else(seed_of_now);
     let plan = plan(&machine, &cpus, &options, seed);
     let record = begin(machine, &cpus, &plan, arguments, seed);
@@ -47,8 +48,8 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
     );
     live::install_handlers()?;
     let line = Line::new(global.quiet);
-    let mut session =
-        Session::start(record, cpus, &line).map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut session = Session::start(record, cpus, &line)
+        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
     let folder = Folder::create(arguments.record.as_deref(), arguments.zstd)?;
     let measured = measure(&mut session, &plan, &line, &folder, started);
     line.end();
@@ -69,6 +70,7 @@ fn conclude(
     folder.write_record(&record)?;
     folder.write_report(&report::html(&record, Html { script: !arguments.no_script }))?;
     let outcome = verdict(&record, global);
+    let nothing_measured = all_failed(&record);
     if global.json {
         output::print(&show::without_raw(record)?)?;
     } else if !global.quiet {
@@ -81,8 +83,15 @@ fn conclude(
     }
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
+        None if nothing_measured => Outcome::NotMeasured(anyhow::anyhow!("no probe could measure; the record says why")),
         None => outcome,
     })
+}
+
+/// True if every probe that was planned failed.
+fn all_failed(record: &Record) -> bool {
+    let ran = |outcome: &PlanOutcome| !matches!(outcome, PlanOutcome::Dropped(_));
+    record.plan.entries.iter().map(|entry| &entry.outcome).filter(|o| ran(o)).all(|o| matches!(o, PlanOutcome::Failed(_)))
 }
 
 /// What `--gate` and `--strict` make of a record.
@@ -121,16 +130,27 @@ fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec
     };
     anyhow::ensure!(!wanted.is_empty(), "--cpus names no CPU; choose among {allowed}");
     let missing = wanted.difference(&allowed);
-    anyhow::ensure!(missing.is_empty(), "CPU {missing} may not be used here; choose among {allowed} with --cpus");
+    anyhow::ensure!(
+        missing.is_empty(),
+        "CPU {missing} may not be used here; choose among {allowed} with --cpus"
+    );
     Ok(wanted.iter().collect())
 }
 
 fn seed_of_now() -> u64 {
     // Any number will do; the record keeps it, and --seed repeats it.
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| u64::from(time.subsec_nanos()) | time.as_secs() << 32)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(1, |time| u64::from(time.subsec_nanos()) | time.as_secs() << 32)
 }
 
-fn begin(machine: Machine, cpus: &[CpuId], plan: &CheckUpPlan, arguments: &RunArguments, seed: u64) -> Record {
+fn begin(
+    machine: Machine,
+    cpus: &[CpuId],
+    plan: &CheckUpPlan,
+    arguments: &RunArguments,
+    seed: u64,
+) -> Record {
     let root = live::effective_root();
     let mut without = machine.missing.clone();
     if !root {
@@ -195,8 +215,8 @@ fn measure(
         folder.write_record(&session.record)?;
     }
     session.record.guards = guards(session, &before, &live::snapshot());
-    session.record.partial =
-        live::pending_signal().map(|signal| format!("stopped by {signal:?} after {:.0} s", session.record.elapsed_s));
+    session.record.partial = live::pending_signal()
+        .map(|signal| format!("stopped by {signal:?} after {:.0} s", session.record.elapsed_s));
     Ok(())
 }
 
@@ -216,7 +236,10 @@ fn guards(session: &Session<'_>, before: &Disturbance, after: &Disturbance) -> G
         core_hz: (!frequencies.is_empty()).then_some([Hertz(slowest), Hertz(fastest)]),
         tsc_hz: Some(Hertz(session.rate.hz)),
         tsc_error_ppm: Some(session.rate.error_ppm),
-        throttle_events: after.throttle_events.zip(before.throttle_events).map(|(after, before)| after - before),
+        throttle_events: after
+            .throttle_events
+            .zip(before.throttle_events)
+            .map(|(after, before)| after - before),
         // Probes have put their own here.
         doubts: session.record.guards.doubts.clone(),
     };
@@ -250,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_quiet_run_has_no_doubts_and_a_disturbed_one_says_which() {
-        let quiet = Guards { windows: 100, windows_dropped: 3, steal_share: Some(0.001), ..Guards::default() };
+        let quiet =
+            Guards { windows: 100, windows_dropped: 3, steal_share: Some(0.001), ..Guards::default() };
         assert!(doubts(&quiet).is_empty());
         let disturbed = Guards {
             windows: 100,
@@ -265,7 +289,8 @@ mod tests {
 
     #[test]
     fn cpus_that_may_not_be_used_are_named_with_those_that_may() {
-        let error = chosen_cpus(&Machine::default(), Some(&"16000".parse().expect("a list"))).expect_err("no such CPU");
+        let error = chosen_cpus(&Machine::default(), Some(&"16000".parse().expect("a list")))
+            .expect_err("no such CPU");
         assert!(error.to_string().contains("choose among"), "{error}");
     }
 }

@@ -21,7 +21,11 @@ pub(crate) fn live_machine() -> Machine {
 /// Prints a machine as text or JSON.
 pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::Result<Outcome> {
     let machine = described(arguments.sysroot.as_deref(), arguments.cpuid.as_deref())?;
-    let text = if global.json { json_text(&machine)? } else { report::machine_text(&machine, output::terminal(global)) };
+    let text = if global.json {
+        json_text(&machine)?
+    } else {
+        report::machine_text(&machine, output::terminal(global))
+    };
     if global.json || !global.quiet {
         output::print(&text)?;
     }

@@ -54,20 +54,51 @@ impl Outcome {
             Self::Inconclusive => NOT_MEASURED,
             Self::Interrupted(signal) => signal.exit_code(),
             Self::BadInput(error) => {
-                output::complain(&format!("{error:#}"));
+                output::complain(&one_line(&error));
                 BAD_INPUT
             }
             Self::NotMeasured(error) => {
-                output::complain(&format!("{error:#}"));
+                output::complain(&one_line(&error));
                 NOT_MEASURED
             }
         })
     }
 }
 
-/// Prints help, version or the usage error as clap words it.
+/// An error and its causes in one line; a cause that the line already tells is not told again.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().filter(|cause| !cause.is::<CouldNotMeasure>()).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            let separator = if line.is_empty() { "" } else { ": " };
+            line = format!("{line}{separator}{cause}");
+        }
+    }
+    line.replace('\n', " ")
+}
+
+/// Prints help or version, or the usage error in one line.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // A closed pipe leaves nobody to tell.
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() { BAD_INPUT } else { 0 })
+    if !error.use_stderr() {
+        // A closed pipe leaves nobody to tell.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    output::complain(&format!("{}; see sidestep --help", first.trim_start_matches("error: ")));
+    ExitCode::from(BAD_INPUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_is_told_already_is_not_told_twice() {
+        let cause = std::io::Error::other("no room");
+        let error = anyhow::Error::new(cause).context("cannot write x: no room; choose another place");
+        assert_eq!(one_line(&error), "cannot write x: no room; choose another place");
+        assert_eq!(one_line(&anyhow::anyhow!("a").context("b")), "b: a");
+    }
 }

@@ -4,10 +4,13 @@ use record::{Plan, PlanOutcome};
 
 /// One line per probe, indented lines for what was cut.
 pub(crate) fn plan_text(plan: &Plan) -> String {
-    let mut lines = vec![format!("{:<14} {:>9}  {:<8}  budget {} s", "probe", "at most", "disturbs", plan.budget_s)];
+    let mut lines =
+        vec![format!("{:<14} {:>9}  {:<8}  budget {} s", "probe", "at most", "disturbs", plan.budget_s)];
     for entry in &plan.entries {
         match &entry.outcome {
-            PlanOutcome::Dropped(reason) => lines.push(format!("{:<14} {:>9}  {reason}", entry.probe, "dropped")),
+            PlanOutcome::Dropped(reason) => {
+                lines.push(format!("{:<14} {:>9}  {reason}", entry.probe, "dropped"))
+            }
             _ => lines.push(format!("{:<14} {:>7.1} s  {:<8}", entry.probe, entry.planned_s, entry.disturbs)),
         }
         lines.extend(entry.reduced.iter().map(|cut| format!("{:<16}{cut}", "")));

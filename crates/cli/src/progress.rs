@@ -17,8 +17,11 @@ pub(crate) struct Line(ProgressBar);
 impl Line {
     /// A line that draws on stderr if that is a terminal and the user did not ask for quiet.
     pub(crate) fn new(quiet: bool) -> Self {
-        let target =
-            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S) };
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S)
+        };
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
         let style = ProgressStyle::with_template("{prefix:>8} {msg:<14} {bar:30} {percent:>3} %")
             .expect("the template is well-formed");

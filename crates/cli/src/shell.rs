@@ -20,7 +20,8 @@ pub(crate) fn completions(shell: Shell) -> anyhow::Result<Outcome> {
 
 /// Writes `sidestep.1` and one page per command to an existing directory.
 pub(crate) fn man(directory: &Path) -> anyhow::Result<Outcome> {
-    clap_mangen::generate_to(Arguments::command(), directory)
-        .with_context(|| format!("cannot write manual pages to {}; give an existing directory", directory.display()))?;
+    clap_mangen::generate_to(Arguments::command(), directory).with_context(|| {
+        format!("cannot write manual pages to {}; give an existing directory", directory.display())
+    })?;
     Ok(Outcome::Done)
 }

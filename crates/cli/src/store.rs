@@ -23,12 +23,14 @@ impl Folder {
     pub(crate) fn create(wanted: Option<&Path>, zstd: bool) -> anyhow::Result<Self> {
         let encoding = if zstd { Encoding::Zstd } else { Encoding::Json };
         let Some(wanted) = wanted else {
-            let time: String = utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
+            let time: String =
+                utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
             let path = create_directory_anew(Path::new(&format!("sidestep-{time}")))?;
             return Ok(Self { path, encoding });
         };
-        fs::create_dir_all(wanted)
-            .with_context(|| format!("cannot create {}; choose another place with --record DIR", wanted.display()))?;
+        fs::create_dir_all(wanted).with_context(|| {
+            format!("cannot create {}; choose another place with --record DIR", wanted.display())
+        })?;
         for name in RECORD_NAMES.iter().chain(&["report.html"]) {
             anyhow::ensure!(
                 !wanted.join(name).exists(),
@@ -73,11 +75,9 @@ impl Folder {
 /// Reads a record, or the one in a folder.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Record> {
     let file = if path.is_dir() {
-        RECORD_NAMES
-            .iter()
-            .map(|name| path.join(name))
-            .find(|candidate| candidate.exists())
-            .with_context(|| format!("{} holds no record.json; name a record or the folder of a run", path.display()))?
+        RECORD_NAMES.iter().map(|name| path.join(name)).find(|candidate| candidate.exists()).with_context(
+            || format!("{} holds no record.json; name a record or the folder of a run", path.display()),
+        )?
     } else {
         path.to_owned()
     };

@@ -78,7 +78,9 @@ impl Subject<'_> {
     fn room(&self) -> Bytes {
         let environment = &self.machine.environment;
         let limits = &environment.limits;
-        let halves = [limits.cgroup_memory_bytes, limits.available_memory_bytes, limits.address_space_bytes]
+        // A surface maps its next block before it lets go of the last one; the address space also holds the program.
+        let address_space = limits.address_space_bytes.map(|limit| Bytes(limit.0 / 2));
+        let halves = [limits.cgroup_memory_bytes, limits.available_memory_bytes, address_space]
             .into_iter()
             .flatten()
             .map(|limit| Bytes(limit.0 / 2));
