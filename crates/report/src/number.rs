@@ -1,6 +1,6 @@
 //! Numbers as people read them: three significant digits, a unit, and the uncertainty beside them.
 
-use machine::Hertz;
+use machine::{Bytes, Hertz};
 use record::Quality;
 use stats::Interval;
 
@@ -94,6 +94,27 @@ pub(crate) fn uncertainty(value: f64, interval: Interval) -> String {
         } else {
             significant(percent, if percent < 1.0 { 1 } else { 2 })
         }
+    )
+}
+
+/// The wider side of the interval as `±x %` even where it is wide: for columns that have no room for more.
+pub(crate) fn plus_minus(value: f64, interval: Interval) -> String {
+    let share = (value - interval.low).abs().max((interval.high - value).abs()) / value.abs();
+    match share {
+        _ if value == 0.0 && interval.low == 0.0 && interval.high == 0.0 => String::new(),
+        share if !share.is_finite() => "±?".to_owned(),
+        share if share >= 1.0 => "±>100 %".to_owned(),
+        share => format!("±{}", percent(share.max(0.001))),
+    }
+}
+
+/// A size that was measured: three digits are more than timing can tell.
+pub(crate) fn size(bytes: Bytes) -> String {
+    let units = [(Bytes::GIB, "GiB"), (Bytes::MIB, "MiB"), (Bytes::KIB, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| bytes >= *unit);
+    unit.map_or_else(
+        || bytes.to_string(),
+        |(unit, name)| format!("{} {name}", short(bytes.0 as f64 / unit.0 as f64)),
     )
 }
 

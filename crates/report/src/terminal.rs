@@ -9,6 +9,7 @@ use std::fmt::Write;
 use record::Record;
 
 use crate::{escape, machine_text::headline, number};
+use paint::Ink;
 pub(crate) use paint::{Paper, table_of};
 
 /// What the terminal can show.
@@ -56,7 +57,7 @@ fn opening(paper: &mut Paper, record: &Record) {
     if !origin.cpus.is_empty() {
         let _ = write!(run, ", CPUs {}", origin.cpus);
     }
-    paper.faint(&format!("{run}, seed {}", origin.seed));
+    paper.wrapped_inked(Ink::Faint, "", &format!("{run}, seed {}", origin.seed));
     if let Some(why) = &record.partial {
         paper.wrapped("! partial: ", &format!("{}; what was done until then follows", escape::plain(why)));
     }

@@ -55,7 +55,8 @@ impl Svg {
 
     pub(crate) fn circle(&mut self, at: (f64, f64), radius: f64, paint: &str) {
         let [x, y, r] = [at.0, at.1, radius].map(coordinate);
-        let _ = write!(self.body, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" {paint}/>");
+        let gap = if paint.is_empty() { "" } else { " " };
+        let _ = write!(self.body, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\"{gap}{paint}/>");
     }
 
     pub(crate) fn polyline(&mut self, points: &[(f64, f64)], paint: &str) {

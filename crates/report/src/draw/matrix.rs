@@ -141,13 +141,17 @@ impl MatrixChart {
         hatch: &str,
     ) {
         let corner = |one: &MatrixCell| (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
+        let mut doubtful = String::new();
         for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
             let (colour, _) = magnitude(self.share(one.value, ends));
             // A hair of overlap hides the seams that anti-aliasing leaves between neighbours.
-            svg.rectangle(corner(one), (cell.0 + 0.3, cell.1 + 0.3), &format!("fill=\"{colour}\""));
+            svg.path(&outline(corner(one), (cell.0 + 0.3, cell.1 + 0.3)), &format!("fill=\"{colour}\""));
             if one.doubtful {
-                svg.rectangle(corner(one), cell, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
+                doubtful += &outline(corner(one), cell);
             }
+        }
+        if !doubtful.is_empty() {
+            svg.path(&doubtful, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
         }
         let size = if cell.0 < 40.0 { "tiny" } else { "small" };
         svg.open(&format!("class=\"{size}\" text-anchor=\"middle\""));
@@ -181,10 +185,8 @@ impl MatrixChart {
             let shade = (self.share(one.value, ends) * (SHADES - 1) as f64).round() as usize;
             shaded.push((one.row, one.column, shade.min(SHADES - 1)));
             if one.doubtful {
-                let [x, y] =
-                    [at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1].map(coordinate);
-                let [width, height] = [cell.0, cell.1].map(coordinate);
-                let _ = write!(doubtful, "M{x} {y}h{width}v{height}h-{width}z");
+                let corner = (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
+                doubtful += &outline(corner, cell);
             }
         }
         shaded.sort_unstable();
@@ -226,4 +228,10 @@ impl MatrixChart {
         let note = "grey: not measured; hatched, *: unstable or wide interval";
         svg.text((left + width + 28.0, y + 10.0), "dim small", Anchor::Start, note);
     }
+}
+
+/// The outline of a cell as path data: shorter than a rectangle, and many join in one path.
+fn outline((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+    let [x, y, width, height] = [x, y, width, height].map(coordinate);
+    format!("M{x} {y}h{width}v{height}h-{width}z")
 }

@@ -8,7 +8,7 @@ use super::{Anchor, Svg, level_colour, level_rank};
 use crate::number;
 
 const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 634.0;
+const HEIGHT: f64 = 654.0;
 /// Angles of the view in radians, chosen so that the slope from cache to memory faces the reader.
 const AZIMUTH: f64 = 2.35;
 const ELEVATION: f64 = 0.48;
@@ -19,6 +19,9 @@ const CENTRE: (f64, f64) = (438.0, 262.0);
 /// The floor lies a little below the lowest value, which is at -0.5.
 const FLOOR: f64 = -0.55;
 const LIGHT: [f64; 3] = [-0.5, -0.3, 0.75];
+
+/// Marks of doubtful cells stand out on every level's colour.
+const DOUBT_PAINT: &str = "fill=\"#fff\" stroke=\"#16202b\" stroke-width=\"1\"";
 
 /// One measured cell.
 pub(crate) struct SurfaceCell {
@@ -108,14 +111,16 @@ impl SurfaceChart {
             })
             .collect();
         let quads = quads(&corners);
+        svg.open("stroke=\"#000\" stroke-opacity=\".35\" stroke-width=\".5\"");
         for quad in &quads {
-            let paint =
-                format!("fill=\"{}\" stroke=\"#000\" stroke-opacity=\".35\" stroke-width=\".5\"", quad.fill);
-            svg.polygon(&quad.screen, &paint);
+            svg.polygon(&quad.screen, &format!("fill=\"{}\"", quad.fill));
         }
+        svg.close();
+        svg.open(DOUBT_PAINT);
         for corner in corners.values().filter(|corner| corner.cell.doubtful) {
-            svg.circle(screen(corner.point), 2.4, "fill=\"#fff\" stroke=\"#16202b\" stroke-width=\"1\"");
+            svg.circle(screen(corner.point), 2.4, "");
         }
+        svg.close();
         self.legend(&mut svg);
         level_labels(&mut svg, &quads);
         svg
@@ -136,7 +141,7 @@ impl SurfaceChart {
             x += 48.0 + 6.8 * label.chars().count() as f64;
         }
         if self.usable().any(|cell| cell.doubtful) {
-            svg.circle((x + 6.0, 20.5), 3.0, "fill=\"#fff\" stroke=\"#16202b\" stroke-width=\"1\"");
+            svg.circle((x + 6.0, 20.5), 3.0, DOUBT_PAINT);
             svg.text((x + 16.0, 25.0), "dim", Anchor::Start, "unstable or wide interval");
         }
     }

@@ -91,7 +91,12 @@ fn panel(record: &Record, scope: Scope, keys: &[(&str, &str, &str)]) -> Option<L
 /// The sizes of the levels that were found.
 fn level_marks(record: &Record) -> Vec<Mark> {
     let sized = record.levels.caches.iter().filter_map(|level| level.size_bytes.map(|size| (level, size)));
-    sized.map(|(level, size)| Mark { x: size.0 as f64, label: format!("{} {size}", level.name) }).collect()
+    sized
+        .map(|(level, size)| Mark {
+            x: size.0 as f64,
+            label: format!("{} {}", level.name, number::size(size)),
+        })
+        .collect()
 }
 
 fn table(points: &[BandwidthPoint], keys: &[(&str, &str, &str)]) -> DataTable {

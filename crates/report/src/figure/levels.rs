@@ -81,14 +81,14 @@ fn row(svg: &mut Svg, level: &Level, scale: Scale, y: f64) {
         && let Some(x) = scale.at(size.0 as f64)
     {
         svg.circle((x, y), 5.5, &format!("fill=\"{colour}\""));
-        svg.text((x, y - 13.0), "small ink halo", Anchor::Middle, &size.to_string());
+        svg.text((x, y - 13.0), "small ink halo", Anchor::Middle, &number::size(size));
     } else {
         svg.text((LEFT + 10.0, y + 4.0), "dim small halo", Anchor::Start, "no end found: main memory");
     }
     if let Some(x) = level.claimed_bytes.and_then(|size| scale.at(size.0 as f64)) {
         diamond(svg, (x, y));
     }
-    let ns = format!("{} ns {}", number::column(level.ns), number::uncertainty(level.ns, level.ns_interval));
+    let ns = format!("{} ns {}", number::column(level.ns), number::plus_minus(level.ns, level.ns_interval));
     svg.text((RIGHT + 30.0, y + 4.0), "ink", Anchor::Start, &ns);
     let cycles = level.core_cycles.map_or_else(|| "-".to_owned(), number::short);
     svg.text((RIGHT + 146.0, y + 4.0), "ink", Anchor::Start, &cycles);
@@ -103,7 +103,13 @@ fn table(levels: &[Level]) -> DataTable {
     let rows = levels.iter().map(|level| {
         let bounds = level.size_interval.map_or_else(
             || "-".to_owned(),
-            |i| format!("{} to {}", machine::Bytes(i.low as u64), machine::Bytes(i.high as u64)),
+            |i| {
+                format!(
+                    "{} to {}",
+                    number::size(machine::Bytes(i.low as u64)),
+                    number::size(machine::Bytes(i.high as u64))
+                )
+            },
         );
         let read = level.read_bytes_per_s.zip(level.read_interval).map(|(rate, interval)| {
             let told = number::uncertainty(number::gigabytes(rate), interval.map(number::gigabytes));
@@ -111,7 +117,7 @@ fn table(levels: &[Level]) -> DataTable {
         });
         vec![
             level.name.clone(),
-            size(level.size_bytes),
+            level.size_bytes.map_or_else(|| "-".to_owned(), number::size),
             bounds,
             size(level.claimed_bytes),
             format!("{} {}", number::column(level.ns), number::uncertainty(level.ns, level.ns_interval)),

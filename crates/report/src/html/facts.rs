@@ -119,7 +119,11 @@ pub(super) fn findings(record: &Record) -> String {
         }
         rows.extend(texts.map(|(term, text)| (term, text.clone().unwrap_or_default())));
         if rows.iter().any(|(_, text)| !text.is_empty()) {
+            // What is as expected needs no room until somebody asks.
+            let folded = finding.severity == Severity::Good;
+            html += if folded { "<details><summary>Evidence</summary>" } else { "" };
             html += &terms(&rows);
+            html += if folded { "</details>" } else { "" };
         }
         html += "</div></article>\n";
     }

@@ -17,6 +17,9 @@ enum Detail {
     All,
 }
 
+/// More notices than this would push warnings off the screen.
+const MOST_NOTICES: usize = 3;
+
 /// The mark in front of a finding.
 fn mark(severity: Severity) -> (&'static str, Ink) {
     match severity {
@@ -27,7 +30,8 @@ fn mark(severity: Severity) -> (&'static str, Ink) {
     }
 }
 
-/// Writes the findings in the fullest detail that fits into `lines_left`, never less than their sentences.
+/// Writes the findings: warnings and doubts never less than their sentences, and as much more as `lines_left`
+/// allows, remedies first. What is as expected is one paragraph; the report has the proof.
 pub(super) fn write(paper: &mut Paper, findings: &[Finding], lines_left: usize) {
     let mut ordered: Vec<&Finding> = findings.iter().collect();
     ordered.sort_by_key(|finding| finding.severity);
@@ -36,15 +40,27 @@ pub(super) fn write(paper: &mut Paper, findings: &[Finding], lines_left: usize) 
         paper.blank();
         return;
     }
-    let mut details = vec![Detail::Sentence; ordered.len()];
+    let good: Vec<String> =
+        ordered.iter().filter(|f| f.severity == Severity::Good).map(|f| plain(&f.text)).collect();
+    let notices = ordered.iter().filter(|finding| finding.severity == Severity::Notice).count();
+    let unsaid = notices.saturating_sub(MOST_NOTICES);
+    ordered.retain(|finding| finding.severity != Severity::Good);
+    ordered.truncate(ordered.len() - unsaid);
     let told = |details: &[Detail], paper: &Paper| {
         let mut told = Paper::new(Terminal { width_columns: paper.layout_columns(), colour: false });
         for (finding, detail) in ordered.iter().zip(details) {
             one(&mut told, finding, *detail);
         }
+        if unsaid > 0 {
+            told.wrapped("- ", &format!("{unsaid} more in the report"));
+        }
+        if !good.is_empty() {
+            told.wrapped_inked(Ink::Good, "ok ", &good.join("; "));
+        }
         told.blank();
         told
     };
+    let mut details = vec![Detail::Sentence; ordered.len()];
     for wished in [Detail::Remedy, Detail::Evidence, Detail::All] {
         for index in 0..details.len() {
             let before = std::mem::replace(&mut details[index], wished);
@@ -60,12 +76,9 @@ pub(super) fn write(paper: &mut Paper, findings: &[Finding], lines_left: usize) 
 fn one(paper: &mut Paper, finding: &Finding, detail: Detail) {
     let (mark, ink) = mark(finding.severity);
     paper.wrapped_inked(ink, mark, &plain(&finding.text));
-    // What is as expected needs no proof on the first screen; the report has it.
-    if finding.severity == Severity::Good {
-        return;
-    }
     if detail >= Detail::Evidence {
-        for (index, line) in finding.evidence.iter().enumerate() {
+        let most = if detail == Detail::All { finding.evidence.len() } else { 1 };
+        for (index, line) in finding.evidence.iter().take(most).enumerate() {
             paper.wrapped(if index == 0 { "    evidence   " } else { "               " }, &plain(line));
         }
     }

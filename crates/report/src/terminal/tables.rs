@@ -1,8 +1,11 @@
 //! The compact tables of the summary: levels, STREAM, translation, cores, clocks.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
-use record::{Record, Scope, StreamResult};
+use comfy_table::Table;
+use record::{ClockRead, Level, Record, Scope, StreamResult};
+use unicode_width::UnicodeWidthStr;
 
 use super::paint::{Paper, bar, table_of};
 use crate::{escape::plain, naming, number};
@@ -12,6 +15,10 @@ const CPU_ROWS: usize = 6;
 
 /// More STREAM columns than this do not fit into 80 columns beside the name.
 const STREAM_COLUMNS: usize = 5;
+
+/// The time sources that programs use most; the others are in the report.
+const USUAL_CLOCKS: [&str; 5] =
+    ["rdtsc", "rdtscp", "clock_gettime(CLOCK_MONOTONIC)", "gettimeofday", "clock_gettime system call"];
 
 /// The most shared resources that are told of a machine with many pairs.
 const SHARED_PAIRS: usize = 3;
@@ -35,40 +42,44 @@ fn levels(paper: &mut Paper, record: &Record) {
     if levels.is_empty() {
         return;
     }
+    let table = level_table(levels, true);
+    // The bar is an ornament: where there is no room for it, the numbers stand alone.
+    let fits = table.to_string().lines().all(|line| line.trim_end().width() <= paper.layout_columns());
+    paper.table(if fits { table } else { level_table(levels, false) });
+}
+
+fn level_table(levels: &[Level], with_bar: bool) -> Table {
     let largest = levels.iter().map(|level| level.ns).filter_map(number::positive).fold(1.0, f64::max);
-    let mut table = table_of(&titles(&[
-        "level",
-        "found",
-        "claimed",
-        "ns",
-        "",
-        "cycles",
-        "read GB/s",
-        "",
-        "latency, log",
-    ]));
+    let with_rate = levels.iter().any(|level| level.read_bytes_per_s.is_some());
+    let mut headers = vec!["level", "found", "claimed", "ns", "cycles"];
+    headers.extend(with_rate.then_some("read GB/s"));
+    headers.extend(with_bar.then_some(""));
+    let mut table = table_of(&titles(&headers));
     for level in levels {
-        let size = |bytes: Option<machine::Bytes>| bytes.map_or_else(String::new, |bytes| bytes.to_string());
-        // One nanosecond is the left end of the bar: no first-level cache answers much faster.
-        let share = number::positive(level.ns).map_or(0.0, |ns| (ns * 1.25).ln() / (largest * 1.25).ln());
-        table.add_row(vec![
+        let mut row = vec![
             plain(&level.name),
-            size(level.size_bytes),
-            size(level.claimed_bytes),
-            number::column(level.ns),
-            number::uncertainty(level.ns, level.ns_interval),
+            level.size_bytes.map_or_else(String::new, number::size),
+            level.claimed_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
+            format!("{} {}", number::column(level.ns), number::plus_minus(level.ns, level.ns_interval)),
             level.core_cycles.map_or_else(String::new, |cycles| number::significant(cycles, 3)),
-            level.read_bytes_per_s.map_or_else(String::new, |rate| number::column(number::gigabytes(rate))),
-            level.read_bytes_per_s.zip(level.read_interval).map_or_else(String::new, |(rate, interval)| {
-                number::uncertainty(number::gigabytes(rate), interval.map(number::gigabytes))
-            }),
-            bar(share, BAR_COLUMNS),
-        ]);
+        ];
+        if with_rate {
+            row.push(level.read_bytes_per_s.map_or_else(String::new, |rate| {
+                let told = level.read_interval.map_or_else(String::new, |i| number::plus_minus(rate, i));
+                format!("{} {told}", number::column(number::gigabytes(rate)))
+            }));
+        }
+        if with_bar {
+            // The bar is logarithmic; it begins below one nanosecond, as no first-level cache answers much faster.
+            let share = number::positive(level.ns).map_or(0.0, |ns| (ns * 1.25).ln() / (largest * 1.25).ln());
+            row.push(bar(share, BAR_COLUMNS));
+        }
+        table.add_row(row);
     }
-    if let Some(column) = table.column_mut(8) {
+    if let Some(column) = table.column_mut(headers.len() - 1).filter(|_| with_bar) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
-    paper.table(table);
+    table
 }
 
 fn translation(paper: &mut Paper, record: &Record) {
@@ -153,7 +164,7 @@ fn stream(paper: &mut Paper, record: &Record) {
             "{}{} {}",
             number::column(value),
             number::quality_mark(result.spread.quality),
-            number::uncertainty(value, interval)
+            number::plus_minus(value, interval)
         )
     };
     for scope in [Scope::Cpu, Scope::Node, Scope::Machine] {
@@ -233,7 +244,7 @@ fn line_transfer(paper: &mut Paper, record: &Record) {
     for protocol in protocols {
         let of = record.cores.line_transfer.iter().filter(|pair| pair.protocol == protocol);
         let values = of.map(|pair| {
-            let spread = number::uncertainty(pair.ns, pair.spread.interval);
+            let spread = number::plus_minus(pair.ns, pair.spread.interval);
             (pair.ns, format!("{spread} (CPUs {}-{})", pair.a, pair.b))
         });
         let values = spanned(values.collect());
@@ -257,7 +268,7 @@ fn sharing(paper: &mut Paper, record: &Record) {
             "{} {}x {}{whom}",
             plain(&naming::words(&pair.resource)),
             number::short(pair.slowdown),
-            number::uncertainty(pair.slowdown, pair.spread.interval),
+            number::plus_minus(pair.slowdown, pair.spread.interval),
         );
         match resources.iter_mut().find(|(name, ..)| *name == pair.resource) {
             Some(worst) if worst.1 >= pair.slowdown => {}
@@ -304,17 +315,23 @@ fn clocks(paper: &mut Paper, record: &Record) {
     if record.clocks.is_empty() {
         return;
     }
-    let told: Vec<String> = record
-        .clocks
-        .iter()
-        .map(|read| {
-            format!(
-                "{} {} {}",
-                plain(&read.name.replace("CLOCK_", "").replace("clock_gettime", "gettime")),
-                number::duration_ns(read.ns),
-                number::uncertainty(read.ns, read.spread.interval)
-            )
-        })
-        .collect();
-    paper.wrapped("clocks  ", &told.join(", "));
+    let usual = |read: &&ClockRead| USUAL_CLOCKS.contains(&read.name.as_str());
+    let mut shown: Vec<&ClockRead> = record.clocks.iter().filter(usual).collect();
+    if shown.is_empty() {
+        shown = record.clocks.iter().take(USUAL_CLOCKS.len()).collect();
+    }
+    let told = shown.iter().map(|read| {
+        format!(
+            "{} {} {}",
+            plain(&read.name.replace("CLOCK_", "").replace("clock_gettime", "gettime")),
+            number::duration_ns(read.ns),
+            number::plus_minus(read.ns, read.spread.interval)
+        )
+    });
+    let mut told = told.collect::<Vec<String>>().join(", ");
+    let more = record.clocks.len() - shown.len();
+    if more > 0 {
+        let _ = write!(told, "; {more} more in the report");
+    }
+    paper.wrapped("clocks  ", &told);
 }
