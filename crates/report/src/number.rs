@@ -104,7 +104,7 @@ pub(crate) fn plus_minus(value: f64, interval: Interval) -> String {
         _ if value == 0.0 && interval.low == 0.0 && interval.high == 0.0 => String::new(),
         share if !share.is_finite() => "±?".to_owned(),
         share if share >= 1.0 => "±>100 %".to_owned(),
-        share => format!("±{}", percent(share.max(0.001))),
+        share => format!("±{} %", significant(share.max(0.001) * 100.0, if share < 0.01 { 1 } else { 2 })),
     }
 }
 

@@ -42,15 +42,13 @@ pub(super) fn write(paper: &mut Paper, findings: &[Finding], lines_left: usize) 
     }
     let good: Vec<String> =
         ordered.iter().filter(|f| f.severity == Severity::Good).map(|f| plain(&f.text)).collect();
-    let notices = ordered.iter().filter(|finding| finding.severity == Severity::Notice).count();
-    let unsaid = notices.saturating_sub(MOST_NOTICES);
     ordered.retain(|finding| finding.severity != Severity::Good);
-    ordered.truncate(ordered.len() - unsaid);
     let told = |details: &[Detail], paper: &Paper| {
         let mut told = Paper::new(Terminal { width_columns: paper.layout_columns(), colour: false });
         for (finding, detail) in ordered.iter().zip(details) {
             one(&mut told, finding, *detail);
         }
+        let unsaid = ordered.len().saturating_sub(details.len());
         if unsaid > 0 {
             told.wrapped("- ", &format!("{unsaid} more in the report"));
         }
@@ -60,7 +58,11 @@ pub(super) fn write(paper: &mut Paper, findings: &[Finding], lines_left: usize) 
         told.blank();
         told
     };
-    let mut details = vec![Detail::Sentence; ordered.len()];
+    let notices = ordered.iter().filter(|finding| finding.severity == Severity::Notice).count();
+    let most = (0..=MOST_NOTICES.min(notices)).rev();
+    let shown = most.map(|most| vec![Detail::Sentence; ordered.len() - notices + most]);
+    let mut details =
+        shown.min_by_key(|details| told(details, paper).line_count().max(lines_left)).unwrap_or_default();
     for wished in [Detail::Remedy, Detail::Evidence, Detail::All] {
         for index in 0..details.len() {
             let before = std::mem::replace(&mut details[index], wished);
