@@ -47,6 +47,7 @@ pub struct StreamKernel {
 pub struct StreamLoop {
     kernel: StreamKernel,
     sweep: Sweep,
+    sweep_large: Sweep,
 }
 
 /// Makes passes, at least one, over the arrays; its result is the checksum of a read, else 0.
@@ -56,12 +57,19 @@ pub struct StreamLoop {
 /// bytes, a positive multiple of [`ARRAY_GRANULE_BYTES`](crate::ARRAY_GRANULE_BYTES); there is at least one pass.
 type Sweep = unsafe fn(&Operands, u64) -> u64;
 
-/// One loop: its instruction set, its kind of store, its code.
+/// One kernel of an operation: its instruction set, its kind of store, its code.
 struct Variant {
     isa: Isa,
     store: Store,
+    /// For blocks up to [`LARGE_ABOVE_BYTES`].
     sweep: Sweep,
+    /// For larger blocks; often the same.
+    sweep_large: Sweep,
 }
+
+/// Larger blocks, all arrays together, are swept by the loop for large blocks: above the second-level cache of any
+/// x86-64 core (the largest is the 3 MiB of Lion Cove; Intel optimisation reference manual).
+pub const LARGE_ABOVE_BYTES: usize = 4 << 20;
 
 /// What a sweep gets: starts of the arrays, null where the operation has none, and the bytes of each.
 struct Operands {
@@ -134,7 +142,8 @@ impl StreamKernel {
     /// The loop, if the combination exists and this CPU and operating system can run it.
     pub fn available(&self) -> Option<StreamLoop> {
         let variant = variants(self.operation).iter().find(|v| v.isa == self.isa && v.store == self.store)?;
-        self.isa.is_present().then_some(StreamLoop { kernel: *self, sweep: variant.sweep })
+        let &Variant { sweep, sweep_large, .. } = variant;
+        self.isa.is_present().then_some(StreamLoop { kernel: *self, sweep, sweep_large })
     }
 
     /// Loads, stores, bytes and floating-point operations per element.
@@ -173,8 +182,10 @@ impl StreamLoop {
         }
         let [a, b, c] = arrays.starts();
         let operands = Operands { a, b, c, bytes: arrays.array_bytes() };
+        let is_large = operands.bytes * needed > LARGE_ABOVE_BYTES;
+        let sweep = if is_large { self.sweep_large } else { self.sweep };
         // SAFETY: `available` found the instructions; `Arrays` vouches for pointers, alignment and length.
-        unsafe { (self.sweep)(&operands, passes) }
+        unsafe { sweep(&operands, passes) }
     }
 }
 
@@ -205,11 +216,14 @@ mod tests {
         (a.into_iter().map(f64::to_bits).collect(), if sum == 0 { 0 } else { sums.to_bits() })
     }
 
-    fn check(kernel: StreamKernel, values: &[u16], granules: usize, passes: u64) {
-        let Some(stream_loop) = kernel.available() else {
+    fn check(kernel: StreamKernel, values: &[u16], granules: usize, passes: u64, is_large: bool) {
+        let Some(mut stream_loop) = kernel.available() else {
             println!("skipped: {kernel}: no {} on this CPU", kernel.isa);
             return;
         };
+        if is_large {
+            stream_loop.sweep = stream_loop.sweep_large;
+        }
         let elements = granules * ARRAY_GRANULE_BYTES / 8;
         // Small whole numbers: their sums are exact as doubles, in any order.
         let element = |array: usize, i: usize| {
@@ -236,9 +250,10 @@ mod tests {
         #[test]
         fn every_kernel_does_what_its_naive_twin_does(
             values in prop::collection::vec(any::<u16>(), 1..200), granules in 1usize..=4, passes in 1u64..4,
+            is_large: bool,
         ) {
             for kernel in StreamKernel::all() {
-                check(*kernel, &values, granules, passes);
+                check(*kernel, &values, granules, passes, is_large);
             }
         }
     }

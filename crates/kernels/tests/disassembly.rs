@@ -94,7 +94,7 @@ fn loops(function: &[Instruction]) -> Vec<&[Instruction]> {
 /// `vmulpd ymm3,ymm15,YMMWORD PTR [rdx+0x60]` becomes `vmulpd ymm,ymm,[m]`.
 fn normal(text: &str) -> String {
     let (mnemonic, operands) = text.split_once(' ').unwrap_or((text, ""));
-    if mnemonic.starts_with('j') {
+    if mnemonic.starts_with('j') || operands.is_empty() {
         return mnemonic.to_owned();
     }
     let operands = operands.split(',').map(|operand| match operand {
@@ -105,7 +105,7 @@ fn normal(text: &str) -> String {
         number if number.starts_with(|c: char| c.is_ascii_digit()) => "i",
         _ => "r",
     });
-    format!("{mnemonic} {}", operands.collect::<Vec<_>>().join(",")).trim_end().to_owned()
+    format!("{mnemonic} {}", operands.collect::<Vec<_>>().join(","))
 }
 
 /// Counts of instructions in normal form, by first appearance: `8 vmulpd ymm,ymm,[m]; ...; 1 jne`.
@@ -181,6 +181,18 @@ fn loops_that_store_are_eight_elements_of_their_operation_and_nothing_else() {
                 expected.push(format!("{arrays} add r,i; 1 cmp r,r; 1 jne"));
                 check(&format!("stream::{operation}::{name}"), &expected.join("; "));
             }
+        }
+    }
+}
+
+#[test]
+fn paced_loops_differ_from_the_fast_ones_by_their_pace_alone() {
+    for (operation, arrays) in [("copy", 2), ("scale", 2), ("add", 3), ("triad", 3)] {
+        for (isa, register, pace) in [("avx2", "ymm", 64), ("avx512", "zmm", 128)] {
+            let mut expected = storing_body(operation, isa);
+            expected.push(format!("8 vmovapd [m],{register}; {pace} nop"));
+            expected.push(format!("{arrays} add r,i; 1 cmp r,r; 1 jne"));
+            check(&format!("stream::{operation}::{isa}_paced"), &expected.join("; "));
         }
     }
 }

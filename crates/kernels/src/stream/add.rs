@@ -1,6 +1,6 @@
 //! Add: `a[i] = b[i] + c[i]`, 2 loads, 1 store, 1 addition and 24 bytes per element.
 
-use super::sweep::{advance, eight_times, rewind, storing_sweeps, sweep};
+use super::sweep::{advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
 use super::{Isa, Store, Variant};
 
 macro_rules! integer {
@@ -54,4 +54,5 @@ macro_rules! vex {
     };
 }
 
-storing_sweeps!(3, integer, legacy, vex);
+paced_sweeps!(3, vex);
+storing_sweeps!(3, integer, legacy, vex, [avx2_paced, avx512_paced]);

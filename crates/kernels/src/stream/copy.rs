@@ -3,7 +3,7 @@
 //! A compiler turns this loop into a call of `memcpy`, which above a size of its own choice writes past the caches;
 //! assembly stays what it says.
 
-use super::sweep::{advance, eight_times, rewind, storing_sweeps, sweep};
+use super::sweep::{advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
 use super::{Isa, Store, Variant};
 
 macro_rules! integer {
@@ -36,4 +36,5 @@ macro_rules! vex {
     };
 }
 
-storing_sweeps!(2, integer, legacy, vex);
+paced_sweeps!(2, vex);
+storing_sweeps!(2, integer, legacy, vex, [avx2_paced, avx512_paced]);

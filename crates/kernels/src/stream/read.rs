@@ -114,9 +114,9 @@ sweep!(
 );
 
 pub(crate) const VARIANTS: [Variant; 5] = [
-    Variant { isa: Isa::ScalarU64, store: Store::None, sweep: scalar_u64 },
-    Variant { isa: Isa::ScalarF64, store: Store::None, sweep: scalar_f64 },
-    Variant { isa: Isa::Sse2, store: Store::None, sweep: sse2 },
-    Variant { isa: Isa::Avx2, store: Store::None, sweep: avx2 },
-    Variant { isa: Isa::Avx512, store: Store::None, sweep: avx512 },
+    Variant { isa: Isa::ScalarU64, store: Store::None, sweep: scalar_u64, sweep_large: scalar_u64 },
+    Variant { isa: Isa::ScalarF64, store: Store::None, sweep: scalar_f64, sweep_large: scalar_f64 },
+    Variant { isa: Isa::Sse2, store: Store::None, sweep: sse2, sweep_large: sse2 },
+    Variant { isa: Isa::Avx2, store: Store::None, sweep: avx2, sweep_large: avx2 },
+    Variant { isa: Isa::Avx512, store: Store::None, sweep: avx512, sweep_large: avx512 },
 ];

@@ -1,6 +1,6 @@
 //! Scale: `a[i] = s * b[i]`, 1 load, 1 store, 1 multiplication and 16 bytes per element.
 
-use super::sweep::{advance, eight_times, rewind, storing_sweeps, sweep};
+use super::sweep::{advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
 use super::{Isa, Store, Variant};
 
 macro_rules! integer {
@@ -47,4 +47,5 @@ macro_rules! vex {
     };
 }
 
-storing_sweeps!(2, integer, legacy, vex);
+paced_sweeps!(2, vex);
+storing_sweeps!(2, integer, legacy, vex, [avx2_paced, avx512_paced]);

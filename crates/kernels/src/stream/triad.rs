@@ -6,7 +6,7 @@
 //! store keeps stores from meeting loads in the same bank. In L2 and DRAM there is no difference. It also rounds as
 //! STREAM's source does.
 
-use super::sweep::{advance, eight_times, rewind, storing_sweeps, sweep};
+use super::sweep::{advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
 use super::{Isa, Store, Variant};
 
 macro_rules! integer {
@@ -65,4 +65,5 @@ macro_rules! vex {
     };
 }
 
-storing_sweeps!(3, integer, legacy, vex);
+paced_sweeps!(3, vex);
+storing_sweeps!(3, integer, legacy, vex, [avx2_paced, avx512_paced]);

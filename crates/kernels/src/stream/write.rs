@@ -21,4 +21,4 @@ macro_rules! vex {
     };
 }
 
-storing_sweeps!(1, integer, legacy, vex);
+storing_sweeps!(1, integer, legacy, vex, [avx2, avx512]);
