@@ -8,16 +8,24 @@ use crate::operation::{Operation, Store};
 macro_rules! scalar_sweeps {
     ($module:ident, $operation:expr, $store:expr) => {
         pub(crate) mod $module {
-            use super::{Isa, Operands, Operation, Store, Variant, naive, repeat};
+            use super::{Isa, Operands, Operation, Store, Variant, add_doubles, naive, repeat};
 
             unsafe fn scalar_u64(operands: &Operands, passes: u64) -> u64 {
                 // SAFETY: the caller's promise is the same.
-                unsafe { repeat::<u64>(operands, passes, |a, b, c| naive::sweep_u64($operation, a, b, c)) }
+                unsafe {
+                    repeat::<u64>(operands, passes, u64::wrapping_add, |a, b, c| {
+                        naive::sweep_u64($operation, a, b, c)
+                    })
+                }
             }
 
             unsafe fn scalar_f64(operands: &Operands, passes: u64) -> u64 {
                 // SAFETY: the caller's promise is the same.
-                unsafe { repeat::<f64>(operands, passes, |a, b, c| naive::sweep_f64($operation, a, b, c)) }
+                unsafe {
+                    repeat::<f64>(operands, passes, add_doubles, |a, b, c| {
+                        naive::sweep_f64($operation, a, b, c)
+                    })
+                }
             }
 
             pub(crate) const VARIANTS: [Variant; 2] = [
@@ -35,13 +43,19 @@ scalar_sweeps!(scale, Operation::Scale, Store::Plain);
 scalar_sweeps!(add, Operation::Add, Store::Plain);
 scalar_sweeps!(triad, Operation::Triad, Store::Plain);
 
-/// Makes `passes` sweeps and returns the checksum of the last.
+/// The bits of the sum of two doubles, given by their bits.
+fn add_doubles(a: u64, b: u64) -> u64 {
+    (f64::from_bits(a) + f64::from_bits(b)).to_bits()
+}
+
+/// Makes `passes` sweeps and returns their checksums, added by `sum`.
 ///
 /// # Safety
 /// The arrays that are not null are valid and exclusive for `bytes` bytes; `T` is `u64` or `f64`.
 unsafe fn repeat<T>(
     operands: &Operands,
     passes: u64,
+    sum: impl Fn(u64, u64) -> u64,
     mut sweep: impl FnMut(&mut [T], &[T], &[T]) -> u64,
 ) -> u64 {
     let elements = operands.bytes / size_of::<T>();
@@ -57,7 +71,7 @@ unsafe fn repeat<T>(
     let (b, c) = (source(operands.b), source(operands.c));
     let mut checksum = 0;
     for _ in 0..passes {
-        checksum = core::hint::black_box(sweep(core::hint::black_box(&mut *a), b, c));
+        checksum = sum(checksum, sweep(core::hint::black_box(&mut *a), b, c));
     }
     checksum
 }
