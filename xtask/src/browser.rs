@@ -24,7 +24,8 @@ pub const HELP: &str =
   --screenshots DIR  where the pictures go; without it target/screenshots
 
 Looks for: console errors, requests, static figures, interactive figures, a page without
-scripts or WebGL, a 390 px wide screen, light and dark. Skipped where chromium is absent.
+scripts or WebGL, a 390 px wide screen, light and dark, paper. Skipped where chromium is absent.
+docs/report.png of the README is surface-light.png of a default check-up on a quiet machine.
 ";
 
 /// The browser as Debian names it.
