@@ -83,7 +83,9 @@ fn conclude(
     }
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
-        None if nothing_measured => Outcome::NotMeasured(anyhow::anyhow!("no probe could measure; the record says why")),
+        None if nothing_measured => {
+            Outcome::NotMeasured(anyhow::anyhow!("no probe could measure; the record says why"))
+        }
         None => outcome,
     })
 }
@@ -91,7 +93,13 @@ fn conclude(
 /// True if every probe that was planned failed.
 fn all_failed(record: &Record) -> bool {
     let ran = |outcome: &PlanOutcome| !matches!(outcome, PlanOutcome::Dropped(_));
-    record.plan.entries.iter().map(|entry| &entry.outcome).filter(|o| ran(o)).all(|o| matches!(o, PlanOutcome::Failed(_)))
+    record
+        .plan
+        .entries
+        .iter()
+        .map(|entry| &entry.outcome)
+        .filter(|o| ran(o))
+        .all(|o| matches!(o, PlanOutcome::Failed(_)))
 }
 
 /// What `--gate` and `--strict` make of a record.

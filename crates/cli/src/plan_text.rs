@@ -7,17 +7,16 @@ pub(crate) fn plan_text(plan: &Plan) -> String {
     let mut lines =
         vec![format!("{:<14} {:>9}  {:<8}  budget {} s", "probe", "at most", "disturbs", plan.budget_s)];
     for entry in &plan.entries {
-        match &entry.outcome {
-            PlanOutcome::Dropped(reason) => {
-                lines.push(format!("{:<14} {:>9}  {reason}", entry.probe, "dropped"))
-            }
-            _ => lines.push(format!("{:<14} {:>7.1} s  {:<8}", entry.probe, entry.planned_s, entry.disturbs)),
-        }
+        lines.push(match &entry.outcome {
+            PlanOutcome::Dropped(reason) => format!("{:<14} {:>9}  {reason}", entry.probe, "dropped"),
+            _ => format!("{:<14} {:>7.1} s  {:<8}", entry.probe, entry.planned_s, entry.disturbs),
+        });
         lines.extend(entry.reduced.iter().map(|cut| format!("{:<16}{cut}", "")));
     }
     let total_s: f64 = plan.entries.iter().map(|entry| entry.planned_s).sum();
     lines.push(format!("{:<14} {total_s:>7.1} s", "together"));
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    let trimmed: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    trimmed.join("\n") + "\n"
 }
 
 #[cfg(test)]

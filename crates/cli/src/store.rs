@@ -54,10 +54,19 @@ impl Folder {
         self.path.join("report.html")
     }
 
-    /// Writes the record, replacing the one of an earlier step of this run.
+    /// Writes the record, replacing the one of an earlier step of this run. When there is no room for it, the raw
+    /// windows are left out and the record says so; the error is still returned.
     pub(crate) fn write_record(&self, record: &Record) -> anyhow::Result<()> {
-        let bytes = encode(record, self.encoding).context("cannot encode the record")?;
-        Ok(write_atomically(&self.record_path(), &bytes)?)
+        let write = |record: &Record| -> anyhow::Result<()> {
+            let bytes = encode(record, self.encoding).context("cannot encode the record")?;
+            Ok(write_atomically(&self.record_path(), &bytes)?)
+        };
+        let Err(error) = write(record) else { return Ok(()) };
+        let partial = Some(format!("the raw windows are left out: {error}"));
+        match write(&Record { raw: Vec::new(), partial, ..record.clone() }) {
+            Ok(()) => Err(error.context("the record was written without its raw windows")),
+            Err(_) => Err(error),
+        }
     }
 
     /// Writes the report.

@@ -15,7 +15,7 @@ use record::{PlanEntry, PlanOutcome};
 pub use catalogue::{Probe, Section, Selection, UnknownProbe, selectable_names};
 pub use fit::{OVERHEAD_S, smallest_budget_s};
 pub use pairs::{ChosenPairs, choose_pairs};
-pub use settings::{ProbeSettings, Share};
+pub use settings::ProbeSettings;
 
 /// How thorough a check-up is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -219,6 +219,7 @@ fn settings_end_within_the_time_they_were_given() {
     use probes::plan::ProbeSettings as S;
     for shape in [ONE, TWO, SIXTY_FOUR, LARGE] {
         let machine = machine(shape);
+        let cpu_count = cpus(&machine).len();
         for depth in [Depth::Quick, Depth::Default, Depth::Full] {
             for planned in plan(&machine, &cpus(&machine), &options(depth), 3).probes {
                 let worst_s = match &planned.settings {
@@ -229,14 +230,19 @@ fn settings_end_within_the_time_they_were_given() {
                     S::Compute(settings) => settings.worst_case_s(),
                     S::Wake(settings) => settings.worst_case_s(),
                     S::Clocks(settings) => settings.worst_case_s(),
-                    S::Bandwidth(share)
-                    | S::Stream(share)
-                    | S::Walks(share)
-                    | S::Orders(share)
-                    | S::Parallel(share)
-                    | S::Loaded(share) => share.seconds,
+                    S::Bandwidth(settings) => settings.worst_case_s(cpu_count, &machine),
+                    S::Stream(settings) => settings.worst_case_s(cpu_count, &machine),
+                    S::Walks(settings) => settings.worst_case_s(cpu_count, &machine),
+                    S::Orders(settings) => settings.worst_case_s(cpu_count, &machine),
+                    S::Parallel(settings) => settings.worst_case_s(cpu_count, &machine),
+                    S::Loaded(settings) => settings.worst_case_s(cpu_count, &machine),
                 };
-                assert!(worst_s <= planned.seconds + 1e-9, "{}: {worst_s} s", planned.probe.name());
+                assert!(
+                    worst_s <= planned.seconds + 1e-9,
+                    "{} {depth:?}: {worst_s} s of {} s",
+                    planned.probe.name(),
+                    planned.seconds
+                );
             }
         }
     }

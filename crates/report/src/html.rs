@@ -9,7 +9,9 @@ mod outline;
 mod tables;
 
 use std::fmt::Write;
+use std::io::Read;
 
+use flate2::read::DeflateDecoder;
 use record::Record;
 
 use crate::draw::{STYLE_DARK, STYLE_LIGHT};
@@ -85,13 +87,12 @@ fn scripts(page: &mut String, record: &Record, charts: Charts) {
     );
 }
 
-/// The chart library's script as the crate carries it. The crate hands it out in script tags, together with a
-/// typesetting library that is not wanted here: only the first element is taken.
+/// The chart library's script, packed by the build script.
 fn library() -> String {
-    let sources = plotly::Plot::offline_js_sources();
-    let start = sources.find('>').map_or(0, |at| at + 1);
-    let end = sources.find("</script").unwrap_or(sources.len());
-    sources.get(start..end).unwrap_or_default().to_owned()
+    let packed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.js.deflate"));
+    let mut script = String::new();
+    DeflateDecoder::new(packed).read_to_string(&mut script).expect("the build script packed valid text");
+    script
 }
 
 #[cfg(test)]

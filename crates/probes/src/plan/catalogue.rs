@@ -91,7 +91,7 @@ pub(super) const TABLE: [Row; 15] = [
     row(Probe::Bandwidth, "bandwidth", Section::Memory, [3.4, 14.0, 95.0], 2.5).disturbs(MEMORY),
     row(Probe::Stream, "stream", Section::Memory, [1.7, 8.0, 30.0], 1.0).per_cpu(0.06).disturbs(MEMORY),
     row(Probe::Walks, "walks", Section::Memory, [1.0, 6.0, 20.0], 0.8),
-    row(Probe::Orders, "orders", Section::Memory, [0.6, 3.0, 10.0], 0.5).disturbs(MEMORY),
+    row(Probe::Orders, "orders", Section::Memory, [1.0, 3.0, 10.0], 1.0).disturbs(MEMORY),
     row(Probe::Parallel, "parallel", Section::Memory, [0.0, 2.0, 8.0], 0.5).not_quick().disturbs(MEMORY),
     row(Probe::SurfaceLarge, "surface-large", Section::Memory, [0.0, 0.0, 60.0], 12.0).only_full(),
     row(Probe::Loaded, "loaded", Section::Memory, [0.0, 4.0, 15.0], 1.0)

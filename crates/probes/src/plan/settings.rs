@@ -7,16 +7,8 @@ use super::pairs::{ChosenPairs, choose_pairs};
 use super::{Depth, Probe};
 use crate::cores::{compute, control, sharing, transfer, wake};
 use crate::memory::surface::{self, Grid};
+use crate::memory::{bandwidth, loaded, orders, parallel, stream, walks};
 use crate::{clocks, cores::CpuPair};
-
-/// The time of a probe whose settings the executor completes from the depth.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share {
-    /// Worst case in seconds: the probe's own `worst_case_s` has to fit.
-    pub seconds: f64,
-    /// How thorough.
-    pub depth: Depth,
-}
 
 /// How one probe runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,17 +18,17 @@ pub enum ProbeSettings {
     /// A latency surface on one CPU.
     Surface(surface::Settings),
     /// Bandwidth against block size.
-    Bandwidth(Share),
+    Bandwidth(bandwidth::Settings),
     /// STREAM.
-    Stream(Share),
+    Stream(stream::Settings),
     /// Page walks.
-    Walks(Share),
+    Walks(walks::Settings),
     /// Orders of visits.
-    Orders(Share),
+    Orders(orders::Settings),
     /// Several chases at once.
-    Parallel(Share),
+    Parallel(parallel::Settings),
     /// Latency under load.
-    Loaded(Share),
+    Loaded(loaded::Settings),
     /// Line transfer.
     Transfer(transfer::Settings),
     /// Sharing.
@@ -207,10 +199,20 @@ fn net_s(seconds: f64, added_s: f64) -> f64 {
     (seconds - added_s).max(0.05)
 }
 
+/// Settings of a memory probe at the depth of the plan, whose worst case is the time given.
+macro_rules! shortened {
+    ($module:ident, $subject:expr, $seconds:expr) => {{
+        let by_depth = [$module::Settings::quick, $module::Settings::check_up, $module::Settings::full];
+        let mut settings = by_depth[$subject.depth as usize]();
+        let worst_s = settings.worst_case_s($subject.cpus.len(), $subject.machine);
+        settings.budget_s = net_s($seconds, worst_s - settings.budget_s);
+        settings
+    }};
+}
+
 /// Settings of a probe that takes at most `seconds`, and what was cut.
 pub(super) fn settings(subject: &Subject<'_>, probe: Probe, seconds: f64) -> (ProbeSettings, Vec<String>) {
     let depth = subject.depth;
-    let share = Share { seconds, depth };
     let whole = |settings| (settings, Vec::new());
     match probe {
         Probe::Control => {
@@ -235,11 +237,19 @@ pub(super) fn settings(subject: &Subject<'_>, probe: Probe, seconds: f64) -> (Pr
         Probe::Transfer => subject.transfer(seconds),
         Probe::Sharing => subject.sharing(seconds),
         Probe::Wake => subject.wake(seconds),
-        Probe::Bandwidth => whole(ProbeSettings::Bandwidth(share)),
-        Probe::Stream => whole(ProbeSettings::Stream(share)),
-        Probe::Walks => whole(ProbeSettings::Walks(share)),
-        Probe::Orders => whole(ProbeSettings::Orders(share)),
-        Probe::Parallel => whole(ProbeSettings::Parallel(share)),
-        Probe::Loaded => whole(ProbeSettings::Loaded(share)),
+        Probe::Bandwidth => {
+            let settings = shortened!(bandwidth, subject, seconds);
+            let reduced = settings.reduced(subject.machine);
+            (ProbeSettings::Bandwidth(settings), reduced)
+        }
+        Probe::Stream => {
+            let settings = shortened!(stream, subject, seconds);
+            let reduced = settings.reduced(subject.machine);
+            (ProbeSettings::Stream(settings), reduced)
+        }
+        Probe::Walks => whole(ProbeSettings::Walks(shortened!(walks, subject, seconds))),
+        Probe::Orders => whole(ProbeSettings::Orders(shortened!(orders, subject, seconds))),
+        Probe::Parallel => whole(ProbeSettings::Parallel(shortened!(parallel, subject, seconds))),
+        Probe::Loaded => whole(ProbeSettings::Loaded(shortened!(loaded, subject, seconds))),
     }
 }
