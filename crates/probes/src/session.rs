@@ -105,7 +105,8 @@ impl<'a> Session<'a> {
 
     /// Keeps raw windows, rounded to single precision, and returns their index for `Spread::raw`.
     pub fn keep_raw(&mut self, name: String, unit: &str, visits: &[Vec<f64>]) -> usize {
-        let visits = visits.iter().map(|windows| windows.iter().map(|&value| value as f32).collect()).collect();
+        let visits =
+            visits.iter().map(|windows| windows.iter().map(|&value| value as f32).collect()).collect();
         self.record.push_raw(RawSeries { name, unit: unit.to_owned(), visits, mapping_of_visit: Vec::new() })
     }
 

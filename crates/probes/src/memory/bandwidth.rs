@@ -96,7 +96,7 @@ impl Settings {
         Self {
             kernels: Kernels::Widest,
             largest: Bytes::GIB,
-            rounds_max: 4,
+            rounds_max: 10,
             budget_s: 13.0,
             half_width: 0.02,
         }

@@ -54,7 +54,7 @@ impl Settings {
 
     /// The check-up.
     pub fn check_up() -> Self {
-        Self { block_max: Bytes(128 << 20), rounds_max: 3, budget_s: 5.0, half_width: 0.02 }
+        Self { block_max: Bytes(128 << 20), rounds_max: 10, budget_s: 5.0, half_width: 0.02 }
     }
 
     /// `--full`.

@@ -174,7 +174,9 @@ impl Judge {
     pub(super) fn judge(&self, series: &Series) -> Option<Judged> {
         let found = self.estimate(series)?;
         let half_width = found.relative_half_width();
-        let quality = if half_width > UNSTABLE_HALF_WIDTH || found.modes.len() > 1 {
+        // Several states are listed beside the value, which is that of one of them; they are no reason to doubt it as
+        // long as the visits agree.
+        let quality = if half_width > UNSTABLE_HALF_WIDTH {
             Quality::Unstable
         } else if half_width > self.target {
             Quality::Wide

@@ -93,7 +93,7 @@ impl Settings {
         Self {
             kernels: Kernels::TriadAndCopy,
             array_max: Bytes(256 << 20),
-            rounds_max: 6,
+            rounds_max: 20,
             budget_s: 6.0,
             half_width: 0.02,
         }

@@ -298,7 +298,7 @@ fn cores(paper: &mut Paper, record: &Record) {
             format!(
                 "{} {} after {} idle",
                 number::duration_ns(point.ns),
-                number::uncertainty(point.ns, point.spread.interval),
+                number::plus_minus(point.ns, point.spread.interval),
                 number::duration_ns(point.idle_us * 1e3)
             )
         };
