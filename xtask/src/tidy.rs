@@ -61,7 +61,7 @@ pub const SOURCE_RULES: &[SourceRule] = &[
     ("lib.rs is a table of contents", length::table_of_contents),
     ("unsafe stands only in kernels, host and clock", placement::unsafe_code),
     ("files are opened only in host, cli, xtask and the clock's platform file", placement::files),
-    ("system paths are known only to host and the clock's platform file", placement::system_paths),
+    ("system paths are reached only through host::Root", placement::system_paths),
     ("pure crates touch no clock, thread, process or CPU", placement::purity),
     ("kernels never allocate", placement::allocation),
     ("printing stands only in cli and xtask", placement::printing),

@@ -46,8 +46,12 @@ pub(super) fn system_paths(source: &Source) -> Vec<Violation> {
     }
     let starts = ["/sys/", "/proc/", "/dev/"];
     let is_path = |text: &str| starts.iter().any(|start| text.starts_with(start)) && !text.contains(' ');
+    // A path handed to a `host::Root` may be of a recorded machine: that is the way to read one.
+    let through_root =
+        |line: usize| ["root.", "Root::"].iter().any(|word| source.code[line - 1].contains(word));
     let paths = source.literals.iter().filter(|(line, text)| !source.is_test[line - 1] && is_path(text));
-    paths.map(|(line, text)| breach(source, *line, format!("{text}: only host knows system paths"))).collect()
+    let paths = paths.filter(|(line, _)| !through_root(*line));
+    paths.map(|(line, text)| breach(source, *line, format!("{text}: reach it through host::Root"))).collect()
 }
 
 pub(super) fn purity(source: &Source) -> Vec<Violation> {
@@ -134,6 +138,7 @@ mod tests {
             assert_eq!(check(files, "crates/record/src/a.rs", line), 1, "{line}");
             assert_eq!(check(files, "crates/host/src/a.rs", line), 0, "{line}");
             assert_eq!(check(files, "crates/record/tests/a.rs", line), 0, "{line}");
+            assert_eq!(check(files, "crates/record/build.rs", line), 0, "{line}");
         }
         assert_eq!(check(files, CLOCK_PLATFORM, "File::open(p)"), 0);
         assert_eq!(check(files, "crates/clock/src/lib.rs", "File::open(p)"), 1);
@@ -143,6 +148,7 @@ mod tests {
     fn system_paths_are_named_but_sentences_about_them_are_not() {
         assert_eq!(check(system_paths, "crates/cli/src/a.rs", "read(\"/proc/self/smaps\")"), 1);
         assert_eq!(check(system_paths, "crates/cli/src/a.rs", "say(\"/proc/self/smaps cannot be read\")"), 0);
+        assert_eq!(check(system_paths, "crates/cli/src/a.rs", "root.read(\"/proc/self/smaps\")"), 0);
         assert_eq!(check(system_paths, "crates/host/src/a.rs", "read(\"/proc/self/smaps\")"), 0);
     }
 

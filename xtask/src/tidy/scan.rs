@@ -13,7 +13,7 @@ pub struct Source {
     pub comments: Vec<String>,
     /// String literals: the line they begin on (from 1) and what stands between the quotes.
     pub literals: Vec<(usize, String)>,
-    /// For each line: does it belong to tests?
+    /// For each line: does it belong to tests, or to a build script, which never runs on a user's machine?
     pub is_test: Vec<bool>,
 }
 
@@ -61,9 +61,9 @@ pub(super) fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Lines of files that are tests as a whole, and of blocks behind `#[cfg(test)]`.
+/// Lines of files that are tests or build scripts as a whole, and of blocks behind `#[cfg(test)]`.
 fn test_lines(path: &str, code: &[String]) -> Vec<bool> {
-    let whole = path.contains("/tests/") || path.contains("/benches/") || path.ends_with("/tests.rs");
+    let whole = path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("/build.rs");
     let mut marks = vec![whole; code.len()];
     let mut line = 0;
     while line < code.len() {
