@@ -9,6 +9,7 @@
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
 //! | price of reading time | [`clocks`] |
 //! | what fits into the time | [`plan`] |
+//! | what can be told on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
 
 pub mod clocks;
@@ -17,4 +18,5 @@ pub mod cores;
 pub mod memory;
 pub mod plan;
 pub mod sampler;
+pub mod selftest;
 pub mod session;

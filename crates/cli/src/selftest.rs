@@ -1,0 +1,113 @@
+//! `sidestep selftest`: how precise sidestep is on this machine, now, and what it is blind to here.
+
+mod blind_spots;
+mod text;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use host::live;
+use machine::{CpuId, CpuSet, Machine};
+use probes::selftest::{Selftest, Settings};
+use probes::session::Session;
+use record::{Provenance, Record, SCHEMA};
+use serde_json::json;
+
+use crate::arguments::{Global, SelftestArguments};
+use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::progress::Line;
+use crate::{describe, output};
+
+/// Version of the JSON document of this command.
+const DOCUMENT_SCHEMA: u32 = 1;
+
+/// Measures, prints, judges.
+pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let started = Instant::now();
+    let machine = describe::live_machine();
+    let cpus = chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let settings =
+        Settings { surface: arguments.surface, budget_s: arguments.budget.map(|time| time.as_secs_f64()) };
+    live::install_handlers()?;
+    let line = Line::new(global.quiet);
+    let provenance = Provenance { seed: seed_of_now(), ..Provenance::default() };
+    let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
+    let mut session = Session::start(record, cpus, &line)
+        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let before = live::snapshot();
+    let found = measure(&mut session, &settings, &line);
+    let steal_share = live::snapshot().steal_share(&before);
+    line.end();
+    let spots =
+        blind_spots::of(&session.record.machine, &found, &blind_spots::Facts::of_this_machine(steal_share));
+    let report = text::Report { found: &found, spots: &spots, elapsed_s: started.elapsed().as_secs_f64() };
+    if global.json {
+        let document = json!({
+            "schema": DOCUMENT_SCHEMA,
+            "selftest": found,
+            "failures": found.failures(),
+            "blind_spots": spots,
+            "sentence": report.sentence(),
+            "elapsed_s": report.elapsed_s,
+        });
+        output::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+    } else if !global.quiet {
+        output::print(&report.text())?;
+    }
+    verdict(&found, global)
+}
+
+fn verdict(found: &Selftest, global: &Global) -> anyhow::Result<Outcome> {
+    if let Some(signal) = live::pending_signal() {
+        return Ok(Outcome::Interrupted(signal));
+    }
+    if !found.says_something() {
+        let reasons = anyhow::anyhow!("nothing could be measured: {}", found.without.join("; "));
+        return Err(anyhow::Error::new(CouldNotMeasure).context(reasons));
+    }
+    let failed = !found.failures().is_empty();
+    Ok(if failed && global.strict {
+        Outcome::Inconclusive
+    } else if failed && global.gate {
+        Outcome::Gated
+    } else {
+        Outcome::Done
+    })
+}
+
+fn measure(session: &mut Session<'_>, settings: &Settings, line: &Line) -> Selftest {
+    let mut found = Selftest::default();
+    let parts = settings.parts();
+    let mut left_s: f64 = parts.iter().map(|part| part.seconds).sum();
+    for planned in parts {
+        if live::pending_signal().is_some() {
+            break;
+        }
+        line.begin(planned.part.name(), Duration::from_secs_f64(left_s.max(0.0)));
+        found.measure(session, planned);
+        left_s -= planned.seconds;
+    }
+    found
+}
+
+/// The CPUs asked for, all of which must be usable; else all that may be used.
+fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec<CpuId>> {
+    let allowed = live::allowed_cpus();
+    let allowed = if allowed.is_empty() { machine.topology.allowed.clone() } else { allowed };
+    let Some(wanted) = wanted else {
+        return Ok(allowed.iter().collect());
+    };
+    anyhow::ensure!(!wanted.is_empty(), "--cpus names no CPU; choose among {allowed}");
+    let missing = wanted.difference(&allowed);
+    anyhow::ensure!(
+        missing.is_empty(),
+        "CPU {missing} may not be used here; choose among {allowed} with --cpus"
+    );
+    Ok(wanted.iter().collect())
+}
+
+fn seed_of_now() -> u64 {
+    // Any number will do: nothing here is to be repeated.
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(1, |time| u64::from(time.subsec_nanos()) | time.as_secs() << 32)
+}

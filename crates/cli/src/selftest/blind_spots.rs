@@ -1,0 +1,192 @@
+//! What sidestep cannot see on this machine, one line each.
+
+use std::fs::{self, File};
+
+use machine::Machine;
+use probes::selftest::Selftest;
+
+/// Steal above this share is told.
+const STEAL_TOLD: f64 = 0.001;
+/// Less than this share of a mapping in huge pages counts as none.
+const HUGE_SHARE_MIN: f64 = 0.95;
+/// Drift of the control loops above this share is told.
+const DRIFT_TOLD: f64 = 0.03;
+
+/// What only files of the live machine tell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Facts {
+    /// The kernel offers hardware counters of the core.
+    has_pmu: bool,
+    /// Model-specific registers can be read.
+    reads_registers: bool,
+    /// The scheduler groups processes by session.
+    autogroup: bool,
+    /// Nice value of this process, where it is told.
+    nice: Option<i32>,
+    /// Share of the CPU time that the hypervisor gave to others during the self-test.
+    steal_share: Option<f64>,
+}
+
+impl Facts {
+    /// Looks at the live machine.
+    pub(super) fn of_this_machine(steal_share: Option<f64>) -> Self {
+        let devices = fs::read_dir("/sys/bus/event_source/devices");
+        let names = devices.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        Self {
+            has_pmu: names.into_iter().any(|name| is_core_pmu(&name.to_string_lossy())),
+            reads_registers: File::open("/dev/cpu/0/msr").is_ok(),
+            autogroup: fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled")
+                .is_ok_and(|text| text.trim() == "1"),
+            nice: nice_of(&stat),
+            steal_share,
+        }
+    }
+}
+
+/// Names the kernel gives the counters of cores: one kind of core, hybrid x86, Arm.
+fn is_core_pmu(name: &str) -> bool {
+    matches!(name, "cpu" | "cpu_core" | "cpu_atom") || name.starts_with("armv")
+}
+
+/// Field 19 of /proc/self/stat, counted after the parenthesised name. proc_pid_stat(5).
+fn nice_of(stat: &str) -> Option<i32> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(16)?.parse().ok()
+}
+
+/// The blind spots of this machine.
+pub(super) fn of(machine: &Machine, found: &Selftest, facts: &Facts) -> Vec<String> {
+    let mut spots = Vec::new();
+    counters(machine, found, facts, &mut spots);
+    neighbours(machine, found, facts, &mut spots);
+    pages(machine, found, &mut spots);
+    scheduling(machine, facts, &mut spots);
+    spots
+}
+
+fn counters(machine: &Machine, found: &Selftest, facts: &Facts, spots: &mut Vec<String>) {
+    if !facts.has_pmu {
+        spots.push(
+            "no hardware counters: causes such as cache misses or stalls are inferred from time".to_owned(),
+        );
+    }
+    if !facts.reads_registers {
+        let reason = if live_root() {
+            "the kernel has no /dev/cpu/0/msr"
+        } else {
+            "that needs root and /dev/cpu/0/msr"
+        };
+        spots.push(format!("no registers: prefetchers, turbo and temperature are out of sight; {reason}"));
+    }
+    if let Some(state) = found.control.iter().find(|state| state.core_hz.is_none()) {
+        let reason = state.unknown_because.as_deref().unwrap_or("not measured");
+        spots.push(format!("core cycles unknown: {reason}; times are in ns only"));
+    }
+    let clocks = &machine.environment.clock_sources;
+    if let Some(current) =
+        clocks.current.as_deref().filter(|&current| !matches!(current, "tsc" | "kvm-clock"))
+    {
+        spots.push(format!("clock source {current}: time read by programs is slower than the counter"));
+    }
+    if !(machine.identity.has_flag("constant_tsc") && machine.identity.has_flag("nonstop_tsc")) {
+        spots.push(
+            "the counter is not said to be constant: its rate may change with frequency or sleep".to_owned(),
+        );
+    }
+}
+
+fn live_root() -> bool {
+    host::live::effective_root()
+}
+
+fn neighbours(machine: &Machine, found: &Selftest, facts: &Facts, spots: &mut Vec<String>) {
+    if let Some(hypervisor) = &machine.identity.hypervisor {
+        spots.push(format!(
+            "hypervisor {hypervisor}: neighbours on the same core, cache or memory show only as noise"
+        ));
+        match facts.steal_share {
+            Some(share) if share > STEAL_TOLD => spots.push(format!(
+                "steal {:.1} %: the hypervisor gave CPU time to others meanwhile",
+                share * 100.0
+            )),
+            Some(share) if share > 0.0 => {}
+            _ => spots.push("steal reads zero: the hypervisor may not report it".to_owned()),
+        }
+    }
+    if found.overlap.is_empty() {
+        spots.push(
+            "no pair of CPUs was seen: transfer, sharing and loaded latency cannot be measured".to_owned(),
+        );
+    }
+    for overlap in found.overlap.iter().filter(|overlap| !overlap.can_tell) {
+        spots.push(format!("CPU {} and {} take turns: what they share cannot be told", overlap.a, overlap.b));
+    }
+    let drifted = |drift: Option<f64>| drift.is_some_and(|drift| drift.abs() > DRIFT_TOLD);
+    for state in found.control.iter().filter(|s| drifted(s.multiply_drift) || drifted(s.port_drift)) {
+        spots.push(format!("CPU {} changed its speed during the self-test", state.cpu));
+    }
+}
+
+fn pages(machine: &Machine, found: &Selftest, spots: &mut Vec<String>) {
+    let environment = &machine.environment;
+    if found.huge_page_share.is_none_or(|share| share < HUGE_SHARE_MIN) {
+        let transparent = environment.transparent_huge_pages.enabled.as_deref().unwrap_or("missing");
+        spots.push(format!(
+            "no huge pages to be had (transparent: {transparent}): every latency includes the TLB"
+        ));
+    }
+    const GIGANTIC_BYTES: u64 = 1 << 30;
+    let gigantic = |pool: &machine::HugePagePool| pool.page_bytes.0 >= GIGANTIC_BYTES && pool.free > 0;
+    if !environment.huge_page_pools.iter().any(gigantic) {
+        spots.push("no 1 GiB pages reserved: what they would gain is unknown".to_owned());
+    }
+}
+
+fn scheduling(machine: &Machine, facts: &Facts, spots: &mut Vec<String>) {
+    if facts.autogroup {
+        spots.push("autogroup is on: nice counts inside this login session only".to_owned());
+    }
+    if let Some(nice) = facts.nice.filter(|&nice| nice > 0) {
+        spots.push(format!("nice {nice}: other processes come first"));
+    }
+    if let Some(thousandths) = machine.environment.limits.cgroup_millicpus {
+        spots.push(format!(
+            "the cgroup allows {:.1} CPUs: long loops on more are stopped for milliseconds",
+            thousandths as f64 / 1000.0
+        ));
+    }
+    if machine.environment.idle_states.is_empty() {
+        spots.push("idle states are not told: why waking takes as long as it does stays open".to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_without_anything_names_it_and_bare_metal_with_all_names_little() {
+        let mut machine = Machine::default();
+        machine.identity.hypervisor = Some("KVM".to_owned());
+        let spots = of(&machine, &Selftest::default(), &Facts::default());
+        for part in ["hardware counters", "registers", "KVM", "steal", "pair of CPUs", "huge pages"] {
+            assert!(spots.iter().any(|spot| spot.contains(part)), "{part}: {spots:?}");
+        }
+        let facts = Facts { has_pmu: true, reads_registers: true, ..Facts::default() };
+        let machine = Machine::default();
+        let found = Selftest { huge_page_share: Some(1.0), ..Selftest::default() };
+        let spots = of(&machine, &found, &facts);
+        for part in ["hardware counters", "registers", "hypervisor", "steal", "no huge pages"] {
+            assert!(!spots.iter().any(|spot| spot.contains(part)), "{part}: {spots:?}");
+        }
+    }
+
+    #[test]
+    fn counters_and_nice_are_read_by_their_names() {
+        assert!(is_core_pmu("cpu") && is_core_pmu("armv8_pmuv3_0") && !is_core_pmu("software"));
+        let stat = "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 5 1 0";
+        assert_eq!(nice_of(stat), Some(5));
+        assert_eq!(nice_of(""), None);
+    }
+}

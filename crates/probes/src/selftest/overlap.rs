@@ -1,0 +1,136 @@
+//! Whether two threads really run at the same time: one publishes a counter, the other counts the values it has not
+//! seen before.
+//!
+//! Two CPUs that take turns on one core of the host show a fresh value only when they are switched, a few times per
+//! millisecond at most; two that run together show one for nearly every look.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use clock::begin;
+use host::live::{AffinityError, Pinned};
+use machine::CpuId;
+use serde::Serialize;
+use stats::median;
+
+use crate::session::Session;
+
+/// Length of a slice in nanoseconds.
+const SLICE_NS: f64 = 1e6;
+/// Slices per pair.
+const SLICES: usize = 120;
+/// Pairs looked at.
+const PAIRS_MAX: usize = 4;
+/// From so many fresh values per millisecond on both run together: a host that switches every 10 us is not known.
+const TOGETHER_PER_MS: f64 = 100.0;
+
+/// Overlap of two threads on two CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Overlap {
+    /// The CPU that looks.
+    pub a: CpuId,
+    /// The CPU that publishes.
+    pub b: CpuId,
+    /// Values seen for the first time per millisecond, median over slices.
+    pub fresh_per_ms: f64,
+    /// Share of the slices of a millisecond during which both ran.
+    pub together_share: f64,
+    /// True if measurements with threads on both CPUs mean something.
+    pub can_tell: bool,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Published {
+    counter: AtomicU64,
+}
+
+/// Raises the flag when its owner leaves.
+struct EndOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Looks at a few pairs of neighbouring CPUs; none if the session has one CPU.
+pub(super) fn measure(session: &Session<'_>) -> Result<Vec<Overlap>, AffinityError> {
+    let pairs: Vec<[CpuId; 2]> =
+        session.cpus.windows(2).take(PAIRS_MAX).map(|pair| [pair[0], pair[1]]).collect();
+    let mut found = Vec::with_capacity(pairs.len());
+    for [a, b] in pairs {
+        if session.must_stop() {
+            break;
+        }
+        let fresh = fresh_by_slice(session, a, b)?;
+        found.push(judge(a, b, &fresh));
+    }
+    Ok(found)
+}
+
+fn fresh_by_slice(session: &Session<'_>, a: CpuId, b: CpuId) -> Result<Vec<f64>, AffinityError> {
+    let (published, end) = (Published::default(), AtomicBool::new(false));
+    let _pinned = Pinned::to(a)?;
+    let slice_ticks = session.rate.ticks(SLICE_NS) as u64;
+    thread::scope(|scope| {
+        let publisher = scope.spawn(|| {
+            let _end = EndOnDrop(&end);
+            let _pinned = Pinned::to(b)?;
+            while !end.load(Ordering::Relaxed) {
+                published.counter.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        let guard = EndOnDrop(&end);
+        wait_for_first(&published, &end, session.deadline);
+        let fresh = (0..SLICES).map(|_| look(&published, slice_ticks)).collect();
+        drop(guard);
+        publisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(fresh)
+    })
+}
+
+/// The other thread has to be there before it can be missed.
+fn wait_for_first(published: &Published, end: &AtomicBool, deadline: Instant) {
+    while published.counter.load(Ordering::Relaxed) == 0
+        && !end.load(Ordering::Relaxed)
+        && Instant::now() < deadline
+    {
+        std::hint::spin_loop();
+    }
+}
+
+fn look(published: &Published, slice_ticks: u64) -> f64 {
+    let started = begin();
+    let (mut fresh, mut last) = (0_u32, published.counter.load(Ordering::Relaxed));
+    while begin().wrapping_sub(started) < slice_ticks {
+        let seen = published.counter.load(Ordering::Relaxed);
+        fresh += u32::from(seen != last);
+        last = seen;
+    }
+    f64::from(fresh) / (SLICE_NS / 1e6)
+}
+
+fn judge(a: CpuId, b: CpuId, fresh: &[f64]) -> Overlap {
+    let together = fresh.iter().filter(|&&fresh| fresh >= TOGETHER_PER_MS).count();
+    let fresh_per_ms = median(fresh).unwrap_or(0.0);
+    let together_share = together as f64 / fresh.len().max(1) as f64;
+    Overlap { a, b, fresh_per_ms, together_share, can_tell: fresh_per_ms >= TOGETHER_PER_MS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_take_turns_cannot_be_told_from_one() {
+        let turns = judge(CpuId(0), CpuId(1), &[0.0, 1.0, 2.0, 0.0]);
+        assert!(!turns.can_tell && turns.together_share.abs() < 1e-12);
+        let together = judge(CpuId(0), CpuId(1), &[9000.0, 8000.0, 1.0, 9500.0]);
+        assert!(together.can_tell);
+        assert!((together.together_share - 0.75).abs() < 1e-12);
+        assert!(!judge(CpuId(0), CpuId(1), &[]).can_tell);
+    }
+}

@@ -1,0 +1,189 @@
+//! The smallest difference that a kind of loop would show: trials of equal work in quads whose order a coin decides.
+//!
+//! A trial is the best of a few short windows, as noise only adds time. Adjacent trials make a pair; the log ratios of
+//! all pairs have a Hodges-Lehmann shift, whose interval says what would have been seen.
+
+use serde::Serialize;
+use stats::{Arm, Interval, Random, coin_quads, hodges_lehmann, median, signed_rank_p};
+
+/// Trials of a quad.
+pub(super) const QUAD: usize = 4;
+/// Pairs of each group that is tested for a false alarm: three whole quads would be fewer than the exact test needs.
+const PAIRS_PER_GROUP: usize = 12;
+/// Level of each of these tests.
+const LEVEL: f64 = 0.05;
+/// Above this quantile of the binomial distribution the alarms are too many.
+const ALARM_QUANTILE: f64 = 0.99;
+/// A difference of so many half-widths of the 95 % interval is found in four of five tries: (1.96 + 0.84) / 1.96,
+/// the normal quantiles of 97.5 and 80 %.
+const FOUND_IN_FOUR_OF_FIVE: f64 = 1.43;
+/// The difference that the time is scaled to.
+const GOAL: f64 = 0.01;
+
+/// What one kind of loop can show on this machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Resolution {
+    /// The kind of loop.
+    pub kind: String,
+    /// Unit of the typical value.
+    pub unit: String,
+    /// Median of all trials.
+    pub typical: f64,
+    /// Pairs of trials.
+    pub pairs: usize,
+    /// Time spent in seconds, what is between the windows included.
+    pub seconds: f64,
+    /// Shift of the second arm against the first, as a share; both did the same.
+    pub shift: f64,
+    /// 95 % interval of the shift.
+    pub interval: Interval,
+    /// Half-width of that interval.
+    pub half_width: f64,
+    /// Difference, as a share, that would be found in four of five tries of this length.
+    pub detectable: f64,
+    /// Time in seconds after which 1 % would be found, as widths shrink with the root of the time.
+    pub seconds_for_one_percent: f64,
+    /// Groups of 12 pairs tested.
+    pub groups: usize,
+    /// Of these, false alarms at 5 %.
+    pub alarms: usize,
+}
+
+/// False alarms over all kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Alarms {
+    /// Groups of 12 pairs of equal work.
+    pub groups: usize,
+    /// Groups called different at 5 %, without correction.
+    pub alarms: usize,
+    /// More than this are fewer than once in a hundred by chance.
+    pub limit: usize,
+}
+
+impl Alarms {
+    /// The sum over all kinds.
+    pub(super) fn of(resolutions: &[Resolution]) -> Self {
+        let groups = resolutions.iter().map(|resolution| resolution.groups).sum();
+        let alarms = resolutions.iter().map(|resolution| resolution.alarms).sum();
+        Self { groups, alarms, limit: binomial_quantile(groups, LEVEL, ALARM_QUANTILE) }
+    }
+
+    /// The promise, if it did not hold.
+    pub(super) fn failure(&self) -> Option<String> {
+        (self.alarms > self.limit)
+            .then(|| format!("{} of {} comparisons of equal work gave an alarm", self.alarms, self.groups))
+    }
+}
+
+/// Trials of one kind of loop.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Trials {
+    /// Logarithm of second over first arm of each pair, in the order taken.
+    log_ratios: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Trials {
+    /// Adds a quad; the coin decides which trials belong to which arm. A pair without both trials is left out.
+    pub(super) fn add(&mut self, trials: [Option<f64>; QUAD], random: &mut Random) {
+        let arms = coin_quads(1, random);
+        self.values.extend(trials.iter().flatten());
+        for (trials, arms) in trials.chunks_exact(2).zip(arms.chunks_exact(2)) {
+            if let [Some(early), Some(late)] = *trials {
+                let ratio = (late / early).ln();
+                self.log_ratios.push(if arms[0] == Arm::A { ratio } else { -ratio });
+            }
+        }
+    }
+
+    /// What these trials say; `None` for too few pairs.
+    pub(super) fn resolution(&self, kind: &str, unit: &str, seconds: f64) -> Option<Resolution> {
+        let shift = hodges_lehmann(&self.log_ratios, 1.0 - LEVEL)?;
+        let interval = shift.interval?;
+        let half_width = interval.half_width().exp_m1();
+        let detectable = FOUND_IN_FOUR_OF_FIVE * half_width;
+        let groups = self.log_ratios.chunks_exact(PAIRS_PER_GROUP);
+        Some(Resolution {
+            kind: kind.to_owned(),
+            unit: unit.to_owned(),
+            typical: median(&self.values)?,
+            pairs: self.log_ratios.len(),
+            seconds,
+            shift: shift.value.exp_m1(),
+            interval: interval.map(f64::exp_m1),
+            half_width,
+            detectable,
+            seconds_for_one_percent: seconds * (detectable / GOAL).powi(2),
+            groups: groups.len(),
+            alarms: groups.filter(|group| signed_rank_p(group) < LEVEL).count(),
+        })
+    }
+}
+
+/// The smallest count that a binomial variable stays at or below with the probability given.
+fn binomial_quantile(trials: usize, share: f64, probability: f64) -> usize {
+    let mut term = (1.0 - share).powf(trials as f64);
+    let mut below = term;
+    let mut count = 0;
+    while below < probability && count < trials {
+        term *= share / (1.0 - share) * (trials - count) as f64 / (count + 1) as f64;
+        count += 1;
+        below += term;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Trials that scatter by `noise` around a drift that doubles every 100 quads.
+    fn simulated(seed: u64, quads: usize, noise: f64) -> Trials {
+        let (mut random, mut coin, mut trials) =
+            (Random::new(seed), Random::new(seed + 1), Trials::default());
+        for quad in 0..quads {
+            let drift = (quad as f64 / 100.0).exp2();
+            trials.add([(); QUAD].map(|()| Some(drift * (1.0 + noise * random.normal()))), &mut coin);
+        }
+        trials
+    }
+
+    #[test]
+    fn the_detectable_difference_follows_noise_and_number() {
+        let of = |quads, noise| {
+            simulated(3, quads, noise).resolution("x", "ns", 1.0).expect("enough pairs").detectable
+        };
+        // Standard error of the mean of 200 log ratios of 1 % noise on both sides: 0.01 * sqrt(2 / 200) = 0.1 %.
+        let expected = 0.001 * 1.96 * 1.43;
+        assert!((of(100, 0.01) / expected - 1.0).abs() < 0.25, "{}", of(100, 0.01));
+        assert!(of(400, 0.01) < 0.65 * of(100, 0.01));
+        assert!(of(100, 0.03) > 2.5 * of(100, 0.01));
+    }
+
+    #[test]
+    fn equal_work_on_a_drifting_machine_seldom_gives_an_alarm() {
+        let all: Vec<Resolution> =
+            (0..20).filter_map(|seed| simulated(10 * seed, 60, 0.02).resolution("x", "ns", 1.0)).collect();
+        let alarms = Alarms::of(&all);
+        assert_eq!(alarms.groups, 200);
+        assert!(alarms.failure().is_none(), "{alarms:?}");
+        let outside = all.iter().filter(|found| !found.interval.contains(0.0)).count();
+        assert!(outside <= 4, "{outside} of 20 intervals miss zero");
+    }
+
+    #[test]
+    fn a_trial_that_was_set_aside_takes_its_pair_with_it() {
+        let mut trials = Trials::default();
+        trials.add([Some(1.0), None, Some(1.0), Some(1.1)], &mut Random::new(1));
+        assert_eq!((trials.log_ratios.len(), trials.values.len()), (1, 3));
+        assert_eq!(trials.resolution("x", "ns", 1.0), None);
+    }
+
+    #[test]
+    fn the_limit_of_alarms_equals_scipy() {
+        // scipy.stats.binom.ppf(0.99, n, 0.05)
+        for (groups, limit) in [(0, 0), (10, 3), (100, 11), (200, 18)] {
+            assert_eq!(binomial_quantile(groups, 0.05, 0.99), limit, "{groups}");
+        }
+    }
+}

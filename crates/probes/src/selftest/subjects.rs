@@ -1,0 +1,289 @@
+//! The kinds of loops whose resolution is measured, each with a trial of a millisecond or a few.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use host::live::{AffinityError, Mapping, MappingError, PageRequest, Pinned};
+use kernels::{
+    ADDS_PER_ROUND, Arrays, Chain, LOADS_PER_ROUND, Layout, MULTIPLIES_PER_ROUND, Operation, Order, Position,
+    Store, StreamKernel, multiply_chain, port_loop,
+};
+use machine::{Bytes, CpuId, Topology};
+use stats::Random;
+
+use super::resolution::{QUAD, Resolution, Trials};
+use super::transfer;
+use crate::memory::largest_block;
+use crate::sampler::Sampler;
+use crate::session::Session;
+
+/// Windows of a trial; the best counts.
+const WINDOWS_PER_TRIAL: usize = 5;
+/// Shortest window in nanoseconds.
+const WINDOW_NS: f64 = 200_000.0;
+/// Quads of each kind at most.
+const QUADS_MAX: usize = 250;
+/// Distance of the elements of a chain: one line.
+const STRIDE_BYTES: usize = 64;
+/// What is taken for the first, second and last level where the machine claims none.
+const CLAIMED_FALLBACK: [Bytes; 3] = [Bytes(32 << 10), Bytes(256 << 10), Bytes(2 << 20)];
+/// A guest gets less of the last level than it is told; so many times the second level is what it gets at least.
+const LAST_OVER_SECOND: u64 = 2;
+/// Memory is what is larger than any cache by this factor.
+const MEMORY_OVER_CACHE: u64 = 2;
+/// Blocks in memory are at least this large.
+const MEMORY_MIN: Bytes = Bytes(64 << 20);
+/// And at most this large.
+const MEMORY_MAX: Bytes = Bytes(256 << 20);
+
+/// Why a kind has no resolution.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SubjectError {
+    /// A CPU may not be used.
+    #[error(transparent)]
+    Affinity(#[from] AffinityError),
+    /// No memory.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    /// Nothing to run.
+    #[error("this CPU has no loop for it")]
+    NoLoop,
+    /// A line needs two ends.
+    #[error("it takes two CPUs; give more with --cpus")]
+    OneCpu,
+    /// Too few pairs.
+    #[error("too few windows were undisturbed in its time; give more with --budget")]
+    TooFew,
+}
+
+/// One kind of loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A chain through a block of so many bytes, laid anew for each quad.
+    Latency(&'static str, usize),
+    /// A chain through memory, laid once.
+    MemoryLatency(usize),
+    /// Triad over arrays in memory.
+    Triad(usize),
+    Ports,
+    Multiply,
+    ClockRead,
+    LineTransfer,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Latency(name, _) => name,
+            Self::MemoryLatency(_) => "memory latency",
+            Self::Triad(_) => "triad bandwidth",
+            Self::Ports => "port loop",
+            Self::Multiply => "multiply chain",
+            Self::ClockRead => "clock read",
+            Self::LineTransfer => "line transfer",
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Triad(_) => "ns/KiB",
+            _ => "ns",
+        }
+    }
+
+    fn all(session: &Session<'_>, cpu: CpuId) -> Vec<Self> {
+        let machine = &session.record.machine;
+        let [first, second, last] = blocks(&machine.topology, cpu);
+        let caches = machine.topology.largest_cache_bytes().unwrap_or(CLAIMED_FALLBACK[2]);
+        let wish = (caches.0 * MEMORY_OVER_CACHE).clamp(MEMORY_MIN.0, MEMORY_MAX.0);
+        let memory = largest_block(machine, Bytes(wish)).0 as usize;
+        vec![
+            Self::Latency("L1 latency", first),
+            Self::Latency("L2 latency", second),
+            Self::Latency("last-level latency", last),
+            Self::MemoryLatency(memory),
+            Self::Triad(memory),
+            Self::Ports,
+            Self::Multiply,
+            Self::ClockRead,
+            Self::LineTransfer,
+        ]
+    }
+}
+
+/// Blocks that each level holds for certain: half of what is claimed, of the last one less.
+fn blocks(topology: &Topology, cpu: CpuId) -> [usize; 3] {
+    let claimed = |level, fallback: Bytes| {
+        topology.data_cache(cpu, level).and_then(|cache| cache.size_bytes).unwrap_or(fallback).0
+    };
+    let (first, second) = (claimed(1, CLAIMED_FALLBACK[0]), claimed(2, CLAIMED_FALLBACK[1]));
+    let last = topology.largest_cache_bytes().unwrap_or(CLAIMED_FALLBACK[2]).0;
+    let last = (last / 2).min(LAST_OVER_SECOND * second);
+    [first / 2, second / 2, last].map(|bytes| bytes.max(Bytes::KIB.0) as usize)
+}
+
+/// Measures all kinds in turn, each for its share of the time; what cannot be measured is told in `without`.
+pub(super) fn measure(
+    session: &mut Session<'_>,
+    cpu: CpuId,
+    budget_s: f64,
+    without: &mut Vec<String>,
+) -> Vec<Resolution> {
+    let kinds = Kind::all(session, cpu);
+    let mut found = Vec::with_capacity(kinds.len());
+    for (index, &kind) in kinds.iter().enumerate() {
+        session.progress.update(index as f64 / kinds.len() as f64);
+        let mut bench = Bench::new(session, cpu, budget_s / kinds.len() as f64);
+        match bench.run(kind) {
+            Ok(resolution) => found.push(resolution),
+            Err(error) => without.push(format!("{}: {error}", kind.name())),
+        }
+        let mut sampler = bench.sampler;
+        session.absorb(&mut sampler);
+    }
+    found
+}
+
+/// Takes the quads of one kind.
+pub(super) struct Bench<'s, 'p> {
+    pub(super) session: &'s mut Session<'p>,
+    pub(super) sampler: Sampler,
+    pub(super) random: Random,
+    cpu: CpuId,
+    budget_s: f64,
+    seconds: f64,
+}
+
+impl<'s, 'p> Bench<'s, 'p> {
+    fn new(session: &'s mut Session<'p>, cpu: CpuId, budget_s: f64) -> Self {
+        let (sampler, random) = (session.sampler(cpu), Random::new(session.random.next_u64()));
+        Self { session, sampler, random, cpu, budget_s, seconds: 0.0 }
+    }
+
+    fn run(&mut self, kind: Kind) -> Result<Resolution, SubjectError> {
+        let pinned = Pinned::to(self.cpu)?;
+        let trials = match kind {
+            Kind::Latency(_, bytes) => self.latency(bytes)?,
+            Kind::MemoryLatency(bytes) => self.memory_latency(bytes)?,
+            Kind::Triad(bytes) => self.triad(bytes)?,
+            Kind::Ports => self.repeated(ADDS_PER_ROUND, |rounds| _ = black_box(port_loop(rounds))),
+            Kind::Multiply => {
+                self.repeated(MULTIPLIES_PER_ROUND, |rounds| _ = black_box(multiply_chain(rounds)))
+            }
+            Kind::ClockRead => self.repeated(1, |rounds| {
+                for _ in 0..rounds {
+                    black_box(clock::begin());
+                }
+            }),
+            Kind::LineTransfer => transfer::trials(self, self.cpu)?,
+        };
+        drop(pinned);
+        trials.resolution(kind.name(), kind.unit(), self.seconds).ok_or(SubjectError::TooFew)
+    }
+
+    /// Takes quads until the time is up.
+    pub(super) fn quads(
+        &mut self,
+        mut quad: impl FnMut(&mut Sampler, &mut Random) -> [Option<f64>; QUAD],
+    ) -> Trials {
+        let (started, mut trials) = (Instant::now(), Trials::default());
+        let mut coin = Random::new(self.random.next_u64());
+        for _ in 0..QUADS_MAX {
+            if self.session.must_stop() || started.elapsed().as_secs_f64() >= self.budget_s {
+                break;
+            }
+            trials.add(quad(&mut self.sampler, &mut self.random), &mut coin);
+        }
+        self.seconds = started.elapsed().as_secs_f64();
+        trials
+    }
+
+    /// A loop that needs no memory.
+    fn repeated(&mut self, units: u64, mut run: impl FnMut(u64)) -> Trials {
+        let rounds = self.sampler.rounds_for(WINDOW_NS, &mut run);
+        self.quads(|sampler, _| {
+            [(); QUAD].map(|()| best_of(sampler, (rounds * units) as f64, || run(rounds)))
+        })
+    }
+
+    /// A chain that is laid anew for each quad, so that its order is not part of the answer.
+    fn latency(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
+        let mut mapping = Mapping::new(bytes, PageRequest::Base)?;
+        let mut rounds = None;
+        Ok(self.quads(|sampler, random| {
+            let chain = chain(&mut mapping.as_mut_slice()[..bytes], random.next_u64());
+            let mut cursor = chain.start().walk((chain.nodes() as u64).div_ceil(LOADS_PER_ROUND));
+            let rounds = *rounds
+                .get_or_insert_with(|| sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds)));
+            let loads = (rounds * LOADS_PER_ROUND) as f64;
+            let trials = [(); QUAD].map(|()| best_of(sampler, loads, || cursor = cursor.walk(rounds)));
+            black_box(cursor.addr());
+            trials
+        }))
+    }
+
+    /// A chain that is too long to be laid for each quad: the walk goes on where the last one ended.
+    fn memory_latency(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
+        let mut mapping = Mapping::new(bytes, PageRequest::Huge)?;
+        let chain = chain(&mut mapping.as_mut_slice()[..bytes], self.random.next_u64());
+        let mut cursor = chain.start();
+        let rounds = self.sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds));
+        let loads = (rounds * LOADS_PER_ROUND) as f64;
+        let trials = self.quads(|sampler, _| {
+            [(); QUAD].map(|()| best_of(sampler, loads, || cursor = cursor.walk(rounds)))
+        });
+        black_box(cursor.addr());
+        Ok(trials)
+    }
+
+    fn triad(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
+        let mut mapping = Mapping::new(bytes, PageRequest::Huge)?;
+        let sweep = StreamKernel::widest(Operation::Triad, Store::Plain).ok_or(SubjectError::NoLoop)?;
+        let mut arrays = Arrays::from_block(&mut mapping.as_mut_slice()[..bytes], Operation::Triad)
+            .map_err(|_| SubjectError::NoLoop)?;
+        arrays.fill();
+        let kib = arrays.block_bytes() as f64 / Bytes::KIB.0 as f64;
+        Ok(self.quads(|sampler, _| {
+            [(); QUAD].map(|()| best_of(sampler, kib, || _ = black_box(sweep.run(&mut arrays, 1))))
+        }))
+    }
+}
+
+fn chain(block: &mut [u8], seed: u64) -> Chain<'_> {
+    let layout = Layout { stride_bytes: STRIDE_BYTES, order: Order::Random, position: Position::Start, seed };
+    Chain::build(block, layout).expect("the block is page-aligned and holds many strides")
+}
+
+/// The fastest of the windows of a trial, per unit; `None` if all were set aside.
+pub(super) fn best_of(sampler: &mut Sampler, units: f64, mut run: impl FnMut()) -> Option<f64> {
+    let windows = (0..WINDOWS_PER_TRIAL).filter_map(|_| sampler.window(&mut run));
+    windows.min_by(f64::total_cmp).map(|ns| ns / units)
+}
+
+/// Windows of a trial last at least this long, in nanoseconds.
+pub(super) const fn window_ns() -> f64 {
+    WINDOW_NS
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::{Cache, CacheKind};
+
+    use super::*;
+
+    #[test]
+    fn blocks_lie_inside_the_caches_claimed_and_exist_without_any() {
+        assert_eq!(blocks(&Topology::default(), CpuId(0)), [16 << 10, 128 << 10, 512 << 10]);
+        let cache = |level, size| Cache {
+            level,
+            kind: CacheKind::Unified,
+            size_bytes: Some(Bytes(size)),
+            line_bytes: None,
+            ways: None,
+            shared_by: [CpuId(0)].into_iter().collect(),
+        };
+        let caches = vec![cache(1, 48 << 10), cache(2, 2 << 20), cache(3, 32 << 20)];
+        let topology = Topology { caches, ..Topology::default() };
+        assert_eq!(blocks(&topology, CpuId(0)), [24 << 10, 1 << 20, 4 << 20]);
+    }
+}
