@@ -288,7 +288,16 @@ mod tests {
 
     #[test]
     fn drift_is_the_change_between_both_ends() {
-        let control = |multiply_ns, port_ns| Control { multiply_ns, port_ns, ..Control::default() };
+        let control = |multiply_ns, port_ns| Control {
+            cpu: CpuId(0),
+            core_hz: None,
+            multiply_ns,
+            rotate_ns: 0.3,
+            multiply_per_rotate: 3.0,
+            port_ns,
+            core_share: 1.0,
+            spread: record::Spread::default(),
+        };
         let mut states = [ControlState {
             cpu: CpuId(0),
             core_hz: None,

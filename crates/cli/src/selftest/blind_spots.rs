@@ -120,7 +120,10 @@ fn neighbours(machine: &Machine, found: &Selftest, facts: &Facts, spots: &mut Ve
         );
     }
     for overlap in found.overlap.iter().filter(|overlap| !overlap.can_tell) {
-        spots.push(format!("CPU {} and {} take turns: what they share cannot be told", overlap.a, overlap.b));
+        spots.push(format!(
+            "CPU {} and {} were not seen at once: what they share cannot be told",
+            overlap.a, overlap.b
+        ));
     }
     let drifted = |drift: Option<f64>| drift.is_some_and(|drift| drift.abs() > DRIFT_TOLD);
     for state in found.control.iter().filter(|s| drifted(s.multiply_drift) || drifted(s.port_drift)) {

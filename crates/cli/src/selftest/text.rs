@@ -8,6 +8,8 @@ use probes::selftest::{Coverage, Selftest, Twins};
 const COLUMNS: usize = 80;
 /// From this share on a difference is told without decimals.
 const COARSE: f64 = 0.1;
+/// Smaller differences are not told apart.
+const FINEST: f64 = 0.0001;
 
 /// What is printed.
 #[derive(Debug, Clone, Copy)]
@@ -153,14 +155,16 @@ fn surface(text: &mut String, twins: &Twins) {
         line(
             text,
             &format!(
-                "  {:>9} / {:<8} {:>8} ±{:<7} {:>8} ±{:<7} q {:.3}",
+                "  {:>9} / {:<8} {:>8} ±{:<7} {:>8} ±{:<7} q {:.3} maps {},{}",
                 pair.block_bytes.to_string(),
                 pair.stride_bytes.to_string(),
                 significant(pair.ns[0]),
                 percent(pair.half_width[0]),
                 significant(pair.ns[1]),
                 percent(pair.half_width[1]),
-                pair.q
+                pair.q,
+                pair.mappings[0],
+                pair.mappings[1]
             ),
         );
     }
@@ -236,6 +240,9 @@ fn wrapped(indent: &str, words: &str) -> String {
 }
 
 fn percent(share: f64) -> String {
+    if share.abs() < FINEST {
+        return "<0.01 %".to_owned();
+    }
     let decimals = if share.abs() >= COARSE {
         0
     } else if share.abs() >= COARSE / 100.0 {
@@ -256,6 +263,7 @@ fn significant(value: f64) -> String {
 /// A time for people: short ones with a decimal, long ones in minutes or hours.
 fn seconds(seconds: f64) -> String {
     match seconds {
+        s if s < 0.1 => "<0.1 s".to_owned(),
         s if s < 10.0 => format!("{s:.1} s"),
         s if s < 120.0 => format!("{s:.0} s"),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),
@@ -292,6 +300,7 @@ mod tests {
             stride_bytes: machine::Bytes(2048),
             ns: [110.0, 130.5],
             half_width: [0.01, 0.2],
+            mappings: [1, 3],
             quality: [record::Quality::Converged, record::Quality::Wide],
             q: 0.012,
         };

@@ -24,6 +24,8 @@ const SLICES: usize = 120;
 const PAIRS_MAX: usize = 4;
 /// From so many fresh values per millisecond on both run together: a host that switches every 10 us is not known.
 const TOGETHER_PER_MS: f64 = 100.0;
+/// From this share of such slices on the pair can be measured: other load may hold one of the two for the rest.
+const TOGETHER_SHARE_MIN: f64 = 0.1;
 
 /// Overlap of two threads on two CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -32,7 +34,7 @@ pub struct Overlap {
     pub a: CpuId,
     /// The CPU that publishes.
     pub b: CpuId,
-    /// Values seen for the first time per millisecond, median over slices.
+    /// Values seen for the first time per millisecond, median over the slices during which both ran, else over all.
     pub fresh_per_ms: f64,
     /// Share of the slices of a millisecond during which both ran.
     pub together_share: f64,
@@ -114,10 +116,10 @@ fn look(published: &Published, slice_ticks: u64) -> f64 {
 }
 
 fn judge(a: CpuId, b: CpuId, fresh: &[f64]) -> Overlap {
-    let together = fresh.iter().filter(|&&fresh| fresh >= TOGETHER_PER_MS).count();
-    let fresh_per_ms = median(fresh).unwrap_or(0.0);
-    let together_share = together as f64 / fresh.len().max(1) as f64;
-    Overlap { a, b, fresh_per_ms, together_share, can_tell: fresh_per_ms >= TOGETHER_PER_MS }
+    let together: Vec<f64> = fresh.iter().copied().filter(|&fresh| fresh >= TOGETHER_PER_MS).collect();
+    let together_share = together.len() as f64 / fresh.len().max(1) as f64;
+    let fresh_per_ms = median(&together).or_else(|| median(fresh)).unwrap_or(0.0);
+    Overlap { a, b, fresh_per_ms, together_share, can_tell: together_share >= TOGETHER_SHARE_MIN }
 }
 
 #[cfg(test)]
@@ -131,6 +133,7 @@ mod tests {
         let together = judge(CpuId(0), CpuId(1), &[9000.0, 8000.0, 1.0, 9500.0]);
         assert!(together.can_tell);
         assert!((together.together_share - 0.75).abs() < 1e-12);
+        assert!((together.fresh_per_ms - 9000.0).abs() < 1e-12);
         assert!(!judge(CpuId(0), CpuId(1), &[]).can_tell);
     }
 }

@@ -8,7 +8,7 @@ use stats::{Arm, Interval, Random, coin_quads, hodges_lehmann, median, signed_ra
 
 /// Trials of a quad.
 pub(super) const QUAD: usize = 4;
-/// Pairs of each group that is tested for a false alarm: three whole quads would be fewer than the exact test needs.
+/// Pairs of each group that is tested for a false alarm: six whole quads, twice what the exact test needs at 5 %.
 const PAIRS_PER_GROUP: usize = 12;
 /// Level of each of these tests.
 const LEVEL: f64 = 0.05;
@@ -180,8 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_alarms_equals_scipy() {
-        // scipy.stats.binom.ppf(0.99, n, 0.05)
+    fn the_limit_of_alarms_equals_the_exact_binomial_quantile() {
+        // The cumulative sum of the binomial terms in exact fractions.
         for (groups, limit) in [(0, 0), (10, 3), (100, 11), (200, 18)] {
             assert_eq!(binomial_quantile(groups, 0.05, 0.99), limit, "{groups}");
         }

@@ -8,7 +8,7 @@ use kernels::{Line, Protocol, ping, pong};
 use machine::CpuId;
 
 use super::resolution::{QUAD, Trials};
-use super::subjects::{Bench, SubjectError, best_of, window_ns};
+use super::subjects::{Bench, SubjectError, best_of, rounds_of_a_window};
 
 /// Memory that the lines are drawn from: 16 pages, so that their homes differ.
 const LINES_BYTES: usize = 64 << 10;
@@ -22,6 +22,8 @@ struct Board {
     turn: AtomicU64,
     line: AtomicUsize,
     rounds: AtomicU64,
+    /// Turns that the partner has finished: only then may the next one be written.
+    finished: AtomicU64,
     /// Ends everything; also set when the partner could not start.
     abort: AtomicBool,
 }
@@ -47,15 +49,20 @@ impl Board {
             done += 1;
             let line = &lines[self.line.load(Ordering::Relaxed)];
             pong(line, PROTOCOL, self.rounds.load(Ordering::Relaxed), &self.abort);
+            self.finished.store(done, Ordering::Release);
         }
     }
 
-    /// The thread that times: the line comes back to its first state each time.
+    /// The thread that times: the line comes back to its first state each time. A turn of one round ends here before
+    /// the partner has seen it, hence the wait.
     fn bounce(&self, lines: &[Line], line: usize, rounds: u64) {
         self.line.store(line, Ordering::Relaxed);
         self.rounds.store(rounds, Ordering::Relaxed);
-        self.turn.fetch_add(1, Ordering::Release);
+        let turn = self.turn.fetch_add(1, Ordering::Release) + 1;
         ping(&lines[line], PROTOCOL, rounds, &self.abort);
+        while self.finished.load(Ordering::Acquire) != turn && !self.abort.load(Ordering::Acquire) {
+            std::hint::spin_loop();
+        }
     }
 }
 
@@ -73,7 +80,7 @@ pub(super) fn trials(bench: &mut Bench<'_, '_>, cpu: CpuId) -> Result<Trials, Su
             Ok::<(), SubjectError>(())
         });
         let _end = AbortOnDrop(&board);
-        let rounds = bench.sampler.rounds_for(window_ns(), |rounds| {
+        let rounds = rounds_of_a_window(&bench.sampler, |rounds| {
             if !board.abort.load(Ordering::Acquire) {
                 board.bounce(lines, 0, rounds);
             }
@@ -103,7 +110,8 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| board.partner(&lines));
             for turn in 0..6 {
-                board.bounce(&lines, turn % 2, 20);
+                // Turns of one round end before the partner has seen them.
+                board.bounce(&lines, turn % 2, 1 + turn as u64);
             }
             board.abort.store(true, Ordering::Release);
         });

@@ -61,6 +61,8 @@ pub struct CellPair {
     pub ns: [f64; 2],
     /// Relative half-width in each surface.
     pub half_width: [f64; 2],
+    /// Fresh mappings behind it in each surface.
+    pub mappings: [usize; 2],
     /// What each surface says of its own cell.
     pub quality: [Quality; 2],
     /// Corrected p that both stand for one value.
@@ -162,6 +164,7 @@ impl CellPair {
             stride_bytes: a.stride_bytes,
             ns: [a.ns, b.ns],
             half_width: [a, b].map(|cell| estimate(cell).relative_half_width()),
+            mappings: [a.spread.mappings, b.spread.mappings],
             quality: [a.spread.quality, b.spread.quality],
             q,
         }
