@@ -116,7 +116,9 @@ impl Settings {
         parts.push(planned(Part::ControlAfter, CONTROL_S));
         let sum: f64 = parts.iter().map(|part| part.seconds).sum();
         let factor = self.budget_s.map_or(1.0, |budget_s| budget_s / sum);
-        parts.iter_mut().for_each(|part| part.seconds *= factor);
+        for part in &mut parts {
+            part.seconds *= factor;
+        }
         parts
     }
 }
@@ -185,8 +187,8 @@ impl Selftest {
                 self.resolution = subjects::measure(session, cpu, planned.seconds, &mut self.without);
                 self.alarms = Alarms::of(&self.resolution);
             }
-            Part::SmallTwins => self.twins(session, cpu, twins::small(planned.seconds / 2.0)),
-            Part::WholeTwins(page) => self.twins(session, cpu, twins::whole(page, planned.seconds / 2.0)),
+            Part::SmallTwins => self.twins(session, cpu, &twins::small(planned.seconds / 2.0)),
+            Part::WholeTwins(page) => self.twins(session, cpu, &twins::whole(page, planned.seconds / 2.0)),
             Part::Coverage => match coverage::measure(session, cpu, COVERAGE_REPEATS, planned.seconds) {
                 Ok(found) => self.coverage = Some(found),
                 Err(error) => self.without.push(format!("coverage: {error}")),
@@ -210,10 +212,10 @@ impl Selftest {
         alarms.chain(twins).chain(self.coverage.iter().filter_map(Coverage::failure)).collect()
     }
 
-    fn twins(&mut self, session: &mut Session<'_>, cpu: CpuId, settings: crate::memory::surface::Settings) {
+    fn twins(&mut self, session: &mut Session<'_>, cpu: CpuId, settings: &crate::memory::surface::Settings) {
         // Both surfaces stop on their own budget; the deadline is for a machine that is far too slow.
         session.deadline += Duration::from_secs_f64(2.0 * settings.worst_case_s());
-        match twins::measure(session, cpu, &settings) {
+        match twins::measure(session, cpu, settings) {
             Ok(found) => self.twins.push(found),
             Err(error) => self.without.push(format!("surface A/A: {error}")),
         }
