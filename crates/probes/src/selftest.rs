@@ -163,7 +163,7 @@ pub struct Selftest {
     pub without: Vec<String>,
     /// The first readings, which the last are held against.
     #[serde(skip)]
-    control_before: Vec<Control>,
+    pub control_before: Vec<Control>,
 }
 
 impl Selftest {
