@@ -136,6 +136,10 @@ pub struct ControlState {
     pub multiply_per_rotate: f64,
     /// Share of the core that the CPU has, against the best CPU.
     pub core_share: f64,
+    /// Nanoseconds per dependent multiply at the begin.
+    pub multiply_ns: f64,
+    /// Nanoseconds per independent add at the begin.
+    pub port_ns: f64,
     /// Change of the time per multiply over the self-test, as a share; `None` if it ended early.
     pub multiply_drift: Option<f64>,
     /// Change of the time per independent add, as a share; `None` if it ended early.
@@ -174,8 +178,8 @@ impl Selftest {
         let cpu = *session.cpus.last().expect("a session has at least one CPU");
         match planned.part {
             Part::ControlBefore => {
-                self.control_before = self.read_control(session, planned.seconds);
-                self.control = self.control_before.iter().map(|control| state(control, session)).collect();
+                let readings = self.read_control(session, planned.seconds);
+                self.control = readings.iter().map(|control| state(control, session)).collect();
                 let huge = Mapping::new(HUGE_TRIAL_BYTES, PageRequest::Huge);
                 self.huge_page_share = huge.ok().map(|mapping| mapping.pages().share);
             }
@@ -195,7 +199,7 @@ impl Selftest {
             },
             Part::ControlAfter => {
                 let after = self.read_control(session, planned.seconds);
-                set_drift(&mut self.control, &self.control_before, &after);
+                set_drift(&mut self.control, &after);
             }
         }
     }
@@ -246,17 +250,18 @@ fn state(control: &Control, session: &Session<'_>) -> ControlState {
         unknown_because,
         multiply_per_rotate: control.multiply_per_rotate,
         core_share: control.core_share,
+        multiply_ns: control.multiply_ns,
+        port_ns: control.port_ns,
         multiply_drift: None,
         port_drift: None,
     }
 }
 
-fn set_drift(states: &mut [ControlState], before: &[Control], after: &[Control]) {
+fn set_drift(states: &mut [ControlState], after: &[Control]) {
     for state in states {
-        let of = |readings: &[Control]| readings.iter().find(|reading| reading.cpu == state.cpu).cloned();
-        if let (Some(before), Some(after)) = (of(before), of(after)) {
-            state.multiply_drift = Some(after.multiply_ns / before.multiply_ns - 1.0);
-            state.port_drift = Some(after.port_ns / before.port_ns - 1.0);
+        if let Some(after) = after.iter().find(|reading| reading.cpu == state.cpu) {
+            state.multiply_drift = Some(after.multiply_ns / state.multiply_ns - 1.0);
+            state.port_drift = Some(after.port_ns / state.port_ns - 1.0);
         }
     }
 }
@@ -306,12 +311,14 @@ mod tests {
             unknown_because: None,
             multiply_per_rotate: 3.0,
             core_share: 1.0,
+            multiply_ns: 1.0,
+            port_ns: 0.1,
             multiply_drift: None,
             port_drift: None,
         }];
-        set_drift(&mut states, &[control(1.0, 0.1)], &[]);
+        set_drift(&mut states, &[]);
         assert_eq!(states[0].multiply_drift, None);
-        set_drift(&mut states, &[control(1.0, 0.1)], &[control(1.02, 0.2)]);
+        set_drift(&mut states, &[control(1.02, 0.2)]);
         assert!((states[0].multiply_drift.expect("both ends") - 0.02).abs() < 1e-12);
         assert!((states[0].port_drift.expect("both ends") - 1.0).abs() < 1e-12);
     }

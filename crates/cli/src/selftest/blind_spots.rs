@@ -12,6 +12,9 @@ const HUGE_SHARE_MIN: f64 = 0.95;
 /// Drift of the control loops above this share is told.
 const DRIFT_TOLD: f64 = 0.03;
 
+/// Pages of this size and more are gigantic.
+const GIGANTIC_BYTES: u64 = 1 << 30;
+
 /// What only files of the live machine tell.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Facts {
@@ -139,7 +142,6 @@ fn pages(machine: &Machine, found: &Selftest, spots: &mut Vec<String>) {
             "no huge pages to be had (transparent: {transparent}): every latency includes the TLB"
         ));
     }
-    const GIGANTIC_BYTES: u64 = 1 << 30;
     let gigantic = |pool: &machine::HugePagePool| pool.page_bytes.0 >= GIGANTIC_BYTES && pool.free > 0;
     if !environment.huge_page_pools.iter().any(gigantic) {
         spots.push("no 1 GiB pages reserved: what they would gain is unknown".to_owned());

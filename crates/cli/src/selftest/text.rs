@@ -88,7 +88,7 @@ impl Report<'_> {
         for overlap in &self.found.overlap {
             line(
                 text,
-                &format!(
+                format!(
                     "  CPU {:<4} and {:<6} {:>12.0} {:>15.0} %   {}",
                     overlap.a,
                     overlap.b,
@@ -106,12 +106,12 @@ impl Report<'_> {
         if self.found.resolution.is_empty() {
             return;
         }
-        line(text, "Equal work, twice        typical   pairs  time   A/A shift    sees  1 % in  alarms");
+        line(text, "Equal work, twice      typical  pairs  time  A/A shift    sees  1 % in  alarms");
         for found in &self.found.resolution {
             line(
                 text,
                 &format!(
-                    "  {:<18} {:>12} {:>6} {:>4.1}s {:>10} {:>7} {:>7} {:>7}",
+                    "  {:<18} {:>11} {:>5} {:>4.1}s {:>10} {:>7} {:>7} {:>7}",
                     found.kind,
                     format!("{} {}", significant(found.typical), found.unit),
                     found.pairs,
