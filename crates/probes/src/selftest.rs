@@ -165,9 +165,6 @@ pub struct Selftest {
     pub coverage: Option<Coverage>,
     /// What could not be measured, and why.
     pub without: Vec<String>,
-    /// The first readings, which the last are held against.
-    #[serde(skip)]
-    pub control_before: Vec<Control>,
 }
 
 impl Selftest {
