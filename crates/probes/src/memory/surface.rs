@@ -1,9 +1,10 @@
 //! The latency surface: load-to-use latency of a random chain over block size and stride, with an interval per cell.
 //!
 //! Cells are visited in shuffled passes, so that a drift of the machine does not look like an effect of size. The
-//! first passes see every cell on one mapping; cells at a knee, where a neighbour differs, and a random tenth of the
-//! others are seen again on two fresh mappings, as where the pages lie is part of the answer there. Each visit takes
-//! its block at a random page of the mapping. What time is left goes to the cells whose interval is widest.
+//! first passes see every cell twice on each of two mappings; cells at a knee, where a neighbour differs, and a random
+//! tenth of the others are seen again on a third one, as where the pages lie is part of the answer there. On each
+//! mapping a cell takes its block at a random page. What time is left goes to the cells whose interval is widest, on
+//! fresh mappings.
 
 mod cells;
 mod grid;

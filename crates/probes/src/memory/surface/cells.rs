@@ -1,5 +1,7 @@
 //! From the visits of a cell to its latency with an interval: what counts, what is set aside, what is unstable.
 
+use std::collections::BTreeMap;
+
 use host::live::{PageRequest, Pages};
 use machine::{Bytes, CpuId};
 use record::{LatencyCell, Quality, RawSeries, Spread};
@@ -19,6 +21,8 @@ const STATE_SHARE: f64 = 0.08;
 const AGREEMENT: f64 = 0.03;
 /// Visits never agree better than this in the long run, however well those at hand do.
 const SPREAD_MIN: f64 = 0.001;
+/// A group of fewer cells does not know its own spread.
+const GROUP_MIN: usize = 8;
 /// A second state of a cell counts when it holds this share of all windows and is slower by `MODE_DISTANCE`.
 const MODE_SHARE: f64 = 0.25;
 /// See `MODE_SHARE`.
@@ -45,12 +49,13 @@ pub(super) struct Context<'a> {
     pub(super) cycles_per_multiply: Option<f64>,
 }
 
-/// What all visits of a surface say about noise: the typical control readings and the spread between visits.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What all visits of a surface say about noise: the typical control readings, and the spread between mappings of
+/// cells of like latency, as what comes from a shared cache scatters more than what comes from the core's own.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Noise {
     multiply_ns: f64,
     port_ns: f64,
-    prior: PriorSpread,
+    spreads: BTreeMap<i32, PriorSpread>,
 }
 
 impl Noise {
@@ -61,14 +66,25 @@ impl Noise {
         let mut noise = Self {
             multiply_ns: typical(readings().map(|reading| reading.multiply_ns).collect()),
             port_ns: typical(readings().map(|reading| reading.port_ns).collect()),
-            prior: PriorSpread::default(),
+            spreads: BTreeMap::new(),
         };
-        let agreeing: Vec<Vec<Vec<f64>>> =
-            cells.iter().map(|visits| units(&counting(visits, &noise))).collect();
-        if let Some(learnt) = pooled_spread(&agreeing, QUANTILE) {
-            noise.prior.relative = learnt.relative.max(SPREAD_MIN);
+        let mut groups: BTreeMap<i32, Vec<Vec<Vec<f64>>>> = BTreeMap::new();
+        for visits in &cells {
+            let counted = counting(visits, &noise);
+            groups.entry(latency_group(&counted)).or_default().push(units(&counted));
         }
+        let learnt = |group: &Vec<Vec<Vec<f64>>>| {
+            let usual = PriorSpread::default();
+            pooled_spread(group, QUANTILE)
+                .filter(|_| group.len() >= GROUP_MIN)
+                .map_or(usual, |found| PriorSpread { relative: found.relative.max(SPREAD_MIN), ..usual })
+        };
+        noise.spreads = groups.iter().map(|(&name, group)| (name, learnt(group))).collect();
         noise
+    }
+
+    fn spread(&self, counted: &[Vec<&CellVisit>]) -> PriorSpread {
+        self.spreads.get(&latency_group(counted)).copied().unwrap_or_default()
     }
 
     /// True if the visit was made at the typical frequency and share of the core, from beginning to end.
@@ -119,14 +135,21 @@ fn units(counted: &[Vec<&CellVisit>]) -> Vec<Vec<f64>> {
     }
 }
 
+/// Cells whose latency lies within one factor of four form a group.
+fn latency_group(counted: &[Vec<&CellVisit>]) -> i32 {
+    let fastest = counted.iter().flatten().map(|visit| centre(visit)).fold(f64::INFINITY, f64::min);
+    if fastest.is_finite() && fastest > 0.0 { (fastest.log2() / 2.0).floor() as i32 } else { i32::MAX }
+}
+
 /// Latency of a cell in nanoseconds with its interval.
 pub(super) fn estimate(visits: &[CellVisit], noise: &Noise) -> Estimate {
+    let counted = counting(visits, noise);
     let options = EstimateOptions {
-        prior: noise.prior,
+        prior: noise.spread(&counted),
         quantile: QUANTILE,
         ..EstimateOptions::durations(visits.len() as u64)
     };
-    estimate_visits(&units(&counting(visits, noise)), &options)
+    estimate_visits(&units(&counted), &options)
 }
 
 /// True while no two visits agree on the value of the cell: nothing confirms it yet.

@@ -14,18 +14,18 @@ use super::cells::{self, CellVisit, Noise};
 use super::{Place, ROUNDS_MIN, Settings, WINDOW_NS};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 
-/// Passes over all cells on the first mapping: one visit cannot see a disturbance that outlasts it.
-const FIRST_PASSES: u32 = 2;
-/// Visits of a cell on each further mapping.
-const VISITS_PER_FRESH_MAPPING: u32 = 2;
+/// Passes on each mapping: one visit cannot see a disturbance that outlasts it, a second one confirms it.
+const PASSES_PER_MAPPING: u32 = 2;
+/// Mappings that every cell is seen on.
+const MAPPINGS_OF_ALL: u32 = 2;
 /// Share of the plateau cells that get fresh mappings too.
 const PLATEAU_SHARE: f64 = 0.1;
 /// Neighbours that differ by more than this share make a cell a knee.
 const KNEE_STEP: f64 = 0.10;
 /// Cells per pass when only wide cells are left.
-const EXTRA_CELLS: usize = 24;
+const EXTRA_CELLS: usize = 40;
 /// A cell gets at most so many visits: one that is still wide then is wide by nature.
-const VISITS_MAX: usize = 14;
+const VISITS_MAX: usize = 20;
 /// Added to the relative half-width of a cell whose fastest visit no other one confirms, so that it is visited again.
 const UNCONFIRMED_PENALTY: f64 = 0.05;
 /// Loads that warm a chain at most; building it has touched every line already.
@@ -42,6 +42,7 @@ pub struct SurfaceRun {
     mapping: Mapping,
     mapping_number: u32,
     pages: Vec<Pages>,
+    chosen: Vec<Place>,
     queue: VecDeque<Place>,
     passes_done: u32,
     rounds: BTreeMap<Place, u64>,
@@ -59,7 +60,8 @@ impl SurfaceRun {
         let mut random = SplitMix64::new(seed);
         let mapping = Mapping::new(settings.grid.largest_bytes(), settings.page)?;
         let pages = vec![mapping.pages()];
-        let queue = shuffled(settings.grid.places(), &mut random);
+        let chosen = settings.grid.places();
+        let queue = shuffled(chosen.clone(), &mut random);
         Ok(Self {
             settings,
             seed,
@@ -67,6 +69,7 @@ impl SurfaceRun {
             mapping,
             mapping_number: 0,
             pages,
+            chosen,
             queue,
             passes_done: 0,
             rounds: BTreeMap::new(),
@@ -106,17 +109,15 @@ impl SurfaceRun {
 
     /// Fills the queue for the pass that follows; false when every cell is as narrow as asked for.
     fn plan_next_pass(&mut self) -> Result<bool, MappingError> {
-        let places = if self.passes_done < FIRST_PASSES {
-            self.settings.grid.places()
-        } else if self.passes_done
-            < FIRST_PASSES + (self.settings.mappings_at_knee - 1) * VISITS_PER_FRESH_MAPPING
-        {
+        if self.passes_done.is_multiple_of(PASSES_PER_MAPPING) {
             self.map_afresh()?;
-            self.knees_and_some_others()
-        } else {
-            self.widest()
-        };
-        self.queue = shuffled(places, &mut self.random);
+            self.chosen = match self.mapping_number {
+                number if number < MAPPINGS_OF_ALL => self.settings.grid.places(),
+                number if number < self.settings.mappings_at_knee => self.knees_and_some_others(),
+                _ => self.widest(),
+            };
+        }
+        self.queue = shuffled(self.chosen.clone(), &mut self.random);
         Ok(!self.queue.is_empty())
     }
 
@@ -137,12 +138,8 @@ impl SurfaceRun {
             .collect();
         let mut chosen = Vec::new();
         for place in self.settings.grid.places() {
-            let seen_on_more =
-                self.visits.get(&place).is_some_and(|visits| visits.iter().any(|visit| visit.mapping > 0));
-            let lot = self.random.below(1_000_000) as f64 / 1e6;
-            let first_choice = self.passes_done == FIRST_PASSES && lot < PLATEAU_SHARE;
-            if is_knee(&self.settings.grid.neighbours(place), place, &values) || seen_on_more || first_choice
-            {
+            let drawn = (self.random.below(1_000_000) as f64) < PLATEAU_SHARE * 1e6;
+            if drawn || is_knee(&self.settings.grid.neighbours(place), place, &values) {
                 chosen.push(place);
             }
         }
