@@ -6,8 +6,8 @@ use host::live::{PageRequest, Pages};
 use machine::{Bytes, CpuId};
 use record::{LatencyCell, Quality, RawSeries, Spread};
 use stats::{
-    Estimate, EstimateOptions, Mode, PriorSpread, estimate as estimate_visits, median, modes, pooled_spread,
-    quantile,
+    Estimate, EstimateOptions, Interval, Mode, PriorSpread, estimate as estimate_visits, median, modes,
+    pooled_spread, quantile, student_quantile,
 };
 
 use super::Place;
@@ -149,7 +149,14 @@ pub(super) fn estimate(visits: &[CellVisit], noise: &Noise) -> Estimate {
         quantile: QUANTILE,
         ..EstimateOptions::durations(visits.len() as u64)
     };
-    estimate_visits(&units(&counted), &options)
+    let found = estimate_visits(&units(&counted), &options);
+    if counted.len() != 1 {
+        return found;
+    }
+    // Visits to one mapping cannot show how mappings differ; cells of like latency can.
+    let reach = student_quantile(options.level, options.prior.degrees) * options.prior.relative * found.value;
+    let interval = found.interval.hull(&Interval { low: found.value - reach, high: found.value + reach });
+    Estimate { interval, ..found }
 }
 
 /// True while no two visits agree on the value of the cell: nothing confirms it yet.
@@ -174,6 +181,8 @@ pub(super) fn cell(
     let dropped: usize = visits.iter().map(|visit| visit.visit.dropped).sum();
     let states = states(&windows);
     let quality = quality(&estimate, is_unconfirmed(visits, noise), context.target);
+    let low = estimate.interval.low.max(fastest_window(&counted) / 2.0);
+    let estimate = Estimate { interval: Interval { low, ..estimate.interval }, ..estimate };
     let spread = Spread {
         mappings,
         modes: states,
@@ -195,6 +204,13 @@ pub(super) fn cell(
         spread,
     };
     (cell, raw(place, visits, context))
+}
+
+/// No latency lies below half of the fastest window ever seen: what bounds an interval that is all doubt.
+fn fastest_window(visits: &[&CellVisit]) -> f64 {
+    let fastest =
+        visits.iter().flat_map(|visit| visit.visit.windows.iter().copied()).fold(f64::INFINITY, f64::min);
+    if fastest.is_finite() { fastest } else { 0.0 }
 }
 
 /// The states that all windows of a cell fall into, those set aside included; empty when there is only one that

@@ -113,12 +113,23 @@ impl SurfaceRun {
             self.map_afresh()?;
             self.chosen = match self.mapping_number {
                 number if number < MAPPINGS_OF_ALL => self.settings.grid.places(),
+                number if number < self.settings.mappings_at_knee && self.affords_another_mapping() => {
+                    self.settings.grid.places()
+                }
                 number if number < self.settings.mappings_at_knee => self.knees_and_some_others(),
                 _ => self.widest(),
             };
         }
         self.queue = shuffled(self.chosen.clone(), &mut self.random);
         Ok(!self.queue.is_empty())
+    }
+
+    /// True if there is time to see every cell on one more mapping, and some left for the widest.
+    fn affords_another_mapping(&self) -> bool {
+        /// Share of the budget that is kept for the widest cells.
+        const KEPT_SHARE: f64 = 0.1;
+        let per_mapping_s = self.spent_s / f64::from(self.mapping_number.max(1));
+        self.spent_s + per_mapping_s <= self.settings.budget_s * (1.0 - KEPT_SHARE)
     }
 
     /// A fresh mapping, made before the old one goes, so that it does not get the same pages back.
