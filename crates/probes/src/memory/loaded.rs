@@ -254,7 +254,8 @@ fn keep(
             load_bytes_per_s: median(&traffic).unwrap_or(0.0),
             load_interval: stats::quantile_interval(&traffic, 0.5)
                 .unwrap_or(Interval { low: 0.0, high: 0.0 }),
-            overlapped_windows: point.traffic.len(),
+            // Alone there is nobody to overlap with; else those of the windows that count.
+            overlapped_windows: if point.active == 0 { 0 } else { point.traffic.len().min(spread.windows) },
             ns: judged.value,
             spread,
         });
