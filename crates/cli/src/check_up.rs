@@ -130,7 +130,7 @@ fn selection(names: &[String]) -> anyhow::Result<Selection> {
 }
 
 /// The CPUs asked for, all of which must be usable; else all that may be used.
-fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec<CpuId>> {
+pub(crate) fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec<CpuId>> {
     let allowed = live::allowed_cpus();
     let allowed = if allowed.is_empty() { machine.topology.allowed.clone() } else { allowed };
     let Some(wanted) = wanted else {
@@ -145,7 +145,8 @@ fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec
     Ok(wanted.iter().collect())
 }
 
-fn seed_of_now() -> u64 {
+/// A seed that differs from run to run.
+pub(crate) fn seed_of_now() -> u64 {
     // Any number will do; the record keeps it, and --seed repeats it.
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -3,10 +3,9 @@
 mod blind_spots;
 mod text;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use host::live;
-use machine::{CpuId, CpuSet, Machine};
 use probes::selftest::{Selftest, Settings};
 use probes::session::Session;
 use record::{Provenance, Record, SCHEMA};
@@ -15,7 +14,7 @@ use serde_json::json;
 use crate::arguments::{Global, SelftestArguments};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
-use crate::{describe, output};
+use crate::{check_up, describe, output};
 
 /// Version of the JSON document of this command.
 const DOCUMENT_SCHEMA: u32 = 1;
@@ -24,12 +23,12 @@ const DOCUMENT_SCHEMA: u32 = 1;
 pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let machine = describe::live_machine();
-    let cpus = chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings =
         Settings { surface: arguments.surface, budget_s: arguments.budget.map(|time| time.as_secs_f64()) };
     live::install_handlers()?;
     let line = Line::new(global.quiet);
-    let provenance = Provenance { seed: seed_of_now(), ..Provenance::default() };
+    let provenance = Provenance { seed: check_up::seed_of_now(), ..Provenance::default() };
     let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
     let mut session = Session::start(record, cpus, &line)
         .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
@@ -87,27 +86,4 @@ fn measure(session: &mut Session<'_>, settings: &Settings, line: &Line) -> Selft
         left_s -= planned.seconds;
     }
     found
-}
-
-/// The CPUs asked for, all of which must be usable; else all that may be used.
-fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow::Result<Vec<CpuId>> {
-    let allowed = live::allowed_cpus();
-    let allowed = if allowed.is_empty() { machine.topology.allowed.clone() } else { allowed };
-    let Some(wanted) = wanted else {
-        return Ok(allowed.iter().collect());
-    };
-    anyhow::ensure!(!wanted.is_empty(), "--cpus names no CPU; choose among {allowed}");
-    let missing = wanted.difference(&allowed);
-    anyhow::ensure!(
-        missing.is_empty(),
-        "CPU {missing} may not be used here; choose among {allowed} with --cpus"
-    );
-    Ok(wanted.iter().collect())
-}
-
-fn seed_of_now() -> u64 {
-    // Any number will do: nothing here is to be repeated.
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(1, |time| u64::from(time.subsec_nanos()) | time.as_secs() << 32)
 }

@@ -10,7 +10,7 @@
 //! | control loops: frequency and share of the core | [`multiply`], [`rotate`], [`ports`] |
 //! | time-stamp counter reads | [`ticks`] |
 //! | compute that must not move when memory does | [`mandelbrot`] |
-//! | one cache line bounced between two CPUs | [`line`] |
+//! | one cache line bounced between two CPUs | [`mod@line`] |
 //! | what two CPUs share | [`ports`], [`vector`], [`front_end`], and the loops above |
 
 mod arrays;

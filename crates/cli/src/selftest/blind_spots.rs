@@ -1,7 +1,6 @@
 //! What sidestep cannot see on this machine, one line each.
 
-use std::fs::{self, File};
-
+use host::{Root, live};
 use machine::Machine;
 use probes::selftest::Selftest;
 
@@ -33,14 +32,14 @@ pub(super) struct Facts {
 impl Facts {
     /// Looks at the live machine.
     pub(super) fn of_this_machine(steal_share: Option<f64>) -> Self {
-        let devices = fs::read_dir("/sys/bus/event_source/devices");
-        let names = devices.into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let root = Root::live();
+        let devices = root.list("/sys/bus/event_source/devices");
+        let stat = root.read("/proc/self/stat").unwrap_or_default();
+        let autogroup = root.read("/proc/sys/kernel/sched_autogroup_enabled").unwrap_or_default();
         Self {
-            has_pmu: names.into_iter().any(|name| is_core_pmu(&name.to_string_lossy())),
-            reads_registers: File::open("/dev/cpu/0/msr").is_ok(),
-            autogroup: fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled")
-                .is_ok_and(|text| text.trim() == "1"),
+            has_pmu: devices.iter().any(|name| is_core_pmu(name)),
+            reads_registers: live::effective_root() && root.exists("/dev/cpu/0/msr"),
+            autogroup: autogroup.trim() == "1",
             nice: nice_of(&stat),
             steal_share,
         }
