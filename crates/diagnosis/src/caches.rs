@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use machine::Bytes;
-use record::{Level, Record, Scope};
+use record::{Level, Quality, Record, Scope};
 use stats::Interval;
 
 use crate::column::{Columns, Point, sane};
+use crate::memory::{self, MEMORY_BEYOND, same_kind};
 use crate::plateaus::{SLOWEST_CACHE_NS, plateaus};
 
 /// Cells this near to the plateau, as a ratio, make up its latency.
@@ -18,38 +19,42 @@ const FITS_BELOW: f64 = 0.5;
 /// A jump from below this to above its complement is complete: nothing inside it tells where the size lies.
 const COMPLETE_JUMP: f64 = 0.15;
 
-/// Blocks this many times the largest claimed cache reach memory.
-const MEMORY_BEYOND: f64 = 2.0;
-
-/// The levels, nearest first; none if the surface does not show two of them.
+/// The levels, nearest first; none if the surface does not show any. Memory is the last one, if a block reached it.
 pub(crate) fn caches(record: &Record) -> Vec<Level> {
     let Some(columns) = Columns::of(&record.memory) else { return Vec::new() };
-    let found = plateaus(&columns);
+    let mut found = plateaus(&columns);
     let line = columns.line();
     let Some(largest) = line.last().map(|point| point.block_bytes) else { return Vec::new() };
     let claims = claims(record, &columns);
-    let reaches_memory = reaches_memory(&found, &claims, largest);
-    let cache_count = if reaches_memory { found.len() - 1 } else { found.len() };
-    let sizes: Vec<Option<Size>> = (0..found.len())
-        .map(|index| found.get(index + 1).and_then(|next| size(line, found[index], *next)))
-        .collect();
-    let numbers = numbers(&sizes[..cache_count], &claims);
+    let beyond_caches = if reaches_memory(&found, &claims, largest) { found.pop() } else { None }.is_some();
+    let Some(last_ns) = found.last().copied() else { return Vec::new() };
+    let largest_claim = claims.iter().map(|claim| claim.1).max();
+    let mut memory = memory::measured(record, &columns, last_ns, largest_claim);
+    if beyond_caches {
+        memory = memory.or_else(|| memory::resting(&columns, last_ns));
+    }
+    let next_ns = found.iter().skip(1).copied().map(Some).chain([memory.map(|seen| seen.ns)]);
+    let reached = memory.and_then(|seen| seen.block_bytes).map(|block| block as f64);
+    let sizes: Vec<Option<Size>> =
+        found.iter().zip(next_ns).map(|(here, next)| size(line, *here, next?, reached)).collect();
+    let numbers = numbers(&sizes, &claims);
     let mut levels: Vec<Level> = Vec::new();
-    for (index, plateau) in found.iter().enumerate() {
-        let number = numbers.get(index).copied();
+    for ((plateau, size), number) in found.iter().zip(&sizes).zip(numbers) {
         let mut level = latency(&columns, *plateau);
-        level.name = number.map_or_else(|| "memory".to_owned(), |number| format!("L{number}"));
-        level.size_bytes = sizes[index].map(|size| Bytes(size.bytes as u64));
-        level.size_interval = sizes[index].map(|size| size.interval);
-        level.claimed_bytes =
-            number.and_then(|number| claims.iter().find(|claim| claim.0 == number)).map(|claim| claim.1);
-        let below = index.checked_sub(1).and_then(|below| sizes[below]).map(|size| size.interval.high);
-        let above = sizes[index].map(|size| size.interval.low);
+        level.name = format!("L{number}");
+        level.size_bytes = size.map(|size| Bytes(size.bytes as u64));
+        level.size_interval = size.map(|size| size.interval);
+        level.claimed_bytes = claims.iter().find(|claim| claim.0 == number).map(|claim| claim.1);
+        levels.push(level);
+    }
+    levels.extend(memory.map(|seen| seen.level()));
+    for (index, level) in levels.iter_mut().enumerate() {
+        let below = index.checked_sub(1).and_then(|below| sizes[below]).map(|size| size.surely_beyond());
+        let above = sizes.get(index).copied().flatten().map(|size| size.surely_inside());
         if let Some((rate, interval)) = read_bandwidth(record, &columns, below, above) {
             level.read_bytes_per_s = Some(rate);
             level.read_interval = Some(interval);
         }
-        levels.push(level);
     }
     levels
 }
@@ -99,45 +104,74 @@ fn numbers(sizes: &[Option<Size>], claims: &[(u8, Bytes)]) -> Vec<u8> {
 
 /// A capacity with its bounds in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Size {
-    bytes: f64,
+pub(crate) struct Size {
+    pub(crate) bytes: f64,
     interval: Interval,
 }
 
+impl Size {
+    /// Blocks up to this come from the level: its lower bound, or half of the size where the bound is far below.
+    fn surely_inside(&self) -> f64 {
+        self.interval.low.max(self.bytes / MEMORY_BEYOND)
+    }
+
+    /// Blocks above this come from the next level: the upper bound, or twice the size where the bound is far above.
+    fn surely_beyond(&self) -> f64 {
+        self.interval.high.min(self.bytes * MEMORY_BEYOND)
+    }
+}
+
 /// Capacity of the level of latency `here`: between the last block of the line column that fits and the first that does
-/// not. The split is where fewest blocks contradict it, so that one disturbed cell does not move it.
-fn size(line: &[Point], here: f64, next: f64) -> Option<Size> {
-    let progress = |point: &Point| (point.ns - here) / (next - here);
+/// not. The split is where fewest blocks contradict it, so that one disturbed cell does not move it. The bounds are the
+/// nearest blocks that decide: those in several states, or with the threshold inside their interval, tell nothing.
+/// `reached` is a block known to come from beyond all caches.
+pub(crate) fn size(line: &[Point], here: f64, next: f64, reached: Option<f64>) -> Option<Size> {
+    let share = |ns: f64| (ns - here) / (next - here);
+    let progress = |point: &Point| share(point.ns);
     let fits: Vec<bool> = line.iter().map(|point| progress(point) < FITS_BELOW).collect();
     let contradictions = |split: usize| {
         fits[..split].iter().filter(|fit| !**fit).count() + fits[split..].iter().filter(|fit| **fit).count()
     };
     let split = (1..line.len()).min_by_key(|split| contradictions(*split))?;
-    if contradictions(split) * 4 > line.len() {
+    let one_sided = fits[split..].iter().all(|fit| *fit) || !fits[..split].contains(&true);
+    if one_sided || contradictions(split) * 4 > line.len() {
         return None;
     }
     let (last, first) = (&line[split - 1], &line[split]);
-    let interval = Interval { low: last.block_bytes as f64, high: first.block_bytes as f64 };
+    let steady = |point: &&Point| point.quality != Quality::Unstable;
+    let surely_fits = |point: &&Point| steady(point) && share(point.interval.high) < FITS_BELOW;
+    let surely_left = |point: &&Point| steady(point) && share(point.interval.low) >= FITS_BELOW;
+    let block = |point: &Point| point.block_bytes as f64;
+    let low = line[..split].iter().rfind(surely_fits).unwrap_or(&line[0]);
+    let largest = block(line.last()?);
+    let high =
+        line[split..].iter().find(surely_left).map_or_else(|| reached.unwrap_or(0.0).max(largest), block);
+    let interval = Interval { low: block(low), high };
     let (before, after) = (progress(last), progress(first));
     let complete = before < COMPLETE_JUMP && after > 1.0 - COMPLETE_JUMP;
     let bytes = if complete || after <= before {
-        interval.low
+        block(last)
     } else {
         let share = ((FITS_BELOW - before) / (after - before)).clamp(0.0, 1.0);
-        interval.low * (interval.high / interval.low).powf(share)
+        block(last) * (block(first) / block(last)).powf(share)
     };
     Some(Size { bytes, interval })
 }
 
 /// Sizes of a level in each page size that was measured, for two or more of them: scattered base pages collide in a
-/// cache that contiguous huge pages fill evenly, so programs without huge pages get less of it.
-pub(crate) fn sizes_by_page(record: &Record, here_ns: f64, next_ns: f64) -> Vec<(Bytes, Bytes, Interval)> {
+/// cache that contiguous huge pages fill evenly, so programs without huge pages get less of it. `reached` as in [`size`].
+pub(crate) fn sizes_by_page(
+    record: &Record,
+    here_ns: f64,
+    next_ns: f64,
+    reached: f64,
+) -> Vec<(Bytes, Bytes, Interval)> {
     let pages: BTreeSet<Bytes> = record.memory.latency.iter().map(|cell| cell.page_bytes).collect();
     let found: Vec<(Bytes, Bytes, Interval)> = pages
         .into_iter()
         .filter_map(|page| {
             let columns = Columns::of_pages(&record.memory, |of_cell| of_cell == page.0)?;
-            let size = size(columns.line(), here_ns, next_ns)?;
+            let size = size(columns.line(), here_ns, next_ns, Some(reached))?;
             Some((page, Bytes(size.bytes as u64), size.interval))
         })
         .collect();
@@ -173,7 +207,7 @@ fn latency(columns: &Columns, plateau: f64) -> Level {
     }
 }
 
-/// Best read bandwidth of the CPU at the block nearest to the middle of a level, in octaves; for memory the largest block.
+/// Best read bandwidth of one CPU of the surface's kind at the block nearest to the middle of a level, in octaves; for memory the largest block.
 fn read_bandwidth(
     record: &Record,
     columns: &Columns,
@@ -195,7 +229,7 @@ fn read_bandwidth(
         .iter()
         .filter(|point| {
             point.scope == Scope::Cpu
-                && point.cpus.contains(columns.cpu)
+                && point.cpus.iter().all(|cpu| same_kind(record, cpu, columns.cpu))
                 && point.kernel == "read"
                 && point.block_bytes.0 > 0
                 && inside(point.block_bytes.0 as f64)

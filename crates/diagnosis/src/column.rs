@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use machine::CpuId;
-use record::{ChaseOrder, LatencyCell, Memory};
+use record::{ChaseOrder, LatencyCell, Memory, Quality};
 use stats::Interval;
 
 /// The data of a cache line moves as one: below this stride several elements hit the same line. All x86-64 CPUs.
@@ -22,6 +22,7 @@ pub(crate) struct Point {
     pub(crate) ns: f64,
     pub(crate) interval: Interval,
     pub(crate) core_cycles: Option<f64>,
+    pub(crate) quality: Quality,
 }
 
 /// Columns by stride, each with ascending blocks, of the CPU with the most cells.
@@ -75,6 +76,7 @@ impl Columns {
                     ns: cell.ns,
                     interval: sane(cell.spread.interval, cell.ns),
                     core_cycles: cell.core_cycles.filter(|cycles| cycles.is_finite() && *cycles > 0.0),
+                    quality: cell.spread.quality,
                 },
             );
         }
@@ -89,8 +91,13 @@ impl Columns {
                 && is_latency(order.ns)
             {
                 let interval = sane(order.spread.interval, order.ns);
-                let point =
-                    Point { block_bytes: order.block_bytes.0, ns: order.ns, interval, core_cycles: None };
+                let point = Point {
+                    block_bytes: order.block_bytes.0,
+                    ns: order.ns,
+                    interval,
+                    core_cycles: None,
+                    quality: order.spread.quality,
+                };
                 offer(LINE_BYTES, point);
             }
         }

@@ -8,6 +8,7 @@ mod caches;
 mod classify;
 mod column;
 mod findings;
+mod memory;
 mod plateaus;
 mod translation;
 mod wording;

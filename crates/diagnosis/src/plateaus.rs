@@ -5,18 +5,20 @@
 //! move apart (an L3 counts lines, an L2 without hashed index counts sets), so all columns up to 1 KiB vote. The heaviest
 //! run takes its neighbours in, so that a TLB miss (a third to a half on top of an L2 hit) makes no level of its own.
 
+use record::Quality;
+
 use crate::column::{Columns, Point};
 
 /// Rise of latency with block size, in octaves per octave, below which a curve rests. Between two levels it is 1 to 3;
 /// page walks alone make 0.1 to 0.3 in memory.
-const REST_SLOPE: f64 = 0.3;
+pub(crate) const REST_SLOPE: f64 = 0.3;
 
 /// Neighbours nearer than this ratio rest however near their blocks are: the noise of one cell.
 const REST_RATIO: f64 = 1.08;
 
 /// Two levels differ by more than this ratio. The nearest pairs known are L2 and L3 of client parts (12 and 39 cycles);
 /// an L2 hit with a first-level TLB miss reaches 1.6 (12 + 7 cycles on Zen 3).
-const LEVEL_RATIO: f64 = 1.8;
+pub(crate) const LEVEL_RATIO: f64 = 1.8;
 
 /// Larger strides meet set conflicts and TLB misses.
 const LARGEST_STRIDE_BYTES: u64 = 1024;
@@ -68,16 +70,21 @@ pub(crate) fn plateaus(columns: &Columns) -> Vec<f64> {
     found
 }
 
-/// Runs of two or more neighbours that rest.
+/// True if latency rests between neighbouring blocks of a column.
+fn rests(a: &Point, b: &Point) -> bool {
+    let octaves = (b.block_bytes as f64 / a.block_bytes as f64).log2();
+    let rise = ratio(a.ns, b.ns);
+    rise < REST_RATIO || rise.log2() < REST_SLOPE * octaves
+}
+
+/// Runs of two or more neighbours that rest. A cell in several states has no latency of its own and does not vote.
 fn runs(column: &[Point]) -> Vec<Vec<f64>> {
     column
-        .chunk_by(|a, b| {
-            let octaves = (b.block_bytes as f64 / a.block_bytes as f64).log2();
-            let rise = ratio(a.ns, b.ns);
-            rise < REST_RATIO || rise.log2() < REST_SLOPE * octaves
+        .chunk_by(rests)
+        .map(|run| {
+            run.iter().filter(|point| point.quality != Quality::Unstable).map(|point| point.ns).collect()
         })
-        .filter(|run| run.len() > 1)
-        .map(|run| run.iter().map(|point| point.ns).collect())
+        .filter(|run: &Vec<f64>| run.len() > 1)
         .collect()
 }
 

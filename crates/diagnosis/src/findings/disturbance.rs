@@ -18,11 +18,14 @@ const DROPPED_HIGH: f64 = 0.2;
 /// Other processes above this share of all CPU time compete for caches and memory.
 const OTHERS_HIGH: f64 = 0.1;
 
-/// Range of the core clock over the run, as a ratio, that is a steady clock.
-const CLOCK_STEADY: f64 = 1.02;
+/// Other processes above this share of all CPU time take a visible part of a shared cache.
+const OTHERS_EVICT: f64 = 0.15;
 
-/// Range of the core clock above which times of different moments do not compare.
-const CLOCK_UNSTEADY: f64 = 1.05;
+/// Ratio of the fastest to the slowest CPU in the control probe up to which their clocks agree.
+const CLOCKS_AGREE: f64 = 1.02;
+
+/// Ratio of the fastest to the slowest CPU above which their times do not compare.
+const CLOCKS_DIFFER: f64 = 1.05;
 
 /// Share of cells that may stay wider than asked for.
 const WIDE_SHARE: f64 = 0.1;
@@ -93,7 +96,7 @@ fn frequency(record: &Record, found: &mut Vec<Finding>) {
         return;
     };
     let ratio = fastest / slowest;
-    // The guards span all CPUs: where several kinds of core are mixed, a range is the design and no instability.
+    // The control probe compares CPUs, not moments; where several kinds of core are mixed, a range is the design.
     let kinds: std::collections::BTreeSet<CoreKind> =
         record.machine.topology.cpus.iter().map(|cpu| cpu.core_kind).collect();
     if kinds.len() > 1 {
@@ -103,17 +106,21 @@ fn frequency(record: &Record, found: &mut Vec<Finding>) {
         return;
     }
     let range = format!("{:.2} to {:.2} GHz", slowest / GIGA, fastest / GIGA);
-    let (severity, text) = if ratio > CLOCK_UNSTEADY {
-        (Severity::Warning, format!("the core clock was not steady: {range}"))
-    } else if ratio > CLOCK_STEADY {
-        (Severity::Notice, format!("the core clock moved a little: {range}"))
+    let (severity, text) = if ratio > CLOCKS_DIFFER {
+        (Severity::Warning, format!("the core clock differs between CPUs: {range}"))
+    } else if ratio > CLOCKS_AGREE {
+        (Severity::Notice, format!("the core clock differs a little between CPUs: {range}"))
     } else {
-        (Severity::Good, format!("the core clock was steady: {range}"))
+        (Severity::Good, format!("the core clock agrees between CPUs: {:.2} GHz", fastest / GIGA))
     };
     let mut verdict = finding("frequency-unstable", severity, text);
     verdict
         .evidence
-        .push(format!("slowest and fastest control loop: {range}, {:.1} % apart", 100.0 * (ratio - 1.0)));
+        .push(format!("control probe, slowest and fastest: {range}, {:.1} % apart", 100.0 * (ratio - 1.0)));
+    verdict.evidence.extend(record.cores.control.iter().filter_map(|control| {
+        let hertz = control.core_hz?.0;
+        Some(format!("CPU {}: {:.3} GHz by the control loop", control.cpu, hertz / GIGA))
+    }));
     let policies: Vec<String> = record.machine.environment.frequency_policies.keys().cloned().collect();
     if severity != Severity::Good {
         verdict.mechanism = Some(if policies.is_empty() {
@@ -165,6 +172,16 @@ fn unconverged(record: &Record, found: &mut Vec<Finding>) {
         verdict.remedy = Some("sidestep run --only memory --budget 5m".to_owned());
     }
     found.push(verdict);
+}
+
+/// Other load that may have taken part of a shared cache, one line each; empty on a quiet machine.
+pub(super) fn other_load(record: &Record) -> Vec<String> {
+    let above = |share: Option<f64>, limit: f64| share.filter(|share| share.is_finite() && *share > limit);
+    let others = above(record.guards.others_share, OTHERS_EVICT)
+        .map(|share| format!("other processes used {:.0} % of all CPU time meanwhile", 100.0 * share));
+    let steal = above(record.guards.steal_share, STEAL_SEEN)
+        .map(|share| format!("the hypervisor gave {:.1} % of CPU time to other guests", 100.0 * share));
+    others.into_iter().chain(steal).collect()
 }
 
 fn doubts(record: &Record, found: &mut Vec<Finding>) {

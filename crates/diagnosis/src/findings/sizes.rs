@@ -1,10 +1,12 @@
 //! Sizes of caches against the claim of the machine.
 
 use machine::Bytes;
-use record::{Finding, Level, Record, Severity};
+use record::{Finding, Level, Quality, Record, Severity};
 
+use super::disturbance::other_load;
 use super::finding;
 use crate::caches::sizes_by_page;
+use crate::column::Columns;
 use crate::wording::{measured, rounded, size};
 
 /// A claim this many times beyond the bounds disagrees: the bounds are one grid step apart already, and a cache that
@@ -17,15 +19,18 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         .iter()
         .filter(|level| level.claimed_bytes.is_some() && level.size_interval.is_some())
         .collect();
-    let (differ, agree): (Vec<&Level>, Vec<&Level>) =
-        compared.into_iter().partition(|level| disagrees(level));
+    let (open, decided): (Vec<&Level>, Vec<&Level>) =
+        compared.into_iter().partition(|level| is_open(record, level));
+    let (differ, agree): (Vec<&Level>, Vec<&Level>) = decided.into_iter().partition(|level| disagrees(level));
     found.extend(differ.iter().map(|level| disagreement(record, level)));
+    found.extend(open.iter().filter_map(|level| unstable(record, level)));
     if let Some(missing) = unseen(record) {
         found.push(missing);
     }
     if !agree.is_empty() {
         let names: Vec<&str> = agree.iter().map(|level| level.name.as_str()).collect();
-        let text = format!("{} measured as large as claimed", list(&names));
+        let (verb, claims) = if names.len() == 1 { ("is", "its claim") } else { ("are", "their claims") };
+        let text = format!("{} {verb} consistent with {claims}", list(&names));
         let mut good = finding("cache-sizes", Severity::Good, text);
         good.evidence = agree.iter().filter_map(|level| line(level)).collect();
         found.push(good);
@@ -54,11 +59,63 @@ fn disagrees(level: &Level) -> bool {
     claim > bounds.high * DISAGREES_BEYOND || claim * DISAGREES_BEYOND < bounds.low
 }
 
-fn line(level: &Level) -> Option<String> {
-    let measured_size = size(level.size_bytes?, level.size_interval?);
-    Some(format!(
-        "{} {measured_size}, claimed {}; {}",
+/// True if the blocks that would tell the size from the claim are in several states.
+fn is_open(record: &Record, level: &Level) -> bool {
+    let (Some(claim), Some(bytes), Some(bounds)) =
+        (level.claimed_bytes, level.size_bytes, level.size_interval)
+    else {
+        return false;
+    };
+    let (claim, bytes) = (claim.0 as f64, bytes.0 as f64);
+    let apart = claim > bytes * DISAGREES_BEYOND || bytes > claim * DISAGREES_BEYOND;
+    let unstable = unstable_blocks(record, level);
+    // A steady block between the size and the claim decides, whatever the knee does.
+    let bound = if claim > bytes { bounds.high } else { bounds.low };
+    let decided = disagrees(level) && !unstable.iter().any(|block| block.0 == bound as u64);
+    apart && !unstable.is_empty() && !decided
+}
+
+/// Blocks of the line column within the bounds of a level that are in several states.
+fn unstable_blocks(record: &Record, level: &Level) -> Vec<Bytes> {
+    let (Some(columns), Some(bounds)) = (Columns::of(&record.memory), level.size_interval) else {
+        return Vec::new();
+    };
+    columns
+        .line()
+        .iter()
+        .filter(|point| point.quality == Quality::Unstable && bounds.contains(point.block_bytes as f64))
+        .map(|point| Bytes(point.block_bytes))
+        .collect()
+}
+
+fn unstable(record: &Record, level: &Level) -> Option<Finding> {
+    let bounds = level.size_interval?;
+    let text = format!(
+        "{}: between {} and {}, the knee is unstable; {} is claimed",
         level.name,
+        rounded(bounds.low),
+        rounded(bounds.high),
+        level.claimed_bytes?
+    );
+    let id = format!("effective-{}", level.name.to_lowercase());
+    let mut open = finding(&id, Severity::Inconclusive, text);
+    open.evidence = evidence(record, level);
+    let blocks: Vec<String> = unstable_blocks(record, level).iter().map(Bytes::to_string).collect();
+    open.evidence.push(format!("several states in blocks of {}", blocks.join(", ")));
+    open.mechanism = Some("other load takes a changing part of a shared cache (inference)".to_owned());
+    open.remedy = Some("run again on a quiet machine: sidestep run --only memory --full".to_owned());
+    Some(open)
+}
+
+/// Size between the last block that fits and the first that does not, the claim, the latency.
+fn line(level: &Level) -> Option<String> {
+    let bounds = level.size_interval?;
+    Some(format!(
+        "{} ends between {} and {}, at about {}; claimed {}; {}",
+        level.name,
+        rounded(bounds.low),
+        rounded(bounds.high),
+        rounded(level.size_bytes?.0 as f64),
         level.claimed_bytes?,
         measured(level.ns, level.ns_interval, "ns")
     ))
@@ -104,11 +161,12 @@ fn evidence(record: &Record, level: &Level) -> Vec<String> {
             measured(after.ns, after.ns_interval, "ns")
         ));
         evidence.extend(
-            sizes_by_page(record, level.ns, after.ns)
+            sizes_by_page(record, level.ns, after.ns, bounds.high)
                 .into_iter()
                 .map(|(page, bytes, interval)| format!("in pages of {page}: {}", size(bytes, interval))),
         );
     }
+    evidence.extend(other_load(record));
     evidence
 }
 
@@ -175,9 +233,10 @@ fn unseen(record: &Record) -> Option<Finding> {
         return Some(gone);
     }
     let text =
-        format!("the size of {name} is open: blocks up to {largest} do not leave it, {claim} is claimed");
+        format!("the size of {name} is open: blocks up to {largest} do not show its end, {claim} is claimed");
     let mut open = finding(&id, Severity::Inconclusive, text);
-    open.evidence = vec![format!("{} {}", last.name, measured(last.ns, last.ns_interval, "ns"))];
+    let seen = seen.unwrap_or(last);
+    open.evidence = vec![format!("{} {}", seen.name, measured(seen.ns, seen.ns_interval, "ns"))];
     open.remedy = Some("sidestep run --only memory --full measures larger blocks".to_owned());
     Some(open)
 }

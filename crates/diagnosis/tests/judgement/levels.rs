@@ -106,8 +106,9 @@ fn a_partitioned_l3_is_a_finding_with_both_sizes_and_an_interval() {
     let good = finding(&record, "cache-sizes");
     assert_eq!(
         (good.severity, good.text.as_str()),
-        (Severity::Good, "L1 and L2 measured as large as claimed")
+        (Severity::Good, "L1 and L2 are consistent with their claims")
     );
+    assert!(good.evidence[0].starts_with("L1 ends between 32 KiB and 48 KiB"), "{good:?}");
 }
 
 #[test]

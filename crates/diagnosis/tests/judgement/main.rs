@@ -2,6 +2,7 @@
 
 mod hostile;
 mod levels;
+mod noisy;
 mod simulation;
 mod translation;
 mod verdicts;
