@@ -279,8 +279,18 @@ fn tlb(record: &Record, index: usize, found: &Boundary) -> TlbLevel {
     }
 }
 
-/// By which share base pages are slower than huge ones in the largest block measured with both, on one CPU.
-fn huge_page_gain(record: &Record) -> Option<(f64, Interval)> {
+/// Random access to one block in base and in huge pages, on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PagePair {
+    pub(crate) block_bytes: u64,
+    pub(crate) base_ns: f64,
+    pub(crate) base_interval: Interval,
+    pub(crate) huge_ns: f64,
+    pub(crate) huge_interval: Interval,
+}
+
+/// The largest block that was measured in both.
+pub(crate) fn page_pair(record: &Record) -> Option<PagePair> {
     type Timed = (f64, Interval);
     let mut pairs = BTreeMap::<(u64, CpuId), [Option<Timed>; 2]>::new();
     let mut offer = |block: u64, cpu: CpuId, page: u64, ns: f64, interval: Interval| {
@@ -295,11 +305,19 @@ fn huge_page_gain(record: &Record) -> Option<(f64, Interval)> {
     for order in record.memory.orders.iter().filter(|order| order.order == ChaseOrder::Random) {
         offer(order.block_bytes.0, order.cpu, order.page_bytes.0, order.ns, order.spread.interval);
     }
-    let (base, huge) = pairs.values().rev().find_map(|[base, huge]| Some(((*base)?, (*huge)?)))?;
+    pairs.into_iter().rev().find_map(|((block_bytes, _), [base, huge])| {
+        let ((base_ns, base_interval), (huge_ns, huge_interval)) = (base?, huge?);
+        Some(PagePair { block_bytes, base_ns, base_interval, huge_ns, huge_interval })
+    })
+}
+
+/// By which share base pages are slower than huge ones in the largest block measured with both.
+fn huge_page_gain(record: &Record) -> Option<(f64, Interval)> {
+    let pair = page_pair(record)?;
     let interval = Interval {
-        low: base.1.low / huge.1.high.max(f64::MIN_POSITIVE) - 1.0,
-        high: base.1.high / huge.1.low.max(f64::MIN_POSITIVE) - 1.0,
+        low: pair.base_interval.low / pair.huge_interval.high.max(f64::MIN_POSITIVE) - 1.0,
+        high: pair.base_interval.high / pair.huge_interval.low.max(f64::MIN_POSITIVE) - 1.0,
     };
-    let gain = base.0 / huge.0 - 1.0;
+    let gain = pair.base_ns / pair.huge_ns - 1.0;
     Some((gain, sane(interval, gain)))
 }

@@ -53,7 +53,7 @@ fn verdict(record: &Record, kernel: &str, results: &[&StreamResult]) -> Finding 
     }
     let mut verdict = if equality.resolvable > MARGIN || spread > 2.0 * MARGIN {
         let text = format!(
-            "too noisy to say whether CPUs stream alike: they differ by {:.0} %, the intervals reach +-{:.0} %",
+            "too noisy to say whether CPUs stream alike: they differ by {:.0} %, the intervals reach ±{:.0} %",
             100.0 * spread,
             100.0 * equality.resolvable
         );

@@ -5,7 +5,8 @@ use stats::Interval;
 
 use super::finding;
 use crate::column::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
-use crate::wording::{measured, percent};
+use crate::translation::page_pair;
+use crate::wording::{measured, percent, rounded};
 
 /// Gains below this share are of no practical matter.
 const GAIN_THAT_MATTERS: f64 = 0.05;
@@ -38,43 +39,44 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
         }
         return;
     };
+    let Some(pair) = page_pair(record) else { return };
+    let block = rounded(pair.block_bytes as f64);
     let written = percent(gain, interval);
+    let both = format!("{:.0} ns against {:.0} ns in {block}", pair.base_ns, pair.huge_ns);
     let certain = interval.low > GAIN_THAT_MATTERS;
     let (id, severity, text) = match enabled {
-        Some("never" | "madvise") if certain => (
+        Some(setting @ ("never" | "madvise")) if certain => (
             "thp-off-cost",
             Severity::Warning,
-            format!(
-                "transparent huge pages are set to {}: random access pays {written}",
-                enabled.unwrap_or("never")
-            ),
+            format!("transparent huge pages are set to {setting}: random access pays {written}, {both}"),
         ),
         _ if certain => (
             "huge-page-gain",
             Severity::Notice,
-            format!("random access is slower by {written} in base pages than in huge pages"),
+            format!("random access is slower by {written} in base pages than in huge pages: {both}"),
         ),
         _ if interval.high <= GAIN_THAT_MATTERS => (
             "huge-page-gain",
             Severity::Good,
-            format!("base pages cost random access next to nothing: {written}"),
+            format!("base pages cost random access next to nothing: {written}, {both}"),
         ),
         _ => (
             "huge-page-gain",
             Severity::Inconclusive,
-            format!("the gain of huge pages is uncertain: {written}"),
+            format!("the gain of huge pages is uncertain: {written}, {both}"),
         ),
     };
     let mut verdict = finding(id, severity, text);
     verdict.evidence = vec![
-        format!("base pages against huge pages, random chase in the largest block: {written} slower"),
+        format!(
+            "random chase in {block}: base pages {}, huge pages {}",
+            measured(pair.base_ns, pair.base_interval, "ns"),
+            measured(pair.huge_ns, pair.huge_interval, "ns")
+        ),
         format!("transparent huge pages: {}", enabled.unwrap_or("unknown")),
     ];
     if certain {
-        verdict.mechanism = Some(
-            "each load in a large block misses the TLB and walks the page table; in a guest both tables"
-                .to_owned(),
-        );
+        verdict.mechanism = Some(translation_mechanism(record, &mut verdict.evidence));
         verdict.remedy = Some(match enabled {
             Some("always") => "nothing to do: programs get huge pages where they can".to_owned(),
             Some("madvise") => "madvise(MADV_HUGEPAGE) in the program, or as root: echo always > \
@@ -84,6 +86,19 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
         });
     }
     found.push(verdict);
+}
+
+/// Page walks as the cause: an inference unless paired chains price the walk, which then is evidence.
+fn translation_mechanism(record: &Record, evidence: &mut Vec<String>) -> String {
+    let cause = "each load in a large block misses the TLB and walks the page table; in a guest both tables";
+    let priced = record.levels.walk_ns.zip(record.levels.walk_interval);
+    match priced.filter(|(_, interval)| interval.low > 0.0) {
+        Some((walk, interval)) => {
+            evidence.push(format!("a page walk by paired chains: {}", measured(walk, interval, "ns")));
+            cause.to_owned()
+        }
+        None => format!("{cause} (inference)"),
+    }
 }
 
 fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {

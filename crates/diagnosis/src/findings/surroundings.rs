@@ -16,6 +16,9 @@ const SLOW_WAKE_NS: f64 = 50_000.0;
 /// Latency under load over idle latency that is worth telling.
 const LOADED_RATIO: f64 = 1.5;
 
+/// Nanoseconds in a microsecond.
+const MICRO: f64 = 1000.0;
+
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     disagreements(record, found);
     limits(record, found);
@@ -39,7 +42,10 @@ fn disagreements(record: &Record, found: &mut Vec<Finding>) {
     verdict.mechanism = Some(
         "a hypervisor filters one of the two, or firmware describes another part (inference)".to_owned(),
     );
-    verdict.remedy = Some("sidestep capture records both for a bug report".to_owned());
+    verdict.remedy = Some(
+        "hwloc-gather-topology and hwloc-gather-cpuid (package hwloc) record both for a bug report"
+            .to_owned(),
+    );
     found.push(verdict);
 }
 
@@ -121,14 +127,21 @@ fn waking(record: &Record, found: &mut Vec<Finding>) {
         .filter(|point| point.ns.is_finite() && point.ns > 0.0 && point.idle_us.is_finite())
         .max_by(|a, b| a.ns.total_cmp(&b.ns));
     let Some(slowest) = slowest else { return };
-    let shown =
-        measured(slowest.ns / 1000.0, sane(slowest.spread.interval, slowest.ns).map(|ns| ns / 1000.0), "us");
-    let evidence =
-        format!("CPU {} wakes after {:.0} us of idling in {shown}", slowest.sleeper, slowest.idle_us);
+    let interval = sane(slowest.spread.interval, slowest.ns).map(|ns| ns / MICRO);
+    let median = measured(slowest.ns / MICRO, interval, "µs");
+    let half = format!("half of the wake-ups within {:.1} µs", slowest.ns / MICRO);
+    // A percentile below the median is none.
+    let tail = Some(slowest.p90_ns).filter(|ns| ns.is_finite() && *ns >= slowest.ns).map(|ns| ns / MICRO);
+    let within = tail.map_or(half.clone(), |tail| format!("{half}, 90 % within {tail:.1} µs"));
+    let ninetieth = tail.map_or(String::new(), |tail| format!(", 90th percentile {tail:.1} µs"));
+    let evidence = format!(
+        "CPU {} after {:.0} µs of idling: median {median}{ninetieth}",
+        slowest.sleeper, slowest.idle_us
+    );
     let (severity, text) = if slowest.ns > SLOW_WAKE_NS {
-        (Severity::Warning, format!("waking an idle CPU takes up to {shown}"))
+        (Severity::Warning, format!("idle CPUs wake slowly: {within}"))
     } else {
-        (Severity::Good, format!("idle CPUs wake within {shown}"))
+        (Severity::Good, format!("idle CPUs wake: {within}"))
     };
     let mut verdict = finding("wake-slow", severity, text);
     verdict.evidence.push(evidence);
@@ -136,7 +149,7 @@ fn waking(record: &Record, found: &mut Vec<Finding>) {
         let deepest = record.machine.environment.idle_states.iter().max_by_key(|(_, latency_us)| *latency_us);
         verdict.mechanism = Some(match deepest {
             Some((name, latency_us)) => {
-                format!("the deepest idle state {name} declares {latency_us} us to leave")
+                format!("the deepest idle state {name} declares {latency_us} µs to leave")
             }
             None if record.machine.identity.hypervisor.is_some() => {
                 "an idle guest CPU halts into the hypervisor, which has to schedule it again (inference)"

@@ -194,5 +194,22 @@ fn huge_pages_that_programs_do_not_get_are_a_warning() {
         assert!((gain - (base_ns / 120.0 - 1.0)).abs() < 1e-9);
         let found = record.findings.iter().find(|finding| finding.id == id).expect("a finding");
         assert_eq!(found.severity, severity, "{found:?}");
+        let both = format!("{base_ns:.0} ns against 120 ns in 30.5 MiB");
+        assert!(found.text.contains(&both) && found.evidence[0].contains("30.5 MiB"), "{found:?}");
+        assert!(
+            found.mechanism.as_ref().is_none_or(|text| text.contains("(inference)")),
+            "no walk was measured"
+        );
     }
+}
+
+#[test]
+fn a_measured_walk_confirms_why_huge_pages_gain() {
+    let mut record = curve(64.0, 1536.0, 0.05, 2, 3);
+    record.memory.latency = vec![cell(32.0e6, 64.0, 4096, 180.0), cell(32.0e6, 64.0, 2 << 20, 120.0)];
+    diagnose(&mut record);
+    assert!(record.levels.walk_ns.is_some());
+    let gain = record.findings.iter().find(|finding| finding.id == "huge-page-gain").expect("a finding");
+    assert!(gain.mechanism.as_deref().is_some_and(|text| !text.contains("(inference)")), "{gain:?}");
+    assert!(gain.evidence.iter().any(|line| line.contains("page walk")), "{gain:?}");
 }

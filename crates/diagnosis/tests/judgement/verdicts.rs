@@ -62,7 +62,7 @@ fn cpus_that_stream_differently_are_named_with_what_they_have_in_common() {
 #[test]
 fn equal_cpus_are_good_and_noisy_ones_inconclusive() {
     check(stream(&[11.5, 11.6, 11.55, 11.5], 0.1), "cpus-unequal", Severity::Good, "stream alike");
-    check(stream(&[11.5, 10.2, 12.1, 11.0], 1.5), "cpus-unequal", Severity::Inconclusive, "too noisy");
+    check(stream(&[11.5, 10.2, 12.1, 11.0], 1.5), "cpus-unequal", Severity::Inconclusive, "reach ±");
     check(
         stream(&[11.5, 9.9], 0.2),
         "cpus-unequal",
@@ -161,6 +161,59 @@ fn a_clock_that_enters_the_kernel_or_is_much_dearer_than_its_counter_is_slow() {
 }
 
 #[test]
+fn clocks_are_compared_between_cpus_and_no_steadiness_is_claimed() {
+    let control = |id: u32, hertz: f64| Control {
+        cpu: CpuId(id),
+        core_hz: Some(Hertz(hertz)),
+        multiply_ns: 1.0,
+        rotate_ns: 0.33,
+        multiply_per_rotate: 3.0,
+        port_ns: 0.33,
+        core_share: 1.0,
+        spread: spread(1.0, 0.01),
+    };
+    let mut record = Record::default();
+    record.guards.core_hz = Some([Hertz(3.240e9), Hertz(3.241e9)]);
+    record.cores.control = vec![control(0, 3.240e9), control(1, 3.241e9)];
+    let found = judged(record, "frequency-unstable").expect("a finding");
+    assert_eq!(found.text, "the core clock agrees between CPUs: 3.24 GHz");
+    assert_eq!(found.evidence.len(), 3, "{found:?}");
+    assert_eq!(found.evidence[2], "CPU 1: 3.241 GHz by the control loop");
+}
+
+#[test]
+fn waking_is_told_by_its_median_and_its_ninetieth_percentile() {
+    let point = |idle_us: f64, ns: f64, p90_ns: f64| WakePoint {
+        waker: CpuId(0),
+        sleeper: CpuId(1),
+        idle_us,
+        ns,
+        p90_ns,
+        spread: spread(ns, 100.0),
+    };
+    let mut record = Record::default();
+    record.cores.wake = vec![point(100.0, 20_000.0, 30_000.0), point(1.0e4, 35_600.0, 49_970.0)];
+    let found = judged(record.clone(), "wake-slow").expect("a finding");
+    assert_eq!(found.text, "idle CPUs wake: half of the wake-ups within 35.6 µs, 90 % within 50.0 µs");
+    assert!(found.evidence[0].contains("after 10000 µs"), "{found:?}");
+    record.cores.wake = vec![point(100.0, 60_000.0, f64::NAN)];
+    let found = judged(record, "wake-slow").expect("a finding");
+    assert_eq!(found.text, "idle CPUs wake slowly: half of the wake-ups within 60.0 µs");
+}
+
+#[test]
+fn no_remedy_names_a_command_that_does_not_exist() {
+    let mut record = Record::default();
+    record.machine.disagreements.push(machine::Disagreement {
+        subject: "L3 size".to_owned(),
+        sysfs: "32 MiB".to_owned(),
+        cpuid: "16 MiB".to_owned(),
+    });
+    let remedy = judged(record, "sysfs-cpuid-disagree").and_then(|found| found.remedy).expect("a remedy");
+    assert!(remedy.contains("hwloc-gather-topology") && !remedy.contains("sidestep"), "{remedy}");
+}
+
+#[test]
 fn conditions_of_the_run_are_judged() {
     for (share, severity, words) in [
         (0.08, Severity::Warning, "doubtful"),
@@ -233,7 +286,7 @@ fn cores_limits_nodes_and_waking_are_judged() {
         let (waker, sleeper) = (CpuId(0), CpuId(1));
         let point = WakePoint { waker, sleeper, idle_us: 1.0e5, ns, p90_ns: ns, spread: spread(ns, 100.0) };
         record.cores.wake = vec![point];
-        check(record.clone(), "wake-slow", severity, "us");
+        check(record.clone(), "wake-slow", severity, "µs");
     }
     for (protocol, ns) in [("compare_and_swap", 55.0), ("read_then_write", 120.0)] {
         let hop = LineTransfer {
