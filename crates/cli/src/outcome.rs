@@ -84,15 +84,25 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    output::complain(&format!("{}; see sidestep --help", first.trim_start_matches("error: ")));
+    output::complain(&format!("{}; see sidestep --help", usage_line(&error.to_string())));
     ExitCode::from(BAD_INPUT)
+}
+
+/// The first paragraph of a usage error in one line: the rest repeats what `--help` says.
+fn usage_line(text: &str) -> String {
+    let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    paragraph.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_usage_error_keeps_the_names_of_what_is_missing() {
+        let text = "error: the following required arguments were not provided:\n  <RECORD>\n\nUsage: x\n";
+        assert_eq!(usage_line(text), "the following required arguments were not provided: <RECORD>");
+    }
 
     #[test]
     fn a_cause_that_is_told_already_is_not_told_twice() {

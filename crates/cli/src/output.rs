@@ -41,7 +41,16 @@ pub(crate) fn say(line: &str) {
 
 /// Prints one error line on stderr.
 pub(crate) fn complain(line: &str) {
-    say(&format!("sidestep: {line}"));
+    say(&format!("sidestep: {}", harmless(line)));
+}
+
+/// Control and direction-changing characters, which may come from a foreign file, as their escapes.
+fn harmless(line: &str) -> String {
+    let is_harmful = |character: char| {
+        character.is_control()
+            || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    line.chars().map(|c| if is_harmful(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
 }
 
 /// What the terminal behind stdout can show.
@@ -54,7 +63,17 @@ pub(crate) fn terminal(global: &Global) -> Terminal {
     };
     let columns = match terminal_size() {
         Some((Width(columns), _)) if is_terminal => usize::from(columns),
-        _ => COLUMNS_WITHOUT_TERMINAL,
+        _ => env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(COLUMNS_WITHOUT_TERMINAL),
     };
     Terminal { width_columns: columns.clamp(COLUMNS_MIN, COLUMNS_MAX), colour }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn a_foreign_file_cannot_steer_the_terminal() {
+        assert_eq!(harmless("a\u{1b}[31mb\u{202e}c\n"), "a\\u{1b}[31mb\\u{202e}c\\u{a}");
+    }
 }

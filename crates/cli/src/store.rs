@@ -90,6 +90,32 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Record> {
     } else {
         path.to_owned()
     };
-    let bytes = fs::read(&file).with_context(|| format!("cannot read {}; name a record", file.display()))?;
+    let bytes = read_bounded(&file)?;
     decode(&bytes).with_context(|| format!("cannot use {}", file.display()))
+}
+
+/// Reads a regular file of a size that a record may have: a device or a pipe may have no end.
+fn read_bounded(file: &Path) -> anyhow::Result<Vec<u8>> {
+    /// A full run of a 256-CPU machine stays under 100 MiB.
+    const RECORD_BYTES_MAX: u64 = 512 << 20;
+    let unreadable = || format!("cannot read {}; name a record", file.display());
+    let status = fs::metadata(file).with_context(unreadable)?;
+    anyhow::ensure!(status.is_file(), "{} is not a regular file; name a record", file.display());
+    anyhow::ensure!(
+        status.len() <= RECORD_BYTES_MAX,
+        "{} is larger than any record, 512 MiB; name a record",
+        file.display()
+    );
+    fs::read(file).with_context(unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_not_read() {
+        let error = read_bounded(&std::env::temp_dir()).expect_err("a folder is no record");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
 }

@@ -65,9 +65,7 @@ pub enum RootError {
         limit: &'static str,
     },
     /// A folder or archive without the files of a machine.
-    #[error(
-        "{path} holds neither proc/ nor sys/; give a directory or tarball made by `sidestep capture` or hwloc-gather-topology"
-    )]
+    #[error("{path} holds neither proc/ nor sys/; give a directory or tarball made by hwloc-gather-topology")]
     NoMachine {
         /// What was asked for.
         path: PathBuf,

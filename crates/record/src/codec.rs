@@ -10,6 +10,9 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The most a record may unpack to: a full run of a 256-CPU machine stays under 100 MiB.
 const UNPACKED_LIMIT_BYTES: u64 = 512 << 20;
 
+/// What a broken zstd frame is called, whichever part of it is broken.
+const CUT_OFF: &str = "it is cut off or altered; copy it again";
+
 /// How a record is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
@@ -64,12 +67,12 @@ pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
         return decode_json(bytes);
     }
     let decoder =
-        ruzstd::decoding::StreamingDecoder::new(bytes).map_err(|e| DecodeError::Zstd(e.to_string()))?;
+        ruzstd::decoding::StreamingDecoder::new(bytes).map_err(|_| DecodeError::Zstd(CUT_OFF.to_owned()))?;
     let mut json = Vec::new();
     decoder
         .take(UNPACKED_LIMIT_BYTES)
         .read_to_end(&mut json)
-        .map_err(|e| DecodeError::Zstd(e.to_string()))?;
+        .map_err(|_| DecodeError::Zstd(CUT_OFF.to_owned()))?;
     if json.len() as u64 >= UNPACKED_LIMIT_BYTES {
         return Err(DecodeError::Zstd("unpacks to more than 512 MiB".to_owned()));
     }
