@@ -62,8 +62,7 @@ struct Row {
 /// Latency of `imul r32, r32` from register to register, in core cycles.
 ///
 /// Sources, by row: \[u\] uops.info, `IMUL_R32_R32`, measured; \[a\] A. Fog, "Instruction tables", measured; \[s\] AMD's
-/// software optimisation guide of the family, table of instruction latencies; \[l\] LLVM's scheduling model of the core,
-/// `WriteIMul32Reg`, contributed by Intel (`llvm/lib/Target/X86/X86SchedLunarlakeP.td`, processors in `X86.td`). Model numbers are those of Linux,
+/// software optimisation guide of the family, table of instruction latencies. Model numbers are those of Linux,
 /// `arch/x86/include/asm/intel-family.h`. A model missing here is unknown to us: measure it against the rotate chain
 /// and cite it.
 const LATENCIES: &[Row] = &[

@@ -112,12 +112,9 @@ fn counting<'a>(visits: &'a [CellVisit], noise: &Noise) -> Vec<Vec<&'a CellVisit
         let fastest = candidates.iter().map(|visit| centre(visit)).fold(f64::INFINITY, f64::min);
         candidates.into_iter().filter(|visit| centre(visit) <= fastest * (1.0 + AGREEMENT)).collect()
     };
-    let by_mapping: Vec<Vec<&CellVisit>> =
-        mappings.iter().map(of_mapping).filter(|visits| !visits.is_empty()).collect();
-    // A mapping whose fastest visit stands alone may only have been disturbed; it counts if there is nothing better.
-    let confirmed: Vec<Vec<&CellVisit>> =
-        by_mapping.iter().filter(|visits| visits.len() > 1).cloned().collect();
-    if confirmed.is_empty() { by_mapping } else { confirmed }
+    // A mapping whose fastest visit stands alone may only have been disturbed, or its pages may lie badly: it counts,
+    // and the interval shows the doubt.
+    mappings.iter().map(of_mapping).filter(|visits| !visits.is_empty()).collect()
 }
 
 fn centre(visit: &CellVisit) -> f64 {
