@@ -137,9 +137,7 @@ fn student(centres: &[f64], value: f64, options: &EstimateOptions) -> Interval {
     let prior_variance = (options.prior.relative * value).powi(2);
     // The larger of the plain and the robust variance: one outlying mapping of many must not shrink it to nothing.
     let own_variance = variance(centres).max(robust_standard_deviation(centres).unwrap_or(0.0).powi(2));
-    // Moderated upwards only: what a cell shows of its own scatter is not argued away by calmer cells.
-    let moderated =
-        ((prior * prior_variance + own * own_variance) / (prior + own).max(1.0)).max(own_variance);
+    let moderated = (prior * prior_variance + own * own_variance) / (prior + own).max(1.0);
     let degrees = options.prior.degrees.saturating_add(centres.len() as u32 - 1);
     // The median of many values scatters by sqrt(pi / 2) more than their mean; of two it is the mean.
     let efficiency = if centres.len() > 2 { std::f64::consts::FRAC_PI_2.sqrt() } else { 1.0 };
