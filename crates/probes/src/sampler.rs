@@ -47,8 +47,6 @@ pub struct VisitPlan {
     pub windows_max: usize,
     /// The visit ends when the half-width of the low quantile's interval is below this share of it.
     pub half_width: f64,
-    /// Shortest window in nanoseconds.
-    pub window_ns: f64,
 }
 
 /// What one visit brought.

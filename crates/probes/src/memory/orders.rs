@@ -174,7 +174,7 @@ fn visit(
     let mut cursor = chain.cursor(random.below(chain.nodes() as u64) as usize);
     cursor = cursor.walk(warm_loads.div_ceil(LOADS_PER_ROUND));
     let rounds = sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds));
-    let plan = VisitPlan { windows_min: 12, windows_max: 40, half_width: 0.005, window_ns: WINDOW_NS };
+    let plan = VisitPlan { windows_min: 12, windows_max: 40, half_width: 0.005 };
     let visit = sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
     black_box(cursor.addr());
     PointVisit {

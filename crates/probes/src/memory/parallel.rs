@@ -191,7 +191,7 @@ fn chosen(chains: usize) -> impl Iterator<Item = usize> {
 fn visit(sampler: &mut Sampler, cursors: &mut [Cursor<'_>; PARALLEL_MAX], chains: usize) -> PointVisit {
     let mut active: Vec<Cursor<'_>> = chosen(chains).map(|index| cursors[index]).collect();
     let rounds = sampler.rounds_for(WINDOW_NS, |rounds| walk_together(&mut active, rounds));
-    let plan = VisitPlan { windows_min: 7, windows_max: WINDOWS, half_width: 0.005, window_ns: WINDOW_NS };
+    let plan = VisitPlan { windows_min: 7, windows_max: WINDOWS, half_width: 0.005 };
     let units = (PARALLEL_LOADS_PER_ROUND * chains as u64) as f64;
     let visit = sampler.visit(plan, rounds, units, |rounds| walk_together(&mut active, rounds));
     for (index, cursor) in chosen(chains).zip(active) {
