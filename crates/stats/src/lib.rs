@@ -1,6 +1,8 @@
 //! Pure numbers: estimates with intervals, verdicts, change points. No file, no clock, no CPU.
 #![forbid(unsafe_code)]
 
+mod beta;
+mod binomial;
 mod estimate;
 mod interval;
 mod modes;
@@ -13,6 +15,8 @@ mod verdict;
 mod wilcoxon;
 mod windows;
 
+pub use beta::incomplete_beta;
+pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
 pub use estimate::{Estimate, Mode};
 pub use interval::Interval;
 pub use modes::modes;
