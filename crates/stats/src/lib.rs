@@ -4,6 +4,7 @@
 mod beta;
 mod binomial;
 mod estimate;
+mod groups;
 mod interval;
 mod modes;
 mod multiplicity;
@@ -18,6 +19,7 @@ mod windows;
 pub use beta::incomplete_beta;
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
 pub use estimate::{Estimate, Mode};
+pub use groups::{group_shift, rank_sum_p};
 pub use interval::Interval;
 pub use modes::modes;
 pub use multiplicity::{benjamini_hochberg, sign_flip_max_z};
@@ -28,6 +30,6 @@ pub use quantile::{
 };
 pub use random::{Arm, Random, coin_quads};
 pub use student::{normal_cdf, normal_quantile, student_quantile, student_two_sided};
-pub use verdict::{Comparison, Verdict, symmetric_percent};
-pub use wilcoxon::{Shift, hodges_lehmann, signed_rank_p};
+pub use verdict::{Comparison, Direction, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
+pub use wilcoxon::{FEWEST_PAIRS, Shift, hodges_lehmann, signed_rank_p};
 pub use windows::{EstimateOptions, PriorSpread, estimate, pooled_spread};

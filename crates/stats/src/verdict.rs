@@ -3,7 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Interval, hodges_lehmann, signed_rank_p};
+use crate::{
+    FEWEST_PAIRS, Interval, Shift, group_shift, hodges_lehmann, normal_cdf, normal_quantile, rank_sum_p,
+    signed_rank_p, student_quantile,
+};
+
+/// Share of false alarms that a row, or a family of rows after correction, may raise.
+pub const LEVEL_OF_ALARMS: f64 = 0.05;
+
+/// Equivalence is two one-sided tests at 5 % each, so this interval has to lie inside the margin.
+const EQUIVALENCE_CONFIDENCE: f64 = 1.0 - 2.0 * LEVEL_OF_ALARMS;
+
+/// A forecast beyond this is none: the difference lies on the margin, and no number of pairs would tell.
+const FORECAST_MAX: f64 = 1.0e6;
 
 /// The outcome of a comparison; `inconclusive` is one, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -19,18 +31,29 @@ pub enum Verdict {
     Inconclusive,
 }
 
-/// A comparison by pairs of durations, on the log of their ratio.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Which way a difference goes that is there, be it negligible or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The second takes less time.
+    Shorter,
+    /// The second takes more time.
+    Longer,
+}
+
+/// A comparison of durations, on the log of their ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Ratio of the second to the first: above 1 the second takes longer.
     pub ratio: f64,
-    /// 95 % interval of the ratio; `None` for fewer than 6 pairs.
+    /// 95 % interval of the ratio; `None` for fewer than 6 pairs, or groups smaller than 4 and 4 or 3 and 5: then no
+    /// such interval exists, and none may be shown.
     pub interval: Option<Interval>,
     /// 90 % interval, for equivalence by two one-sided tests at 5 %; `None` for fewer than 5 pairs.
     pub equivalence_interval: Option<Interval>,
-    /// Two-sided p of the signed-rank test.
+    /// Two-sided p of the signed-rank test, or of the rank-sum test for groups.
     pub p: f64,
-    /// Pairs used.
+    /// Pairs used; for groups the size of the smaller one.
     pub pairs: usize,
 }
 
@@ -42,17 +65,43 @@ impl Comparison {
             .filter(|(first, second)| *first > 0.0 && *second > 0.0)
             .map(|(first, second)| second.ln() - first.ln())
             .collect();
-        let (wide, narrow) = (hodges_lehmann(&logs, 0.95)?, hodges_lehmann(&logs, 0.90)?);
-        Some(Self {
+        Self::of_log_ratios(&logs)
+    }
+
+    /// The same from the logarithms of second over first; `None` without a finite one.
+    pub fn of_log_ratios(logs: &[f64]) -> Option<Self> {
+        let (wide, narrow) =
+            (hodges_lehmann(logs, 1.0 - LEVEL_OF_ALARMS)?, hodges_lehmann(logs, EQUIVALENCE_CONFIDENCE)?);
+        Some(Self::of_shifts(wide, narrow, signed_rank_p(logs)))
+    }
+
+    /// Compares two groups of durations without partners; `None` if one has no positive finite duration.
+    ///
+    /// What drifted between the groups is inside the ratio: see [`group_shift`].
+    pub fn of_groups(first: &[f64], second: &[f64]) -> Option<Self> {
+        let logs = |durations: &[f64]| -> Vec<f64> {
+            durations.iter().filter(|x| **x > 0.0).map(|x| x.ln()).filter(|x| x.is_finite()).collect()
+        };
+        let (first, second) = (logs(first), logs(second));
+        let wide = group_shift(&first, &second, 1.0 - LEVEL_OF_ALARMS)?;
+        let narrow = group_shift(&first, &second, EQUIVALENCE_CONFIDENCE)?;
+        Some(Self::of_shifts(wide, narrow, rank_sum_p(&first, &second)))
+    }
+
+    fn of_shifts(wide: Shift, narrow: Shift, p: f64) -> Self {
+        Self {
             ratio: wide.value.exp(),
             interval: wide.interval.map(|interval| interval.map(f64::exp)),
             equivalence_interval: narrow.interval.map(|interval| interval.map(f64::exp)),
-            p: signed_rank_p(&logs),
+            p,
             pairs: wide.pairs,
-        })
+        }
     }
 
     /// The verdict for a margin such as 0.01 (1 %): differences inside it are of no practical matter.
+    ///
+    /// `Equivalent` if the 90 % interval lies inside the margin; `Slower` or `Faster` if the 95 % interval excludes no
+    /// change and the ratio lies beyond the margin; else `Inconclusive`, even where [`Self::direction`] is known.
     pub fn verdict(&self, margin: f64) -> Verdict {
         let (Some(wide), Some(narrow)) = (self.interval, self.equivalence_interval) else {
             return Verdict::Inconclusive;
@@ -69,16 +118,64 @@ impl Comparison {
         }
     }
 
-    /// About how many pairs more would bring the half-width to the margin, as widths shrink with the root of their
-    /// number; `None` if the width is not known yet.
+    /// The verdict of one row of many: a difference counts only if its `q`, the row's p as
+    /// [`benjamini_hochberg`](crate::benjamini_hochberg) corrects it over all rows of the experiment, is at most 5 %.
+    pub fn verdict_in_family(&self, margin: f64, q: f64) -> Verdict {
+        match self.verdict(margin) {
+            Verdict::Faster | Verdict::Slower if q.is_nan() || q > LEVEL_OF_ALARMS => Verdict::Inconclusive,
+            verdict => verdict,
+        }
+    }
+
+    /// Which way it goes, if the 95 % interval excludes no change: with `Equivalent` a difference that is real but
+    /// negligible, with `Inconclusive` one whose size is not known.
+    pub fn direction(&self) -> Option<Direction> {
+        match self.interval? {
+            interval if interval.low > 1.0 => Some(Direction::Longer),
+            interval if interval.high < 1.0 => Some(Direction::Shorter),
+            _ => None,
+        }
+    }
+
+    /// About how many pairs more would bring a verdict if the ratio stayed what it is, as widths shrink with the root of
+    /// their number. 0 where there is a verdict. Without an interval, what is missing to six pairs: no more is known yet.
+    /// `None` if the ratio lies so close to the margin that no number would do.
     pub fn further_pairs(&self, margin: f64) -> Option<usize> {
-        let half = self.equivalence_interval?.map(f64::ln).half_width();
-        let wanted = margin.abs().ln_1p();
-        if half <= wanted {
+        let (Some(wide), Some(narrow)) = (self.interval, self.equivalence_interval) else {
+            return Some(FEWEST_PAIRS.saturating_sub(self.pairs).max(1));
+        };
+        if self.verdict(margin) != Verdict::Inconclusive {
             return Some(0);
         }
-        let factor = (half / wanted).powi(2);
-        factor.is_finite().then(|| (self.pairs as f64 * (factor - 1.0)).ceil() as usize)
+        let (shift, limit) = (self.ratio.ln().abs(), margin.abs().ln_1p());
+        let (half, wanted) = if shift > limit {
+            (wide.map(f64::ln).half_width(), shift)
+        } else {
+            (narrow.map(f64::ln).half_width(), limit - shift)
+        };
+        let further = (self.pairs as f64 * ((half / wanted).powi(2) - 1.0)).ceil();
+        (further <= FORECAST_MAX).then_some(further.max(1.0) as usize)
+    }
+
+    /// Standard error of the log ratio, as the width of its interval tells it; `None` without an interval.
+    pub fn standard_error(&self) -> Option<f64> {
+        let degrees = u32::try_from(self.pairs.saturating_sub(1)).unwrap_or(u32::MAX);
+        let reach = student_quantile(1.0 - LEVEL_OF_ALARMS, degrees);
+        Some(self.interval?.map(f64::ln).half_width() / reach)
+    }
+
+    /// The same with intervals `factor` times as wide, on the log scale, and p to match: for what an A/A twin showed to be
+    /// hidden from the intervals. A factor below 1 changes nothing.
+    #[must_use]
+    pub fn widened(&self, factor: f64) -> Self {
+        let factor = if factor > 1.0 { factor } else { 1.0 };
+        let wider = |interval: Interval| interval.map(|end| self.ratio * (end / self.ratio).powf(factor));
+        Self {
+            interval: self.interval.map(wider),
+            equivalence_interval: self.equivalence_interval.map(wider),
+            p: (2.0 * normal_cdf(normal_quantile(self.p / 2.0) / factor)).min(1.0),
+            ..*self
+        }
     }
 }
 
@@ -90,6 +187,8 @@ pub fn symmetric_percent(a: f64, b: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::Random;
 
@@ -98,6 +197,16 @@ mod tests {
         (0..count)
             .map(|_| (10.0 * (noise * random.normal()).exp(), 10.0 * ratio * (noise * random.normal()).exp()))
             .collect()
+    }
+
+    fn made(ratio: f64, wide: [f64; 2], narrow: [f64; 2]) -> Comparison {
+        Comparison {
+            ratio,
+            interval: Some(wide.into()),
+            equivalence_interval: Some(narrow.into()),
+            p: 0.01,
+            pairs: 20,
+        }
     }
 
     #[test]
@@ -116,6 +225,52 @@ mod tests {
     }
 
     #[test]
+    fn each_rule_of_the_verdict_holds_where_the_others_do_not() {
+        let (longer, shorter) = (Some(Direction::Longer), Some(Direction::Shorter));
+        for (comparison, verdict, direction) in [
+            (made(1.004, [1.001, 1.007], [1.002, 1.006]), Verdict::Equivalent, longer),
+            (made(1.001, [0.995, 1.012], [0.996, 1.009]), Verdict::Equivalent, None),
+            (made(1.020, [1.001, 1.040], [1.004, 1.036]), Verdict::Slower, longer),
+            (made(0.970, [0.950, 0.990], [0.955, 0.985]), Verdict::Faster, shorter),
+            // Real, and its estimate inside the margin, but perhaps beyond it.
+            (made(1.008, [1.001, 1.015], [1.002, 1.014]), Verdict::Inconclusive, longer),
+            (made(1.020, [0.990, 1.050], [0.995, 1.045]), Verdict::Inconclusive, None),
+        ] {
+            assert_eq!(
+                (comparison.verdict(0.01), comparison.direction()),
+                (verdict, direction),
+                "{comparison:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_row_of_many_differs_only_with_a_small_q() {
+        let (differs, alike) =
+            (made(1.02, [1.001, 1.04], [1.004, 1.036]), made(1.0, [0.999, 1.001], [0.999, 1.001]));
+        for (q, verdict) in
+            [(0.04, Verdict::Slower), (0.06, Verdict::Inconclusive), (f64::NAN, Verdict::Inconclusive)]
+        {
+            assert_eq!(differs.verdict_in_family(0.01, q), verdict);
+            assert_eq!(alike.verdict_in_family(0.01, q), Verdict::Equivalent);
+        }
+    }
+
+    #[test]
+    fn equivalence_is_two_one_sided_tests() {
+        // scipy.stats.wilcoxon(x - t, alternative=side, method="exact").pvalue: 0.0212 for t = 0.013 and "greater",
+        // 0.0320 for t = 0.71 and "less": both ends lie just outside the 90 % interval.
+        let logs = [0.3, -0.1, 0.8, 0.25, 1.7, -0.4, 0.6, 0.05, 0.9, -0.2, 0.45, 0.15];
+        let interval = Comparison::of_log_ratios(&logs).expect("logs").equivalence_interval.expect("twelve");
+        let interval = interval.map(f64::ln);
+        assert!(interval.low > 0.013 && interval.high < 0.71, "{interval}");
+        for (t, expected) in [(0.013, 0.021_240_234_375), (0.71, 0.031_982_421_875)] {
+            let moved: Vec<f64> = logs.iter().map(|x| x - t).collect();
+            assert!((signed_rank_p(&moved) / 2.0 - expected).abs() < 1e-12);
+        }
+    }
+
+    #[test]
     fn identical_arms_seldom_differ() {
         let wrong = (0..300)
             .filter(|seed| {
@@ -128,10 +283,35 @@ mod tests {
 
     #[test]
     fn an_inconclusive_comparison_says_how_many_pairs_it_wants() {
-        let comparison = Comparison::of_pairs(&pairs(1.0, 0.05, 20, 3)).expect("pairs");
+        let comparison = made(1.0, [0.96, 1.04], [0.97, 1.03]);
         let more = comparison.further_pairs(0.01).expect("a width");
-        assert!((100..2000).contains(&more), "{more}");
+        assert!((150..190).contains(&more), "nine times the pairs, less those there are: {more}");
+        assert_eq!(made(1.5, [1.4, 1.6], [1.4, 1.6]).further_pairs(0.01), Some(0));
+        assert_eq!(made(1.009_999, [0.96, 1.06], [0.97, 1.05]).further_pairs(0.01), None);
+        let few = Comparison::of_pairs(&pairs(1.0, 0.05, 4, 3)).expect("pairs");
+        assert_eq!((few.interval, few.further_pairs(0.01)), (None, Some(2)));
         assert_eq!(Comparison::of_pairs(&[(0.0, 1.0), (f64::NAN, 1.0)]), None);
+    }
+
+    #[test]
+    fn groups_are_compared_by_ranks_and_need_four_each() {
+        let (first, second) = ([10.1, 10.4, 9.8, 10.0], [10.9, 11.3, 10.7, 10.5]);
+        let comparison = Comparison::of_groups(&first, &second).expect("groups");
+        assert_eq!((comparison.verdict(0.01), comparison.pairs), (Verdict::Slower, 4));
+        let few = Comparison::of_groups(&first[..3], &second[..3]).expect("groups");
+        assert_eq!((few.interval, few.verdict(0.01)), (None, Verdict::Inconclusive));
+        assert_eq!(Comparison::of_groups(&[-1.0], &second), None);
+    }
+
+    #[test]
+    fn widening_keeps_the_ratio_and_takes_back_certainty() {
+        let narrow = Comparison::of_pairs(&pairs(1.02, 0.01, 20, 5)).expect("pairs");
+        let wide = narrow.widened(3.0);
+        assert!((narrow.ratio - wide.ratio).abs() < 1e-12 && wide.p > narrow.p);
+        let width = |comparison: &Comparison| comparison.standard_error().expect("twenty");
+        assert!((width(&wide) / width(&narrow) - 3.0).abs() < 1e-6);
+        let same = narrow.widened(0.5);
+        assert!((width(&same) / width(&narrow) - 1.0).abs() < 1e-9 && (same.p / narrow.p - 1.0).abs() < 1e-6);
     }
 
     #[test]
@@ -140,5 +320,30 @@ mod tests {
         assert!((symmetric_percent(1.0, 3.0) - 100.0).abs() < 1e-12);
         assert!((symmetric_percent(0.0, 5.0) - 200.0).abs() < 1e-12);
         assert!((symmetric_percent(0.0, 0.0)).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn a_symmetric_difference_is_the_tangent_of_half_the_log_ratio(a in 1e-3..1e3_f64, b in 1e-3..1e3_f64) {
+            let expected = 200.0 * ((a / b).ln().abs() / 2.0).tanh();
+            prop_assert!((symmetric_percent(a, b) - expected).abs() < 1e-9);
+            prop_assert!((symmetric_percent(a, b) - symmetric_percent(b, a)).abs() < 1e-12);
+        }
+
+        #[test]
+        fn swapping_the_arms_swaps_the_verdict(
+            logs in proptest::collection::vec(-0.05..0.05_f64, 1..30), shift in -0.05..0.05_f64, margin in 0.0..0.05_f64,
+        ) {
+            let logs: Vec<f64> = logs.iter().map(|x| x + shift).collect();
+            let back: Vec<f64> = logs.iter().map(|x| -x).collect();
+            let (there, back) = (Comparison::of_log_ratios(&logs), Comparison::of_log_ratios(&back));
+            let (there, back) = (there.expect("logs").verdict(margin), back.expect("logs").verdict(margin));
+            let swapped = match back {
+                Verdict::Faster => Verdict::Slower,
+                Verdict::Slower => Verdict::Faster,
+                same => same,
+            };
+            prop_assert_eq!(there, swapped);
+        }
     }
 }

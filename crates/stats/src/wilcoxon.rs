@@ -2,9 +2,15 @@
 //!
 //! Robust against outliers, no distribution assumed beyond symmetry, exact for up to 60 pairs.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::quantile::{quantile_of_sorted, sorted};
 use crate::student::{normal_cdf, normal_quantile};
 use crate::{Interval, median};
+
+/// Fewer pairs than this have no 95 % interval: the smallest two-sided p of n pairs is 2^(1-n), 0.031 for 6.
+pub const FEWEST_PAIRS: usize = 6;
 
 /// Up to here the exact distribution is used; above, its normal approximation is as good.
 const EXACT_UP_TO: usize = 60;
@@ -13,7 +19,7 @@ const EXACT_UP_TO: usize = 60;
 const MOST_PAIRS: usize = 1000;
 
 /// A shift with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shift {
     /// Median of all pairwise averages.
     pub value: f64,
@@ -111,6 +117,8 @@ pub(crate) fn quick_median(differences: &[f64]) -> Option<(f64, Interval)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const DIFFERENCES: [f64; 12] = [0.3, -0.1, 0.8, 0.25, 1.7, -0.4, 0.6, 0.05, 0.9, -0.2, 0.45, 0.15];
@@ -143,5 +151,50 @@ mod tests {
         let (exact, normal) = (exact.expect("reachable"), normal.expect("reachable"));
         assert!(exact < normal && normal - exact < 35, "{exact} {normal}");
         assert!(hodges_lehmann(&vec![1.0; 3000], 0.95).expect("thinned").pairs <= MOST_PAIRS);
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_tables() {
+        // One more than the critical T of Wilcoxon's table at 5 % (all n) and 10 %.
+        for (count, at_5, at_10) in [
+            (4, None, None),
+            (5, None, Some(1)),
+            (6, Some(1), Some(3)),
+            (10, Some(9), Some(11)),
+            (15, Some(26), Some(31)),
+            (20, Some(53), Some(61)),
+            (30, Some(138), Some(152)),
+            (50, Some(435), Some(467)),
+            (60, Some(649), Some(691)),
+        ] {
+            assert_eq!((wilcoxon_rank(count, 0.05), wilcoxon_rank(count, 0.10)), (at_5, at_10), "{count}");
+        }
+    }
+
+    fn differences() -> impl Strategy<Value = Vec<f64>> {
+        proptest::collection::vec(-1e3..1e3_f64, 1..40)
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_is_the_test_turned_inside_out(values in differences(), shift in -1e3..1e3_f64) {
+            let interval = hodges_lehmann(&values, 0.95).expect("finite").interval;
+            let moved: Vec<f64> = values.iter().map(|x| x - shift).collect();
+            let rejected = signed_rank_p(&moved) <= 0.05;
+            prop_assert_eq!(rejected, interval.is_some_and(|interval| !interval.contains(shift)));
+        }
+
+        #[test]
+        fn the_shift_follows_its_data(values in differences(), by in -1e3..1e3_f64) {
+            let there = hodges_lehmann(&values, 0.95).expect("finite");
+            let moved: Vec<f64> = values.iter().map(|x| by - x).collect();
+            let back = hodges_lehmann(&moved, 0.95).expect("finite");
+            prop_assert!((by - there.value - back.value).abs() < 1e-9);
+            if let (Some(there), Some(back)) = (there.interval, back.interval) {
+                prop_assert!((by - there.low - back.high).abs() < 1e-9);
+                prop_assert!((by - there.high - back.low).abs() < 1e-9);
+            }
+            prop_assert_eq!(there.interval.is_some(), values.len() >= FEWEST_PAIRS);
+        }
     }
 }
