@@ -1,6 +1,8 @@
 //! Pure numbers: estimates with intervals, verdicts, change points. No file, no clock, no CPU.
 #![forbid(unsafe_code)]
 
+mod average;
+mod bca;
 mod beta;
 mod binomial;
 mod estimate;
@@ -16,6 +18,8 @@ mod verdict;
 mod wilcoxon;
 mod windows;
 
+pub use average::{AbsoluteAverage, GeometricMean, absolute_average, geometric_mean};
+pub use bca::bca;
 pub use beta::incomplete_beta;
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
 pub use estimate::{Estimate, Mode};
