@@ -5,15 +5,20 @@ mod average;
 mod bca;
 mod beta;
 mod binomial;
+mod drift;
 mod estimate;
 mod groups;
+mod guard;
 mod interval;
 mod modes;
 mod multiplicity;
+mod outliers;
 mod paired;
 mod quantile;
 mod random;
+mod stopping;
 mod student;
+mod twin;
 mod verdict;
 mod wilcoxon;
 mod windows;
@@ -22,18 +27,23 @@ pub use average::{AbsoluteAverage, GeometricMean, absolute_average, geometric_me
 pub use bca::bca;
 pub use beta::incomplete_beta;
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
+pub use drift::{ChangePoint, change_points, lag1_autocorrelation};
 pub use estimate::{Estimate, Mode};
 pub use groups::{group_shift, rank_sum_p};
+pub use guard::{Guard, Guarded, guarded};
 pub use interval::Interval;
 pub use modes::modes;
 pub use multiplicity::{benjamini_hochberg, sign_flip_max_z};
+pub use outliers::{OUTLIER_FROM, modified_z};
 pub use paired::{PairedDelta, paired_delta};
 pub use quantile::{
     median, median_absolute_deviation, quantile, quantile_half_width, quantile_interval, quantile_of_sorted,
     robust_standard_deviation, sorted,
 };
 pub use random::{Arm, Random, coin_quads};
+pub use stopping::{Step, Stopping};
 pub use student::{normal_cdf, normal_quantile, student_quantile, student_two_sided};
+pub use twin::Twin;
 pub use verdict::{Comparison, Direction, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
 pub use wilcoxon::{FEWEST_PAIRS, Shift, hodges_lehmann, signed_rank_p};
 pub use windows::{EstimateOptions, PriorSpread, estimate, pooled_spread};

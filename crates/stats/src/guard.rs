@@ -1,0 +1,101 @@
+//! Guards: pairs during which something else was seen to move are left out, both trials at once.
+
+use crate::median;
+use crate::quantile::median_absolute_deviation;
+
+/// A trial is out if a guard is further than this many median absolute deviations from its median.
+const REACH_IN_DEVIATIONS: f64 = 5.0;
+
+/// Trials of a pair.
+const TRIALS_PER_PAIR: usize = 2;
+
+/// Something watched beside the trials: the drift probe, steal, frequency, throttling, interrupts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Guard<'a> {
+    /// What it is called where its drops are shown.
+    pub name: &'a str,
+    /// One value per trial in the order taken; NaN where there was none, which is no reason to drop.
+    pub by_trial: &'a [f64],
+    /// Distances from the median up to this are never a reason: the resolution of a counter, or what does not matter.
+    pub tolerance: f64,
+}
+
+/// Which pairs stay.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Guarded {
+    /// One per pair: true if it stays.
+    pub keep: Vec<bool>,
+    /// Pairs left out by each guard, in the order given; a pair may stand at several.
+    pub dropped_by: Vec<usize>,
+}
+
+impl Guarded {
+    /// Pairs left out.
+    pub fn dropped(&self) -> usize {
+        self.keep.iter().filter(|keep| !**keep).count()
+    }
+
+    /// The values of the pairs that stay, of one value per pair.
+    pub fn kept(&self, by_pair: &[f64]) -> Vec<f64> {
+        by_pair.iter().zip(&self.keep).filter(|(_, keep)| **keep).map(|(value, _)| *value).collect()
+    }
+}
+
+/// Decides on `pairs` pairs: trials 2i and 2i + 1 are pair i. Looks at the guards only, never at the trials.
+pub fn guarded(guards: &[Guard<'_>], pairs: usize) -> Guarded {
+    let mut result = Guarded { keep: vec![true; pairs], dropped_by: Vec::new() };
+    for guard in guards {
+        let centre = median(guard.by_trial).unwrap_or(0.0);
+        let deviation = median_absolute_deviation(guard.by_trial).unwrap_or(0.0);
+        let reach = (REACH_IN_DEVIATIONS * deviation).max(guard.tolerance);
+        let mut dropped = 0;
+        for (pair, keep) in guard.by_trial.chunks(TRIALS_PER_PAIR).zip(&mut result.keep) {
+            if pair.iter().any(|value| (value - centre).abs() > reach) {
+                *keep = false;
+                dropped += 1;
+            }
+        }
+        result.dropped_by.push(dropped);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_a_guard_saw_move_takes_its_partner_along() {
+        let probe = [1.0, 1.01, 0.99, 1.02, 1.0, 3.0, 0.98, 1.0];
+        let steal = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0];
+        let guards = [
+            Guard { name: "drift probe", by_trial: &probe, tolerance: 0.0 },
+            Guard { name: "steal", by_trial: &steal, tolerance: 1.0 },
+        ];
+        let found = guarded(&guards, 4);
+        assert_eq!(found.keep, [true, true, false, false]);
+        assert_eq!((found.dropped_by.as_slice(), found.dropped()), ([1, 1].as_slice(), 2));
+        assert_eq!(found.kept(&[1.0, 2.0, 3.0, 4.0]).len(), 2);
+    }
+
+    #[test]
+    fn quiet_missing_and_absent_guards_drop_nothing() {
+        let (still, missing) = ([7.0; 8], [f64::NAN; 8]);
+        let guards = [
+            Guard { name: "still", by_trial: &still, tolerance: 0.0 },
+            Guard { name: "missing", by_trial: &missing, tolerance: 0.0 },
+            Guard { name: "short", by_trial: &[], tolerance: 0.0 },
+        ];
+        assert_eq!(guarded(&guards, 4).dropped(), 0);
+        assert_eq!(guarded(&[], 3).keep, [true; 3]);
+    }
+
+    #[test]
+    fn normal_noise_alone_drops_few_pairs() {
+        // 5 median absolute deviations are 3.4 standard deviations: 7 in 10,000 trials of normal noise.
+        let mut random = crate::Random::new(4);
+        let noise: Vec<f64> = (0..2000).map(|_| random.normal()).collect();
+        let found = guarded(&[Guard { name: "noise", by_trial: &noise, tolerance: 0.0 }], 1000);
+        assert!(found.dropped() <= 6, "{}", found.dropped());
+    }
+}
