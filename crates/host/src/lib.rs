@@ -2,9 +2,11 @@
 
 pub mod cpuid;
 pub mod describe;
+pub mod door;
 pub mod live;
 pub mod root;
 
 pub use cpuid::Cpuid;
 pub use describe::describe;
+pub use door::{Door, DoorError, MachineDoor, Target};
 pub use root::{ReadError, Root, RootError};

@@ -5,15 +5,26 @@ mod atomic_file;
 mod disturbance;
 mod interrupt;
 mod mapping;
+mod memory_policy;
 mod process;
+mod process_setting;
+mod speculation;
 mod thread_usage;
 mod time_source;
+mod wake_latency;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu};
 pub use atomic_file::{WriteError, create_directory_anew, write_atomically};
 pub use disturbance::{Disturbance, snapshot};
 pub use interrupt::{Signal, install_handlers, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages};
-pub use process::{effective_root, host_name, kernel_release, peak_resident_bytes, utc_now};
+pub use memory_policy::{MemoryPolicy, current_memory_policy};
+pub use process::{effective_root, host_name, is_writable, kernel_release, peak_resident_bytes, utc_now};
+pub use process_setting::{
+    ProcessSetting, SettingError, SettingGuard, forbid_huge_pages, huge_pages_forbidden, node_mask, prepare,
+    timer_slack_ns,
+};
+pub use speculation::{Speculation, SpeculationState, speculation, stop_speculation};
 pub use thread_usage::{ThreadUsage, thread_cpu_time_ns};
 pub use time_source::TimeSource;
+pub use wake_latency::{WakeLatency, wake_latency_us};

@@ -62,7 +62,7 @@ pub struct Pinned {
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
-fn set_affinity(cpus: &CpuSet) -> Result<(), io::Error> {
+pub(super) fn set_affinity(cpus: &CpuSet) -> Result<(), io::Error> {
     // SAFETY: an all-zero cpu_set_t is the empty set.
     let mut mask: libc::cpu_set_t = unsafe { mem::zeroed() };
     for cpu in cpus.iter() {

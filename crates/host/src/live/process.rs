@@ -22,6 +22,19 @@ pub fn kernel_release() -> Option<String> {
     uname().map(|names| text(&names.release))
 }
 
+/// True if this process may write the file of this machine; the path has no leading slash. A file that its owner may
+/// not write either counts as read-only, although root may open it: the kernel has no way to take a write.
+pub fn is_writable(path: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    /// `S_IWUSR | S_IWGRP | S_IWOTH`, include/uapi/linux/stat.h.
+    const WRITE_BITS: u32 = 0o222;
+    let path = std::path::Path::new("/").join(path);
+    let has_bits = std::fs::metadata(&path).is_ok_and(|meta| meta.permissions().mode() & WRITE_BITS != 0);
+    let Ok(path) = std::ffi::CString::new(path.into_os_string().into_encoded_bytes()) else { return false };
+    // SAFETY: the path ends with a NUL and is only read.
+    has_bits && unsafe { libc::access(path.as_ptr(), libc::W_OK) } == 0
+}
+
 fn uname() -> Option<libc::utsname> {
     // SAFETY: utsname is arrays of characters, zero is valid.
     let mut names: libc::utsname = unsafe { mem::zeroed() };

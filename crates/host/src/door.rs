@@ -1,0 +1,341 @@
+//! What can be written on a machine: one file, one word or line of a file, bits of a model-specific register, bits of
+//! a PCI register.
+//!
+//! A [`Door`] reads and writes [`Target`]s in canonical text, so that what is compared and restored never depends on
+//! brackets, blanks or padding. The machine itself and a recorded tree (a folder) are doors alike; a test puts a door
+//! before them that fails or dies at a chosen step.
+
+mod form;
+mod register;
+mod tree;
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// What is written. Paths have no leading slash and lie below `sys/` or `proc/sys/`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Target {
+    /// A file whose text, or whose word in brackets, is the value.
+    File {
+        /// The file.
+        path: String,
+    },
+    /// One word of a list: it is there, or there with `NO_` before it (`sched/features` of debugfs).
+    Word {
+        /// The file.
+        path: String,
+        /// The word without `NO_`.
+        word: String,
+    },
+    /// One line of a file: `KEY:value` (`schemata` of resctrl).
+    Line {
+        /// The file.
+        path: String,
+        /// What stands before the colon.
+        key: String,
+    },
+    /// Bits of a model-specific register of one CPU; the value is hexadecimal, masked.
+    Msr {
+        /// The CPU.
+        cpu: u32,
+        /// The register.
+        register: u32,
+        /// The bits that are read and written; all others keep what they have.
+        mask: u64,
+    },
+    /// Bits of an aligned 32-bit word in the configuration space of a PCI function; hexadecimal, masked.
+    Pci {
+        /// The function, such as `0000:00:18.3`.
+        function: String,
+        /// Offset of the word in bytes.
+        offset: u32,
+        /// The bits that are read and written.
+        mask: u32,
+    },
+}
+
+impl Target {
+    /// The canonical value in the text of a file, or of a recording's `msr/N`; `None` where it is not there.
+    pub fn canonical(&self, text: &str) -> Option<String> {
+        match self {
+            Self::File { .. } => Some(form::chosen(text)),
+            Self::Word { word, .. } => form::word(text, word).ok(),
+            Self::Line { key, .. } => form::line(text, key).ok(),
+            Self::Msr { register, mask, .. } => {
+                register::in_recording(text, *register).map(|value| hexadecimal(value & mask))
+            }
+            Self::Pci { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path } => write!(f, "/{path}"),
+            Self::Word { path, word } => write!(f, "/{path} [{word}]"),
+            Self::Line { path, key } => write!(f, "/{path} [{key}]"),
+            Self::Msr { cpu, register, mask } => {
+                write!(f, "CPU {cpu} MSR {register:#010x} mask {mask:#x}")
+            }
+            Self::Pci { function, offset, mask } => {
+                write!(f, "PCI {function} register {offset:#05x} mask {mask:#010x}")
+            }
+        }
+    }
+}
+
+/// Why a target could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum DoorError {
+    /// It cannot be read.
+    #[error("cannot read {target}: {source}")]
+    Read {
+        /// What was to be read.
+        target: Target,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write {value} to {target}: {source}")]
+    Write {
+        /// What was to be written.
+        target: Target,
+        /// The value.
+        value: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No experiment writes there.
+    #[error("{target} is outside /sys and /proc/sys; nothing else is ever written")]
+    Outside {
+        /// What was asked for.
+        target: Target,
+    },
+}
+
+/// Reads and writes targets.
+pub trait Door {
+    /// The value now, in canonical text.
+    ///
+    /// # Errors
+    /// `Read`, or `Outside` for a path that is never written.
+    fn read(&mut self, target: &Target) -> Result<String, DoorError>;
+
+    /// Writes a canonical value.
+    ///
+    /// # Errors
+    /// `Write`, or `Outside` for a path that is never written.
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError>;
+}
+
+impl<D: Door + ?Sized> Door for &mut D {
+    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+        (**self).read(target)
+    }
+
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
+        (**self).write(target, value)
+    }
+}
+
+/// The door of this machine, or of a recorded tree below a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineDoor {
+    /// `None` is this machine.
+    tree: Option<PathBuf>,
+}
+
+impl MachineDoor {
+    /// This machine.
+    pub fn live() -> Self {
+        Self { tree: None }
+    }
+
+    /// A folder that stands for `/`: files behave as the kernel's do as far as [`Target`]s see. Registers of CPU n
+    /// are lines `INDEX = VALUE`, both hexadecimal, in `msr/n`.
+    pub fn tree(folder: &Path) -> Self {
+        Self { tree: Some(folder.to_owned()) }
+    }
+
+    /// The folder, unless this is the live machine.
+    pub fn folder(&self) -> Option<&Path> {
+        self.tree.as_deref()
+    }
+
+    fn place(&self, path: &str) -> PathBuf {
+        self.tree.as_deref().unwrap_or(Path::new("/")).join(path)
+    }
+
+    fn get(&self, target: &Target) -> io::Result<String> {
+        match target {
+            Target::File { path } => form::read_text(&self.place(path)).map(|text| form::chosen(&text)),
+            Target::Word { path, word } => form::word(&form::read_text(&self.place(path))?, word),
+            Target::Line { path, key } => form::line(&form::read_text(&self.place(path))?, key),
+            Target::Msr { cpu, register, mask } => {
+                Ok(hexadecimal(register::read_msr(self.tree.as_deref(), *cpu, *register)? & mask))
+            }
+            Target::Pci { function, offset, mask } => {
+                let word = register::read_pci(&self.place(&pci_file(function)), *offset)?;
+                Ok(hexadecimal(u64::from(word & mask)))
+            }
+        }
+    }
+
+    fn put(&self, target: &Target, value: &str) -> io::Result<()> {
+        match target {
+            Target::File { path } | Target::Word { path, .. } => self.put_text(path, value),
+            Target::Line { path, key } => self.put_text(path, &format!("{key}:{value}\n")),
+            Target::Msr { cpu, register, mask } => {
+                let tree = self.tree.as_deref();
+                let old = register::read_msr(tree, *cpu, *register)?;
+                let new = (old & !mask) | (parse_hexadecimal(value)? & mask);
+                register::write_msr(tree, *cpu, *register, new)
+            }
+            Target::Pci { function, offset, mask } => {
+                let file = self.place(&pci_file(function));
+                let bits = parse_hexadecimal(value)? as u32 & mask;
+                let new = (register::read_pci(&file, *offset)? & !mask) | bits;
+                OpenOptions::new().write(true).open(file)?.write_all_at(&new.to_le_bytes(), (*offset).into())
+            }
+        }
+    }
+
+    /// One write of the whole value, as the kernel takes it; in a tree, what the kernel would make of it.
+    fn put_text(&self, path: &str, value: &str) -> io::Result<()> {
+        let place = self.place(path);
+        if self.tree.is_some() {
+            return tree::write_as_kernel(&place, value);
+        }
+        let written = OpenOptions::new().write(true).open(place)?.write(value.as_bytes())?;
+        if written == value.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+}
+
+impl Door for MachineDoor {
+    fn read(&mut self, target: &Target) -> Result<String, DoorError> {
+        check(target)?;
+        self.get(target).map_err(|source| DoorError::Read { target: target.clone(), source })
+    }
+
+    fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
+        check(target)?;
+        self.put(target, value).map_err(|source| DoorError::Write {
+            target: target.clone(),
+            value: value.to_owned(),
+            source,
+        })
+    }
+}
+
+fn pci_file(function: &str) -> String {
+    format!("sys/bus/pci/devices/{function}/config")
+}
+
+/// A journal is a file that somebody may have changed: it must not become a way to write anywhere.
+fn check(target: &Target) -> Result<(), DoorError> {
+    let inside = match target {
+        Target::File { path } | Target::Word { path, .. } | Target::Line { path, .. } => {
+            let plain = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            plain && (path.starts_with("sys/") || path.starts_with("proc/sys/"))
+        }
+        Target::Pci { function, offset, .. } => {
+            function.chars().all(|letter| letter.is_ascii_hexdigit() || ".:".contains(letter))
+                && !function.starts_with('.')
+                && offset % 4 == 0
+        }
+        Target::Msr { .. } => true,
+    };
+    if inside { Ok(()) } else { Err(DoorError::Outside { target: target.clone() }) }
+}
+
+/// The canonical text of register bits.
+pub fn hexadecimal(value: u64) -> String {
+    format!("{value:#x}")
+}
+
+fn parse_hexadecimal(text: &str) -> io::Result<u64> {
+    let digits = text.trim().trim_start_matches("0x");
+    u64::from_str_radix(digits, 16).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, MachineDoor) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
+            std::fs::write(path, text).expect("a file");
+        }
+        let door = MachineDoor::tree(folder.path());
+        (folder, door)
+    }
+
+    #[test]
+    fn every_kind_of_target_reads_back_what_was_written_and_leaves_the_rest_alone() {
+        let mut config = vec![0_u8; 256];
+        config[0x84..0x88].copy_from_slice(&0x1234_5678_u32.to_le_bytes());
+        let (folder, mut door) = tree(&[
+            ("sys/a", "always [madvise] never\n"),
+            ("proc/sys/b", "1\n"),
+            ("sys/features", "GENTLE NO_NEXT_BUDDY START\n"),
+            ("sys/schemata", "    MB:0=100;1=100\n    L3:0=fff;1=fff\n"),
+            ("msr/0", "c0010015 = 1000018\nc0011023 = 22\n"),
+        ]);
+        let function = folder.path().join("sys/bus/pci/devices/0000:00:18.3");
+        std::fs::create_dir_all(&function).expect("folders");
+        std::fs::write(function.join("config"), config).expect("a file");
+        let file = |path: &str| Target::File { path: path.to_owned() };
+        let word = |word: &str| Target::Word { path: "sys/features".to_owned(), word: word.to_owned() };
+        let msr = Target::Msr { cpu: 0, register: 0xc001_0015, mask: 0x8 };
+        let pci = Target::Pci { function: "0000:00:18.3".to_owned(), offset: 0x84, mask: 0x0300_0000 };
+        let l3 = Target::Line { path: "sys/schemata".to_owned(), key: "L3".to_owned() };
+        for (target, old, new) in [
+            (file("sys/a"), "madvise", "never"),
+            (file("proc/sys/b"), "1", "0"),
+            (word("NEXT_BUDDY"), "NO_NEXT_BUDDY", "NEXT_BUDDY"),
+            (word("GENTLE"), "GENTLE", "NO_GENTLE"),
+            (l3, "0=fff;1=fff", "0=00f;1=fff"),
+            (msr, "0x8", "0x0"),
+            (pci, "0x2000000", "0x0"),
+        ] {
+            assert_eq!(door.read(&target).expect("readable"), old, "{target}");
+            door.write(&target, new).expect("writable");
+            assert_eq!(door.read(&target).expect("readable"), new, "{target}");
+            door.write(&target, old).expect("writable");
+            assert_eq!(door.read(&target).expect("readable"), old, "{target}");
+        }
+        let text = |path: &str| std::fs::read_to_string(folder.path().join(path)).expect("a file");
+        assert_eq!(text("sys/a"), "always [madvise] never\n");
+        assert_eq!(text("sys/features"), "GENTLE NO_NEXT_BUDDY START\n");
+        assert_eq!(text("sys/schemata"), "    MB:0=100;1=100\n    L3:0=fff;1=fff\n");
+        assert_eq!(text("msr/0"), "c0010015 = 1000018\nc0011023 = 22\n");
+    }
+
+    #[test]
+    fn nothing_outside_sys_and_proc_sys_is_reached() {
+        let (_folder, mut door) = tree(&[("etc/passwd", "x")]);
+        for path in ["etc/passwd", "/etc/passwd", "sys/../etc/passwd", "proc/self/mem", "sys/./a", ""] {
+            let error = door.write(&Target::File { path: path.to_owned() }, "y").expect_err(path);
+            assert!(error.to_string().contains("nothing else is ever written"), "{error}");
+        }
+        let pci = Target::Pci { function: "../../../etc".to_owned(), offset: 0, mask: 1 };
+        assert!(matches!(door.read(&pci), Err(DoorError::Outside { .. })));
+    }
+
+    #[test]
+    fn a_choice_that_the_file_does_not_offer_is_refused() {
+        let (_folder, mut door) = tree(&[("sys/a", "always [madvise] never\n")]);
+        assert!(door.write(&Target::File { path: "sys/a".to_owned() }, "sometimes").is_err());
+        assert!(door.write(&Target::File { path: "sys/none".to_owned() }, "1").is_err());
+    }
+}
