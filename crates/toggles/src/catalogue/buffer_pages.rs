@@ -1,0 +1,38 @@
+//! Pages of the buffers of our own probes: base pages, or 2 MiB pages by madvise.
+
+use std::time::Duration;
+
+use host::live::{PageRequest, huge_pages_forbidden};
+
+use crate::process_toggle::{Asks, Choice, ProcessToggle};
+use crate::{About, Availability, Lifetime, Risk};
+
+pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
+    about: About {
+        name: "buffer-pages",
+        title: "Page size of probe buffers",
+        does: "Asks the kernel by madvise for base or huge pages for the buffers of the probes. It moves what walks page \
+               tables: the random chase over large blocks. It does nothing to a program of yours; see thp for that.",
+        needs: &["transparent huge pages not set to never"],
+        risk: Risk::Process,
+        opens: "",
+        lifetime: Lifetime::Process,
+        settle: Duration::ZERO,
+        source: "madvise(2), MADV_HUGEPAGE",
+    },
+    available: |around| match around.root.read("sys/kernel/mm/transparent_hugepage/enabled") {
+        Err(_) => Availability::missing("the kernel has no transparent huge pages", "build it with them"),
+        Ok(policy) if policy.contains("[never]") => {
+            Availability::missing("transparent huge pages are off for all", "sidestep toggles set thp-system")
+        }
+        Ok(_) if huge_pages_forbidden().unwrap_or(false) => {
+            Availability::missing("this process may not have huge pages (PR_SET_THP_DISABLE)", "start anew")
+        }
+        Ok(_) => Availability::Available,
+    },
+    now: |_| None,
+    choices: &[
+        Choice { name: "base", means: "pages of 4 KiB", asks: |_| Asks::Pages(PageRequest::Base) },
+        Choice { name: "huge", means: "pages of 2 MiB", asks: |_| Asks::Pages(PageRequest::Huge) },
+    ],
+};

@@ -1,0 +1,46 @@
+//! Huge pages for the heap of a program that is started, by a tunable of glibc.
+
+use std::time::Duration;
+
+use host::live::ProcessSetting;
+
+use crate::process_toggle::{Asks, Choice, ProcessToggle};
+use crate::{About, Availability, Lifetime, Risk};
+
+/// The tunable.
+const TUNABLE: &str = "glibc.malloc.hugetlb";
+
+pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
+    about: About {
+        name: "huge-malloc",
+        title: "Huge pages for malloc of a program",
+        does: "Makes malloc of a program that is started ask for huge pages (glibc.malloc.hugetlb=1). It spares page walks in \
+               programs with a large heap. A statically linked program, or one with its own allocator, does not read it.",
+        needs: &["glibc 2.35 in the program", "transparent huge pages not set to never"],
+        risk: Risk::Process,
+        opens: "",
+        lifetime: Lifetime::Process,
+        settle: Duration::ZERO,
+        source: "The GNU C Library manual, Memory Allocation Tunables",
+    },
+    available: |around| match around.root.read("sys/kernel/mm/transparent_hugepage/enabled") {
+        Err(_) => Availability::missing("the kernel has no transparent huge pages", "build it with them"),
+        Ok(policy) if policy.contains("[never]") => {
+            Availability::missing("transparent huge pages are off for all", "sidestep toggles set thp-system")
+        }
+        Ok(_) => Availability::Available,
+    },
+    now: |_| None,
+    choices: &[
+        Choice {
+            name: "off",
+            means: "the heap takes what the policy gives",
+            asks: |_| Asks::Settings(vec![ProcessSetting::GlibcTunable(TUNABLE, "0")]),
+        },
+        Choice {
+            name: "on",
+            means: "malloc asks for huge pages",
+            asks: |_| Asks::Settings(vec![ProcessSetting::GlibcTunable(TUNABLE, "1")]),
+        },
+    ],
+};

@@ -1,0 +1,43 @@
+//! Indirect-branch speculation of one thread and what it starts, by prctl: a barrier at each switch.
+
+use std::time::Duration;
+
+use host::live::{ProcessSetting, Speculation};
+
+use super::speculation;
+use crate::process_toggle::{Asks, Choice, ProcessToggle};
+use crate::{About, Lifetime, Risk};
+
+pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
+    about: About {
+        name: "indirect-branch",
+        title: "Indirect-branch workaround (IBPB, STIBP)",
+        does: "Stops a process from being predicted by what others did (CVE-2017-5715): a barrier when it is \
+               switched to or from, and no sharing of predictions with the SMT sibling. It costs programs that \
+               switch often, such as two that talk over a pipe on one CPU.",
+        needs: &["Linux 4.20", "a CPU with IBPB", "no boot option that fixes it"],
+        risk: Risk::Process,
+        opens: "",
+        lifetime: Lifetime::Process,
+        settle: Duration::ZERO,
+        source: "Linux, Documentation/userspace-api/spec_ctrl.rst",
+    },
+    available: |_| speculation::available(Speculation::IndirectBranch, "spectre_v2_user=prctl"),
+    now: |_| speculation::now(Speculation::IndirectBranch),
+    choices: &[
+        Choice {
+            name: "off",
+            means: "predictions are shared between processes",
+            asks: |_| {
+                Asks::Settings(vec![ProcessSetting::StopSpeculation(Speculation::IndirectBranch, false)])
+            },
+        },
+        Choice {
+            name: "on",
+            means: "a barrier at each switch of process",
+            asks: |_| {
+                Asks::Settings(vec![ProcessSetting::StopSpeculation(Speculation::IndirectBranch, true)])
+            },
+        },
+    ],
+};

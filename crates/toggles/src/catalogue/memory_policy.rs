@@ -1,0 +1,70 @@
+//! From which node a process takes its memory.
+
+use std::time::Duration;
+
+use host::live::{MemoryPolicy, ProcessSetting, current_memory_policy, node_mask};
+use machine::NodeId;
+
+use crate::process_toggle::{Asks, Choice, ProcessToggle};
+use crate::{About, Availability, Lifetime, Risk, Surroundings};
+
+pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
+    about: About {
+        name: "memory-policy",
+        title: "Where a process takes memory from",
+        does: "New pages come from the node that touches them first, from all nodes in turn, or from one node only. On machines \
+               with several nodes it decides between local latency and the bandwidth of all.",
+        needs: &["two NUMA nodes with memory"],
+        risk: Risk::Process,
+        opens: "",
+        lifetime: Lifetime::Process,
+        settle: Duration::ZERO,
+        source: "set_mempolicy(2)",
+    },
+    available: |around| {
+        if nodes(around).len() < 2 {
+            return Availability::missing("the machine has one NUMA node", "use a machine with more");
+        }
+        match current_memory_policy() {
+            Ok(_) => Availability::Available,
+            Err(error) => Availability::missing(format!("the kernel has no memory policies ({error})"), ""),
+        }
+    },
+    now: |_| match current_memory_policy() {
+        Ok(MemoryPolicy::Local) => Some("local"),
+        Ok(MemoryPolicy::Interleave(_)) => Some("interleave"),
+        Ok(MemoryPolicy::Bind(_)) => Some("bind"),
+        _ => None,
+    },
+    choices: &[
+        Choice {
+            name: "local",
+            means: "the node that touches a page first",
+            asks: |_| Asks::Settings(vec![ProcessSetting::Memory(MemoryPolicy::Local)]),
+        },
+        Choice {
+            name: "bind",
+            means: "the first node only",
+            asks: |around| {
+                Asks::Settings(vec![ProcessSetting::Memory(MemoryPolicy::Bind(node_mask(
+                    &nodes(around)[..1],
+                )))])
+            },
+        },
+        Choice {
+            name: "interleave",
+            means: "all nodes in turn",
+            asks: |around| {
+                Asks::Settings(vec![ProcessSetting::Memory(MemoryPolicy::Interleave(node_mask(&nodes(
+                    around,
+                ))))])
+            },
+        },
+    ],
+};
+
+/// The nodes with memory.
+fn nodes(around: &Surroundings) -> Vec<NodeId> {
+    let nodes = around.machine.topology.nodes.iter();
+    nodes.filter(|node| node.memory_bytes.is_some_and(|bytes| bytes.0 > 0)).map(|node| node.id).collect()
+}

@@ -1,0 +1,40 @@
+//! Simultaneous multithreading.
+
+use std::time::Duration;
+
+use crate::file_toggle::{FileToggle, Form, Setting, Settings, Writes};
+use crate::{About, Availability, Lifetime, Risk, Surroundings};
+
+pub(super) const TOGGLE: FileToggle = FileToggle {
+    about: About {
+        name: "smt",
+        title: "Simultaneous multithreading",
+        does: "Takes the second and further threads of each core offline, or back. Tasks and interrupts bound to them move.",
+        needs: &["root", "a CPU with SMT"],
+        risk: Risk::Disruptive,
+        opens: "affinities of tasks and interrupts that were bound to the siblings",
+        lifetime: Lifetime::System,
+        settle: Duration::from_millis(200),
+        source: "Linux, Documentation/ABI/testing/sysfs-devices-system-cpu",
+    },
+    files: &["sys/devices/system/cpu/smt/control"],
+    form: Form::Text,
+    settings: Settings::Fixed(&[
+        Setting {
+            name: "off",
+            writes: Writes::Text("off"),
+            means: "one thread per core",
+            risk: Risk::Disruptive,
+        },
+        Setting { name: "on", writes: Writes::Text("on"), means: "all threads", risk: Risk::Disruptive },
+    ]),
+    remedy: "use a machine with SMT",
+    last_only: false,
+    unless: without_siblings,
+};
+
+fn without_siblings(around: &Surroundings) -> Option<Availability> {
+    let state = around.root.read("sys/devices/system/cpu/smt/control").unwrap_or_default();
+    let switches = matches!(state.as_str(), "on" | "off");
+    (!switches).then(|| Availability::missing(format!("the kernel says {state}"), "use a machine with SMT"))
+}

@@ -1,0 +1,207 @@
+//! Toggles that are files of sysfs, procfs or debugfs: one parametrised implementation, so that a file of the
+//! catalogue is a table.
+
+use host::Target;
+
+use crate::{About, Availability, Change, Risk, Surroundings, Switch, SwitchError, Toggle, User, Value};
+
+/// How the value stands in the file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Form {
+    /// The text of the file, or its word in brackets.
+    Text,
+    /// One word of a list, alone or after `NO_`.
+    Word(&'static str),
+    /// The line after `KEY:`.
+    Line(&'static str),
+}
+
+/// What is written for a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Writes {
+    /// This text.
+    Text(&'static str),
+    /// The text of another file in the same folder, such as the lowest frequency of a policy.
+    TextOf(&'static str),
+}
+
+/// One value of a file toggle.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting {
+    /// What the user types.
+    pub(crate) name: &'static str,
+    /// What is written.
+    pub(crate) writes: Writes,
+    /// What it means.
+    pub(crate) means: &'static str,
+    /// The risk of switching to it.
+    pub(crate) risk: Risk,
+}
+
+/// Where the values come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Settings {
+    /// Always the same.
+    Fixed(&'static [Setting]),
+    /// The words of a file in the same folder, with the meaning all share.
+    ListedIn(&'static str, &'static str),
+    /// Made from what the file holds now, or none.
+    Derived(fn(&str) -> Vec<Value>),
+}
+
+/// A toggle that is one file, or one file per CPU, policy or socket.
+pub(crate) struct FileToggle {
+    /// What stays the same.
+    pub(crate) about: About,
+    /// The files, without leading slash; `*` stands for a number.
+    pub(crate) files: &'static [&'static str],
+    /// How the value stands there.
+    pub(crate) form: Form,
+    /// The values, the state without first.
+    pub(crate) settings: Settings,
+    /// What would make the files appear.
+    pub(crate) remedy: &'static str,
+    /// True if only the last of the files is switched.
+    pub(crate) last_only: bool,
+    /// What else has to hold on this machine.
+    pub(crate) unless: fn(&Surroundings) -> Option<Availability>,
+}
+
+/// Nothing else has to hold.
+pub(crate) fn always(_around: &Surroundings) -> Option<Availability> {
+    None
+}
+
+impl FileToggle {
+    /// The files that are there: all of the first pattern that names any.
+    fn places(&self, around: &Surroundings) -> Vec<String> {
+        let mut found = self.files.iter().map(|pattern| around.expand(pattern));
+        let mut places = found.find(|paths| !paths.is_empty()).unwrap_or_default();
+        if self.last_only {
+            places.drain(..places.len().saturating_sub(1));
+        }
+        places
+    }
+
+    fn target(&self, path: &str) -> Target {
+        let path = path.to_owned();
+        match self.form {
+            Form::Text => Target::File { path },
+            Form::Word(word) => Target::Word { path, word: word.to_owned() },
+            Form::Line(key) => Target::Line { path, key: key.to_owned() },
+        }
+    }
+
+    /// The canonical text of one file.
+    fn text(&self, around: &Surroundings, path: &str) -> Option<String> {
+        let text = around.root.read(path).ok()?;
+        self.target(path).canonical(&text)
+    }
+
+    fn written(around: &Surroundings, path: &str, writes: Writes) -> Option<String> {
+        match writes {
+            Writes::Text(text) => Some(text.to_owned()),
+            Writes::TextOf(name) => around.root.read(&beside(path, name)).ok(),
+        }
+    }
+
+    /// The name of the value in one file; what has no name goes by its text.
+    fn name_of(&self, around: &Surroundings, path: &str) -> Option<String> {
+        let text = self.text(around, path)?;
+        if let Settings::Fixed(settings) = self.settings {
+            let holds = |setting: &&Setting| {
+                Self::written(around, path, setting.writes).is_some_and(|written| written == text)
+            };
+            return Some(settings.iter().find(holds).map_or(text, |setting| setting.name.to_owned()));
+        }
+        Some(text)
+    }
+}
+
+fn beside(path: &str, name: &str) -> String {
+    match path.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+fn listed<'a>(words: impl Iterator<Item = &'a str>, means: &str) -> Vec<Value> {
+    let value = |word: &str| Value { name: word.to_owned(), means: means.to_owned(), risk: Risk::Reversible };
+    words.map(value).collect()
+}
+
+impl Toggle for FileToggle {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn availability(&self, around: &Surroundings) -> Availability {
+        let places = self.places(around);
+        let Some(first) = places.first() else {
+            let pattern = self.files.first().copied().unwrap_or_default();
+            return Availability::missing(format!("/{pattern} is absent"), self.remedy);
+        };
+        if let Some(missing) = (self.unless)(around) {
+            return missing;
+        }
+        if self.text(around, first).is_none() {
+            return Availability::missing(
+                format!("/{first} cannot be read"),
+                "run as root, without lockdown",
+            );
+        }
+        if around.user == User::Unprivileged {
+            return Availability::missing("it needs root", "run as root");
+        }
+        if around.user == User::Root && !host::live::is_writable(first) {
+            return Availability::missing(format!("/{first} is read-only"), self.remedy);
+        }
+        if self.values(around).len() < 2 {
+            return Availability::missing("there is only one value", self.remedy);
+        }
+        Availability::Available
+    }
+
+    fn now(&self, around: &Surroundings) -> Option<String> {
+        let mut names = self.places(around).into_iter().map(|path| self.name_of(around, &path));
+        let first = names.next()??;
+        names.all(|name| name.as_ref() == Some(&first)).then_some(first)
+    }
+
+    fn values(&self, around: &Surroundings) -> Vec<Value> {
+        let Some(first) = self.places(around).into_iter().next() else { return Vec::new() };
+        match self.settings {
+            Settings::Fixed(settings) => {
+                let value = |setting: &Setting| Value {
+                    name: setting.name.to_owned(),
+                    means: setting.means.to_owned(),
+                    risk: setting.risk,
+                };
+                let exists = |setting: &&Setting| Self::written(around, &first, setting.writes).is_some();
+                settings.iter().filter(exists).map(value).collect()
+            }
+            Settings::ListedIn(name, means) => {
+                let text = around.root.read(&beside(&first, name)).unwrap_or_default();
+                listed(text.split_whitespace(), means)
+            }
+            Settings::Derived(derive) => {
+                self.text(around, &first).map(|text| derive(&text)).unwrap_or_default()
+            }
+        }
+    }
+
+    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError> {
+        let value = self.value(around, value)?;
+        let change = |path: String| {
+            let written = match self.settings {
+                Settings::Fixed(settings) => {
+                    let setting = settings.iter().find(|setting| setting.name == value.name);
+                    setting.and_then(|setting| Self::written(around, &path, setting.writes))
+                }
+                _ => None,
+            };
+            Change { target: self.target(&path), value: written.unwrap_or_else(|| value.name.clone()) }
+        };
+        Ok(Switch::System(self.places(around).into_iter().map(change).collect()))
+    }
+}

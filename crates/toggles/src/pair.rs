@@ -1,0 +1,125 @@
+//! The two states of an experiment: one toggle, value A and value B, and how to switch to each.
+
+use crate::{Consent, Refusal, Surroundings, Switch, SwitchError, Toggle, UnknownToggle, Value, find};
+
+/// One of the two states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Position {
+    /// The baseline.
+    A,
+    /// What it is compared with.
+    B,
+}
+
+impl Position {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+}
+
+/// A toggle with two of its values.
+#[derive(Clone)]
+pub struct Pair {
+    /// The toggle.
+    pub toggle: &'static dyn Toggle,
+    /// The baseline.
+    pub a: Value,
+    /// What it is compared with.
+    pub b: Value,
+    /// How to switch to A.
+    pub to_a: Switch,
+    /// How to switch to B.
+    pub to_b: Switch,
+}
+
+impl std::fmt::Debug for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}:{}", self.toggle.about().name, self.a.name, self.b.name)
+    }
+}
+
+/// Why there is no such pair.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PairError {
+    /// No such toggle.
+    #[error(transparent)]
+    Unknown(#[from] UnknownToggle),
+    /// No such value, or not available here.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// Both values are the same.
+    #[error("{toggle} is {value} in both states; name another value: {toggle}={choices}")]
+    Same {
+        /// The toggle.
+        toggle: &'static str,
+        /// The value.
+        value: String,
+        /// What else there is.
+        choices: String,
+    },
+}
+
+impl Pair {
+    /// Reads `NAME` (the toggle's own pair), `NAME=B` (from what holds now to B) or `NAME=A:B`.
+    ///
+    /// # Errors
+    /// An unknown name or value, a toggle that is not available here, or two equal values.
+    pub fn parse(text: &str, around: &Surroundings) -> Result<Self, PairError> {
+        let (name, values) = match text.split_once('=') {
+            Some((name, values)) => (name, Some(values)),
+            None => (text, None),
+        };
+        let toggle = find(name)?;
+        let (a, b) = match values.map(|values| values.split_once(':').ok_or(values)) {
+            Some(Ok((a, b))) => (a.to_owned(), b.to_owned()),
+            Some(Err(b)) => {
+                let now = toggle.now(around).or_else(|| toggle.default_values(around).map(|(a, _)| a));
+                (now.unwrap_or_default(), b.to_owned())
+            }
+            None => toggle.default_values(around).unwrap_or_default(),
+        };
+        // The second value first: what the user named is what an error should be about.
+        let b = toggle.value(around, &b)?;
+        let a = toggle.value(around, &a)?;
+        if a.name == b.name {
+            let others = toggle.values(around).into_iter().map(|value| value.name);
+            let choices: Vec<String> = others.filter(|name| *name != b.name).collect();
+            let toggle = toggle.about().name;
+            return Err(PairError::Same { toggle, value: b.name, choices: choices.join("|") });
+        }
+        let (to_a, to_b) = (toggle.switch(around, &a.name)?, toggle.switch(around, &b.name)?);
+        Ok(Self { toggle, a, b, to_a, to_b })
+    }
+
+    /// The value of a state.
+    pub fn value(&self, position: Position) -> &Value {
+        match position {
+            Position::A => &self.a,
+            Position::B => &self.b,
+        }
+    }
+
+    /// How to switch to a state.
+    pub fn switch(&self, position: Position) -> &Switch {
+        match position {
+            Position::A => &self.to_a,
+            Position::B => &self.to_b,
+        }
+    }
+
+    /// Whether the user has agreed to both states; the one that holds now needs no consent.
+    ///
+    /// # Errors
+    /// The refusal, with the flag that lifts it.
+    pub fn allowed_by(&self, consent: &Consent, around: &Surroundings) -> Result<(), Refusal> {
+        let about = self.toggle.about();
+        let now = self.toggle.now(around);
+        let mut values = [&self.a, &self.b].into_iter().filter(|value| now.as_ref() != Some(&value.name));
+        values.try_for_each(|value| consent.allows(about.name, value.risk, about.opens))
+    }
+}

@@ -1,0 +1,76 @@
+//! Toggles that end with a thread or process: no privilege, no journal.
+
+use host::live::{PageRequest, ProcessSetting};
+
+use crate::{About, Availability, Surroundings, Switch, SwitchError, Toggle, User, Value};
+
+/// What a value of a process toggle asks for.
+#[derive(Debug, Clone)]
+pub(crate) enum Asks {
+    /// Settings of a thread or child; none leaves it as it is.
+    Settings(Vec<ProcessSetting>),
+    /// Pages of a probe's buffers.
+    Pages(PageRequest),
+}
+
+/// One value of a process toggle.
+pub(crate) struct Choice {
+    /// What the user types.
+    pub(crate) name: &'static str,
+    /// What it means.
+    pub(crate) means: &'static str,
+    /// What it asks for on a machine.
+    pub(crate) asks: fn(&Surroundings) -> Asks,
+}
+
+/// A toggle that ends with a thread or process.
+pub(crate) struct ProcessToggle {
+    /// What stays the same.
+    pub(crate) about: About,
+    /// Whether the running kernel and this machine have it.
+    pub(crate) available: fn(&Surroundings) -> Availability,
+    /// The value that holds for a new process.
+    pub(crate) now: fn(&Surroundings) -> Option<&'static str>,
+    /// Its values, the state without first.
+    pub(crate) choices: &'static [Choice],
+}
+
+impl Toggle for ProcessToggle {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn availability(&self, around: &Surroundings) -> Availability {
+        if around.user == User::Recorded {
+            let reason = "only the running kernel tells; a recording does not".to_owned();
+            return Availability::Unknown { reason };
+        }
+        (self.available)(around)
+    }
+
+    fn now(&self, around: &Surroundings) -> Option<String> {
+        if around.user == User::Recorded {
+            return None;
+        }
+        (self.now)(around).map(str::to_owned)
+    }
+
+    fn values(&self, _around: &Surroundings) -> Vec<Value> {
+        let value = |choice: &Choice| Value {
+            name: choice.name.to_owned(),
+            means: choice.means.to_owned(),
+            risk: self.about.risk,
+        };
+        self.choices.iter().map(value).collect()
+    }
+
+    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError> {
+        let value = self.value(around, value)?;
+        let choice = self.choices.iter().find(|choice| choice.name == value.name);
+        let choice = choice.expect("a value is made of a choice");
+        Ok(match (choice.asks)(around) {
+            Asks::Settings(settings) => Switch::Process(settings),
+            Asks::Pages(pages) => Switch::Buffers(pages),
+        })
+    }
+}

@@ -1,0 +1,197 @@
+//! One thing that can be switched, in the terms of whoever switches it: values, risks, and the exact changes.
+//!
+//! A toggle never writes. It says which changes a value needs, and the engine makes them (journal first, read back,
+//! put back) or, for what ends with a process, the thread or child makes them for itself.
+
+use std::time::Duration;
+
+use host::Target;
+use host::live::{PageRequest, ProcessSetting};
+
+use crate::{Risk, Surroundings};
+
+/// How long a switch lasts if nobody undoes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Until the thread or process that made it ends.
+    Process,
+    /// Until the next boot.
+    System,
+    /// Beyond the next boot: never switched.
+    Persistent,
+}
+
+impl Lifetime {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::System => "until reboot",
+            Self::Persistent => "beyond reboot",
+        }
+    }
+}
+
+/// What stays the same about a toggle on every machine.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// What the user types: lower case, hyphens.
+    pub name: &'static str,
+    /// What is switched, in at most 40 characters.
+    pub title: &'static str,
+    /// What it does and when it matters, in sentences.
+    pub does: &'static str,
+    /// What must be there, one item each: privilege, hardware, kernel.
+    pub needs: &'static [&'static str],
+    /// The highest risk of any of its values.
+    pub risk: Risk,
+    /// Which vulnerability or fault a risky value uncovers; empty if there is none.
+    pub opens: &'static str,
+    /// How long it lasts.
+    pub lifetime: Lifetime,
+    /// How long to wait after a switch before anything is measured.
+    pub settle: Duration,
+    /// Where the facts come from.
+    pub source: &'static str,
+}
+
+/// Whether a toggle can be used here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Availability {
+    /// It can.
+    Available,
+    /// It cannot.
+    Missing {
+        /// Why.
+        reason: String,
+        /// What would make it so; empty if nothing would.
+        remedy: String,
+    },
+    /// A recording cannot tell.
+    Unknown {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Availability {
+    /// A reason and what would help.
+    pub fn missing(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Missing { reason: reason.into(), remedy: remedy.into() }
+    }
+
+    /// True if it can be used.
+    pub fn is_available(&self) -> bool {
+        *self == Self::Available
+    }
+}
+
+/// A value that a toggle can take on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    /// What the user types.
+    pub name: String,
+    /// What it means.
+    pub means: String,
+    /// The risk of switching to it.
+    pub risk: Risk,
+}
+
+/// One write of the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Where.
+    pub target: Target,
+    /// The canonical value to be written.
+    pub value: String,
+}
+
+/// How a value is made to hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Switch {
+    /// By settings of a thread ([`host::live::SettingGuard`]) or of a child ([`host::live::prepare`]).
+    Process(Vec<ProcessSetting>),
+    /// By the pages that a probe asks for its own buffers.
+    Buffers(PageRequest),
+    /// By writes that the engine makes and takes back.
+    System(Vec<Change>),
+}
+
+/// Why a value cannot be switched to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SwitchError {
+    /// The toggle cannot be used here.
+    #[error("{toggle} cannot be switched here: {reason}{remedy}")]
+    Unavailable {
+        /// The toggle.
+        toggle: &'static str,
+        /// Why.
+        reason: String,
+        /// What would help, with its separator; or empty.
+        remedy: String,
+    },
+    /// It has no such value here.
+    #[error("{toggle} has no value {value:?} here; choose among {choices}")]
+    NoSuchValue {
+        /// The toggle.
+        toggle: &'static str,
+        /// What was asked for.
+        value: String,
+        /// What there is.
+        choices: String,
+    },
+}
+
+/// Something that can be switched.
+pub trait Toggle: Sync {
+    /// What stays the same on every machine.
+    fn about(&self) -> &About;
+
+    /// Whether it can be used here.
+    fn availability(&self, around: &Surroundings) -> Availability;
+
+    /// The name of the value that holds now; `None` where that cannot be told, or several hold at once.
+    fn now(&self, around: &Surroundings) -> Option<String>;
+
+    /// The values it can take here, the state without the workaround or feature first.
+    fn values(&self, around: &Surroundings) -> Vec<Value>;
+
+    /// The values of an experiment when the user names none: A, the state without, and B, the state with.
+    fn default_values(&self, around: &Surroundings) -> Option<(String, String)> {
+        let values = self.values(around);
+        match (values.first(), values.last()) {
+            (Some(first), Some(last)) if values.len() > 1 => Some((first.name.clone(), last.name.clone())),
+            _ => None,
+        }
+    }
+
+    /// How to make a value hold.
+    ///
+    /// # Errors
+    /// `Unavailable` here, or `NoSuchValue`.
+    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError>;
+
+    /// The value asked for.
+    ///
+    /// # Errors
+    /// `Unavailable` here, or `NoSuchValue`.
+    fn value(&self, around: &Surroundings, name: &str) -> Result<Value, SwitchError> {
+        let toggle = self.about().name;
+        match self.availability(around) {
+            Availability::Available => {}
+            Availability::Missing { reason, remedy } => {
+                let remedy = if remedy.is_empty() { remedy } else { format!("; {remedy}") };
+                return Err(SwitchError::Unavailable { toggle, reason, remedy });
+            }
+            Availability::Unknown { reason } => {
+                return Err(SwitchError::Unavailable { toggle, reason, remedy: String::new() });
+            }
+        }
+        let mut values = self.values(around);
+        if let Some(index) = values.iter().position(|value| value.name == name) {
+            return Ok(values.swap_remove(index));
+        }
+        let choices: Vec<String> = values.into_iter().map(|value| value.name).collect();
+        Err(SwitchError::NoSuchValue { toggle, value: name.to_owned(), choices: choices.join(", ") })
+    }
+}
