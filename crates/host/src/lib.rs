@@ -5,8 +5,10 @@ pub mod describe;
 pub mod door;
 pub mod live;
 pub mod root;
+pub mod state_folder;
 
 pub use cpuid::Cpuid;
 pub use describe::describe;
 pub use door::{Door, DoorError, MachineDoor, Target};
 pub use root::{ReadError, Root, RootError};
+pub use state_folder::{Disk, Lock, LockError, StateFolder};

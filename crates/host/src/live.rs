@@ -12,6 +12,7 @@ mod speculation;
 mod thread_usage;
 mod time_source;
 mod wake_latency;
+mod watchdog;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu};
 pub use atomic_file::{WriteError, create_directory_anew, write_atomically};
@@ -28,3 +29,4 @@ pub use speculation::{Speculation, SpeculationState, speculation, stop_speculati
 pub use thread_usage::{ThreadUsage, thread_cpu_time_ns};
 pub use time_source::TimeSource;
 pub use wake_latency::{WakeLatency, wake_latency_us};
+pub use watchdog::{Watch, Watchdog, process_start_ticks, watch};

@@ -2,16 +2,28 @@
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod experiment;
 mod file_toggle;
+mod hold;
+mod journal;
 mod latch;
 mod pair;
 mod process_toggle;
+mod restore;
+mod revert;
 mod risk;
 mod surroundings;
 mod toggle;
 
 pub use catalogue::{UnknownToggle, catalogue, find};
+pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
+pub use hold::{Hold, HoldError, Place, stand_watch};
+pub use journal::{
+    Damaged, Entry, JOURNAL_NAME, Journal, Owner, clear, decode, encode, load, set_aside, store,
+};
 pub use pair::{Pair, PairError, Position};
+pub use restore::{Fate, Restored, restore};
+pub use revert::{Found, Revert, RevertError, Reverted, find_state, revert, revert_on};
 pub use risk::{Consent, Refusal, Risk};
 pub use surroundings::{Surroundings, User};
 pub use toggle::{About, Availability, Change, Lifetime, Switch, SwitchError, Toggle, Value};

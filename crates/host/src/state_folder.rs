@@ -1,0 +1,193 @@
+//! The folder where an experiment keeps its lock and its journal, with every step of a safe write apart.
+//!
+//! The steps are apart so that a test can cut the power between any two: what was not synced may then be lost, and
+//! what the journal promises has to hold all the same.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Only its owner may read or change what will be written to the machine.
+const FOLDER_MODE: u32 = 0o700;
+/// The same for a file.
+const FILE_MODE: u32 = 0o600;
+/// The file that is locked; it stays, as removing a lock that someone waits for would make two of it.
+const LOCK_NAME: &str = "lock";
+
+/// Where the live machine keeps its lock and journal: one place for all, as there is one machine.
+pub const LIVE_STATE: &str = "/var/lib/sidestep";
+
+/// Steps on the files of one folder.
+pub trait Disk {
+    /// The bytes of a file; `None` if there is none.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>>;
+
+    /// Writes a file anew. It may be lost, or found half, until `sync`.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// From now on the bytes of a file survive a power cut.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    fn sync(&mut self, name: &str) -> io::Result<()>;
+
+    /// Gives a file another name, in place of one that has it.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Takes a file away.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    fn remove(&mut self, name: &str) -> io::Result<()>;
+
+    /// From now on the names survive a power cut.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    fn sync_names(&mut self) -> io::Result<()>;
+}
+
+/// A folder of the file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateFolder {
+    path: PathBuf,
+}
+
+/// Why the lock was not given.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another experiment holds it.
+    #[error("another experiment is running on this machine; wait for it, see sidestep toggles status")]
+    Held,
+    /// The folder or the lock cannot be made.
+    #[error("cannot use {path}: {source}; system toggles need root")]
+    Unusable {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// One experiment at a time: the lock ends with this value, and with the process however it ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl StateFolder {
+    /// A folder that need not exist yet.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the lock, or says who has it.
+    ///
+    /// # Errors
+    /// `Held`, or `Unusable`.
+    pub fn try_lock(&self) -> Result<Lock, LockError> {
+        let file = self.lock_file().map_err(|source| self.unusable(source))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(LockError::Held),
+            Err(TryLockError::Error(source)) => Err(self.unusable(source)),
+        }
+    }
+
+    /// Waits for the lock.
+    ///
+    /// # Errors
+    /// `Unusable`.
+    pub fn lock(&self) -> Result<Lock, LockError> {
+        let file = self.lock_file().map_err(|source| self.unusable(source))?;
+        file.lock().map_err(|source| self.unusable(source))?;
+        Ok(Lock { _file: file })
+    }
+
+    fn unusable(&self, source: io::Error) -> LockError {
+        LockError::Unusable { path: self.path.clone(), source }
+    }
+
+    fn lock_file(&self) -> io::Result<File> {
+        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&self.path)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(FILE_MODE);
+        options.open(self.path.join(LOCK_NAME))
+    }
+}
+
+impl Disk for StateFolder {
+    fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.path.join(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(FILE_MODE);
+        options.open(self.path.join(name))?.write_all(bytes)
+    }
+
+    fn sync(&mut self, name: &str) -> io::Result<()> {
+        File::open(self.path.join(name))?.sync_all()
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_is_given_once_and_again_when_it_ends() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let state = StateFolder::new(&folder.path().join("new/state"));
+        let lock = state.try_lock().expect("nobody has it");
+        assert!(matches!(state.try_lock(), Err(LockError::Held)));
+        drop(lock);
+        assert!(state.try_lock().is_ok());
+    }
+
+    #[test]
+    fn steps_of_the_disk_do_what_they_say() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut state = StateFolder::new(folder.path());
+        assert_eq!(state.read("a").expect("absent is a value"), None);
+        state.write("a", b"one").expect("writable");
+        state.sync("a").expect("synced");
+        state.rename("a", "b").expect("renamed");
+        state.sync_names().expect("synced");
+        assert_eq!(state.read("b").expect("readable"), Some(b"one".to_vec()));
+        state.remove("b").expect("removed");
+        assert_eq!(state.read("b").expect("absent is a value"), None);
+    }
+}

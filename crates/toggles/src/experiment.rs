@@ -1,0 +1,212 @@
+//! One experiment on the machine: journal first, then write and read back, and in the end put everything back.
+
+use std::io;
+
+use host::{Disk, Door, DoorError, Target};
+
+use crate::journal::{self, Damaged, Entry, Journal, Owner};
+use crate::restore::{Restored, restore};
+use crate::toggle::Change;
+
+/// Why an experiment could not begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// An earlier one left its journal.
+    #[error("{label} was left switched {since}; sidestep toggles revert puts it back")]
+    Stale {
+        /// What was switched.
+        label: String,
+        /// When.
+        since: String,
+    },
+    /// An earlier one left something that is no journal.
+    #[error("{0}; sidestep toggles revert sets it aside")]
+    Damaged(#[from] Damaged),
+    /// The journal cannot be kept.
+    #[error("cannot keep the journal: {0}; nothing was changed")]
+    Journal(io::Error),
+    /// A value cannot be read or written.
+    #[error(transparent)]
+    Door(#[from] DoorError),
+    /// The machine took the write and shows something else.
+    #[error("{target} shows {found} after {written} was written; everything is put back")]
+    NotTaken {
+        /// Where.
+        target: Target,
+        /// What was written.
+        written: String,
+        /// What it shows.
+        found: String,
+    },
+    /// Somebody else changed it meanwhile.
+    #[error("{target} was changed to {found} by somebody else; the experiment ends")]
+    Foreign {
+        /// Where.
+        target: Target,
+        /// What it shows.
+        found: String,
+    },
+    /// A change that the journal does not hold: a mistake of the caller.
+    #[error("{target} is not in the journal; nothing was written")]
+    NotJournalled {
+        /// Where.
+        target: Target,
+    },
+    /// It put everything back already, after an earlier error.
+    #[error("the experiment is over: everything was put back after an error")]
+    Over,
+}
+
+/// What an experiment wants to do: the states it will switch between.
+#[derive(Debug, Clone, Copy)]
+pub struct Intent<'a> {
+    /// What is switched, in the user's words.
+    pub label: &'a str,
+    /// Every set of changes that it may make.
+    pub states: &'a [&'a [Change]],
+    /// True if the change shall stay until it is reverted.
+    pub kept: bool,
+}
+
+/// What the journal will say: every target with the value it has now and the values it may get.
+///
+/// # Errors
+/// A value that cannot be read.
+pub fn survey(door: &mut impl Door, states: &[&[Change]]) -> Result<Vec<Entry>, DoorError> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for change in states.iter().flat_map(|changes| changes.iter()) {
+        let known = entries.iter().position(|entry| entry.target == change.target);
+        let index = known.unwrap_or(entries.len());
+        if known.is_none() {
+            let old = door.read(&change.target)?;
+            entries.push(Entry { target: change.target.clone(), old, ours: Vec::new() });
+        }
+        let entry = &mut entries[index];
+        if !entry.ours.contains(&change.value) {
+            entry.ours.push(change.value.clone());
+        }
+    }
+    Ok(entries)
+}
+
+/// A journalled experiment. Dropping it puts the machine back; [`Experiment::end`] does so and tells what happened.
+#[derive(Debug)]
+pub struct Experiment<D: Door, K: Disk> {
+    door: D,
+    disk: K,
+    journal: Journal,
+    is_open: bool,
+}
+
+impl<D: Door, K: Disk> Experiment<D, K> {
+    /// Reads all old values and writes the journal. Nothing is changed yet. The caller holds the lock.
+    ///
+    /// A journal of another boot is void, as a boot resets all that sidestep switches, and is replaced.
+    ///
+    /// # Errors
+    /// A journal of this boot, a damaged one, a value that cannot be read, or a disk that does not keep the journal.
+    pub fn begin(
+        mut door: D,
+        mut disk: K,
+        owner: Owner,
+        intent: &Intent,
+        since: String,
+    ) -> Result<Self, ExperimentError> {
+        match journal::load(&mut disk).map_err(ExperimentError::Journal)? {
+            Some(Ok(old)) if old.owner.boot_id == owner.boot_id => {
+                return Err(ExperimentError::Stale { label: old.label, since: old.since });
+            }
+            Some(Err(damaged)) => return Err(damaged.into()),
+            Some(Ok(_)) | None => {}
+        }
+        let entries = survey(&mut door, intent.states)?;
+        let journal = Journal { owner, label: intent.label.to_owned(), since, kept: intent.kept, entries };
+        journal::store(&mut disk, &journal).map_err(ExperimentError::Journal)?;
+        Ok(Self { door, disk, journal, is_open: true })
+    }
+
+    /// What the journal holds.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Makes changes in order and reads each back. On any error everything is put back and the journal cleared as far
+    /// as that is possible; [`Experiment::end`] then tells what is left.
+    ///
+    /// # Errors
+    /// A write that fails or is not taken, or a foreign change.
+    pub fn switch(&mut self, changes: &[Change]) -> Result<(), ExperimentError> {
+        if !self.is_open {
+            return Err(ExperimentError::Over);
+        }
+        let result = changes.iter().try_for_each(|change| self.make(change));
+        if result.is_err() {
+            self.put_back();
+        }
+        result
+    }
+
+    fn make(&mut self, change: &Change) -> Result<(), ExperimentError> {
+        let target = &change.target;
+        let entry = self.journal.entries.iter().find(|entry| entry.target == *target);
+        let Some(entry) = entry.filter(|entry| entry.ours.contains(&change.value)) else {
+            return Err(ExperimentError::NotJournalled { target: target.clone() });
+        };
+        let now = self.door.read(target)?;
+        if now == change.value {
+            return Ok(());
+        }
+        if now != entry.old && !entry.ours.contains(&now) {
+            return Err(ExperimentError::Foreign { target: target.clone(), found: now });
+        }
+        self.door.write(target, &change.value)?;
+        let found = self.door.read(target)?;
+        if found != change.value {
+            let (target, written) = (target.clone(), change.value.clone());
+            return Err(ExperimentError::NotTaken { target, written, found });
+        }
+        Ok(())
+    }
+
+    /// Puts everything back and clears the journal; what could not be put back stays in it.
+    pub fn end(mut self) -> Vec<Restored> {
+        self.put_back()
+    }
+
+    /// Leaves the changes and the journal for a later `revert`.
+    pub fn keep(mut self) {
+        self.is_open = false;
+    }
+
+    fn put_back(&mut self) -> Vec<Restored> {
+        self.is_open = false;
+        let results = restore(&mut self.door, &self.journal.entries, false);
+        // A journal that cannot be cleared only makes the next command look again.
+        let _ = settle(&mut self.disk, &self.journal, &results);
+        results
+    }
+}
+
+impl<D: Door, K: Disk> Drop for Experiment<D, K> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.put_back();
+        }
+    }
+}
+
+/// Clears the journal if everything is put back, else leaves in it what is not.
+///
+/// # Errors
+/// What the disk said.
+pub fn settle(disk: &mut impl Disk, journal: &Journal, results: &[Restored]) -> io::Result<()> {
+    let open = results.iter().filter(|result| !result.is_settled());
+    let entries: Vec<Entry> = open.map(|result| result.entry.clone()).collect();
+    if entries.is_empty() {
+        return journal::clear(disk);
+    }
+    if entries.len() == journal.entries.len() {
+        return Ok(());
+    }
+    journal::store(disk, &Journal { entries, ..journal.clone() })
+}

@@ -1,0 +1,181 @@
+//! An experiment on this machine with everything that keeps it safe: the lock, the journal, and a watchdog.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use host::live::{Watch, Watchdog, process_start_ticks, utc_now, watch};
+use host::{Lock, LockError, MachineDoor, Root, RootError, StateFolder};
+
+use crate::experiment::{Experiment, ExperimentError, Intent, settle};
+use crate::journal::{self, Owner};
+use crate::restore::{Restored, restore};
+use crate::toggle::Change;
+
+/// Where experiments happen: this machine, or a recorded tree with a state folder of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The folder of lock and journal.
+    pub state: PathBuf,
+    /// The tree that stands for `/`; `None` is this machine.
+    pub tree: Option<PathBuf>,
+}
+
+impl Place {
+    /// This machine.
+    pub fn live() -> Self {
+        Self { state: PathBuf::from(host::state_folder::LIVE_STATE), tree: None }
+    }
+
+    /// What is written through.
+    pub fn door(&self) -> MachineDoor {
+        self.tree.as_deref().map_or_else(MachineDoor::live, MachineDoor::tree)
+    }
+
+    /// Where lock and journal are.
+    pub fn folder(&self) -> StateFolder {
+        StateFolder::new(&self.state)
+    }
+
+    /// What is read.
+    ///
+    /// # Errors
+    /// A tree that is no machine.
+    pub fn root(&self) -> Result<Root, RootError> {
+        self.tree.as_deref().map_or_else(|| Ok(Root::live()), Root::open)
+    }
+
+    /// The boot of this place: a journal of another one is void.
+    ///
+    /// # Errors
+    /// A tree that is no machine.
+    pub fn boot_id(&self) -> Result<String, RootError> {
+        let root = self.root()?;
+        // Without the file no boot can be told from another; all then count as this one, which is the safe side.
+        Ok(root.read("/proc/sys/kernel/random/boot_id").unwrap_or_default())
+    }
+
+    /// This process as the owner of a journal here.
+    ///
+    /// # Errors
+    /// A tree that is no machine.
+    pub fn owner(&self) -> Result<Owner, RootError> {
+        let pid = std::process::id();
+        let start_ticks = process_start_ticks(pid).unwrap_or(0);
+        Ok(Owner { boot_id: self.boot_id()?, pid, start_ticks })
+    }
+}
+
+/// Why nothing is held.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    /// Another experiment runs, or the state folder cannot be used.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The tree is no machine.
+    #[error(transparent)]
+    Tree(#[from] RootError),
+    /// The experiment could not begin.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// Nothing would put the machine back after a crash, so nothing was changed.
+    #[error("cannot start the watchdog: {0}; nothing was changed")]
+    Watchdog(io::Error),
+}
+
+/// A running experiment. However it ends, the machine is put back: by [`Hold::end`], by dropping this, by the watchdog
+/// after a crash, and if that was killed too, by `sidestep toggles revert`.
+#[derive(Debug)]
+pub struct Hold {
+    // In this order: the machine is put back, then the watchdog dismissed, then the lock given up.
+    experiment: Option<Experiment<MachineDoor, StateFolder>>,
+    watchdog: Option<Watchdog>,
+    _lock: Lock,
+}
+
+impl Hold {
+    /// Takes the lock, reads what is there, journals it, and starts the watchdog. Nothing is changed yet.
+    ///
+    /// The watchdog is this program started anew with `toggles watch`; after `deadline` it ends the experiment.
+    ///
+    /// # Errors
+    /// Another experiment, a journal that was left, or no watchdog.
+    pub fn begin(place: &Place, intent: &Intent, deadline: Duration) -> Result<Self, HoldError> {
+        let lock = place.folder().try_lock()?;
+        let owner = place.owner()?;
+        let arguments = watch_arguments(place, &owner, deadline);
+        let experiment = Experiment::begin(place.door(), place.folder(), owner, intent, utc_now())?;
+        // Dropping the experiment here takes the journal away again.
+        let watchdog = Watchdog::start(&arguments).map_err(HoldError::Watchdog)?;
+        Ok(Self { experiment: Some(experiment), watchdog: Some(watchdog), _lock: lock })
+    }
+
+    /// Makes changes that the intent named, and reads each back.
+    ///
+    /// # Errors
+    /// A write that fails or is not taken, or a foreign change; everything is put back then.
+    pub fn switch(&mut self, changes: &[Change]) -> Result<(), ExperimentError> {
+        self.experiment.as_mut().map_or(Err(ExperimentError::Over), |experiment| experiment.switch(changes))
+    }
+
+    /// The watchdog's process.
+    pub fn watchdog_id(&self) -> Option<u32> {
+        self.watchdog.as_ref().map(Watchdog::id)
+    }
+
+    /// Puts everything back, and tells what became of each value.
+    pub fn end(mut self) -> Vec<Restored> {
+        self.experiment.take().map(Experiment::end).unwrap_or_default()
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        drop(self.experiment.take());
+        if let Some(watchdog) = self.watchdog.take() {
+            watchdog.dismiss();
+        }
+    }
+}
+
+fn watch_arguments(place: &Place, owner: &Owner, deadline: Duration) -> Vec<OsString> {
+    let text = |text: &str| OsString::from(text);
+    let mut arguments = vec![text("toggles"), text("watch")];
+    arguments.extend([text("--state"), absolute(&place.state).into_os_string()]);
+    if let Some(tree) = &place.tree {
+        arguments.extend([text("--tree"), absolute(tree).into_os_string()]);
+    }
+    arguments.extend([text("--owner"), text(&owner.pid.to_string())]);
+    arguments.extend([text("--start-ticks"), text(&owner.start_ticks.to_string())]);
+    arguments.extend([text("--deadline-s"), text(&deadline.as_secs().max(1).to_string())]);
+    arguments
+}
+
+/// The watchdog works in `/`.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The watchdog: waits for the end of its parent, and puts back what that left in the journal.
+///
+/// # Errors
+/// What kept it from watching; the experiment has not begun then.
+pub fn stand_watch(place: &Place, pid: u32, start_ticks: u64, deadline: Duration) -> Result<(), HoldError> {
+    if watch(deadline).map_err(HoldError::Watchdog)? == Watch::Dismissed {
+        return Ok(());
+    }
+    // The parent's lock ended with it; somebody may already be mending, and is waited for.
+    let _lock = place.folder().lock()?;
+    let mut folder = place.folder();
+    let found =
+        journal::load(&mut folder).map_err(|error| HoldError::Experiment(ExperimentError::Journal(error)))?;
+    if let Some(Ok(journal)) = found
+        && (journal.owner.pid, journal.owner.start_ticks) == (pid, start_ticks)
+    {
+        let results = restore(&mut place.door(), &journal.entries, false);
+        settle(&mut folder, &journal, &results)
+            .map_err(|error| HoldError::Experiment(ExperimentError::Journal(error)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Putting back: in reverse, and only what still is as the experiment left it.
+
+use host::Door;
+
+use crate::journal::Entry;
+
+/// What became of one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// The old value was written and read back.
+    Restored,
+    /// The old value was there already.
+    Untouched,
+    /// Somebody else wrote this value; it was left alone.
+    Foreign(String),
+    /// It could not be read, written, or read back; this is why.
+    Failed(String),
+}
+
+/// One entry and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// The entry.
+    pub entry: Entry,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+impl Restored {
+    /// True if the machine is as it was before.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.fate, Fate::Restored | Fate::Untouched)
+    }
+}
+
+/// Puts entries back in reverse order. With `force`, what somebody else wrote is overwritten too.
+pub fn restore(door: &mut impl Door, entries: &[Entry], force: bool) -> Vec<Restored> {
+    let mut results: Vec<Restored> = entries
+        .iter()
+        .rev()
+        .map(|entry| Restored { entry: entry.clone(), fate: restore_one(door, entry, force) })
+        .collect();
+    results.reverse();
+    results
+}
+
+fn restore_one(door: &mut impl Door, entry: &Entry, force: bool) -> Fate {
+    let now = match door.read(&entry.target) {
+        Ok(now) => now,
+        Err(error) => return Fate::Failed(error.to_string()),
+    };
+    if now == entry.old {
+        return Fate::Untouched;
+    }
+    if !force && !entry.ours.contains(&now) {
+        return Fate::Foreign(now);
+    }
+    if let Err(error) = door.write(&entry.target, &entry.old) {
+        return Fate::Failed(error.to_string());
+    }
+    match door.read(&entry.target) {
+        Ok(after) if after == entry.old => Fate::Restored,
+        Ok(after) => Fate::Failed(format!("{} was written and {after} read back", entry.old)),
+        Err(error) => Fate::Failed(error.to_string()),
+    }
+}
