@@ -19,7 +19,7 @@ const MEAN_ABSOLUTE_NORMAL: f64 = 0.797_884_560_802_865_4;
 pub struct GeometricMean {
     /// Geometric mean of the rows' ratios, each row's taken as in its own comparison.
     pub ratio: f64,
-    /// 95 % interval of the ratio; `None` for fewer than 6 blocks.
+    /// 95 % interval of the ratio; `None` for fewer than 10 blocks.
     pub interval: Option<Interval>,
     /// Rows averaged.
     pub rows: usize,
@@ -27,19 +27,18 @@ pub struct GeometricMean {
     pub blocks: usize,
 }
 
-/// Geometric mean of the ratios of `rows`, each the log ratios of its pairs in the order taken.
+/// Geometric mean of the ratios of `rows`, each the log ratios of its blocks, such as pairs, in the order taken.
 ///
-/// Pair i of every row was taken in the same round. `pairs_per_block` neighbours (2 for a quad) form a block; the BCa
-/// interval draws whole blocks for all rows at once, so that drift which the rows share is carried. A pair that
-/// one row lacks is NaN there. `None` without a row that holds a finite value. Takes about rows x pairs^2 x 1 us.
-pub fn geometric_mean(rows: &[Vec<f64>], pairs_per_block: usize, seed: u64) -> Option<GeometricMean> {
-    let pairs_per_block = pairs_per_block.max(1);
-    let blocks = rows.iter().map(|row| row.len().div_ceil(pairs_per_block)).max()?;
+/// Block i of every row was taken in the same round. The BCa interval draws whole blocks for all rows at once, so that
+/// drift which the rows share is carried. A block that one row lacks is NaN there. `None` without a row that holds a
+/// finite value. Takes about rows x blocks^2 x 2 us.
+pub fn geometric_mean(rows: &[Vec<f64>], seed: u64) -> Option<GeometricMean> {
+    let blocks = rows.iter().map(Vec::len).max()?;
     let averages: Vec<WalshAverages> =
         rows.iter().map(|row| WalshAverages::of(row)).filter(|row| !row.is_empty()).collect();
-    // A row none of whose pairs was drawn has no say in that resample.
+    // A row none of whose blocks was drawn has no say in that resample.
     let statistic = |times: &[u64]| {
-        let shifts = averages.iter().filter_map(|row| row.shift(|pair| times[pair / pairs_per_block]));
+        let shifts = averages.iter().filter_map(|row| row.shift(|block| times[block]));
         let (sum, count) = shifts.fold((0.0, 0_u32), |(sum, count), shift| (sum + shift, count + 1));
         sum / f64::from(count)
     };
@@ -94,12 +93,12 @@ mod tests {
         let data = rows(&mut Random::new(1), 5, 12, 0.02, 0.0);
         let shifts = data.iter().map(|row| hodges_lehmann(row, 0.95).expect("twelve").value);
         let expected = (shifts.sum::<f64>() / 5.0).exp();
-        let found = geometric_mean(&data, 1, 1).expect("rows");
+        let found = geometric_mean(&data, 1).expect("rows");
         assert!((found.ratio - expected).abs() < 1e-12);
         assert!(found.interval.expect("twelve blocks").contains(found.ratio));
         assert_eq!((found.rows, found.blocks), (5, 12));
-        assert_eq!(geometric_mean(&data, 2, 1).expect("rows").blocks, 6);
-        assert_eq!(geometric_mean(&data, 3, 1).expect("rows").interval, None);
+        let few: Vec<Vec<f64>> = data.iter().map(|row| row[..9].to_vec()).collect();
+        assert_eq!(geometric_mean(&few, 1).expect("rows").interval, None);
     }
 
     #[test]
@@ -109,7 +108,7 @@ mod tests {
         for seed in 0..60 {
             let data = rows(&mut random, 8, 16, 0.01, 0.01);
             let interval = |data: &[Vec<f64>]| {
-                geometric_mean(data, 1, seed).and_then(|mean| mean.interval).expect("sixteen blocks")
+                geometric_mean(data, seed).and_then(|mean| mean.interval).expect("sixteen blocks")
             };
             let truth = 0.01_f64.exp();
             covered += u32::from(interval(&data).contains(truth));
@@ -130,9 +129,9 @@ mod tests {
     #[test]
     fn rows_without_values_are_left_out_and_nothing_has_no_average() {
         let data = vec![vec![0.1; 8], vec![f64::NAN; 8], vec![]];
-        assert_eq!(geometric_mean(&data, 1, 1).expect("a row").rows, 1);
-        assert_eq!(geometric_mean(&data[1..], 1, 1), None);
-        assert_eq!(geometric_mean(&[], 1, 1), None);
+        assert_eq!(geometric_mean(&data, 1).expect("a row").rows, 1);
+        assert_eq!(geometric_mean(&data[1..], 1), None);
+        assert_eq!(geometric_mean(&[], 1), None);
     }
 
     #[test]

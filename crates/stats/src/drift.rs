@@ -9,7 +9,7 @@ use crate::student::student_two_sided;
 const SHORTEST_SEGMENT: usize = 6;
 
 /// Change points have at most this p. The best of all places is tested, so nominal values are far too small: with this
-/// one about one series of 200 independent normal values in fifteen shows a change that is not there.
+/// one about one series of 200 independent normal values in thirty shows a change that is not there (10 of 300).
 const LARGEST_P: f64 = 0.001;
 
 /// Correlation of each value with the next, -1 to 1; `None` for fewer than 3 finite values or for equal ones.

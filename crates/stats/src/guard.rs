@@ -35,9 +35,9 @@ impl Guarded {
         self.keep.iter().filter(|keep| !**keep).count()
     }
 
-    /// The values of the pairs that stay, of one value per pair.
-    pub fn kept(&self, by_pair: &[f64]) -> Vec<f64> {
-        by_pair.iter().zip(&self.keep).filter(|(_, keep)| **keep).map(|(value, _)| *value).collect()
+    /// The same values, one per pair, with NaN for pairs left out, so that each pair keeps its place in its quad.
+    pub fn masked(&self, by_pair: &[f64]) -> Vec<f64> {
+        by_pair.iter().zip(&self.keep).map(|(value, keep)| if *keep { *value } else { f64::NAN }).collect()
     }
 }
 
@@ -75,7 +75,8 @@ mod tests {
         let found = guarded(&guards, 4);
         assert_eq!(found.keep, [true, true, false, false]);
         assert_eq!((found.dropped_by.as_slice(), found.dropped()), ([1, 1].as_slice(), 2));
-        assert_eq!(found.kept(&[1.0, 2.0, 3.0, 4.0]).len(), 2);
+        let masked = found.masked(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(masked.iter().map(|value| value.is_nan()).collect::<Vec<_>>(), [false, false, true, true]);
     }
 
     #[test]

@@ -35,12 +35,12 @@ pub use interval::Interval;
 pub use modes::modes;
 pub use multiplicity::{benjamini_hochberg, sign_flip_max_z};
 pub use outliers::{OUTLIER_FROM, modified_z};
-pub use paired::{PairedDelta, paired_delta};
+pub use paired::{PairedDelta, paired_delta, quad_means};
 pub use quantile::{
     median, median_absolute_deviation, quantile, quantile_half_width, quantile_interval, quantile_of_sorted,
     robust_standard_deviation, sorted,
 };
-pub use random::{Arm, Random, coin_quads};
+pub use random::{Arm, Random, coin_pairs, coin_quads};
 pub use stopping::{Step, Stopping};
 pub use student::{normal_cdf, normal_quantile, student_quantile, student_two_sided};
 pub use twin::Twin;

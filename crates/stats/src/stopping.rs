@@ -3,16 +3,13 @@
 //! Asking after each pair whether a difference is significant, and stopping when it is, finds one in 19 to 26 % of
 //! experiments with nothing to find. So this sees the width of the interval and nothing else.
 
+use crate::hodges_lehmann;
 use crate::verdict::LEVEL_OF_ALARMS;
-use crate::{FEWEST_PAIRS, hodges_lehmann};
 
-/// Pairs of a quad: only whole quads are balanced.
-const PAIRS_PER_QUAD: usize = 2;
+/// No experiment ends before this many pairs: the width of fewer is itself a matter of luck.
+const PAIRS_MIN: usize = 12;
 
-/// No experiment ends before this many quads: the width of fewer is itself a matter of luck.
-const FEWEST_QUADS: usize = FEWEST_PAIRS;
-
-/// When to stop.
+/// When to stop. Where the coin turns quads and the experiment compares their means, read quads for pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stopping {
     /// Half-width of the 95 % interval of the log ratio that is narrow enough: 0.01 for 1 %.
@@ -24,7 +21,7 @@ pub struct Stopping {
 /// What to do after a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Another quad.
+    /// Another pair.
     GoOn {
         /// About how many pairs more the precision takes, within the budget; `None` while no interval exists.
         further_pairs: Option<usize>,
@@ -36,7 +33,7 @@ pub enum Step {
 }
 
 impl Stopping {
-    /// The step after these log ratios, one per pair.
+    /// The step after these log ratios, one per pair, NaN for a pair that was left out.
     pub fn after(&self, log_ratios: &[f64]) -> Step {
         let shift = hodges_lehmann(log_ratios, 1.0 - LEVEL_OF_ALARMS);
         let half_width = shift.and_then(|shift| shift.interval).map(|interval| interval.half_width());
@@ -46,15 +43,13 @@ impl Stopping {
     /// The same from the half-width alone, for who has it.
     pub fn after_width(&self, pairs: usize, half_width: Option<f64>) -> Step {
         let left = self.budget_pairs.saturating_sub(pairs);
-        let balanced = pairs.is_multiple_of(PAIRS_PER_QUAD);
-        let enough = pairs >= FEWEST_QUADS * PAIRS_PER_QUAD;
         match half_width {
-            Some(half) if half <= self.precision && balanced && enough => Step::Precise,
+            Some(half) if half <= self.precision && pairs >= PAIRS_MIN => Step::Precise,
             _ if left == 0 => Step::BudgetSpent,
             None => Step::GoOn { further_pairs: None },
             Some(half) => {
                 let wanted = pairs as f64 * (half / self.precision).powi(2);
-                let further = (wanted.ceil() as usize).saturating_sub(pairs);
+                let further = (wanted.ceil() as usize).max(PAIRS_MIN).saturating_sub(pairs);
                 Step::GoOn { further_pairs: Some(further.clamp(1, left)) }
             }
         }
@@ -69,16 +64,16 @@ mod tests {
     const RULE: Stopping = Stopping { precision: 0.02, budget_pairs: 100 };
 
     #[test]
-    fn width_budget_and_whole_quads_decide() {
+    fn width_and_budget_decide() {
         let go_on = |further_pairs| Step::GoOn { further_pairs };
         for (pairs, half_width, expected) in [
             (4, None, go_on(None)),
-            (10, Some(0.001), go_on(Some(1))),
+            (10, Some(0.001), go_on(Some(2))),
             (20, Some(0.04), go_on(Some(60))),
             (20, Some(0.4), go_on(Some(80))),
             (20, Some(f64::INFINITY), go_on(Some(80))),
             (20, Some(0.02), Step::Precise),
-            (21, Some(0.02), go_on(Some(1))),
+            (20, Some(0.020_1), go_on(Some(1))),
             (100, Some(0.021), Step::BudgetSpent),
             (100, Some(0.02), Step::Precise),
             (101, None, Step::BudgetSpent),

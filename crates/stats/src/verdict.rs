@@ -53,7 +53,7 @@ pub struct Comparison {
     pub equivalence_interval: Option<Interval>,
     /// Two-sided p of the signed-rank test, or of the rank-sum test for groups.
     pub p: f64,
-    /// Pairs used; for groups the size of the smaller one.
+    /// Pairs used, or quads where those were compared; for groups the size of the smaller one.
     pub pairs: usize,
 }
 
@@ -68,7 +68,8 @@ impl Comparison {
         Self::of_log_ratios(&logs)
     }
 
-    /// The same from the logarithms of second over first; `None` without a finite one.
+    /// The same from the logarithms of second over first, one per pair or, in an experiment made of quads, one per quad
+    /// (see [`quad_means`](crate::quad_means)); `None` without a finite one.
     pub fn of_log_ratios(logs: &[f64]) -> Option<Self> {
         let (wide, narrow) =
             (hodges_lehmann(logs, 1.0 - LEVEL_OF_ALARMS)?, hodges_lehmann(logs, EQUIVALENCE_CONFIDENCE)?);
@@ -137,7 +138,7 @@ impl Comparison {
         }
     }
 
-    /// About how many pairs more would bring a verdict if the ratio stayed what it is, as widths shrink with the root of
+    /// About how many pairs (or quads, where those were compared) more would bring a verdict if the ratio stayed what it is, as widths shrink with the root of
     /// their number. 0 where there is a verdict. Without an interval, what is missing to six pairs: no more is known yet.
     /// `None` if the ratio lies so close to the margin that no number would do.
     pub fn further_pairs(&self, margin: f64) -> Option<usize> {

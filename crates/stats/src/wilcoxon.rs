@@ -114,6 +114,8 @@ pub fn signed_rank_p(differences: &[f64]) -> f64 {
 pub(crate) struct WalshAverages {
     /// The average of each pair of values, ascending, with the places of the two.
     ascending: Vec<(f64, usize, usize)>,
+    /// Places of the finite values.
+    places: Vec<usize>,
 }
 
 impl WalshAverages {
@@ -126,12 +128,12 @@ impl WalshAverages {
             ascending.extend(finite[index..].iter().map(|(j, b)| (f64::midpoint(*a, *b), *i, *j)));
         }
         ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        Self { ascending }
+        Self { ascending, places: finite.into_iter().map(|(place, _)| place).collect() }
     }
 
     /// True without a finite value.
     pub(crate) fn is_empty(&self) -> bool {
-        self.ascending.is_empty()
+        self.places.is_empty()
     }
 
     /// The shift of the resample that holds the value at place i `times(i)` times; `None` if it holds none.
@@ -139,7 +141,8 @@ impl WalshAverages {
         let weight = |i: usize, j: usize| {
             if i == j { times(i) * (times(i) + 1) / 2 } else { times(i) * times(j) }
         };
-        let total: u64 = self.ascending.iter().map(|(_, i, j)| weight(*i, *j)).sum();
+        let drawn: u64 = self.places.iter().map(|place| times(*place)).sum();
+        let total = drawn * (drawn + 1) / 2;
         let last = total.checked_sub(1)?;
         let (lower, upper) = (last / 2, total / 2);
         let (mut below, mut low) = (0, None);
