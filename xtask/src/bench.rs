@@ -41,7 +41,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     let valued = ["--stream", "--likwid", "--multichase", "--quads", "--cpu", "--seed"];
     let flags = Flags::parse(arguments, &valued, &[])?;
     if cfg!(debug_assertions) {
-        return in_release(arguments);
+        return cargo::again_in_release("bench", arguments);
     }
     let quads = flags.count("--quads", 15)?;
     if quads < FEWEST_QUADS {
@@ -69,13 +69,6 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     }
     print!("{}", totals.closing());
     Ok(totals)
-}
-
-/// Kernels are not worth timing in a debug build: the same command again, built for release.
-fn in_release(arguments: &[String]) -> anyhow::Result<Totals> {
-    let mut command = cargo::cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", "bench"]);
-    let fine = cargo::succeeds(command.args(arguments))?;
-    Ok(if fine { Totals::one_passed() } else { Totals::one_failed("bench: see above") })
 }
 
 /// What a contest brought.

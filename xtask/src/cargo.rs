@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
+use crate::totals::Totals;
+
 /// The repository's root: the folder above this crate, wherever it was cloned.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies one folder below the root").to_owned()
@@ -22,6 +24,13 @@ pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());
     command
+}
+
+/// Loops are not worth timing in a debug build: the task `name` again with the same arguments, built for release.
+pub fn again_in_release(name: &str, arguments: &[String]) -> anyhow::Result<Totals> {
+    let mut command = cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", name]);
+    let fine = succeeds(command.args(arguments))?;
+    Ok(if fine { Totals::one_passed() } else { Totals::one_failed(format!("{name}: see above")) })
 }
 
 /// Runs `command` with its output on ours; `Ok(false)` when it ends with an error.

@@ -1,7 +1,7 @@
 //! The table of tasks: a new task is a new row here and a file beside this one.
 
 use crate::totals::Totals;
-use crate::{bench, browser, dist, golden, schema, steps, tidy};
+use crate::{bench, browser, dist, golden, promise, schema, steps, tidy};
 
 /// One task of `cargo xtask`.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +43,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "our side of one run of bench",
         help: bench::ONE_HELP,
         run: bench::run_own,
+    },
+    Command {
+        name: "promise",
+        summary: "false alarms and power of comparisons, simulated and on this machine",
+        help: promise::HELP,
+        run: promise::run,
     },
     Command {
         name: "dist",

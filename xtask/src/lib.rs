@@ -13,6 +13,7 @@ pub mod golden;
 pub mod libtest;
 pub mod licences;
 pub mod packages;
+pub mod promise;
 pub mod schema;
 pub mod steps;
 pub mod tidy;
