@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ClockRead, Cores, Finding, Guards, Levels, Memory, Provenance};
 
-/// Version of the document. It rises when a reader of the old one would misread the new one.
+/// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
+/// new field at the top does not raise it, a new variant of an enum does.
 pub const SCHEMA: u32 = 1;
 
 /// One run of sidestep.

@@ -16,7 +16,7 @@ mod provenance;
 mod spread;
 
 pub use clocks::ClockRead;
-pub use codec::{DecodeError, Encoding, decode, encode, json_schema};
+pub use codec::{DecodeError, EncodeError, Encoding, decode, encode, json_schema};
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, WakePoint};
 pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use finding::{Finding, Severity};
