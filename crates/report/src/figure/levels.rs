@@ -1,6 +1,6 @@
 //! Found cache sizes beside claimed ones, on one logarithmic axis of bytes.
 
-use record::{Level, Record};
+use record::{LatencyCell, Level, Record};
 
 use super::{DataTable, Drawn, Figure};
 use crate::draw::{Anchor, Axis, Scale, Svg, level_colour};
@@ -12,24 +12,28 @@ const RIGHT: f64 = 612.0;
 const ROW: f64 = 44.0;
 const TOP: f64 = 40.0;
 
+/// The name of the last level, which has no end. Source: `record::Level::name`.
+const MEMORY: &str = "memory";
+
 pub(super) fn draw(record: &Record) -> Option<Drawn> {
     let levels = &record.levels.caches;
     if levels.is_empty() {
         return None;
     }
     Some(Drawn {
-        svg: picture(levels),
+        svg: picture(record),
         reading: "The band spans from the last block that fitted to the first that did not; the filled mark is the \
                   size found, the hollow diamond what the machine claims. Where they lie apart, others use the cache, \
                   or it is partitioned."
             .to_owned(),
-        table: table(levels),
+        table: table(record),
         interactive: None,
         needs_webgl: false,
     })
 }
 
-fn picture(levels: &[Level]) -> Svg {
+fn picture(record: &Record) -> Svg {
+    let levels = &record.levels.caches;
     let bottom = TOP + ROW * levels.len() as f64;
     let mut svg = Svg::new(Figure::Levels.name(), WIDTH, bottom + 42.0);
     let sizes = levels.iter().flat_map(|level| {
@@ -50,7 +54,7 @@ fn picture(levels: &[Level]) -> Svg {
         svg.text((x, TOP - 16.0), "dim small", Anchor::Start, title);
     }
     for (index, level) in levels.iter().enumerate() {
-        row(&mut svg, level, scale, TOP + ROW * (index as f64 + 0.5));
+        row(&mut svg, (record, level), scale, TOP + ROW * (index as f64 + 0.5));
     }
     svg.line("axis", (LEFT, bottom), (RIGHT, bottom));
     svg.circle((LEFT + 6.0, 14.0), 4.5, "fill=\"#66727f\"");
@@ -65,7 +69,27 @@ fn diamond(svg: &mut Svg, (x, y): (f64, f64)) {
     svg.polygon(&corners, "class=\"whisker\" stroke-width=\"1.6\"");
 }
 
-fn row(svg: &mut Svg, level: &Level, scale: Scale, y: f64) {
+/// What stands where a level has no size: memory has none, a cache may be larger than the blocks that were tried, or
+/// its blocks may contradict each other.
+fn without_size(record: &Record, level: &Level) -> String {
+    if level.name == MEMORY {
+        return "main memory: what no cache holds".to_owned();
+    }
+    let largest = |served: &dyn Fn(&LatencyCell) -> bool| {
+        record.memory.latency.iter().filter(|cell| served(cell)).map(|cell| cell.block_bytes).max()
+    };
+    let name = Some(level.name.as_str());
+    match (largest(&|_| true), largest(&|cell| cell.level.as_deref() == name)) {
+        (Some(tried), Some(served)) if tried == served => {
+            format!("no end found up to {}", number::size(tried))
+        }
+        (Some(_), Some(served)) => format!("no single end; it serves blocks up to {}", number::size(served)),
+        (Some(tried), None) => format!("no end found among blocks up to {}", number::size(tried)),
+        (None, _) => "no end found".to_owned(),
+    }
+}
+
+fn row(svg: &mut Svg, (record, level): (&Record, &Level), scale: Scale, y: f64) {
     let colour = level_colour(&level.name);
     svg.line("grid", (LEFT, y), (RIGHT, y));
     svg.text((LEFT - 12.0, y + 4.0), "strong", Anchor::End, &level.name);
@@ -83,7 +107,7 @@ fn row(svg: &mut Svg, level: &Level, scale: Scale, y: f64) {
         svg.circle((x, y), 5.5, &format!("fill=\"{colour}\""));
         svg.text((x, y - 13.0), "small ink halo", Anchor::Middle, &number::size(size));
     } else {
-        svg.text((LEFT + 10.0, y + 4.0), "dim small halo", Anchor::Start, "no end found: main memory");
+        svg.text((LEFT + 10.0, y + 4.0), "dim small halo", Anchor::Start, &without_size(record, level));
     }
     if let Some(x) = level.claimed_bytes.and_then(|size| scale.at(size.0 as f64)) {
         diamond(svg, (x, y));
@@ -97,10 +121,10 @@ fn row(svg: &mut Svg, level: &Level, scale: Scale, y: f64) {
     svg.text((RIGHT + 206.0, y + 4.0), "ink", Anchor::Start, &rate);
 }
 
-fn table(levels: &[Level]) -> DataTable {
+fn table(record: &Record) -> DataTable {
     let size =
         |bytes: Option<machine::Bytes>| bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
-    let rows = levels.iter().map(|level| {
+    let rows = record.levels.caches.iter().map(|level| {
         let bounds = level.size_interval.map_or_else(
             || "-".to_owned(),
             |i| {
@@ -117,7 +141,7 @@ fn table(levels: &[Level]) -> DataTable {
         });
         vec![
             level.name.clone(),
-            level.size_bytes.map_or_else(|| "-".to_owned(), number::size),
+            level.size_bytes.map_or_else(|| without_size(record, level), number::size),
             bounds,
             size(level.claimed_bytes),
             format!("{} {}", number::column(level.ns), number::uncertainty(level.ns, level.ns_interval)),
@@ -127,4 +151,55 @@ fn table(levels: &[Level]) -> DataTable {
     });
     let headers = ["level", "found", "between", "claimed", "ns", "core cycles", "read of one CPU, GB/s"];
     DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::{Bytes, CpuId};
+    use record::{LatencyCell, Level, Record, Spread};
+    use stats::Interval;
+
+    use super::without_size;
+
+    fn level(name: &str) -> Level {
+        Level {
+            name: name.to_owned(),
+            size_bytes: None,
+            size_interval: None,
+            claimed_bytes: None,
+            ns: 20.0,
+            ns_interval: Interval { low: 19.0, high: 21.0 },
+            core_cycles: None,
+            read_bytes_per_s: None,
+            read_interval: None,
+        }
+    }
+
+    fn cell(block_mib: u64, level: &str) -> LatencyCell {
+        LatencyCell {
+            cpu: CpuId(0),
+            block_bytes: Bytes(block_mib << 20),
+            stride_bytes: Bytes(64),
+            page_bytes: Bytes(4096),
+            ns: 20.0,
+            core_cycles: None,
+            level: Some(level.to_owned()),
+            spread: Spread::default(),
+        }
+    }
+
+    #[test]
+    fn a_level_without_a_size_says_how_far_it_was_looked_for() {
+        let mut record = Record::default();
+        assert_eq!(without_size(&record, &level("L3")), "no end found");
+        record.memory.latency = vec![cell(1, "L2"), cell(32, "L3")];
+        for (name, expected) in [
+            ("L3", "no end found up to 32 MiB"),
+            ("L2", "no single end; it serves blocks up to 1 MiB"),
+            ("L4", "no end found among blocks up to 32 MiB"),
+            ("memory", "main memory: what no cache holds"),
+        ] {
+            assert_eq!(without_size(&record, &level(name)), expected);
+        }
+    }
 }
