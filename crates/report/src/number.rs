@@ -10,22 +10,45 @@ pub(crate) const UNKNOWN: &str = "unknown";
 /// Above this relative half-width a `±` hides too much and the interval is written out.
 const WIDE_PERCENT: f64 = 20.0;
 
-/// A number with that many significant digits, without exponent as long as that is readable.
+/// From here on a number has its thousands set apart.
+const GROUPED_FROM: f64 = 1e6;
+
+/// What is smaller than this rounds to nothing in every unit that is shown.
+const LEAST: f64 = 1e-5;
+
+/// Between the thousands of a large number.
+const GROUP_SEPARATOR: char = ',';
+
+/// A number with that many significant digits, without exponent: nobody reads `2.50e12` at a glance.
 pub(crate) fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return UNKNOWN.to_owned();
     }
-    if value == 0.0 {
-        return "0".to_owned();
+    if value.abs() < LEAST {
+        return if value == 0.0 { "0".to_owned() } else { "≈0".to_owned() };
     }
     let magnitude = value.abs().log10().floor();
-    // From a million on, and below a hundred-thousandth, digits are counted better by an exponent.
-    if !(-5.0..6.0).contains(&magnitude) {
-        return format!("{value:.*e}", usize::try_from(digits - 1).unwrap_or(0));
+    if value.abs() >= GROUPED_FROM {
+        return grouped(value, magnitude as i32 + 1 - digits);
     }
     let decimals = usize::try_from(digits - 1 - magnitude as i32).unwrap_or(0);
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A large number with zeros for its last `zeros` digits, its thousands set apart.
+fn grouped(value: f64, zeros: i32) -> String {
+    let unit = 10_f64.powi(zeros.max(0));
+    let digits = format!("{:.0}", (value / unit).round() * unit);
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |rest| ("-", rest));
+    let mut text = sign.to_owned();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(GROUP_SEPARATOR);
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Three significant digits, as in most tables.
@@ -39,7 +62,7 @@ pub(crate) fn column(value: f64) -> String {
         v if !v.is_finite() => UNKNOWN.to_owned(),
         v if v < 9.995 => format!("{value:.2}"),
         v if v < 99.95 => format!("{value:.1}"),
-        v if v < 1e7 => format!("{value:.0}"),
+        v if v < GROUPED_FROM => format!("{value:.0}"),
         _ => short(value),
     }
 }
@@ -169,7 +192,12 @@ mod tests {
             (118.42, "118"),
             (0.04231, "0.0423"),
             (12_345.0, "12345"),
-            (2.5e12, "2.50e12"),
+            (999_999.9, "1000000"),
+            (2.546e12, "2,550,000,000,000"),
+            (-1_234_567.0, "-1,230,000"),
+            (1e18, "1,000,000,000,000,000,000"),
+            (-3e-7, "≈0"),
+            (1e-5, "0.00001"),
             (f64::NAN, "unknown"),
             (f64::INFINITY, "unknown"),
         ] {
