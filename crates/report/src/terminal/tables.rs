@@ -13,7 +13,7 @@ use crate::{escape::plain, naming, number};
 /// More CPUs than this are told by their extremes and median.
 const CPU_ROWS: usize = 6;
 
-/// More STREAM columns than this do not fit into 80 columns beside the name.
+/// More STREAM columns than this are no summary.
 const STREAM_COLUMNS: usize = 5;
 
 /// The time sources that programs use most; the others are in the report.
@@ -44,7 +44,7 @@ fn levels(paper: &mut Paper, record: &Record) {
     }
     let table = level_table(levels, true);
     // The bar is an ornament: where there is no room for it, the numbers stand alone.
-    let fits = table.to_string().lines().all(|line| line.trim_end().width() <= paper.layout_columns());
+    let fits = natural_columns(&table) <= paper.layout_columns();
     paper.table(if fits { table } else { level_table(levels, false) });
 }
 
@@ -123,7 +123,10 @@ fn one_row_per_set(mut results: Vec<StreamResult>) -> Vec<StreamResult> {
     results
 }
 
-/// Kernel, instruction set and store of each column, triad first.
+/// Names of vector instruction sets in `isa`, widest first; scalar ones come behind them.
+const WIDEST_FIRST: [&str; 3] = ["avx512", "avx2", "sse2"];
+
+/// Kernel, instruction set and store of each column, widest instructions first, triad first among them.
 fn stream_columns(results: &[StreamResult]) -> Vec<(&str, &str, &str)> {
     let mut columns: Vec<(&str, &str, &str)> = Vec::new();
     for result in results {
@@ -132,26 +135,41 @@ fn stream_columns(results: &[StreamResult]) -> Vec<(&str, &str, &str)> {
             columns.push(key);
         }
     }
-    columns.sort_by_key(|(kernel, _, _)| *kernel != "triad");
+    let width = |isa: &str| WIDEST_FIRST.iter().position(|name| *name == isa).unwrap_or(WIDEST_FIRST.len());
+    columns.sort_by_key(|(kernel, isa, _)| (width(isa), *kernel != "triad"));
     columns
 }
 
 fn stream(paper: &mut Paper, record: &Record) {
-    let results: Vec<StreamResult> = record.memory.stream.clone();
-    let results = one_row_per_set(results);
-    let mut columns = stream_columns(&results);
-    if columns.is_empty() {
-        return;
+    let results = one_row_per_set(record.memory.stream.clone());
+    let columns = stream_columns(&results);
+    let fitting = (1..=columns.len().min(STREAM_COLUMNS)).rev().map(|count| &columns[..count]);
+    let mut tables = fitting.map(|columns| (columns.len(), stream_table(&results, columns)));
+    let fits =
+        |(count, table): &(usize, Table)| *count == 1 || natural_columns(table) <= paper.layout_columns();
+    let Some((shown, table)) = tables.find(fits) else { return };
+    paper.table(table);
+    if columns.len() > shown {
+        let more = columns.len() - shown;
+        let kernels = if more == 1 { "kernel is" } else { "kernels are" };
+        paper.faint(&format!("        {more} more {kernels} in the report"));
     }
-    let left_out = columns.len().saturating_sub(STREAM_COLUMNS);
-    columns.truncate(STREAM_COLUMNS);
+    paper.blank();
+}
+
+/// The widest line of a table that nothing has wrapped yet.
+fn natural_columns(table: &Table) -> usize {
+    table.to_string().lines().map(|line| line.trim_end().width()).max().unwrap_or(0)
+}
+
+fn stream_table(results: &[StreamResult], columns: &[(&str, &str, &str)]) -> Table {
     let isas: BTreeSet<&str> = columns.iter().map(|(_, isa, _)| *isa).collect();
     let common = if isas.len() == 1 { format!(" {}", plain(columns[0].1)) } else { String::new() };
     let mut headers = vec![format!("STREAM GB/s{common}")];
     headers.extend(columns.iter().map(|(k, i, s)| plain(&naming::series_short(k, i, s, isas.len() > 1))));
     let mut table = table_of(&headers);
     let mut names: Vec<(String, Scope)> = Vec::new();
-    for result in &results {
+    for result in results {
         let name = naming::workers(result.scope, result.cpu, result.node, &result.cpus);
         if !names.iter().any(|(have, _)| *have == name) {
             names.push((name, result.scope));
@@ -187,16 +205,12 @@ fn stream(paper: &mut Paper, record: &Record) {
             let mut row =
                 vec![format!("{what} of {} {}s", rows.len(), naming::scope(scope).replace("cpu", "CPU"))];
             row.extend(
-                columns.iter().map(|key| ranked(&results, scope, *key, pick).map_or_else(String::new, cell)),
+                columns.iter().map(|key| ranked(results, scope, *key, pick).map_or_else(String::new, cell)),
             );
             table.add_row(row);
         }
     }
-    paper.table(table);
-    if left_out > 0 {
-        paper.faint(&format!("        {left_out} more kernels are in the report"));
-    }
-    paper.blank();
+    table
 }
 
 /// The result at that rank, 0 slowest and 1 fastest, among those of one scope and kernel.

@@ -49,6 +49,36 @@ fn the_summary_fills_one_screen_and_begins_with_the_findings() {
 }
 
 #[test]
+fn the_stream_table_of_a_full_run_keeps_each_row_on_one_line() {
+    let full = |cpu_count| {
+        let mut record = sample_record(cpu_count);
+        let plain: Vec<_> = record.memory.stream.iter().filter(|r| r.kernel == "copy").cloned().collect();
+        record.memory.stream.clear();
+        for isa in ["scalar_u64", "scalar_f64", "sse2", "avx2", "avx512"] {
+            for kernel in ["copy", "scale", "add", "triad"] {
+                for store in ["plain", "non_temporal"] {
+                    record.memory.stream.extend(plain.iter().cloned().map(|result| {
+                        let (kernel, isa, store) = (kernel.to_owned(), isa.to_owned(), store.to_owned());
+                        record::StreamResult { kernel, isa, store, ..result }
+                    }));
+                }
+            }
+        }
+        record
+    };
+    for (cpu_count, name, rows) in [(2, "CPU 1", 3), (64, "slowest of 64 CPUs", 8)] {
+        for width_columns in [60, 80, 100] {
+            let text = terminal(&full(cpu_count), Terminal { width_columns, colour: false });
+            let table: Vec<&str> =
+                text.lines().skip_while(|line| !line.starts_with("STREAM GB/s avx512")).collect();
+            let last = table.iter().position(|line| line.contains(" more kernels are in the report"));
+            assert!(table[0].contains("triad") && table.iter().any(|line| line.starts_with(name)), "{text}");
+            assert!(last.is_some_and(|last| last <= 1 + rows), "{width_columns} columns\n{text}");
+        }
+    }
+}
+
+#[test]
 fn without_colour_there_is_no_escape_sequence_and_with_colour_the_same_text() {
     let record = sample_record(2);
     let plain = terminal(&record, Terminal::default());
