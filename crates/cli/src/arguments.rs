@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, findings or not; 1 only with --gate; 2 bad use or bad input; 3 could not measure, or --strict
+Exit codes: 0 done, findings or not; 1 only with --gate; 2 bad use or bad input; 3 could not measure or print, or --strict
 and inconclusive; 130 or 143 after Ctrl-C or SIGTERM, with what was measured until then written.";
 
 /// What holds for every command.
@@ -169,8 +169,8 @@ impl Arguments {
     }
 }
 
-/// The shortest budget in which any probe says something.
-const BUDGET_MIN: Duration = Duration::from_secs(1);
+/// The longest budget; the planner knows the shortest, which depends on what is to be measured.
+const BUDGET_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads `30s`, `5m`, `1h` or a bare number of seconds.
 fn parse_budget(text: &str) -> Result<Duration, String> {
@@ -182,8 +182,8 @@ fn parse_budget(text: &str) -> Result<Duration, String> {
     };
     let seconds = digits.trim().parse::<f64>().ok().map(|number| number * factor_s);
     match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
-        Some(budget) if budget >= BUDGET_MIN && budget < Duration::from_secs(86_400) => Ok(budget),
-        Some(_) => Err("give between 1s and 24h".to_owned()),
+        Some(budget) if !budget.is_zero() && budget <= BUDGET_MAX => Ok(budget),
+        Some(_) => Err("give more than 0s and at most 24h".to_owned()),
         None => Err("give a time such as 30s, 5m or 1h".to_owned()),
     }
 }
@@ -193,13 +193,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn budgets_carry_a_unit_and_are_at_least_a_second() {
-        for (text, seconds) in
-            [("30s", Some(30)), ("5m", Some(300)), ("1h", Some(3600)), ("45", Some(45)), ("1.5m", Some(90))]
-        {
+    fn budgets_carry_a_unit_and_are_more_than_nothing() {
+        for (text, seconds) in [
+            ("30s", Some(30)),
+            ("5m", Some(300)),
+            ("1h", Some(3600)),
+            ("45", Some(45)),
+            ("1.5m", Some(90)),
+            ("24h", Some(86_400)),
+        ] {
             assert_eq!(parse_budget(text).ok().map(|budget| budget.as_secs()), seconds, "{text}");
         }
-        for text in ["", "0", "0s", "-3", "nan", "inf", "1e300", "s", "5x", "ä"] {
+        for text in ["", "0", "0s", "-3", "nan", "inf", "1e300", "24.1h", "s", "5x", "ä"] {
             assert!(parse_budget(text).is_err(), "{text}");
         }
     }
