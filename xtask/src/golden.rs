@@ -2,7 +2,7 @@
 //!
 //! A transcript begins with `$ sidestep ARGUMENTS`, then `exit N`, then what stands on standard output, then, after a
 //! line `--- stderr`, what stands on standard error. Runs happen at the repository's root, 80 columns wide, without
-//! colour. `UPDATE_EXPECT=1` rewrites all but the command.
+//! colour. `UPDATE_EXPECT=1` rewrites all but the command. A command that ends in `>FILE` has its standard output there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -71,7 +71,16 @@ fn replay(binary: &Path, transcript: &str) -> anyhow::Result<String> {
     let line = transcript.lines().next().unwrap_or_default();
     let arguments = line.strip_prefix("$ sidestep").context("the first line is not `$ sidestep ...`")?;
     let mut command = Command::new(binary);
+    let (arguments, redirection) = match arguments.split_once('>') {
+        Some((arguments, target)) => (arguments, Some(target)),
+        None => (arguments, None),
+    };
     command.args(arguments.split_whitespace()).current_dir(cargo::root());
+    // `output` reads a stream only where nothing else was set for it.
+    if let Some(target) = redirection {
+        let opened = std::fs::OpenOptions::new().write(true).open(target);
+        command.stdout(opened.with_context(|| format!("cannot write to {target}"))?);
+    }
     command.env("NO_COLOR", "1").env("COLUMNS", "80").env_remove("RUST_BACKTRACE");
     let done = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
     let code = done.status.code().context("ended by a signal")?;
@@ -99,6 +108,8 @@ mod tests {
         let cat = cargo::find("cat").expect("every Linux has cat");
         let failed = replay(&cat, "$ sidestep /no/such/file").unwrap();
         assert!(failed.starts_with("$ sidestep /no/such/file\nexit 1\n--- stderr\n"), "{failed}");
+        let full = replay(&echo, "$ sidestep a >/dev/full").unwrap();
+        assert!(full.starts_with("$ sidestep a >/dev/full\nexit 1\n--- stderr\n"), "{full}");
         assert!(replay(&echo, "sidestep").is_err());
     }
 

@@ -48,5 +48,5 @@ fn json_text(machine: &Machine) -> anyhow::Result<String> {
     {
         document.extend(fields);
     }
-    Ok(format!("{}\n", serde_json::to_string_pretty(&document)?))
+    output::json_text(&document)
 }

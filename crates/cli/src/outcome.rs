@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
     Interrupted(Signal),
     /// The user has to change something.
     BadInput(anyhow::Error),
-    /// Nothing could be measured.
+    /// Nothing could be measured, or the result could not be told.
     NotMeasured(anyhow::Error),
 }
 
@@ -41,7 +41,13 @@ impl Outcome {
         match result {
             Ok(outcome) => outcome,
             Err(error) if error.is::<output::ReaderGone>() => Self::Done,
-            Err(error) if error.is::<CouldNotMeasure>() => Self::NotMeasured(error),
+            Err(error)
+                if error.is::<CouldNotMeasure>()
+                    || error.is::<output::NotWritten>()
+                    || error.is::<record::EncodeError>() =>
+            {
+                Self::NotMeasured(error)
+            }
             Err(error) => Self::BadInput(error),
         }
     }
@@ -80,9 +86,8 @@ fn one_line(error: &anyhow::Error) -> String {
 /// Prints help or version, or the usage error in one line.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // A closed pipe leaves nobody to tell.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        let printed = error.print().map(|()| Outcome::Done).map_err(output::refused);
+        return Outcome::of(printed).exit_code();
     }
     output::complain(&format!("{}; see sidestep --help", usage_line(&error.to_string())));
     ExitCode::from(BAD_INPUT)

@@ -3,8 +3,8 @@
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
-use anyhow::Context;
-use report::Terminal;
+use report::{Terminal, is_deceptive};
+use serde::Serialize;
 use terminal_size::{Width, terminal_size};
 
 use crate::arguments::{Colour, Global};
@@ -21,35 +21,64 @@ const COLUMNS_MAX: usize = 100;
 #[error("the reader of the output is gone")]
 pub(crate) struct ReaderGone;
 
-/// Prints a result.
+/// Stdout took no more, such as a file on a full disk.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to stdout: {0}; make room, or send it elsewhere")]
+pub(crate) struct NotWritten(io::Error);
+
+/// Prints a result whose foreign parts are harmless already.
 ///
 /// # Errors
-/// `ReaderGone` when the pipe is closed, else what the operating system says.
+/// `ReaderGone` when the pipe is closed, `NotWritten` when stdout takes no more.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ReaderGone.into()),
-        other => other.context("cannot write to stdout"),
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(refused)
+}
+
+/// What it means that stdout took no more.
+pub(crate) fn refused(error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => ReaderGone.into(),
+        _ => NotWritten(error).into(),
     }
 }
 
-/// Prints one line for people on stderr.
-pub(crate) fn say(line: &str) {
-    // Nobody is left to tell when stderr is closed.
-    let _ = writeln!(io::stderr(), "{line}");
+/// Prints lines that may hold foreign text: names of files, words of the kernel.
+///
+/// # Errors
+/// As for `print`.
+pub(crate) fn print_lines(text: &str) -> anyhow::Result<()> {
+    let lines: String = text.lines().map(|line| harmless(line) + "\n").collect();
+    print(&lines)
+}
+
+/// One JSON document for stdout. Characters that would steer or deceive a terminal stand as escapes: the values stay.
+pub(crate) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let mut units = [0; 2];
+    for c in serde_json::to_string_pretty(document)?.chars() {
+        // Outside strings JSON has no such character but its line breaks.
+        if is_harmful(c) && c != '\n' {
+            text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            text.push(c);
+        }
+    }
+    Ok(text + "\n")
 }
 
 /// Prints one error line on stderr.
 pub(crate) fn complain(line: &str) {
-    say(&format!("sidestep: {}", harmless(line)));
+    // Nobody is left to tell when stderr is closed.
+    let _ = writeln!(io::stderr(), "sidestep: {}", harmless(line));
+}
+
+fn is_harmful(c: char) -> bool {
+    c.is_control() || is_deceptive(c)
 }
 
 /// Control and direction-changing characters, which may come from a foreign file, as their escapes.
 fn harmless(line: &str) -> String {
-    let is_harmful = |character: char| {
-        character.is_control()
-            || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     line.chars().map(|c| if is_harmful(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
 }
 
@@ -70,10 +99,28 @@ pub(crate) fn terminal(global: &Global) -> Terminal {
 
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::*;
 
     #[test]
     fn a_foreign_file_cannot_steer_the_terminal() {
         assert_eq!(harmless("a\u{1b}[31mb\u{202e}c\n"), "a\\u{1b}[31mb\\u{202e}c\\u{a}");
+        for c in ['\u{61c}', '\u{200e}', '\u{2066}', '\u{9b}', '\u{feff}', '\u{e0041}'] {
+            assert_eq!(harmless(&c.to_string()), c.escape_unicode().to_string());
+        }
+    }
+
+    #[test]
+    fn json_on_a_terminal_steers_nothing_and_keeps_its_values() {
+        let value = serde_json::json!({"name": "a\u{61c}\u{9b}31m\u{e0041}\n\"é"});
+        let text = json_text(&value).expect("JSON");
+        assert!(!text.contains(['\u{61c}', '\u{9b}', '\u{e0041}']) && text.contains('é'), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+    }
+
+    #[test]
+    fn a_reader_that_left_is_no_error_and_a_full_disk_is_one() {
+        assert!(refused(io::ErrorKind::BrokenPipe.into()).is::<ReaderGone>());
+        let full = refused(io::ErrorKind::StorageFull.into());
+        assert!(full.is::<NotWritten>() && full.to_string().starts_with("cannot write to stdout"));
     }
 }

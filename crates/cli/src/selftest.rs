@@ -48,9 +48,9 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
             "sentence": report.sentence(),
             "elapsed_s": report.elapsed_s,
         });
-        output::print(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
+        output::print(&output::json_text(&document)?)?;
     } else if !global.quiet {
-        output::print(&report.text())?;
+        output::print_lines(&report.text())?;
     }
     verdict(&found, global)
 }

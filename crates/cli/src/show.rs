@@ -40,5 +40,5 @@ fn figure_named(name: &str) -> anyhow::Result<Figure> {
 /// The record as JSON for stdout: all but the raw windows.
 pub(crate) fn without_raw(record: Record) -> anyhow::Result<String> {
     let record = Record { raw: Vec::new(), ..record };
-    Ok(format!("{}\n", serde_json::to_string_pretty(&record)?))
+    output::json_text(&record)
 }

@@ -7,8 +7,8 @@ use std::fmt::Write;
 /// Stands for a character that must not reach the reader.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Characters that are invisible, or that turn the direction of the text around them.
-fn is_deceptive(c: char) -> bool {
+/// True for characters that are invisible, or that turn the direction of the text around them.
+pub fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'

@@ -17,6 +17,7 @@ mod plan;
 mod terminal;
 
 pub use csv::csv;
+pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};
 pub use html::{Html, html};
 pub use machine_text::machine_text;
