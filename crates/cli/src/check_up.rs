@@ -7,7 +7,7 @@ use host::live::{self, Disturbance};
 use machine::{CpuId, CpuSet, Hertz, Machine};
 use probes::plan::{CheckUpPlan, Depth, Options, Selection, plan};
 use probes::session::Session;
-use record::{Guards, PlanOutcome, Provenance, Record, SCHEMA, Severity};
+use record::{EncodeError, Guards, PlanOutcome, Provenance, Record, SCHEMA, Severity};
 use report::Html;
 
 use crate::arguments::{Global, RunArguments};
@@ -37,7 +37,11 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
     let plan = plan(&machine, &cpus, &options, seed);
     let record = begin(machine, &cpus, &plan, arguments, seed);
     if arguments.plan {
-        output::print(&planned(&record, global)?)?;
+        if global.json {
+            output::print(&output::json_text(&record.plan)?)?;
+        } else {
+            output::print_lines(&plan_text(&record.plan))?;
+        }
         return Ok(Outcome::Done);
     }
     anyhow::ensure!(
@@ -75,7 +79,7 @@ fn conclude(
         output::print(&show::without_raw(record)?)?;
     } else if !global.quiet {
         output::print(&report::terminal(&record, output::terminal(global)))?;
-        output::print(&format!(
+        output::print_lines(&format!(
             "record  {}\nreport  {}\n",
             folder.record_path().display(),
             folder.report_path().display()
@@ -186,13 +190,6 @@ fn begin(
     }
 }
 
-fn planned(record: &Record, global: &Global) -> anyhow::Result<String> {
-    if global.json {
-        return Ok(format!("{}\n", serde_json::to_string_pretty(&record.plan)?));
-    }
-    Ok(plan_text(&record.plan))
-}
-
 /// Runs the planned probes one after the other; each leaves its results in the record, which is written after each,
 /// so that a run that is killed leaves what it had.
 fn measure(
@@ -211,6 +208,7 @@ fn measure(
         line.begin(planned.probe.name(), Duration::from_secs_f64(left_s.max(0.0)));
         let probe_started = Instant::now();
         session.deadline = probe_started + Duration::from_secs_f64(planned.seconds);
+        let before_probe = session.record.clone();
         let result = execute(session, planned);
         left_s -= planned.seconds;
         let entry = &mut session.record.plan.entries[index];
@@ -221,12 +219,25 @@ fn measure(
             (Ok(()), None) => PlanOutcome::Done,
         };
         session.record.elapsed_s = started.elapsed().as_secs_f64();
-        folder.write_record(&session.record)?;
+        keep(&mut session.record, before_probe, index, folder)?;
     }
     session.record.guards = guards(session, &before, &live::snapshot());
     session.record.partial = live::pending_signal()
         .map(|signal| format!("stopped by {signal:?} after {:.0} s", session.record.elapsed_s));
     Ok(())
+}
+
+/// Writes the record with what the probe at `index` found. If that holds a number which no record can, the probe has
+/// failed, and the record is as it was before it.
+fn keep(record: &mut Record, before_probe: Record, index: usize, folder: &Folder) -> anyhow::Result<()> {
+    let Err(error) = folder.write_record(record) else { return Ok(()) };
+    if !error.is::<EncodeError>() {
+        return Err(error);
+    }
+    let plan = std::mem::take(&mut record.plan);
+    *record = Record { plan, elapsed_s: record.elapsed_s, ..before_probe };
+    record.plan.entries[index].outcome = PlanOutcome::Failed(error.to_string());
+    folder.write_record(record)
 }
 
 fn guards(session: &Session<'_>, before: &Disturbance, after: &Disturbance) -> Guards {
@@ -278,7 +289,10 @@ fn doubts(guards: &Guards) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use record::{PlanEntry, RawSeries};
+
     use super::*;
+    use crate::store;
 
     #[test]
     fn a_quiet_run_has_no_doubts_and_a_disturbed_one_says_which() {
@@ -294,6 +308,32 @@ mod tests {
             ..Guards::default()
         };
         assert_eq!(doubts(&disturbed).len(), 4);
+    }
+
+    #[test]
+    fn a_probe_that_found_no_finite_number_has_failed_and_the_others_are_kept() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let folder = Folder::create(Some(directory.path()), false).expect("a folder without a run");
+        let entry = |probe: &str| PlanEntry {
+            probe: probe.to_owned(),
+            planned_s: 1.0,
+            disturbs: "self".to_owned(),
+            reduced: Vec::new(),
+            outcome: PlanOutcome::Done,
+            elapsed_s: None,
+        };
+        let mut record = Record { schema: SCHEMA, ..Record::default() };
+        record.plan.entries = vec![entry("control"), entry("clocks")];
+        let series = |window: f32| RawSeries { visits: vec![vec![window]], ..RawSeries::default() };
+        record.push_raw(series(1.0));
+        let before = record.clone();
+        record.push_raw(series(f32::NAN));
+        keep(&mut record, before, 1, &folder).expect("writable");
+        let read = store::load(directory.path()).expect("a readable record");
+        assert_eq!(read, record);
+        assert_eq!((read.raw.len(), &read.plan.entries[0].outcome), (1, &PlanOutcome::Done));
+        let PlanOutcome::Failed(reason) = &read.plan.entries[1].outcome else { panic!("not failed") };
+        assert!(reason.contains("raw[1].visits[0][0]"), "{reason}");
     }
 
     #[test]

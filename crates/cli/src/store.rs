@@ -1,6 +1,7 @@
 //! Records on disk: a new folder per run, written whole, and read back with one clear line when that fails.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -55,15 +56,15 @@ impl Folder {
     }
 
     /// Writes the record, replacing the one of an earlier step of this run. When there is no room for it, the raw
-    /// windows are left out and the record says so; the error is still returned.
+    /// windows are left out and the record says so; the error is still returned. A record that could not be read again
+    /// is not written.
     pub(crate) fn write_record(&self, record: &Record) -> anyhow::Result<()> {
-        let write = |record: &Record| -> anyhow::Result<()> {
-            let bytes = encode(record, self.encoding).context("cannot encode the record")?;
-            Ok(write_atomically(&self.record_path(), &bytes)?)
-        };
-        let Err(error) = write(record) else { return Ok(()) };
+        let write =
+            |bytes: &[u8]| -> anyhow::Result<()> { Ok(write_atomically(&self.record_path(), bytes)?) };
+        let Err(error) = write(&encode(record, self.encoding)?) else { return Ok(()) };
         let partial = Some(format!("the raw windows are left out: {error}"));
-        match write(&Record { raw: Vec::new(), partial, ..record.clone() }) {
+        let smaller = Record { raw: Vec::new(), partial, ..record.clone() };
+        match write(&encode(&smaller, self.encoding)?) {
             Ok(()) => Err(error.context("the record was written without its raw windows")),
             Err(_) => Err(error),
         }
@@ -90,23 +91,29 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Record> {
     } else {
         path.to_owned()
     };
-    let bytes = read_bounded(&file)?;
+    let bytes = read_bounded(&file, RECORD_BYTES_MAX)?;
     decode(&bytes).with_context(|| format!("cannot use {}", file.display()))
 }
 
-/// Reads a regular file of a size that a record may have: a device or a pipe may have no end.
-fn read_bounded(file: &Path) -> anyhow::Result<Vec<u8>> {
-    /// A full run of a 256-CPU machine stays under 100 MiB.
-    const RECORD_BYTES_MAX: u64 = 512 << 20;
+/// A full run of a 256-CPU machine stays under 100 MiB.
+const RECORD_BYTES_MAX: u64 = 512 << 20;
+
+/// Reads a regular file of at most `bytes_max`: a device or a pipe may have no end, and a file may grow while it is read
+/// or be larger than it says.
+fn read_bounded(file: &Path, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
     let unreadable = || format!("cannot read {}; name a record", file.display());
     let status = fs::metadata(file).with_context(unreadable)?;
     anyhow::ensure!(status.is_file(), "{} is not a regular file; name a record", file.display());
+    let mut bytes = Vec::new();
+    let opened = File::open(file).with_context(unreadable)?;
+    opened.take(bytes_max + 1).read_to_end(&mut bytes).with_context(unreadable)?;
     anyhow::ensure!(
-        status.len() <= RECORD_BYTES_MAX,
-        "{} is larger than any record, 512 MiB; name a record",
-        file.display()
+        bytes.len() as u64 <= bytes_max,
+        "{} is larger than any record, {}; name a record",
+        file.display(),
+        machine::Bytes(bytes_max)
     );
-    fs::read(file).with_context(unreadable)
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -115,7 +122,17 @@ mod tests {
 
     #[test]
     fn what_is_no_regular_file_is_not_read() {
-        let error = read_bounded(&std::env::temp_dir()).expect_err("a folder is no record");
+        let error = read_bounded(&std::env::temp_dir(), 1).expect_err("a folder is no record");
         assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_a_limit_whatever_size_it_claims() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("record.json");
+        fs::write(&file, vec![b'x'; 4097]).expect("writable");
+        assert_eq!(read_bounded(&file, 4097).expect("as large as allowed").len(), 4097);
+        let error = read_bounded(&file, 4096).expect_err("one byte too many");
+        assert!(error.to_string().contains("larger than any record, 4 KiB"), "{error}");
     }
 }

@@ -65,7 +65,9 @@ pub enum EncodeError {
     #[error("the record could not be read again: {0}")]
     Unreadable(#[from] DecodeError),
     /// It is larger than what is read.
-    #[error("the record has {bytes} bytes, and at most {UNPACKED_LIMIT_BYTES} are read; narrow it with --only")]
+    #[error(
+        "the record has {bytes} bytes, and at most {UNPACKED_LIMIT_BYTES} are read; narrow it with --only"
+    )]
     TooLarge {
         /// Its size as JSON.
         bytes: usize,
@@ -120,11 +122,9 @@ fn decode_json(json: &[u8]) -> Result<Record, DecodeError> {
         None => Err(DecodeError::NoSchema),
         Some(found) if found > u64::from(SCHEMA) => Err(DecodeError::Newer { found }),
         Some(_) => {
-            let record: Record =
-                serde_path_to_error::deserialize(&value).map_err(|error| DecodeError::Field {
-                    path: error.path().to_string(),
-                    reason: error.inner().to_string(),
-                })?;
+            let record: Record = serde_path_to_error::deserialize(&value).map_err(|error| {
+                DecodeError::Field { path: error.path().to_string(), reason: error.inner().to_string() }
+            })?;
             // Fields of later versions are not judged: nobody here knows what they count.
             let known = value.as_object().into_iter().flatten();
             let mut known = known.filter(|(name, _)| !record.unknown.contains_key(*name));
