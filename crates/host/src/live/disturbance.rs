@@ -1,7 +1,6 @@
 //! Signs of disturbance: steal, other load, thermal throttling; read before and after a run.
 
-use std::fs;
-use std::path::Path;
+use crate::Root;
 
 /// Counters of the moment; only differences mean anything, except for the load average.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -22,13 +21,13 @@ pub struct Disturbance {
 
 /// Reads all counters; what is missing stays `None` or zero.
 pub fn snapshot() -> Disturbance {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let own = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let root = Root::live();
+    let text = |path| root.read(path).unwrap_or_default();
+    let (stat, load, own) = (text("/proc/stat"), text("/proc/loadavg"), text("/proc/self/stat"));
     Disturbance {
         load_average: load.split_whitespace().next().and_then(|first| first.parse().ok()),
         own_ticks: own_ticks(&own),
-        throttle_events: throttle_events(Path::new("/sys/devices/system/cpu")),
+        throttle_events: throttle_events(&root),
         ..cpu_times(&stat)
     }
 }
@@ -54,16 +53,14 @@ fn own_ticks(stat: &str) -> u64 {
     after_name.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum()
 }
 
-fn throttle_events(cpus: &Path) -> Option<u64> {
-    let mut sum = None;
-    for entry in fs::read_dir(cpus).ok()?.flatten() {
-        let file = entry.path().join("thermal_throttle/core_throttle_count");
-        let count = fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<u64>().ok());
-        if let Some(count) = count {
-            sum = Some(sum.unwrap_or(0) + count);
-        }
-    }
-    sum
+/// The sum over all CPUs that count; `None` if none does.
+fn throttle_events(root: &Root) -> Option<u64> {
+    const CPUS: &str = "/sys/devices/system/cpu";
+    let count = |name: &String| {
+        let text = root.read(&format!("{CPUS}/{name}/thermal_throttle/core_throttle_count")).ok()?;
+        text.parse::<u64>().ok()
+    };
+    root.list(CPUS).iter().filter_map(count).reduce(u64::saturating_add)
 }
 
 impl Disturbance {
@@ -99,6 +96,21 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         assert_eq!(own_ticks("7 (a) b) R 1 2 3 4 5 6 7 8 9 10 100 23 0"), 123);
+    }
+
+    #[test]
+    fn throttle_events_are_summed_over_the_cpus_that_count_them() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let cpus = folder.path().join("sys/devices/system/cpu");
+        std::fs::create_dir_all(cpus.join("cpu0")).expect("folders");
+        let root = Root::open(folder.path()).expect("a recording");
+        assert_eq!(throttle_events(&root), None);
+        for (name, count) in [("cpu1", "3\n"), ("cpu2", "4\n"), ("cpu3", "many\n")] {
+            let counters = cpus.join(name).join("thermal_throttle");
+            std::fs::create_dir_all(&counters).expect("folders");
+            std::fs::write(counters.join("core_throttle_count"), count).expect("a file");
+        }
+        assert_eq!(throttle_events(&root), Some(7));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! What the kernel gave is read back from /proc/self/smaps: a request for huge pages is only a wish.
 
-use std::fs;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::slice;
 
 use machine::Bytes;
+
+use crate::Root;
 
 /// Size of a huge page on x86-64 and of the transparent kind on most others.
 const HUGE_BYTES: usize = 2 << 20;
@@ -204,7 +205,7 @@ fn map(bytes: usize, extra_flags: libc::c_int) -> io::Result<NonNull<u8>> {
 
 /// Reads a file of /proc/self of the live process.
 pub(crate) fn read_proc_self(name: &str) -> Option<String> {
-    fs::read_to_string(format!("/proc/self/{name}")).ok()
+    Root::live().read(&format!("/proc/self/{name}")).ok()
 }
 
 /// What smaps says about one mapping.
