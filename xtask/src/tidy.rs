@@ -107,7 +107,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
 }
 
 /// Folders that hold no text of ours; run folders of a check-up in the root count as well.
-const FOREIGN_FOLDERS: &[&str] = &[".git", "target"];
+const FOREIGN_NAMES: &[&str] = &[".git", "target"];
 
 /// All text files below `root` as (path from `root`, text), sorted; files that are not UTF-8 are pictures or archives.
 pub fn texts(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
@@ -120,7 +120,10 @@ pub fn texts(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
             let entry = entry.context("cannot list a folder")?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let kind = entry.file_type().context("cannot tell a file from a folder")?;
-            if kind.is_dir() && !FOREIGN_FOLDERS.contains(&name.as_str()) && !is_run_folder(&name) {
+            if FOREIGN_NAMES.contains(&name.as_str()) || is_run_folder(&name) {
+                continue;
+            }
+            if kind.is_dir() {
                 folders.push(entry.path());
             } else if kind.is_file()
                 && let Ok(text) = std::fs::read_to_string(entry.path())
