@@ -19,7 +19,8 @@ struct Instruction {
 
 type Functions = HashMap<String, Vec<Instruction>>;
 
-/// Functions of the optimised crate by path, without the crate's name; `None` where objdump is missing.
+/// Functions of the optimised crate by path, without the crate's name; `None`, loudly in every test that asks, where
+/// objdump is missing.
 fn functions() -> Option<&'static Functions> {
     static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
     let functions = FUNCTIONS.get_or_init(|| {
@@ -46,16 +47,19 @@ fn functions() -> Option<&'static Functions> {
         );
         disassemble(&object)
     });
+    if functions.is_none() {
+        println!("{SKIPPED}");
+    }
     functions.as_ref()
 }
 
-/// Functions of an object or executable; `None`, loudly, where objdump is missing.
+/// What a test says that cannot look at machine code.
+const SKIPPED: &str = "SKIPPED: no objdump; install Debian package binutils to check the machine code";
+
+/// Functions of an object or executable; `None` where objdump is missing.
 fn disassemble(binary: &Path) -> Option<Functions> {
     let arguments = ["--disassemble", "--demangle", "--no-show-raw-insn", "--disassembler-options=intel"];
-    let Ok(output) = Command::new("objdump").args(arguments).arg(binary).output() else {
-        println!("SKIPPED: no objdump; install Debian package binutils to check the machine code");
-        return None;
-    };
+    let output = Command::new("objdump").args(arguments).arg(binary).output().ok()?;
     assert!(output.status.success(), "objdump {}", binary.display());
     let mut functions = Functions::new();
     let mut current = String::new();
@@ -333,7 +337,10 @@ mod inlined {
         let reads = [disassembly_rdtsc, disassembly_lfence_rdtsc, disassembly_lfence_rdtsc_lfence];
         assert!(std::hint::black_box(reads).into_iter().all(|read| read() != 0));
         let executable = std::env::current_exe().expect("a running program has a path");
-        let Some(functions) = super::disassemble(&executable) else { return };
+        let Some(functions) = super::disassemble(&executable) else {
+            println!("{}", super::SKIPPED);
+            return;
+        };
         let fenced = |instruction: &&str| matches!(*instruction, "lfence" | "rdtsc");
         for (path, expected) in [
             ("disassembly_rdtsc", &["rdtsc"][..]),
