@@ -211,11 +211,13 @@ fn measure(
         let before_probe = session.record.clone();
         let result = execute(session, planned);
         left_s -= planned.seconds;
+        let is_empty = has_same_results(&session.record, &before_probe);
         let entry = &mut session.record.plan.entries[index];
         entry.elapsed_s = Some(probe_started.elapsed().as_secs_f64());
         entry.outcome = match (result, live::pending_signal()) {
             (Err(reason), _) => PlanOutcome::Failed(reason),
             (Ok(()), Some(_)) => PlanOutcome::Cut("stopped by a signal".to_owned()),
+            (Ok(()), None) if is_empty => PlanOutcome::Failed(nothing_kept(planned.seconds)),
             (Ok(()), None) => PlanOutcome::Done,
         };
         session.record.elapsed_s = started.elapsed().as_secs_f64();
@@ -225,6 +227,16 @@ fn measure(
     session.record.partial = live::pending_signal()
         .map(|signal| format!("stopped by {signal:?} after {:.0} s", session.record.elapsed_s));
     Ok(())
+}
+
+/// True if a probe has added nothing that anyone could look at.
+fn has_same_results(after: &Record, before: &Record) -> bool {
+    after.memory == before.memory && after.cores == before.cores && after.clocks == before.clocks
+}
+
+/// Why a probe that met no error has no result: the time went by in preparing, or every window was disturbed.
+fn nothing_kept(seconds: f64) -> String {
+    format!("no undisturbed window in {seconds:.1} s; give it more time with --budget, or a quieter machine")
 }
 
 /// Writes the record with what the probe at `index` found. If that holds a number which no record can, the probe has
@@ -289,7 +301,7 @@ fn doubts(guards: &Guards) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use record::{PlanEntry, RawSeries};
+    use record::{PlanEntry, RawSeries, Spread, WakePoint};
 
     use super::*;
     use crate::store;
@@ -308,6 +320,23 @@ mod tests {
             ..Guards::default()
         };
         assert_eq!(doubts(&disturbed).len(), 4);
+    }
+
+    #[test]
+    fn a_probe_that_added_nothing_is_seen() {
+        let before = Record::default();
+        let mut after = Record { elapsed_s: 1.0, ..Record::default() };
+        after.push_raw(RawSeries::default());
+        assert!(has_same_results(&after, &before));
+        after.cores.wake.push(WakePoint {
+            waker: CpuId(0),
+            sleeper: CpuId(1),
+            idle_us: 10.0,
+            ns: 1.0,
+            p90_ns: 2.0,
+            spread: Spread::default(),
+        });
+        assert!(!has_same_results(&after, &before));
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(crate) fn reason(entry: &PlanEntry) -> Option<String> {
         PlanOutcome::Pending => Some("not reached before the run stopped".to_owned()),
         PlanOutcome::Cut(why) => Some(format!("cut short: {}", plain(why))),
         PlanOutcome::Dropped(why) => Some(format!("dropped: {}", plain(why))),
-        PlanOutcome::Failed(why) => Some(format!("could not measure: {}", plain(why))),
+        PlanOutcome::Failed(why) => Some(format!("unable to measure: {}", plain(why))),
     }
 }
 
