@@ -1,7 +1,6 @@
 //! Add: `a[i] = b[i] + c[i]`, 2 loads, 1 store, 1 addition and 24 bytes per element.
 
-use super::sweep::{advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
-use super::{Isa, Store, Variant};
+use super::sweep::storing_sweeps;
 
 macro_rules! integer {
     ($store:literal) => {
@@ -54,5 +53,4 @@ macro_rules! vex {
     };
 }
 
-paced_sweeps!(3, vex);
-storing_sweeps!(3, integer, legacy, vex, [avx2_paced, avx512_paced]);
+storing_sweeps!(3, integer, legacy, vex, paced);

@@ -3,8 +3,7 @@
 //! A compiler turns this loop into a call of `memcpy`, which above a size of its own choice writes past the caches;
 //! assembly stays what it says.
 
-use super::sweep::{advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
-use super::{Isa, Store, Variant};
+use super::sweep::storing_sweeps;
 
 macro_rules! integer {
     ($store:literal) => {
@@ -36,5 +35,4 @@ macro_rules! vex {
     };
 }
 
-paced_sweeps!(2, vex);
-storing_sweeps!(2, integer, legacy, vex, [avx2_paced, avx512_paced]);
+storing_sweeps!(2, integer, legacy, vex, paced);

@@ -5,7 +5,7 @@
 //! Accumulators: eight vectors, or four integer registers, which covers the latency of the addition at two to
 //! three loads per cycle (Intel and AMD: 1 cycle for integers, 3 to 4 for doubles).
 
-use super::sweep::{advance, rewind, sweep};
+use super::sweep::sweep;
 use super::{Isa, Store, Variant};
 
 /// Repeats lines with `\k` = 0, ..., 7 twice, the second time on the next `$half` bytes, named `\h`.

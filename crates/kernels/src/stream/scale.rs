@@ -1,7 +1,6 @@
 //! Scale: `a[i] = s * b[i]`, 1 load, 1 store, 1 multiplication and 16 bytes per element.
 
-use super::sweep::{advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
-use super::{Isa, Store, Variant};
+use super::sweep::storing_sweeps;
 
 macro_rules! integer {
     ($store:literal) => {
@@ -47,5 +46,4 @@ macro_rules! vex {
     };
 }
 
-paced_sweeps!(2, vex);
-storing_sweeps!(2, integer, legacy, vex, [avx2_paced, avx512_paced]);
+storing_sweeps!(2, integer, legacy, vex, paced);

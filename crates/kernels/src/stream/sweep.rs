@@ -79,11 +79,11 @@ macro_rules! sweep {
                     "xor eax, eax",
                     $setup,
                     "3:",
-                    rewind!($arrays),
+                    $crate::stream::sweep::rewind!($arrays),
                     ".p2align 6",
                     "2:",
                     $body,
-                    advance!($arrays, $step),
+                    $crate::stream::sweep::advance!($arrays, $step),
                     "cmp rdi, rcx",
                     "jne 2b",
                     $fence,
@@ -109,23 +109,23 @@ macro_rules! sweep {
 /// Defines the paced loops of an operation: see the module.
 macro_rules! paced_sweeps {
     ($arrays:tt, $vex:ident) => {
-        sweep!(
+        $crate::stream::sweep::sweep!(
             avx2_paced,
             "avx2",
             $arrays,
             256,
             "vbroadcastsd ymm15, [r8]",
-            eight_times!($vex!("ymm", 32, "vmovapd"), ".rept 8\nnop\n.endr"),
+            $crate::stream::sweep::eight_times!($vex!("ymm", 32, "vmovapd"), ".rept 8\nnop\n.endr"),
             "",
             "vzeroupper"
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             avx512_paced,
             "avx512f",
             $arrays,
             512,
             "vbroadcastsd zmm15, [r8]",
-            eight_times!($vex!("zmm", 64, "vmovapd"), ".rept 16\nnop\n.endr"),
+            $crate::stream::sweep::eight_times!($vex!("zmm", 64, "vmovapd"), ".rept 16\nnop\n.endr"),
             "",
             "vzeroupper"
         );
@@ -134,127 +134,160 @@ macro_rules! paced_sweeps {
 
 /// Defines all loops of an operation that stores, and the table of them. The three macros give the inner
 /// instructions for one `\k`: `$integer!(store)`, `$legacy!(load, suffix, bytes, store)` for SSE2 and scalar
-/// doubles, `$vex!(register, bytes, store)` for AVX2 and AVX-512. `$large` are the AVX2 and AVX-512 loops for large blocks.
+/// doubles, `$vex!(register, bytes, store)` for AVX2 and AVX-512. Large blocks get `paced` AVX2 and AVX-512 loops, or those
+/// that are as `fast` as the others.
 macro_rules! storing_sweeps {
+    ($arrays:tt, $integer:ident, $legacy:ident, $vex:ident, paced) => {
+        $crate::stream::sweep::paced_sweeps!($arrays, $vex);
+        $crate::stream::sweep::storing_sweeps!($arrays, $integer, $legacy, $vex, [avx2_paced, avx512_paced]);
+    };
+    ($arrays:tt, $integer:ident, $legacy:ident, $vex:ident, fast) => {
+        $crate::stream::sweep::storing_sweeps!($arrays, $integer, $legacy, $vex, [avx2, avx512]);
+    };
     ($arrays:tt, $integer:ident, $legacy:ident, $vex:ident, [$avx2_large:ident, $avx512_large:ident]) => {
-        sweep!(
+        $crate::stream::sweep::sweep!(
             scalar_u64,
             "sse2",
             $arrays,
             64,
             "mov r8d, 3",
-            eight_times!($integer!("mov")),
+            $crate::stream::sweep::eight_times!($integer!("mov")),
             "",
             "xor eax, eax"
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             scalar_u64_non_temporal,
             "sse2",
             $arrays,
             64,
             "mov r8d, 3",
-            eight_times!($integer!("movnti")),
+            $crate::stream::sweep::eight_times!($integer!("movnti")),
             "sfence",
             "xor eax, eax"
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             scalar_f64,
             "sse2",
             $arrays,
             64,
             "movsd xmm15, [r8]",
-            eight_times!($legacy!("movsd", "sd", 8, "movsd")),
+            $crate::stream::sweep::eight_times!($legacy!("movsd", "sd", 8, "movsd")),
             "",
             ""
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             sse2,
             "sse2",
             $arrays,
             128,
             "movsd xmm15, [r8]\nunpcklpd xmm15, xmm15",
-            eight_times!($legacy!("movapd", "pd", 16, "movapd")),
+            $crate::stream::sweep::eight_times!($legacy!("movapd", "pd", 16, "movapd")),
             "",
             ""
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             sse2_non_temporal,
             "sse2",
             $arrays,
             128,
             "movsd xmm15, [r8]\nunpcklpd xmm15, xmm15",
-            eight_times!($legacy!("movapd", "pd", 16, "movntpd")),
+            $crate::stream::sweep::eight_times!($legacy!("movapd", "pd", 16, "movntpd")),
             "sfence",
             ""
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             avx2,
             "avx2",
             $arrays,
             256,
             "vbroadcastsd ymm15, [r8]",
-            eight_times!($vex!("ymm", 32, "vmovapd")),
+            $crate::stream::sweep::eight_times!($vex!("ymm", 32, "vmovapd")),
             "",
             "vzeroupper"
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             avx2_non_temporal,
             "avx2",
             $arrays,
             256,
             "vbroadcastsd ymm15, [r8]",
-            eight_times!($vex!("ymm", 32, "vmovntpd")),
+            $crate::stream::sweep::eight_times!($vex!("ymm", 32, "vmovntpd")),
             "sfence",
             "vzeroupper"
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             avx512,
             "avx512f",
             $arrays,
             512,
             "vbroadcastsd zmm15, [r8]",
-            eight_times!($vex!("zmm", 64, "vmovapd")),
+            $crate::stream::sweep::eight_times!($vex!("zmm", 64, "vmovapd")),
             "",
             "vzeroupper"
         );
-        sweep!(
+        $crate::stream::sweep::sweep!(
             avx512_non_temporal,
             "avx512f",
             $arrays,
             512,
             "vbroadcastsd zmm15, [r8]",
-            eight_times!($vex!("zmm", 64, "vmovntpd")),
+            $crate::stream::sweep::eight_times!($vex!("zmm", 64, "vmovntpd")),
             "sfence",
             "vzeroupper"
         );
 
-        pub(crate) const VARIANTS: [Variant; 9] = [
-            Variant { isa: Isa::ScalarU64, store: Store::Plain, sweep: scalar_u64, sweep_large: scalar_u64 },
-            Variant {
-                isa: Isa::ScalarU64,
-                store: Store::NonTemporal,
+        pub(crate) const VARIANTS: [$crate::stream::Variant; 9] = [
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::ScalarU64,
+                store: $crate::stream::Store::Plain,
+                sweep: scalar_u64,
+                sweep_large: scalar_u64,
+            },
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::ScalarU64,
+                store: $crate::stream::Store::NonTemporal,
                 sweep: scalar_u64_non_temporal,
                 sweep_large: scalar_u64_non_temporal,
             },
-            Variant { isa: Isa::ScalarF64, store: Store::Plain, sweep: scalar_f64, sweep_large: scalar_f64 },
-            Variant { isa: Isa::Sse2, store: Store::Plain, sweep: sse2, sweep_large: sse2 },
-            Variant {
-                isa: Isa::Sse2,
-                store: Store::NonTemporal,
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::ScalarF64,
+                store: $crate::stream::Store::Plain,
+                sweep: scalar_f64,
+                sweep_large: scalar_f64,
+            },
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::Sse2,
+                store: $crate::stream::Store::Plain,
+                sweep: sse2,
+                sweep_large: sse2,
+            },
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::Sse2,
+                store: $crate::stream::Store::NonTemporal,
                 sweep: sse2_non_temporal,
                 sweep_large: sse2_non_temporal,
             },
-            Variant { isa: Isa::Avx2, store: Store::Plain, sweep: avx2, sweep_large: $avx2_large },
-            Variant {
-                isa: Isa::Avx2,
-                store: Store::NonTemporal,
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::Avx2,
+                store: $crate::stream::Store::Plain,
+                sweep: avx2,
+                sweep_large: $avx2_large,
+            },
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::Avx2,
+                store: $crate::stream::Store::NonTemporal,
                 sweep: avx2_non_temporal,
                 sweep_large: avx2_non_temporal,
             },
-            Variant { isa: Isa::Avx512, store: Store::Plain, sweep: avx512, sweep_large: $avx512_large },
-            Variant {
-                isa: Isa::Avx512,
-                store: Store::NonTemporal,
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::Avx512,
+                store: $crate::stream::Store::Plain,
+                sweep: avx512,
+                sweep_large: $avx512_large,
+            },
+            $crate::stream::Variant {
+                isa: $crate::stream::Isa::Avx512,
+                store: $crate::stream::Store::NonTemporal,
                 sweep: avx512_non_temporal,
                 sweep_large: avx512_non_temporal,
             },

@@ -6,8 +6,7 @@
 //! store keeps stores from meeting loads in the same bank. In L2 and DRAM there is no difference. It also rounds as
 //! STREAM's source does.
 
-use super::sweep::{advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
-use super::{Isa, Store, Variant};
+use super::sweep::storing_sweeps;
 
 macro_rules! integer {
     ($store:literal) => {
@@ -65,5 +64,4 @@ macro_rules! vex {
     };
 }
 
-paced_sweeps!(3, vex);
-storing_sweeps!(3, integer, legacy, vex, [avx2_paced, avx512_paced]);
+storing_sweeps!(3, integer, legacy, vex, paced);

@@ -1,7 +1,6 @@
 //! Write: `a[i] = s`, 1 store and 8 bytes per element; non-temporal, this is the fill past the caches.
 
-use super::sweep::{advance, eight_times, rewind, storing_sweeps, sweep};
-use super::{Isa, Store, Variant};
+use super::sweep::storing_sweeps;
 
 macro_rules! integer {
     ($store:literal) => {
@@ -21,4 +20,4 @@ macro_rules! vex {
     };
 }
 
-storing_sweeps!(1, integer, legacy, vex, [avx2, avx512]);
+storing_sweeps!(1, integer, legacy, vex, fast);
