@@ -7,13 +7,18 @@ use super::{Source, Violation};
 const UNSAFE_CRATES: &[&str] = &["kernels", "host", "clock"];
 /// Crates that open files.
 const FILE_CRATES: &[&str] = &["host", "cli", "xtask"];
-/// The files of `host` that open files themselves: the one door to /proc, /sys and /dev, and whole files written.
+/// Where `host` touches files itself: a file, or a folder with all below it. What reads a machine is `root`, what
+/// writes to one is `door`; the others hold what is ours, or ask for one thing that has no text.
 const DOORS_OF_HOST: &[&str] = &[
-    "crates/host/src/root.rs",
-    "crates/host/src/root/archive.rs",
-    "crates/host/src/root/folder.rs",
-    "crates/host/src/root/store.rs",
+    "crates/host/src/root/",
+    "crates/host/src/door.rs",
+    "crates/host/src/door/",
+    // Whole files, and the folder of the journal.
     "crates/host/src/live/atomic_file.rs",
+    "crates/host/src/state_folder.rs",
+    // A device that is held open, and the permissions of a file.
+    "crates/host/src/live/wake_latency.rs",
+    "crates/host/src/live/process.rs",
 ];
 /// Crates that print.
 const PRINTING_CRATES: &[&str] = &["cli", "xtask"];
@@ -37,14 +42,14 @@ pub(super) fn unsafe_code(source: &Source) -> Vec<Violation> {
 
 pub(super) fn files(source: &Source) -> Vec<Violation> {
     let is_door = match source.crate_name() {
-        "host" => DOORS_OF_HOST.contains(&source.path.as_str()),
+        "host" => DOORS_OF_HOST.iter().any(|door| source.path.starts_with(door)),
         name => FILE_CRATES.contains(&name) || source.path == CLOCK_PLATFORM,
     };
     if is_door {
         return vec![];
     }
     let rule = match source.crate_name() {
-        "host" => "host opens files only in root/* and live/atomic_file.rs; read through Root",
+        "host" => "host reads a machine through Root and writes to one through Door; see DOORS_OF_HOST",
         _ => "files are opened only in host, cli, xtask and clock/src/platform.rs",
     };
     each(source, source.production(), &["std::fs", "fs::", "File::", "OpenOptions"], rule)
@@ -148,7 +153,7 @@ mod tests {
             assert_eq!(check(files, "crates/record/src/a.rs", line), 1, "{line}");
             assert_eq!(check(files, "crates/host/src/live/a.rs", line), 1, "{line}");
             assert_eq!(check(files, "crates/host/tests/a.rs", line), 0, "{line}");
-            assert_eq!(check(files, DOORS_OF_HOST[0], line), 0, "{line}");
+            assert_eq!(check(files, "crates/host/src/root/archive.rs", line), 0, "{line}");
             assert_eq!(check(files, "crates/cli/src/a.rs", line), 0, "{line}");
             assert_eq!(check(files, "crates/record/tests/a.rs", line), 0, "{line}");
             assert_eq!(check(files, "crates/record/build.rs", line), 0, "{line}");

@@ -6,7 +6,6 @@
 //! program it starts can keep it open: when the pipe ends without a word, the parent is dead, whatever killed it.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
@@ -151,8 +150,7 @@ fn end_parent(parent: libc::pid_t, signal: libc::c_int) {
 pub fn process_start_ticks(pid: u32) -> Option<u64> {
     /// Fields between the name's closing parenthesis and the start time (proc(5)).
     const FIELDS_BEFORE: usize = 19;
-    let mut text = String::new();
-    File::open(format!("/proc/{pid}/stat")).ok()?.read_to_string(&mut text).ok()?;
+    let text = crate::Root::live().read(&format!("/proc/{pid}/stat")).ok()?;
     let (_, after_name) = text.rsplit_once(')')?;
     after_name.split_whitespace().nth(FIELDS_BEFORE)?.parse().ok()
 }
