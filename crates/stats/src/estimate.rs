@@ -36,12 +36,14 @@ impl Estimate {
     }
 
     /// Two-sided p that two independent estimates stand for the same value, from their intervals; correct it for the number
-    /// of comparisons. Cautious where few mappings make wide intervals. 1 if neither has a width.
+    /// of comparisons. What counts is how far the lower one may reach up and the upper one down. Cautious where few
+    /// mappings make wide intervals. 1 if neither has a width.
     pub fn difference_p(&self, other: &Self) -> f64 {
         /// Half-width of a 95 % interval in standard errors of a normal estimate.
         const STANDARD_ERRORS: f64 = 1.96;
-        let error = self.interval.half_width().hypot(other.interval.half_width()) / STANDARD_ERRORS;
-        let z = (self.value - other.value).abs() / error;
+        let (lower, upper) = if self.value <= other.value { (self, other) } else { (other, self) };
+        let reach = (lower.interval.high - lower.value).hypot(upper.value - upper.interval.low);
+        let z = (upper.value - lower.value) / (reach / STANDARD_ERRORS);
         if z.is_finite() { 2.0 * normal_cdf(-z) } else { 1.0 }
     }
 }

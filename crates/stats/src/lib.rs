@@ -46,4 +46,4 @@ pub use student::{normal_cdf, normal_quantile, student_quantile, student_two_sid
 pub use twin::Twin;
 pub use verdict::{Comparison, Direction, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
 pub use wilcoxon::{FEWEST_PAIRS, Shift, hodges_lehmann, signed_rank_p};
-pub use windows::{EstimateOptions, PriorSpread, estimate, pooled_spread};
+pub use windows::{Across, EstimateOptions, PriorSpread, estimate, pooled_spread};

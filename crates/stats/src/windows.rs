@@ -39,11 +39,33 @@ impl Default for PriorSpread {
     }
 }
 
+/// Which of the mappings stands for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Across {
+    /// The median: mappings differ to both sides.
+    Median,
+    /// The lower quartile, for durations on a machine that others use too. A mapping that was disturbed all the time
+    /// it was seen is only slower, so that one says little about how low the truth may lie, and the interval
+    /// reaches down by what scatters among the faster ones, and up by what scatters among all.
+    LowerQuartile,
+}
+
+impl Across {
+    fn quantile(self) -> f64 {
+        match self {
+            Self::Median => 0.5,
+            Self::LowerQuartile => 0.25,
+        }
+    }
+}
+
 /// How windows become an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EstimateOptions {
     /// Which quantile of the windows: low for durations, high for rates, as noise only adds time.
     pub quantile: f64,
+    /// Which of the mappings stands for all.
+    pub across: Across,
     /// Probability that the interval covers: 0.95.
     pub level: f64,
     /// Bootstrap resamples; 0 leaves only Student's interval.
@@ -57,7 +79,14 @@ pub struct EstimateOptions {
 impl EstimateOptions {
     /// For durations: the lower quartile.
     pub fn durations(seed: u64) -> Self {
-        Self { quantile: 0.25, level: 0.95, resamples: 200, seed, prior: PriorSpread::default() }
+        Self {
+            quantile: 0.25,
+            across: Across::Median,
+            level: 0.95,
+            resamples: 200,
+            seed,
+            prior: PriorSpread::default(),
+        }
     }
 
     /// For rates such as bytes per second: the upper quartile.
@@ -81,7 +110,7 @@ pub fn estimate(mappings: &[Vec<f64>], options: &EstimateOptions) -> Estimate {
     let found = modes(&pooled);
     let mut centres: Vec<f64> =
         mappings.iter().filter_map(|mapping| quantile_of_sorted(mapping, options.quantile)).collect();
-    let Some(value) = location(&mut centres, options.quantile, found.len() > 1) else {
+    let Some(value) = location(&mut centres, options, found.len() > 1) else {
         return Estimate::default();
     };
     let interval = match mappings.as_slice() {
@@ -98,30 +127,35 @@ pub fn estimate(mappings: &[Vec<f64>], options: &EstimateOptions) -> Estimate {
 
 /// Relative standard deviation between mappings, learnt from many cells: the median over cells, so that a few unstable
 /// cells do not widen all. `None` unless a cell has two mappings or more.
-pub fn pooled_spread(cells: &[Vec<Vec<f64>>], quantile: f64) -> Option<PriorSpread> {
-    let spreads: Vec<f64> = cells
-        .iter()
-        .filter_map(|mappings| {
-            let centres: Vec<f64> =
-                mappings.iter().filter_map(|mapping| crate::quantile::quantile(mapping, quantile)).collect();
-            let centre = median(&centres).filter(|centre| *centre != 0.0 && centres.len() > 1)?;
-            Some((variance(&centres) / (centre * centre)).sqrt())
-        })
-        .collect();
+pub fn pooled_spread(cells: &[Vec<Vec<f64>>], quantile: f64, across: Across) -> Option<PriorSpread> {
+    let spread = |mappings: &Vec<Vec<f64>>| {
+        let centres: Vec<f64> =
+            mappings.iter().filter_map(|mapping| crate::quantile::quantile(mapping, quantile)).collect();
+        let centres = sorted(&centres);
+        // Of the lower quartile's kind only the two fastest count, as that is where it lies.
+        let centres = match across {
+            Across::Median => centres.as_slice(),
+            Across::LowerQuartile => &centres[..centres.len().min(2)],
+        };
+        let centre = median(centres).filter(|centre| *centre != 0.0 && centres.len() > 1)?;
+        Some((variance(centres) / (centre * centre)).sqrt())
+    };
+    let spreads: Vec<f64> = cells.iter().filter_map(spread).collect();
     // The sample standard deviation of two or three normal values has a median of 0.67 to 0.83 of the true one.
     let relative = median(&spreads)? / MEDIAN_SAMPLE_DEVIATION;
     Some(PriorSpread { relative, degrees: PriorSpread::default().degrees })
 }
 
-/// The median; of an even number of mappings in several modes the middle one on the side of the quantile. Sorts the
-/// centres; `None` for none.
-fn location(centres: &mut [f64], q: f64, several_modes: bool) -> Option<f64> {
+/// The quantile across mappings; of several modes a mapping on the side of the windows' quantile, never a mean across
+/// modes. Sorts the centres; `None` for none.
+fn location(centres: &mut [f64], options: &EstimateOptions, several_modes: bool) -> Option<f64> {
     centres.sort_unstable_by(f64::total_cmp);
-    if several_modes && centres.len().is_multiple_of(2) {
-        let upper = centres.len() / 2;
-        return centres.get(if q > 0.5 { upper } else { upper.saturating_sub(1) }).copied();
+    let place = options.across.quantile() * (centres.len() as f64 - 1.0);
+    if several_modes {
+        let place = if options.quantile > 0.5 { place.ceil() } else { place.floor() };
+        return centres.get(place.max(0.0) as usize).copied();
     }
-    quantile_of_sorted(centres, 0.5)
+    quantile_of_sorted(centres, options.across.quantile())
 }
 
 fn variance(values: &[f64]) -> f64 {
@@ -129,24 +163,33 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0).max(1.0)
 }
 
-/// Student's interval over the mappings with a moderated variance; around the value, and at least over the middle
-/// mappings.
+/// Student's interval over the mappings with a moderated variance, around the value.
 fn student(centres: &[f64], value: f64, options: &EstimateOptions) -> Interval {
     let count = centres.len() as f64;
     let (prior, own) = (f64::from(options.prior.degrees), count - 1.0);
-    let prior_variance = (options.prior.relative * value).powi(2);
-    // The larger of the plain and the robust variance: one outlying mapping of many must not shrink it to nothing.
-    let own_variance = variance(centres).max(robust_standard_deviation(centres).unwrap_or(0.0).powi(2));
-    let moderated = (prior * prior_variance + own * own_variance) / (prior + own).max(1.0);
     let degrees = options.prior.degrees.saturating_add(centres.len() as u32 - 1);
     // The median of many values scatters by sqrt(pi / 2) more than their mean; of two it is the mean.
     let efficiency = if centres.len() > 2 { std::f64::consts::FRAC_PI_2.sqrt() } else { 1.0 };
-    let reach = student_quantile(options.level, degrees) * efficiency * (moderated / count).sqrt();
-    if reach.is_finite() {
-        Interval { low: value - reach, high: value + reach }
-    } else {
-        Interval { low: value, high: value }
-    }
+    let prior_variance = (options.prior.relative * value).powi(2);
+    let reach = |own_variance: f64| {
+        let moderated = (prior * prior_variance + own * own_variance) / (prior + own).max(1.0);
+        let reach = student_quantile(options.level, degrees) * efficiency * (moderated / count).sqrt();
+        if reach.is_finite() { reach } else { 0.0 }
+    };
+    // The larger of the plain and the robust variance: one outlying mapping of many must not shrink it to nothing.
+    let both_sides = reach(variance(centres).max(robust_standard_deviation(centres).unwrap_or(0.0).powi(2)));
+    let below = match options.across {
+        Across::Median => both_sides,
+        Across::LowerQuartile => reach(variance_below(centres, value)),
+    };
+    Interval { low: value - below, high: value + both_sides }
+}
+
+/// Mean squared distance from the value of the centres that lie below it.
+fn variance_below(centres: &[f64], value: f64) -> f64 {
+    let squares: Vec<f64> =
+        centres.iter().filter(|centre| **centre <= value).map(|centre| (value - centre).powi(2)).collect();
+    squares.iter().sum::<f64>() / squares.len().max(1) as f64
 }
 
 /// The two-level bootstrap; `None` without resamples.
@@ -167,7 +210,7 @@ fn bootstrap(mappings: &[Vec<f64>], options: &EstimateOptions, several_modes: bo
             let rank = tables[chosen].partition_point(|cumulative| *cumulative < share);
             drawn.push(mappings[chosen][rank.min(mappings[chosen].len() - 1)]);
         }
-        locations.extend(location(&mut drawn, options.quantile, several_modes));
+        locations.extend(location(&mut drawn, options, several_modes));
     }
     locations.sort_unstable_by(f64::total_cmp);
     let tail = (1.0 - options.level) / 2.0;
@@ -234,7 +277,7 @@ mod tests {
         };
         if learn {
             let cells: Vec<Vec<Vec<f64>>> = (0..250).map(|_| draw(&mut random)).collect();
-            prior = pooled_spread(&cells, 0.25).expect("250 cells of several visits");
+            prior = pooled_spread(&cells, 0.25, Across::Median).expect("250 cells of several visits");
         }
         let mut inside = 0;
         for _ in 0..30 {
@@ -280,7 +323,7 @@ mod tests {
                 .collect()
         };
         let (first, second) = (surface(1.0), surface(1.1));
-        let prior = pooled_spread(&first, 0.25).expect("three visits per cell");
+        let prior = pooled_spread(&first, 0.25, Across::Median).expect("three visits per cell");
         let of = |visits: &[Vec<f64>]| {
             estimate(visits, &EstimateOptions { prior, ..EstimateOptions::durations(1) })
         };
@@ -322,6 +365,39 @@ mod tests {
         let found = estimate(&[low, high], &EstimateOptions::durations(1));
         assert_eq!(found.modes.len(), 2);
         assert!((found.value - 1.32).abs() < 0.02 && found.interval.high > 4.37, "{found:?}");
+    }
+
+    #[test]
+    fn a_disturbed_mapping_widens_the_lower_quartile_upwards_only() {
+        let at = |ns: f64| (0..9).map(|window| ns + 1e-4 * f64::from(window)).collect::<Vec<f64>>();
+        let options = EstimateOptions { across: Across::LowerQuartile, ..EstimateOptions::durations(1) };
+        let calm = estimate(&[at(10.0), at(10.01), at(10.02)], &options);
+        let disturbed = estimate(&[at(10.0), at(10.01), at(12.0)], &options);
+        assert!((disturbed.value - 10.005).abs() < 0.02, "{disturbed:?}");
+        assert!(disturbed.interval.low > 9.8 && disturbed.interval.high > 11.0, "{disturbed:?}");
+        assert!(calm.relative_half_width() < 0.02, "{calm:?}");
+        assert!(calm.difference_p(&disturbed) > 0.05);
+    }
+
+    #[test]
+    fn the_lower_quartile_of_skewed_mappings_is_covered() {
+        let mut random = Random::new(31);
+        let options = EstimateOptions {
+            across: Across::LowerQuartile,
+            prior: PriorSpread { relative: 0.01, degrees: 3 },
+            ..EstimateOptions::durations(1)
+        };
+        // A third of the mappings shares its cache with a neighbour.
+        let mut mapping = || {
+            let disturbed = if random.below(3) == 0 { 0.2 * random.unit() } else { 0.0 };
+            visit(&mut random, 100.0 * (1.0 + disturbed), 0.01, 15)
+        };
+        let repeats: Vec<Estimate> =
+            (0..400).map(|_| estimate(&[mapping(), mapping(), mapping()], &options)).collect();
+        let truth =
+            median(&repeats.iter().map(|repeat| repeat.value).collect::<Vec<f64>>()).expect("400 repeats");
+        let covered = repeats.iter().filter(|repeat| repeat.interval.contains(truth)).count();
+        assert!(covered >= 360, "{covered} of 400");
     }
 
     #[test]

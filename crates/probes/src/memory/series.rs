@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use host::live::{PageRequest, Pages};
 use machine::{Bytes, CpuId};
 use record::{Quality, RawSeries, Spread};
-use stats::{Estimate, EstimateOptions, PriorSpread, estimate, median, pooled_spread, quantile};
+use stats::{Across, Estimate, EstimateOptions, PriorSpread, estimate, median, pooled_spread, quantile};
 
 use crate::control::ControlReading;
 
@@ -117,7 +117,8 @@ impl Judge {
         if kind != Kind::Difference {
             let counted: Vec<Vec<Vec<f64>>> =
                 points.iter().map(|point| judge.counted_windows(point)).collect();
-            judge.prior = pooled_spread(&counted, kind.options(0).quantile).unwrap_or_default();
+            judge.prior =
+                pooled_spread(&counted, kind.options(0).quantile, Across::Median).unwrap_or_default();
         }
         judge
     }

@@ -3,8 +3,8 @@
 //! Cells are visited in shuffled passes, so that a drift of the machine does not look like an effect of size. The
 //! first passes see every cell twice on each of two mappings; cells at a knee, where a neighbour differs, and a random
 //! tenth of the others are seen again on a third one, as where the pages lie is part of the answer there. On each
-//! mapping a cell takes its block at a random page. What time is left goes to the cells whose interval is widest, on
-//! fresh mappings.
+//! mapping a cell takes its block at a random page, and cells whose two fastest visits differ come back while that is
+//! cheap. What time is left goes to the cells whose interval is widest, on fresh mappings.
 
 mod cells;
 mod grid;

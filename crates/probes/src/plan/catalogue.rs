@@ -86,8 +86,8 @@ const MEMORY: &str = "machine";
 /// the rounds that a comparison of CPUs wants (at least five).
 pub(super) const TABLE: [Row; 15] = [
     row(Probe::Control, "control", Section::Cores, [0.4, 1.0, 2.0], 0.2).per_cpu(0.015),
-    row(Probe::Surface, "surface", Section::Memory, [4.6, 10.1, 24.0], 3.0),
-    row(Probe::SurfaceHuge, "surface-huge", Section::Memory, [1.2, 10.1, 24.0], 0.8).needs(Needs::HugePages),
+    row(Probe::Surface, "surface", Section::Memory, [4.6, 11.8, 24.0], 3.0),
+    row(Probe::SurfaceHuge, "surface-huge", Section::Memory, [1.2, 11.8, 24.0], 0.8).needs(Needs::HugePages),
     row(Probe::Bandwidth, "bandwidth", Section::Memory, [3.4, 14.0, 95.0], 2.5).disturbs(MEMORY),
     row(Probe::Stream, "stream", Section::Memory, [1.7, 8.0, 30.0], 1.0).per_cpu(0.06).disturbs(MEMORY),
     row(Probe::Walks, "walks", Section::Memory, [1.0, 6.0, 20.0], 0.8),

@@ -6,8 +6,8 @@ use host::live::{PageRequest, Pages};
 use machine::{Bytes, CpuId};
 use record::{LatencyCell, Quality, RawSeries, Spread};
 use stats::{
-    Estimate, EstimateOptions, Interval, Mode, PriorSpread, estimate as estimate_visits, median, modes,
-    pooled_spread, quantile, student_quantile,
+    Across, Estimate, EstimateOptions, Interval, Mode, PriorSpread, estimate as estimate_visits, median,
+    modes, pooled_spread, quantile, student_quantile,
 };
 
 use super::Place;
@@ -20,7 +20,7 @@ const STATE_SHARE: f64 = 0.08;
 /// Visits of one cell on the same pages that differ by more than this share were not both undisturbed.
 const AGREEMENT: f64 = 0.03;
 /// Visits never agree better than this in the long run, however well those at hand do.
-const SPREAD_MIN: f64 = 0.001;
+const SPREAD_MIN: f64 = 0.004;
 /// A group of fewer cells does not know its own spread.
 const GROUP_MIN: usize = 8;
 /// A second state of a cell counts when it holds this share of all windows and is slower by `MODE_DISTANCE`.
@@ -50,41 +50,56 @@ pub(super) struct Context<'a> {
 }
 
 /// What all visits of a surface say about noise: the typical control readings, and the spread between mappings of
-/// cells of like latency, as what comes from a shared cache scatters more than what comes from the core's own.
+/// cells of like blocks, as what comes from a shared cache scatters more than what comes from the core's own.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Noise {
     multiply_ns: f64,
     port_ns: f64,
-    spreads: BTreeMap<i32, PriorSpread>,
+    spreads: BTreeMap<Group, PriorSpread>,
+}
+
+/// Cells whose spread is learnt together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    /// Blocks of one octave, by its exponent.
+    Octave(u32),
+    /// Latencies within one factor of four: where an octave has too few cells.
+    Latency(i32),
 }
 
 impl Noise {
-    pub(super) fn of<'a>(cells: impl Iterator<Item = &'a [CellVisit]>) -> Self {
-        let cells: Vec<&[CellVisit]> = cells.collect();
-        let readings = || cells.iter().flat_map(|visits| visits.iter()).flat_map(|visit| visit.visit.control);
+    pub(super) fn of<'a>(cells: impl Iterator<Item = (Place, &'a [CellVisit])>) -> Self {
+        let cells: Vec<(Place, &[CellVisit])> = cells.collect();
+        let readings =
+            || cells.iter().flat_map(|(_, visits)| visits.iter()).flat_map(|visit| visit.visit.control);
         let typical = |values: Vec<f64>| median(&values).unwrap_or(0.0);
         let mut noise = Self {
             multiply_ns: typical(readings().map(|reading| reading.multiply_ns).collect()),
             port_ns: typical(readings().map(|reading| reading.port_ns).collect()),
             spreads: BTreeMap::new(),
         };
-        let mut groups: BTreeMap<i32, Vec<Vec<Vec<f64>>>> = BTreeMap::new();
-        for visits in &cells {
+        let mut groups: BTreeMap<Group, Vec<Vec<Vec<f64>>>> = BTreeMap::new();
+        for (place, visits) in &cells {
             let counted = counting(visits, &noise);
-            groups.entry(latency_group(&counted)).or_default().push(units(&counted));
+            for group in groups_of(*place, &counted) {
+                groups.entry(group).or_default().push(units(&counted));
+            }
         }
         let learnt = |group: &Vec<Vec<Vec<f64>>>| {
-            let usual = PriorSpread::default();
-            pooled_spread(group, QUANTILE)
-                .filter(|_| group.len() >= GROUP_MIN)
-                .map_or(usual, |found| PriorSpread { relative: found.relative.max(SPREAD_MIN), ..usual })
+            let found = pooled_spread(group, QUANTILE, Across::LowerQuartile)?;
+            Some(PriorSpread { relative: found.relative.max(SPREAD_MIN), ..found })
         };
-        noise.spreads = groups.iter().map(|(&name, group)| (name, learnt(group))).collect();
+        noise.spreads = groups
+            .iter()
+            .filter(|(_, cells)| cells.len() >= GROUP_MIN)
+            .filter_map(|(&group, cells)| Some((group, learnt(cells)?)))
+            .collect();
         noise
     }
 
-    fn spread(&self, counted: &[Vec<&CellVisit>]) -> PriorSpread {
-        self.spreads.get(&latency_group(counted)).copied().unwrap_or_default()
+    fn spread(&self, place: Place, counted: &[Vec<&CellVisit>]) -> PriorSpread {
+        let of_group = |group| self.spreads.get(&group).copied();
+        groups_of(place, counted).into_iter().find_map(of_group).unwrap_or_default()
     }
 
     /// True if the visit was made at the typical frequency and share of the core, from beginning to end.
@@ -132,18 +147,21 @@ fn units(counted: &[Vec<&CellVisit>]) -> Vec<Vec<f64>> {
     }
 }
 
-/// Cells whose latency lies within one factor of four form a group.
-fn latency_group(counted: &[Vec<&CellVisit>]) -> i32 {
+/// The groups of a cell, the closest first.
+fn groups_of(place: Place, counted: &[Vec<&CellVisit>]) -> [Group; 2] {
     let fastest = counted.iter().flatten().map(|visit| centre(visit)).fold(f64::INFINITY, f64::min);
-    if fastest.is_finite() && fastest > 0.0 { (fastest.log2() / 2.0).floor() as i32 } else { i32::MAX }
+    let latency =
+        if fastest.is_finite() && fastest > 0.0 { (fastest.log2() / 2.0).floor() as i32 } else { i32::MAX };
+    [Group::Octave(place.block_bytes.max(1).ilog2()), Group::Latency(latency)]
 }
 
 /// Latency of a cell in nanoseconds with its interval.
-pub(super) fn estimate(visits: &[CellVisit], noise: &Noise) -> Estimate {
+pub(super) fn estimate(place: Place, visits: &[CellVisit], noise: &Noise) -> Estimate {
     let counted = counting(visits, noise);
     let options = EstimateOptions {
-        prior: noise.spread(&counted),
+        prior: noise.spread(place, &counted),
         quantile: QUANTILE,
+        across: Across::LowerQuartile,
         ..EstimateOptions::durations(visits.len() as u64)
     };
     let found = estimate_visits(&units(&counted), &options);
@@ -156,9 +174,20 @@ pub(super) fn estimate(visits: &[CellVisit], noise: &Noise) -> Estimate {
     Estimate { interval, ..found }
 }
 
+/// True if the two fastest visits on a mapping agree within this share: they have seen the cell undisturbed.
+pub(super) fn is_settled(visits: &[CellVisit], mapping: u32, share: f64) -> bool {
+    let mut centres: Vec<f64> = visits
+        .iter()
+        .filter(|visit| visit.mapping == mapping && !visit.visit.windows.is_empty())
+        .map(centre)
+        .collect();
+    centres.sort_unstable_by(f64::total_cmp);
+    matches!(centres.as_slice(), [fastest, second, ..] if *second <= fastest * (1.0 + share))
+}
+
 /// True while no two visits agree on the value of the cell: nothing confirms it yet.
-pub(super) fn is_unconfirmed(visits: &[CellVisit], noise: &Noise) -> bool {
-    let value = estimate(visits, noise).value;
+pub(super) fn is_unconfirmed(place: Place, visits: &[CellVisit], noise: &Noise) -> bool {
+    let value = estimate(place, visits, noise).value;
     let agrees = |visit: &&CellVisit| (centre(visit) / value - 1.0).abs() <= AGREEMENT;
     counting(visits, noise).into_iter().flatten().filter(agrees).count() < 2
 }
@@ -170,14 +199,14 @@ pub(super) fn cell(
     noise: &Noise,
     context: &Context<'_>,
 ) -> (LatencyCell, RawSeries) {
-    let estimate = estimate(visits, noise);
+    let estimate = estimate(place, visits, noise);
     let by_mapping = counting(visits, noise);
     let mappings = by_mapping.len();
     let counted: Vec<&CellVisit> = by_mapping.into_iter().flatten().collect();
     let windows: Vec<f64> = visits.iter().flat_map(|visit| visit.visit.windows.iter().copied()).collect();
     let dropped: usize = visits.iter().map(|visit| visit.visit.dropped).sum();
     let states = states(&windows);
-    let quality = quality(&estimate, is_unconfirmed(visits, noise), context.target);
+    let quality = quality(&estimate, is_unconfirmed(place, visits, noise), context.target);
     let low = estimate.interval.low.max(fastest_window(&counted) / 2.0);
     let estimate = Estimate { interval: Interval { low, ..estimate.interval }, ..estimate };
     let spread = Spread {
@@ -279,15 +308,27 @@ mod tests {
             target: 0.01,
             cycles_per_multiply: Some(3.0),
         };
-        cell(PLACE, visits, &Noise::of([visits].into_iter()), &context).0
+        cell(PLACE, visits, &Noise::of([(PLACE, visits)].into_iter()), &context).0
     }
 
     #[test]
     fn a_visit_that_nothing_else_confirms_is_not_taken_as_settled() {
         let visits = [visit(0, 1.0, 0.1), visit(0, 1.5, 0.1)];
-        let noise = Noise::of([visits.as_slice()].into_iter());
-        assert!(is_unconfirmed(&visits, &noise));
-        assert!(!is_unconfirmed(&[visit(0, 1.0, 0.1), visit(0, 1.01, 0.1), visit(0, 1.5, 0.1)], &noise));
+        let noise = Noise::of([(PLACE, visits.as_slice())].into_iter());
+        assert!(is_unconfirmed(PLACE, &visits, &noise));
+        assert!(!is_unconfirmed(
+            PLACE,
+            &[visit(0, 1.0, 0.1), visit(0, 1.01, 0.1), visit(0, 1.5, 0.1)],
+            &noise
+        ));
+    }
+
+    #[test]
+    fn a_cell_is_settled_on_a_mapping_when_its_two_fastest_visits_there_agree() {
+        let visits = [visit(0, 1.0, 0.1), visit(0, 1.5, 0.1), visit(1, 1.0, 0.1), visit(1, 1.005, 0.1)];
+        assert!(!is_settled(&visits, 0, 0.01));
+        assert!(is_settled(&visits, 1, 0.01));
+        assert!(!is_settled(&visits, 2, 0.01));
     }
 
     #[test]

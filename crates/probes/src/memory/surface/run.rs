@@ -14,8 +14,14 @@ use super::cells::{self, CellVisit, Noise};
 use super::{Place, ROUNDS_MIN, Settings, WINDOW_NS};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 
-/// Passes on each mapping: one visit cannot see a disturbance that outlasts it, a second one confirms it.
-const PASSES_PER_MAPPING: u32 = 2;
+/// Passes on each mapping that every chosen cell takes part in: one visit cannot see a disturbance that outlasts it, a
+/// second one confirms it.
+const PASSES_OF_ALL: u32 = 2;
+/// Passes on each mapping at most: cells whose two fastest visits do not agree yet come back that often.
+const PASSES_MAX: u32 = 8;
+/// What a cell may spend on one mapping before it is left as it is, in shares of what all would get alike: cells that
+/// settle at once leave this much to those that do not.
+const SPENT_SHARE_MAX: f64 = 2.0;
 /// Mappings that every cell is seen on.
 const MAPPINGS_OF_ALL: u32 = 2;
 /// Share of the plateau cells that get fresh mappings too.
@@ -25,7 +31,7 @@ const KNEE_STEP: f64 = 0.10;
 /// Cells per pass when only wide cells are left.
 const EXTRA_CELLS: usize = 40;
 /// A cell gets at most so many visits: one that is still wide then is wide by nature.
-const VISITS_MAX: usize = 20;
+const VISITS_MAX: usize = 40;
 /// Added to the relative half-width of a cell whose fastest visit no other one confirms, so that it is visited again.
 const UNCONFIRMED_PENALTY: f64 = 0.05;
 /// Loads that warm a chain at most; building it has touched every line already.
@@ -44,9 +50,11 @@ pub struct SurfaceRun {
     pages: Vec<Pages>,
     chosen: Vec<Place>,
     queue: VecDeque<Place>,
-    passes_done: u32,
+    passes_on_mapping: u32,
     rounds: BTreeMap<Place, u64>,
     visits: BTreeMap<Place, Vec<CellVisit>>,
+    /// Seconds that each cell has taken on the mapping in use.
+    spent_here_s: BTreeMap<Place, f64>,
     spent_s: f64,
 }
 
@@ -71,9 +79,10 @@ impl SurfaceRun {
             pages,
             chosen,
             queue,
-            passes_done: 0,
+            passes_on_mapping: 0,
             rounds: BTreeMap::new(),
             visits: BTreeMap::new(),
+            spent_here_s: BTreeMap::new(),
             spent_s: started.elapsed().as_secs_f64(),
         })
     }
@@ -88,7 +97,7 @@ impl SurfaceRun {
         }
         let started = Instant::now();
         while self.queue.is_empty() {
-            self.passes_done += 1;
+            self.passes_on_mapping += 1;
             if !self.plan_next_pass()? {
                 return Ok(false);
             }
@@ -97,6 +106,7 @@ impl SurfaceRun {
             let visit = self.visit(place, sampler);
             let number = self.mapping_number;
             self.visits.entry(place).or_default().push(CellVisit { mapping: number, visit });
+            *self.spent_here_s.entry(place).or_default() += started.elapsed().as_secs_f64();
         }
         self.spent_s += started.elapsed().as_secs_f64();
         Ok(true)
@@ -109,19 +119,44 @@ impl SurfaceRun {
 
     /// Fills the queue for the pass that follows; false when every cell is as narrow as asked for.
     fn plan_next_pass(&mut self) -> Result<bool, MappingError> {
-        if self.passes_done.is_multiple_of(PASSES_PER_MAPPING) {
-            self.map_afresh()?;
-            self.chosen = match self.mapping_number {
-                number if number < MAPPINGS_OF_ALL => self.settings.grid.places(),
-                number if number < self.settings.mappings_at_knee && self.affords_another_mapping() => {
-                    self.settings.grid.places()
-                }
-                number if number < self.settings.mappings_at_knee => self.knees_and_some_others(),
-                _ => self.widest(),
-            };
+        let again = self.cells_to_repeat();
+        if !again.is_empty() {
+            self.queue = shuffled(again, &mut self.random);
+            return Ok(true);
         }
+        self.map_afresh()?;
+        self.chosen = match self.mapping_number {
+            number if number < MAPPINGS_OF_ALL => self.settings.grid.places(),
+            number if number < self.settings.mappings_at_knee && self.affords_another_mapping() => {
+                self.settings.grid.places()
+            }
+            number if number < self.settings.mappings_at_knee => self.knees_and_some_others(),
+            _ => self.widest(),
+        };
         self.queue = shuffled(self.chosen.clone(), &mut self.random);
         Ok(!self.queue.is_empty())
+    }
+
+    /// The cells that get one more visit on this mapping: all that were chosen in the first passes, later those whose
+    /// two fastest visits differ, while they are cheap.
+    fn cells_to_repeat(&self) -> Vec<Place> {
+        if self.passes_on_mapping < PASSES_OF_ALL {
+            return self.chosen.clone();
+        }
+        if self.passes_on_mapping >= PASSES_MAX {
+            return Vec::new();
+        }
+        let places = self.settings.grid.places().len() as f64;
+        let alike_s = self.settings.budget_s / places / f64::from(self.settings.mappings_at_knee);
+        let cheap = |place: &Place| {
+            self.spent_here_s.get(place).is_none_or(|spent_s| *spent_s <= SPENT_SHARE_MAX * alike_s)
+        };
+        let settled = |place: &Place| {
+            self.visits.get(place).is_some_and(|visits| {
+                cells::is_settled(visits, self.mapping_number, self.settings.half_width)
+            })
+        };
+        self.chosen.iter().filter(|place| cheap(place) && !settled(place)).copied().collect()
     }
 
     /// True if there is time to see every cell on one more mapping, and some left for the widest.
@@ -137,15 +172,21 @@ impl SurfaceRun {
         self.mapping = Mapping::new(self.settings.grid.largest_bytes(), self.settings.page)?;
         self.pages.push(self.mapping.pages());
         self.mapping_number += 1;
+        self.passes_on_mapping = 0;
+        self.spent_here_s.clear();
         Ok(())
     }
 
+    fn noise(&self) -> Noise {
+        Noise::of(self.visits.iter().map(|(&place, visits)| (place, visits.as_slice())))
+    }
+
     fn knees_and_some_others(&mut self) -> Vec<Place> {
-        let noise = Noise::of(self.visits.values().map(Vec::as_slice));
+        let noise = self.noise();
         let values: BTreeMap<Place, f64> = self
             .visits
             .iter()
-            .map(|(&place, visits)| (place, cells::estimate(visits, &noise).value))
+            .map(|(&place, visits)| (place, cells::estimate(place, visits, &noise).value))
             .collect();
         let mut chosen = Vec::new();
         for place in self.settings.grid.places() {
@@ -159,14 +200,15 @@ impl SurfaceRun {
 
     /// The cells whose interval is wider than asked for, the widest first, at most a handful.
     fn widest(&self) -> Vec<Place> {
-        let noise = Noise::of(self.visits.values().map(Vec::as_slice));
+        let noise = self.noise();
         let mut wide: Vec<(f64, Place)> = self
             .visits
             .iter()
             .filter(|(_, visits)| visits.len() < VISITS_MAX)
             .map(|(&place, visits)| {
-                let alone = if cells::is_unconfirmed(visits, &noise) { UNCONFIRMED_PENALTY } else { 0.0 };
-                (cells::estimate(visits, &noise).relative_half_width() + alone, place)
+                let alone =
+                    if cells::is_unconfirmed(place, visits, &noise) { UNCONFIRMED_PENALTY } else { 0.0 };
+                (cells::estimate(place, visits, &noise).relative_half_width() + alone, place)
             })
             .filter(|(half_width, _)| *half_width > self.settings.half_width)
             .collect();
@@ -208,7 +250,7 @@ impl SurfaceRun {
 
     /// The cells measured so far, with their raw windows; cycles only if those of the multiply chain are known.
     pub fn finish(self, cpu: CpuId, cycles_per_multiply: Option<f64>) -> Vec<(LatencyCell, RawSeries)> {
-        let noise = Noise::of(self.visits.values().map(Vec::as_slice));
+        let noise = self.noise();
         let context = cells::Context {
             cpu,
             page: self.settings.page,
