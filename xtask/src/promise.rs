@@ -26,9 +26,9 @@ pub const HELP: &str = "  --experiments N  resampled experiments per row, defaul
   --load N         threads of load beside the live samples, default 4
   --cpu N          the CPU that the live samples are taken on, default the last one allowed
 
-Prints three Markdown tables: false alarms of experiments with nothing to find, run before/after and interleaved; the
-same by what ends an experiment; and the power to see planted effects. Fails if more than 7 % of the interleaved experiments raise an alarm at 5 %.
-Without --live it takes about a minute and prints the same on every machine.
+Prints three Markdown tables: false alarms of experiments with nothing to find, run before/after and interleaved;
+the same by what ends an experiment; and the power to see planted effects. Fails if more than 7 % of the
+experiments with a coin per pair raise an alarm at 5 %. Without --live it takes one to three minutes.
 ";
 
 /// The most false alarms that an interval of nominally 5 % may raise. Source: METHODOLOGY.md, \"Comparisons\".
