@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use machine::CpuSet;
 
+use crate::compare::CompareArguments;
+
 /// Finds what a computing platform hides, and what that costs
 ///
 /// Without a command, sidestep runs the check-up: it measures memory, cores and clocks of this machine in about
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Machine(MachineArguments),
     /// Show a record again: summary, report, tables, figures
     Show(ShowArguments),
+    /// Compare two or more records or result files: what changed, how sure that is, averages by group
+    Compare(CompareArguments),
     /// How precise sidestep is on this machine, and what it is blind to here
     Selftest(SelftestArguments),
     /// Print completions for a shell

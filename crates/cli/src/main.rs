@@ -3,6 +3,7 @@
 
 mod arguments;
 mod check_up;
+mod compare;
 mod describe;
 mod execute;
 mod outcome;
@@ -21,7 +22,7 @@ use clap::Parser;
 use outcome::Outcome;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(compare::with_gate_margin(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => return outcome::usage(&error),
     };
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Run(run) => check_up::run(&run, &global),
         Command::Machine(machine) => describe::machine(&machine, &global),
         Command::Show(show) => show::show(&show, &global),
+        Command::Compare(compare) => compare::compare(&compare, &global),
         Command::Selftest(selftest) => selftest::selftest(&selftest, &global),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { directory } => shell::man(&directory),

@@ -84,6 +84,12 @@ impl Folder {
 
 /// Reads a record, or the one in a folder.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Record> {
+    let (file, bytes) = read(path)?;
+    decode(&bytes).with_context(|| format!("cannot use {}", file.display()))
+}
+
+/// The bytes of a file, or of the record in a folder, with the path of that file.
+pub(crate) fn read(path: &Path) -> anyhow::Result<(PathBuf, Vec<u8>)> {
     let file = if path.is_dir() {
         RECORD_NAMES.iter().map(|name| path.join(name)).find(|candidate| candidate.exists()).with_context(
             || format!("{} holds no record.json; name a record or the folder of a run", path.display()),
@@ -92,7 +98,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Record> {
         path.to_owned()
     };
     let bytes = read_bounded(&file, RECORD_BYTES_MAX)?;
-    decode(&bytes).with_context(|| format!("cannot use {}", file.display()))
+    Ok((file, bytes))
 }
 
 /// A full run of a 256-CPU machine stays under 100 MiB.

@@ -6,6 +6,7 @@
 
 mod clocks;
 mod codec;
+mod comparison;
 mod cores;
 mod document;
 mod finding;
@@ -17,6 +18,10 @@ mod spread;
 
 pub use clocks::ClockRead;
 pub use codec::{DecodeError, EncodeError, Encoding, decode, encode, json_schema};
+pub use comparison::{
+    Better, COMPARISON_SCHEMA, ComparisonAverage, ComparisonRow, ComparisonTable, ConfigurationSummary,
+    Drift, FactDifference, UnmatchedTest,
+};
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, WakePoint};
 pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use finding::{Finding, Severity};

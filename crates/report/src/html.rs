@@ -3,8 +3,8 @@
 //! Every figure stands as a static SVG. With scripts on, a button puts an interactive chart in its place: the chart
 //! library lies inert in the page as `text/plain` and is parsed on the first click, so that opening is instant.
 
-mod facts;
-mod markup;
+pub(crate) mod facts;
+pub(crate) mod markup;
 mod outline;
 mod tables;
 
@@ -47,20 +47,25 @@ pub fn html(record: &Record, html: Html) -> String {
     outline::sections(&mut body, record, &mut charts);
     body += &tables::plan(record);
     body += &facts::data(record, html.script);
-    let policy = if html.script { POLICY_SCRIPT } else { POLICY_STATIC };
     let title = escape::markup(&crate::machine_text::headline(&record.machine));
-    let mut page = format!(
+    let mut page = frame(&title, &body, html.script);
+    if html.script {
+        scripts(&mut page, record, charts);
+    }
+    page + "</body>\n</html>\n"
+}
+
+/// The page up to its scripts; title and body are markup already.
+pub(crate) fn frame(title: &str, body: &str, script: bool) -> String {
+    let policy = if script { POLICY_SCRIPT } else { POLICY_STATIC };
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>sidestep: {title}</title>\n\
          <style>{STYLE}{STYLE_LIGHT}@media screen and (prefers-color-scheme:dark){{{STYLE_DARK}}}</style>\n\
          </head>\n<body>\n<main>\n{body}</main>\n"
-    );
-    if html.script {
-        scripts(&mut page, record, charts);
-    }
-    page + "</body>\n</html>\n"
+    )
 }
 
 /// The data, the script of the page, and the inert chart library.
@@ -78,9 +83,14 @@ fn scripts(page: &mut String, record: &Record, charts: Charts) {
             serde_json::to_string(&without_raw).map(|json| escape::script_json(&json)).unwrap_or_default();
         (if data.len() <= room { data } else { "null".to_owned() }, false)
     };
+    embed(page, &data, &format!("data-complete=\"{complete}\""), &charts, &library);
+}
+
+/// The elements that the page's script reads; data and charts are JSON made safe for a script element.
+pub(crate) fn embed(page: &mut String, data: &str, attributes: &str, charts: &str, library: &str) {
     let _ = write!(
         page,
-        "<script type=\"application/json\" id=\"record\" data-complete=\"{complete}\">{data}</script>\n\
+        "<script type=\"application/json\" id=\"record\" {attributes}>{data}</script>\n\
          <script type=\"application/json\" id=\"charts\">{charts}</script>\n\
          <script type=\"text/plain\" id=\"chart-library\">{library}</script>\n\
          <script>{SCRIPT}</script>\n"
@@ -88,7 +98,7 @@ fn scripts(page: &mut String, record: &Record, charts: Charts) {
 }
 
 /// The chart library's script, packed by the build script.
-fn library() -> String {
+pub(crate) fn library() -> String {
     let packed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.js.deflate"));
     let mut script = String::new();
     DeflateDecoder::new(packed).read_to_string(&mut script).expect("the build script packed valid text");

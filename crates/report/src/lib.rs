@@ -4,6 +4,7 @@
 //! name, CPU name, command line) is made harmless by `escape` before it is placed anywhere.
 #![forbid(unsafe_code)]
 
+mod comparison;
 mod csv;
 mod draw;
 mod escape;
@@ -16,6 +17,7 @@ mod number;
 mod plan;
 mod terminal;
 
+pub use comparison::{comparison_csv, comparison_html, comparison_markdown, comparison_terminal};
 pub use csv::csv;
 pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};

@@ -9,8 +9,7 @@ use std::fmt::Write;
 use record::Record;
 
 use crate::{escape, machine_text::headline, number};
-use paint::Ink;
-pub(crate) use paint::{Paper, table_of};
+pub(crate) use paint::{Ink, Paper, table_of, wrap};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

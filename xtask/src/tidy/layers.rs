@@ -18,6 +18,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("probes", 3),
     ("toggles", 3),
     ("diagnosis", 4),
+    ("experiments", 4),
     ("report", 4),
     ("cli", 5),
     ("xtask", 6),

@@ -231,7 +231,7 @@ impl MatrixChart {
 }
 
 /// The outline of a cell as path data: shorter than a rectangle, and many join in one path.
-fn outline((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+pub(crate) fn outline((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     let [x, y, width, height] = [x, y, width, height].map(coordinate);
     format!("M{x} {y}h{width}v{height}h-{width}z")
 }

@@ -249,7 +249,7 @@ pub(super) fn data(record: &Record, script: bool) -> String {
 }
 
 /// An argument as a shell needs it.
-fn shell_word(argument: &str) -> String {
+pub(crate) fn shell_word(argument: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
     if !argument.is_empty() && argument.chars().all(safe) {
         return argument.to_owned();

@@ -6,26 +6,26 @@ use record::Record;
 use serde_json::{Map, Value};
 
 use crate::escape::markup;
-use crate::figure::{self, DataTable, Figure};
+use crate::figure::{self, DataTable, Drawn, Figure};
 
 /// The interactive forms of the figures, gathered while the page is written.
-pub(super) struct Charts {
+pub(crate) struct Charts {
     enabled: bool,
     by_name: Map<String, Value>,
 }
 
 impl Charts {
-    pub(super) fn new(enabled: bool) -> Self {
+    pub(crate) fn new(enabled: bool) -> Self {
         Self { enabled, by_name: Map::new() }
     }
 
-    pub(super) fn into_json(self) -> Value {
+    pub(crate) fn into_json(self) -> Value {
         Value::Object(self.by_name)
     }
 }
 
 /// A table in a box that scrolls by itself when it is too wide.
-pub(super) fn table(table: &DataTable) -> String {
+pub(crate) fn table(table: &DataTable) -> String {
     if table.rows.is_empty() {
         return String::new();
     }
@@ -45,7 +45,7 @@ pub(super) fn table(table: &DataTable) -> String {
 }
 
 /// Terms and what they are; empty texts are left out.
-pub(super) fn terms(terms: &[(&str, String)]) -> String {
+pub(crate) fn terms(terms: &[(&str, String)]) -> String {
     let mut html = String::from("<dl>");
     for (term, text) in terms.iter().filter(|(_, text)| !text.is_empty()) {
         let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", markup(term), markup(text));
@@ -54,18 +54,21 @@ pub(super) fn terms(terms: &[(&str, String)]) -> String {
 }
 
 /// A figure with its picture, button and numbers, or the reason why there is none.
-pub(super) fn figure(record: &Record, figure: Figure, charts: &mut Charts) -> String {
-    let name = figure.name();
-    let title = markup(figure.title());
-    let drawn = match figure::draw(record, figure) {
-        Ok(drawn) => drawn,
-        Err(why) => {
-            return format!(
-                "<div class=\"missing\" data-missing=\"{name}\"><h3>{title}</h3><p>{}</p></div>\n",
-                markup(&why)
-            );
-        }
-    };
+pub(crate) fn figure(record: &Record, figure: Figure, charts: &mut Charts) -> String {
+    match figure::draw(record, figure) {
+        Ok(drawn) => placed(figure.name(), figure.title(), drawn, charts),
+        Err(why) => format!(
+            "<div class=\"missing\" data-missing=\"{}\"><h3>{}</h3><p>{}</p></div>\n",
+            figure.name(),
+            markup(figure.title()),
+            markup(&why)
+        ),
+    }
+}
+
+/// A drawn figure with its button and numbers; the name is a word of ours.
+pub(crate) fn placed(name: &str, heading: &str, drawn: Drawn, charts: &mut Charts) -> String {
+    let title = markup(heading);
     let button = match drawn.interactive.filter(|_| charts.enabled) {
         None => String::new(),
         Some(chart) => {
@@ -84,7 +87,7 @@ pub(super) fn figure(record: &Record, figure: Figure, charts: &mut Charts) -> St
     } else {
         format!("<details><summary>Numbers</summary>{numbers}</details>")
     };
-    let svg = drawn.svg.finish(figure.title(), &drawn.reading, false);
+    let svg = drawn.svg.finish(heading, &drawn.reading, false);
     format!(
         "<figure id=\"figure-{name}\" data-figure=\"{name}\"><figcaption><h3>{title}</h3>{button}<p>{reading}</p></figcaption>\
          <div class=\"picture\">{svg}</div>{numbers}</figure>\n"

@@ -127,15 +127,15 @@
     byId('download-note').textContent = 'The record is too large for this page; it lies beside it.';
   } else {
     const complete = record.dataset.complete === 'true';
-    byId('download-note').textContent = complete
+    byId('download-note').textContent = record.dataset.note ?? (complete
       ? 'This page holds the whole record, every raw window included.'
-      : 'This page holds the record without raw windows; they are in the record beside it.';
+      : 'This page holds the record without raw windows; they are in the record beside it.');
     const download = byId('download');
     download.hidden = false;
     download.addEventListener('click', () => {
       const link = document.createElement('a');
       link.href = URL.createObjectURL(new Blob([record.textContent], { type: 'application/json' }));
-      link.download = 'record.json';
+      link.download = record.dataset.file ?? 'record.json';
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });

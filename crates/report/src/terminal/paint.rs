@@ -136,7 +136,7 @@ pub(crate) fn bar(share: f64, width_columns: usize) -> String {
 }
 
 /// Words in lines of at most `room` columns; a word that is longer is cut.
-fn wrap(text: &str, room: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for mut word in words(text) {
         let have = lines.last().map_or(0, |line| line.width());

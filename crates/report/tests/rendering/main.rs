@@ -1,5 +1,6 @@
-//! Renderings of a full, an empty and a hostile record: structure, widths, escaping, sizes.
+//! Renderings of a full, an empty and a hostile record, and of comparisons: structure, widths, escaping, sizes.
 
+mod comparison;
 mod hostile;
 mod markup;
 mod page;

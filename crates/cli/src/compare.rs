@@ -1,0 +1,75 @@
+//! `sidestep compare`: records or imported results side by side.
+
+mod arguments;
+mod sources;
+
+use std::path::Path;
+
+use anyhow::Context;
+use experiments::compare::{Configuration, Options, is_slower_by};
+use host::live::write_atomically;
+use record::{ComparisonTable, Record};
+use report::Html;
+use stats::Verdict;
+
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::output;
+pub(crate) use arguments::{CompareArguments, with_gate_margin};
+
+/// Compares and prints in the form asked for.
+pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let sources = sources::read(&arguments.inputs)?;
+    let configurations: Vec<Configuration> = sources.iter().map(|one| one.configuration.clone()).collect();
+    let options = Options {
+        baseline: arguments.baseline.clone(),
+        margin_percent: arguments.margin,
+        without: arguments.without.clone(),
+        paired: arguments.paired,
+    };
+    let table = experiments::compare::compare(&configurations, &options)?;
+    if let Some(path) = &arguments.html {
+        let records: Vec<Option<&Record>> = sources.iter().map(|one| one.record.as_ref()).collect();
+        write_page(path, &table, &records, !arguments.no_script)?;
+    }
+    output::print(&text(&table, arguments, global)?)?;
+    Ok(outcome(&table, arguments, global))
+}
+
+fn text(table: &ComparisonTable, arguments: &CompareArguments, global: &Global) -> anyhow::Result<String> {
+    Ok(if global.json {
+        format!("{}\n", serde_json::to_string_pretty(table)?)
+    } else if global.quiet {
+        String::new()
+    } else if arguments.markdown {
+        report::comparison_markdown(table)
+    } else if arguments.csv {
+        report::comparison_csv(table)
+    } else {
+        report::comparison_terminal(table, output::terminal(global))
+    })
+}
+
+fn write_page(
+    path: &Path,
+    table: &ComparisonTable,
+    records: &[Option<&Record>],
+    script: bool,
+) -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let page = report::comparison_html(table, records, &arguments, Html { script });
+    write_atomically(path, page.as_bytes())
+        .with_context(|| format!("cannot write {}; choose another place with --html FILE", path.display()))
+}
+
+/// What `--gate` and `--strict` make of a comparison.
+fn outcome(table: &ComparisonTable, arguments: &CompareArguments, global: &Global) -> Outcome {
+    let gate = arguments.gate_margin.unwrap_or(0.0);
+    if global.gate && table.rows.iter().any(|row| is_slower_by(row, gate)) {
+        Outcome::Gated
+    } else if global.strict && table.rows.iter().any(|row| row.verdict == Verdict::Inconclusive) {
+        Outcome::Inconclusive
+    } else {
+        Outcome::Done
+    }
+}

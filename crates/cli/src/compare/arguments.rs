@@ -1,0 +1,102 @@
+//! What `sidestep compare` takes on the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The largest margin that makes sense: beyond it nothing could be called different.
+const MARGIN_PERCENT_MAX: f64 = 100.0;
+
+/// Options of `compare`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CompareArguments {
+    /// Records, folders of runs, or results: CSV or JSON with name, unit, better, group and values, hyperfine JSON,
+    /// Phoronix XML. Several runs of one configuration are joined by commas; NAME= in front names it
+    #[arg(required = true, value_name = "[NAME=]A[,A2...]")]
+    pub(crate) inputs: Vec<String>,
+    /// Compare with this configuration, by number or name, instead of the first
+    #[arg(long, value_name = "N|NAME")]
+    pub(crate) baseline: Option<String>,
+    /// Differences up to this are of no practical matter [default: 1% for micro-benchmarks, 2% for applications]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub(crate) margin: Option<f64>,
+    /// Also average without this group, such as memory; may be given several times
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) without: Vec<String>,
+    /// The n-th values of a test were taken as a pair in all files: only if they really were
+    #[arg(long)]
+    pub(crate) paired: bool,
+    /// Print Markdown
+    #[arg(long, conflicts_with_all = ["csv", "json"])]
+    pub(crate) markdown: bool,
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Also write a page with difference surface and curves
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// With --html: leave the interactive charts out
+    #[arg(long, requires = "html")]
+    pub(crate) no_script: bool,
+    /// With --gate: exit with 1 only beyond this; --gate 2% means the same
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, requires = "gate")]
+    pub(crate) gate_margin: Option<f64>,
+}
+
+/// Reads `2%`, `0.5 %` or `2`.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>();
+    match number {
+        Ok(percent) if (0.0..=MARGIN_PERCENT_MAX).contains(&percent) => Ok(percent),
+        Ok(_) => Err("give between 0% and 100%".to_owned()),
+        Err(_) => Err("give a percentage such as 2%".to_owned()),
+    }
+}
+
+/// `--gate 2%` and `--gate=2%` as `--gate --gate-margin=2%`: the flag stands on every command, its margin only here,
+/// and a flag that may take the next word would swallow the name of a file.
+pub(crate) fn with_gate_margin(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut given: Vec<OsString> = Vec::new();
+    let is_percentage = |text: &str| text.ends_with('%') && parse_percent(text).is_ok();
+    for argument in arguments {
+        let text = argument.to_str().unwrap_or("");
+        if let Some(percent) = text.strip_prefix("--gate=").filter(|text| is_percentage(text)) {
+            given.extend([OsString::from("--gate"), format!("--gate-margin={percent}").into()]);
+        } else if is_percentage(text) && given.last().is_some_and(|last| last == "--gate") {
+            given.push(format!("--gate-margin={text}").into());
+        } else {
+            given.push(argument);
+        }
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_read_with_and_without_their_sign() {
+        for (text, expected) in [("2%", Some(2.0)), ("0.5 %", Some(0.5)), ("3", Some(3.0)), ("0", Some(0.0))]
+        {
+            assert_eq!(parse_percent(text).ok(), expected, "{text}");
+        }
+        for text in ["", "%", "-1%", "101", "nan", "two", "2%3"] {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_percentage_behind_the_gate_becomes_its_margin() {
+        for (given, expected) in [
+            ("compare a b --gate 2%", "compare a b --gate --gate-margin=2%"),
+            ("compare --gate=0.5% a b", "compare --gate --gate-margin=0.5% a b"),
+            ("show --gate record.json", "show --gate record.json"),
+            ("compare 2% --gate", "compare 2% --gate"),
+        ] {
+            let found = with_gate_margin(given.split(' ').map(OsString::from));
+            assert_eq!(found.join(std::ffi::OsStr::new(" ")), expected);
+        }
+    }
+}

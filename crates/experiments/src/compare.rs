@@ -1,0 +1,205 @@
+//! Configurations side by side: rows with intervals and verdicts, averages, and what else differs.
+//!
+//! A configuration is what was measured under one set of conditions: one or more records, or imported results. Values
+//! of separate runs are never pairs; only a caller who took them in pairs may say so.
+
+mod averages;
+mod configuration;
+mod difference;
+mod facts;
+mod import;
+mod of_record;
+mod rows;
+
+use record::{COMPARISON_SCHEMA, ComparisonRow, ComparisonTable, ConfigurationSummary, FactDifference};
+use stats::Verdict;
+
+pub use configuration::{Cell, Configuration, Coordinates, Fact, Sample, SourceKind, Test, Weight};
+pub use import::{ImportError, read};
+pub use of_record::{block_levels, configuration_of_record};
+
+/// What the caller declares before the numbers are seen.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Options {
+    /// Number (from 1) or name of the baseline; the first configuration if not given.
+    pub baseline: Option<String>,
+    /// Differences up to this many percent are of no practical matter; else 1 for micro-benchmarks, 2 for applications.
+    pub margin_percent: Option<f64>,
+    /// Groups that averages are also taken without.
+    pub without: Vec<String>,
+    /// The n-th values of a test were taken as a pair in all configurations.
+    pub paired: bool,
+}
+
+/// Why configurations cannot be compared.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CompareError {
+    /// Fewer than two.
+    #[error("only {name} to compare; name a second record or result file")]
+    Single {
+        /// The only one.
+        name: String,
+    },
+    /// The same test in two units.
+    #[error("{test} is in {first} in {first_name}, but in {second} in {second_name}; give both in one unit")]
+    Unit {
+        /// The test.
+        test: String,
+        /// Unit in the baseline.
+        first: String,
+        /// The baseline.
+        first_name: String,
+        /// Unit in the candidate.
+        second: String,
+        /// The candidate.
+        second_name: String,
+    },
+    /// Higher is better here, lower there.
+    #[error("{test} is better when higher in one configuration and when lower in another; make them agree")]
+    Direction {
+        /// The test.
+        test: String,
+    },
+    /// No test in all of them.
+    #[error("{names} have no test in common; compare results of the same tests")]
+    NothingInCommon {
+        /// The configurations.
+        names: String,
+    },
+    /// `--baseline` names none of them.
+    #[error("no configuration is called {wanted}; the baseline is a number from 1 or one of {names}")]
+    NoBaseline {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        names: String,
+    },
+    /// `--without` names a group that no row has.
+    #[error("no test is in the group {wanted}; the groups are {groups}")]
+    NoGroup {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        groups: String,
+    },
+    /// Pairs were promised, but the counts differ.
+    #[error("{test} has {first} values in one configuration and {second} in another: these are not pairs")]
+    NotPairs {
+        /// The test.
+        test: String,
+        /// Values of the baseline.
+        first: usize,
+        /// Values of the candidate.
+        second: usize,
+    },
+}
+
+/// Compares every configuration with the baseline.
+///
+/// # Errors
+/// `CompareError` says what does not fit together and what to do.
+pub fn compare(configurations: &[Configuration], options: &Options) -> Result<ComparisonTable, CompareError> {
+    let configurations = distinctly_named(configurations);
+    if let [only] = configurations.as_slice() {
+        return Err(CompareError::Single { name: only.name.clone() });
+    }
+    let baseline = baseline_index(&configurations, options.baseline.as_deref())?;
+    let matched = rows::matched(&configurations, baseline)?;
+    let (judged, drift) = rows::judged(&configurations, baseline, &matched, options)?;
+    let averages = averages::averages(&judged, &options.without)?;
+    let rows: Vec<ComparisonRow> = judged.into_iter().map(|judged| judged.row).collect();
+    let differences = facts::differences(&configurations);
+    let cautions = cautions(&configurations, &differences, &rows);
+    Ok(ComparisonTable {
+        schema: COMPARISON_SCHEMA,
+        baseline,
+        averages,
+        unmatched: rows::unmatched(&configurations, &matched),
+        configurations: configurations.iter().map(summary).collect(),
+        differences,
+        cautions,
+        drift,
+        rows,
+    })
+}
+
+/// True if a row is slower with confidence by more than that margin in percent: what `--gate` asks.
+pub fn is_slower_by(row: &ComparisonRow, margin_percent: f64) -> bool {
+    row.verdict == Verdict::Slower
+        && rows::cost_log(row) > (margin_percent.max(row.margin_percent) / 100.0).ln_1p()
+}
+
+fn summary(configuration: &Configuration) -> ConfigurationSummary {
+    ConfigurationSummary {
+        name: configuration.name.clone(),
+        kind: configuration.kind.word().to_owned(),
+        runs: configuration.runs,
+        started_utc: configuration.started_utc.clone(),
+    }
+}
+
+/// Configurations of one name get their place behind it.
+fn distinctly_named(configurations: &[Configuration]) -> Vec<Configuration> {
+    let mut named: Vec<Configuration> = configurations.to_vec();
+    for (index, one) in named.iter_mut().enumerate() {
+        let alike = configurations.iter().filter(|other| other.name == one.name).count();
+        if alike > 1 {
+            one.name = format!("{} ({})", one.name, index + 1);
+        }
+    }
+    named
+}
+
+fn names(configurations: &[Configuration]) -> String {
+    configurations.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn baseline_index(configurations: &[Configuration], wanted: Option<&str>) -> Result<usize, CompareError> {
+    let Some(wanted) = wanted else { return Ok(0) };
+    let by_name = configurations.iter().position(|one| one.name == wanted);
+    let by_number = wanted.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    by_name
+        .or(by_number.filter(|index| *index < configurations.len()))
+        .ok_or_else(|| CompareError::NoBaseline { wanted: wanted.to_owned(), names: names(configurations) })
+}
+
+/// What has to be said before the numbers.
+fn cautions(
+    configurations: &[Configuration],
+    differences: &[FactDifference],
+    rows: &[ComparisonRow],
+) -> Vec<String> {
+    let mut said = Vec::new();
+    if facts::are_different_machines(differences) {
+        said.push("these are different machines: every difference between them is in the numbers".to_owned());
+    }
+    let single = rows.iter().filter(|row| row.interval.is_none()).count();
+    if single > 0 {
+        let which = if single == rows.len() { "all rows".to_owned() } else { format!("{single} rows") };
+        said.push(format!(
+            "single runs carry no interval ({which}): nothing is called faster or slower there"
+        ));
+    }
+    let records = configurations.iter().filter(|one| one.kind == SourceKind::Record);
+    if records.clone().count() > 0 && records.clone().all(|one| one.runs == 1) {
+        said.push(
+            "one run each: the intervals hold within a run, not what two runs differ by anyway; give several \
+             records per configuration (A1,A2,A3)"
+                .to_owned(),
+        );
+    }
+    if !rows.iter().any(|row| row.paired) {
+        said.push(
+            "one after the other: time and treatment cannot be separated, whatever changed between the runs is \
+             in the numbers"
+                .to_owned(),
+        );
+    }
+    for one in configurations {
+        said.extend(one.cautions.iter().map(|caution| format!("{}: {caution}", one.name)));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests;

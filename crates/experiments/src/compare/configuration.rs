@@ -1,0 +1,199 @@
+//! What was measured under one set of conditions, as tests made of cells.
+
+use std::collections::BTreeMap;
+
+use stats::Interval;
+
+/// Where in a test a cell stands: block and stride, a CPU, a pair of CPUs; zeros for a test of one cell.
+pub type Coordinates = [u64; 2];
+
+/// What a configuration was read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A record of `sidestep run`.
+    Record,
+    /// A table of results, one test per line.
+    Csv,
+    /// A list of results.
+    Json,
+    /// The export of hyperfine.
+    Hyperfine,
+    /// A composite of the Phoronix Test Suite.
+    Phoronix,
+}
+
+impl SourceKind {
+    /// The word in documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Hyperfine => "hyperfine",
+            Self::Phoronix => "phoronix",
+        }
+    }
+}
+
+/// How small a difference of a test can matter: which margin it gets if none is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// A loop of nanoseconds to milliseconds.
+    Micro,
+    /// A program of seconds.
+    Application,
+}
+
+impl Weight {
+    /// The margin in percent.
+    pub fn margin_percent(self) -> f64 {
+        match self {
+            Self::Micro => 1.0,
+            Self::Application => 2.0,
+        }
+    }
+}
+
+/// One measured value, with its 95 % interval if it came with one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// The value, above zero.
+    pub value: f64,
+    /// Its interval.
+    pub interval: Option<Interval>,
+}
+
+/// The values of one place in a test, one per run or replicate.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cell {
+    /// The level that served it, for surfaces and curves: cells of one level make one row.
+    pub level: Option<String>,
+    /// One per run or replicate, in the order taken.
+    pub samples: Vec<Sample>,
+}
+
+/// One test: a single cell, or a surface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// What is tested.
+    pub name: String,
+    /// What averages are taken by.
+    pub group: String,
+    /// Unit of all values.
+    pub unit: String,
+    /// Which direction is the good one.
+    pub better: record::Better,
+    /// Which margin it gets.
+    pub weight: Weight,
+    /// True if what is compared cannot touch it.
+    pub control: bool,
+    /// Its cells by place.
+    pub cells: BTreeMap<Coordinates, Cell>,
+}
+
+/// Something known about platform or run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// What it is about.
+    pub name: String,
+    /// What is known.
+    pub value: String,
+}
+
+/// Everything measured under one set of conditions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Configuration {
+    /// What it is called in the table.
+    pub name: String,
+    /// What it was read from.
+    pub kind: SourceKind,
+    /// Runs that it was made from.
+    pub runs: usize,
+    /// When the first of its runs began, RFC 3339.
+    pub started_utc: Option<String>,
+    /// Platform and conditions.
+    pub facts: Vec<Fact>,
+    /// Doubts that came with the data, one line each.
+    pub cautions: Vec<String>,
+    /// What was measured.
+    pub tests: Vec<Test>,
+}
+
+impl Configuration {
+    /// Adds another run of the same configuration: its values become further replicates of the cells that both hold;
+    /// what only one holds is left out, and that is said.
+    pub fn absorb(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.started_utc = [self.started_utc.take(), other.started_utc].into_iter().flatten().min();
+        for fact in other.facts {
+            match self.facts.iter_mut().find(|have| have.name == fact.name) {
+                Some(have) if !have.value.split(" | ").any(|value| value == fact.value) => {
+                    have.value = format!("{} | {}", have.value, fact.value);
+                }
+                Some(_) => {}
+                None => self.facts.push(fact),
+            }
+        }
+        self.cautions.extend(other.cautions);
+        let mut left_out = Vec::new();
+        self.tests.retain_mut(|test| {
+            let Some(same) = other.tests.iter().find(|candidate| candidate.is_same(test)) else {
+                left_out.push(test.name.clone());
+                return false;
+            };
+            test.cells.retain(|place, _| same.cells.contains_key(place));
+            for (place, cell) in &mut test.cells {
+                cell.samples.extend(same.cells.get(place).into_iter().flat_map(|found| &found.samples));
+            }
+            !test.cells.is_empty()
+        });
+        if !left_out.is_empty() {
+            self.cautions.push(format!("not in every run, left out: {}", left_out.join(", ")));
+        }
+    }
+}
+
+impl Test {
+    /// True if two configurations mean the same test.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.group == other.group
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(values: &[(&str, f64)]) -> Configuration {
+        let test = |(name, value): &(&str, f64)| Test {
+            name: (*name).to_owned(),
+            group: "memory".to_owned(),
+            unit: "ns".to_owned(),
+            better: record::Better::Lower,
+            weight: Weight::Micro,
+            control: false,
+            cells: [([0, 0], Cell { level: None, samples: vec![Sample { value: *value, interval: None }] })]
+                .into(),
+        };
+        Configuration {
+            name: "a".to_owned(),
+            kind: SourceKind::Record,
+            runs: 1,
+            started_utc: None,
+            facts: vec![Fact { name: "kernel".to_owned(), value: "6.1".to_owned() }],
+            cautions: Vec::new(),
+            tests: values.iter().map(test).collect(),
+        }
+    }
+
+    #[test]
+    fn runs_of_one_configuration_become_replicates_of_what_all_hold() {
+        let mut all = run(&[("latency", 10.0), ("walk", 5.0)]);
+        all.absorb(run(&[("latency", 11.0)]));
+        all.absorb(run(&[("latency", 12.0), ("walk", 6.0)]));
+        assert_eq!((all.runs, all.tests.len(), all.facts[0].value.as_str()), (3, 1, "6.1"));
+        let values: Vec<f64> = all.tests[0].cells[&[0, 0]].samples.iter().map(|s| s.value).collect();
+        assert_eq!(values, [10.0, 11.0, 12.0]);
+        assert_eq!(all.cautions, ["not in every run, left out: walk"]);
+    }
+}

@@ -1,0 +1,117 @@
+//! What is known of platform and run, and what of it differs.
+
+use machine::{Machine, View};
+use record::{FactDifference, Record};
+
+use super::{Configuration, Fact};
+
+/// Facts that make another machine of it when they differ.
+const IDENTITY: [&str; 4] = ["CPU", "CPU signature", "board", "CPUs"];
+
+/// The facts of a record.
+pub(super) fn of_record(record: &Record) -> Vec<Fact> {
+    let machine = &record.machine;
+    let mut facts = Vec::new();
+    let mut add = |name: &str, value: Option<String>| {
+        facts.extend(
+            value.filter(|value| !value.is_empty()).map(|value| Fact { name: name.to_owned(), value }),
+        );
+    };
+    identity(machine, &mut add);
+    environment(machine, &mut add);
+    let cpus = &record.provenance.cpus;
+    add("measured CPUs", (!cpus.is_empty()).then(|| cpus.to_string()));
+    add("sidestep", Some(record.provenance.tool_version.clone()));
+    add("root", Some(if record.provenance.root { "yes" } else { "no" }.to_owned()));
+    facts
+}
+
+fn identity(machine: &Machine, add: &mut dyn FnMut(&str, Option<String>)) {
+    let identity = &machine.identity;
+    let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
+    add("CPU", identity.name.clone());
+    add(
+        "CPU signature",
+        identity.vendor.as_ref().map(|vendor| {
+            let [family, model, stepping] = [identity.family, identity.model, identity.stepping].map(number);
+            format!("{vendor} family {family} model {model} stepping {stepping}")
+        }),
+    );
+    add("board", identity.board.clone());
+    add("BIOS", identity.bios.clone());
+    add("microcode", identity.microcode.map(|revision| format!("{revision:#x}")));
+    add("hypervisor", identity.hypervisor.clone());
+    let counts = View::of(machine).counts;
+    add(
+        "CPUs",
+        (counts.pus > 0).then(|| {
+            format!(
+                "{} in {} cores, {} packages, {} nodes",
+                counts.pus, counts.cores, counts.packages, counts.numa_nodes
+            )
+        }),
+    );
+}
+
+fn environment(machine: &Machine, add: &mut dyn FnMut(&str, Option<String>)) {
+    let environment = &machine.environment;
+    add("kernel", environment.kernel.clone());
+    add("command line", environment.command_line.clone());
+    add("clock source", environment.clock_sources.current.clone());
+    let policies = environment.frequency_policies.iter().map(|(policy, count)| format!("{policy} x{count}"));
+    add("frequency policy", Some(policies.collect::<Vec<_>>().join(", ")));
+    add("idle driver", environment.idle_driver.clone());
+    let states = environment.idle_states.iter().map(|(name, us)| format!("{name} {us} us"));
+    add("idle states", Some(states.collect::<Vec<_>>().join(", ")));
+    add("SMT", environment.smt.clone());
+    add("memory", environment.memory_bytes.map(|bytes| bytes.to_string()));
+    let nodes = machine.topology.nodes.iter().filter_map(|node| {
+        let memory = node.memory_bytes?;
+        Some(format!("node {}: CPUs {}, {memory}", node.id, node.cpus))
+    });
+    add("memory layout", Some(nodes.collect::<Vec<_>>().join("; ")));
+    add("huge pages", environment.transparent_huge_pages.enabled.clone());
+    add("huge page defrag", environment.transparent_huge_pages.defrag.clone());
+    let pools = environment.huge_page_pools.iter().filter(|pool| pool.total > 0);
+    let pools: Vec<String> = pools.map(|pool| format!("{} of {}", pool.total, pool.page_bytes)).collect();
+    add("reserved huge pages", Some(pools.join(", ")));
+    add("NUMA balancing", environment.numa_balancing.map(|on| if on { "on" } else { "off" }.to_owned()));
+    let limit = environment.limits.cgroup_millicpus.map(|limit| format!("{} CPUs", limit as f64 / 1e3));
+    add("CPU limit", limit);
+    add("memory limit", environment.limits.cgroup_memory_bytes.map(|bytes| bytes.to_string()));
+    for (name, state) in &environment.vulnerabilities {
+        add(&format!("mitigation {name}"), Some(state.clone()));
+    }
+}
+
+/// Facts that not all configurations share. What a source of another kind cannot know is no difference: a fact counts
+/// only if at least two configurations tell it, or the sources are all of one kind.
+pub(super) fn differences(configurations: &[Configuration]) -> Vec<FactDifference> {
+    let mut names: Vec<&str> = Vec::new();
+    for fact in configurations.iter().flat_map(|one| &one.facts) {
+        if !names.contains(&fact.name.as_str()) {
+            names.push(&fact.name);
+        }
+    }
+    let one_kind = configurations.windows(2).all(|pair| pair[0].kind == pair[1].kind);
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let values: Vec<Option<String>> = configurations
+                .iter()
+                .map(|one| one.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone()))
+                .collect();
+            let told = values.iter().flatten().count();
+            let differs = values.windows(2).any(|pair| pair[0] != pair[1]);
+            (differs && (told > 1 || one_kind)).then(|| FactDifference { fact: name.to_owned(), values })
+        })
+        .collect()
+}
+
+/// True if what differs includes the identity of the machine.
+pub(super) fn are_different_machines(differences: &[FactDifference]) -> bool {
+    differences.iter().any(|difference| {
+        let told: Vec<&String> = difference.values.iter().flatten().collect();
+        IDENTITY.contains(&difference.fact.as_str()) && told.windows(2).any(|pair| pair[0] != pair[1])
+    })
+}

@@ -1,0 +1,15 @@
+//! Rendering of comparisons: terminal, Markdown, CSV, and a page with difference surface and curves.
+
+mod csv;
+mod curves;
+mod effects;
+mod html;
+mod markdown;
+mod surface;
+mod terminal;
+mod wording;
+
+pub use csv::comparison_csv;
+pub use html::comparison_html;
+pub use markdown::comparison_markdown;
+pub use terminal::comparison_terminal;

@@ -1,0 +1,61 @@
+//! A comparison as CSV: one line per row, then one per average.
+
+use record::ComparisonTable;
+use stats::Interval;
+
+use super::wording;
+use crate::escape::csv_text;
+
+/// The columns; averages leave empty what they do not have.
+const COLUMNS: &str = "kind,name,group,unit,better,candidate,a,a_low,a_high,b,b_low,b_high,change_percent,change_low,\
+change_high,symmetric_percent,verdict,margin_percent,p,q,further_runs,samples_a,samples_b,paired,control,rows,\
+floor_percent,geometric_percent,geometric_low,geometric_high";
+
+fn cell(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
+}
+
+fn ends(interval: Option<Interval>) -> [String; 2] {
+    [cell(interval.map(|i| i.low)), cell(interval.map(|i| i.high))]
+}
+
+/// Rows and averages, with a header line.
+pub fn comparison_csv(table: &ComparisonTable) -> String {
+    let mut text = format!("{COLUMNS}\n");
+    for row in &table.rows {
+        let mut fields = vec![
+            "row".to_owned(),
+            csv_text(&row.name),
+            csv_text(&row.group),
+            csv_text(&row.unit),
+            wording::better(row.better).to_owned(),
+            csv_text(&row.candidate),
+            cell(Some(row.a)),
+        ];
+        fields.extend(ends(row.a_interval));
+        fields.push(cell(Some(row.b)));
+        fields.extend(ends(row.b_interval));
+        fields.push(cell(Some(row.change_percent)));
+        fields.extend(ends(row.interval));
+        fields.push(cell(Some(row.symmetric_percent)));
+        fields.push(wording::verdict_word(row.verdict).to_owned());
+        fields.extend([Some(row.margin_percent), row.p, row.q].map(cell));
+        fields.push(row.further_runs.map_or_else(String::new, |runs| runs.to_string()));
+        fields.extend(row.samples.map(|samples| samples.to_string()));
+        fields.extend([row.paired, row.control].map(|flag| flag.to_string()));
+        fields.extend(std::iter::repeat_n(String::new(), 5));
+        text += &(fields.join(",") + "\n");
+    }
+    for average in &table.averages {
+        let mut fields = vec!["average".to_owned(), String::new(), csv_text(&average.group)];
+        fields.extend([String::new(), String::new(), csv_text(&average.candidate)]);
+        fields.extend(std::iter::repeat_n(String::new(), 9));
+        fields.push(cell(Some(average.symmetric_percent)));
+        fields.extend(std::iter::repeat_n(String::new(), 9));
+        fields.push(average.rows.to_string());
+        fields.extend([cell(average.floor_percent), cell(Some(average.geometric_percent))]);
+        fields.extend(ends(average.geometric_interval));
+        text += &(fields.join(",") + "\n");
+    }
+    text
+}
