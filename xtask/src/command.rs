@@ -1,7 +1,7 @@
 //! The table of tasks: a new task is a new row here and a file beside this one.
 
 use crate::totals::Totals;
-use crate::{bench, browser, dist, golden, promise, schema, steps, tidy};
+use crate::{bench, browser, dist, golden, kill_toggles, promise, schema, steps, tidy};
 
 /// One task of `cargo xtask`.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +49,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "false alarms and power of comparisons, simulated and on this machine",
         help: promise::HELP,
         run: promise::run,
+    },
+    Command {
+        name: "kill-toggles",
+        summary: "experiments killed at random points, and who mends",
+        help: kill_toggles::HELP,
+        run: kill_toggles::run,
     },
     Command {
         name: "dist",

@@ -10,6 +10,7 @@ pub mod command;
 pub mod dist;
 pub mod flags;
 pub mod golden;
+pub mod kill_toggles;
 pub mod libtest;
 pub mod licences;
 pub mod packages;

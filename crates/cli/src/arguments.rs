@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use machine::CpuSet;
 
 use crate::compare::CompareArguments;
+use crate::toggles::ToggleArguments;
 
 /// Finds what a computing platform hides, and what that costs
 ///
@@ -25,7 +26,7 @@ pub(crate) struct Arguments {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, findings or not; 1 only with --gate; 2 bad use or bad input; 3 could not measure or print, or --strict
-and inconclusive; 130 or 143 after Ctrl-C or SIGTERM, with what was measured until then written.";
+and inconclusive; 4 the machine is left changed; 130 or 143 after Ctrl-C or SIGTERM, with what was measured until then written.";
 
 /// What holds for every command.
 #[derive(Debug, Clone, Args)]
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// How precise sidestep is on this machine, and what it is blind to here
     Selftest(SelftestArguments),
+    /// What can be switched here, at which risk, and switching it
+    Toggles(ToggleArguments),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -177,7 +180,7 @@ impl Arguments {
 const BUDGET_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads `30s`, `5m`, `1h` or a bare number of seconds.
-fn parse_budget(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_budget(text: &str) -> Result<Duration, String> {
     let (digits, factor_s) = match text.char_indices().last() {
         Some((index, 's')) => (&text[..index], 1.0),
         Some((index, 'm')) => (&text[..index], 60.0),

@@ -14,6 +14,7 @@ mod selftest;
 mod shell;
 mod show;
 mod store;
+mod toggles;
 
 use std::process::ExitCode;
 
@@ -27,12 +28,16 @@ fn main() -> ExitCode {
         Err(error) => return outcome::usage(&error),
     };
     let (command, global) = arguments.into_command();
+    if !matches!(command, Command::Toggles(_)) {
+        toggles::mention_what_was_left(&global);
+    }
     let result = match command {
         Command::Run(run) => check_up::run(&run, &global),
         Command::Machine(machine) => describe::machine(&machine, &global),
         Command::Show(show) => show::show(&show, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),
         Command::Selftest(selftest) => selftest::selftest(&selftest, &global),
+        Command::Toggles(arguments) => toggles::toggles(&arguments, &global),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { directory } => shell::man(&directory),
     };

@@ -10,6 +10,8 @@ use crate::output;
 const BAD_INPUT: u8 = 2;
 /// Could not measure, or inconclusive with --strict.
 const NOT_MEASURED: u8 = 3;
+/// The machine is not as it was before.
+const LEFT_CHANGED: u8 = 4;
 /// A warning, with --gate.
 const GATE: u8 = 1;
 
@@ -28,6 +30,8 @@ pub(crate) enum Outcome {
     BadInput(anyhow::Error),
     /// Nothing could be measured, or the result could not be told.
     NotMeasured(anyhow::Error),
+    /// Something that was switched is not put back.
+    LeftChanged(anyhow::Error),
 }
 
 /// Marks errors that are nobody's fault: the machine did not let itself be measured.
@@ -66,6 +70,10 @@ impl Outcome {
             Self::NotMeasured(error) => {
                 output::complain(&one_line(&error));
                 NOT_MEASURED
+            }
+            Self::LeftChanged(error) => {
+                output::complain(&one_line(&error));
+                LEFT_CHANGED
             }
         })
     }

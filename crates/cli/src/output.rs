@@ -67,10 +67,15 @@ pub(crate) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
     Ok(text + "\n")
 }
 
+/// Prints one line for people on stderr.
+pub(crate) fn say(line: &str) {
+    // Nobody is left to tell when stderr is closed.
+    let _ = writeln!(io::stderr(), "{}", harmless(line));
+}
+
 /// Prints one error line on stderr.
 pub(crate) fn complain(line: &str) {
-    // Nobody is left to tell when stderr is closed.
-    let _ = writeln!(io::stderr(), "sidestep: {}", harmless(line));
+    say(&format!("sidestep: {line}"));
 }
 
 fn is_harmful(c: char) -> bool {

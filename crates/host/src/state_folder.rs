@@ -7,6 +7,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Only its owner may read or change what will be written to the machine.
 const FOLDER_MODE: u32 = 0o700;
@@ -14,6 +16,10 @@ const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// The file that is locked; it stays, as removing a lock that someone waits for would make two of it.
 const LOCK_NAME: &str = "lock";
+/// Mending takes milliseconds, on a loaded machine some tens of them.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+/// How often the lock is tried meanwhile.
+const LOCK_POLL: Duration = Duration::from_millis(2);
 
 /// Where the live machine keeps its lock and journal: one place for all, as there is one machine.
 pub const LIVE_STATE: &str = "/var/lib/sidestep";
@@ -96,16 +102,23 @@ impl StateFolder {
         &self.path
     }
 
-    /// Takes the lock, or says who has it.
+    /// Takes the lock. A watchdog that mends holds it for some milliseconds, which are waited for; an experiment
+    /// is not.
     ///
     /// # Errors
     /// `Held`, or `Unusable`.
     pub fn try_lock(&self) -> Result<Lock, LockError> {
         let file = self.lock_file().map_err(|source| self.unusable(source))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Lock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(LockError::Held),
-            Err(TryLockError::Error(source)) => Err(self.unusable(source)),
+        let started = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_PATIENCE => {
+                    thread::sleep(LOCK_POLL);
+                }
+                Err(TryLockError::WouldBlock) => return Err(LockError::Held),
+                Err(TryLockError::Error(source)) => return Err(self.unusable(source)),
+            }
         }
     }
 

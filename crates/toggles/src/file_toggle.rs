@@ -125,6 +125,11 @@ fn beside(path: &str, name: &str) -> String {
     }
 }
 
+/// The file with its folder: enough to know which one is meant.
+fn last_parts(path: &str) -> &str {
+    path.rmatch_indices('/').nth(1).map_or(path, |(at, _)| &path[at + 1..])
+}
+
 fn listed<'a>(words: impl Iterator<Item = &'a str>, means: &str) -> Vec<Value> {
     let value = |word: &str| Value { name: word.to_owned(), means: means.to_owned(), risk: Risk::Reversible };
     words.map(value).collect()
@@ -139,7 +144,10 @@ impl Toggle for FileToggle {
         let places = self.places(around);
         let Some(first) = places.first() else {
             let pattern = self.files.first().copied().unwrap_or_default();
-            return Availability::missing(format!("/{pattern} is absent"), self.remedy);
+            return Availability::missing(
+                format!("{} is absent", last_parts(pattern).replace('+', "*")),
+                self.remedy,
+            );
         };
         if let Some(missing) = (self.unless)(around) {
             return missing;

@@ -95,7 +95,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Takes the lock, reads what is there, journals it, and starts the watchdog. Nothing is changed yet.
+    /// Takes the lock, starts the watchdog, reads what is there, and journals it. Nothing is changed yet.
     ///
     /// The watchdog is this program started anew with `toggles watch`; after `deadline` it ends the experiment.
     ///
@@ -105,10 +105,11 @@ impl Hold {
         let lock = place.folder().try_lock()?;
         let owner = place.owner()?;
         let arguments = watch_arguments(place, &owner, deadline);
-        let experiment = Experiment::begin(place.door(), place.folder(), owner, intent, utc_now())?;
-        // Dropping the experiment here takes the journal away again.
+        // First the watchdog: then no moment is left in which a journal lies there and nobody watches.
         let watchdog = Watchdog::start(&arguments).map_err(HoldError::Watchdog)?;
-        Ok(Self { experiment: Some(experiment), watchdog: Some(watchdog), _lock: lock })
+        let mut hold = Self { experiment: None, watchdog: Some(watchdog), _lock: lock };
+        hold.experiment = Some(Experiment::begin(place.door(), place.folder(), owner, intent, utc_now())?);
+        Ok(hold)
     }
 
     /// Makes changes that the intent named, and reads each back.
@@ -117,11 +118,6 @@ impl Hold {
     /// A write that fails or is not taken, or a foreign change; everything is put back then.
     pub fn switch(&mut self, changes: &[Change]) -> Result<(), ExperimentError> {
         self.experiment.as_mut().map_or(Err(ExperimentError::Over), |experiment| experiment.switch(changes))
-    }
-
-    /// The watchdog's process.
-    pub fn watchdog_id(&self) -> Option<u32> {
-        self.watchdog.as_ref().map(Watchdog::id)
     }
 
     /// Puts everything back, and tells what became of each value.

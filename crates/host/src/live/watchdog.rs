@@ -49,11 +49,6 @@ impl Watchdog {
         Ok(Self { child, lifeline: Some(lifeline) })
     }
 
-    /// The process.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Tells it that all is put back, and waits for it to end.
     pub fn dismiss(mut self) {
         if let Some(mut lifeline) = self.lifeline.take() {
@@ -98,7 +93,9 @@ pub fn watch(deadline: Duration) -> io::Result<Watch> {
         if wait_readable(left)? {
             return Ok(if read_word()? == Some(DISMISSED) { Watch::Dismissed } else { Watch::Orphaned });
         }
-        if let Some((_, signal)) = stage {
+        if let Some((at, signal)) = stage
+            && started.elapsed() >= at
+        {
             end_parent(parent, signal);
             stage = stages.next();
         }

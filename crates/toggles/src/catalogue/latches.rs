@@ -139,9 +139,10 @@ pub(super) const L3_INDEX: Latch = Latch {
     about: About {
         name: "l3-index",
         title: "Indices of the AMD L3 cache off",
-        does: "Writing an index to cache_disable_0 takes a part of the L3 cache away (AMD families 10h to 16h); l3-subcaches takes larger parts and can be undone.",
-        opens: "the kernel answers EEXIST when a used slot is written again (arch/x86/kernel/cpu, amd_set_l3_disable_slot)",
-        source: "Linux, Documentation/ABI/testing/sysfs-devices-system-cpu",
+        does: "Writing an index to cache_disable_0 takes a part of the L3 cache away (AMD families 10h to 16h); \
+               l3-subcaches takes larger parts and can be undone.",
+        opens: "the kernel frees no slot before reset",
+        source: "Linux, arch/x86/kernel/cpu: amd_set_l3_disable_slot answers EEXIST for a slot in use",
 
         ..ABOUT
     },
