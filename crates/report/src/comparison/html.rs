@@ -60,9 +60,16 @@ fn head(table: &ComparisonTable) -> String {
         format!("{}: {}, {runs}{when}", one.name, one.kind)
     });
     let told: Vec<String> = told.collect();
-    let links = [("rows", "Tests"), ("averages", "Averages"), ("pictures", "Pictures"), ("data", "Data")]
-        .map(|(id, word)| format!("<a href=\"#{id}\">{word}</a>"))
-        .concat();
+    let links = [
+        ("differences", "What differs"),
+        ("validity", "Validity"),
+        ("rows", "Tests"),
+        ("averages", "Averages"),
+        ("pictures", "Pictures"),
+        ("data", "Data"),
+    ]
+    .map(|(id, word)| format!("<a href=\"#{id}\">{word}</a>"))
+    .concat();
     format!(
         "<header><p class=\"kicker\">sidestep comparison</p><h1>{}</h1><p class=\"sub\">against {}</p>{sentences}\
          <p class=\"run\">{}</p><nav>{links}</nav></header>\n",

@@ -84,7 +84,8 @@ pub(super) fn value(value: f64, interval: Option<Interval>) -> String {
     match interval {
         None => number::significant(value, GIVEN_DIGITS),
         // Two decimals would leave less than three digits.
-        Some(_) if value.abs() < 1.0 => number::significant(value, 3),
+        Some(_) if value.abs() < 0.01 => number::significant(value, 3),
+        Some(_) if value.abs() < 0.9995 => format!("{value:.3}"),
         Some(_) => number::column(value),
     }
 }
