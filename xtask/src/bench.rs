@@ -26,6 +26,7 @@ pub const HELP: &str = "  --stream PATH      STREAM 5.10, built with gcc -O3 -ma
   --quads N          quads of runs per contest, default 15 (30 pairs), at least 3
   --cpu N            the CPU that all run on, default 1
   --seed N           of the order of runs, default 1
+  --only WORDS       contests whose name has these words, such as \"non-temporal\"
 
 A contest is run for each program that is given. Build the programs yourself; this repository has no recipes for
 them. Needs taskset (util-linux). A contest takes one to five minutes; leave the machine alone meanwhile.
@@ -38,7 +39,7 @@ const LEVEL: f64 = 0.95;
 
 /// `cargo xtask bench`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let valued = ["--stream", "--likwid", "--multichase", "--quads", "--cpu", "--seed"];
+    let valued = ["--stream", "--likwid", "--multichase", "--quads", "--cpu", "--seed", "--only"];
     let flags = Flags::parse(arguments, &valued, &[])?;
     if cfg!(debug_assertions) {
         return cargo::again_in_release("bench", arguments);
@@ -49,9 +50,18 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     }
     let cpu = flags.count("--cpu", 1)?;
     let mut random = Random::new(flags.count("--seed", 1)? as u64);
-    let contests = contest::all(&flags, cpu)?;
+    let mut contests = contest::all(&flags, cpu)?;
     if contests.is_empty() {
         return Err(BadUse("name at least one of --stream, --likwid, --multichase".to_owned()).into());
+    }
+    if let Some(words) = flags.value("--only") {
+        let names: Vec<String> = contests.iter().map(|contest| contest.name.to_owned()).collect();
+        contests.retain(|contest| contest.name.contains(words));
+        if contests.is_empty() {
+            return Err(
+                BadUse(format!("--only {words:?} names no contest; there are {}", names.join(", "))).into()
+            );
+        }
     }
     let mut totals = Totals::default();
     let mut table = String::from("| contest | ours | theirs | ratio | 95 % interval | pairs | target |\n");
