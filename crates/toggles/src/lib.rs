@@ -9,6 +9,7 @@ mod journal;
 mod latch;
 mod pair;
 mod process_toggle;
+mod register_toggle;
 mod restore;
 mod revert;
 mod risk;

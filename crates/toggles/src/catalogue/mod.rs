@@ -9,6 +9,7 @@ mod clocksource;
 mod cpu_online;
 mod energy_bias;
 mod energy_preference;
+mod errata;
 mod frequency_ceiling;
 mod frequency_floor;
 mod governor;
@@ -24,6 +25,7 @@ mod latches;
 mod memory_policy;
 mod nmi_watchdog;
 mod numa_balancing;
+mod registers;
 mod sched_ttwu_queue;
 mod sched_wakeup_preemption;
 mod smt;
@@ -81,11 +83,24 @@ pub fn catalogue() -> &'static [&'static dyn Toggle] {
         &sched_ttwu_queue::TOGGLE,
         &split_lock::TOGGLE,
         &nmi_watchdog::TOGGLE,
+        &registers::PREFETCHERS,
+        &registers::C1_RAMPING,
         &smt::TOGGLE,
         &cpu_online::TOGGLE,
         &bpf_jit_harden::TOGGLE,
         &kvm_nx_huge_pages::TOGGLE,
         &kvm_l1d_flush::TOGGLE,
+        &registers::GDS,
+        &registers::SRBDS,
+        &registers::ZENBLEED,
+        &errata::E298,
+        &errata::E665,
+        &errata::E721,
+        &errata::E1021,
+        &errata::E1033,
+        &errata::E1091,
+        &errata::E1095,
+        &errata::K8_FLUSH_FILTER,
         &latches::FORCE_DISABLE,
         &latches::SECCOMP,
         &latches::SMT_FORCEOFF,

@@ -1,0 +1,160 @@
+//! Errata of AMD CPUs whose workaround is a bit of a register: without it results may be wrong.
+
+use std::time::Duration;
+
+use machine::Vendor;
+
+use crate::register_toggle::{Bits, Models, Place, RegisterToggle};
+use crate::{About, Lifetime, Risk};
+
+/// What all share.
+const ABOUT: About = About {
+    name: "",
+    title: "",
+    does: "",
+    needs: &["root", "a CPU on its list, not in a guest", "the msr module, without lockdown"],
+    risk: Risk::Reversible,
+    opens: "",
+    lifetime: Lifetime::System,
+    settle: Duration::from_millis(1),
+    source: "",
+};
+
+pub(super) const E298: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "erratum-298",
+        title: "Phenom TLB workaround (AMD 298)",
+        does: "Keeps page tables out of the caches, so that no stale translation survives while a table entry is marked. It \
+               costs every page walk: a third of memory performance, 14 % of applications.",
+        risk: Risk::RisksData,
+        opens: "erratum 298: a stale L3 copy of a page table, wrong data or a crash",
+        source: "AMD 41322, Revision Guide for AMD Family 10h Processors, erratum 298",
+        ..ABOUT
+    },
+    models: &[
+        Models { vendor: Vendor::Amd, family: 0x10, numbers: &[(0x2, 0x2)], steppings: (2, 2) },
+        Models { vendor: Vendor::Amd, family: 0x10, numbers: &[(0x2, 0x2)], steppings: (10, 10) },
+    ],
+    bits: &[
+        Bits { place: Place::Msr(0xc001_0015), mask: 1 << 3, off: 0, on: 1 << 3 },
+        Bits { place: Place::Msr(0xc001_1023), mask: 1 << 1, off: 0, on: 1 << 1 },
+    ],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const E721: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "erratum-721",
+        title: "Stack-pointer workaround (AMD 721)",
+        does: "Avoids a wrong stack pointer after certain mixes of push, pop and near call. The cost is not published.",
+        risk: Risk::RisksData,
+        opens: "erratum 721: a wrong stack pointer",
+        source: "AMD 41322, Revision Guide for AMD Family 10h Processors, erratum 721",
+        ..ABOUT
+    },
+    models: &[
+        Models { vendor: Vendor::Amd, family: 0x10, numbers: &[(0x0, 0xff)], steppings: (0, 15) },
+        Models { vendor: Vendor::Amd, family: 0x12, numbers: &[(0x0, 0xff)], steppings: (0, 15) },
+    ],
+    bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 0, off: 0, on: 1 << 0 }],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const E665: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "erratum-665",
+        title: "Divider workaround (AMD 665)",
+        does: "Makes integer division of Llano as slow as that of family 10h: 44 becomes 78 cycles for 128 by 64 bits.",
+        risk: Risk::RisksData,
+        opens: "erratum 665: a division may give a wrong result",
+        source: "AMD 44739, Revision Guide for AMD Family 12h Processors, erratum 665",
+        ..ABOUT
+    },
+    models: &[Models { vendor: Vendor::Amd, family: 0x12, numbers: &[(0x1, 0x1)], steppings: (0, 0) }],
+    bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 31, off: 0, on: 1 << 31 }],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const E1021: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "erratum-1021",
+        title: "First Zen workaround (AMD 1021)",
+        does: "A workaround that firmware sets on Zen of models 00h to 0Fh. The cost is not published.",
+        risk: Risk::RisksData,
+        opens: "erratum 1021 of the revision guide",
+        source: "AMD 55449, Revision Guide for AMD Family 17h Models 00h-0Fh Processors, erratum 1021",
+        ..ABOUT
+    },
+    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: &[(0x0, 0xf)], steppings: (0, 15) }],
+    bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 13, off: 0, on: 1 << 13 }],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const E1033: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "erratum-1033",
+        title: "First Zen workaround (AMD 1033)",
+        does: "A workaround that firmware sets on Zen of models 00h to 0Fh. The cost is not published.",
+        risk: Risk::RisksData,
+        opens: "erratum 1033 of the revision guide",
+        source: "AMD 55449, Revision Guide for AMD Family 17h Models 00h-0Fh Processors, erratum 1033",
+        ..ABOUT
+    },
+    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: &[(0x0, 0xf)], steppings: (0, 15) }],
+    bits: &[Bits { place: Place::Msr(0xc001_1020), mask: 1 << 4, off: 0, on: 1 << 4 }],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const E1091: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "erratum-1091",
+        title: "First Zen workaround (AMD 1091)",
+        does: "A workaround that firmware sets on Zen of models 00h to 0Fh. The cost is not published.",
+        risk: Risk::RisksData,
+        opens: "erratum 1091 of the revision guide",
+        source: "AMD 55449, Revision Guide for AMD Family 17h Models 00h-0Fh Processors, erratum 1091",
+        ..ABOUT
+    },
+    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: &[(0x0, 0xf)], steppings: (0, 15) }],
+    bits: &[Bits { place: Place::Msr(0xc001_102d), mask: 1 << 34, off: 0, on: 1 << 34 }],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const E1095: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "erratum-1095",
+        title: "First Zen workaround (AMD 1095)",
+        does: "A workaround that firmware sets on Zen of models 00h to 0Fh. The cost is not published.",
+        risk: Risk::RisksData,
+        opens: "erratum 1095 of the revision guide",
+        source: "AMD 55449, Revision Guide for AMD Family 17h Models 00h-0Fh Processors, erratum 1095",
+        ..ABOUT
+    },
+    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: &[(0x0, 0xf)], steppings: (0, 15) }],
+    bits: &[Bits { place: Place::Msr(0xc001_1020), mask: 1 << 57, off: 0, on: 1 << 57 }],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const K8_FLUSH_FILTER: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "k8-flush-filter",
+        title: "TLB flush filter off (AMD 63, 122)",
+        does: "Switches off the filter that spares TLB flushes when the page tables did not change. It costs switches of \
+               process.",
+        risk: Risk::RisksData,
+        opens: "errata 63 and 122: a translation that should be gone",
+        source: "AMD 25759, Revision Guide for AMD Athlon 64 and Opteron Processors, errata 63 and 122",
+        ..ABOUT
+    },
+    models: &[Models { vendor: Vendor::Amd, family: 0xf, numbers: &[(0x0, 0x7f)], steppings: (0, 15) }],
+    bits: &[Bits { place: Place::Msr(0xc001_0015), mask: 1 << 6, off: 0, on: 1 << 6 }],
+    off: ("the filter works", Risk::RisksData),
+    on: ("the filter is off", Risk::Reversible),
+};

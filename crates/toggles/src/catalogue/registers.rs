@@ -1,0 +1,159 @@
+//! Registers of performance and security: prefetchers, C1 clock ramping, and workarounds with a bit of their own.
+
+use std::time::Duration;
+
+use machine::Vendor;
+
+use crate::register_toggle::{Bits, Models, Place, RegisterToggle};
+use crate::{About, Lifetime, Risk};
+
+/// What all share.
+const ABOUT: About = About {
+    name: "",
+    title: "",
+    does: "",
+    needs: &["root", "a CPU on its list, not in a guest", "the msr module, without lockdown"],
+    risk: Risk::Reversible,
+    opens: "",
+    lifetime: Lifetime::System,
+    settle: Duration::from_millis(1),
+    source: "",
+};
+
+pub(super) const PREFETCHERS: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "prefetchers",
+        title: "Hardware prefetchers (Intel)",
+        does: "Switches the four prefetchers of L1 and L2 of every CPU. Without them every miss is paid in full.",
+        risk: Risk::Reversible,
+        opens: "",
+        source: "Intel, Disclosure of Hardware Prefetcher Control on Some Intel Processors, 2014; Intel SDM vol. 4, MSR 1A4H",
+        ..ABOUT
+    },
+    models: &[Models {
+        vendor: Vendor::Intel,
+        family: 6,
+        numbers: &[
+            (0x1a, 0x1a),
+            (0x1e, 0x1f),
+            (0x25, 0x25),
+            (0x2a, 0x2a),
+            (0x2c, 0x2f),
+            (0x3a, 0x3a),
+            (0x3c, 0x3f),
+            (0x45, 0x47),
+            (0x4e, 0x4f),
+            (0x55, 0x56),
+            (0x5e, 0x5e),
+        ],
+        steppings: (0, 15),
+    }],
+    bits: &[Bits { place: Place::Msr(0x1a4), mask: 0xf, off: 0xf, on: 0 }],
+    off: ("no prefetcher", Risk::Reversible),
+    on: ("all four", Risk::Reversible),
+};
+
+pub(super) const C1_RAMPING: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "k8-c1-ramping",
+        title: "Clock ramping in C1 (K8)",
+        does: "A K8 core that halts slows its clock, and with it its time-stamp counter, so that the counters of cores drift \
+               apart. Off cures the drift until the next boot.",
+        risk: Risk::Reversible,
+        opens: "",
+        source: "AMD 26094, BKDG for AMD Athlon 64 and Opteron; Xen, arch/x86/cpu/amd.c (PMM7, CpuLowPwrEnh)",
+        ..ABOUT
+    },
+    models: &[Models { vendor: Vendor::Amd, family: 0xf, numbers: &[(0x0, 0xff)], steppings: (0, 15) }],
+    bits: &[Bits {
+        place: Place::AmdNode { function: 3, offset: 0x84 },
+        mask: 0x0300_0000,
+        off: 0,
+        on: 0x0100_0000,
+    }],
+    off: ("counters keep together", Risk::Reversible),
+    on: ("halted cores save power", Risk::Reversible),
+};
+
+pub(super) const ZENBLEED: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "zenbleed",
+        title: "Zenbleed chicken bit",
+        does: "Stops the register-file shortcut behind CVE-2023-20593 on Zen 2. It costs merges of vector registers.",
+        risk: Risk::LowersSecurity,
+        opens: "CVE-2023-20593 (Zenbleed): any process reads registers of others",
+        source: "AMD-SB-7008; Linux, arch/x86/kernel/cpu/amd.c",
+        ..ABOUT
+    },
+    models: &[Models {
+        vendor: Vendor::Amd,
+        family: 0x17,
+        numbers: &[(0x30, 0x4f), (0x60, 0x7f), (0x90, 0xaf)],
+        steppings: (0, 15),
+    }],
+    bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 9, off: 0, on: 1 << 9 }],
+    off: ("the workaround is off", Risk::LowersSecurity),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const GDS: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "gds",
+        title: "Gather Data Sampling workaround",
+        does: "Stops gathers from passing on stale data. It costs code that gathers, up to five times per gather. Where firmware \
+               locked it, the write is not taken and nothing changes.",
+        risk: Risk::LowersSecurity,
+        opens: "CVE-2022-40982 (Downfall): any process reads vector registers of others",
+        source: "Linux, Documentation/admin-guide/hw-vuln/gather_data_sampling.rst; MSR_IA32_MCU_OPT_CTRL",
+        ..ABOUT
+    },
+    models: &[Models {
+        vendor: Vendor::Intel,
+        family: 6,
+        numbers: &[
+            (0x4e, 0x4e),
+            (0x55, 0x55),
+            (0x5e, 0x5e),
+            (0x6a, 0x6a),
+            (0x6c, 0x6c),
+            (0x7d, 0x7e),
+            (0x8c, 0x8e),
+            (0x9e, 0x9e),
+            (0xa5, 0xa7),
+        ],
+        steppings: (0, 15),
+    }],
+    bits: &[Bits { place: Place::Msr(0x123), mask: 1 << 4, off: 1 << 4, on: 0 }],
+    off: ("the workaround is off", Risk::LowersSecurity),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const SRBDS: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "srbds",
+        title: "RDRAND buffer workaround",
+        does: "Serialises RDRAND and RDSEED between all cores, so that none reads what another drew.",
+        risk: Risk::LowersSecurity,
+        opens: "CVE-2020-0543 (CrossTalk): random numbers of others",
+        source: "Linux, Documentation/admin-guide/hw-vuln/special-register-buffer-data-sampling.rst",
+        ..ABOUT
+    },
+    models: &[Models {
+        vendor: Vendor::Intel,
+        family: 6,
+        numbers: &[
+            (0x3a, 0x3a),
+            (0x3c, 0x3d),
+            (0x45, 0x47),
+            (0x4e, 0x4e),
+            (0x5e, 0x5e),
+            (0x8e, 0x8e),
+            (0x9e, 0x9e),
+            (0xa5, 0xa6),
+        ],
+        steppings: (0, 15),
+    }],
+    bits: &[Bits { place: Place::Msr(0x123), mask: 1 << 0, off: 1 << 0, on: 0 }],
+    off: ("the workaround is off", Risk::LowersSecurity),
+    on: ("the workaround is on", Risk::Reversible),
+};

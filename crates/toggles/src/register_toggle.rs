@@ -1,0 +1,185 @@
+//! Toggles that are bits of registers: only on CPUs of an allow-list, on every CPU, never in a guest or under lockdown.
+
+use host::{Door, MachineDoor, Target};
+use machine::{Identity, Vendor};
+
+use crate::{About, Availability, Change, Risk, Surroundings, Switch, SwitchError, Toggle, User, Value};
+
+/// CPUs that a toggle is for.
+#[derive(Debug, Clone)]
+pub(crate) struct Models {
+    /// Who made them.
+    pub(crate) vendor: Vendor,
+    /// Displayed family.
+    pub(crate) family: u32,
+    /// Displayed models.
+    pub(crate) numbers: &'static [(u32, u32)],
+    /// First and last stepping.
+    pub(crate) steppings: (u32, u32),
+}
+
+impl Models {
+    fn holds(&self, identity: &Identity) -> bool {
+        let (Some(family), Some(model), Some(stepping)) =
+            (identity.family, identity.model, identity.stepping)
+        else {
+            return false;
+        };
+        identity.vendor.as_ref() == Some(&self.vendor)
+            && family == self.family
+            && self.numbers.iter().any(|&(first, last)| (first..=last).contains(&model))
+            && (self.steppings.0..=self.steppings.1).contains(&stepping)
+    }
+}
+
+/// Where the bits are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    /// A model-specific register of every CPU.
+    Msr(u32),
+    /// A 32-bit word of a PCI function of every AMD node (device 18h plus the node's number).
+    AmdNode {
+        /// The function.
+        function: u32,
+        /// Offset in bytes.
+        offset: u32,
+    },
+}
+
+/// Bits with their state without and with the workaround.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bits {
+    /// Where.
+    pub(crate) place: Place,
+    /// Which.
+    pub(crate) mask: u64,
+    /// Their state without.
+    pub(crate) off: u64,
+    /// Their state with.
+    pub(crate) on: u64,
+}
+
+/// A toggle of register bits with the values `off` and `on`.
+pub(crate) struct RegisterToggle {
+    /// What stays the same.
+    pub(crate) about: About,
+    /// The CPUs it is for.
+    pub(crate) models: &'static [Models],
+    /// The bits, all of which are switched together.
+    pub(crate) bits: &'static [Bits],
+    /// What `off` means, and its risk.
+    pub(crate) off: (&'static str, Risk),
+    /// What `on` means, and its risk.
+    pub(crate) on: (&'static str, Risk),
+}
+
+impl RegisterToggle {
+    /// Every target with its bits: each register of each CPU that is online.
+    fn targets(&self, around: &Surroundings) -> Vec<(Target, &Bits)> {
+        let cpus: Vec<u32> = around.machine.topology.cpus.iter().map(|cpu| cpu.id.0).collect();
+        let mut found = Vec::new();
+        for bits in self.bits {
+            match bits.place {
+                Place::Msr(register) => {
+                    let target = |&cpu: &u32| (Target::Msr { cpu, register, mask: bits.mask }, bits);
+                    found.extend(cpus.iter().map(target));
+                }
+                Place::AmdNode { function, offset } => {
+                    let functions = around.root.list("sys/bus/pci/devices").into_iter();
+                    let is_node = |name: &String| {
+                        name.strip_prefix("0000:00:").and_then(|rest| rest.split_once('.')).is_some_and(
+                            |(device, number)| {
+                                let device = u32::from_str_radix(device, 16).unwrap_or(0);
+                                (FIRST_NODE..FIRST_NODE + NODES_MAX).contains(&device)
+                                    && number == function.to_string()
+                            },
+                        )
+                    };
+                    let mask = bits.mask as u32;
+                    let target = |function: String| (Target::Pci { function, offset, mask }, bits);
+                    found.extend(functions.filter(is_node).map(target));
+                }
+            }
+        }
+        found
+    }
+
+    fn read(around: &Surroundings, target: &Target) -> Option<String> {
+        if around.user == User::Recorded
+            && let Target::Msr { cpu, .. } = target
+        {
+            return target.canonical(&around.root.read(&format!("msr/{cpu}")).ok()?);
+        }
+        if around.user == User::Root { MachineDoor::live().read(target).ok() } else { None }
+    }
+}
+
+/// PCI device of the first AMD node: BKDG for AMD Family 10h (31116), section 3.1.
+const FIRST_NODE: u32 = 0x18;
+/// Nodes of such a machine at most.
+const NODES_MAX: u32 = 8;
+
+impl Toggle for RegisterToggle {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn availability(&self, around: &Surroundings) -> Availability {
+        let identity = &around.machine.identity;
+        if !self.models.iter().any(|models| models.holds(identity)) {
+            return Availability::missing("this CPU is not on its list", "");
+        }
+        if let Some(hypervisor) = &identity.hypervisor {
+            let reason = format!("a guest of {hypervisor} sees registers that are made up");
+            return Availability::missing(reason, "run on the host itself");
+        }
+        let lockdown = around.root.read("sys/kernel/security/lockdown").unwrap_or_default();
+        if lockdown.contains("[integrity]") || lockdown.contains("[confidentiality]") {
+            return Availability::missing("the kernel is locked down", "boot without lockdown");
+        }
+        if around.user == User::Unprivileged {
+            return Availability::missing("it needs root", "run as root");
+        }
+        let targets = self.targets(around);
+        if targets.is_empty() {
+            return Availability::missing("none of its registers is there", "");
+        }
+        // One CPU that cannot be read would be left without what all others have.
+        match targets.iter().find(|(target, _)| Self::read(around, target).is_none()) {
+            Some((target, _)) => Availability::missing(format!("{target} cannot be read"), "modprobe msr"),
+            None => Availability::Available,
+        }
+    }
+
+    fn now(&self, around: &Surroundings) -> Option<String> {
+        let targets = self.targets(around);
+        let all = |of: fn(&Bits) -> u64| {
+            let holds = |(target, bits): &(Target, &Bits)| {
+                Self::read(around, target) == Some(host::door::hexadecimal(of(bits)))
+            };
+            !targets.is_empty() && targets.iter().all(holds)
+        };
+        if all(|bits| bits.off) {
+            return Some("off".to_owned());
+        }
+        all(|bits| bits.on).then(|| "on".to_owned())
+    }
+
+    fn values(&self, _around: &Surroundings) -> Vec<Value> {
+        let value = |name: &str, (means, risk): (&str, Risk)| Value {
+            name: name.to_owned(),
+            means: means.to_owned(),
+            risk,
+        };
+        vec![value("off", self.off), value("on", self.on)]
+    }
+
+    fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError> {
+        let is_on = self.value(around, value)?.name == "on";
+        let change = |(target, bits): (Target, &Bits)| Change {
+            target,
+            value: host::door::hexadecimal(if is_on { bits.on } else { bits.off }),
+        };
+        Ok(Switch::System(self.targets(around).into_iter().map(change).collect()))
+    }
+}
