@@ -6,26 +6,30 @@
 //! | what | module |
 //! |---|---|
 //! | bandwidth: read, write, copy, scale, add, triad | [`stream`], one file per operation below it |
-//! | latency: dependent loads over a permutation | [`chain`] builds it, [`chase`] walks it |
+//! | latency: dependent loads over a permutation | [`chain`] builds it, [`chase`] walks it, [`offset_chase`] borrows nothing meanwhile |
 //! | control loops: frequency and share of the core | [`multiply`], [`rotate`], [`ports`] |
 //! | time-stamp counter reads | [`ticks`] |
 //! | compute that must not move when memory does | [`mandelbrot`] |
+//! | a load behind a store: of late address, of known address | [`store_bypass`], [`forwarding`] |
 //! | one cache line bounced between two CPUs | [`mod@line`] |
 //! | what two CPUs share | [`ports`], [`vector`], [`front_end`], and the loops above |
 
 mod arrays;
 pub mod chain;
 pub mod chase;
+pub mod forwarding;
 #[cfg(target_arch = "x86_64")]
 pub mod front_end;
 mod isa;
 pub mod line;
 pub mod mandelbrot;
 pub mod multiply;
+pub mod offset_chase;
 mod operation;
 pub mod ports;
 pub mod random;
 pub mod rotate;
+pub mod store_bypass;
 pub mod stream;
 #[cfg(target_arch = "x86_64")]
 pub mod ticks;
@@ -34,6 +38,7 @@ pub mod vector;
 pub use arrays::{ARRAY_ALIGN_BYTES, ARRAY_GRANULE_BYTES, Arrays, ArraysError};
 pub use chain::{Chain, ChainError, Layout, Order, Position};
 pub use chase::{Cursor, LOADS_PER_ROUND, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, walk_parallel};
+pub use forwarding::{FORWARDS_PER_ROUND, forwarding_chain};
 #[cfg(target_arch = "x86_64")]
 pub use front_end::front_end_loop;
 pub use isa::Isa;
@@ -42,5 +47,6 @@ pub use multiply::{MULTIPLIES_PER_ROUND, cycles_per_multiply, multiply_chain};
 pub use operation::{Accounting, ELEMENT_BYTES, Operation, Store};
 pub use ports::{ADDS_PER_ROUND, port_loop};
 pub use rotate::{ROTATES_PER_ROUND, rotate_chain};
+pub use store_bypass::{STEPS_PER_ROUND, StoreBypass};
 pub use stream::{StreamKernel, StreamLoop};
 pub use vector::VectorLoop;

@@ -245,6 +245,14 @@ fn a_walk_is_64_dependent_loads_and_a_branch() {
 }
 
 #[test]
+fn a_walk_of_offsets_is_64_dependent_loads_with_a_mask_each() {
+    check("offset_chase::OffsetChase::walk", "64 mov r,[m]; 64 and r,r; 1 dec r; 1 jne");
+    let Some(functions) = functions() else { return };
+    let body = loops(function(functions, "offset_chase::OffsetChase::walk"))[0];
+    assert!(body[..128].chunks(2).all(|step| step[0].text == body[0].text && step[1].text == body[1].text));
+}
+
+#[test]
 fn parallel_walks_are_16_loads_of_each_chase_and_a_branch() {
     for chases in 1..=12 {
         let expected = format!("{} mov r,[m]; 1 dec r; 1 jne", 16 * chases);
@@ -273,6 +281,23 @@ fn control_chains_depend_on_themselves_and_port_adds_do_not() {
     adds.sort_unstable();
     adds.dedup();
     assert_eq!(adds.len(), 8);
+}
+
+#[test]
+fn the_store_bypass_loop_is_a_load_beside_a_store_of_late_address() {
+    check(
+        "store_bypass::StoreBypass::run",
+        "16 mov r,r; 80 imul r,r; 16 shr r,i; 16 mov [m],r; 16 mov r,[m]; 1 dec r; 1 jne",
+    );
+}
+
+#[test]
+fn the_forwarding_chain_loads_less_than_it_stores() {
+    check("forwarding::forwarding_chain", "16 add r,r; 16 mov [m],r; 16 movzx r,[m]; 1 dec r; 1 jne");
+    let Some(functions) = functions() else { return };
+    let body = loops(function(functions, "forwarding::forwarding_chain"))[0];
+    assert!(body[1].text.contains("QWORD PTR") && body[2].text.contains("WORD PTR"));
+    assert!(!body[2].text.contains("QWORD PTR"));
 }
 
 #[test]

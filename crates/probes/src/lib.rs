@@ -8,6 +8,7 @@
 //! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
 //! | price of reading time | [`clocks`] |
+//! | samples of a millisecond, for experiments that switch something between them | [`short`] |
 //! | what fits into the time | [`plan`] |
 //! | what can be told on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
@@ -20,3 +21,4 @@ pub mod plan;
 pub mod sampler;
 pub mod selftest;
 pub mod session;
+pub mod short;

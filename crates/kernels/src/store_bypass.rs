@@ -1,0 +1,164 @@
+//! Loads behind stores whose address is known late: what Speculative Store Bypass is good for.
+//!
+//! ```text
+//! repeat rounds:  16 x  late = node (32 bits);  5 x late = late * factor;  late = late >> 29
+//!                       targets[late] = rounds left        (1 store of 8 bytes; its address is late)
+//!                       node = nodes[node]                 (1 load of 8 bytes; the next step needs it)
+//! ```
+//! Per step one load and one store that never meet: nodes and targets are different lines of one block of 128 bytes, so
+//! that not even the low twelve bits of their addresses are equal. A CPU that lets loads pass stores of unknown address
+//! runs from load to load, 4 to 5 cycles each, and the five multiplications, one per cycle on a pipelined multiplier,
+//! are done beside it. One that may not (Speculative Store Bypass Disable; Linux,
+//! Documentation/userspace-api/spec_ctrl.rst) waits in each step for the address: five multiplications of 3 cycles, a
+//! move, a shift and the load, above 20 cycles. The multiplications are of 32 bits, as their latency is known
+//! ([`multiply`](crate::multiply)).
+
+/// Steps of one round, each one load and one store.
+pub const STEPS_PER_ROUND: u64 = 16;
+
+/// Multiplications between a load and the address of the store behind it.
+pub const MULTIPLIES_PER_STEP: u32 = 5;
+
+/// Odd, so that no product of a node above 0 becomes 0; the latency of the multiplier does not depend on it.
+const FACTOR: u32 = 0x9e37_79b1;
+
+/// Nodes of the ring, and slots to store to: as many as a line holds.
+const SLOTS: usize = 8;
+
+/// What is left of a product of 32 bits to choose one of the slots.
+const SLOT_SHIFT: u32 = u32::BITS - SLOTS.trailing_zeros();
+
+/// The two lines of the loop, and where in the ring it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[repr(align(128))]
+pub struct StoreBypass {
+    targets: [u64; SLOTS],
+    /// Indices of nodes, all below `SLOTS`: one ring through all.
+    nodes: [u64; SLOTS],
+    /// Below `SLOTS`.
+    node: u64,
+}
+
+impl Default for StoreBypass {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StoreBypass {
+    /// A ring through all nodes, each of which leads to the one three further; nothing stored yet.
+    pub fn new() -> Self {
+        let nodes = core::array::from_fn(|node| (node as u64 + 3) % SLOTS as u64);
+        Self { targets: [0; SLOTS], nodes, node: 0 }
+    }
+
+    /// Takes `rounds * STEPS_PER_ROUND` steps on.
+    #[inline(never)]
+    pub fn run(&mut self, rounds: u64) {
+        if rounds > 0 {
+            self.node = step_rounds(&mut self.targets, &self.nodes, self.node, rounds);
+        }
+    }
+
+    /// The node it stands on and all that was stored: what a run has done.
+    pub fn trace(&self) -> (u64, [u64; SLOTS]) {
+        (self.node, self.targets)
+    }
+}
+
+/// At least one round; nodes and node are below `SLOTS`.
+#[cfg(target_arch = "x86_64")]
+fn step_rounds(targets: &mut [u64; SLOTS], nodes: &[u64; SLOTS], mut node: u64, rounds: u64) -> u64 {
+    // SAFETY: a product of 32 bits shifted by 29 is below 8, as are all nodes, so that loads and stores stay inside the
+    // two arrays, which are borrowed; registers are named.
+    unsafe {
+        core::arch::asm!(
+            ".p2align 6",
+            "2:",
+            ".rept 16",
+            "mov {late:e}, {node:e}",
+            ".rept 5",
+            "imul {late:e}, {factor:e}",
+            ".endr",
+            "shr {late:e}, {shift}",
+            "mov [{targets} + {late} * 8], {rounds}",
+            "mov {node}, [{nodes} + {node} * 8]",
+            ".endr",
+            "dec {rounds}",
+            "jnz 2b",
+            node = inout(reg) node,
+            late = out(reg) _,
+            factor = in(reg) FACTOR,
+            targets = in(reg) targets.as_mut_ptr(),
+            nodes = in(reg) nodes.as_ptr(),
+            rounds = inout(reg) rounds => _,
+            shift = const SLOT_SHIFT,
+            options(nostack)
+        );
+    }
+    node
+}
+
+/// At least one round; nodes and node are below `SLOTS`.
+#[cfg(not(target_arch = "x86_64"))]
+fn step_rounds(targets: &mut [u64; SLOTS], nodes: &[u64; SLOTS], mut node: u64, rounds: u64) -> u64 {
+    for left in (1..=rounds).rev() {
+        for _ in 0..STEPS_PER_ROUND {
+            let late = (0..MULTIPLIES_PER_STEP)
+                .fold(node as u32, |late, _| core::hint::black_box(late).wrapping_mul(FACTOR));
+            targets[(late >> SLOT_SHIFT) as usize] = left;
+            node = core::hint::black_box(nodes)[node as usize];
+        }
+    }
+    node
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The naive twin.
+    fn naive(rounds: u64) -> (u64, [u64; SLOTS]) {
+        let (mut node, mut targets) = (0u64, [0; SLOTS]);
+        for left in (1..=rounds).rev() {
+            for _ in 0..STEPS_PER_ROUND {
+                let product = node * u64::from(FACTOR.wrapping_pow(MULTIPLIES_PER_STEP));
+                targets[(product as u32 >> SLOT_SHIFT) as usize] = left;
+                node = (node + 3) % 8;
+            }
+        }
+        (node, targets)
+    }
+
+    proptest! {
+        #[test]
+        fn the_loop_stores_and_ends_where_its_twin_does(rounds in 0u64..200) {
+            let mut run = StoreBypass::new();
+            run.run(rounds);
+            prop_assert_eq!(run.trace(), naive(rounds));
+        }
+    }
+
+    #[test]
+    fn no_load_and_no_store_share_their_low_twelve_address_bits() {
+        let run = StoreBypass::new();
+        let page_offset = |word: &u64| (&raw const *word).addr() % 4096;
+        for target in &run.targets {
+            assert!(run.nodes.iter().all(|node| page_offset(node) != page_offset(target)));
+        }
+    }
+
+    #[test]
+    fn the_ring_passes_through_all_nodes() {
+        let run = StoreBypass::new();
+        let mut seen = [false; SLOTS];
+        let mut node = 0;
+        for _ in 0..SLOTS {
+            seen[node] = true;
+            node = run.nodes[node] as usize;
+        }
+        assert!(seen.into_iter().all(|seen| seen) && node == 0);
+    }
+}

@@ -1,0 +1,130 @@
+//! Which short probes there are, and how to start one.
+
+use host::live::PageRequest;
+
+use super::windowed::Windowed;
+use super::{ShortProbe, ShortProbeError, chase, core_loops};
+use crate::sampler::Sampler;
+
+/// What a short probe needs to start.
+#[derive(Debug, Clone)]
+pub struct ShortSetup {
+    /// Samples on the CPU that the calling thread is pinned to.
+    pub sampler: Sampler,
+    /// Pages asked for by the probes of memory. What they get may be less, and is in [`ShortProbe::pages`].
+    pub pages: PageRequest,
+    /// Fixes the order of random loads.
+    pub seed: u64,
+}
+
+/// One kind of short probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShortKind {
+    /// A load that passes a store of late address: what Speculative Store Bypass Disable slows.
+    StoreBypass,
+    /// A store and a load of the same word at a known address. A control of store bypass on most CPUs; where the same
+    /// switch also stops predictive store forwarding, as on AMD from Zen 3 on, it may move (AMD, "Security analysis of
+    /// AMD Predictive Store Forwarding", 2021).
+    PlainForwarding,
+    /// Multiplications in registers: a control that nothing but the frequency moves.
+    MultiplyChain,
+    /// Dependent loads in 8 KiB: a control in the first level of cache.
+    L1Chase,
+    /// Dependent loads at random in 8 MiB.
+    CacheChase,
+    /// Dependent loads at random in 256 MiB, which are slow in base pages: each walks the page tables.
+    RandomChase,
+}
+
+impl ShortKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] = [
+        Self::StoreBypass,
+        Self::PlainForwarding,
+        Self::MultiplyChain,
+        Self::L1Chase,
+        Self::CacheChase,
+        Self::RandomChase,
+    ];
+
+    /// What the user types.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::StoreBypass => "store-bypass",
+            Self::PlainForwarding => "plain-forwarding",
+            Self::MultiplyChain => "multiply-chain",
+            Self::L1Chase => "l1-chase",
+            Self::CacheChase => "cache-chase",
+            Self::RandomChase => "random-chase",
+        }
+    }
+
+    /// The kind of a name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Starts the probe in the calling thread, which is pinned to the sampler's CPU.
+    ///
+    /// # Errors
+    /// `DebugBuild`, or `Mapping` where there is no memory.
+    pub fn start(self, setup: &ShortSetup) -> Result<Box<dyn ShortProbe>, ShortProbeError> {
+        if cfg!(debug_assertions) {
+            return Err(ShortProbeError::DebugBuild);
+        }
+        let windowed = |work| Ok(Windowed::start(self.name(), work, &setup.sampler));
+        let chase = |block| {
+            let chase = chase::chase(block, setup.pages, setup.seed)?;
+            Ok(Windowed::start(self.name(), chase.work, &setup.sampler).with_pages(chase.pages))
+        };
+        let started: Result<Windowed, ShortProbeError> = match self {
+            Self::StoreBypass => windowed(core_loops::store_bypass()),
+            Self::PlainForwarding => windowed(core_loops::plain_forwarding()),
+            Self::MultiplyChain => windowed(core_loops::multiplies()),
+            Self::L1Chase => chase(chase::L1_BLOCK),
+            Self::CacheChase => chase(chase::CACHE_BLOCK),
+            Self::RandomChase => chase(chase::MEMORY_BLOCK),
+        };
+        Ok(Box::new(started?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clock::TickRate;
+    use host::live::{Pinned, allowed_cpus};
+
+    use super::*;
+    use crate::control::ControlLoops;
+
+    #[test]
+    fn every_kind_is_found_by_its_name_alone() {
+        for kind in ShortKind::ALL {
+            assert_eq!(ShortKind::by_name(kind.name()), Some(kind));
+        }
+        assert_eq!(ShortKind::by_name("no-such-probe"), None);
+    }
+
+    #[test]
+    fn every_kind_gives_positive_samples_in_a_release_build_and_none_in_a_debug_build() {
+        let cpu = allowed_cpus().first().expect("a CPU");
+        let _pinned = Pinned::to(cpu).expect("an allowed CPU");
+        let rate = TickRate::calibrate(2_000_000).expect("a counter that counts");
+        let sampler = Sampler::new(cpu, rate, ControlLoops { cycles_per_multiply: Some(3.0) });
+        let setup = ShortSetup { sampler, pages: PageRequest::Base, seed: 5 };
+        for kind in ShortKind::ALL {
+            let started = kind.start(&setup);
+            if cfg!(debug_assertions) {
+                assert!(matches!(started, Err(ShortProbeError::DebugBuild)), "{}", kind.name());
+                continue;
+            }
+            let mut probe = started.unwrap_or_else(|error| panic!("{}: {error}", kind.name()));
+            assert_eq!((probe.name(), probe.unit()), (kind.name(), "ns"));
+            match probe.sample() {
+                Ok(ns) => assert!(ns > 0.0 && ns.is_finite(), "{}: {ns}", kind.name()),
+                Err(ShortProbeError::Disturbed { .. }) => {}
+                Err(error) => panic!("{}: {error}", kind.name()),
+            }
+        }
+    }
+}
