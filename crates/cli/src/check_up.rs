@@ -175,6 +175,7 @@ fn begin(
         started_utc: live::utc_now(),
         seed,
         host_name: if arguments.host_name { live::host_name() } else { None },
+        boot_id: live::boot_id(),
         cpus: cpus.iter().copied().collect(),
         budget_s: plan.budget_s,
         root,

@@ -195,6 +195,13 @@ fn cautions(
                 .to_owned(),
         );
     }
+    if differences.iter().any(|difference| difference.fact == facts::BOOT) {
+        said.push(
+            "a reboot lies between: where memory and interrupts came to lie differs by boot; boot each \
+             configuration several times"
+                .to_owned(),
+        );
+    }
     for one in configurations {
         said.extend(one.cautions.iter().map(|caution| format!("{}: {caution}", one.name)));
     }

@@ -20,7 +20,9 @@ pub use disturbance::{Disturbance, snapshot};
 pub use interrupt::{Signal, install_handlers, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages};
 pub use memory_policy::{MemoryPolicy, current_memory_policy};
-pub use process::{effective_root, host_name, is_writable, kernel_release, peak_resident_bytes, utc_now};
+pub use process::{
+    boot_id, effective_root, host_name, is_writable, kernel_release, peak_resident_bytes, utc_now,
+};
 pub use process_setting::{
     ProcessSetting, SettingError, SettingGuard, forbid_huge_pages, huge_pages_forbidden, node_mask, prepare,
     timer_slack_ns,

@@ -19,6 +19,9 @@ pub struct Provenance {
     /// Host name, only when asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
+    /// The boot it ran in, as the kernel names it (`/proc/sys/kernel/random/boot_id`): a new one at every boot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// CPUs that were measured.
     pub cpus: CpuSet,
     /// Time budget in seconds.

@@ -5,6 +5,11 @@ use record::{FactDifference, Record};
 
 use super::{Configuration, Fact};
 
+/// The name of the fact that tells one boot from another.
+pub(super) const BOOT: &str = "boot";
+/// So many digits of a boot's name tell it from another.
+const BOOT_DIGITS: usize = 8;
+
 /// Facts that make another machine of it when they differ.
 const IDENTITY: [&str; 4] = ["CPU", "CPU signature", "board", "CPUs"];
 
@@ -19,6 +24,8 @@ pub(super) fn of_record(record: &Record) -> Vec<Fact> {
     };
     identity(machine, &mut add);
     environment(machine, &mut add);
+    let boot = record.provenance.boot_id.as_ref();
+    add(BOOT, boot.map(|boot| boot.chars().take(BOOT_DIGITS).collect()));
     let cpus = &record.provenance.cpus;
     add("measured CPUs", (!cpus.is_empty()).then(|| cpus.to_string()));
     add("sidestep", Some(record.provenance.tool_version.clone()));

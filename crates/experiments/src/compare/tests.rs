@@ -219,3 +219,19 @@ fn other_machines_and_changed_conditions_are_said() {
     assert_eq!(names, ["kernel", "CPU"]);
     assert!(found.cautions[0].starts_with("these are different machines"));
 }
+
+#[test]
+fn a_reboot_between_is_told_and_the_same_boot_is_not() {
+    let in_boot = |name: &str, boot: &str| {
+        let [mut one, _] = arms(10.0, 10.0, 0.01);
+        name.clone_into(&mut one.name);
+        one.facts.push(Fact { name: facts::BOOT.to_owned(), value: boot.to_owned() });
+        one
+    };
+    let says_so = |second: &str| {
+        let found = compared(&[in_boot("a", "1f0c2d3e"), in_boot("b", second)]);
+        found.cautions.iter().any(|caution| caution.contains("a reboot lies between"))
+    };
+    assert!(says_so("99aa0011"));
+    assert!(!says_so("1f0c2d3e"));
+}

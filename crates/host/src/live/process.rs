@@ -17,6 +17,13 @@ pub fn host_name() -> Option<String> {
     uname().map(|names| text(&names.nodename))
 }
 
+/// The name of this boot, a new one each time; `None` where the kernel does not show it.
+pub fn boot_id() -> Option<String> {
+    let text = crate::Root::live().read("/proc/sys/kernel/random/boot_id").ok()?;
+    let name = text.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 /// Release of the running kernel, such as `6.18.0`.
 pub fn kernel_release() -> Option<String> {
     uname().map(|names| text(&names.release))
