@@ -5,7 +5,6 @@ mod sources;
 
 use std::path::Path;
 
-use anyhow::Context;
 use experiments::compare::{Configuration, Options, is_slower_by};
 use host::live::write_atomically;
 use record::{ComparisonTable, Record};
@@ -56,10 +55,11 @@ fn write_page(
     records: &[Option<&Record>],
     script: bool,
 ) -> anyhow::Result<()> {
+    // What is there may be one of the inputs; nothing is ever overwritten.
+    anyhow::ensure!(!path.exists(), "{} is there already; choose another name with --html FILE", path.display());
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let page = report::comparison_html(table, records, &arguments, Html { script });
-    write_atomically(path, page.as_bytes())
-        .with_context(|| format!("cannot write {}; choose another place with --html FILE", path.display()))
+    Ok(write_atomically(path, page.as_bytes())?)
 }
 
 /// What `--gate` and `--strict` make of a comparison.

@@ -33,7 +33,7 @@ pub(crate) struct CompareArguments {
     /// Print CSV
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
-    /// Also write a page with difference surface and curves
+    /// Also write a page with difference surface and curves, to a new file
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// With --html: leave the interactive charts out

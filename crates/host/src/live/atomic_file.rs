@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// A file could not be written; nothing is left of it.
-    #[error("cannot write {path}: {source}; choose another place with --record DIR")]
+    #[error("cannot write {path}: {source}; choose another place")]
     File {
         /// The file that was to be.
         path: PathBuf,
@@ -16,7 +16,7 @@ pub enum WriteError {
         source: io::Error,
     },
     /// A directory could not be made.
-    #[error("cannot create {path}: {source}; choose another place with --record DIR")]
+    #[error("cannot create {path}: {source}; choose another place")]
     Directory {
         /// The directory that was to be.
         path: PathBuf,

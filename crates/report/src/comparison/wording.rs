@@ -115,18 +115,22 @@ pub(super) fn verdict(row: &ComparisonRow) -> String {
     match (row.verdict, row.interval, row.further_runs) {
         (Verdict::Inconclusive, None, _) => "no interval".to_owned(),
         (Verdict::Inconclusive, _, Some(runs)) => {
-            format!("inconclusive: about {}", runs_wanted(runs, " more"))
+            let about = if runs > RUNS_MAX { "" } else { "about " };
+            format!("inconclusive: {about}{}", runs_wanted(runs, " more"))
         }
         (verdict, ..) => verdict_word(verdict).to_owned(),
     }
 }
+
+/// Nobody runs more; the forecast only says that it is too many.
+const RUNS_MAX: usize = 1000;
 
 /// `12 more runs`, with any word between; a forecast of many is no better than one digit.
 fn runs_wanted(runs: usize, word: &str) -> String {
     match runs {
         1 => format!("1{word} run"),
         ..20 => format!("{runs}{word} runs"),
-        1001.. => format!(">1000{word} runs"),
+        runs if runs > RUNS_MAX => format!(">{RUNS_MAX}{word} runs"),
         _ => format!("{:.0}{word} runs", round_to_one_digit(runs as f64)),
     }
 }
@@ -181,9 +185,15 @@ pub(super) fn floor(average: &ComparisonAverage) -> String {
     average.floor_percent.map_or_else(|| "unknown".to_owned(), |floor| format!("{} %", percent(floor)))
 }
 
+/// Percentages are printed with two decimals at most: what is smaller would read as zero with a direction.
+const SMALLEST_PERCENT: f64 = 0.005;
+
 /// The geometric mean in words, with its interval over the tests.
 pub(super) fn geometric(average: &ComparisonAverage) -> String {
     let mean = average.geometric_percent;
+    if mean.abs() < SMALLEST_PERCENT && average.geometric_interval.is_none() {
+        return "no change".to_owned();
+    }
     let word = if mean > 0.0 { "slower" } else { "faster" };
     let ends = average.geometric_interval.map_or_else(String::new, |ends| format!(" {}", interval(ends)));
     format!("{} % {word}{ends}", percent(mean.abs()))
