@@ -56,7 +56,11 @@ fn write_page(
     script: bool,
 ) -> anyhow::Result<()> {
     // What is there may be one of the inputs; nothing is ever overwritten.
-    anyhow::ensure!(!path.exists(), "{} is there already; choose another name with --html FILE", path.display());
+    anyhow::ensure!(
+        !path.exists(),
+        "{} is there already; choose another name with --html FILE",
+        path.display()
+    );
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let page = report::comparison_html(table, records, &arguments, Html { script });
     Ok(write_atomically(path, page.as_bytes())?)
