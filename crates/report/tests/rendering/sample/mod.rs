@@ -60,6 +60,7 @@ pub(crate) fn sample_record(cpu_count: u32) -> Record {
             started_utc: "2026-01-01T12:00:00Z".to_owned(),
             seed: 42,
             host_name: None,
+            boot_id: None,
             cpus: cpus(cpu_count),
             budget_s: 90.0,
             root: false,
