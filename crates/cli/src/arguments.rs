@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use machine::CpuSet;
 
+use crate::ab::AbArguments;
 use crate::compare::CompareArguments;
 use crate::toggles::ToggleArguments;
 
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Machine(MachineArguments),
     /// Show a record again: summary, report, tables, figures
     Show(ShowArguments),
+    /// Flip a toggle, or change programs, in random turns: what it costs, and how sure that is
+    Ab(AbArguments),
     /// Compare two or more records or result files: what changed, how sure that is, averages by group
     Compare(CompareArguments),
     /// How precise sidestep is on this machine, and what it is blind to here

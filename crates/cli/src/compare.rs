@@ -14,7 +14,7 @@ use stats::Verdict;
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::output;
-pub(crate) use arguments::{CompareArguments, with_gate_margin};
+pub(crate) use arguments::{CompareArguments, parse_percent, with_gate_margin};
 
 /// Compares and prints in the form asked for.
 pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::Result<Outcome> {

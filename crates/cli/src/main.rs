@@ -1,6 +1,7 @@
 //! The sidestep command: arguments in, exit code out.
 #![forbid(unsafe_code)]
 
+mod ab;
 mod arguments;
 mod check_up;
 mod compare;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Run(run) => check_up::run(&run, &global),
         Command::Machine(machine) => describe::machine(&machine, &global),
         Command::Show(show) => show::show(&show, &global),
+        Command::Ab(arguments) => ab::ab(&arguments, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),
         Command::Selftest(selftest) => selftest::selftest(&selftest, &global),
         Command::Toggles(arguments) => toggles::toggles(&arguments, &global),

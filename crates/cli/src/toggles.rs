@@ -16,9 +16,9 @@ use toggles::{Surroundings, find};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::output;
-pub(crate) use arguments::ToggleArguments;
 use arguments::ToggleCommand;
-pub(crate) use state::mention_what_was_left;
+pub(crate) use arguments::{ConsentArguments, ToggleArguments};
+pub(crate) use state::{after_error, left_changed, mention_what_was_left, offer_to_mend};
 
 /// Version of the JSON documents of this command.
 const SCHEMA: u32 = 1;

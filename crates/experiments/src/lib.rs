@@ -1,7 +1,9 @@
 //! Experiments: what differs between two configurations of a machine, and how sure that is.
 //!
-//! `compare` sets finished measurements side by side: records, or results imported from elsewhere. Nothing here opens
-//! a file, reads a clock or asks a CPU: bytes in, documents out.
+//! `compare` sets finished measurements side by side: records, or results imported from elsewhere. Nothing in it opens
+//! a file, reads a clock or asks a CPU: bytes in, documents out. `ab` takes the measurements itself, in turns: it flips a
+//! toggle, or changes programs, between trials.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod compare;

@@ -2,6 +2,7 @@
 
 mod affinity;
 mod atomic_file;
+mod child;
 mod disturbance;
 mod interrupt;
 mod mapping;
@@ -16,6 +17,7 @@ mod watchdog;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu};
 pub use atomic_file::{WriteError, create_directory_anew, write_atomically};
+pub use child::{ChildError, ChildOutput, ChildRun, Ending, run_child};
 pub use disturbance::{Disturbance, snapshot};
 pub use interrupt::{Signal, install_handlers, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages};

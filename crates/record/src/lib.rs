@@ -9,6 +9,7 @@ mod codec;
 mod comparison;
 mod cores;
 mod document;
+mod experiment;
 mod finding;
 mod guards;
 mod levels;
@@ -24,6 +25,10 @@ pub use comparison::{
 };
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, WakePoint};
 pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
+pub use experiment::{
+    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,
+    PairCounts, RawTrial, SeenDrift,
+};
 pub use finding::{Finding, Severity};
 pub use guards::Guards;
 pub use levels::{Level, Levels, TlbLevel};

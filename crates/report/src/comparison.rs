@@ -3,6 +3,7 @@
 mod csv;
 mod curves;
 mod effects;
+mod experiment;
 mod html;
 mod markdown;
 mod surface;
@@ -10,6 +11,7 @@ mod terminal;
 mod wording;
 
 pub use csv::comparison_csv;
+pub use experiment::experiment_terminal;
 pub use html::comparison_html;
 pub use markdown::comparison_markdown;
 pub use terminal::comparison_terminal;

@@ -17,7 +17,9 @@ mod number;
 mod plan;
 mod terminal;
 
-pub use comparison::{comparison_csv, comparison_html, comparison_markdown, comparison_terminal};
+pub use comparison::{
+    comparison_csv, comparison_html, comparison_markdown, comparison_terminal, experiment_terminal,
+};
 pub use csv::csv;
 pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};

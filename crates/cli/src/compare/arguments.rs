@@ -45,7 +45,7 @@ pub(crate) struct CompareArguments {
 }
 
 /// Reads `2%`, `0.5 %` or `2`.
-fn parse_percent(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>();
     match number {
         Ok(percent) if (0.0..=MARGIN_PERCENT_MAX).contains(&percent) => Ok(percent),

@@ -26,12 +26,12 @@ pub(super) fn revert(arguments: &RevertArguments, global: &Global) -> anyhow::Re
 }
 
 /// Exit code 4, with the line that says what to do.
-pub(super) fn left_changed() -> Outcome {
+pub(crate) fn left_changed() -> Outcome {
     Outcome::LeftChanged(anyhow::anyhow!("the machine is left changed; sidestep toggles status says how"))
 }
 
 /// After an error everything was put back, or the machine is left changed.
-pub(super) fn after_error(error: anyhow::Error, results: &[Restored]) -> anyhow::Result<Outcome> {
+pub(crate) fn after_error(error: anyhow::Error, results: &[Restored]) -> anyhow::Result<Outcome> {
     if results.iter().all(Restored::is_settled) {
         return Err(error);
     }
@@ -200,7 +200,7 @@ pub(crate) fn mention_what_was_left(global: &Global) {
 }
 
 /// The same at any place.
-pub(super) fn offer_to_mend(place: &Place, global: &Global) -> anyhow::Result<()> {
+pub(crate) fn offer_to_mend(place: &Place, global: &Global) -> anyhow::Result<()> {
     let text = match find_state(place) {
         Ok(found @ (Found::Left(_) | Found::Damaged(_) | Found::Void(_))) => sentence(&found),
         // Who may not read the journal cannot mend it either.

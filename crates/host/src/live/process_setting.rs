@@ -206,6 +206,20 @@ impl Drop for SettingGuard {
 ///
 /// A setting that the kernel refuses makes starting the command fail with the kernel's error.
 pub fn prepare(command: &mut Command, settings: &[ProcessSetting]) {
+    tunables_for(command, settings);
+    let settings: Vec<ProcessSetting> =
+        settings.iter().filter(|setting| setting.fits_a_thread()).cloned().collect();
+    if settings.is_empty() {
+        return;
+    }
+    let make_all = move || settings.iter().try_for_each(ProcessSetting::make);
+    // SAFETY: between fork and exec `make` only makes system calls and reads memory that was allocated before;
+    // it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(make_all) };
+}
+
+/// Gives the command the settings that a program reads from its environment.
+pub(super) fn tunables_for(command: &mut Command, settings: &[ProcessSetting]) {
     let tunables: Vec<String> = settings
         .iter()
         .filter_map(|setting| match setting {
@@ -216,15 +230,6 @@ pub fn prepare(command: &mut Command, settings: &[ProcessSetting]) {
     if !tunables.is_empty() {
         command.env(TUNABLES, with_tunables(std::env::var_os(TUNABLES), &tunables));
     }
-    let settings: Vec<ProcessSetting> =
-        settings.iter().filter(|setting| setting.fits_a_thread()).cloned().collect();
-    if settings.is_empty() {
-        return;
-    }
-    let make_all = move || settings.iter().try_for_each(ProcessSetting::make);
-    // SAFETY: between fork and exec `make` only makes system calls and reads memory that was allocated before;
-    // it allocates nothing and takes no lock.
-    unsafe { command.pre_exec(make_all) };
 }
 
 fn with_tunables(before: Option<OsString>, tunables: &[String]) -> OsString {

@@ -1,0 +1,283 @@
+//! `sidestep ab`: a toggle flipped in turns around probes or a program, or two programs in turns.
+
+mod arguments;
+mod dry_run;
+mod line;
+mod programs;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clock::TickRate;
+use experiments::ab::command_subject::CommandSubject;
+use experiments::ab::outcome::{Declared, TWO_PROGRAMS, has_verdict};
+use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject};
+use experiments::ab::switcher::Switcher;
+use experiments::ab::{Labels, Rules, Subject, outcome, run};
+use host::live::{self, Pinned, write_atomically};
+use record::{Ended, ExperimentOutcome};
+use stats::Verdict;
+use toggles::{Pair, Position, Restored, Surroundings, Switch};
+
+use crate::arguments::Global;
+use crate::check_up::{chosen_cpus, seed_of_now};
+use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::output;
+use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
+pub(crate) use arguments::AbArguments;
+use line::Line;
+
+/// Version of the document of `--dry-run --json`.
+const DRY_RUN_SCHEMA: u32 = 1;
+/// Budget of an experiment on probes.
+const PROBE_BUDGET: Duration = Duration::from_secs(15);
+/// Budget of one on programs.
+const PROGRAM_BUDGET: Duration = Duration::from_secs(60);
+/// Margins in percent. Source: METHODOLOGY.md, "Comparisons".
+const PROBE_MARGIN_PERCENT: f64 = 1.0;
+const PROGRAM_MARGIN_PERCENT: f64 = 2.0;
+/// Unless asked otherwise the interval has to be narrower than the margin by this factor, so that it fits inside.
+const PRECISION_OF_MARGIN: f64 = 0.5;
+/// Time in which the rate of the counter is found: a few ppm.
+const CALIBRATION_NS: u64 = 20_000_000;
+/// The name of the document in the folder of `--record`.
+const FILE_NAME: &str = "experiment.json";
+
+/// Runs the experiment asked for.
+pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let described = Described::open(None)?;
+    let pair =
+        arguments.toggle.as_deref().map(|text| pair(text, arguments, &described.around())).transpose()?;
+    if arguments.dry_run {
+        let pair = pair.as_ref().context("--dry-run shows what a toggle writes; name one with --toggle")?;
+        return dry_run::dry_run(pair, global);
+    }
+    let file = arguments.record.as_deref().map(prepare_folder).transpose()?;
+    live::install_handlers().context("cannot listen to signals")?;
+    if pair.as_ref().is_some_and(|pair| matches!(pair.to_b, Switch::System(_))) {
+        offer_to_mend(&toggles::Place::live(), global)?;
+    }
+    let started = Instant::now();
+    let plan = Plan::of(arguments);
+    let (result, restored) = if arguments.runs_programs() {
+        on_programs(arguments, pair.as_ref(), &plan, global)?
+    } else {
+        let pair = pair.as_ref().context("name a toggle with --toggle, or a command after --")?;
+        on_probes(arguments, pair, &described, &plan, global)?
+    };
+    match result {
+        Ok(mut found) => {
+            found.elapsed_s = started.elapsed().as_secs_f64();
+            conclude(found, file.as_deref(), &restored, global)
+        }
+        Err(error) => after_error(error, &restored),
+    }
+}
+
+/// The pair asked for, if it can be switched here and the user has agreed to it.
+fn pair(text: &str, arguments: &AbArguments, around: &Surroundings) -> anyhow::Result<Pair> {
+    // Both separators are natural; a comma also parts items of a list, so a colon wins.
+    let text = match text.split_once('=') {
+        Some((_, values)) if !values.contains(':') => text.replacen(',', ":", 1),
+        _ => text.to_owned(),
+    };
+    let pair = Pair::parse(&text, around)?;
+    pair.allowed_by(&arguments.consent.into(), around)?;
+    let name = pair.toggle.about().name;
+    let settings_fit = |switch: &Switch| match switch {
+        Switch::Process(settings) => settings.iter().all(live::ProcessSetting::fits_a_thread),
+        Switch::Buffers(_) | Switch::System(_) => true,
+    };
+    if arguments.runs_programs() {
+        anyhow::ensure!(
+            !matches!(pair.to_a, Switch::Buffers(_)),
+            "{name} does nothing to a program; try thp or huge-malloc, or leave the command out"
+        );
+    } else {
+        anyhow::ensure!(
+            settings_fit(&pair.to_a) && settings_fit(&pair.to_b),
+            "{name} is read when a program starts: give one after --, as in sidestep ab --toggle {name} -- ./program"
+        );
+    }
+    Ok(pair)
+}
+
+/// What a state is called: `ssbd=on`.
+fn state_name(pair: &Pair, position: Position) -> String {
+    format!("{}={}", pair.toggle.about().name, pair.value(position).name)
+}
+
+/// What is declared before anything is measured.
+struct Plan {
+    rules: Rules,
+    declared: Declared,
+}
+
+impl Plan {
+    fn of(arguments: &AbArguments) -> Self {
+        let (budget, margin) = if arguments.runs_programs() {
+            (PROGRAM_BUDGET, PROGRAM_MARGIN_PERCENT)
+        } else {
+            (PROBE_BUDGET, PROBE_MARGIN_PERCENT)
+        };
+        let margin = arguments.margin.unwrap_or(margin) / 100.0;
+        let precision = arguments.precision.map_or(margin * PRECISION_OF_MARGIN, |percent| percent / 100.0);
+        let seed = arguments.seed.unwrap_or_else(seed_of_now);
+        let budget_s = arguments.budget.unwrap_or(budget).as_secs_f64();
+        Self {
+            rules: Rules { precision, budget_s, pairs: arguments.pairs, seed },
+            declared: Declared { margin, precision, seed },
+        }
+    }
+
+    fn budget(&self) -> Duration {
+        Duration::from_secs_f64(self.rules.budget_s)
+    }
+}
+
+type Ran = (anyhow::Result<ExperimentOutcome>, Vec<Restored>);
+
+fn on_programs(
+    arguments: &AbArguments,
+    pair: Option<&Pair>,
+    plan: &Plan,
+    global: &Global,
+) -> anyhow::Result<Ran> {
+    let programs = programs::programs(arguments)?;
+    let metric = programs::metric(arguments)?;
+    let _pinned = arguments.cpu().map(Pinned::to).transpose()?;
+    let switcher = match pair {
+        Some(pair) => Switcher::new(pair, &format!("{pair:?}"), plan.budget())?,
+        None => Switcher::none(),
+    };
+    // Without a usable counter there is no control; the program is timed by the kernel's clock in any case.
+    let control = pair.and_then(|_| TickRate::calibrate(CALIBRATION_NS).ok());
+    let how = programs::how(arguments);
+    let mut subject = CommandSubject::new(programs, how, metric, switcher, control, plan.rules.seed);
+    let words: Vec<String> =
+        arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let [a, b] = match (pair, &arguments.a, &arguments.b) {
+        (Some(pair), ..) => [Position::A, Position::B].map(|position| state_name(pair, position)),
+        (None, Some(a), Some(b)) => [a.clone(), b.clone()],
+        _ => anyhow::bail!("name a toggle with --toggle, or two programs with --a and --b"),
+    };
+    let labels = Labels {
+        treatment: pair.map_or(TWO_PROGRAMS, |pair| pair.toggle.about().name).to_owned(),
+        subject: if pair.is_some() { words.join(" ") } else { format!("{a} | {b}") },
+        called: "this program".to_owned(),
+        a,
+        b,
+        aggregate: "each run once".to_owned(),
+        ..labels()
+    };
+    let result = conduct(&mut subject, plan, &labels, global);
+    Ok((result, subject.switcher.end()))
+}
+
+fn on_probes(
+    arguments: &AbArguments,
+    pair: &Pair,
+    described: &Described,
+    plan: &Plan,
+    global: &Global,
+) -> anyhow::Result<Ran> {
+    let wanted = arguments.cpu().map(|cpu| [cpu].into_iter().collect());
+    let cpus = chosen_cpus(&described.machine, wanted.as_ref())?;
+    let cpu = *cpus.last().context("no CPU may be used here")?;
+    let _pinned = Pinned::to(cpu)?;
+    let switcher = Switcher::new(pair, &format!("{pair:?}"), plan.budget())?;
+    let (name, identity) = (pair.toggle.about().name, &described.machine.identity);
+    let started = ProbeSubject::start(name, switcher, identity, cpu, plan.rules.seed);
+    let mut subject = started.map_err(|error| match error.is_of_machine() {
+        true => anyhow::Error::new(CouldNotMeasure).context(error),
+        false => error.into(),
+    })?;
+    let labels = Labels {
+        treatment: pair.toggle.about().name.to_owned(),
+        subject: format!("probes on CPU {cpu}"),
+        a: state_name(pair, Position::A),
+        b: state_name(pair, Position::B),
+        aggregate: AGGREGATE.to_owned(),
+        notes: subject.notes(),
+        ..labels()
+    };
+    let result = conduct(&mut subject, plan, &labels, global);
+    Ok((result, subject.switcher.end()))
+}
+
+fn labels() -> Labels {
+    Labels {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_utc: live::utc_now(),
+        ..Labels::default()
+    }
+}
+
+fn conduct<S: Subject>(
+    subject: &mut S,
+    plan: &Plan,
+    labels: &Labels,
+    global: &Global,
+) -> anyhow::Result<ExperimentOutcome>
+where
+    S::Error: std::error::Error + Send + Sync + 'static,
+{
+    let mut line = Line::new(global.quiet);
+    let course = run(subject, &plan.rules, &mut line);
+    line.end();
+    Ok(outcome(&course?, &subject.rows(), &subject.guards(), labels, &plan.declared))
+}
+
+/// Prints and writes the outcome; the machine is put back already.
+fn conclude(
+    found: ExperimentOutcome,
+    file: Option<&Path>,
+    restored: &[Restored],
+    global: &Global,
+) -> anyhow::Result<Outcome> {
+    if let Some(file) = file {
+        write_atomically(file, output::json_text(&found)?.as_bytes())?;
+    }
+    let shown = ExperimentOutcome { raw: Vec::new(), ..found };
+    if global.json {
+        output::print(&output::json_text(&shown)?)?;
+    } else if !global.quiet {
+        output::print(&report::experiment_terminal(&shown, output::terminal(global)))?;
+        if let Some(file) = file {
+            output::print_lines(&format!("record  {}\n", file.display()))?;
+        }
+    }
+    Ok(judged(&shown, restored, global))
+}
+
+fn judged(found: &ExperimentOutcome, restored: &[Restored], global: &Global) -> Outcome {
+    let is_slower = || found.rows.iter().any(|row| row.row.verdict == Verdict::Slower);
+    if restored.iter().any(|result| !result.is_settled()) {
+        left_changed()
+    } else if let Some(signal) = live::pending_signal() {
+        Outcome::Interrupted(signal)
+    } else if found.aa.contaminated || found.ended == Ended::Failing || found.rows.is_empty() {
+        Outcome::Inconclusive
+    } else if global.gate && is_slower() {
+        Outcome::Gated
+    } else if global.strict && !has_verdict(found) {
+        Outcome::Inconclusive
+    } else {
+        Outcome::Done
+    }
+}
+
+/// The folder exists and holds no experiment yet: one that cannot be kept should not start.
+fn prepare_folder(folder: &Path) -> anyhow::Result<std::path::PathBuf> {
+    std::fs::create_dir_all(folder).with_context(|| {
+        format!("cannot create {}; choose another place with --record DIR", folder.display())
+    })?;
+    let file = folder.join(FILE_NAME);
+    anyhow::ensure!(
+        !file.exists(),
+        "{} already holds {FILE_NAME}; choose another place with --record DIR",
+        folder.display()
+    );
+    Ok(file)
+}

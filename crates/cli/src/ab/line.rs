@@ -1,0 +1,71 @@
+//! The progress of an experiment: pairs done, the estimate with its interval, the time left; on a terminal only.
+
+use experiments::ab::{Progress, Standing};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+/// Redraws per second; each costs a system call between two quads.
+const REDRAWS_PER_S: u8 = 4;
+
+/// The line at the foot of the terminal.
+pub(super) struct Line(ProgressBar);
+
+impl Line {
+    /// A line that draws on stderr if that is a terminal and the user did not ask for quiet.
+    pub(super) fn new(quiet: bool) -> Self {
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S)
+        };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        let style =
+            ProgressStyle::with_template("{prefix:>9} {bar:16} {msg}").expect("the template is well-formed");
+        bar.set_style(style.progress_chars("━━─"));
+        bar.set_message("getting ready");
+        bar.tick();
+        Self(bar)
+    }
+
+    /// Takes the line away.
+    pub(super) fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Progress for Line {
+    fn standing(&mut self, standing: &Standing) {
+        self.0.set_position((standing.share * STEPS as f64) as u64);
+        self.0.set_prefix(format!("{:.0} s left", standing.left_s));
+        self.0.set_message(message(standing));
+    }
+}
+
+fn message(standing: &Standing) -> String {
+    let percent = |log: f64| 100.0 * log.exp_m1();
+    let so_far = standing.shift.map_or_else(String::new, |shift| {
+        let ends = shift.interval.map_or_else(String::new, |ends| {
+            format!(" [{:+.1}, {:+.1}]", percent(ends.low), percent(ends.high))
+        });
+        format!(", {:+.1} %{ends}", percent(shift.value))
+    });
+    let phase = if standing.twin { "A/A, nothing switched: " } else { "" };
+    format!("{phase}{} pairs{so_far}", standing.pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use stats::{Interval, Shift};
+
+    use super::*;
+
+    #[test]
+    fn the_line_tells_pairs_estimate_and_interval() {
+        let shift = Shift { value: 0.018, interval: Some(Interval { low: 0.011, high: 0.025 }), pairs: 9 };
+        let standing = Standing { twin: false, pairs: 18, shift: Some(shift), share: 0.4, left_s: 9.0 };
+        assert_eq!(message(&standing), "18 pairs, +1.8 % [+1.1, +2.5]");
+        let begun = Standing { twin: true, pairs: 2, shift: None, ..standing };
+        assert_eq!(message(&begun), "A/A, nothing switched: 2 pairs");
+    }
+}

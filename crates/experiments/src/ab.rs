@@ -1,0 +1,22 @@
+//! Interleaved experiments: two states in randomised quads, the A/A twin first, and one sentence in the end.
+//!
+//! [`course`] decides what runs next and when to stop, [`outcome`] what it amounts to; both are pure and know nothing of
+//! clocks, CPUs or processes. What is run is a [`Subject`]: [`probe_subject`] for the probes of sidestep,
+//! [`command_subject`] for a user's program. [`effects`] says which probes a toggle can move; [`switcher`] makes a state
+//! hold.
+
+pub mod command_subject;
+pub mod course;
+mod drift_probe;
+pub mod effects;
+pub mod outcome;
+pub mod probe_subject;
+mod sentence;
+pub mod subject;
+pub mod switcher;
+#[cfg(test)]
+mod tests;
+
+pub use course::{Course, Progress, Rules, Standing, run};
+pub use outcome::{Labels, outcome};
+pub use subject::{GuardSpec, RowSpec, Subject, Taken, Trial};

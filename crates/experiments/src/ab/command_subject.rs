@@ -1,0 +1,291 @@
+//! A user's program as the subject: run once per trial, charged by the kernel, never trusted.
+
+use std::ffi::OsString;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use clock::TickRate;
+use host::live::{ChildError, ChildOutput, ChildRun, Ending, peak_resident_bytes, pending_signal, run_child};
+use record::Better;
+use regex::bytes::Regex;
+use stats::Arm;
+
+use super::drift_probe::DriftProbe;
+use super::subject::{GuardSpec, RowSpec, Subject, Trial};
+use super::switcher::{Switcher, SwitchingError};
+
+/// The rows of what a program takes, as the sentence tells them.
+pub(super) const METRIC: &str = "metric";
+pub(super) const WALL_TIME: &str = "wall time";
+pub(super) const CPU_TIME: &str = "CPU time";
+/// Only so much of a program's complaint is told.
+const COMPLAINT_CHARACTERS: usize = 120;
+
+/// A number that the program prints.
+#[derive(Debug, Clone)]
+pub struct Metric {
+    /// Its first group, or the whole match, is the number.
+    pub pattern: Regex,
+    /// Which direction is the good one.
+    pub better: Better,
+}
+
+/// What is run.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Program and arguments.
+    pub words: Vec<OsString>,
+}
+
+/// How it is run.
+#[derive(Debug, Clone, Default)]
+pub struct HowToRun {
+    /// A shell command before each run, outside the timing.
+    pub prepare: Option<String>,
+    /// A shell command after each run, outside the timing.
+    pub cleanup: Option<String>,
+    /// A run that takes longer is killed and counts as failed.
+    pub limit: Option<Duration>,
+    /// Runs that end with another code than 0 count all the same.
+    pub any_exit_code: bool,
+    /// What becomes of its output, unless a metric is looked for.
+    pub output: ChildOutput,
+}
+
+/// Why a run ends the experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The program cannot be started, in either state.
+    #[error(transparent)]
+    Child(#[from] ChildError),
+    /// The state cannot be made.
+    #[error(transparent)]
+    Switching(#[from] SwitchingError),
+    /// A command around the runs failed.
+    #[error("{flag} {command:?} failed: {how}; correct it, or leave it out")]
+    Around {
+        /// `--prepare` or `--cleanup`.
+        flag: &'static str,
+        /// What was to be run.
+        command: String,
+        /// How it ended.
+        how: String,
+    },
+}
+
+/// Runs programs.
+pub struct CommandSubject {
+    programs: [Program; 2],
+    how: HowToRun,
+    metric: Option<Metric>,
+    /// Makes the states.
+    pub switcher: Switcher,
+    drift: DriftProbe,
+    /// With a toggle: the rate by which a loop is timed that the toggle cannot move.
+    control: Option<TickRate>,
+    begun: Instant,
+}
+
+impl CommandSubject {
+    /// Gets ready; the clock starts here. With `control` a loop in registers is timed under each state as well.
+    pub fn new(
+        programs: [Program; 2],
+        how: HowToRun,
+        metric: Option<Metric>,
+        switcher: Switcher,
+        control: Option<TickRate>,
+        seed: u64,
+    ) -> Self {
+        let drift = DriftProbe::new(seed);
+        Self { programs, how, metric, switcher, drift, control, begun: Instant::now() }
+    }
+
+    fn around(&self, flag: &'static str, command: Option<&String>) -> Result<(), CommandError> {
+        let Some(text) = command else { return Ok(()) };
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(text);
+        let run = run_child(shell, &[], self.how.output, None)?;
+        match failure(&run, false) {
+            // After Ctrl-C the trial is thrown away anyway.
+            Some(how) if run.ending != Ending::Interrupted => {
+                Err(CommandError::Around { flag, command: text.clone(), how })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn values(&self, run: &ChildRun) -> Vec<f64> {
+        let memory = run.max_resident_bytes;
+        // The kernel counts what this process held at the start of the child as the child's.
+        let floor_bytes = peak_resident_bytes().unwrap_or(0);
+        let memory = if memory > floor_bytes { memory as f64 / f64::from(1 << 20) } else { 0.0 };
+        let own = self.metric.as_ref().map(|metric| found(&metric.pattern, &run.output).unwrap_or(f64::NAN));
+        own.into_iter()
+            .chain([
+                run.wall_s,
+                run.user_s + run.system_s,
+                run.user_s,
+                run.system_s,
+                memory,
+                run.page_faults as f64,
+                run.context_switches as f64,
+            ])
+            .collect()
+    }
+}
+
+impl Subject for CommandSubject {
+    type Error = CommandError;
+
+    fn rows(&self) -> Vec<RowSpec> {
+        let row = |name: &str, unit: &str, decides| RowSpec {
+            name: name.to_owned(),
+            group: "program".to_owned(),
+            unit: unit.to_owned(),
+            better: Better::Lower,
+            control: false,
+            zero: "the kernel counted nothing in many runs",
+            decides,
+        };
+        let own =
+            self.metric.as_ref().map(|metric| RowSpec { better: metric.better, ..row(METRIC, "", true) });
+        let of_kernel = [
+            row(WALL_TIME, "s", own.is_none()),
+            row(CPU_TIME, "s", false),
+            row("user time", "s", false),
+            row("system time", "s", false),
+            RowSpec {
+                zero: "less than sidestep itself holds, which the kernel counts in",
+                ..row("peak memory", "MiB", false)
+            },
+            row("page faults", "", false),
+            row("context switches", "", false),
+        ];
+        let control = self.control.map(|_| RowSpec {
+            group: "control".to_owned(),
+            control: true,
+            ..row("multiply-chain", "ns", false)
+        });
+        own.into_iter().chain(of_kernel).chain(control).collect()
+    }
+
+    fn guards(&self) -> Vec<GuardSpec> {
+        DriftProbe::GUARDS.to_vec()
+    }
+
+    fn trial(&mut self, state: Arm) -> Result<Trial, CommandError> {
+        self.switcher.write(state)?;
+        self.around("--prepare", self.how.prepare.as_ref())?;
+        let words = &self.programs[usize::from(state == Arm::B)].words;
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
+        let control_ns = match self.control {
+            Some(rate) => {
+                let _state = self.switcher.make(state)?;
+                Some(DriftProbe::control_ns(rate))
+            }
+            None => None,
+        };
+        // What the kernel counted before the run is not the run's.
+        self.drift.rewind();
+        let run = run_child(command, self.switcher.settings(state), output, self.how.limit)?;
+        let guards = self.drift.readings();
+        self.around("--cleanup", self.how.cleanup.as_ref())?;
+        let mut values = self.values(&run);
+        let mut failure = failure(&run, self.how.any_exit_code);
+        if failure.is_none() && self.metric.is_some() && values[0].is_nan() {
+            failure = Some("its output holds no number where --metric looks for one".to_owned());
+        }
+        if failure.is_some() {
+            values.fill(f64::NAN);
+        }
+        values.extend(control_ns);
+        Ok(Trial { values, guards, failure })
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn must_stop(&self) -> bool {
+        pending_signal().is_some()
+    }
+}
+
+/// The number that the pattern finds last: programs print their result after their progress.
+fn found(pattern: &Regex, output: &[u8]) -> Option<f64> {
+    let last = pattern.captures_iter(output).last()?;
+    let text = last.get(1).or_else(|| last.get(0))?;
+    let text = std::str::from_utf8(text.as_bytes()).ok()?;
+    text.trim().replace(',', "").parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// How a run failed; `None` if it worked.
+fn failure(run: &ChildRun, any_exit_code: bool) -> Option<String> {
+    let how = match &run.ending {
+        Ending::Code(0) => return None,
+        Ending::Code(_) if any_exit_code => return None,
+        Ending::Code(code) => format!("exit code {code}"),
+        Ending::Signal(signal) => format!("ended by signal {signal}"),
+        Ending::TimedOut => format!("killed after {:.1} s by --timeout", run.wall_s),
+        Ending::Interrupted => "interrupted".to_owned(),
+    };
+    let said = String::from_utf8_lossy(&run.errors);
+    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let last: Option<String> = last.map(|line| line.chars().take(COMPLAINT_CHARACTERS).collect());
+    Some(last.map_or(how.clone(), |line| format!("{how}, {line:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_of_the_first_group_is_the_metric() {
+        let pattern = Regex::new(r"rate: ([\d.,]+)").expect("a pattern");
+        for (output, expected) in [
+            ("rate: 1.5\nrate: 2.5 MB/s\n", Some(2.5)),
+            ("rate: 1,234.5", Some(1234.5)),
+            ("speed: 3", None),
+            ("rate: ...", None),
+        ] {
+            assert_eq!(found(&pattern, output.as_bytes()), expected, "{output}");
+        }
+        let whole = Regex::new(r"\d+").expect("a pattern");
+        assert_eq!(found(&whole, b"7 of 9"), Some(9.0));
+    }
+
+    fn subject(a: &str, b: &str, metric: Option<Metric>) -> CommandSubject {
+        let program = |text: &str| Program { words: ["sh", "-c", text].map(OsString::from).to_vec() };
+        CommandSubject::new([program(a), program(b)], HowToRun::default(), metric, Switcher::none(), None, 1)
+    }
+
+    #[test]
+    fn a_failed_run_has_no_values_and_says_how_it_failed() {
+        let mut subject = subject("exit 0", "echo no input >&2; exit 2", None);
+        let worked = subject.trial(Arm::A).expect("sh is there");
+        assert!(worked.failure.is_none() && worked.values[0] > 0.0, "{worked:?}");
+        assert_eq!(worked.values.len(), subject.rows().len());
+        assert_eq!(worked.guards.len(), subject.guards().len());
+        let failed = subject.trial(Arm::B).expect("sh is there");
+        assert_eq!(failed.failure.as_deref(), Some("exit code 2, \"no input\""));
+        assert!(failed.values.iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn a_run_without_the_number_looked_for_has_failed() {
+        let metric = Metric { pattern: Regex::new(r"x=(\d+)").expect("a pattern"), better: Better::Higher };
+        let mut subject = subject("echo x=42", "echo y=42", Some(metric));
+        assert_eq!(subject.trial(Arm::A).expect("sh is there").values[0], 42.0);
+        assert!(subject.trial(Arm::B).expect("sh is there").failure.is_some());
+    }
+
+    #[test]
+    fn a_prepare_that_fails_ends_the_experiment_and_is_named() {
+        let mut subject = subject("true", "true", None);
+        subject.how.prepare = Some("exit 9".to_owned());
+        let error = subject.trial(Arm::A).expect_err("prepare fails");
+        assert!(error.to_string().contains("--prepare \"exit 9\" failed: exit code 9"), "{error}");
+    }
+}

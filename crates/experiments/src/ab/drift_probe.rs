@@ -1,0 +1,116 @@
+//! Two short probes between the trials that tell whether the machine itself moved: arithmetic and memory.
+
+use std::hint::black_box;
+
+use clock::{TickRate, begin, end};
+use host::live::{Disturbance, snapshot};
+use kernels::{MULTIPLIES_PER_ROUND, multiply_chain};
+use stats::Random;
+
+use super::subject::GuardSpec;
+
+/// Rounds of one arithmetic sample: about 60 us.
+const MULTIPLY_ROUNDS: u64 = 1000;
+/// Loads of one memory sample: about 100 us if each misses all caches.
+const CHASE_LOADS: usize = 1024;
+/// Lines of the chase: 4 MiB, beyond the caches of most cores; more would hide the memory of small programs, as the
+/// kernel counts what this process holds as theirs until exec.
+const CHASE_LINES: usize = (4 << 20) / 64;
+/// Indices of four bytes in a line.
+const INDICES_PER_LINE: usize = 16;
+/// The fastest of so many samples counts.
+const SAMPLES: usize = 3;
+/// Ticks of the steal counter in one trial that say nothing: the kernel charges them late.
+const STEAL_TICKS_TOLERATED: f64 = 1.0;
+/// A drift probe that moved by less than this share is not what spoils a pair.
+const SHARE_TOLERATED: f64 = 0.02;
+
+/// The probes, and what the kernel counts.
+pub(super) struct DriftProbe {
+    /// A random cycle through the first index of each line.
+    next: Vec<u32>,
+    position: usize,
+    before: Disturbance,
+}
+
+impl DriftProbe {
+    /// The guards that [`DriftProbe::readings`] fills, in this order.
+    pub(super) const GUARDS: [GuardSpec; 3] = [
+        GuardSpec { name: "drift of arithmetic", tolerance: SHARE_TOLERATED },
+        GuardSpec { name: "drift of memory", tolerance: SHARE_TOLERATED },
+        GuardSpec { name: "steal", tolerance: STEAL_TICKS_TOLERATED },
+    ];
+
+    /// Lays the cycle.
+    pub(super) fn new(seed: u64) -> Self {
+        let mut order: Vec<u32> = (0..CHASE_LINES as u32).collect();
+        Random::new(seed).shuffle(&mut order);
+        let mut next = vec![0_u32; CHASE_LINES * INDICES_PER_LINE];
+        for (place, line) in order.iter().enumerate() {
+            let follower = order[(place + 1) % order.len()];
+            next[*line as usize * INDICES_PER_LINE] = follower * INDICES_PER_LINE as u32;
+        }
+        Self { next, position: 0, before: snapshot() }
+    }
+
+    /// The arithmetic sample alone, in nanoseconds: under a state it is a control, as no toggle but one of frequencies
+    /// can move it.
+    pub(super) fn control_ns(rate: TickRate) -> f64 {
+        rate.nanoseconds(fastest(|| _ = black_box(multiply_chain(black_box(MULTIPLY_ROUNDS)))) as u64)
+            / (MULTIPLY_ROUNDS * MULTIPLIES_PER_ROUND) as f64
+    }
+
+    /// What was stolen until now counts for no trial.
+    pub(super) fn rewind(&mut self) {
+        self.before = snapshot();
+    }
+
+    /// One reading of each guard since the last: logarithms of the two probes' fastest samples, ticks stolen.
+    pub(super) fn readings(&mut self) -> Vec<f64> {
+        let arithmetic = fastest(|| _ = black_box(multiply_chain(black_box(MULTIPLY_ROUNDS))));
+        let (next, mut position) = (&self.next, self.position);
+        let memory = fastest(|| {
+            for _ in 0..CHASE_LOADS {
+                position = next[position] as usize;
+            }
+            black_box(position);
+        });
+        self.position = position;
+        let now = snapshot();
+        let stolen =
+            now.steal_ticks.zip(self.before.steal_ticks).map(|(now, before)| now.saturating_sub(before));
+        self.before = now;
+        vec![arithmetic.ln(), memory.ln(), stolen.map_or(f64::NAN, |ticks| ticks as f64)]
+    }
+}
+
+/// Ticks of the fastest of a few samples.
+fn fastest(mut work: impl FnMut()) -> f64 {
+    let sample = |()| {
+        let start = begin();
+        work();
+        end().wrapping_sub(start)
+    };
+    let ticks = [(); SAMPLES].map(sample).into_iter().min().unwrap_or(1);
+    ticks.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_guard_has_a_reading_and_the_cycle_visits_every_line() {
+        let mut probe = DriftProbe::new(1);
+        assert_eq!(probe.readings().len(), DriftProbe::GUARDS.len());
+        let (mut position, mut visited) = (0_usize, 0);
+        loop {
+            position = probe.next[position] as usize;
+            visited += 1;
+            if position == 0 {
+                break;
+            }
+        }
+        assert_eq!(visited, CHASE_LINES);
+    }
+}

@@ -1,0 +1,212 @@
+//! The one sentence that says what an experiment found.
+
+use record::{Better, Ended, ExperimentOutcome, ExperimentRow, Failures};
+use stats::{Interval, Verdict};
+
+use super::command_subject::{CPU_TIME, METRIC, WALL_TIME};
+use super::outcome::TWO_PROGRAMS;
+
+/// What a program takes; faults and switches stand in the table.
+const TOLD_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
+/// From this ratio on, "times as slow" reads better than percent.
+const TIMES_FROM: f64 = 2.0;
+/// A percentage below this needs a second decimal to show anything.
+const SECOND_DECIMAL_BELOW: f64 = 0.05;
+
+/// What was found. `called` is the user's program; for probes it is empty, and rows go by their names.
+pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
+    if let Some(text) = unusable(found, called) {
+        return text;
+    }
+    let Some(row) = headline(found) else { return nothing(found) };
+    let finding =
+        if found.treatment == TWO_PROGRAMS { of_two(row, found) } else { of_toggle(row, found, called) };
+    [Some(finding), controls(found), twin(found, row)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// What a toggle does.
+fn of_toggle(row: &ExperimentRow, found: &ExperimentOutcome, called: &str) -> String {
+    let subject = match (called, row.row.name.as_str()) {
+        ("", name) => name.to_owned(),
+        (called, WALL_TIME) => called.to_owned(),
+        (called, name) => format!("the {name} of {called}"),
+    };
+    let (b, margin) = (&found.b, plain(found.margin_percent));
+    match row.row.verdict {
+        Verdict::Slower | Verdict::Faster => changed(row, b, &subject),
+        Verdict::Equivalent => {
+            format!("{b} makes no difference beyond {margin} % to {subject}: {}", change(row))
+        }
+        Verdict::Inconclusive => {
+            format!(
+                "what {b} does to {subject} is not known to {margin} %: {}{}",
+                change(row),
+                wanted(row, found)
+            )
+        }
+    }
+}
+
+/// How two programs differ.
+fn of_two(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
+    let (name, margin) = (&row.row.name, plain(found.margin_percent));
+    let rises = row.row.change_percent > 0.0;
+    match row.row.verdict {
+        Verdict::Slower if name == WALL_TIME && row.ratio >= TIMES_FROM => {
+            format!("B is {:.2} times as slow as A{}", row.ratio, ratio_ends(row))
+        }
+        Verdict::Slower if name == WALL_TIME => {
+            format!("B is {} % slower than A{}", magnitude(row), ends(row))
+        }
+        Verdict::Faster if name == WALL_TIME => {
+            format!("B takes {} % less time than A{}", magnitude(row), ends(row))
+        }
+        Verdict::Slower | Verdict::Faster => {
+            let word = if rises { "higher" } else { "lower" };
+            format!("the {name} of B is {} % {word} than that of A{}", magnitude(row), ends(row))
+        }
+        Verdict::Equivalent => {
+            format!("A and B differ by no more than {margin} % in {name}: {}", change(row))
+        }
+        Verdict::Inconclusive => {
+            format!(
+                "how A and B differ in {name} is not known to {margin} %: {}{}",
+                change(row),
+                wanted(row, found)
+            )
+        }
+    }
+}
+
+/// Of a program the first row with a verdict, among those of what it takes; else, and of probes, the first row.
+pub(super) fn headline(found: &ExperimentOutcome) -> Option<&ExperimentRow> {
+    let tells = |row: &&ExperimentRow| {
+        TOLD_OF_PROGRAM.contains(&row.row.name.as_str()) && row.row.verdict != Verdict::Inconclusive
+    };
+    found.rows.iter().find(tells).or(found.rows.first())
+}
+
+fn unusable(found: &ExperimentOutcome, called: &str) -> Option<String> {
+    if found.ended == Ended::Failing {
+        let subject = match called {
+            "" => "the probe",
+            _ if found.treatment == TWO_PROGRAMS => "the program",
+            called => called,
+        };
+        return Some(match found.failures.as_slice() {
+            [only] if only.state == "b" => format!(
+                "{subject} fails with {} only ({}), so there is nothing to compare",
+                found.b,
+                failed(only)
+            ),
+            [only] => {
+                format!("{subject} fails with {} ({}), so there is nothing to compare", found.a, failed(only))
+            }
+            [a, b] => format!(
+                "{subject} fails with {} ({}) and with {} ({})",
+                found.a,
+                failed(a),
+                found.b,
+                failed(b)
+            ),
+            _ => format!("{subject} fails"),
+        });
+    }
+    found.aa.contaminated.then(|| {
+        format!(
+            "nothing can be said: {} of {} rows differed although nothing was switched; try again on a quieter machine",
+            found.aa.alarms,
+            found.aa.rows.len()
+        )
+    })
+}
+
+fn failed(failures: &Failures) -> String {
+    format!("{} of {} runs: {}", failures.failed, failures.of, failures.example)
+}
+
+fn nothing(found: &ExperimentOutcome) -> String {
+    match found.ended {
+        Ended::Interrupted => "ended before the first whole quad; nothing is known".to_owned(),
+        _ => format!(
+            "{:.0} s were too short for one quad of runs; give more with --budget",
+            found.elapsed_s.max(1.0)
+        ),
+    }
+}
+
+/// What a toggle does to something for certain.
+fn changed(row: &ExperimentRow, b: &str, subject: &str) -> String {
+    let is_time = row.row.better == Better::Lower
+        && matches!(row.row.unit.as_str(), "s" | "ms" | "us" | "ns" | "cycles");
+    let (size, ends) = (magnitude(row), ends(row));
+    match row.row.verdict {
+        Verdict::Slower if is_time && row.ratio >= TIMES_FROM => {
+            format!("{b} makes {subject} {:.2} times as slow{}", row.ratio, ratio_ends(row))
+        }
+        Verdict::Slower if is_time && !subject.contains(" of ") => {
+            format!("{b} makes {subject} {size} % slower{ends}")
+        }
+        Verdict::Faster if is_time && !subject.contains(" of ") => {
+            format!("{b} makes {subject} take {size} % less time{ends}")
+        }
+        _ if row.row.change_percent > 0.0 => format!("{b} raises {subject} by {size} %{ends}"),
+        _ => format!("{b} lowers {subject} by {size} %{ends}"),
+    }
+}
+
+fn ratio_ends(row: &ExperimentRow) -> String {
+    row.ratio_interval.map(|found| format!(" {found:.2}")).unwrap_or_default()
+}
+
+/// What an inconclusive row wants.
+fn wanted(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
+    let known = if row.row.interval.is_none() { " (fewer than 6 quads carry no interval)" } else { "" };
+    match row.row.further_runs {
+        Some(pairs) if found.ended != Ended::Precise => {
+            format!("{known}, about {pairs} more pairs would tell")
+        }
+        _ => known.to_owned(),
+    }
+}
+
+fn controls(found: &ExperimentOutcome) -> Option<String> {
+    let size = |row: &&ExperimentRow| row.row.change_percent.abs();
+    let moved = found.controls.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let word = if found.controls.len() == 1 { "the control" } else { "controls" };
+    Some(format!("{word} moved {}", change(moved)))
+}
+
+fn twin(found: &ExperimentOutcome, row: &ExperimentRow) -> Option<String> {
+    let aa = found.aa.rows.iter().find(|aa| aa.name == row.row.name)?;
+    Some(format!("A/A {} %", plain(aa.change_percent.abs())))
+}
+
+/// The size of a change without its sign.
+fn magnitude(row: &ExperimentRow) -> String {
+    plain(row.row.change_percent.abs())
+}
+
+/// The ends of the interval of that size.
+fn ends(row: &ExperimentRow) -> String {
+    let falls = row.row.change_percent < 0.0;
+    let found = row.row.interval.map(|interval| if falls { interval.map(|end| -end) } else { interval });
+    found.map(bracketed).unwrap_or_default()
+}
+
+fn change(row: &ExperimentRow) -> String {
+    format!("{} %{}", plain(row.row.change_percent), row.row.interval.map(bracketed).unwrap_or_default())
+}
+
+fn bracketed(interval: Interval) -> String {
+    format!(" [{}, {}]", plain(interval.low), plain(interval.high))
+}
+
+/// One decimal, or two where one would show nothing.
+fn plain(percent: f64) -> String {
+    match percent.abs() {
+        size if size < SECOND_DECIMAL_BELOW => format!("{percent:.2}").replace("-0.00", "0.00"),
+        size if size >= 100.0 => format!("{percent:.0}"),
+        _ => format!("{percent:.1}"),
+    }
+}

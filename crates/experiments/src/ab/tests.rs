@@ -1,0 +1,251 @@
+//! Experiments on a simulated clock: drift, periods, steps, failures, and an end at any point.
+
+use record::{Better, Ended, ExperimentOutcome};
+use stats::{Arm, Random, Shift, Verdict};
+
+use super::outcome::Declared;
+use super::subject::{GuardSpec, RowSpec, Subject, Trial};
+use super::{Course, Labels, Progress, Rules, Standing, outcome, run};
+
+/// Nobody is told.
+struct Unheard;
+
+impl Progress for Unheard {
+    fn standing(&mut self, _standing: &Standing) {}
+}
+
+/// What the simulated machine does to a trial that begins at a time.
+type Disturbance = fn(f64) -> f64;
+
+/// A simulated program: one second per trial, more in state B, and whatever the machine adds.
+struct Simulated {
+    now_s: f64,
+    random: Random,
+    noise: f64,
+    effect: f64,
+    disturbance: Disturbance,
+    /// Trials until the user presses Ctrl-C.
+    ends_after: Option<usize>,
+    fails: fn(Arm, usize) -> bool,
+    trials: usize,
+    better: Better,
+    states: Vec<Arm>,
+}
+
+impl Default for Simulated {
+    fn default() -> Self {
+        Self {
+            now_s: 0.0,
+            random: Random::new(1),
+            noise: 0.01,
+            effect: 0.0,
+            disturbance: |_| 0.0,
+            ends_after: None,
+            fails: |_, _| false,
+            trials: 0,
+            better: Better::Lower,
+            states: Vec::new(),
+        }
+    }
+}
+
+impl Subject for Simulated {
+    type Error = std::convert::Infallible;
+
+    fn rows(&self) -> Vec<RowSpec> {
+        let row = |name: &str, control| RowSpec {
+            name: name.to_owned(),
+            group: String::new(),
+            unit: "s".to_owned(),
+            better: self.better,
+            control,
+            zero: "",
+            decides: !control,
+        };
+        vec![row("wall time", false), row("control", true)]
+    }
+
+    fn guards(&self) -> Vec<GuardSpec> {
+        vec![GuardSpec { name: "drift of arithmetic", tolerance: 0.02 }]
+    }
+
+    fn trial(&mut self, state: Arm) -> Result<Trial, Self::Error> {
+        self.trials += 1;
+        self.states.push(state);
+        let machine = (self.disturbance)(self.now_s);
+        let effect = if state == Arm::B { self.effect } else { 0.0 };
+        let mut value = |effect: f64| (machine + effect + self.noise * self.random.normal()).exp();
+        let values = vec![value(effect), value(0.0)];
+        self.now_s += values[0];
+        let failure = (self.fails)(state, self.trials).then(|| "exit code 1".to_owned());
+        let values = if failure.is_some() { vec![f64::NAN; 2] } else { values };
+        Ok(Trial { values, guards: vec![0.0], failure })
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.now_s
+    }
+
+    fn must_stop(&self) -> bool {
+        self.ends_after.is_some_and(|trials| self.trials >= trials)
+    }
+}
+
+const RULES: Rules = Rules { precision: 0.005, budget_s: 400.0, pairs: None, seed: 3 };
+
+fn conduct(mut subject: Simulated, rules: &Rules) -> (Course, ExperimentOutcome) {
+    let course = run(&mut subject, rules, &mut Unheard).expect("it cannot fail");
+    let labels = Labels {
+        called: "this program".to_owned(),
+        a: "x=off".to_owned(),
+        b: "x=on".to_owned(),
+        ..Labels::default()
+    };
+    let declared = Declared { margin: 0.01, precision: rules.precision, seed: rules.seed };
+    let found = outcome(&course, &subject.rows(), &subject.guards(), &labels, &declared);
+    (course, found)
+}
+
+fn whole_quads_only(course: &Course) {
+    for taken in [&course.twin_trials, &course.trials] {
+        assert_eq!(taken.trials.len() % 4, 0);
+        for quad in taken.arms.chunks(4) {
+            assert!(quad[0] == quad[3] && quad[1] == quad[2] && quad[0] != quad[1], "{quad:?}");
+        }
+    }
+}
+
+#[test]
+fn a_planted_cost_is_found_whatever_the_machine_does_meanwhile() {
+    let disturbances: [(&str, Disturbance); 4] = [
+        ("quiet", |_| 0.0),
+        ("drift", |now_s| 0.002 * now_s),
+        ("period of a quad", |now_s| if now_s as u64 % 4 < 2 { 0.05 } else { 0.0 }),
+        ("step", |now_s| if now_s > 150.0 { 0.3 } else { 0.0 }),
+    ];
+    for (name, disturbance) in disturbances {
+        let subject = Simulated { effect: 0.05, disturbance, ..Simulated::default() };
+        let (course, found) = conduct(subject, &RULES);
+        whole_quads_only(&course);
+        let row = &found.rows[0];
+        assert_eq!(row.row.verdict, Verdict::Slower, "{name}: {}", found.sentence);
+        assert!((row.ratio.ln() - 0.05).abs() < 0.02, "{name}: {}", row.ratio);
+        assert!(found.sentence.starts_with("x=on makes this program "), "{}", found.sentence);
+    }
+}
+
+#[test]
+fn nothing_is_seldom_called_something() {
+    let mut claims = 0;
+    for seed in 0..60 {
+        let disturbance: Disturbance = |now_s| 0.03 * (now_s / 7.0).sin() + 0.001 * now_s;
+        let subject = Simulated { random: Random::new(seed), disturbance, ..Simulated::default() };
+        let (_, found) = conduct(subject, &Rules { seed, ..RULES });
+        claims += usize::from(matches!(found.rows[0].row.verdict, Verdict::Slower | Verdict::Faster));
+    }
+    assert!(claims <= 2, "{claims} of 60 experiments with nothing to find");
+}
+
+#[test]
+fn a_quiet_machine_ends_early_and_a_noisy_one_at_its_budget() {
+    let (course, found) = conduct(Simulated { noise: 0.001, ..Simulated::default() }, &RULES);
+    assert_eq!(course.ended, Ended::Precise);
+    assert_eq!(found.rows[0].row.verdict, Verdict::Equivalent, "{}", found.sentence);
+    let (course, found) = conduct(Simulated { noise: 0.2, ..Simulated::default() }, &RULES);
+    assert_eq!((course.ended, found.rows[0].row.verdict), (Ended::BudgetSpent, Verdict::Inconclusive));
+    assert!(found.rows[0].row.further_runs.is_some_and(|pairs| pairs > 0));
+}
+
+#[test]
+fn the_budget_holds_for_twin_and_experiment_together() {
+    let mut subject = Simulated { noise: 0.05, ..Simulated::default() };
+    let course = run(&mut subject, &RULES, &mut Unheard).expect("it cannot fail");
+    assert!(subject.now_s <= RULES.budget_s, "{}", subject.now_s);
+    assert!(subject.now_s > 0.95 * RULES.budget_s, "{}", subject.now_s);
+    let share = course.twin_trials.trials.len() as f64 / course.trials.trials.len() as f64;
+    assert!((0.2..0.3).contains(&share), "{share}");
+}
+
+#[test]
+fn the_twin_never_leaves_the_baseline() {
+    let mut subject = Simulated::default();
+    let course = run(&mut subject, &RULES, &mut Unheard).expect("it cannot fail");
+    let (rehearsal, twin) = (course.rehearsal.len(), course.twin_trials.trials.len());
+    assert!(subject.states[rehearsal..rehearsal + twin].iter().all(|state| *state == Arm::A));
+    assert_eq!(subject.states[rehearsal + twin..], course.trials.arms);
+}
+
+#[test]
+fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
+    for ends_after in 1..80 {
+        let subject = Simulated { ends_after: Some(ends_after), effect: 0.05, ..Simulated::default() };
+        let rules = Rules { budget_s: 100.0, precision: 0.0001, ..RULES };
+        let (course, found) = conduct(subject, &rules);
+        whole_quads_only(&course);
+        let counted = course.twin_trials.trials.len() + course.trials.trials.len();
+        assert!(counted <= ends_after, "{ends_after}");
+        if course.ended == Ended::Interrupted {
+            let open = course.twin_trials.unfinished + course.trials.unfinished;
+            assert!(open <= 4 && found.pair_counts.taken == course.trials.pairs(), "{ends_after}");
+        }
+        assert!(!found.sentence.is_empty());
+    }
+}
+
+#[test]
+fn pairs_asked_for_are_taken_exactly() {
+    let rules = Rules { pairs: Some(20), budget_s: 1e6, ..RULES };
+    let (course, found) = conduct(Simulated::default(), &rules);
+    assert_eq!((course.ended, course.trials.pairs(), found.pair_counts.taken), (Ended::PairsTaken, 20, 20));
+}
+
+#[test]
+fn what_fails_in_one_state_only_is_said_before_time_is_spent() {
+    let subject = Simulated { fails: |state, _| state == Arm::B, ..Simulated::default() };
+    let (course, found) = conduct(subject, &RULES);
+    assert_eq!(course.ended, Ended::Failing);
+    assert!(course.rehearsal.len() <= 4 && found.rows.is_empty());
+    assert_eq!(
+        found.sentence,
+        "this program fails with x=on only (3 of 3 runs: exit code 1), so there is nothing to compare"
+    );
+    let subject = Simulated { fails: |_, _| true, ..Simulated::default() };
+    let (_, found) = conduct(subject, &RULES);
+    assert!(
+        found.sentence.contains("x=off (3 of 3") && found.sentence.contains("x=on (3 of 3"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_run_that_fails_now_and_then_takes_its_pair_along_and_is_counted() {
+    let subject = Simulated { fails: |_, trial| trial % 10 == 9, effect: 0.05, ..Simulated::default() };
+    let (_, found) = conduct(subject, &RULES);
+    assert_eq!(found.rows[0].row.verdict, Verdict::Slower);
+    assert!(found.pair_counts.failed > 0 && found.failures.len() == 2, "{:?}", found.failures);
+}
+
+#[test]
+fn of_a_rate_more_is_better() {
+    let subject = Simulated { effect: 0.05, better: Better::Higher, ..Simulated::default() };
+    let (_, found) = conduct(subject, &RULES);
+    let row = &found.rows[0];
+    assert_eq!(row.row.verdict, Verdict::Faster);
+    assert!(row.row.change_percent > 4.0, "{}", row.row.change_percent);
+}
+
+#[test]
+fn progress_tells_a_share_that_never_leaves_its_bounds() {
+    struct Heard(Vec<Standing>);
+    impl Progress for Heard {
+        fn standing(&mut self, standing: &Standing) {
+            self.0.push(*standing);
+        }
+    }
+    let mut heard = Heard(Vec::new());
+    run(&mut Simulated { noise: 0.05, ..Simulated::default() }, &RULES, &mut heard).expect("it cannot fail");
+    assert!(heard.0.iter().all(|now| (0.0..=1.0).contains(&now.share) && now.left_s <= RULES.budget_s));
+    let told: Vec<&Shift> = heard.0.iter().filter_map(|now| now.shift.as_ref()).collect();
+    assert!(told.len() > 5 && heard.0.iter().any(|now| now.twin));
+}

@@ -1,0 +1,360 @@
+//! Running a user's program once: how long it took, what the kernel charged it, how it ended.
+//!
+//! Starting costs what `posix_spawn` costs (vfork and exec, no copy of this process): the standard library takes that
+//! way as long as nothing has to be done between fork and exec, so settings are made in the calling thread, which the
+//! child inherits, and taken back once it runs. The end is waited for on a pidfd, so that a time limit and Ctrl-C need
+//! no second thread and no polling.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::interrupt::pending_signal;
+use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunables_for};
+
+/// Only the end of a program's complaints is kept.
+const ERRORS_KEPT_BYTES: usize = 4096;
+/// The most output that a metric is looked for in.
+const OUTPUT_KEPT_BYTES: usize = 16 << 20;
+/// How often the end is looked for where the kernel has no pidfd (before Linux 5.3).
+const POLL_WITHOUT_PIDFD: Duration = Duration::from_micros(200);
+/// How often a signal for this process is looked for while the child runs.
+const LOOK_FOR_SIGNAL: Duration = Duration::from_millis(100);
+
+/// What becomes of what the child prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChildOutput {
+    /// Standard output is thrown away; the end of standard error is kept.
+    #[default]
+    Discard,
+    /// Standard output is kept as well.
+    Capture,
+    /// Both go to this process's standard error, so that its own standard output stays a document.
+    Show,
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It was killed, with all it started, at its time limit.
+    TimedOut,
+    /// It was killed, with all it started, as this process was asked to end.
+    Interrupted,
+}
+
+/// One run of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChildRun {
+    /// How it ended.
+    pub ending: Ending,
+    /// From before it was started until its end was seen, in seconds.
+    pub wall_s: f64,
+    /// CPU time in user mode, its own and that of what it waited for, in seconds.
+    pub user_s: f64,
+    /// CPU time in the kernel, in seconds.
+    pub system_s: f64,
+    /// The most memory that one of its processes held at once, in bytes. Never below what this process holds: the
+    /// kernel counts the memory that a process had before exec.
+    pub max_resident_bytes: u64,
+    /// Page faults, with and without disk access.
+    pub page_faults: u64,
+    /// Context switches, voluntary and not.
+    pub context_switches: u64,
+    /// What it printed, if that was captured.
+    pub output: Vec<u8>,
+    /// The end of what it said on standard error, unless that was shown.
+    pub errors: Vec<u8>,
+}
+
+/// Why a child could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    /// It could not be started.
+    #[error("cannot start {program}: {source}; check its name, PATH and permissions")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// It was started and cannot be followed.
+    #[error("cannot wait for {program}: {source}")]
+    Wait {
+        /// The program.
+        program: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A setting was refused.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+}
+
+/// Runs a program in a process group of its own, with an empty standard input, and waits for its end.
+///
+/// # Errors
+/// A program that cannot be started, or a setting that the kernel refuses.
+pub fn run_child(
+    mut command: Command,
+    settings: &[ProcessSetting],
+    output: ChildOutput,
+    limit: Option<Duration>,
+) -> Result<ChildRun, ChildError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let start = |source| ChildError::Start { program: program.clone(), source };
+    let wait = |source| ChildError::Wait { program: program.clone(), source };
+    command.stdin(Stdio::null()).process_group(0);
+    let kept = Kept::new(&mut command, output).map_err(start)?;
+    tunables_for(&mut command, settings);
+    let (held, inherited): (Vec<ProcessSetting>, Vec<ProcessSetting>) = settings
+        .iter()
+        .filter(|setting| setting.fits_a_thread())
+        .cloned()
+        .partition(|setting| matches!(setting, ProcessSetting::WakeLatencyUs(_)));
+    // A latency holds as long as somebody keeps its file open, so this process does until the child is done.
+    let _held = SettingGuard::make(&held)?;
+    let guard = SettingGuard::make(&inherited)?;
+    let begun = Instant::now();
+    let child = command.spawn().map_err(start)?;
+    drop(guard);
+    let pid = libc::pid_t::try_from(child.id()).expect("a process number fits");
+    let forced = match wait_for_end(pid, begun, limit) {
+        Ok(forced) => forced,
+        Err(error) => {
+            kill_group(pid);
+            // Reaped so that no dead process is left; what it used is of no interest any more.
+            let _ = reap(pid);
+            return Err(wait(error));
+        }
+    };
+    if forced.is_some() {
+        kill_group(pid);
+    }
+    let (status, usage) = reap(pid).map_err(wait)?;
+    let wall_s = begun.elapsed().as_secs_f64();
+    let ending = forced.unwrap_or_else(|| ending_of(status));
+    Ok(ChildRun {
+        ending,
+        wall_s,
+        user_s: seconds(usage.ru_utime),
+        system_s: seconds(usage.ru_stime),
+        // The kernel counts in KiB, getrusage(2).
+        max_resident_bytes: usage.ru_maxrss.unsigned_abs() << 10,
+        page_faults: usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs(),
+        context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
+        output: kept.output.map(|file| contents(&file, OUTPUT_KEPT_BYTES)).unwrap_or_default(),
+        errors: kept.errors.map(|file| contents(&file, ERRORS_KEPT_BYTES)).unwrap_or_default(),
+    })
+}
+
+/// Where output is kept: memory without a name, so that no reader has to run beside the child.
+struct Kept {
+    output: Option<OwnedFd>,
+    errors: Option<OwnedFd>,
+}
+
+impl Kept {
+    fn new(command: &mut Command, output: ChildOutput) -> io::Result<Self> {
+        if output == ChildOutput::Show {
+            let shown = io::stderr();
+            command.stdout(duplicate(shown.as_raw_fd())?).stderr(Stdio::inherit());
+            return Ok(Self { output: None, errors: None });
+        }
+        let errors = memory_file()?;
+        command.stderr(errors.try_clone()?);
+        let kept = (output == ChildOutput::Capture).then(memory_file).transpose()?;
+        match &kept {
+            Some(file) => command.stdout(file.try_clone()?),
+            None => command.stdout(Stdio::null()),
+        };
+        Ok(Self { output: kept, errors: Some(errors) })
+    }
+}
+
+fn duplicate(fd: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl takes numbers only here.
+    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+    owned(copy)
+}
+
+fn memory_file() -> io::Result<OwnedFd> {
+    // SAFETY: the name ends with a NUL and is only read.
+    let fd = unsafe { libc::memfd_create(c"sidestep-output".as_ptr(), libc::MFD_CLOEXEC) };
+    owned(fd)
+}
+
+fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The last `bytes_max` bytes of a memory file.
+fn contents(file: &OwnedFd, bytes_max: usize) -> Vec<u8> {
+    // SAFETY: an all-zero stat is plain numbers.
+    let mut status: libc::stat = unsafe { mem::zeroed() };
+    // SAFETY: the descriptor is open and `status` is valid to fill.
+    if unsafe { libc::fstat(file.as_raw_fd(), &raw mut status) } != 0 {
+        return Vec::new();
+    }
+    let bytes = usize::try_from(status.st_size).unwrap_or(0).min(bytes_max);
+    let from = status.st_size - libc::off_t::try_from(bytes).unwrap_or(0);
+    let mut text = vec![0_u8; bytes];
+    // SAFETY: the descriptor is open and the buffer holds that many bytes.
+    let read = unsafe { libc::pread(file.as_raw_fd(), text.as_mut_ptr().cast(), bytes, from) };
+    text.truncate(usize::try_from(read).unwrap_or(0));
+    text
+}
+
+/// Waits until the child is dead but not yet reaped; `Some` if it has to be killed first.
+fn wait_for_end(pid: libc::pid_t, begun: Instant, limit: Option<Duration>) -> io::Result<Option<Ending>> {
+    // SAFETY: pidfd_open(2) takes numbers only.
+    let pidfd = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as libc::c_int).ok();
+    loop {
+        let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
+        let patience = left.map_or(LOOK_FOR_SIGNAL, |left| left.min(LOOK_FOR_SIGNAL));
+        let is_over = match &pidfd {
+            Some(pidfd) => poll(pidfd, patience)?,
+            None => is_dead_after(pid, patience.min(POLL_WITHOUT_PIDFD))?,
+        };
+        if is_over {
+            return Ok(None);
+        }
+        if pending_signal().is_some() {
+            return Ok(Some(Ending::Interrupted));
+        }
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(Some(Ending::TimedOut));
+        }
+    }
+}
+
+/// True once the process is dead.
+fn poll(pidfd: &OwnedFd, patience: Duration) -> io::Result<bool> {
+    let mut poll = libc::pollfd { fd: pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // Rounded up: a limit of less than a millisecond must not become a loop without pause.
+    let timeout_ms = libc::c_int::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(libc::c_int::MAX);
+    // SAFETY: one valid pollfd, and the count says one.
+    match unsafe { libc::poll(&raw mut poll, 1, timeout_ms) } {
+        0 => Ok(false),
+        count if count > 0 => Ok(true),
+        _ => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            error => Err(error),
+        },
+    }
+}
+
+/// The same for kernels without pidfd: looks, and pauses if it still runs.
+fn is_dead_after(pid: libc::pid_t, pause: Duration) -> io::Result<bool> {
+    // SAFETY: an all-zero siginfo is valid.
+    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `info` is valid to fill; WNOWAIT leaves the child for `reap`.
+    if unsafe { libc::waitid(libc::P_PID, pid.unsigned_abs(), &raw mut info, flags) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: waitid filled the fields of a child, or left zero.
+    let seen = unsafe { info.si_pid() };
+    if seen == 0 {
+        std::thread::sleep(pause);
+    }
+    Ok(seen != 0)
+}
+
+/// Kills the child and what it started and left in its group.
+fn kill_group(pid: libc::pid_t) {
+    // SAFETY: a signal touches no memory of ours. The child is not reaped yet, so the number is still its own.
+    unsafe { libc::kill(-pid, libc::SIGKILL) };
+}
+
+/// Takes the dead child's status and what it used.
+fn reap(pid: libc::pid_t) -> io::Result<(libc::c_int, libc::rusage)> {
+    let mut status = 0;
+    // SAFETY: rusage is plain numbers, zero is valid.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    loop {
+        // SAFETY: both are valid to fill.
+        if unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) } == pid {
+            return Ok((status, usage));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn ending_of(status: libc::c_int) -> Ending {
+    if libc::WIFEXITED(status) {
+        Ending::Code(libc::WEXITSTATUS(status))
+    } else {
+        Ending::Signal(libc::WTERMSIG(status))
+    }
+}
+
+fn seconds(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn run(script: &str, output: ChildOutput, limit: Option<Duration>) -> ChildRun {
+        run_child(shell(script), &[], output, limit).expect("sh is there")
+    }
+
+    #[test]
+    fn ending_and_output_are_those_of_the_program() {
+        let run = run("echo out; echo err >&2; exit 3", ChildOutput::Capture, None);
+        assert_eq!(run.ending, Ending::Code(3));
+        assert_eq!((run.output.as_slice(), run.errors.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
+        assert!(run.max_resident_bytes > 0 && run.page_faults > 0 && run.wall_s > 0.0, "{run:?}");
+    }
+
+    #[test]
+    fn a_program_ended_by_a_signal_says_which() {
+        assert_eq!(run("kill -9 $$", ChildOutput::Discard, None).ending, Ending::Signal(libc::SIGKILL));
+    }
+
+    #[test]
+    fn at_its_limit_a_program_is_killed_with_all_it_started() {
+        let run = run("sleep 600 & sleep 600", ChildOutput::Discard, Some(Duration::from_millis(50)));
+        assert_eq!(run.ending, Ending::TimedOut);
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_named() {
+        let command = Command::new("/no/such/program");
+        let error = run_child(command, &[], ChildOutput::Discard, None).expect_err("it does not exist");
+        assert!(error.to_string().contains("/no/such/program"), "{error}");
+    }
+
+    #[test]
+    fn a_program_inherits_its_settings_and_this_thread_does_not_keep_them() {
+        let before = super::super::timer_slack_ns().expect("Linux has it");
+        let settings =
+            [ProcessSetting::TimerSlackNs(77_000), ProcessSetting::GlibcTunable("glibc.malloc.hugetlb", "1")];
+        let command = shell("cat /proc/self/timerslack_ns; echo $GLIBC_TUNABLES");
+        let run = run_child(command, &settings, ChildOutput::Capture, None).expect("sh is there");
+        let text = String::from_utf8_lossy(&run.output).into_owned();
+        assert!(text.contains("77000") && text.contains("glibc.malloc.hugetlb=1"), "{text}");
+        assert_eq!(super::super::timer_slack_ns().expect("Linux has it"), before);
+    }
+}

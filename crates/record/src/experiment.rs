@@ -1,0 +1,183 @@
+//! The document of an interleaved experiment: the rows of a comparison, with what makes them believable.
+//!
+//! `experiments` fills it, `report` renders it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::Interval;
+
+use crate::ComparisonRow;
+
+/// Version of the document. It rises when a reader of the old one would misread the new one.
+pub const EXPERIMENT_SCHEMA: u32 = 1;
+
+/// One experiment: two states, or two programs, in randomised turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExperimentOutcome {
+    /// Version of the document, `EXPERIMENT_SCHEMA` when written by this version.
+    pub schema: u32,
+    /// What was found, in one sentence.
+    pub sentence: String,
+    /// What is switched: `ssbd`, or `two programs`.
+    pub treatment: String,
+    /// What it is switched around: `probes`, or the user's command.
+    pub subject: String,
+    /// The baseline, such as `ssbd=off`.
+    pub a: String,
+    /// What it is compared with, such as `ssbd=on`.
+    pub b: String,
+    /// What was measured, most important first.
+    pub rows: Vec<ExperimentRow>,
+    /// What the treatment cannot touch: it has to come out equivalent.
+    pub controls: Vec<ExperimentRow>,
+    /// The same experiment with nothing switched, run before it.
+    pub aa: AaTwin,
+    /// Pairs that the rows are made of.
+    pub pairs: usize,
+    /// What became of all pairs.
+    pub pair_counts: PairCounts,
+    /// Runs that failed, by state; empty if none did.
+    pub failures: Vec<Failures>,
+    /// What the probes between the trials saw.
+    pub drift: SeenDrift,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Differences inside this are of no practical matter, in percent: declared before the first trial.
+    pub margin_percent: f64,
+    /// Half-width of the interval that ends the experiment, in percent.
+    pub precision_percent: f64,
+    /// What a trial's value is made of, such as `fastest of 5 samples`.
+    pub aggregate: String,
+    /// What the reader has to know, one sentence each.
+    pub notes: Vec<String>,
+    /// Which sidestep.
+    pub tool_version: String,
+    /// When it began, RFC 3339.
+    pub started_utc: String,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Wall time in seconds, preparation included.
+    pub elapsed_s: f64,
+    /// Every trial, the A/A ones first; left out of `--json` on stdout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raw: Vec<RawTrial>,
+}
+
+/// A row of a comparison, and the ratio that belongs to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExperimentRow {
+    /// The row as `compare` has it. Its intervals and p are widened by what the A/A twin showed.
+    #[serde(flatten)]
+    pub row: ComparisonRow,
+    /// `b` over `a`.
+    pub ratio: f64,
+    /// 95 % interval of `ratio`; `None` for fewer than six quads.
+    pub ratio_interval: Option<Interval>,
+    /// Quads that hold a pair of this row.
+    pub quads: usize,
+}
+
+/// The same experiment with nothing switched.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct AaTwin {
+    /// What each row showed, controls included.
+    pub rows: Vec<AaRow>,
+    /// Quads taken.
+    pub quads: usize,
+    /// Rows that differed at 5 %, uncorrected: false alarms all.
+    pub alarms: usize,
+    /// The most alarms that chance explains: the 99th percentile of their number.
+    pub alarms_by_chance: usize,
+    /// Factor by which the intervals of the rows were made wider, at least 1.
+    pub widening: f64,
+    /// True if it raised more alarms than chance explains: nothing here is to be believed.
+    pub contaminated: bool,
+}
+
+/// What one row showed with nothing switched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AaRow {
+    /// The row.
+    pub name: String,
+    /// Its change in percent: it should be nothing.
+    pub change_percent: f64,
+    /// 95 % interval of the change; `None` for fewer than six quads.
+    pub interval: Option<Interval>,
+    /// Two-sided p of such a change from nothing.
+    pub p: f64,
+}
+
+/// What became of the pairs after the A/A twin.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PairCounts {
+    /// Pairs taken, in whole quads.
+    pub taken: usize,
+    /// Pairs that stayed.
+    pub kept: usize,
+    /// Pairs left out as a run of them failed.
+    pub failed: usize,
+    /// Pairs left out by each guard; a pair may stand at several.
+    pub dropped: Vec<DroppedPairs>,
+    /// Trials thrown away because their quad was not finished.
+    pub unfinished_trials: usize,
+}
+
+/// Pairs left out by one guard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DroppedPairs {
+    /// What moved: `steal`, `drift of the frequency`, ...
+    pub guard: String,
+    /// How many.
+    pub pairs: usize,
+}
+
+/// Runs that failed in one state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failures {
+    /// `a` or `b`.
+    pub state: String,
+    /// How many failed.
+    pub failed: usize,
+    /// Of how many.
+    pub of: usize,
+    /// How the first of them ended.
+    pub example: String,
+}
+
+/// What the probes between the trials saw of the machine itself.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SeenDrift {
+    /// Correlation of each reading of the arithmetic probe with the next; far from zero where the machine drifts.
+    pub lag1: Option<f64>,
+    /// Changes of its level, in percent.
+    pub steps_percent: Vec<f64>,
+}
+
+/// Why an experiment ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// The interval is narrow enough.
+    Precise,
+    /// The time is up.
+    BudgetSpent,
+    /// All pairs asked for are taken.
+    PairsTaken,
+    /// Runs fail in one state or in both.
+    Failing,
+    /// A signal ended it; whole quads count.
+    Interrupted,
+}
+
+/// One trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RawTrial {
+    /// True for a trial of the A/A twin.
+    pub twin: bool,
+    /// `a` or `b`: which side of its pair it stands for. In the twin nothing is switched between the two.
+    pub state: String,
+    /// One value per row, then per control; `None` where it failed.
+    pub values: Vec<Option<f64>>,
+    /// One reading per guard; `None` where there was none.
+    pub guards: Vec<Option<f64>>,
+}
