@@ -1,7 +1,7 @@
 //! The table of tasks: a new task is a new row here and a file beside this one.
 
 use crate::totals::Totals;
-use crate::{bench, browser, dist, golden, kill_toggles, promise, schema, steps, tidy};
+use crate::{ab_evidence, bench, browser, dist, golden, kill_toggles, promise, schema, steps, tidy};
 
 /// One task of `cargo xtask`.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,18 @@ pub const COMMANDS: &[Command] = &[
         summary: "experiments killed at random points, and who mends",
         help: kill_toggles::HELP,
         run: kill_toggles::run,
+    },
+    Command {
+        name: "ab-evidence",
+        summary: "sidestep ab on a loaded machine: claims from nothing, and a planted 1 %",
+        help: ab_evidence::HELP,
+        run: ab_evidence::run_all,
+    },
+    Command {
+        name: "spin",
+        summary: "the program that ab-evidence runs",
+        help: ab_evidence::SPIN_HELP,
+        run: ab_evidence::spin,
     },
     Command {
         name: "dist",

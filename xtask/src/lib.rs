@@ -3,6 +3,7 @@
 //! A library beside the binary only so that `tests/tidy.rs` can call the house rules one by one.
 #![forbid(unsafe_code)]
 
+pub mod ab_evidence;
 pub mod bench;
 pub mod browser;
 pub mod cargo;
