@@ -189,9 +189,8 @@ fn on_probes(
     let switcher = Switcher::new(pair, &format!("{pair:?}"), plan.budget())?;
     let (name, identity) = (pair.toggle.about().name, &described.machine.identity);
     let started = ProbeSubject::start(name, switcher, identity, cpu, plan.rules.seed);
-    let mut subject = started.map_err(|error| match error.is_of_machine() {
-        true => anyhow::Error::new(CouldNotMeasure).context(error),
-        false => error.into(),
+    let mut subject = started.map_err(|error| {
+        if error.is_of_machine() { anyhow::Error::new(CouldNotMeasure).context(error) } else { error.into() }
     })?;
     let labels = Labels {
         treatment: pair.toggle.about().name.to_owned(),
