@@ -6,6 +6,8 @@
 //! | a loop in windows, of which a low quantile counts | `windowed` |
 //! | a load behind a store, and the loops that must not move | `core_loops` |
 //! | dependent loads over a block | `chase` |
+//! | into the kernel and back, or as far as the vDSO | `kernel_calls` |
+//! | to another process and back | `round_trip` |
 //!
 //! A probe is started and sampled in one thread, pinned to the sampler's CPU. A setting made in that thread before a
 //! sample holds for all of the sample. Samples of one probe may be compared with each other; the experiment decides the
@@ -13,8 +15,12 @@
 
 mod chase;
 mod core_loops;
+mod kernel_calls;
 pub mod kind;
+mod round_trip;
 mod windowed;
+
+use std::io;
 
 use host::live::{MappingError, Pages};
 
@@ -56,6 +62,9 @@ pub enum ShortProbeError {
     /// No memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),
+    /// The other process of a round trip is missing.
+    #[error("cannot bounce a byte off a second process: {0}; raise the limit of processes (ulimit -u)")]
+    Echo(io::Error),
     /// Every window was set aside.
     #[error(
         "{probe}: the CPU was taken away in each of {windows} windows; try again with less load, or another CPU"

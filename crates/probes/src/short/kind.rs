@@ -2,8 +2,9 @@
 
 use host::live::PageRequest;
 
+use super::round_trip::RoundTrip;
 use super::windowed::Windowed;
-use super::{ShortProbe, ShortProbeError, chase, core_loops};
+use super::{ShortProbe, ShortProbeError, chase, core_loops, kernel_calls};
 use crate::sampler::Sampler;
 
 /// What a short probe needs to start.
@@ -34,17 +35,30 @@ pub enum ShortKind {
     CacheChase,
     /// Dependent loads at random in 256 MiB, which are slow in base pages: each walks the page tables.
     RandomChase,
+    /// A byte to another process on the same CPU and back: two system calls and a switch of address space each way, on
+    /// which the indirect-branch control puts a barrier.
+    PipeRoundTrip,
+    /// `clock_gettime(CLOCK_MONOTONIC)` as a program calls it: in user space where the clock source allows.
+    VdsoClock,
+    /// The same clock by system call, whatever the clock source.
+    ClockSystemCall,
+    /// `getppid`: into the kernel and back.
+    SystemCall,
 }
 
 impl ShortKind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::StoreBypass,
         Self::PlainForwarding,
         Self::MultiplyChain,
         Self::L1Chase,
         Self::CacheChase,
         Self::RandomChase,
+        Self::PipeRoundTrip,
+        Self::VdsoClock,
+        Self::ClockSystemCall,
+        Self::SystemCall,
     ];
 
     /// What the user types.
@@ -56,6 +70,10 @@ impl ShortKind {
             Self::L1Chase => "l1-chase",
             Self::CacheChase => "cache-chase",
             Self::RandomChase => "random-chase",
+            Self::PipeRoundTrip => "pipe-round-trip",
+            Self::VdsoClock => "vdso-clock",
+            Self::ClockSystemCall => "clock-system-call",
+            Self::SystemCall => "system-call",
         }
     }
 
@@ -67,7 +85,7 @@ impl ShortKind {
     /// Starts the probe in the calling thread, which is pinned to the sampler's CPU.
     ///
     /// # Errors
-    /// `DebugBuild`, or `Mapping` where there is no memory.
+    /// `DebugBuild`, or `Mapping` where there is no memory, or `Echo` without a second process.
     pub fn start(self, setup: &ShortSetup) -> Result<Box<dyn ShortProbe>, ShortProbeError> {
         if cfg!(debug_assertions) {
             return Err(ShortProbeError::DebugBuild);
@@ -84,6 +102,10 @@ impl ShortKind {
             Self::L1Chase => chase(chase::L1_BLOCK),
             Self::CacheChase => chase(chase::CACHE_BLOCK),
             Self::RandomChase => chase(chase::MEMORY_BLOCK),
+            Self::PipeRoundTrip => return Ok(Box::new(RoundTrip::start(self.name(), &setup.sampler)?)),
+            Self::VdsoClock => windowed(kernel_calls::vdso_clock()),
+            Self::ClockSystemCall => windowed(kernel_calls::clock_system_call()),
+            Self::SystemCall => windowed(kernel_calls::system_call()),
         };
         Ok(Box::new(started?))
     }
