@@ -187,8 +187,6 @@ impl Subject for CommandSubject {
             }
             None => None,
         };
-        // What the kernel counted before the run is not the run's.
-        self.drift.rewind();
         let run = run_child(command, self.switcher.settings(state), output, self.how.limit)?;
         let guards = self.drift.readings();
         self.around("--cleanup", self.how.cleanup.as_ref())?;

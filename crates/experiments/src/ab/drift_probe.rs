@@ -1,6 +1,7 @@
 //! Two short probes between the trials that tell whether the machine itself moved: arithmetic and memory.
 
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use clock::{TickRate, begin, end};
 use host::live::{Disturbance, snapshot};
@@ -18,6 +19,8 @@ const CHASE_LOADS: usize = 1024;
 const CHASE_LINES: usize = (4 << 20) / 64;
 /// Indices of four bytes in a line.
 const INDICES_PER_LINE: usize = 16;
+/// The probes take about a millisecond with all that belongs to them: at most a twentieth of the time.
+const READ_EVERY: Duration = Duration::from_millis(20);
 /// The fastest of so many samples counts.
 const SAMPLES: usize = 3;
 /// Ticks of the steal counter in one trial that say nothing: the kernel charges them late.
@@ -31,6 +34,8 @@ pub(super) struct DriftProbe {
     next: Vec<u32>,
     position: usize,
     before: Disturbance,
+    /// When the probes last ran, and what they read.
+    last: Option<(Instant, [f64; 2])>,
 }
 
 impl DriftProbe {
@@ -50,7 +55,7 @@ impl DriftProbe {
             let follower = order[(place + 1) % order.len()];
             next[*line as usize * INDICES_PER_LINE] = follower * INDICES_PER_LINE as u32;
         }
-        Self { next, position: 0, before: snapshot() }
+        Self { next, position: 0, before: snapshot(), last: None }
     }
 
     /// The arithmetic sample alone, in nanoseconds: under a state it is a control, as no toggle but one of frequencies
@@ -60,13 +65,16 @@ impl DriftProbe {
             / (MULTIPLY_ROUNDS * MULTIPLIES_PER_ROUND) as f64
     }
 
-    /// What was stolen until now counts for no trial.
-    pub(super) fn rewind(&mut self) {
-        self.before = snapshot();
-    }
-
-    /// One reading of each guard since the last: logarithms of the two probes' fastest samples, ticks stolen.
+    /// One reading of each guard: logarithms of the two probes' fastest samples, ticks stolen since the last reading.
+    ///
+    /// Between short trials the last reading stands for a while, and nothing is known of steal: probing after each run of
+    /// a millisecond would use up this process's share of a busy CPU, and the next program would wait for it.
     pub(super) fn readings(&mut self) -> Vec<f64> {
+        if let Some((at, [arithmetic, memory])) = self.last
+            && at.elapsed() < READ_EVERY
+        {
+            return vec![arithmetic, memory, f64::NAN];
+        }
         let arithmetic = fastest(|| _ = black_box(multiply_chain(black_box(MULTIPLY_ROUNDS))));
         let (next, mut position) = (&self.next, self.position);
         let memory = fastest(|| {
@@ -80,7 +88,9 @@ impl DriftProbe {
         let stolen =
             now.steal_ticks.zip(self.before.steal_ticks).map(|(now, before)| now.saturating_sub(before));
         self.before = now;
-        vec![arithmetic.ln(), memory.ln(), stolen.map_or(f64::NAN, |ticks| ticks as f64)]
+        let probed = [arithmetic.ln(), memory.ln()];
+        self.last = Some((Instant::now(), probed));
+        vec![probed[0], probed[1], stolen.map_or(f64::NAN, |ticks| ticks as f64)]
     }
 }
 

@@ -24,6 +24,12 @@ const EFFECTS: &[Effects] = &[
         controls: &[ShortKind::MultiplyChain],
         buffers_per_state: false,
     },
+    Effects {
+        toggle: "indirect-branch",
+        moves: &[ShortKind::PipeRoundTrip],
+        controls: &[ShortKind::MultiplyChain, ShortKind::SystemCall],
+        buffers_per_state: false,
+    },
     PAGES_OF_PROCESS,
     Effects { toggle: "buffer-pages", ..PAGES_OF_PROCESS },
     Effects { toggle: "thp-system", ..PAGES_OF_PROCESS },
@@ -32,6 +38,12 @@ const EFFECTS: &[Effects] = &[
         moves: &[ShortKind::RandomChase],
         controls: &[ShortKind::MultiplyChain],
         buffers_per_state: true,
+    },
+    Effects {
+        toggle: "clocksource",
+        moves: &[ShortKind::VdsoClock, ShortKind::ClockSystemCall],
+        controls: &[ShortKind::MultiplyChain],
+        buffers_per_state: false,
     },
     FREQUENCY,
     Effects { toggle: "frequency-ceiling", ..FREQUENCY },
@@ -59,7 +71,7 @@ const PAGES_OF_PROCESS: Effects = Effects {
 
 const FREQUENCY: Effects = Effects {
     toggle: "governor",
-    moves: &[ShortKind::MultiplyChain, ShortKind::L1Chase],
+    moves: &[ShortKind::MultiplyChain, ShortKind::L1Chase, ShortKind::SystemCall],
     // Everything in a core follows its frequency: nothing is left that could not move.
     controls: &[],
     buffers_per_state: false,

@@ -204,7 +204,6 @@ impl Subject for ProbeSubject {
 
     fn trial(&mut self, state: Arm) -> Result<Trial, SwitchingError> {
         let guard = self.switcher.make(state)?;
-        self.drift.rewind();
         let samples = self.samples;
         let mut best_of = |row: &mut Row| {
             let probe = row.probe(state);
