@@ -1,6 +1,5 @@
 //! `sidestep ab --dry-run`: what would be switched, write by write.
 
-use host::live::PageRequest;
 use serde_json::{Value as Json, json};
 use toggles::{Pair, Place, Position, Switch, survey};
 
@@ -12,10 +11,8 @@ use crate::output;
 /// Prints the writes of both states, and what is put back.
 pub(super) fn dry_run(pair: &Pair, global: &Global) -> anyhow::Result<Outcome> {
     let positions = [Position::A, Position::B];
-    let mut states: Vec<(String, Vec<String>)> = positions
-        .into_iter()
-        .map(|position| (state_name(pair, position), steps(pair.switch(position))))
-        .collect();
+    let mut states: Vec<(String, Vec<String>)> =
+        positions.into_iter().map(|position| (state_name(pair, position), steps(pair, position))).collect();
     if let (Switch::System(a), Switch::System(b)) = (&pair.to_a, &pair.to_b) {
         let mut door = Place::live().door();
         let entries = survey(&mut door, &[a, b])?;
@@ -35,16 +32,15 @@ pub(super) fn dry_run(pair: &Pair, global: &Global) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn steps(switch: &Switch) -> Vec<String> {
-    match switch {
+fn steps(pair: &Pair, position: Position) -> Vec<String> {
+    let means = &pair.value(position).means;
+    match pair.switch(position) {
         Switch::System(changes) => {
             changes.iter().map(|change| format!("write {} to {}", change.value, change.target)).collect()
         }
-        Switch::Process(settings) => settings
-            .iter()
-            .map(|setting| format!("{setting:?} in the thread or program alone; nothing is written"))
-            .collect(),
-        Switch::Buffers(PageRequest::Base) => vec!["buffers of probes in base pages".to_owned()],
-        Switch::Buffers(_) => vec!["buffers of probes in huge pages".to_owned()],
+        Switch::Process(_) => {
+            vec![format!("{means}, for the thread or program alone; nothing is written")]
+        }
+        Switch::Buffers(_) => vec![format!("{means}, for buffers of probes; nothing is written")],
     }
 }

@@ -93,8 +93,10 @@ pub fn run<S: Subject>(
         });
     }
     let asked = rules.pairs.map(|pairs| pairs.div_ceil(PAIRS_PER_QUAD));
+    let budget_end_s = started_s + rules.budget_s;
     let mut twin_phase = Phase {
         twin: true,
+        budget_end_s,
         started_s,
         soft_end_s: started_s + rules.budget_s * TWIN_SHARE,
         end_s: started_s + rules.budget_s * TWIN_SHARE_MAX,
@@ -111,9 +113,10 @@ pub fn run<S: Subject>(
     }
     let mut phase = Phase {
         twin: false,
+        budget_end_s,
         started_s: subject.elapsed_s(),
-        soft_end_s: started_s + rules.budget_s,
-        end_s: started_s + rules.budget_s,
+        soft_end_s: budget_end_s,
+        end_s: budget_end_s,
         quads: asked,
         precision: rules.precision,
         widening: twin.widening,
@@ -160,6 +163,8 @@ fn twin_of<S: Subject>(subject: &S, taken: &Taken) -> Twin {
 struct Phase {
     twin: bool,
     started_s: f64,
+    /// The end of all phases.
+    budget_end_s: f64,
     /// The end, unless there are too few quads for an interval.
     soft_end_s: f64,
     /// The end in any case.
@@ -270,10 +275,11 @@ impl Phase {
         let by_time = (now_s - self.started_s) / length_s.max(f64::MIN_POSITIVE);
         let share = by_quads.unwrap_or(0.0).max(by_time).clamp(0.0, 1.0);
         let left_s = match by_quads {
-            Some(done) if done > 0.0 => ((now_s - self.started_s) * (1.0 / done - 1.0)).max(0.0),
+            // After the twin comes more, of which nothing is known but the budget.
+            Some(done) if done > 0.0 && !self.twin => (now_s - self.started_s) * (1.0 / done - 1.0),
             _ => f64::INFINITY,
         };
-        let left_s = left_s.min((self.soft_end_s - now_s).max(0.0));
+        let left_s = left_s.min(self.budget_end_s - now_s).max(0.0);
         Standing { twin: self.twin, pairs: self.taken.pairs(), shift, share, left_s }
     }
 }
