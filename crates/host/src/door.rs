@@ -1,10 +1,11 @@
 //! What can be written on a machine: one file, one word or line of a file, bits of a model-specific register, bits of
-//! a PCI register.
+//! a PCI register, the affinity of a thread.
 //!
 //! A [`Door`] reads and writes [`Target`]s in canonical text, so that what is compared and restored never depends on
 //! brackets, blanks or padding. The machine itself and a recorded tree (a folder) are doors alike; a test puts a door
 //! before them that fails or dies at a chosen step.
 
+mod binding;
 mod form;
 mod register;
 mod tree;
@@ -17,7 +18,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What is written. Paths have no leading slash and lie below `sys/` or `proc/sys/`.
+pub use binding::{Bindings, Bound};
+
+/// What is written. Paths have no leading slash and lie below `sys/` or `proc/sys/`, or are affinities in `proc/irq/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Target {
@@ -58,6 +61,15 @@ pub enum Target {
         /// The bits that are read and written.
         mask: u32,
     },
+    /// The CPUs a thread may use, as a list. A thread that ended is not found, whoever has its number now.
+    Task {
+        /// Its process.
+        process: u32,
+        /// The thread.
+        thread: u32,
+        /// When the thread started, in clock ticks since boot.
+        start_ticks: u64,
+    },
 }
 
 impl Target {
@@ -70,7 +82,7 @@ impl Target {
             Self::Msr { register, mask, .. } => {
                 register::in_recording(text, *register).map(|value| hexadecimal(value & mask))
             }
-            Self::Pci { .. } => None,
+            Self::Pci { .. } | Self::Task { .. } => None,
         }
     }
 }
@@ -86,6 +98,9 @@ impl fmt::Display for Target {
             }
             Self::Pci { function, offset, mask } => {
                 write!(f, "PCI {function} register {offset:#05x} mask {mask:#010x}")
+            }
+            Self::Task { process, thread, .. } => {
+                write!(f, "affinity of thread {thread} of process {process}")
             }
         }
     }
@@ -112,8 +127,16 @@ pub enum DoorError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// What is bound to CPUs cannot be remembered.
+    #[error("cannot remember what is bound to CPUs: {source}; nothing was changed")]
+    Bindings {
+        /// What went wrong.
+        source: io::Error,
+    },
     /// No experiment writes there.
-    #[error("{target} is outside /sys and /proc/sys; nothing else is ever written")]
+    #[error(
+        "{target} is outside /sys, /proc/sys and the affinities of /proc/irq; nothing else is ever written"
+    )]
     Outside {
         /// What was asked for.
         target: Target,
@@ -133,6 +156,12 @@ pub trait Door {
     /// # Errors
     /// `Write`, or `Outside` for a path that is never written.
     fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError>;
+
+    /// What is bound to CPUs now, other than this process.
+    ///
+    /// # Errors
+    /// `Bindings`, if it cannot be told which CPUs are there, or too much is bound to be remembered.
+    fn bindings(&mut self) -> Result<Bindings, DoorError>;
 }
 
 impl<D: Door + ?Sized> Door for &mut D {
@@ -142,6 +171,10 @@ impl<D: Door + ?Sized> Door for &mut D {
 
     fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
         (**self).write(target, value)
+    }
+
+    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+        (**self).bindings()
     }
 }
 
@@ -181,6 +214,9 @@ impl MachineDoor {
             Target::Msr { cpu, register, mask } => {
                 Ok(hexadecimal(register::read_msr(self.tree.as_deref(), *cpu, *register)? & mask))
             }
+            Target::Task { process, thread, start_ticks } => {
+                binding::read_task(&self.place(""), *process, *thread, *start_ticks)
+            }
             Target::Pci { function, offset, mask } => {
                 let word = register::read_pci(&self.place(&pci_file(function)), *offset)?;
                 Ok(hexadecimal(u64::from(word & mask)))
@@ -197,6 +233,9 @@ impl MachineDoor {
                 let old = register::read_msr(tree, *cpu, *register)?;
                 let new = (old & !mask) | (parse_hexadecimal(value)? & mask);
                 register::write_msr(tree, *cpu, *register, new)
+            }
+            Target::Task { process, thread, start_ticks } => {
+                binding::write_task(self.tree.as_deref(), *process, *thread, *start_ticks, value)
             }
             Target::Pci { function, offset, mask } => {
                 let file = self.place(&pci_file(function));
@@ -232,6 +271,11 @@ impl Door for MachineDoor {
             source,
         })
     }
+
+    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+        let own_process = self.tree.is_none().then(std::process::id);
+        binding::read(&self.place(""), own_process).map_err(|source| DoorError::Bindings { source })
+    }
 }
 
 fn pci_file(function: &str) -> String {
@@ -243,16 +287,25 @@ fn check(target: &Target) -> Result<(), DoorError> {
     let inside = match target {
         Target::File { path } | Target::Word { path, .. } | Target::Line { path, .. } => {
             let plain = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-            plain && (path.starts_with("sys/") || path.starts_with("proc/sys/"))
+            plain
+                && (path.starts_with("sys/") || path.starts_with("proc/sys/") || is_interrupt_affinity(path))
         }
         Target::Pci { function, offset, .. } => {
             function.chars().all(|letter| letter.is_ascii_hexdigit() || ".:".contains(letter))
                 && !function.starts_with('.')
                 && offset % 4 == 0
         }
-        Target::Msr { .. } => true,
+        Target::Msr { .. } | Target::Task { .. } => true,
     };
     if inside { Ok(()) } else { Err(DoorError::Outside { target: target.clone() }) }
+}
+
+/// True for `proc/irq/N/smp_affinity_list` and the default of new interrupts.
+fn is_interrupt_affinity(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix("proc/irq/") else { return false };
+    let number = rest.strip_suffix("/smp_affinity_list");
+    rest == "default_smp_affinity"
+        || number.is_some_and(|irq| irq.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// The canonical text of register bits.

@@ -9,6 +9,6 @@ pub mod state_folder;
 
 pub use cpuid::Cpuid;
 pub use describe::describe;
-pub use door::{Door, DoorError, MachineDoor, Target};
+pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Target};
 pub use root::{ReadError, Root, RootError};
 pub use state_folder::{Disk, Lock, LockError, StateFolder};

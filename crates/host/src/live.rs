@@ -17,7 +17,7 @@ mod time_source;
 mod wake_latency;
 mod watchdog;
 
-pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu};
+pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu, set_task_affinity};
 pub use atomic_file::{WriteError, create_directory_anew, write_atomically};
 pub use child::{ChildError, ChildOutput, ChildRun, Ending, run_child};
 pub use disturbance::{Disturbance, snapshot};

@@ -4,8 +4,9 @@ use std::io;
 
 use host::{Disk, Door, DoorError, Target};
 
+use crate::affinity::{put_back, rebind, remember};
 use crate::journal::{self, Damaged, Entry, Journal, Owner};
-use crate::restore::{Restored, restore};
+use crate::restore::Restored;
 use crate::toggle::Change;
 
 /// Why an experiment could not begin or go on.
@@ -101,6 +102,8 @@ pub struct Experiment<D: Door, K: Disk> {
 impl<D: Door, K: Disk> Experiment<D, K> {
     /// Reads all old values and writes the journal. Nothing is changed yet. The caller holds the lock.
     ///
+    /// If a CPU can go away, the journal also remembers what is bound to CPUs.
+    ///
     /// A journal of another boot is void, as a boot resets all that sidestep switches, and is replaced.
     ///
     /// # Errors
@@ -120,7 +123,9 @@ impl<D: Door, K: Disk> Experiment<D, K> {
             Some(Ok(_)) | None => {}
         }
         let entries = survey(&mut door, intent.states)?;
-        let journal = Journal { owner, label: intent.label.to_owned(), since, kept: intent.kept, entries };
+        let affinities = remember(&mut door, &entries)?;
+        let (label, kept) = (intent.label.to_owned(), intent.kept);
+        let journal = Journal { owner, label, since, kept, entries, affinities };
         journal::store(&mut disk, &journal).map_err(ExperimentError::Journal)?;
         Ok(Self { door, disk, journal, is_open: true })
     }
@@ -142,8 +147,21 @@ impl<D: Door, K: Disk> Experiment<D, K> {
         let result = changes.iter().try_for_each(|change| self.make(change));
         if result.is_err() {
             self.put_back();
+        } else {
+            self.rebind_if_back();
         }
         result
+    }
+
+    /// A state in which every CPU is back is measured with everything bound as it was. What that could not put back is
+    /// told in the end, when all is compared once more.
+    fn rebind_if_back(&mut self) {
+        let Some(affinities) = &self.journal.affinities else { return };
+        let door = &mut self.door;
+        let mut is_back = |entry: &Entry| door.read(&entry.target).is_ok_and(|now| now == entry.old);
+        if self.journal.entries.iter().all(&mut is_back) {
+            rebind(&mut self.door, affinities, false);
+        }
     }
 
     fn make(&mut self, change: &Change) -> Result<(), ExperimentError> {
@@ -180,7 +198,7 @@ impl<D: Door, K: Disk> Experiment<D, K> {
 
     fn put_back(&mut self) -> Vec<Restored> {
         self.is_open = false;
-        let results = restore(&mut self.door, &self.journal.entries, false);
+        let results = put_back(&mut self.door, &self.journal, false);
         // A journal that cannot be cleared only makes the next command look again.
         let _ = settle(&mut self.disk, &self.journal, &results);
         results
@@ -200,13 +218,19 @@ impl<D: Door, K: Disk> Drop for Experiment<D, K> {
 /// # Errors
 /// What the disk said.
 pub fn settle(disk: &mut impl Disk, journal: &Journal, results: &[Restored]) -> io::Result<()> {
-    let open = results.iter().filter(|result| !result.is_settled());
-    let entries: Vec<Entry> = open.map(|result| result.entry.clone()).collect();
-    if entries.is_empty() {
+    let is_open = |result: &&Restored| !result.is_settled();
+    let open: Vec<&Target> = results.iter().filter(is_open).map(|result| &result.entry.target).collect();
+    let mut left = journal.clone();
+    left.entries.retain(|entry| open.contains(&&entry.target));
+    // As long as a CPU is away, nothing that was bound to it has been looked at.
+    if left.entries.is_empty() {
+        left.affinities = journal.affinities.as_ref().and_then(|have| have.only(&open));
+    }
+    if left.entries.is_empty() && left.affinities.is_none() {
         return journal::clear(disk);
     }
-    if entries.len() == journal.entries.len() {
+    if left == *journal {
         return Ok(());
     }
-    journal::store(disk, &Journal { entries, ..journal.clone() })
+    journal::store(disk, &left)
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use host::live::{Watch, Watchdog, process_start_ticks, utc_now, watch};
 use host::{Lock, LockError, MachineDoor, Root, RootError, StateFolder};
 
+use crate::affinity::put_back;
 use crate::experiment::{Experiment, ExperimentError, Intent, settle};
 use crate::journal::{self, Owner};
-use crate::restore::{Restored, restore};
+use crate::restore::Restored;
 use crate::toggle::Change;
 
 /// Where experiments happen: this machine, or a recorded tree with a state folder of its own.
@@ -169,7 +170,7 @@ pub fn stand_watch(place: &Place, pid: u32, start_ticks: u64, deadline: Duration
     if let Some(Ok(journal)) = found
         && (journal.owner.pid, journal.owner.start_ticks) == (pid, start_ticks)
     {
-        let results = restore(&mut place.door(), &journal.entries, false);
+        let results = put_back(&mut place.door(), &journal, false);
         settle(&mut folder, &journal, &results)
             .map_err(|error| HoldError::Experiment(ExperimentError::Journal(error)))?;
     }

@@ -8,6 +8,8 @@ use std::io;
 use host::{Disk, Target};
 use serde::{Deserialize, Serialize};
 
+use crate::affinity::Affinities;
+
 /// Its name in the state folder.
 pub const JOURNAL_NAME: &str = "journal.json";
 /// Its name until it is whole and synced.
@@ -53,6 +55,9 @@ pub struct Journal {
     pub kept: bool,
     /// What is changed, in the order of writing.
     pub entries: Vec<Entry>,
+    /// What was bound to CPUs, if any of them can go away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinities: Option<Affinities>,
 }
 
 /// Why bytes are no journal.
@@ -158,6 +163,7 @@ pub(crate) fn example() -> Journal {
         since: "2026-01-01T00:00:00Z".to_owned(),
         kept: false,
         entries: vec![entry("sys/a", "madvise", &["never", "always"]), entry("proc/sys/b", "1", &["0"])],
+        affinities: None,
     }
 }
 

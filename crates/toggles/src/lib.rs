@@ -1,6 +1,7 @@
 //! What can be switched on a machine, at which risk, and the engine that always switches it back.
 #![forbid(unsafe_code)]
 
+mod affinity;
 mod catalogue;
 mod experiment;
 mod file_toggle;
@@ -16,6 +17,7 @@ mod risk;
 mod surroundings;
 mod toggle;
 
+pub use affinity::{Affinities, FileAffinity, TaskGroup, put_back, rebind, remember};
 pub use catalogue::{UnknownToggle, catalogue, find};
 pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
 pub use hold::{Hold, HoldError, Place, stand_watch};

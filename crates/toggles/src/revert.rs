@@ -5,10 +5,11 @@ use std::io;
 use host::live::process_start_ticks;
 use host::{Disk, Door, LockError, RootError};
 
+use crate::affinity::put_back;
 use crate::experiment::settle;
 use crate::hold::Place;
 use crate::journal::{self, Damaged, Journal};
-use crate::restore::{Fate, Restored, restore};
+use crate::restore::{Fate, Restored};
 
 /// What lies in the state folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +138,7 @@ pub fn revert_on(
         journal::clear(disk)?;
         return Ok(Reverted::Void(journal));
     }
-    let results = restore(door, &journal.entries, how.force);
+    let results = put_back(door, &journal, how.force);
     let only_foreign_left =
         results.iter().all(|result| result.is_settled() || matches!(result.fate, Fate::Foreign(_)));
     if how.forget && only_foreign_left {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
-use host::{Disk, Door, DoorError, MachineDoor, StateFolder, Target};
+use host::{Bindings, Disk, Door, DoorError, MachineDoor, StateFolder, Target};
 use toggles::{
     Change, Experiment, ExperimentError, Fate, Intent, JOURNAL_NAME, Journal, Owner, Revert, Reverted,
     decode, revert_on,
@@ -152,6 +152,11 @@ impl Door for FaultyDoor {
         let failed = |source| DoorError::Write { target: target.clone(), value: value.to_owned(), source };
         stepped.map_err(failed)?;
         self.0.write(target, value)
+    }
+
+    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+        self.1.borrow_mut().step().map_err(|source| DoorError::Bindings { source })?;
+        self.0.bindings()
     }
 }
 
@@ -325,6 +330,9 @@ fn a_write_that_the_machine_does_not_take_is_put_back() {
         fn write(&mut self, target: &Target, value: &str) -> Result<(), DoorError> {
             if *target == register() { Ok(()) } else { self.0.write(target, value) }
         }
+        fn bindings(&mut self) -> Result<Bindings, DoorError> {
+            self.0.bindings()
+        }
     }
     let bench = Bench::new();
     let error = run(Deaf(bench.door()), bench.disk()).expect_err("the register keeps its bit").to_string();
@@ -399,6 +407,10 @@ impl Door for TracedDoor {
         // A write may have happened before it is known to have.
         self.1.0.borrow_mut().push(event);
         self.0.write(target, value)
+    }
+
+    fn bindings(&mut self) -> Result<Bindings, DoorError> {
+        self.0.bindings()
     }
 }
 

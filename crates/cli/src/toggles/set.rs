@@ -8,7 +8,7 @@ use host::live::{pending_signal, utc_now};
 use host::{Door, Target};
 use serde_json::{Value as Json, json};
 use toggles::{
-    Change, Consent, Experiment, Hold, Intent, Place, Restored, Surroundings, Switch, find, survey,
+    Change, Consent, Experiment, Hold, Intent, Place, Restored, Surroundings, Switch, find, remember, survey,
 };
 
 use super::arguments::SetArguments;
@@ -86,7 +86,10 @@ fn dry_run(place: &Place, changes: &[Change], global: &Global) -> anyhow::Result
         }
         format!("{target}: write {value}, later put back {now}\n")
     };
-    output::print_lines(&writes.iter().map(line).collect::<String>())?;
+    let mut lines: String = writes.iter().map(line).collect();
+    let affinities = remember(&mut door, &survey(&mut place.door(), &[changes])?)?;
+    lines.extend(affinities.map(|have| state::bound(&have) + "\n"));
+    output::print_lines(&lines)?;
     Ok(Outcome::Done)
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use host::Door;
 use serde_json::{Value as Json, json};
-use toggles::{Entry, Fate, Found, Journal, Place, Restored, Revert, Reverted, find_state};
+use toggles::{Affinities, Entry, Fate, Found, Journal, Place, Restored, Revert, Reverted, find_state};
 
 use super::SCHEMA;
 use super::arguments::RevertArguments;
@@ -119,7 +119,11 @@ fn dry_run(place: &Place, force: bool, global: &Global) -> anyhow::Result<Outcom
             Err(error) => format!("{error}\n"),
         }
     };
-    output::print_lines(&journal.entries.iter().rev().map(&mut line).collect::<String>())?;
+    let mut lines: String = journal.entries.iter().rev().map(&mut line).collect();
+    lines.extend(
+        journal.affinities.as_ref().map(|have| format!("{}, and what differs is put back\n", bound(have))),
+    );
+    output::print_lines(&lines)?;
     Ok(Outcome::Done)
 }
 
@@ -188,7 +192,18 @@ fn values(place: &Place, journal: &Journal) -> String {
         let now = door.read(&entry.target).unwrap_or_else(|error| error.to_string());
         format!("  {}: {now}, was {}\n", entry.target, entry.old)
     };
-    journal.entries.iter().map(line).collect()
+    let mut lines: String = journal.entries.iter().map(line).collect();
+    lines.extend(journal.affinities.as_ref().map(|have| format!("  {}\n", bound(have))));
+    lines
+}
+
+/// What will be compared once all CPUs are back.
+pub(super) fn bound(affinities: &Affinities) -> String {
+    let (threads, files) = affinities.counts();
+    format!(
+        "CPUs {} away: affinities of {threads} threads and {files} interrupts and cpusets are compared afterwards",
+        affinities.leaving
+    )
 }
 
 /// Says on standard error that an earlier experiment left the machine changed; asks whether to mend that, where

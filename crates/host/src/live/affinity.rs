@@ -79,6 +79,25 @@ pub(super) fn set_affinity(cpus: &CpuSet) -> Result<(), io::Error> {
     }
 }
 
+/// Binds any thread of the machine to CPUs, also beyond the 1024 of a `cpu_set_t`; 0 is the calling thread.
+///
+/// # Errors
+/// What the kernel said: no such thread, not allowed, or none of the CPUs is one it may use.
+pub fn set_task_affinity(thread: u32, cpus: &CpuSet) -> io::Result<()> {
+    let bits = usize::BITS;
+    let last = cpus.iter().next_back().map_or(0, |cpu| cpu.0);
+    let mut mask = vec![0_usize; (last / bits + 1) as usize];
+    for cpu in cpus.iter() {
+        mask[(cpu.0 / bits) as usize] |= 1 << (cpu.0 % bits);
+    }
+    let thread = libc::pid_t::try_from(thread).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the kernel reads as many bytes as the mask has, and writes none.
+    match unsafe { libc::sched_setaffinity(thread, size_of_val(mask.as_slice()), mask.as_ptr().cast()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 impl Pinned {
     /// Pins the calling thread.
     ///
@@ -121,6 +140,18 @@ mod tests {
             assert_eq!(allowed_cpus().len(), 1);
         }
         assert_eq!(allowed_cpus(), before);
+    }
+
+    #[test]
+    fn another_thread_is_bound_by_its_number_and_a_missing_one_is_an_error() {
+        let before = allowed_cpus();
+        let one: CpuSet = before.first().into_iter().collect();
+        set_task_affinity(0, &one).expect("an allowed CPU");
+        assert_eq!(allowed_cpus(), one);
+        set_task_affinity(0, &before).expect("allowed before");
+        assert_eq!(allowed_cpus(), before);
+        assert!(set_task_affinity(u32::MAX, &one).is_err());
+        assert!(set_task_affinity(0, &CpuSet::new()).is_err(), "no CPU at all");
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
         name: "smt",
         title: "Simultaneous multithreading",
-        does: "Takes the second and further threads of each core offline, or back. Tasks and interrupts bound to them move.",
+        does: "Takes the second and further threads of each core offline, or back. Tasks and interrupts bound to them move; what can be bound again is.",
         needs: &["root", "a CPU with SMT"],
         risk: Risk::Disruptive,
         opens: "affinities of tasks and interrupts that were bound to the siblings",
@@ -26,7 +26,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
             means: "one thread per core",
             risk: Risk::Disruptive,
         },
-        Setting { name: "on", writes: Writes::Text("on"), means: "all threads", risk: Risk::Disruptive },
+        Setting { name: "on", writes: Writes::Text("on"), means: "all threads", risk: Risk::Reversible },
     ]),
     remedy: "use a machine with SMT",
     last_only: false,

@@ -1,0 +1,203 @@
+//! What is bound to CPUs: affinities of tasks and interrupts, CPUs of cpusets. A CPU that goes away changes them, and
+//! the kernel does not put them back when it returns.
+//!
+//! Limits: a thread's identity is its process, its number and its start time, so a number that was given anew is never
+//! taken for the old thread; between that check and the system call a few microseconds remain. Kernel threads that the
+//! kernel itself binds (`PF_NO_SETAFFINITY`) come back by themselves and are left out, as is the own process.
+
+use std::io;
+use std::path::Path;
+
+use machine::{CpuId, CpuSet};
+
+use super::{Target, form, tree};
+use crate::live;
+
+/// More threads than this are not remembered, so nothing is switched: the journal would pass 3 MB.
+const TASKS_MAX: usize = 100_000;
+/// Cpusets of containers in pods in slices are some five deep.
+const CPUSET_DEPTH_MAX: usize = 16;
+/// `PF_NO_SETAFFINITY`, include/linux/sched.h: user space is not allowed to change the affinity.
+const NO_SETAFFINITY: u64 = 0x0400_0000;
+/// Where cpusets are: cgroup v2, cgroup v1, both mounted together.
+const CPUSET_TOPS: [&str; 3] = ["sys/fs/cgroup", "sys/fs/cgroup/cpuset", "sys/fs/cgroup/unified"];
+
+/// One thing that is bound, with the canonical text of the CPUs it is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// What.
+    pub target: Target,
+    /// Where to, as the kernel prints it.
+    pub cpus: String,
+}
+
+/// All that is bound on a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bindings {
+    /// The CPUs that are there.
+    pub online: CpuSet,
+    /// The second and further threads of each core: what SMT off takes away.
+    pub second_threads: CpuSet,
+    /// The CPUs of every cpuset that names some, parents first.
+    pub cpusets: Vec<Bound>,
+    /// Every interrupt, and the default of new ones.
+    pub interrupts: Vec<Bound>,
+    /// Every thread that may be bound.
+    pub tasks: Vec<Bound>,
+    /// The different sets of CPUs that cpusets let their tasks use.
+    pub confines: Vec<CpuSet>,
+}
+
+/// Reads everything that is bound, below `top`, which is `/` or stands for it.
+pub(super) fn read(top: &Path, own_process: Option<u32>) -> io::Result<Bindings> {
+    let mut bindings = Bindings { online: online(top)?, ..Bindings::default() };
+    bindings.second_threads = second_threads(top);
+    for folder in CPUSET_TOPS {
+        read_cpusets(top, folder, CPUSET_DEPTH_MAX, &mut bindings);
+    }
+    bindings.interrupts = interrupts(top);
+    bindings.tasks = tasks(top, own_process)?;
+    Ok(bindings)
+}
+
+fn online(top: &Path) -> io::Result<CpuSet> {
+    let text = form::read_text(&top.join("sys/devices/system/cpu/online"))?;
+    CpuSet::from_list(text.trim()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// The names in a folder that are numbers, by value.
+fn numbers(folder: &Path) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let number = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    let mut found: Vec<u32> = entries.filter_map(number).collect();
+    found.sort_unstable();
+    found
+}
+
+fn second_threads(top: &Path) -> CpuSet {
+    let cores = |cpu: CpuId| {
+        let path = format!("sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu.0);
+        CpuSet::from_list(form::read_text(&top.join(path)).ok()?.trim()).ok()
+    };
+    let siblings = online(top).unwrap_or_default().iter().filter_map(cores).collect::<Vec<_>>();
+    siblings.iter().flat_map(|core| core.iter().skip(1)).collect()
+}
+
+fn read_cpusets(top: &Path, folder: &str, depth_left: usize, bindings: &mut Bindings) {
+    let text = |name: &str| {
+        let text = form::read_text(&top.join(folder).join(name)).ok()?;
+        Some(text.trim().to_owned())
+    };
+    let (cpus, effective) = (text("cpuset.cpus"), text("cpuset.cpus.effective"));
+    if cpus.is_none() && effective.is_none() {
+        return;
+    }
+    for set in [&cpus, &effective].into_iter().flatten().filter_map(|list| CpuSet::from_list(list).ok()) {
+        if !set.is_empty() && !bindings.confines.contains(&set) {
+            bindings.confines.push(set);
+        }
+    }
+    // The cpuset at the top follows the machine by itself and takes no writes.
+    let is_top = CPUSET_TOPS.contains(&folder);
+    if let Some(cpus) = cpus.filter(|cpus| !cpus.is_empty() && !is_top) {
+        let target = Target::File { path: format!("{folder}/cpuset.cpus") };
+        bindings.cpusets.push(Bound { target, cpus });
+    }
+    if depth_left == 0 {
+        return;
+    }
+    let Ok(entries) = std::fs::read_dir(top.join(folder)) else { return };
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let mut below: Vec<String> = entries
+        .filter_map(Result::ok)
+        .filter(is_folder)
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .map(|name| format!("{folder}/{name}"))
+        .filter(|path| !CPUSET_TOPS.contains(&path.as_str()))
+        .collect();
+    below.sort();
+    for folder in below {
+        read_cpusets(top, &folder, depth_left - 1, bindings);
+    }
+}
+
+fn interrupts(top: &Path) -> Vec<Bound> {
+    let lists =
+        numbers(&top.join("proc/irq")).into_iter().map(|irq| format!("proc/irq/{irq}/smp_affinity_list"));
+    let paths = lists.chain(["proc/irq/default_smp_affinity".to_owned()]);
+    let bound = |path: String| {
+        let cpus = form::read_text(&top.join(&path)).ok()?.trim().to_owned();
+        Some(Bound { target: Target::File { path }, cpus })
+    };
+    paths.filter_map(bound).collect()
+}
+
+fn tasks(top: &Path, own_process: Option<u32>) -> io::Result<Vec<Bound>> {
+    let mut found = Vec::new();
+    for process in numbers(&top.join("proc")).into_iter().filter(|process| Some(*process) != own_process) {
+        for thread in numbers(&top.join(format!("proc/{process}/task"))) {
+            // A thread that ends meanwhile has nothing to be put back.
+            let Some(facts) = facts(top, process, thread).filter(|facts| facts.flags & NO_SETAFFINITY == 0)
+            else {
+                continue;
+            };
+            let target = Target::Task { process, thread, start_ticks: facts.start_ticks };
+            let Ok(cpus) = read_task(top, process, thread, facts.start_ticks) else { continue };
+            found.push(Bound { target, cpus });
+            if found.len() > TASKS_MAX {
+                return Err(io::Error::other(format!("there are more than {TASKS_MAX} threads")));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What `stat` of a thread tells.
+struct Facts {
+    flags: u64,
+    start_ticks: u64,
+}
+
+fn facts(top: &Path, process: u32, thread: u32) -> Option<Facts> {
+    /// Field 9, counted from the first after the parenthesised name (proc_pid_stat(5)).
+    const FLAGS: usize = 6;
+    /// Field 22, counted alike.
+    const START: usize = 19;
+    let text = form::read_text(&top.join(format!("proc/{process}/task/{thread}/stat"))).ok()?;
+    let words: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(Facts { flags: words.get(FLAGS)?.parse().ok()?, start_ticks: words.get(START)?.parse().ok()? })
+}
+
+fn status(top: &Path, process: u32, thread: u32) -> std::path::PathBuf {
+    top.join(format!("proc/{process}/task/{thread}/status"))
+}
+
+/// The affinity of a thread, offline CPUs included; `NotFound` if it is gone, or its number is another thread's.
+pub(super) fn read_task(top: &Path, process: u32, thread: u32, start_ticks: u64) -> io::Result<String> {
+    let is_same = facts(top, process, thread).is_some_and(|facts| facts.start_ticks == start_ticks);
+    if !is_same {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    // The file vanishes with the thread, and one that is just ending reads as "no such process".
+    let text = form::read_text(&status(top, process, thread)).map_err(|_| io::ErrorKind::NotFound)?;
+    form::line(&text, "Cpus_allowed_list")
+}
+
+/// Binds a thread, if it still is that thread; in a recorded tree, writes what its status would then say.
+pub(super) fn write_task(
+    tree: Option<&Path>,
+    process: u32,
+    thread: u32,
+    start_ticks: u64,
+    cpus: &str,
+) -> io::Result<()> {
+    let top = tree.unwrap_or(Path::new("/"));
+    let before = read_task(top, process, thread, start_ticks)?;
+    let set = CpuSet::from_list(cpus).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    if tree.is_none() {
+        return live::set_task_affinity(thread, &set);
+    }
+    let path = status(top, process, thread);
+    let (old, new) = (format!("Cpus_allowed_list:\t{before}\n"), format!("Cpus_allowed_list:\t{cpus}\n"));
+    tree::replace(&path, &form::read_text(&path)?.replace(&old, &new))
+}
