@@ -1,6 +1,6 @@
 //! Interleaved experiments: two states in randomised quads, the A/A twin first, and one sentence in the end.
 //!
-//! [`course`] decides what runs next and when to stop, [`outcome`] what it amounts to; both are pure and know nothing of
+//! [`course`] decides what runs next and when to stop, [`mod@outcome`] what it amounts to; both are pure and know nothing of
 //! clocks, CPUs or processes. What is run is a [`Subject`]: [`probe_subject`] for the probes of sidestep,
 //! [`command_subject`] for a user's program. [`effects`] says which probes a toggle can move; [`switcher`] makes a state
 //! hold.
