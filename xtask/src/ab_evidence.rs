@@ -5,8 +5,6 @@
 
 use std::ffi::OsString;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use anyhow::Context;
 use experiments::ab::command_subject::{CommandSubject, HowToRun, Program};
@@ -14,12 +12,13 @@ use experiments::ab::outcome::Declared;
 use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, Progress, Rules, Standing, Subject, outcome, run};
 use host::live::snapshot;
-use kernels::{multiply_chain, port_loop};
+use kernels::multiply_chain;
 use record::{ExperimentOutcome, ExperimentRow, RawTrial};
 use stats::{Comparison, Interval, Verdict, clopper_pearson};
 
 use crate::cargo;
 use crate::flags::{BadUse, Flags};
+use crate::load;
 use crate::totals::Totals;
 
 /// The rest of `cargo xtask ab-evidence --help`.
@@ -58,11 +57,6 @@ const CLAIMS_MAX: f64 = 0.02;
 const NEVER: f64 = 1e-6;
 /// Level of the tests and intervals.
 const LEVEL: f64 = 0.95;
-/// Rounds of a load thread between two looks at the stop flag: about a millisecond.
-const LOAD_ROUNDS: u64 = 50_000;
-/// What a load thread that uses memory sweeps.
-const LOAD_BYTES: usize = 32 << 20;
-
 /// `cargo xtask spin ROUNDS`.
 pub fn spin(arguments: &[String]) -> anyhow::Result<Totals> {
     let rounds = arguments.first().and_then(|text| text.parse().ok());
@@ -81,16 +75,7 @@ pub fn run_all(arguments: &[String]) -> anyhow::Result<Totals> {
     if cfg!(debug_assertions) {
         return cargo::again_in_release("ab-evidence", arguments);
     }
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for index in 0..load {
-            let stop = &stop;
-            scope.spawn(move || if index % 2 == 0 { compute(stop) } else { sweep(stop) });
-        }
-        let shown = show(experiments, seconds, planted, load);
-        stop.store(true, Ordering::Relaxed);
-        shown
-    })
+    load::beside(load, || show(experiments, seconds, planted, load))
 }
 
 fn show(experiments: usize, seconds: f64, planted: usize, load: usize) -> anyhow::Result<Totals> {
@@ -222,20 +207,4 @@ struct Unheard;
 
 impl Progress for Unheard {
     fn standing(&mut self, _standing: &Standing) {}
-}
-
-fn compute(stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
-        black_box(port_loop(LOAD_ROUNDS));
-    }
-}
-
-fn sweep(stop: &AtomicBool) {
-    let mut block = vec![1_u64; LOAD_BYTES / size_of::<u64>()];
-    while !stop.load(Ordering::Relaxed) {
-        for word in &mut block {
-            *word = word.wrapping_mul(3);
-        }
-        black_box(&block);
-    }
 }

@@ -14,6 +14,7 @@ pub mod golden;
 pub mod kill_toggles;
 pub mod libtest;
 pub mod licences;
+pub mod load;
 pub mod packages;
 pub mod promise;
 pub mod schema;

@@ -1,17 +1,17 @@
 //! Samples of three loops on this machine under load, in bursts of one quad, as an interleaved experiment takes them.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use host::live::{Mapping, PageRequest, Pinned, TimeSource, allowed_cpus, snapshot};
-use kernels::{Chain, Layout, Order, Position, multiply_chain, port_loop};
+use kernels::{Chain, Layout, Order, Position, multiply_chain};
 use stats::Random;
 
 use super::experiment::{SAMPLES_PER_TRIAL, Source, TRIALS_PER_QUAD, fastest};
 use super::rates::TRIALS;
+use crate::load;
 
 /// Length of a sample on a quiet machine.
 const SAMPLE: Duration = Duration::from_micros(500);
@@ -21,10 +21,6 @@ const SAMPLES_PER_BURST: usize = SAMPLES_PER_TRIAL * TRIALS_PER_QUAD;
 const CHASE_BYTES: usize = 8 << 20;
 /// The chase's stride: one line.
 const CHASE_STRIDE_BYTES: usize = 64;
-/// What a load thread that uses memory sweeps.
-const LOAD_BYTES: usize = 32 << 20;
-/// Rounds of a load thread that computes, between two looks at the stop flag: about a millisecond.
-const LOAD_ROUNDS: u64 = 50_000;
 /// Load grows for this long before the first sample.
 const LOAD_SETTLES: Duration = Duration::from_secs(1);
 
@@ -63,33 +59,24 @@ pub(super) fn sample(seconds: usize, load: usize, cpu: Option<usize>) -> anyhow:
         .iter()
         .rfind(|allowed| cpu.is_none_or(|cpu| allowed.0 as usize == cpu))
         .with_context(|| format!("CPU {} is not allowed here; leave --cpu out", cpu.unwrap_or(0)))?;
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for index in 0..load {
-            let stop = &stop;
-            scope.spawn(move || if index % 2 == 0 { compute(stop) } else { sweep(stop) });
-        }
-        let bursts = on_cpu(cpu, Duration::from_secs(seconds as u64));
-        stop.store(true, Ordering::Relaxed);
-        let bursts = bursts?;
-        anyhow::ensure!(
-            bursts[0].len() >= TRIALS * SAMPLES_PER_TRIAL,
-            "--live {seconds} gives {} samples, and an experiment takes {}; sample longer",
-            bursts[0].len(),
-            TRIALS * SAMPLES_PER_TRIAL
-        );
-        let average = snapshot().load_average.unwrap_or(f64::NAN);
-        let conditions = format!(
-            "{seconds} s on CPU {cpu} of {}, {load} threads of load, load average at the end {average:.1}, \
-             {} bursts of {SAMPLES_PER_BURST} samples per loop",
-            allowed.iter().count(),
-            bursts[0].len() / SAMPLES_PER_BURST
-        );
-        let names = ["ALU chain", "memory, 8 MiB chase", "system call"];
-        let probes = names.into_iter().zip(&bursts);
-        let probes = probes.map(|(name, samples)| Probe { name, trials: fastest(samples) }).collect();
-        Ok(Series { conditions, probes })
-    })
+    let bursts = load::beside(load, || on_cpu(cpu, Duration::from_secs(seconds as u64)))?;
+    anyhow::ensure!(
+        bursts[0].len() >= TRIALS * SAMPLES_PER_TRIAL,
+        "--live {seconds} gives {} samples, and an experiment takes {}; sample longer",
+        bursts[0].len(),
+        TRIALS * SAMPLES_PER_TRIAL
+    );
+    let average = snapshot().load_average.unwrap_or(f64::NAN);
+    let conditions = format!(
+        "{seconds} s on CPU {cpu} of {}, {load} threads of load, load average at the end {average:.1}, \
+         {} bursts of {SAMPLES_PER_BURST} samples per loop",
+        allowed.iter().count(),
+        bursts[0].len() / SAMPLES_PER_BURST
+    );
+    let names = ["ALU chain", "memory, 8 MiB chase", "system call"];
+    let probes = names.into_iter().zip(&bursts);
+    let probes = probes.map(|(name, samples)| Probe { name, trials: fastest(samples) }).collect();
+    Ok(Series { conditions, probes })
 }
 
 /// Durations of all samples of each loop in seconds, the loops in turn burst by burst.
@@ -140,20 +127,4 @@ fn seconds(work: impl FnOnce()) -> f64 {
     let begun = Instant::now();
     work();
     begun.elapsed().as_secs_f64()
-}
-
-fn compute(stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
-        black_box(port_loop(LOAD_ROUNDS));
-    }
-}
-
-fn sweep(stop: &AtomicBool) {
-    let mut block = vec![1_u64; LOAD_BYTES / size_of::<u64>()];
-    while !stop.load(Ordering::Relaxed) {
-        for word in &mut block {
-            *word = word.wrapping_mul(3);
-        }
-        black_box(&block);
-    }
 }
