@@ -23,6 +23,10 @@ pub(crate) enum Writes {
     Text(&'static str),
     /// The text of another file in the same folder, such as the lowest frequency of a policy.
     TextOf(&'static str),
+    /// The toggle's word of a list.
+    Word,
+    /// The toggle's word after `NO_`.
+    NoWord,
 }
 
 /// One value of a file toggle.
@@ -98,8 +102,14 @@ impl FileToggle {
         self.target(path).canonical(&text)
     }
 
-    fn written(around: &Surroundings, path: &str, writes: Writes) -> Option<String> {
+    fn written(&self, around: &Surroundings, path: &str, writes: Writes) -> Option<String> {
+        let word = match self.form {
+            Form::Word(word) => Some(word),
+            Form::Text | Form::Line(_) => None,
+        };
         match writes {
+            Writes::Word => word.map(str::to_owned),
+            Writes::NoWord => word.map(|word| format!("NO_{word}")),
             Writes::Text(text) => Some(text.to_owned()),
             Writes::TextOf(name) => around.root.read(&beside(path, name)).ok(),
         }
@@ -110,7 +120,7 @@ impl FileToggle {
         let text = self.text(around, path)?;
         if let Settings::Fixed(settings) = self.settings {
             let holds = |setting: &&Setting| {
-                Self::written(around, path, setting.writes).is_some_and(|written| written == text)
+                self.written(around, path, setting.writes).is_some_and(|written| written == text)
             };
             return Some(settings.iter().find(holds).map_or(text, |setting| setting.name.to_owned()));
         }
@@ -185,7 +195,7 @@ impl Toggle for FileToggle {
                     means: setting.means.to_owned(),
                     risk: setting.risk,
                 };
-                let exists = |setting: &&Setting| Self::written(around, &first, setting.writes).is_some();
+                let exists = |setting: &&Setting| self.written(around, &first, setting.writes).is_some();
                 settings.iter().filter(exists).map(value).collect()
             }
             Settings::ListedIn(name, means) => {
@@ -204,7 +214,7 @@ impl Toggle for FileToggle {
             let written = match self.settings {
                 Settings::Fixed(settings) => {
                     let setting = settings.iter().find(|setting| setting.name == value.name);
-                    setting.and_then(|setting| Self::written(around, &path, setting.writes))
+                    setting.and_then(|setting| self.written(around, &path, setting.writes))
                 }
                 _ => None,
             };

@@ -1,9 +1,26 @@
 //! Toggles that are bits of registers: only on CPUs of an allow-list, on every CPU, never in a guest or under lockdown.
 
+use std::time::Duration;
+
 use host::{Door, MachineDoor, Target};
 use machine::{Identity, Vendor};
 
-use crate::{About, Availability, Change, Risk, Surroundings, Switch, SwitchError, Toggle, User, Value};
+use crate::{
+    About, Availability, Change, Lifetime, Risk, Surroundings, Switch, SwitchError, Toggle, User, Value,
+};
+
+/// What all register toggles share.
+pub(crate) const ABOUT: About = About {
+    name: "",
+    title: "",
+    does: "",
+    needs: &["root", "a CPU on its list, not in a guest", "the msr module, without lockdown"],
+    risk: Risk::Reversible,
+    opens: "",
+    lifetime: Lifetime::System,
+    settle: Duration::from_millis(1),
+    source: "",
+};
 
 /// CPUs that a toggle is for.
 #[derive(Debug, Clone)]

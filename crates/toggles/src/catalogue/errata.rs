@@ -1,24 +1,9 @@
 //! Errata of AMD CPUs whose workaround is a bit of a register: without it results may be wrong.
 
-use std::time::Duration;
-
 use machine::Vendor;
 
-use crate::register_toggle::{Bits, Models, Place, RegisterToggle};
-use crate::{About, Lifetime, Risk};
-
-/// What all share.
-const ABOUT: About = About {
-    name: "",
-    title: "",
-    does: "",
-    needs: &["root", "a CPU on its list, not in a guest", "the msr module, without lockdown"],
-    risk: Risk::Reversible,
-    opens: "",
-    lifetime: Lifetime::System,
-    settle: Duration::from_millis(1),
-    source: "",
-};
+use crate::register_toggle::{ABOUT, Bits, Models, Place, RegisterToggle};
+use crate::{About, Risk};
 
 pub(super) const E298: RegisterToggle = RegisterToggle {
     about: About {
@@ -98,48 +83,36 @@ pub(super) const E1033: RegisterToggle = RegisterToggle {
     about: About {
         name: "erratum-1033",
         title: "First Zen workaround (AMD 1033)",
-        does: "A workaround that firmware sets on Zen of models 00h to 0Fh. The cost is not published.",
-        risk: Risk::RisksData,
         opens: "erratum 1033 of the revision guide",
         source: "AMD 55449, Revision Guide for AMD Family 17h Models 00h-0Fh Processors, erratum 1033",
-        ..ABOUT
+        ..E1021.about
     },
-    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: &[(0x0, 0xf)], steppings: (0, 15) }],
     bits: &[Bits { place: Place::Msr(0xc001_1020), mask: 1 << 4, off: 0, on: 1 << 4 }],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..E1021
 };
 
 pub(super) const E1091: RegisterToggle = RegisterToggle {
     about: About {
         name: "erratum-1091",
         title: "First Zen workaround (AMD 1091)",
-        does: "A workaround that firmware sets on Zen of models 00h to 0Fh. The cost is not published.",
-        risk: Risk::RisksData,
         opens: "erratum 1091 of the revision guide",
         source: "AMD 55449, Revision Guide for AMD Family 17h Models 00h-0Fh Processors, erratum 1091",
-        ..ABOUT
+        ..E1021.about
     },
-    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: &[(0x0, 0xf)], steppings: (0, 15) }],
     bits: &[Bits { place: Place::Msr(0xc001_102d), mask: 1 << 34, off: 0, on: 1 << 34 }],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..E1021
 };
 
 pub(super) const E1095: RegisterToggle = RegisterToggle {
     about: About {
         name: "erratum-1095",
         title: "First Zen workaround (AMD 1095)",
-        does: "A workaround that firmware sets on Zen of models 00h to 0Fh. The cost is not published.",
-        risk: Risk::RisksData,
         opens: "erratum 1095 of the revision guide",
         source: "AMD 55449, Revision Guide for AMD Family 17h Models 00h-0Fh Processors, erratum 1095",
-        ..ABOUT
+        ..E1021.about
     },
-    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: &[(0x0, 0xf)], steppings: (0, 15) }],
     bits: &[Bits { place: Place::Msr(0xc001_1020), mask: 1 << 57, off: 0, on: 1 << 57 }],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..E1021
 };
 
 pub(super) const K8_FLUSH_FILTER: RegisterToggle = RegisterToggle {

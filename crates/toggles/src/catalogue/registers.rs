@@ -1,24 +1,9 @@
 //! Registers of performance and security: prefetchers, C1 clock ramping, and workarounds with a bit of their own.
 
-use std::time::Duration;
-
 use machine::Vendor;
 
-use crate::register_toggle::{Bits, Models, Place, RegisterToggle};
-use crate::{About, Lifetime, Risk};
-
-/// What all share.
-const ABOUT: About = About {
-    name: "",
-    title: "",
-    does: "",
-    needs: &["root", "a CPU on its list, not in a guest", "the msr module, without lockdown"],
-    risk: Risk::Reversible,
-    opens: "",
-    lifetime: Lifetime::System,
-    settle: Duration::from_millis(1),
-    source: "",
-};
+use crate::register_toggle::{ABOUT, Bits, Models, Place, RegisterToggle};
+use crate::{About, Risk};
 
 pub(super) const PREFETCHERS: RegisterToggle = RegisterToggle {
     about: About {

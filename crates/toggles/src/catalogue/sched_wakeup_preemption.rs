@@ -20,18 +20,8 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
     files: &["sys/kernel/debug/sched/features", "sys/kernel/debug/sched_features"],
     form: Form::Word("WAKEUP_PREEMPTION"),
     settings: Settings::Fixed(&[
-        Setting {
-            name: "off",
-            writes: Writes::Text("NO_WAKEUP_PREEMPTION"),
-            means: "without",
-            risk: Risk::Reversible,
-        },
-        Setting {
-            name: "on",
-            writes: Writes::Text("WAKEUP_PREEMPTION"),
-            means: "with",
-            risk: Risk::Reversible,
-        },
+        Setting { name: "off", writes: Writes::NoWord, means: "without", risk: Risk::Reversible },
+        Setting { name: "on", writes: Writes::Word, means: "with", risk: Risk::Reversible },
     ]),
     remedy: "mount -t debugfs debugfs /sys/kernel/debug, without lockdown",
     last_only: false,
