@@ -20,6 +20,7 @@ mod stopping;
 mod student;
 mod twin;
 mod verdict;
+mod walsh;
 mod wilcoxon;
 mod windows;
 

@@ -3,7 +3,7 @@
 use crate::wilcoxon::quick_median;
 use crate::{Interval, hodges_lehmann};
 
-/// Up to this many pairs the Walsh averages are cheap (microseconds); above, order statistics of the median serve.
+/// Above this many pairs the order statistics of the median are narrow enough, and assume no symmetry.
 const WALSH_UP_TO: usize = 120;
 
 /// The typical difference of pairs.

@@ -1,12 +1,15 @@
 //! Shift of paired differences: Hodges-Lehmann estimate with the interval of Wilcoxon's signed-rank test.
 //!
-//! Robust against outliers, no distribution assumed beyond symmetry, exact for up to 60 pairs.
+//! Robust against outliers, no distribution assumed beyond symmetry, exact for up to 60 pairs. Interval and p are one
+//! test: the interval at 1 - alpha excludes a shift exactly when the p of the differences from that shift is at most
+//! alpha, for any number of pairs, ties and zeros included.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::quantile::{quantile_of_sorted, sorted};
-use crate::student::{normal_cdf, normal_quantile};
+use crate::quantile::sorted;
+use crate::student::normal_cdf;
+use crate::walsh::Walsh;
 use crate::{Interval, median};
 
 /// Fewer pairs than this have no 95 % interval: the smallest two-sided p of n pairs is 2^(1-n), 0.031 for 6.
@@ -14,9 +17,6 @@ pub const FEWEST_PAIRS: usize = 6;
 
 /// Up to here the exact distribution is used; above, its normal approximation is as good.
 const EXACT_UP_TO: usize = 60;
-
-/// Above this the number of Walsh averages (n^2 / 2) is not worth its time; pairs are then thinned evenly.
-const MOST_PAIRS: usize = 1000;
 
 /// A shift with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,23 +29,53 @@ pub struct Shift {
     pub pairs: usize,
 }
 
+/// Distribution of the signed-rank sum where each sign is a throw of a coin.
+#[derive(Debug, Clone)]
+enum SignedRankNull {
+    /// The probability of at most each sum.
+    Exact(Vec<f64>),
+    /// Its normal approximation.
+    Normal { mean: f64, deviation: f64 },
+}
+
+impl SignedRankNull {
+    /// Of `count` differences.
+    fn of(count: usize) -> Self {
+        let n = count as f64;
+        if count > EXACT_UP_TO {
+            let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+            return Self::Normal { mean: n * (n + 1.0) / 4.0, deviation };
+        }
+        let mut below = 0.0;
+        let cumulative = subset_sums(count).into_iter().map(|ways| {
+            below += ways;
+            below / n.exp2()
+        });
+        Self::Exact(cumulative.collect())
+    }
+
+    /// Two-sided p of the smaller of the sums of negative and of positive ranks. The normal approximation has a continuity
+    /// correction of a half.
+    fn two_sided_p(&self, smaller: usize) -> f64 {
+        let tail = match self {
+            Self::Exact(cumulative) => cumulative.get(smaller).copied().unwrap_or(1.0),
+            Self::Normal { mean, deviation } => normal_cdf((smaller as f64 - mean + 0.5) / deviation),
+        };
+        (2.0 * tail).min(1.0)
+    }
+}
+
 /// Rank, counted from 1, of the Walsh average that bounds the interval; `None` if `count` cannot reach the level.
+///
+/// It is the number of sums whose p is at most `alpha`, so that interval and p cannot disagree.
 fn wilcoxon_rank(count: usize, alpha: f64) -> Option<usize> {
-    let n = count as f64;
-    if count > EXACT_UP_TO {
-        let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-        let rank = n * (n + 1.0) / 4.0 + normal_quantile(alpha / 2.0) * deviation;
-        return (rank >= 1.0).then_some(rank as usize);
+    let null = SignedRankNull::of(count);
+    let (mut low, mut high) = (0, count * (count + 1) / 2);
+    while low < high {
+        let middle = low.midpoint(high);
+        if null.two_sided_p(middle) <= alpha { low = middle + 1 } else { high = middle }
     }
-    let ways = subset_sums(count);
-    let all = (count as f64).exp2();
-    let mut below = 0.0;
-    let mut rank = 0;
-    while rank < ways.len() && (below + ways[rank]) / all <= alpha / 2.0 {
-        below += ways[rank];
-        rank += 1;
-    }
-    (rank > 0).then_some(rank)
+    (low > 0).then_some(low)
 }
 
 /// In how many ways the ranks 1 to `count` add up to each sum: exact in f64 up to 2^53, relative error 1e-16 above.
@@ -54,7 +84,8 @@ fn subset_sums(count: usize) -> Vec<f64> {
     let mut ways = vec![0.0; largest + 1];
     ways[0] = 1.0;
     for rank in 1..=count {
-        for sum in (rank..=largest).rev() {
+        let reached = rank * (rank + 1) / 2;
+        for sum in (rank..=reached).rev() {
             ways[sum] += ways[sum - rank];
         }
     }
@@ -62,51 +93,48 @@ fn subset_sums(count: usize) -> Vec<f64> {
 }
 
 /// Hodges-Lehmann shift of the differences, with its interval at `level`; `None` without a finite difference.
+///
+/// Exact for any number of differences: their averages are counted, not held. Takes n log n.
 pub fn hodges_lehmann(differences: &[f64], level: f64) -> Option<Shift> {
-    let mut used: Vec<f64> = differences.iter().copied().filter(|x| x.is_finite()).collect();
-    if used.len() > MOST_PAIRS {
-        let step = used.len().div_ceil(MOST_PAIRS);
-        used = used.into_iter().step_by(step).collect();
-    }
-    let mut walsh = Vec::with_capacity(used.len() * (used.len() + 1) / 2);
-    for (index, a) in used.iter().enumerate() {
-        walsh.extend(used[index..].iter().map(|b| f64::midpoint(*a, *b)));
-    }
-    walsh.sort_unstable_by(f64::total_cmp);
-    let value = quantile_of_sorted(&walsh, 0.5)?;
-    let interval = wilcoxon_rank(used.len(), 1.0 - level)
-        .map(|rank| Interval { low: walsh[rank - 1], high: walsh[walsh.len() - rank] });
-    Some(Shift { value, interval, pairs: used.len() })
+    let walsh = Walsh::of(differences)?;
+    let pairs = walsh.values();
+    let interval = wilcoxon_rank(pairs, 1.0 - level)
+        .map(|rank| Interval { low: walsh.ranked(rank), high: walsh.ranked(walsh.averages() + 1 - rank) });
+    Some(Shift { value: walsh.median(), interval, pairs })
 }
 
 /// Two-sided p of Wilcoxon's signed-rank test that the differences are symmetric about zero.
 ///
-/// Zeros are left out. Exact without ties for up to 60 differences; else mid-ranks, the variance corrected for ties
-/// and a continuity correction of a half. 1 when nothing is left.
+/// Exact for up to 60 differences; above, the normal approximation with a continuity correction of a half. A zero, and a
+/// difference with a partner of the same size and the other sign, counts against the rejection on either side: that is
+/// what the interval does, which then ends at zero. With ties this p is therefore larger than that of mid-ranks. 1 when
+/// nothing is left.
 pub fn signed_rank_p(differences: &[f64]) -> f64 {
-    let mut used: Vec<f64> = differences.iter().copied().filter(|x| x.is_finite() && *x != 0.0).collect();
+    let (smaller, count) = smaller_sum(differences);
+    SignedRankNull::of(count).two_sided_p(smaller)
+}
+
+/// The smaller of the numbers of Walsh averages not above and not below zero, and the number of finite differences.
+///
+/// Without ties and zeros these are the sums of negative and of positive ranks: a difference of rank r decides the sign
+/// of its averages with itself and the r - 1 smaller ones.
+fn smaller_sum(differences: &[f64]) -> (usize, usize) {
+    let mut used: Vec<f64> = differences.iter().copied().filter(|x| x.is_finite()).collect();
     used.sort_unstable_by(|a, b| a.abs().total_cmp(&b.abs()));
-    let n = used.len() as f64;
-    if used.is_empty() {
-        return 1.0;
-    }
-    let (mut positive, mut ties) = (0.0, 0.0);
-    let mut start = 0;
+    let (mut not_above, mut not_below, mut start) = (0, 0, 0);
     for group in used.chunk_by(|a, b| a.abs().total_cmp(&b.abs()).is_eq()) {
-        let size = group.len() as f64;
-        let rank = start as f64 + f64::midpoint(1.0, size);
-        positive += rank * group.iter().filter(|x| **x > 0.0).count() as f64;
-        ties += size * size * size - size;
+        let zeros = group[0] == 0.0;
+        let of_sign = |negative: bool| {
+            if zeros { 0 } else { group.iter().filter(|x| (**x < 0.0) == negative).count() }
+        };
+        let (negative, positive) = (of_sign(true), of_sign(false));
+        let within = |count: usize| count * start + count * (count + 1) / 2;
+        let at_zero = if zeros { within(group.len()) } else { negative * positive };
+        not_above += within(negative) + at_zero;
+        not_below += within(positive) + at_zero;
         start += group.len();
     }
-    let smaller = positive.min(n * (n + 1.0) / 2.0 - positive);
-    if ties == 0.0 && used.len() <= EXACT_UP_TO {
-        let below: f64 = subset_sums(used.len()).iter().take(smaller as usize + 1).sum();
-        return (2.0 * below / n.exp2()).min(1.0);
-    }
-    let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;
-    let z = (smaller - n * (n + 1.0) / 4.0 + 0.5) / variance.sqrt();
-    (2.0 * normal_cdf(z)).min(1.0)
+    (not_above.min(not_below), used.len())
 }
 
 /// The Walsh averages of one row, sorted once, to take the Hodges-Lehmann shift of many resamples of it.
@@ -177,9 +205,11 @@ mod tests {
     fn shift_interval_and_p_equal_scipy() {
         // scipy.stats.wilcoxon(x, method="exact").pvalue
         assert!((signed_rank_p(&DIFFERENCES) - 0.042_480_468_75).abs() < 1e-12);
-        // scipy.stats.wilcoxon(y, method="asymptotic", correction=True, zero_method="wilcox").pvalue
-        let tied = [1.0, 2.0, -1.0, 2.0, 3.0, 3.0, -2.0, 4.0, 0.0, 1.0];
-        assert!((signed_rank_p(&tied) - 0.073_254_099_777_138_2).abs() < 1e-6);
+        // y = [((i * 7919) % 101 + 1) * (1 if (i * 31) % 97 > 33 else -1) for i in range(80)], without ties:
+        // scipy.stats.wilcoxon(y, method="asymptotic", correction=True).pvalue
+        let sign = |i: u32| if (i * 31) % 97 > 33 { 1.0 } else { -1.0 };
+        let many: Vec<f64> = (0..80).map(|i| sign(i) * f64::from((i * 7919) % 101 + 1)).collect();
+        assert!((signed_rank_p(&many) - 0.055_350_238_845_523_19).abs() < 1e-9, "{}", signed_rank_p(&many));
         // numpy.median of the 78 Walsh averages; the tables give T = 13 for n = 12 at 5 %: 14th from either end.
         let shift = hodges_lehmann(&DIFFERENCES, 0.95).expect("twelve differences");
         let interval = shift.interval.expect("twelve are enough");
@@ -196,11 +226,22 @@ mod tests {
     }
 
     #[test]
+    fn ties_and_zeros_count_against_a_rejection() {
+        // One zero, 1 and 2 each against a tie: 12 averages are not above zero, which are ranks that add up to 12:
+        // scipy.stats.wilcoxon([1, -2, 3, 4, 5, 6, 7, 8, 9, -10], method="exact").pvalue
+        let tied = [1.0, 2.0, -1.0, 2.0, 3.0, 3.0, -2.0, 4.0, 0.0, 1.0];
+        assert_eq!(smaller_sum(&tied), (12, 10));
+        let p = signed_rank_p(&tied);
+        assert!((p - 0.130_859_375).abs() < 1e-12, "{p}");
+        // Mid-ranks without zeros: scipy.stats.wilcoxon(x, method="asymptotic", correction=True, zero_method="wilcox")
+        assert!(p > 0.073_254_099_777_138_2);
+    }
+
+    #[test]
     fn the_normal_rank_continues_the_exact_one() {
         let (exact, normal) = (wilcoxon_rank(60, 0.05), wilcoxon_rank(61, 0.05));
         let (exact, normal) = (exact.expect("reachable"), normal.expect("reachable"));
         assert!(exact < normal && normal - exact < 35, "{exact} {normal}");
-        assert!(hodges_lehmann(&vec![1.0; 3000], 0.95).expect("thinned").pairs <= MOST_PAIRS);
     }
 
     #[test]
@@ -225,13 +266,40 @@ mod tests {
         proptest::collection::vec(-1e3..1e3_f64, 1..40)
     }
 
+    /// What holds for any number of differences, above and below the last exact one.
+    fn interval_and_p_agree(values: &[f64], shift: f64) -> Result<(), TestCaseError> {
+        let moved: Vec<f64> = values.iter().map(|x| x - shift).collect();
+        for (level, alpha) in [(0.95, 0.05), (0.9, 0.1)] {
+            let interval = hodges_lehmann(values, level).expect("finite").interval;
+            let rejected = signed_rank_p(&moved) <= alpha;
+            prop_assert_eq!(rejected, interval.is_some_and(|interval| !interval.contains(shift)));
+        }
+        Ok(())
+    }
+
     proptest! {
         #[test]
-        fn the_interval_is_the_test_turned_inside_out(values in differences(), shift in -1e3..1e3_f64) {
-            let interval = hodges_lehmann(&values, 0.95).expect("finite").interval;
-            let moved: Vec<f64> = values.iter().map(|x| x - shift).collect();
-            let rejected = signed_rank_p(&moved) <= 0.05;
-            prop_assert_eq!(rejected, interval.is_some_and(|interval| !interval.contains(shift)));
+        fn the_interval_is_the_test_turned_inside_out(
+            values in proptest::collection::vec(-1e3..1e3_f64, 1..150), share in -0.4..0.4_f64,
+        ) {
+            interval_and_p_agree(&values, 1e3 * share)?;
+        }
+
+        #[test]
+        fn so_it_is_with_ties_and_zeros(values in proptest::collection::vec(-4..=4_i32, 1..150), halves in -4..=4_i32) {
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            interval_and_p_agree(&values, f64::from(halves) / 2.0)?;
+        }
+
+        #[test]
+        fn sums_are_counts_of_averages(values in proptest::collection::vec(-4..=4_i32, 1..40)) {
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            let averages = || {
+                let pairs = values.iter().enumerate();
+                pairs.flat_map(|(index, a)| values[index..].iter().map(move |b| a + b))
+            };
+            let (not_above, not_below) = (averages().filter(|x| *x <= 0.0), averages().filter(|x| *x >= 0.0));
+            prop_assert_eq!(smaller_sum(&values), (not_above.count().min(not_below.count()), values.len()));
         }
 
         #[test]
