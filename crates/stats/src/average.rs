@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bca::bca;
-use crate::wilcoxon::WalshAverages;
+use crate::bca::Resamples;
+use crate::resampled::ResampledRow;
 use crate::{Comparison, Interval};
 
 /// Level of the interval.
@@ -31,20 +31,25 @@ pub struct GeometricMean {
 ///
 /// Block i of every row was taken in the same round. The BCa interval draws whole blocks for all rows at once, so that
 /// drift which the rows share is carried. A block that one row lacks is NaN there. `None` without a row that holds a
-/// finite value. Takes about rows x blocks^2 x 2 us.
+/// finite value. Takes 0.2 s for 400 rows of 40 blocks, and memory for the pairs of blocks of one row.
 pub fn geometric_mean(rows: &[Vec<f64>], seed: u64) -> Option<GeometricMean> {
     let blocks = rows.iter().map(Vec::len).max()?;
-    let averages: Vec<WalshAverages> =
-        rows.iter().map(|row| WalshAverages::of(row)).filter(|row| !row.is_empty()).collect();
-    // A row none of whose blocks was drawn has no say in that resample.
-    let statistic = |times: &[u64]| {
-        let shifts = averages.iter().filter_map(|row| row.shift(|block| times[block]));
-        let (sum, count) = shifts.fold((0.0, 0_u32), |(sum, count), shift| (sum + shift, count + 1));
-        sum / f64::from(count)
-    };
-    let log = statistic(&vec![1; blocks]);
-    let interval = bca(blocks, statistic, LEVEL, seed).map(|interval| interval.map(f64::exp));
-    (!averages.is_empty()).then(|| GeometricMean { ratio: log.exp(), interval, rows: averages.len(), blocks })
+    let resamples = Resamples::draw(blocks, seed);
+    let mut sums = vec![(0.0, 0_u32); resamples.iter().count()];
+    let mut averaged = 0;
+    for mut row in rows.iter().filter_map(|row| ResampledRow::of(row)) {
+        averaged += 1;
+        // A row none of whose blocks was drawn has no say in that resample.
+        for ((sum, count), times) in sums.iter_mut().zip(resamples.iter()) {
+            if let Some(shift) = row.shift(times) {
+                (*sum, *count) = (*sum + shift, *count + 1);
+            }
+        }
+    }
+    let logs: Vec<f64> = sums.into_iter().map(|(sum, count)| sum / f64::from(count)).collect();
+    let interval = resamples.interval(&logs, LEVEL).map(|interval| interval.map(f64::exp));
+    let ratio = logs.first()?.exp();
+    (averaged > 0).then_some(GeometricMean { ratio, interval, rows: averaged, blocks })
 }
 
 /// The average of symmetric differences over rows in percent, and its floor.

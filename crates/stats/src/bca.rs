@@ -17,42 +17,64 @@ const FEWEST_UNITS: usize = 10;
 /// BCa interval at `level` of a statistic of `units`; `None` for fewer than 10 units, or where the statistic is not finite.
 ///
 /// The statistic takes how often each unit was drawn: once each for the estimate itself. Equal seeds give equal intervals.
-pub fn bca(units: usize, statistic: impl Fn(&[u64]) -> f64, level: f64, seed: u64) -> Option<Interval> {
-    if units < FEWEST_UNITS {
-        return None;
-    }
-    let mut times = vec![1; units];
-    let estimate = statistic(&times);
-    let left_out: Vec<f64> = (0..units)
-        .map(|unit| {
-            times[unit] = 0;
-            let value = statistic(&times);
-            times[unit] = 1;
-            value
-        })
-        .collect();
-    let mut random = Random::new(seed);
-    let mut drawn: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            times.fill(0);
-            for _ in 0..units {
-                times[random.below(units)] += 1;
+pub fn bca(units: usize, statistic: impl Fn(&[u32]) -> f64, level: f64, seed: u64) -> Option<Interval> {
+    let resamples = Resamples::draw(units, seed);
+    resamples.interval(&resamples.iter().map(statistic).collect::<Vec<f64>>(), level)
+}
+
+/// How often each unit is in each sample: all once, all but one in turn, and, where an interval is possible, as drawn.
+#[derive(Debug, Clone)]
+pub(crate) struct Resamples {
+    units: usize,
+    /// The samples, one after the other.
+    times: Vec<u32>,
+}
+
+impl Resamples {
+    /// All samples for `units`. Too few of them for an interval are only there once each.
+    pub(crate) fn draw(units: usize, seed: u64) -> Self {
+        let mut times = vec![1; units];
+        if units >= FEWEST_UNITS {
+            let mut sample = vec![1; units];
+            for unit in 0..units {
+                sample[unit] = 0;
+                times.extend_from_slice(&sample);
+                sample[unit] = 1;
             }
-            statistic(&times)
-        })
-        .collect();
-    if !estimate.is_finite() || left_out.iter().chain(&drawn).any(|value| !value.is_finite()) {
-        return None;
+            let mut random = Random::new(seed);
+            for _ in 0..RESAMPLES {
+                sample.fill(0);
+                for _ in 0..units {
+                    sample[random.below(units)] += 1;
+                }
+                times.extend_from_slice(&sample);
+            }
+        }
+        Self { units, times }
     }
-    drawn.sort_unstable_by(f64::total_cmp);
-    let (bias, acceleration) = (bias(&drawn, estimate), acceleration(&left_out));
-    let end = |probability: f64| {
-        let z = bias + normal_quantile(probability);
-        let corrected = normal_cdf(bias + z / (1.0 - acceleration * z));
-        quantile_of_sorted(&drawn, corrected)
-    };
-    let tail = (1.0 - level) / 2.0;
-    Some(Interval::between(end(tail)?, end(1.0 - tail)?))
+
+    /// How often each unit is there, sample by sample; the first holds each once.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.times.chunks_exact(self.units.max(1))
+    }
+
+    /// The interval, from the statistic of each sample in their order.
+    pub(crate) fn interval(&self, statistics: &[f64], level: f64) -> Option<Interval> {
+        if self.units < FEWEST_UNITS || statistics.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let (estimate, others) = statistics.split_first()?;
+        let (left_out, drawn) = others.split_at(self.units);
+        let drawn = crate::sorted(drawn);
+        let (bias, acceleration) = (bias(&drawn, *estimate), acceleration(left_out));
+        let end = |probability: f64| {
+            let z = bias + normal_quantile(probability);
+            let corrected = normal_cdf(bias + z / (1.0 - acceleration * z));
+            quantile_of_sorted(&drawn, corrected)
+        };
+        let tail = (1.0 - level) / 2.0;
+        Some(Interval::between(end(tail)?, end(1.0 - tail)?))
+    }
 }
 
 /// Median bias in standard errors: from the share of resamples below the estimate; ties count half.
@@ -84,9 +106,9 @@ mod tests {
         0.28, 1.05,
     ];
 
-    fn mean_of(values: &[f64], times: &[u64]) -> f64 {
-        let total: f64 = values.iter().zip(times).map(|(value, times)| value * *times as f64).sum();
-        total / times.iter().sum::<u64>() as f64
+    fn mean_of(values: &[f64], times: &[u32]) -> f64 {
+        let total: f64 = values.iter().zip(times).map(|(value, times)| value * f64::from(*times)).sum();
+        total / f64::from(times.iter().sum::<u32>())
     }
 
     #[test]

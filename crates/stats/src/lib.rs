@@ -16,6 +16,7 @@ mod outliers;
 mod paired;
 mod quantile;
 mod random;
+mod resampled;
 mod stopping;
 mod student;
 mod twin;

@@ -137,56 +137,6 @@ fn smaller_sum(differences: &[f64]) -> (usize, usize) {
     (not_above.min(not_below), used.len())
 }
 
-/// The Walsh averages of one row, sorted once, to take the Hodges-Lehmann shift of many resamples of it.
-#[derive(Debug, Clone)]
-pub(crate) struct WalshAverages {
-    /// The average of each pair of values, ascending, with the places of the two.
-    ascending: Vec<(f64, usize, usize)>,
-    /// Places of the finite values.
-    places: Vec<usize>,
-}
-
-impl WalshAverages {
-    /// Of all finite values; their places stay those of the slice.
-    pub(crate) fn of(values: &[f64]) -> Self {
-        let finite: Vec<(usize, f64)> =
-            values.iter().copied().enumerate().filter(|(_, value)| value.is_finite()).collect();
-        let mut ascending = Vec::with_capacity(finite.len() * (finite.len() + 1) / 2);
-        for (index, (i, a)) in finite.iter().enumerate() {
-            ascending.extend(finite[index..].iter().map(|(j, b)| (f64::midpoint(*a, *b), *i, *j)));
-        }
-        ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        Self { ascending, places: finite.into_iter().map(|(place, _)| place).collect() }
-    }
-
-    /// True without a finite value.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.places.is_empty()
-    }
-
-    /// The shift of the resample that holds the value at place i `times(i)` times; `None` if it holds none.
-    pub(crate) fn shift(&self, times: impl Fn(usize) -> u64) -> Option<f64> {
-        let weight = |i: usize, j: usize| {
-            if i == j { times(i) * (times(i) + 1) / 2 } else { times(i) * times(j) }
-        };
-        let drawn: u64 = self.places.iter().map(|place| times(*place)).sum();
-        let total = drawn * (drawn + 1) / 2;
-        let last = total.checked_sub(1)?;
-        let (lower, upper) = (last / 2, total / 2);
-        let (mut below, mut low) = (0, None);
-        for (value, i, j) in &self.ascending {
-            below += weight(*i, *j);
-            if low.is_none() && below > lower {
-                low = Some(*value);
-            }
-            if below > upper {
-                return low.map(|low| f64::midpoint(low, *value));
-            }
-        }
-        None
-    }
-}
-
 /// Order-statistic interval of the median of the differences: for running displays, no Walsh averages.
 pub(crate) fn quick_median(differences: &[f64]) -> Option<(f64, Interval)> {
     let ascending = sorted(differences);
@@ -313,17 +263,6 @@ mod tests {
                 prop_assert!((by - there.high - back.low).abs() < 1e-9);
             }
             prop_assert_eq!(there.interval.is_some(), values.len() >= FEWEST_PAIRS);
-        }
-
-        #[test]
-        fn the_shift_of_a_resample_is_that_of_its_values(values in differences(), seed in 0..u64::MAX) {
-            let mut random = crate::Random::new(seed);
-            let drawn: Vec<usize> = (0..values.len()).map(|_| random.below(values.len())).collect();
-            let resample: Vec<f64> = drawn.iter().map(|place| values[*place]).collect();
-            let times = |place: usize| drawn.iter().filter(|drawn| **drawn == place).count() as u64;
-            let found = WalshAverages::of(&values).shift(times).expect("values");
-            let expected = hodges_lehmann(&resample, 0.95).expect("values").value;
-            prop_assert!((found - expected).abs() < 1e-9, "{} {}", found, expected);
         }
     }
 }

@@ -58,9 +58,9 @@ fn average(group: String, candidate: &str, rows: &[&Judged]) -> Option<Compariso
     // Expected symmetric difference of a row if nothing differed: the mean magnitude of its error.
     let floors: Option<Vec<f64>> =
         rows.iter().map(|row| Some(100.0 * MEAN_MAGNITUDE * row.standard_error?)).collect();
-    let over_tests = |times: &[u64]| {
-        let sum: f64 = times.iter().zip(&costs).map(|(times, cost)| *times as f64 * cost).sum();
-        sum / times.iter().sum::<u64>() as f64
+    let over_tests = |times: &[u32]| {
+        let sum: f64 = times.iter().zip(&costs).map(|(times, cost)| f64::from(*times) * cost).sum();
+        sum / f64::from(times.iter().sum::<u32>())
     };
     let percent = |log: f64| as_percent(log.exp_m1() * 100.0);
     Some(ComparisonAverage {
