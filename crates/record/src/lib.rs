@@ -11,6 +11,7 @@ mod cores;
 mod document;
 mod experiment;
 mod finding;
+mod flaw;
 mod guards;
 mod levels;
 mod memory;
@@ -30,6 +31,10 @@ pub use experiment::{
     PairCounts, RawTrial, SeenDrift,
 };
 pub use finding::{Finding, Severity};
+pub use flaw::{
+    Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, Reading, RegisterReading,
+    SignatureReading, Special, Statement, Witnesses, WorkaroundState,
+};
 pub use guards::Guards;
 pub use levels::{Level, Levels, TlbLevel};
 pub use memory::{

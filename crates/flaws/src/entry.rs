@@ -1,0 +1,356 @@
+//! One entry of the catalogue: a file of `flaws/`, as it is written.
+//!
+//! Each table of the file is a plain struct that refuses unknown keys, so that a misspelt one is reported with its
+//! file and line.
+
+use record::WorkaroundState;
+use serde::{Deserialize, Serialize};
+
+use crate::CpuRange;
+
+/// What kind of flaw it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The CPU does something else than its manual says.
+    Erratum,
+    /// Secrets can leak.
+    Vulnerability,
+    /// It works as designed, and the design costs where one does not expect it.
+    Design,
+}
+
+/// One flaw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flaw {
+    /// Stable name, the file's name: `amd-298`, `gds`.
+    pub id: String,
+    /// What it is, in one line.
+    pub title: String,
+    /// Erratum numbers, CVEs and names by which people look for it.
+    pub aliases: Vec<String>,
+    /// What kind of flaw it is.
+    pub kind: Kind,
+    /// What goes wrong without a workaround.
+    pub effect: String,
+    /// The micro-operation that is slower with the workaround, or with the flaw where there is none; or `unknown`.
+    pub suffers: String,
+    /// Documents, the one that defines the flaw first.
+    pub sources: Vec<String>,
+    /// One affected CPU makes every CPU of the board affected.
+    #[serde(default)]
+    pub affects_whole_board: bool,
+    /// CPUs that have it; empty where only `need`, the kernel or a register tells.
+    #[serde(default)]
+    pub affected: Vec<CpuRange>,
+    /// CPUs of the same line that are repaired: said in the verdict.
+    #[serde(default)]
+    pub fixed: Vec<CpuRange>,
+    /// What else must hold for the flaw to matter on a machine: all of them.
+    #[serde(default)]
+    pub need: Vec<Need>,
+    /// Who works around it, and how that is switched.
+    #[serde(default)]
+    pub workaround: Vec<Workaround>,
+    /// File below /sys/devices/system/cpu/vulnerabilities.
+    #[serde(default)]
+    pub vulnerability_file: Option<String>,
+    /// Wordings of that file which the general rule would misread, most special first.
+    #[serde(default)]
+    pub wording: Vec<Wording>,
+    /// Word in the `bugs` line of /proc/cpuinfo.
+    #[serde(default)]
+    pub bug: Option<String>,
+    /// Feature flags of /proc/cpuinfo that tell.
+    #[serde(default)]
+    pub kernel_flag: Vec<KernelFlag>,
+    /// Fields of /proc/PID/status that tell.
+    #[serde(default)]
+    pub task_status: Vec<TaskStatus>,
+    /// Words of the kernel's command line that tell.
+    #[serde(default)]
+    pub boot_word: Vec<BootWord>,
+    /// Model-specific registers that tell.
+    #[serde(default)]
+    pub msr: Vec<MsrBits>,
+    /// Configuration words of AMD nodes that tell.
+    #[serde(default)]
+    pub pci: Vec<PciBits>,
+    /// Bit of AMD's OS-visible workaround register.
+    #[serde(default)]
+    pub osvw: Option<Osvw>,
+    /// CPUID bits that tell.
+    #[serde(default)]
+    pub cpuid: Vec<CpuidBit>,
+    /// Microcode revisions from which on the workaround is there.
+    #[serde(default)]
+    pub microcode: Vec<MicrocodeFloor>,
+    /// How time tells.
+    #[serde(default)]
+    pub signature: Option<Signature>,
+    /// Why nothing can tell whether the workaround is on.
+    #[serde(default)]
+    pub no_detector: Option<NoDetector>,
+    /// Published costs.
+    #[serde(default)]
+    pub cost: Vec<Cost>,
+}
+
+/// A condition on the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Need {
+    /// At least so many CPUs online.
+    pub cpus_min: Option<u32>,
+    /// At least so many packages.
+    pub packages_min: Option<u32>,
+    /// At least so many hardware threads per core.
+    pub threads_per_core_min: Option<u32>,
+    /// At least so many kinds of cores.
+    pub core_kinds_min: Option<u32>,
+    /// At least so many last-level caches.
+    pub last_level_caches_min: Option<u32>,
+    /// At least so many differing distances between nodes.
+    pub distances_min: Option<u32>,
+    /// This flag of /proc/cpuinfo.
+    pub flag: Option<String>,
+    /// Not this flag of /proc/cpuinfo.
+    pub without_flag: Option<String>,
+}
+
+/// Who applies a workaround.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AppliedBy {
+    /// The board's firmware.
+    Bios,
+    /// A microcode update.
+    Microcode,
+    /// The kernel.
+    Kernel,
+    /// The hypervisor, for its guests.
+    Hypervisor,
+    /// The compiler, in each program.
+    Compiler,
+    /// Whoever runs the machine.
+    Operator,
+}
+
+/// One workaround.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workaround {
+    /// What it does.
+    pub does: String,
+    /// Who applies it.
+    pub by: Vec<AppliedBy>,
+    /// How it is switched.
+    pub switch: Switch,
+}
+
+/// How a workaround is switched: at least one of these.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Switch {
+    /// Name of a toggle of `sidestep toggles`.
+    pub toggle: Option<String>,
+    /// Boot option, as it is written.
+    pub boot: Option<String>,
+    /// Compiler option.
+    pub recompile: Option<String>,
+    /// Firmware setting.
+    pub firmware: Option<String>,
+    /// What to run or arrange.
+    pub arrange: Option<String>,
+    /// Why it cannot be switched.
+    pub never: Option<String>,
+}
+
+/// What a text in a file of the kernel means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wording {
+    /// Part of the text, upper and lower case alike.
+    pub contains: String,
+    /// What it says of the workaround.
+    pub state: WorkaroundState,
+}
+
+/// A flag of /proc/cpuinfo that tells of a workaround.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelFlag {
+    /// The flag.
+    pub name: String,
+    /// State of the workaround when the flag is there; its absence says nothing.
+    pub state: WorkaroundState,
+    /// Who says so.
+    pub source: String,
+}
+
+/// A field of /proc/PID/status that tells of a workaround.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskStatus {
+    /// The field.
+    pub field: String,
+    /// Part of its text.
+    pub contains: String,
+    /// What it says of the workaround in this process.
+    pub state: WorkaroundState,
+}
+
+/// A word of the kernel's command line that tells of a workaround.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BootWord {
+    /// The word, or its beginning when it ends in `=`.
+    pub word: String,
+    /// What it says.
+    pub state: WorkaroundState,
+}
+
+/// What it means that a bit is as described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Means {
+    /// The workaround is on; otherwise it is off.
+    #[default]
+    Workaround,
+    /// The CPU is not affected; otherwise nothing is said.
+    Immune,
+}
+
+/// Bits of a model-specific register.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MsrBits {
+    /// Number of the register.
+    pub number: u32,
+    /// The bits.
+    pub mask: u64,
+    /// Their value when it is as `means` says.
+    pub on: u64,
+    /// What that means.
+    #[serde(default)]
+    pub means: Means,
+    /// CPUs whose register has these bits; all affected ones where empty.
+    #[serde(default)]
+    pub cpus: Vec<CpuRange>,
+    /// Who says so.
+    pub source: String,
+}
+
+/// Bits of a configuration word of every AMD node (device 18h plus the node's number).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PciBits {
+    /// PCI function.
+    pub function: u32,
+    /// Offset of the 32-bit word in bytes.
+    pub offset: u32,
+    /// The bits.
+    pub mask: u32,
+    /// Their value when the workaround is on.
+    pub on: u32,
+    /// Who says so.
+    pub source: String,
+}
+
+/// A bit of AMD's OS-visible workaround status (C001_0141): 0 says repaired, 1 says a workaround is needed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Osvw {
+    /// The bit; it counts only if C001_0140, the number of valid bits, is larger.
+    pub bit: u32,
+    /// Who says so.
+    pub source: String,
+}
+
+/// A CPUID bit that tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuidBit {
+    /// Leaf.
+    pub leaf: u32,
+    /// Subleaf.
+    #[serde(default)]
+    pub subleaf: u32,
+    /// `eax`, `ebx`, `ecx` or `edx`.
+    pub register: String,
+    /// The bit.
+    pub bit: u32,
+    /// What it means when it is set.
+    pub means: Means,
+    /// Who says so.
+    pub source: String,
+}
+
+/// The microcode from which on a workaround is there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MicrocodeFloor {
+    /// For these CPUs.
+    pub cpus: CpuRange,
+    /// First revision with the workaround.
+    pub at_least: u64,
+    /// Who says so.
+    pub source: String,
+}
+
+/// How time tells whether the workaround is on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signature {
+    /// Name of the signature probe.
+    pub probe: String,
+    /// The quantity it measures.
+    pub quantity: String,
+    /// Unit of the quantity: `core cycles`, `ns`, `ratio`.
+    pub unit: String,
+    /// What must not move.
+    pub control: String,
+    /// What to expect; without one for a CPU the value is shown and not judged.
+    #[serde(default)]
+    pub baseline: Vec<Baseline>,
+}
+
+/// What a signature measures on a CPU without and with the workaround.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// For these CPUs; any CPU where empty.
+    #[serde(default)]
+    pub cpus: Vec<CpuRange>,
+    /// Published or measured value without the workaround.
+    #[serde(default)]
+    pub without: Option<f64>,
+    /// Published or measured value with it.
+    #[serde(default)]
+    pub with: Option<f64>,
+    /// An interval that ends below this says: off.
+    pub off_at_most: f64,
+    /// An interval that begins above this says: on.
+    pub on_at_least: f64,
+    /// Who says so.
+    pub source: String,
+}
+
+/// Why nothing can tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoDetector {
+    /// The reason.
+    pub reason: String,
+}
+
+/// A published cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// What was measured and what it cost, with its unit.
+    pub text: String,
+    /// Who measured it.
+    pub source: String,
+}

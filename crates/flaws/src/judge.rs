@@ -1,0 +1,130 @@
+//! The verdict grid: affected, workaround, protected and paid for each flaw, with every contradiction shown.
+//!
+//! No witness silences another. Where they differ, time goes before registers and registers before the kernel for the
+//! state of the workaround, because a price that is measured is being paid, and the difference is printed.
+
+use record::{Answer, FlawEvidence, FlawVerdict, Special, Statement, Witnesses, WorkaroundState};
+
+use crate::kernel::{KernelWord, kernel};
+use crate::presence::{Said, presence};
+use crate::registers::{RegisterWord, registers};
+use crate::time::time;
+use crate::wording::protection;
+use crate::{Catalogue, Flaw, Switch};
+
+/// Judges every flaw of the catalogue on the evidence of one machine.
+pub fn judge(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<FlawVerdict> {
+    catalogue.flaws.iter().map(|flaw| verdict(flaw, evidence)).collect()
+}
+
+fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
+    let KernelWord { statement: kernel, protected: kernel_protected } = kernel(flaw, evidence);
+    let RegisterWord { statement: registers, immune } = registers(flaw, evidence);
+    let time = time(flaw, evidence);
+    let said = Said { kernel: &kernel, registers: &registers, time: &time, immune };
+    let presence = presence(flaw, evidence, &said);
+    let mut disagreements = presence.disagreements;
+    disagreements.extend(state_disagreements(&said));
+    let known = |statement: &Statement| {
+        (statement.workaround != WorkaroundState::Unknown).then_some(statement.workaround)
+    };
+    let workaround =
+        known(&time).or(known(&registers)).or(known(&kernel)).unwrap_or(WorkaroundState::Unknown);
+    let protected = protected(presence.affected, workaround, &kernel, kernel_protected);
+    let paid = paid(presence.affected, workaround, &time);
+    let special = special(presence.affected, &said);
+    FlawVerdict {
+        id: flaw.id.clone(),
+        title: flaw.title.clone(),
+        affected: presence.affected,
+        because: presence.because,
+        workaround,
+        protected,
+        paid,
+        special,
+        witnesses: Witnesses { kernel, registers, time },
+        disagreements,
+        remedies: remedies(flaw),
+        costs: flaw.cost.iter().map(|cost| format!("{} ({})", cost.text, cost.source)).collect(),
+    }
+}
+
+/// Pairs of witnesses that contradict each other on the workaround.
+fn state_disagreements(said: &Said) -> Vec<String> {
+    let has_price = |state| {
+        use WorkaroundState::{Attempted, Off, On, Partial, Unknown};
+        match state {
+            On | Attempted | Partial => Some(true),
+            Off => Some(false),
+            Unknown => None,
+        }
+    };
+    let named = [("time", said.time), ("registers", said.registers), ("the kernel", said.kernel)];
+    let mut found = Vec::new();
+    for (index, (name, statement)) in named.iter().enumerate() {
+        for (other_name, other) in &named[index + 1..] {
+            let pair = (has_price(statement.workaround), has_price(other.workaround));
+            if let (Some(a), Some(b)) = pair
+                && a != b
+            {
+                let (says, other_says) = (&statement.says, &other.says);
+                found.push(format!("{name} says \"{says}\", {other_name} says \"{other_says}\""));
+            }
+        }
+    }
+    found
+}
+
+fn protected(
+    affected: Answer,
+    state: WorkaroundState,
+    kernel: &Statement,
+    kernel_protected: Answer,
+) -> Answer {
+    match affected {
+        Answer::No => Answer::Yes,
+        _ if state == kernel.workaround => kernel_protected,
+        _ => protection(state),
+    }
+}
+
+/// Whether the price is paid: time knows best, a workaround that is on is paid for otherwise.
+fn paid(affected: Answer, state: WorkaroundState, time: &Statement) -> Answer {
+    match (time.workaround, state) {
+        (WorkaroundState::On, _) => Answer::Yes,
+        (WorkaroundState::Off, _) | (_, WorkaroundState::Off) => Answer::No,
+        (_, WorkaroundState::On | WorkaroundState::Partial | WorkaroundState::Attempted) => Answer::Yes,
+        (_, WorkaroundState::Unknown) if affected == Answer::No => Answer::No,
+        (_, WorkaroundState::Unknown) => Answer::Unknown,
+    }
+}
+
+fn special(affected: Answer, said: &Said) -> Option<Special> {
+    let is_told = !matches!(said.kernel.workaround, WorkaroundState::Unknown | WorkaroundState::Off);
+    if said.time.workaround == WorkaroundState::On && !is_told {
+        return Some(Special::PayingUntold);
+    }
+    (affected == Answer::Yes && said.kernel.workaround == WorkaroundState::Attempted)
+        .then_some(Special::PayingUnprotected)
+}
+
+/// How each workaround is switched, one line each.
+fn remedies(flaw: &Flaw) -> Vec<String> {
+    flaw.workaround
+        .iter()
+        .map(|workaround| format!("{}: {}", workaround.does, switch(&workaround.switch)))
+        .collect()
+}
+
+fn switch(switch: &Switch) -> String {
+    let ways = [
+        switch.toggle.as_ref().map(|toggle| format!("sidestep toggles show {toggle}")),
+        switch.boot.as_ref().map(|boot| format!("boot option {boot}")),
+        switch.recompile.as_ref().map(|option| format!("recompile with {option}")),
+        switch.firmware.as_ref().map(|setting| format!("firmware setting: {setting}")),
+        switch.arrange.clone(),
+        switch.never.as_ref().map(|reason| format!("cannot be switched: {reason}")),
+    ];
+    let ways: Vec<String> = ways.into_iter().flatten().collect();
+    ways.join("; or ")
+}

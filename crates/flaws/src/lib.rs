@@ -1,0 +1,28 @@
+//! The catalogue of flaws, and what three witnesses say of each: the kernel, the registers, and time.
+//!
+//! Nothing here reads a machine. `host` and `probes` gather the evidence, this crate judges it: the same evidence
+//! gives the same verdicts, on the machine itself, from a recording or from a year-old record.
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod cpu_range;
+mod entry;
+mod judge;
+mod kernel;
+mod presence;
+mod registers;
+mod time;
+mod uneven;
+mod wanted;
+mod wording;
+
+pub use catalogue::{Catalogue, CatalogueError, catalogue};
+pub use cpu_range::CpuRange;
+pub use entry::{
+    AppliedBy, Baseline, BootWord, Cost, CpuidBit, Flaw, KernelFlag, Kind, Means, MicrocodeFloor, MsrBits,
+    Need, NoDetector, Osvw, PciBits, Signature, Switch, TaskStatus, Wording, Workaround,
+};
+pub use judge::judge;
+pub use uneven::uneven;
+pub use wanted::{PciWord, Wanted};
+pub use wording::{Spoken, spoken};

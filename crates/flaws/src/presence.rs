@@ -1,0 +1,166 @@
+//! Whether a machine has a flaw: who the CPUs are, what else must hold, and what kernel and registers say of it.
+
+use record::{Answer, FlawEvidence, MachineShape, Statement, WorkaroundState};
+
+use crate::cpu_range::{Membership, among};
+use crate::{Flaw, Need};
+
+/// Whether a machine has a flaw, and why it is thought so.
+pub(crate) struct Presence {
+    /// Yes, no, or not known.
+    pub(crate) affected: Answer,
+    /// One sentence.
+    pub(crate) because: String,
+    /// Contradictions, one sentence each.
+    pub(crate) disagreements: Vec<String>,
+}
+
+/// The statements that bear on presence.
+pub(crate) struct Said<'a> {
+    /// The kernel's.
+    pub(crate) kernel: &'a Statement,
+    /// The registers'.
+    pub(crate) registers: &'a Statement,
+    /// Time's.
+    pub(crate) time: &'a Statement,
+    /// The CPU itself says that it does not have the flaw.
+    pub(crate) immune: bool,
+}
+
+/// Weighs the catalogue's list against what the witnesses say.
+pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Presence {
+    let (need, need_says) = needs(&flaw.need, evidence);
+    if need == Answer::No {
+        return simple(Answer::No, need_says);
+    }
+    let (listed, list_says) = listing(flaw, evidence);
+    let kernel = said.kernel.affected;
+    let in_guest = evidence.hypervisor.is_some();
+    let mut disagreements = Vec::new();
+    if let (Answer::Yes, Answer::No) | (Answer::No, Answer::Yes) = (listed, kernel) {
+        disagreements
+            .push(format!("the catalogue says {list_says}, the kernel says \"{}\"", said.kernel.says));
+    }
+    if let (Answer::Yes, Answer::No) | (Answer::No, Answer::Yes) = (said.registers.affected, kernel) {
+        let (registers, kernel) = (&said.registers.says, &said.kernel.says);
+        disagreements.push(format!("registers say \"{registers}\", the kernel says \"{kernel}\""));
+    }
+    let is_repaired = said.registers.affected == Answer::No;
+    if listed == Answer::Yes && is_repaired && !said.immune {
+        disagreements
+            .push(format!("the catalogue says {list_says}, registers say \"{}\"", said.registers.says));
+    }
+    let (affected, because) = if said.time.workaround == WorkaroundState::On && listed != Answer::No {
+        (Answer::Yes, format!("time shows its workaround; {list_says}"))
+    } else if said.registers.affected == Answer::Yes
+        || (is_repaired && (said.immune || listed != Answer::Yes))
+    {
+        (said.registers.affected, said.registers.says.clone())
+    } else if kernel == Answer::Yes {
+        (Answer::Yes, said.kernel.says.clone())
+    } else if kernel == Answer::No && listed == Answer::Yes && in_guest {
+        // A hypervisor hides flaws that the host's microcode works around: KVM sets GDS_NO then.
+        (Answer::Yes, format!("{list_says}; a guest's kernel repeats what the hypervisor tells it"))
+    } else if kernel == Answer::No {
+        (Answer::No, said.kernel.says.clone())
+    } else if listed == Answer::Unknown && need == Answer::Yes && flaw.affected.is_empty() {
+        (Answer::Yes, need_says)
+    } else {
+        (listed, list_says)
+    };
+    // What must hold and was not told leaves a yes open.
+    let affected = if affected == Answer::Yes && need == Answer::Unknown && !flaw.need.is_empty() {
+        Answer::Unknown
+    } else {
+        affected
+    };
+    Presence { affected, because, disagreements }
+}
+
+fn simple(affected: Answer, because: String) -> Presence {
+    Presence { affected, because, disagreements: Vec::new() }
+}
+
+/// What the entry's list of CPUs says of this machine.
+fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
+    if flaw.affected.is_empty() {
+        return (Answer::Unknown, "the catalogue has no list of CPUs for it".into());
+    }
+    if evidence.cpus.is_empty() {
+        return (Answer::Unknown, "the CPU does not say who it is".into());
+    }
+    let memberships: Vec<Membership> = evidence.cpus.iter().map(|cpu| among(&flaw.affected, cpu)).collect();
+    let inside = memberships.iter().filter(|membership| **membership == Membership::Inside).count();
+    if inside == memberships.len() {
+        return (Answer::Yes, "this CPU is on its list".into());
+    }
+    if inside > 0 {
+        let rest = if flaw.affects_whole_board { ", which makes the whole board affected" } else { "" };
+        let text = format!("{inside} of {} CPUs are on its list{rest}", memberships.len());
+        return (Answer::Yes, text);
+    }
+    if memberships.contains(&Membership::Untold) {
+        return (Answer::Unknown, "the CPU does not tell its model and stepping".into());
+    }
+    let is_fixed = |cpu| among(&flaw.fixed, cpu) == Membership::Inside;
+    if evidence.cpus.iter().all(is_fixed) {
+        return (Answer::No, "it is repaired in this stepping".into());
+    }
+    (Answer::No, "this CPU is not on its list".into())
+}
+
+/// Whether everything the flaw needs holds; a missing condition is named.
+fn needs(needs: &[Need], evidence: &FlawEvidence) -> (Answer, String) {
+    let mut all = Answer::Yes;
+    let mut holding = Vec::new();
+    for need in needs {
+        let (answer, text) = one_need(need, evidence);
+        match answer {
+            Answer::No => return (Answer::No, format!("it needs {text}")),
+            Answer::Unknown => all = Answer::Unknown,
+            Answer::Yes => holding.push(text),
+        }
+    }
+    (all, format!("this machine has {}", holding.join(", ")))
+}
+
+fn one_need(need: &Need, evidence: &FlawEvidence) -> (Answer, String) {
+    let MachineShape { cpus, packages, threads_per_core, core_kinds, last_level_caches, distances, .. } =
+        evidence.shape;
+    let counts = [
+        (need.cpus_min, cpus, "CPUs"),
+        (need.packages_min, packages, "packages"),
+        (need.threads_per_core_min, threads_per_core, "threads per core"),
+        (need.core_kinds_min, core_kinds, "kinds of cores"),
+        (need.last_level_caches_min, last_level_caches, "last-level caches"),
+        (need.distances_min, distances, "different distances between nodes"),
+    ];
+    let mut answers = Vec::new();
+    let mut texts = Vec::new();
+    for (min, count, name) in counts {
+        let Some(min) = min else { continue };
+        texts.push(format!("at least {min} {name}"));
+        answers.push(match count {
+            0 => Answer::Unknown,
+            count if count >= min => Answer::Yes,
+            _ => Answer::No,
+        });
+    }
+    for (flag, wanted) in [(&need.flag, true), (&need.without_flag, false)] {
+        let Some(flag) = flag else { continue };
+        texts.push(if wanted { format!("the flag {flag}") } else { format!("no flag {flag}") });
+        answers.push(match (evidence.flags.is_empty(), evidence.flags.contains(flag) == wanted) {
+            (true, _) => Answer::Unknown,
+            (false, true) => Answer::Yes,
+            (false, false) => Answer::No,
+        });
+    }
+    let answer = if answers.contains(&Answer::No) {
+        Answer::No
+    } else if answers.contains(&Answer::Unknown) {
+        Answer::Unknown
+    } else {
+        Answer::Yes
+    };
+    (answer, texts.join(" and "))
+}

@@ -1,0 +1,173 @@
+//! Verdicts on machines whose answers are known: register dumps, latency curves, guests, mixed boards.
+
+use std::collections::BTreeMap;
+
+use flaws::{Catalogue, catalogue, judge, uneven};
+use record::{
+    Answer, CpuSignature, FlawEvidence, FlawVerdict, Reading, RegisterReading, SignatureReading, Special,
+    WorkaroundState,
+};
+use stats::Interval;
+
+fn cpu(vendor: &str, family: u32, model: u32, stepping: u32) -> CpuSignature {
+    CpuSignature {
+        vendor: Some(vendor.into()),
+        family: Some(family),
+        model: Some(model),
+        stepping: Some(stepping),
+        microcode: None,
+    }
+}
+
+fn phenom(stepping: u32) -> CpuSignature {
+    cpu("AuthenticAMD", 0x10, 2, stepping)
+}
+
+fn all_cpus(values: &[u64]) -> Vec<RegisterReading> {
+    let reading =
+        |(unit, value): (usize, &u64)| RegisterReading { unit: unit as u32, value: Reading::Is(*value) };
+    values.iter().enumerate().map(reading).collect()
+}
+
+/// Two CPUs with these registers.
+fn board(cpus: &[CpuSignature], hwcr: [u64; 2], bu_cfg: [u64; 2], osvw: u64) -> FlawEvidence {
+    let msr = [
+        ("c0010015", all_cpus(&hwcr)),
+        ("c0011023", all_cpus(&bu_cfg)),
+        ("c0010140", all_cpus(&[4, 4])),
+        ("c0010141", all_cpus(&[osvw, osvw])),
+    ];
+    FlawEvidence {
+        cpus: cpus.to_vec(),
+        msr: msr.map(|(number, readings)| (number.to_owned(), readings)).into(),
+        ..FlawEvidence::default()
+    }
+}
+
+fn measured(quantity: &str, value: f64, spread: f64) -> BTreeMap<String, Reading<SignatureReading>> {
+    let reading = SignatureReading {
+        value,
+        interval: Interval { low: value - spread, high: value + spread },
+        unit: "core cycles".into(),
+        count: 200,
+        control: "control".into(),
+        control_ratio: 1.0,
+        control_interval: Interval { low: 0.99, high: 1.01 },
+        control_holds: true,
+    };
+    [(quantity.to_owned(), Reading::Is(reading))].into()
+}
+
+fn of(catalogue: &Catalogue, evidence: &FlawEvidence, id: &str) -> FlawVerdict {
+    judge(catalogue, evidence).into_iter().find(|verdict| verdict.id == id).expect("it is in the catalogue")
+}
+
+#[test]
+fn the_registers_of_three_known_phenoms_tell_on_and_off() {
+    // Dumps of InstLatx64 as quoted in the catalogue's sources: an engineering sample, a Phenom 9500, an Opteron.
+    let cases = [
+        (2, 0x0100_0010, 0x20, 0, WorkaroundState::Off, Answer::No),
+        (2, 0x0100_0018, 0x22, 1, WorkaroundState::On, Answer::Yes),
+        (10, 0x0100_0019, 0x22, 1, WorkaroundState::On, Answer::Yes),
+    ];
+    for (stepping, hwcr, bu_cfg, osvw, state, paid) in cases {
+        let evidence = board(&[phenom(stepping), phenom(stepping)], [hwcr; 2], [bu_cfg; 2], osvw);
+        let verdict = of(&catalogue(), &evidence, "amd-298");
+        assert_eq!(verdict.affected, Answer::Yes, "{verdict:?}");
+        assert_eq!(verdict.workaround, state, "{verdict:?}");
+        assert_eq!(verdict.paid, paid, "{verdict:?}");
+        assert_eq!(verdict.disagreements.is_empty(), osvw == 1, "{verdict:?}");
+    }
+}
+
+#[test]
+fn the_next_stepping_is_repaired_and_one_old_cpu_makes_the_board_affected() {
+    let repaired = board(&[phenom(3), phenom(3)], [0x10; 2], [0x20; 2], 0);
+    let verdict = of(&catalogue(), &repaired, "amd-298");
+    assert_eq!(verdict.affected, Answer::No);
+    assert!(verdict.because.contains("OSVW bit 0: repaired"), "{}", verdict.because);
+    let mixed = board(&[phenom(2), phenom(3)], [0x18; 2], [0x22; 2], 1);
+    let verdict = of(&catalogue(), &mixed, "amd-298");
+    assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, WorkaroundState::On));
+    assert!(uneven(&catalogue(), &mixed)[0].contains("family-model-stepping differs"));
+}
+
+#[test]
+fn bits_that_differ_between_cpus_are_a_finding_and_no_yes() {
+    let evidence = board(&[phenom(2), phenom(2)], [0x18, 0x10], [0x22, 0x20], 1);
+    let verdict = of(&catalogue(), &evidence, "amd-298");
+    assert_eq!(verdict.workaround, WorkaroundState::Partial);
+    assert_eq!(verdict.protected, Answer::No);
+    assert_eq!(uneven(&catalogue(), &evidence).len(), 2);
+}
+
+#[test]
+fn registers_of_a_guest_are_no_witness_and_time_is() {
+    let mut evidence = board(&[phenom(2), phenom(2)], [0x18; 2], [0x22; 2], 1);
+    evidence.hypervisor = Some("KVM".into());
+    let verdict = of(&catalogue(), &evidence, "amd-298");
+    assert_eq!(verdict.affected, Answer::Yes);
+    assert_eq!(verdict.workaround, WorkaroundState::Unknown);
+    // Latencies at a stride of 4 KiB, absolute, from the curves quoted in the catalogue's sources.
+    for (latency_ns, state) in [
+        (253.0, WorkaroundState::On),
+        (451.0, WorkaroundState::On),
+        (58.0, WorkaroundState::Off),
+        (78.0, WorkaroundState::Off),
+        (118.0, WorkaroundState::Off),
+        (165.0, WorkaroundState::Unknown),
+    ] {
+        evidence.timing = measured("page_walk_4k_ns", latency_ns, 1.0);
+        assert_eq!(of(&catalogue(), &evidence, "amd-298").workaround, state, "{latency_ns} ns");
+    }
+}
+
+#[test]
+fn a_guest_that_is_told_not_affected_pays_untold() {
+    let mut evidence = FlawEvidence {
+        cpus: vec![cpu("GenuineIntel", 6, 0x55, 7)],
+        hypervisor: Some("KVM".into()),
+        flags: vec!["avx2".into()],
+        timing: measured("gather_ymm_cycles", 27.1, 0.1),
+        ..FlawEvidence::default()
+    };
+    let told = Reading::Is("Not affected".to_owned());
+    evidence.vulnerabilities = Some([("gather_data_sampling".to_owned(), told)].into());
+    let verdict = of(&catalogue(), &evidence, "gds");
+    assert_eq!(verdict.special, Some(Special::PayingUntold));
+    assert_eq!((verdict.affected, verdict.paid), (Answer::Yes, Answer::Yes));
+    assert_eq!(verdict.protected, Answer::Yes);
+    assert_eq!(verdict.disagreements.len(), 1, "{:?}", verdict.disagreements);
+    // The same without time: affected, and nobody knows whether it is paid for.
+    evidence.timing.clear();
+    let verdict = of(&catalogue(), &evidence, "gds");
+    assert_eq!((verdict.affected, verdict.paid, verdict.special), (Answer::Yes, Answer::Unknown, None));
+}
+
+#[test]
+fn a_control_that_moved_silences_time() {
+    let mut timing = measured("gather_ymm_cycles", 27.1, 0.1);
+    for reading in timing.values_mut() {
+        if let Reading::Is(reading) = reading {
+            reading.control_holds = false;
+        }
+    }
+    let evidence = FlawEvidence {
+        cpus: vec![cpu("GenuineIntel", 6, 0x55, 7)],
+        flags: vec!["avx2".into()],
+        timing,
+        ..FlawEvidence::default()
+    };
+    let verdict = of(&catalogue(), &evidence, "gds");
+    assert_eq!(verdict.workaround, WorkaroundState::Unknown);
+    assert!(verdict.witnesses.time.says.contains("control"), "{}", verdict.witnesses.time.says);
+}
+
+#[test]
+fn an_empty_machine_gives_doubt_and_no_claim() {
+    for verdict in judge(&catalogue(), &FlawEvidence::default()) {
+        assert_ne!(verdict.affected, Answer::Yes, "{verdict:?}");
+        assert_eq!(verdict.workaround, WorkaroundState::Unknown, "{verdict:?}");
+        assert_eq!(verdict.special, None, "{verdict:?}");
+    }
+}

@@ -1,0 +1,218 @@
+//! Flaws of the platform: what the witnesses said, raw, and what became of it for each flaw.
+//!
+//! The evidence is kept beside the verdicts, so that a later catalogue can judge an old record again.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::Interval;
+
+/// What was asked of one witness: an answer, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading<T> {
+    /// The answer.
+    Is(T),
+    /// Why there is no answer: absent, not permitted, made up by a hypervisor.
+    Missing(String),
+}
+
+impl<T> Reading<T> {
+    /// The answer, if there is one.
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Self::Is(value) => Some(value),
+            Self::Missing(_) => None,
+        }
+    }
+}
+
+/// One CPU as it presents itself: boards may mix steppings and microcode.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuSignature {
+    /// Vendor string of CPUID.
+    pub vendor: Option<String>,
+    /// Displayed family.
+    pub family: Option<u32>,
+    /// Displayed model.
+    pub model: Option<u32>,
+    /// Stepping.
+    pub stepping: Option<u32>,
+    /// Microcode revision; a hypervisor may make it up.
+    pub microcode: Option<u64>,
+}
+
+/// A register as one CPU or node shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegisterReading {
+    /// CPU number, or node number of a PCI register.
+    pub unit: u32,
+    /// The whole register.
+    pub value: Reading<u64>,
+}
+
+/// The shape of the machine, as far as flaws depend on it. 0 stands for "not told".
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MachineShape {
+    /// CPUs that are online.
+    pub cpus: u32,
+    /// Packages.
+    pub packages: u32,
+    /// NUMA nodes.
+    pub nodes: u32,
+    /// Hardware threads of the widest core.
+    pub threads_per_core: u32,
+    /// Different kinds of cores.
+    pub core_kinds: u32,
+    /// Last-level caches.
+    pub last_level_caches: u32,
+    /// Differing distances between nodes, the distance to oneself left out.
+    pub distances: u32,
+}
+
+/// A number that a signature probe measured, with the control that must not move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SignatureReading {
+    /// The value, in `unit`.
+    pub value: f64,
+    /// 95 % interval of the value.
+    pub interval: Interval,
+    /// `core cycles`, `ns`, `ratio`.
+    pub unit: String,
+    /// Windows it rests on.
+    pub count: u32,
+    /// What the control is.
+    pub control: String,
+    /// Control: a ratio that is 1 when nothing else moved.
+    pub control_ratio: f64,
+    /// 95 % interval of the control's ratio.
+    pub control_interval: Interval,
+    /// True if the control held: within the probe's bounds.
+    pub control_holds: bool,
+}
+
+/// Everything the witnesses said about one machine.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FlawEvidence {
+    /// One entry per CPU, or one for all where the source tells only once.
+    pub cpus: Vec<CpuSignature>,
+    /// Who virtualises the machine; registers are then no witness.
+    pub hypervisor: Option<String>,
+    /// Feature flags of /proc/cpuinfo, sorted; empty if not told.
+    pub flags: Vec<String>,
+    /// Words of the `bugs` line of /proc/cpuinfo; missing on old kernels.
+    pub bugs: Option<Vec<String>>,
+    /// Files of /sys/devices/system/cpu/vulnerabilities by name; `None` where the folder is absent.
+    pub vulnerabilities: Option<BTreeMap<String, Reading<String>>>,
+    /// The kernel's command line.
+    pub command_line: Option<String>,
+    /// `Speculation_*` fields of /proc/PID/status.
+    pub task_status: BTreeMap<String, String>,
+    /// Kernel messages that name flaws or workarounds, as found; empty where dmesg is closed.
+    pub messages: Vec<String>,
+    /// Model-specific registers by number in hexadecimal without prefix.
+    pub msr: BTreeMap<String, Vec<RegisterReading>>,
+    /// Words of AMD node configuration space by `function.offset`, both hexadecimal.
+    pub pci: BTreeMap<String, Vec<RegisterReading>>,
+    /// CPUID answers by `leaf.subleaf`, both hexadecimal: eax, ebx, ecx, edx.
+    pub cpuid: BTreeMap<String, [u32; 4]>,
+    /// Shape of the machine.
+    pub shape: MachineShape,
+    /// What signature probes measured, by quantity; `Missing` says why a probe could not.
+    pub timing: BTreeMap<String, Reading<SignatureReading>>,
+}
+
+/// Yes, no, or not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+    /// The witnesses do not tell.
+    #[default]
+    Unknown,
+}
+
+/// State of a workaround.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkaroundState {
+    /// In place.
+    On,
+    /// Not in place.
+    Off,
+    /// In place in part: on some CPUs, for some paths, or for those who ask.
+    Partial,
+    /// The kernel goes through the motions, without the microcode that would make them work.
+    Attempted,
+    /// The witnesses do not tell.
+    #[default]
+    Unknown,
+}
+
+/// What one witness says of one flaw.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Statement {
+    /// In words: the file's text, the register's bits, the measured number; or why it is silent.
+    pub says: String,
+    /// Whether the CPU is affected, by this witness.
+    pub affected: Answer,
+    /// Whether the workaround is on, by this witness.
+    pub workaround: WorkaroundState,
+}
+
+/// The three witnesses.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Witnesses {
+    /// The kernel.
+    pub kernel: Statement,
+    /// Registers, CPUID and microcode.
+    pub registers: Statement,
+    /// Time.
+    pub time: Statement,
+}
+
+/// A verdict that deserves a line of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Special {
+    /// Time shows the price of a workaround of which the kernel says nothing.
+    PayingUntold,
+    /// The kernel pays for a workaround that cannot work without microcode.
+    PayingUnprotected,
+}
+
+/// One flaw against one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlawVerdict {
+    /// Name in the catalogue.
+    pub id: String,
+    /// What it is, in one line.
+    pub title: String,
+    /// Whether this machine has the flaw.
+    pub affected: Answer,
+    /// Why it is thought so.
+    pub because: String,
+    /// Whether its workaround is on, all witnesses taken together.
+    pub workaround: WorkaroundState,
+    /// Whether the machine is safe from it.
+    pub protected: Answer,
+    /// Whether the workaround is being paid for.
+    pub paid: Answer,
+    /// A verdict that deserves a line of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub special: Option<Special>,
+    /// Who says what.
+    pub witnesses: Witnesses,
+    /// Contradictions between witnesses, one sentence each.
+    pub disagreements: Vec<String>,
+    /// How to switch the workaround or what else can be done, one line each.
+    pub remedies: Vec<String>,
+    /// Published costs with their sources, one line each.
+    pub costs: Vec<String>,
+}
