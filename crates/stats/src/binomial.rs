@@ -86,7 +86,9 @@ mod tests {
             assert!((found - expected).abs() < 1e-10, "{successes} of {trials}: {found}");
         }
         // scipy.stats.binom.ppf(0.99, n, 0.05)
-        for (trials, expected) in [(1, 1), (5, 2), (10, 3), (20, 4), (100, 11), (400, 31), (1000, 67)] {
+        for (trials, expected) in
+            [(1, 1), (5, 2), (10, 3), (20, 4), (100, 11), (200, 18), (400, 31), (1000, 67)]
+        {
             assert_eq!(binomial_quantile(0.99, trials, 0.05), expected, "{trials}");
         }
         assert_eq!(binomial_quantile(0.99, 0, 0.05), 0);
