@@ -86,7 +86,7 @@ pub struct AaTwin {
     pub quads: usize,
     /// Rows that differed at 5 %, uncorrected: false alarms all.
     pub alarms: usize,
-    /// The most alarms that chance explains: the 99th percentile of their number.
+    /// The most alarms, with rows as far off as these, that chance shows more often than once in a hundred.
     pub alarms_by_chance: usize,
     /// Factor by which the intervals of the rows were made wider, at least 1.
     pub widening: f64,

@@ -110,31 +110,72 @@ pub fn hodges_lehmann(differences: &[f64], level: f64) -> Option<Shift> {
 /// what the interval does, which then ends at zero. With ties this p is therefore larger than that of mid-ranks. 1 when
 /// nothing is left.
 pub fn signed_rank_p(differences: &[f64]) -> f64 {
-    let (smaller, count) = smaller_sum(differences);
-    SignedRankNull::of(count).two_sided_p(smaller)
+    let ranked = SignedRanks::of(differences);
+    SignedRankNull::of(ranked.count()).two_sided_p(ranked.smaller(|_| false))
 }
 
-/// The smaller of the numbers of Walsh averages not above and not below zero, and the number of finite differences.
-///
-/// Without ties and zeros these are the sums of negative and of positive ranks: a difference of rank r decides the sign
-/// of its averages with itself and the r - 1 smaller ones.
-fn smaller_sum(differences: &[f64]) -> (usize, usize) {
-    let mut used: Vec<f64> = differences.iter().copied().filter(|x| x.is_finite()).collect();
-    used.sort_unstable_by(|a, b| a.abs().total_cmp(&b.abs()));
-    let (mut not_above, mut not_below, mut start) = (0, 0, 0);
-    for group in used.chunk_by(|a, b| a.abs().total_cmp(&b.abs()).is_eq()) {
-        let zeros = group[0] == 0.0;
-        let of_sign = |negative: bool| {
-            if zeros { 0 } else { group.iter().filter(|x| (**x < 0.0) == negative).count() }
-        };
-        let (negative, positive) = (of_sign(true), of_sign(false));
-        let within = |count: usize| count * start + count * (count + 1) / 2;
-        let at_zero = if zeros { within(group.len()) } else { negative * positive };
-        not_above += within(negative) + at_zero;
-        not_below += within(positive) + at_zero;
-        start += group.len();
+/// The differences by size, of which the signed-rank sum is taken for any turn of their signs.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedRanks {
+    zeros: usize,
+    /// All but the zeros, ascending by size.
+    members: Vec<Member>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    size: f64,
+    is_negative: bool,
+    /// Where it stands among the differences.
+    place: usize,
+}
+
+impl SignedRanks {
+    /// Of the finite ones among `differences`.
+    pub(crate) fn of(differences: &[f64]) -> Self {
+        let finite = differences.iter().enumerate().filter(|(_, difference)| difference.is_finite());
+        let member = |(place, x): (usize, &f64)| Member { size: x.abs(), is_negative: *x < 0.0, place };
+        let mut members: Vec<Member> = finite.map(member).collect();
+        members.sort_unstable_by(|a, b| a.size.total_cmp(&b.size));
+        let zeros = members.partition_point(|member| member.size == 0.0);
+        Self { zeros, members: members.split_off(zeros) }
     }
-    (not_above.min(not_below), used.len())
+
+    /// Finite differences.
+    pub(crate) fn count(&self) -> usize {
+        self.zeros + self.members.len()
+    }
+
+    /// The smallest of these sums that raises no alarm at `alpha`.
+    pub(crate) fn quiet_from(&self, alpha: f64) -> usize {
+        wilcoxon_rank(self.count(), alpha).unwrap_or(0)
+    }
+
+    /// How many standard deviations a sum lies below what is expected.
+    pub(crate) fn distance(&self, smaller: usize) -> f64 {
+        let n = self.count() as f64;
+        (n * (n + 1.0) / 4.0 - smaller as f64) / (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt()
+    }
+
+    /// The smaller of the numbers of Walsh averages not above and not below zero, where the differences at some places have
+    /// their signs turned.
+    ///
+    /// Without ties and zeros these are the sums of negative and of positive ranks: a difference of rank r decides the
+    /// sign of its averages with itself and the r - 1 smaller ones.
+    pub(crate) fn smaller(&self, is_turned: impl Fn(usize) -> bool) -> usize {
+        let among_zeros = self.zeros * (self.zeros + 1) / 2;
+        let (mut not_above, mut not_below, mut start) = (among_zeros, among_zeros, self.zeros);
+        for ties in self.members.chunk_by(|a, b| a.size.total_cmp(&b.size).is_eq()) {
+            let is_negative = |member: &&Member| member.is_negative != is_turned(member.place);
+            let negative = ties.iter().filter(is_negative).count();
+            let positive = ties.len() - negative;
+            let decided = |count: usize| count * start + count * (count + 1) / 2;
+            not_above += decided(negative) + negative * positive;
+            not_below += decided(positive) + negative * positive;
+            start += ties.len();
+        }
+        not_above.min(not_below)
+    }
 }
 
 /// Order-statistic interval of the median of the differences: for running displays, no Walsh averages.
@@ -180,7 +221,8 @@ mod tests {
         // One zero, 1 and 2 each against a tie: 12 averages are not above zero, which are ranks that add up to 12:
         // scipy.stats.wilcoxon([1, -2, 3, 4, 5, 6, 7, 8, 9, -10], method="exact").pvalue
         let tied = [1.0, 2.0, -1.0, 2.0, 3.0, 3.0, -2.0, 4.0, 0.0, 1.0];
-        assert_eq!(smaller_sum(&tied), (12, 10));
+        let ranked = SignedRanks::of(&tied);
+        assert_eq!((ranked.smaller(|_| false), ranked.count()), (12, 10));
         let p = signed_rank_p(&tied);
         assert!((p - 0.130_859_375).abs() < 1e-12, "{p}");
         // Mid-ranks without zeros: scipy.stats.wilcoxon(x, method="asymptotic", correction=True, zero_method="wilcox")
@@ -249,7 +291,12 @@ mod tests {
                 pairs.flat_map(|(index, a)| values[index..].iter().map(move |b| a + b))
             };
             let (not_above, not_below) = (averages().filter(|x| *x <= 0.0), averages().filter(|x| *x >= 0.0));
-            prop_assert_eq!(smaller_sum(&values), (not_above.count().min(not_below.count()), values.len()));
+            let (ranked, smaller) = (SignedRanks::of(&values), not_above.count().min(not_below.count()));
+            prop_assert_eq!((ranked.smaller(|_| false), ranked.count()), (smaller, values.len()));
+            let turned: Vec<f64> =
+                values.iter().enumerate().map(|(place, x)| if place % 3 == 0 { -x } else { *x }).collect();
+            let expected = SignedRanks::of(&turned).smaller(|_| false);
+            prop_assert_eq!(ranked.smaller(|place| place % 3 == 0), expected);
         }
 
         #[test]

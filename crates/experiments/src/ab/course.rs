@@ -4,15 +4,13 @@
 //! quads are kept: half a quad is not balanced.
 
 use record::Ended;
-use stats::{
-    Arm, FEWEST_PAIRS, Random, Shift, Step, Stopping, Twin, coin_quads, hodges_lehmann, signed_rank_p,
-};
+use stats::{Arm, FEWEST_PAIRS, Random, Shift, Step, Stopping, Twin, coin_quads, hodges_lehmann};
 
 use super::subject::{PAIRS_PER_QUAD, Subject, TRIALS_PER_QUAD, Taken, Trial};
 
 /// Share of the budget for the A/A twin. Source: reference on statistics, section 4.
 const TWIN_SHARE: f64 = 0.2;
-/// It may take this share where it would not reach the fewest quads that carry an interval.
+/// It may take this share where it would not reach the fewest quads that can show more than chance.
 const TWIN_SHARE_MAX: f64 = 1.0 / 3.0;
 /// With so many runs failed in one state, and none that worked, going on is useless.
 const FAILURES_IN_VAIN: usize = 3;
@@ -87,7 +85,7 @@ pub fn run<S: Subject>(
         return Ok(Course {
             rehearsal,
             twin_trials: nothing(),
-            twin: Twin::of(&[]),
+            twin: Twin::of(&[], rules.seed),
             trials: nothing(),
             ended,
         });
@@ -100,14 +98,14 @@ pub fn run<S: Subject>(
         started_s,
         soft_end_s: started_s + rules.budget_s * TWIN_SHARE,
         end_s: started_s + rules.budget_s * TWIN_SHARE_MAX,
-        quads: asked.map(|quads| quads.div_ceil(PAIRS_PER_QUAD * 2).max(FEWEST_PAIRS)),
+        quads: asked.map(|quads| quads.div_ceil(PAIRS_PER_QUAD * 2).max(Twin::FEWEST_ROUNDS)),
         precision: rules.precision,
         widening: 1.0,
         taken: Taken::default(),
     };
     let twin_ended = twin_phase.run(subject, &mut random, progress)?;
     let twin_trials = twin_phase.taken;
-    let twin = twin_of(subject, &twin_trials);
+    let twin = twin_of(subject, &twin_trials, rules.seed);
     if matches!(twin_ended, Ended::Failing | Ended::Interrupted) {
         return Ok(Course { rehearsal, twin_trials, twin, trials: Taken::default(), ended: twin_ended });
     }
@@ -149,14 +147,10 @@ fn rehearse<S: Subject>(subject: &mut S, done: &mut Vec<(Arm, Trial)>) -> Result
     Ok(ended)
 }
 
-fn twin_of<S: Subject>(subject: &S, taken: &Taken) -> Twin {
+fn twin_of<S: Subject>(subject: &S, taken: &Taken, seed: u64) -> Twin {
     let guarded = taken.guarded(&subject.guards());
-    let p_values: Vec<f64> = (0..subject.rows().len())
-        .map(|row| taken.quad_logs(row, &guarded))
-        .filter(|logs| !logs.is_empty())
-        .map(|logs| signed_rank_p(&logs))
-        .collect();
-    Twin::of(&p_values)
+    let rows = 0..subject.rows().len();
+    Twin::of(&rows.map(|row| taken.logs_by_quad(row, &guarded)).collect::<Vec<_>>(), seed)
 }
 
 /// The twin, or the experiment proper.
@@ -165,7 +159,7 @@ struct Phase {
     started_s: f64,
     /// The end of all phases.
     budget_end_s: f64,
-    /// The end, unless there are too few quads for an interval.
+    /// The end, unless there are too few quads to say anything.
     soft_end_s: f64,
     /// The end in any case.
     end_s: f64,
@@ -182,7 +176,7 @@ impl Phase {
         random: &mut Random,
         progress: &mut dyn Progress,
     ) -> Result<Ended, S::Error> {
-        let mut next_look = FEWEST_PAIRS;
+        let mut next_look = self.fewest_quads();
         loop {
             if subject.must_stop() {
                 return Ok(Ended::Interrupted);
@@ -210,6 +204,11 @@ impl Phase {
         }
     }
 
+    /// Fewer say nothing: no interval, and no more than chance of a twin.
+    fn fewest_quads(&self) -> usize {
+        if self.twin { Twin::FEWEST_ROUNDS } else { FEWEST_PAIRS }
+    }
+
     /// Whether another quad, as long as those before, would go beyond the end.
     fn is_time_up(&self, now_s: f64) -> bool {
         let done = self.taken.quads();
@@ -217,7 +216,7 @@ impl Phase {
             return now_s >= self.end_s;
         }
         let after_s = now_s + (now_s - self.started_s) / done as f64;
-        after_s > if done < FEWEST_PAIRS { self.end_s } else { self.soft_end_s }
+        after_s > if done < self.fewest_quads() { self.end_s } else { self.soft_end_s }
     }
 
     /// Takes the four trials of a quad; `Some` if it could not be finished, and then it does not count.

@@ -148,7 +148,11 @@ impl Taken {
 
     /// The mean log ratio of each quad of a row, of the pairs that stay; quads without any are left out.
     pub fn quad_logs(&self, row: usize, guarded: &Guarded) -> Vec<f64> {
-        let means = quad_means(&guarded.masked(&self.log_ratios(row)));
-        means.into_iter().filter(|mean| mean.is_finite()).collect()
+        self.logs_by_quad(row, guarded).into_iter().filter(|mean| mean.is_finite()).collect()
+    }
+
+    /// The same, quad by quad: NaN for one without any.
+    pub fn logs_by_quad(&self, row: usize, guarded: &Guarded) -> Vec<f64> {
+        quad_means(&guarded.masked(&self.log_ratios(row)))
     }
 }
