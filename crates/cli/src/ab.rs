@@ -148,7 +148,7 @@ fn on_programs(
     let metric = programs::metric(arguments)?;
     let _pinned = arguments.cpu().map(Pinned::to).transpose()?;
     let switcher = match pair {
-        Some(pair) => Switcher::new(pair, &format!("{pair:?}"), plan.budget())?,
+        Some(pair) => Switcher::new(std::slice::from_ref(pair), plan.budget())?,
         None => Switcher::none(),
     };
     // Without a usable counter there is no control; the program is timed by the kernel's clock in any case.
@@ -186,9 +186,9 @@ fn on_probes(
     let cpus = chosen_cpus(&described.machine, wanted.as_ref())?;
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let _pinned = Pinned::to(cpu)?;
-    let switcher = Switcher::new(pair, &format!("{pair:?}"), plan.budget())?;
+    let switcher = Switcher::new(std::slice::from_ref(pair), plan.budget())?;
     let (name, identity) = (pair.toggle.about().name, &described.machine.identity);
-    let started = ProbeSubject::start(name, switcher, identity, cpu, plan.rules.seed);
+    let started = ProbeSubject::start(&[name], switcher, identity, cpu, plan.rules.seed);
     let mut subject = started.map_err(|error| {
         if error.is_of_machine() { anyhow::Error::new(CouldNotMeasure).context(error) } else { error.into() }
     })?;

@@ -9,6 +9,7 @@ pub mod command_subject;
 pub mod course;
 mod drift_probe;
 pub mod effects;
+mod judged_rows;
 pub mod outcome;
 pub mod probe_subject;
 mod sentence;
@@ -17,6 +18,6 @@ pub mod switcher;
 #[cfg(test)]
 mod tests;
 
-pub use course::{Course, Progress, Rules, Standing, run};
+pub use course::{Course, Progress, Rules, Standing, run, run_factorial};
 pub use outcome::{Labels, outcome};
 pub use subject::{GuardSpec, RowSpec, Subject, Taken, Trial};

@@ -99,6 +99,9 @@ pub struct AaTwin {
 pub struct AaRow {
     /// The row.
     pub name: String,
+    /// In a factorial experiment: the effect in place of which it was looked for; else left out.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub effect: String,
     /// Its change in percent: it should be nothing.
     pub change_percent: f64,
     /// 95 % interval of the change; `None` for fewer than six quads.
@@ -134,7 +137,7 @@ pub struct DroppedPairs {
 /// Runs that failed in one state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failures {
-    /// `a` or `b`.
+    /// `a` or `b`; with several toggles one letter each.
     pub state: String,
     /// How many failed.
     pub failed: usize,
@@ -174,7 +177,7 @@ pub enum Ended {
 pub struct RawTrial {
     /// True for a trial of the A/A twin.
     pub twin: bool,
-    /// `a` or `b`: which side of its pair it stands for. In the twin nothing is switched between the two.
+    /// `a` or `b`, with several toggles one letter each: what it stands for. In the twin nothing is switched between the two.
     pub state: String,
     /// One value per row, then per control; `None` where it failed.
     pub values: Vec<Option<f64>>,

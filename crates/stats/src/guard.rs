@@ -1,4 +1,5 @@
-//! Guards: pairs during which something else was seen to move are left out, both trials at once.
+//! Guards: pairs during which something else was seen to move are left out, both trials at once; in a factorial design
+//! passes, each cell of it.
 
 use crate::median;
 use crate::quantile::median_absolute_deviation;
@@ -43,14 +44,19 @@ impl Guarded {
 
 /// Decides on `pairs` pairs: trials 2i and 2i + 1 are pair i. Looks at the guards only, never at the trials.
 pub fn guarded(guards: &[Guard<'_>], pairs: usize) -> Guarded {
-    let mut result = Guarded { keep: vec![true; pairs], dropped_by: Vec::new() };
+    guarded_passes(guards, pairs, TRIALS_PER_PAIR)
+}
+
+/// The same for passes of `trials` trials each; read pass for pair in what it gives.
+pub fn guarded_passes(guards: &[Guard<'_>], passes: usize, trials: usize) -> Guarded {
+    let mut result = Guarded { keep: vec![true; passes], dropped_by: Vec::new() };
     for guard in guards {
         let centre = median(guard.by_trial).unwrap_or(0.0);
         let deviation = median_absolute_deviation(guard.by_trial).unwrap_or(0.0);
         let reach = (REACH_IN_DEVIATIONS * deviation).max(guard.tolerance);
         let mut dropped = 0;
-        for (pair, keep) in guard.by_trial.chunks(TRIALS_PER_PAIR).zip(&mut result.keep) {
-            if pair.iter().any(|value| (value - centre).abs() > reach) {
+        for (pass, keep) in guard.by_trial.chunks(trials.max(1)).zip(&mut result.keep) {
+            if pass.iter().any(|value| (value - centre).abs() > reach) {
                 *keep = false;
                 dropped += 1;
             }
@@ -77,6 +83,7 @@ mod tests {
         assert_eq!((found.dropped_by.as_slice(), found.dropped()), ([1, 1].as_slice(), 2));
         let masked = found.masked(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(masked.iter().map(|value| value.is_nan()).collect::<Vec<_>>(), [false, false, true, true]);
+        assert_eq!(guarded_passes(&guards, 2, 4).keep, [true, false]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The progress of an experiment: pairs done, the estimate with its interval, the time left; on a terminal only.
 
+use experiments::ab::subject::PASSES_PER_BLOCK;
 use experiments::ab::{Progress, Standing};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -44,14 +45,14 @@ impl Progress for Line {
 
 fn message(standing: &Standing) -> String {
     let percent = |log: f64| 100.0 * log.exp_m1();
-    let so_far = standing.shift.map_or_else(String::new, |shift| {
+    let so_far = standing.shifts.first().copied().flatten().map_or_else(String::new, |shift| {
         let ends = shift.interval.map_or_else(String::new, |ends| {
             format!(" [{:+.1}, {:+.1}]", percent(ends.low), percent(ends.high))
         });
         format!(", {:+.1} %{ends}", percent(shift.value))
     });
     let phase = if standing.twin { "A/A, nothing switched: " } else { "" };
-    format!("{phase}{} pairs{so_far}", standing.pairs)
+    format!("{phase}{} pairs{so_far}", standing.blocks * PASSES_PER_BLOCK)
 }
 
 #[cfg(test)]
@@ -63,9 +64,10 @@ mod tests {
     #[test]
     fn the_line_tells_pairs_estimate_and_interval() {
         let shift = Shift { value: 0.018, interval: Some(Interval { low: 0.011, high: 0.025 }), pairs: 9 };
-        let standing = Standing { twin: false, pairs: 18, shift: Some(shift), share: 0.4, left_s: 9.0 };
+        let standing =
+            Standing { twin: false, blocks: 9, shifts: vec![Some(shift)], share: 0.4, left_s: 9.0 };
         assert_eq!(message(&standing), "18 pairs, +1.8 % [+1.1, +2.5]");
-        let begun = Standing { twin: true, pairs: 2, shift: None, ..standing };
+        let begun = Standing { twin: true, blocks: 1, shifts: Vec::new(), ..standing };
         assert_eq!(message(&begun), "A/A, nothing switched: 2 pairs");
     }
 }

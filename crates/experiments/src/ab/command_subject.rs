@@ -8,7 +8,7 @@ use clock::TickRate;
 use host::live::{ChildError, ChildOutput, ChildRun, Ending, peak_resident_bytes, pending_signal, run_child};
 use record::Better;
 use regex::bytes::Regex;
-use stats::Arm;
+use stats::{Cell, Factors};
 
 use super::drift_probe::DriftProbe;
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
@@ -138,33 +138,31 @@ impl Subject for CommandSubject {
     type Error = CommandError;
 
     fn rows(&self) -> Vec<RowSpec> {
-        let row = |name: &str, unit: &str, decides| RowSpec {
+        let row = |name: &str, unit: &str| RowSpec {
             name: name.to_owned(),
             group: "program".to_owned(),
             unit: unit.to_owned(),
             better: Better::Lower,
-            control: false,
+            moved_by: Factors::ALL,
             zero: "the kernel counted nothing in many runs",
-            decides,
         };
-        let own =
-            self.metric.as_ref().map(|metric| RowSpec { better: metric.better, ..row(METRIC, "", true) });
+        let own = self.metric.as_ref().map(|metric| RowSpec { better: metric.better, ..row(METRIC, "") });
         let of_kernel = [
-            row(WALL_TIME, "s", own.is_none()),
-            row(CPU_TIME, "s", false),
-            row("user time", "s", false),
-            row("system time", "s", false),
+            row(WALL_TIME, "s"),
+            row(CPU_TIME, "s"),
+            row("user time", "s"),
+            row("system time", "s"),
             RowSpec {
                 zero: "less than sidestep itself holds, which the kernel counts in",
-                ..row("peak memory", "MiB", false)
+                ..row("peak memory", "MiB")
             },
-            row("page faults", "", false),
-            row("context switches", "", false),
+            row("page faults", ""),
+            row("context switches", ""),
         ];
         let control = self.control.map(|_| RowSpec {
             group: "control".to_owned(),
-            control: true,
-            ..row("multiply-chain", "ns", false)
+            moved_by: Factors::NONE,
+            ..row("multiply-chain", "ns")
         });
         own.into_iter().chain(of_kernel).chain(control).collect()
     }
@@ -173,10 +171,10 @@ impl Subject for CommandSubject {
         DriftProbe::GUARDS.to_vec()
     }
 
-    fn trial(&mut self, state: Arm) -> Result<Trial, CommandError> {
+    fn trial(&mut self, state: Cell) -> Result<Trial, CommandError> {
         self.switcher.write(state)?;
         self.around("--prepare", self.how.prepare.as_ref())?;
-        let words = &self.programs[usize::from(state == Arm::B)].words;
+        let words = &self.programs[usize::from(state != Cell::BASELINE)].words;
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
@@ -187,7 +185,7 @@ impl Subject for CommandSubject {
             }
             None => None,
         };
-        let run = run_child(command, self.switcher.settings(state), output, self.how.limit)?;
+        let run = run_child(command, &self.switcher.settings(state), output, self.how.limit)?;
         let guards = self.drift.readings();
         self.around("--cleanup", self.how.cleanup.as_ref())?;
         let mut values = self.values(&run);
@@ -237,6 +235,8 @@ fn failure(run: &ChildRun, any_exit_code: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use stats::Arm;
+
     use super::*;
 
     #[test]
@@ -262,11 +262,11 @@ mod tests {
     #[test]
     fn a_failed_run_has_no_values_and_says_how_it_failed() {
         let mut subject = subject("exit 0", "echo no input >&2; exit 2", None);
-        let worked = subject.trial(Arm::A).expect("sh is there");
+        let worked = subject.trial(Arm::A.into()).expect("sh is there");
         assert!(worked.failure.is_none() && worked.values[0] > 0.0, "{worked:?}");
         assert_eq!(worked.values.len(), subject.rows().len());
         assert_eq!(worked.guards.len(), subject.guards().len());
-        let failed = subject.trial(Arm::B).expect("sh is there");
+        let failed = subject.trial(Arm::B.into()).expect("sh is there");
         assert_eq!(failed.failure.as_deref(), Some("exit code 2, \"no input\""));
         assert!(failed.values.iter().all(|value| value.is_nan()));
     }
@@ -275,16 +275,16 @@ mod tests {
     fn a_run_without_the_number_looked_for_has_failed() {
         let metric = Metric { pattern: Regex::new(r"x=(\d+)").expect("a pattern"), better: Better::Higher };
         let mut subject = subject("echo x=42", "echo y=42", Some(metric));
-        let printed = subject.trial(Arm::A).expect("sh is there").values[0];
+        let printed = subject.trial(Arm::A.into()).expect("sh is there").values[0];
         assert!((printed - 42.0).abs() < 1e-12, "{printed}");
-        assert!(subject.trial(Arm::B).expect("sh is there").failure.is_some());
+        assert!(subject.trial(Arm::B.into()).expect("sh is there").failure.is_some());
     }
 
     #[test]
     fn a_prepare_that_fails_ends_the_experiment_and_is_named() {
         let mut subject = subject("true", "true", None);
         subject.how.prepare = Some("exit 9".to_owned());
-        let error = subject.trial(Arm::A).expect_err("prepare fails");
+        let error = subject.trial(Arm::A.into()).expect_err("prepare fails");
         assert!(error.to_string().contains("--prepare \"exit 9\" failed: exit code 9"), "{error}");
     }
 }

@@ -1,12 +1,15 @@
-//! What runs next, and when it ends: the A/A twin, then quads, until the interval is narrow or the budget is spent.
+//! What runs next, and when it ends: the A/A twin, then blocks, until the interval is narrow or the budget is spent.
 //!
-//! Pure: the clock is the subject's, so that a simulated one serves as well. Whatever ends an experiment, only whole
-//! quads are kept: half a quad is not balanced.
+//! A block is a shuffle of all states and its mirror image; with one toggle it is a quad of two pairs. Pure: the clock is
+//! the subject's, so that a simulated one serves as well. Whatever ends an experiment, only whole blocks are kept: half a
+//! block is not balanced.
 
 use record::Ended;
-use stats::{Arm, FEWEST_PAIRS, Random, Shift, Step, Stopping, Twin, coin_quads, hodges_lehmann};
+use stats::{
+    Cell, FEWEST_PAIRS, Factors, Random, Shift, Step, Stopping, Twin, hodges_lehmann, mirrored_block,
+};
 
-use super::subject::{PAIRS_PER_QUAD, Subject, TRIALS_PER_QUAD, Taken, Trial};
+use super::subject::{PASSES_PER_BLOCK, Subject, Taken, Trial, told_row};
 
 /// Share of the budget for the A/A twin. Source: reference on statistics, section 4.
 const TWIN_SHARE: f64 = 0.2;
@@ -14,10 +17,13 @@ const TWIN_SHARE: f64 = 0.2;
 const TWIN_SHARE_MAX: f64 = 1.0 / 3.0;
 /// With so many runs failed in one state, and none that worked, going on is useless.
 const FAILURES_IN_VAIN: usize = 3;
-/// Intervals are looked at each time the quads have grown by this share: each look takes time.
+/// Intervals are looked at each time the blocks have grown by this share: each look takes time.
 const LOOK_GROWTH: f64 = 1.05;
 /// Confidence of the intervals that are shown.
 const CONFIDENCE: f64 = 0.95;
+/// An experiment goes on until main effects and interactions of so many toggles are precise: those of more spread twice
+/// as wide with each toggle.
+pub const ORDER_AWAITED: usize = 2;
 
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,21 +32,22 @@ pub struct Rules {
     pub precision: f64,
     /// Seconds at most, the twin included.
     pub budget_s: f64,
-    /// Exactly so many pairs, rounded up to whole quads, unless the budget is spent before.
+    /// Exactly so many pairs, or runs of each combination, rounded up to whole blocks, unless the budget is spent before.
     pub pairs: Option<usize>,
     /// Of all throws of the coin.
     pub seed: u64,
 }
 
 /// What to tell while it runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// True while the A/A twin runs.
     pub twin: bool,
-    /// Pairs done.
-    pub pairs: usize,
-    /// The change of the first row so far, with its interval, as a log ratio; `None` without a pair.
-    pub shift: Option<Shift>,
+    /// Whole blocks done.
+    pub blocks: usize,
+    /// The main effect of each toggle so far on the first row that it moves, with its interval, as a log ratio; `None`
+    /// without a pair.
+    pub shifts: Vec<Option<Shift>>,
     /// Share of its time that the experiment has used, 0 to 1.
     pub share: f64,
     /// Seconds that are left at most.
@@ -49,7 +56,7 @@ pub struct Standing {
 
 /// Who is told.
 pub trait Progress {
-    /// Called between quads, never during a trial.
+    /// Called between blocks, never during a trial.
     fn standing(&mut self, standing: &Standing);
 }
 
@@ -57,10 +64,10 @@ pub trait Progress {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// What was run first, once or until it worked, and counts for nothing but its failures.
-    pub rehearsal: Vec<(Arm, Trial)>,
-    /// Trials with nothing switched.
+    pub rehearsal: Vec<(Cell, Trial)>,
+    /// Trials with nothing switched; none in a factorial experiment, whose twin is inside.
     pub twin_trials: Taken,
-    /// What they showed.
+    /// What the A/A twin showed.
     pub twin: Twin,
     /// Trials proper.
     pub trials: Taken,
@@ -68,7 +75,7 @@ pub struct Course {
     pub ended: Ended,
 }
 
-/// Runs an experiment to its end.
+/// Runs an experiment with one toggle, or two programs, to its end: first its twin with nothing switched.
 ///
 /// # Errors
 /// What the subject says makes going on useless.
@@ -79,63 +86,108 @@ pub fn run<S: Subject>(
 ) -> Result<Course, S::Error> {
     let mut random = Random::new(rules.seed);
     let started_s = subject.elapsed_s();
-    let mut rehearsal = Vec::new();
-    if let Some(ended) = rehearse(subject, &mut rehearsal)? {
-        let nothing = Taken::default;
-        return Ok(Course {
-            rehearsal,
-            twin_trials: nothing(),
-            twin: Twin::of(&[], rules.seed),
-            trials: nothing(),
-            ended,
-        });
+    let (rehearsal, ended) = rehearse(subject, 1)?;
+    if let Some(ended) = ended {
+        return Ok(Course::over(1, rules.seed, rehearsal, ended));
     }
-    let asked = rules.pairs.map(|pairs| pairs.div_ceil(PAIRS_PER_QUAD));
+    let asked = rules.blocks();
     let budget_end_s = started_s + rules.budget_s;
     let mut twin_phase = Phase {
-        twin: true,
+        twin: Widening::IsTwin,
         budget_end_s,
         started_s,
         soft_end_s: started_s + rules.budget_s * TWIN_SHARE,
         end_s: started_s + rules.budget_s * TWIN_SHARE_MAX,
-        quads: asked.map(|quads| quads.div_ceil(PAIRS_PER_QUAD * 2).max(Twin::FEWEST_ROUNDS)),
+        blocks: asked.map(|blocks| blocks.div_ceil(PASSES_PER_BLOCK * 2).max(Twin::FEWEST_ROUNDS)),
         precision: rules.precision,
-        widening: 1.0,
-        taken: Taken::default(),
+        seed: rules.seed,
+        taken: Taken::of(1),
     };
     let twin_ended = twin_phase.run(subject, &mut random, progress)?;
     let twin_trials = twin_phase.taken;
-    let twin = twin_of(subject, &twin_trials, rules.seed);
+    let guarded = twin_trials.guarded(&subject.guards());
+    let twin =
+        twin_of(subject, 1, rules.seed, |row, effect| twin_trials.logs_by_block(row, effect, &guarded));
     if matches!(twin_ended, Ended::Failing | Ended::Interrupted) {
-        return Ok(Course { rehearsal, twin_trials, twin, trials: Taken::default(), ended: twin_ended });
+        return Ok(Course { rehearsal, twin_trials, twin, trials: Taken::of(1), ended: twin_ended });
     }
     let mut phase = Phase {
-        twin: false,
+        twin: Widening::Before(twin.widening),
         budget_end_s,
         started_s: subject.elapsed_s(),
         soft_end_s: budget_end_s,
         end_s: budget_end_s,
-        quads: asked,
+        blocks: asked,
         precision: rules.precision,
-        widening: twin.widening,
-        taken: Taken::default(),
+        seed: rules.seed,
+        taken: Taken::of(1),
     };
     let ended = phase.run(subject, &mut random, progress)?;
     Ok(Course { rehearsal, twin_trials, twin, trials: phase.taken, ended })
 }
 
+/// Runs a full factorial experiment with several toggles to its end. Its twin is inside: see [`Taken::twin_logs`].
+///
+/// # Errors
+/// What the subject says makes going on useless.
+pub fn run_factorial<S: Subject>(
+    subject: &mut S,
+    factors: usize,
+    rules: &Rules,
+    progress: &mut dyn Progress,
+) -> Result<Course, S::Error> {
+    let mut random = Random::new(rules.seed);
+    let started_s = subject.elapsed_s();
+    let (rehearsal, ended) = rehearse(subject, factors)?;
+    if let Some(ended) = ended {
+        return Ok(Course::over(factors, rules.seed, rehearsal, ended));
+    }
+    let end_s = started_s + rules.budget_s;
+    let mut phase = Phase {
+        twin: Widening::Inside,
+        budget_end_s: end_s,
+        started_s: subject.elapsed_s(),
+        soft_end_s: end_s,
+        end_s,
+        blocks: rules.blocks(),
+        precision: rules.precision,
+        seed: rules.seed,
+        taken: Taken::of(factors),
+    };
+    let ended = phase.run(subject, &mut random, progress)?;
+    let twin = phase.twin_inside(subject);
+    Ok(Course { rehearsal, twin_trials: Taken::of(factors), twin, trials: phase.taken, ended })
+}
+
+impl Rules {
+    fn blocks(&self) -> Option<usize> {
+        self.pairs.map(|pairs| pairs.div_ceil(PASSES_PER_BLOCK))
+    }
+}
+
+impl Course {
+    /// Over before the first block.
+    fn over(factors: usize, seed: u64, rehearsal: Vec<(Cell, Trial)>, ended: Ended) -> Self {
+        let nothing = || Taken::of(factors);
+        Self { rehearsal, twin_trials: nothing(), twin: Twin::of(&[], seed), trials: nothing(), ended }
+    }
+}
+
+/// What each state did when it ran for the first time, and the end if there is one already.
+type Rehearsal = (Vec<(Cell, Trial)>, Option<Ended>);
+
 /// Runs each state until it works once: caches are warm then, and what never works is known before time is spent.
-fn rehearse<S: Subject>(subject: &mut S, done: &mut Vec<(Arm, Trial)>) -> Result<Option<Ended>, S::Error> {
-    let mut ended = None;
-    for arm in [Arm::A, Arm::B] {
+fn rehearse<S: Subject>(subject: &mut S, factors: usize) -> Result<Rehearsal, S::Error> {
+    let (mut done, mut ended) = (Vec::new(), None);
+    for cell in Cell::all(factors) {
         let mut works = false;
         for _ in 0..FAILURES_IN_VAIN {
-            let trial = subject.trial(arm)?;
+            let trial = subject.trial(cell)?;
             if subject.must_stop() {
-                return Ok(Some(Ended::Interrupted));
+                return Ok((done, Some(Ended::Interrupted)));
             }
             works = trial.failure.is_none();
-            done.push((arm, trial));
+            done.push((cell, trial));
             if works {
                 break;
             }
@@ -144,28 +196,44 @@ fn rehearse<S: Subject>(subject: &mut S, done: &mut Vec<(Arm, Trial)>) -> Result
             ended = Some(Ended::Failing);
         }
     }
-    Ok(ended)
+    Ok((done, ended))
 }
 
-fn twin_of<S: Subject>(subject: &S, taken: &Taken, seed: u64) -> Twin {
-    let guarded = taken.guarded(&subject.guards());
-    let rows = 0..subject.rows().len();
-    Twin::of(&rows.map(|row| taken.logs_by_quad(row, &guarded)).collect::<Vec<_>>(), seed)
+/// The twin from all effects of all rows, controls included.
+fn twin_of<S: Subject>(
+    subject: &S,
+    factors: usize,
+    seed: u64,
+    logs: impl Fn(usize, Factors) -> Vec<f64>,
+) -> Twin {
+    let effects = Factors::effects(factors);
+    let all = (0..subject.rows().len()).flat_map(|row| effects.iter().map(move |effect| (row, *effect)));
+    Twin::of(&all.map(|(row, effect)| logs(row, effect)).collect::<Vec<_>>(), seed)
+}
+
+/// Where the twin is that says how much too narrow the intervals are.
+enum Widening {
+    /// This phase is the twin: nothing is switched.
+    IsTwin,
+    /// It ran before, and found this factor.
+    Before(f64),
+    /// In the same blocks.
+    Inside,
 }
 
 /// The twin, or the experiment proper.
 struct Phase {
-    twin: bool,
+    twin: Widening,
     started_s: f64,
     /// The end of all phases.
     budget_end_s: f64,
-    /// The end, unless there are too few quads to say anything.
+    /// The end, unless there are too few blocks to say anything.
     soft_end_s: f64,
     /// The end in any case.
     end_s: f64,
-    quads: Option<usize>,
+    blocks: Option<usize>,
     precision: f64,
-    widening: f64,
+    seed: u64,
     taken: Taken,
 }
 
@@ -176,109 +244,137 @@ impl Phase {
         random: &mut Random,
         progress: &mut dyn Progress,
     ) -> Result<Ended, S::Error> {
-        let mut next_look = self.fewest_quads();
+        let mut next_look = self.fewest_blocks();
         loop {
             if subject.must_stop() {
                 return Ok(Ended::Interrupted);
             }
-            if self.quads.is_some_and(|quads| self.taken.quads() >= quads) {
+            if self.blocks.is_some_and(|blocks| self.taken.blocks() >= blocks) {
                 return Ok(Ended::PairsTaken);
             }
             if self.is_time_up(subject.elapsed_s()) {
                 return Ok(Ended::BudgetSpent);
             }
-            if let Some(ended) = self.take_quad(subject, random)? {
+            if let Some(ended) = self.take_block(subject, random)? {
                 return Ok(ended);
             }
-            if self.taken.quads() < next_look {
-                progress.standing(&self.standing(subject, None));
+            if self.taken.blocks() < next_look {
+                progress.standing(&self.standing(subject, Vec::new()));
                 continue;
             }
-            next_look = (self.taken.quads() as f64 * LOOK_GROWTH).ceil() as usize;
-            next_look = next_look.max(self.taken.quads() + 1);
+            next_look = (self.taken.blocks() as f64 * LOOK_GROWTH).ceil() as usize;
+            next_look = next_look.max(self.taken.blocks() + 1);
             let shifts = self.shifts(subject);
-            progress.standing(&self.standing(subject, shifts.first().copied().flatten()));
-            if self.quads.is_none() && self.is_precise(&shifts) {
+            let is_precise = self.blocks.is_none() && self.is_precise(subject, &shifts);
+            let main_effects = shifts.into_iter().take(self.taken.factors).collect();
+            progress.standing(&self.standing(subject, main_effects));
+            if is_precise {
                 return Ok(Ended::Precise);
             }
         }
     }
 
     /// Fewer say nothing: no interval, and no more than chance of a twin.
-    fn fewest_quads(&self) -> usize {
-        if self.twin { Twin::FEWEST_ROUNDS } else { FEWEST_PAIRS }
+    fn fewest_blocks(&self) -> usize {
+        if self.is_twin() { Twin::FEWEST_ROUNDS } else { FEWEST_PAIRS }
     }
 
-    /// Whether another quad, as long as those before, would go beyond the end.
+    /// Whether another block, as long as those before, would go beyond the end.
     fn is_time_up(&self, now_s: f64) -> bool {
-        let done = self.taken.quads();
+        let done = self.taken.blocks();
         if done == 0 {
             return now_s >= self.end_s;
         }
         let after_s = now_s + (now_s - self.started_s) / done as f64;
-        after_s > if done < self.fewest_quads() { self.end_s } else { self.soft_end_s }
+        after_s > if done < self.fewest_blocks() { self.end_s } else { self.soft_end_s }
     }
 
-    /// Takes the four trials of a quad; `Some` if it could not be finished, and then it does not count.
-    fn take_quad<S: Subject>(
+    /// Takes the trials of a block; `Some` if it could not be finished, and then it does not count.
+    fn take_block<S: Subject>(
         &mut self,
         subject: &mut S,
         random: &mut Random,
     ) -> Result<Option<Ended>, S::Error> {
-        let arms = coin_quads(1, random);
-        let mut trials: Vec<Trial> = Vec::with_capacity(TRIALS_PER_QUAD);
-        for arm in &arms {
+        let cells = mirrored_block(self.taken.factors, random);
+        let mut trials: Vec<Trial> = Vec::with_capacity(cells.len());
+        for cell in &cells {
             if subject.must_stop() {
                 self.taken.unfinished += trials.len();
                 return Ok(Some(Ended::Interrupted));
             }
-            trials.push(subject.trial(if self.twin { Arm::A } else { *arm })?);
+            trials.push(subject.trial(if self.is_twin() { Cell::BASELINE } else { *cell })?);
             // A trial during which the user wanted the end was cut short.
             if subject.must_stop() {
                 self.taken.unfinished += trials.len();
                 return Ok(Some(Ended::Interrupted));
             }
         }
-        self.taken.push_quad(&arms, trials);
+        self.taken.push_block(&cells, trials);
         Ok(self.fails_in_vain().then_some(Ended::Failing))
+    }
+
+    fn is_twin(&self) -> bool {
+        matches!(self.twin, Widening::IsTwin)
     }
 
     /// True if one state has failed several times and never worked.
     fn fails_in_vain(&self) -> bool {
-        [Arm::A, Arm::B].into_iter().any(|arm| {
-            let of_arm = || self.taken.trials.iter().zip(&self.taken.arms).filter(|(_, have)| **have == arm);
-            of_arm().count() >= FAILURES_IN_VAIN && of_arm().all(|(trial, _)| trial.failure.is_some())
+        Cell::all(self.taken.factors).any(|cell| {
+            let of_cell =
+                || self.taken.trials.iter().zip(&self.taken.cells).filter(move |(_, have)| **have == cell);
+            of_cell().count() >= FAILURES_IN_VAIN && of_cell().all(|(trial, _)| trial.failure.is_some())
         })
     }
 
-    /// The shift of each decisive row.
+    /// Each effect that is awaited, on the row on which it is told; main effects first.
     fn shifts<S: Subject>(&self, subject: &S) -> Vec<Option<Shift>> {
         let guarded = self.taken.guarded(&subject.guards());
         let rows = subject.rows();
-        let decisive = rows.iter().enumerate().filter(|(_, spec)| spec.decides);
-        decisive.map(|(row, _)| hodges_lehmann(&self.taken.quad_logs(row, &guarded), CONFIDENCE)).collect()
+        let effects = Factors::effects(self.taken.factors);
+        let awaited = effects.into_iter().filter(|effect| effect.order() <= ORDER_AWAITED);
+        let shift = |effect| {
+            let row = told_row(&rows, effect)?;
+            hodges_lehmann(&self.taken.block_logs(row, effect, &guarded), CONFIDENCE)
+        };
+        awaited.map(shift).collect()
     }
 
-    fn is_precise(&self, shifts: &[Option<Shift>]) -> bool {
+    fn is_precise<S: Subject>(&self, subject: &S, shifts: &[Option<Shift>]) -> bool {
         let rule = Stopping { precision: self.precision, budget_pairs: usize::MAX };
-        shifts.iter().all(|shift| {
-            let quads = shift.map_or(0, |shift| shift.pairs);
-            let half_width = shift.and_then(|shift| shift.interval).map(|found| found.half_width());
-            rule.after_width(quads, half_width.map(|half| half * self.widening)) == Step::Precise
+        let are_precise = |widening: f64| {
+            shifts.iter().all(|shift| {
+                let blocks = shift.map_or(0, |shift| shift.pairs);
+                let half_width =
+                    shift.and_then(|shift| shift.interval).map(|found| found.half_width() * widening);
+                rule.after_width(blocks, half_width) == Step::Precise
+            })
+        };
+        match self.twin {
+            Widening::IsTwin => are_precise(1.0),
+            Widening::Before(widening) => are_precise(widening),
+            // To ask the twin inside takes longer than to ask the widths.
+            Widening::Inside => are_precise(1.0) && are_precise(self.twin_inside(subject).widening),
+        }
+    }
+
+    fn twin_inside<S: Subject>(&self, subject: &S) -> Twin {
+        let guarded = self.taken.guarded(&subject.guards());
+        twin_of(subject, self.taken.factors, self.seed, |row, effect| {
+            self.taken.twin_logs(row, effect, &guarded)
         })
     }
 
-    fn standing<S: Subject>(&self, subject: &S, shift: Option<Shift>) -> Standing {
+    fn standing<S: Subject>(&self, subject: &S, shifts: Vec<Option<Shift>>) -> Standing {
         let (now_s, length_s) = (subject.elapsed_s(), self.soft_end_s - self.started_s);
-        let by_quads = self.quads.map(|quads| self.taken.quads() as f64 / quads.max(1) as f64);
+        let by_blocks = self.blocks.map(|blocks| self.taken.blocks() as f64 / blocks.max(1) as f64);
         let by_time = (now_s - self.started_s) / length_s.max(f64::MIN_POSITIVE);
-        let share = by_quads.unwrap_or(0.0).max(by_time).clamp(0.0, 1.0);
-        let left_s = match by_quads {
+        let share = by_blocks.unwrap_or(0.0).max(by_time).clamp(0.0, 1.0);
+        let left_s = match by_blocks {
             // After the twin comes more, of which nothing is known but the budget.
-            Some(done) if done > 0.0 && !self.twin => (now_s - self.started_s) * (1.0 / done - 1.0),
+            Some(done) if done > 0.0 && !self.is_twin() => (now_s - self.started_s) * (1.0 / done - 1.0),
             _ => f64::INFINITY,
         };
         let left_s = left_s.min(self.budget_end_s - now_s).max(0.0);
-        Standing { twin: self.twin, pairs: self.taken.pairs(), shift, share, left_s }
+        Standing { twin: self.is_twin(), blocks: self.taken.blocks(), shifts, share, left_s }
     }
 }

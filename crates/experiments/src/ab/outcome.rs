@@ -1,20 +1,21 @@
 //! From the trials of an experiment to judged rows and one sentence.
 
 use record::{
-    AaRow, AaTwin, Better, ComparisonRow, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow,
-    Failures, PairCounts, RawTrial, SeenDrift,
+    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, Failures, PairCounts, RawTrial,
+    SeenDrift,
 };
-use stats::{Arm, Comparison, Guarded, Interval, Verdict, benjamini_hochberg};
+use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Twin, Verdict};
 
 use super::course::Course;
+use super::judged_rows::{Draft, Sides, draft, judge, percent, too_many_zeros};
 use super::sentence::{headline, sentence};
 use super::subject::{GuardSpec, RowSpec, Taken, Trial};
 
-/// A row of which more than this share of the values is zero has no ratio: the kernel's counter is too coarse for it.
-const ZEROS_MAX: f64 = 0.02;
-
 /// The treatment where two programs take turns.
 pub const TWO_PROGRAMS: &str = "two programs";
+
+/// The effect of the only toggle, or of the other program.
+const THE_TOGGLE: Factors = Factors::ONE;
 
 /// Words for the document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,23 +61,19 @@ pub fn outcome(
 ) -> ExperimentOutcome {
     let guarded = course.trials.guarded(guards);
     let mut notes = labels.notes.clone();
-    let mut drafts: Vec<(ExperimentRow, Option<Comparison>)> = Vec::new();
+    let (mut rows_drafted, mut controls_drafted) = (Vec::new(), Vec::new());
     for (index, spec) in rows.iter().enumerate() {
-        match draft(course, index, spec, &guarded, &labels.b) {
-            Drafted::Row(row, comparison) => drafts.push((*row, comparison)),
+        match drafted(course, index, spec, &guarded, &labels.b) {
+            Drafted::Row(row) if spec.is_control() => controls_drafted.push(*row),
+            Drafted::Row(row) => rows_drafted.push(*row),
             Drafted::Zeros => {
                 notes.push(format!("{}: left out, {}", spec.name, spec.zero));
             }
             Drafted::Nothing => {}
         }
     }
-    let (mut rows_judged, mut controls) = (Vec::new(), Vec::new());
-    for is_control in [false, true] {
-        let family: Vec<&(ExperimentRow, Option<Comparison>)> =
-            drafts.iter().filter(|(row, _)| row.row.control == is_control).collect();
-        let judged = judge(&family, declared.margin);
-        *(if is_control { &mut controls } else { &mut rows_judged }) = judged;
-    }
+    let (rows_judged, controls) =
+        (judge(rows_drafted, declared.margin), judge(controls_drafted, declared.margin));
     let twin_guarded = course.twin_trials.guarded(guards);
     let mut found = ExperimentOutcome {
         schema: EXPERIMENT_SCHEMA,
@@ -113,98 +110,58 @@ pub fn has_verdict(found: &ExperimentOutcome) -> bool {
 }
 
 enum Drafted {
-    Row(Box<ExperimentRow>, Option<Comparison>),
+    Row(Box<Draft>),
     Zeros,
     Nothing,
 }
 
-/// A row before its family is known; the comparison is one of costs, widened by what the twin showed.
-fn draft(course: &Course, index: usize, spec: &RowSpec, guarded: &Guarded, candidate: &str) -> Drafted {
+/// A row before its family is known, widened by what the twin showed.
+fn drafted(course: &Course, index: usize, spec: &RowSpec, guarded: &Guarded, candidate: &str) -> Drafted {
     let taken = &course.trials;
-    let [a_side, b_side] = [Arm::A, Arm::B].map(|arm| taken.side(index, arm, guarded));
+    let [a_side, b_side] = [Arm::A, Arm::B].map(|arm| taken.values_in(arm.into(), index, guarded));
     let (Some(a), Some(b)) = (stats::median(&a_side), stats::median(&b_side)) else {
         return Drafted::Nothing;
     };
-    let zeros = a_side.iter().chain(&b_side).filter(|value| **value <= 0.0).count();
-    if zeros as f64 > ZEROS_MAX * (a_side.len() + b_side.len()) as f64 {
+    if too_many_zeros(&[a_side.as_slice(), &b_side].concat()) {
         return Drafted::Zeros;
     }
-    let logs = taken.quad_logs(index, guarded);
+    let logs = taken.block_logs(index, THE_TOGGLE, guarded);
     let Some(change) = Comparison::of_log_ratios(&logs) else { return Drafted::Nothing };
-    let change = change.widened(course.twin.widening);
-    let percent = |ratio: f64| 100.0 * (ratio - 1.0);
     let interval_of = |side: &[f64]| stats::quantile_interval(&stats::sorted(side), 0.5);
-    let row = ComparisonRow {
-        name: spec.name.clone(),
-        group: spec.group.clone(),
-        unit: spec.unit.clone(),
-        better: spec.better,
-        candidate: candidate.to_owned(),
-        a,
-        b,
-        a_interval: interval_of(&a_side),
-        b_interval: interval_of(&b_side),
-        change_percent: percent(change.ratio),
-        interval: change.interval.map(|interval| interval.map(percent)),
-        symmetric_percent: stats::symmetric_percent(1.0, change.ratio),
-        verdict: Verdict::Inconclusive,
-        margin_percent: 0.0,
-        p: Some(change.p),
-        q: None,
-        further_runs: None,
+    let sides = Sides {
+        a: (a, interval_of(&a_side)),
+        b: (b, interval_of(&b_side)),
         samples: [a_side.len(), b_side.len()],
-        paired: true,
-        control: spec.control,
     };
-    let row =
-        ExperimentRow { row, ratio: change.ratio, ratio_interval: change.interval, quads: change.pairs };
-    Drafted::Row(Box::new(row), Some(as_cost(change, spec.better)))
-}
-
-/// The comparison as one of costs: above 1 is slower.
-fn as_cost(change: Comparison, better: Better) -> Comparison {
-    match better {
-        Better::Lower => change,
-        Better::Higher => Comparison {
-            ratio: change.ratio.recip(),
-            interval: change.interval.map(|interval| interval.map(f64::recip)),
-            equivalence_interval: change.equivalence_interval.map(|interval| interval.map(f64::recip)),
-            ..change
-        },
-    }
-}
-
-/// Verdicts of a family of rows.
-fn judge(family: &[&(ExperimentRow, Option<Comparison>)], margin: f64) -> Vec<ExperimentRow> {
-    let p_values: Vec<f64> = family.iter().map(|(row, _)| row.row.p.unwrap_or(1.0)).collect();
-    let q_values = benjamini_hochberg(&p_values);
-    let judged = |((row, comparison), q): (&&(ExperimentRow, Option<Comparison>), f64)| {
-        let mut row = row.clone();
-        row.row.q = Some(q);
-        row.row.margin_percent = 100.0 * margin;
-        if let Some(cost) = comparison {
-            row.row.verdict = cost.verdict_in_family(margin, q);
-            let further_quads =
-                cost.further_pairs(margin).filter(|_| row.row.verdict == Verdict::Inconclusive);
-            row.row.further_runs = further_quads.map(|quads| quads.max(1) * super::subject::PAIRS_PER_QUAD);
-        }
-        row
-    };
-    family.iter().zip(q_values).map(judged).collect()
+    Drafted::Row(Box::new(draft(spec, change.widened(course.twin.widening), sides, candidate)))
 }
 
 fn aa(course: &Course, rows: &[RowSpec], guarded: &Guarded) -> AaTwin {
     let taken = &course.twin_trials;
     let row = |(index, spec): (usize, &RowSpec)| {
-        let found = Comparison::of_log_ratios(&taken.quad_logs(index, guarded))?;
-        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
-        let interval: Option<Interval> = found.interval.map(|interval| interval.map(percent));
-        Some(AaRow { name: spec.name.clone(), change_percent: percent(found.ratio), interval, p: found.p })
+        aa_row(&spec.name, "", &taken.block_logs(index, THE_TOGGLE, guarded))
     };
-    let twin = &course.twin;
+    twin(&course.twin, rows.iter().enumerate().filter_map(row).collect(), taken.blocks())
+}
+
+/// What a row showed where nothing was to be seen; of a factorial experiment in place of which effect.
+pub(super) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
+    let found = Comparison::of_log_ratios(logs)?;
+    let interval: Option<Interval> = found.interval.map(|interval| interval.map(percent));
+    Some(AaRow {
+        name: name.to_owned(),
+        effect: effect.to_owned(),
+        change_percent: percent(found.ratio),
+        interval,
+        p: found.p,
+    })
+}
+
+/// The twin with its rows.
+pub(super) fn twin(twin: &Twin, rows: Vec<AaRow>, blocks: usize) -> AaTwin {
     AaTwin {
-        rows: rows.iter().enumerate().filter_map(row).collect(),
-        quads: taken.quads(),
+        rows,
+        quads: blocks,
         alarms: twin.alarms,
         alarms_by_chance: twin.alarms_by_chance,
         widening: twin.widening,
@@ -212,45 +169,43 @@ fn aa(course: &Course, rows: &[RowSpec], guarded: &Guarded) -> AaTwin {
     }
 }
 
-fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
-    let dropped = guards.iter().zip(&guarded.dropped_by).filter(|(_, pairs)| **pairs > 0);
+/// What became of the passes.
+pub(super) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
+    let dropped = guards.iter().zip(&guarded.dropped_by).filter(|(_, passes)| **passes > 0);
     PairCounts {
-        taken: taken.pairs(),
-        kept: taken.pairs() - guarded.dropped(),
-        failed: taken.failed_pairs(),
+        taken: taken.passes(),
+        kept: taken.passes() - guarded.dropped(),
+        failed: taken.failed_passes(),
         dropped: dropped
-            .map(|(spec, pairs)| DroppedPairs { guard: spec.name.to_owned(), pairs: *pairs })
+            .map(|(spec, passes)| DroppedPairs { guard: spec.name.to_owned(), pairs: *passes })
             .collect(),
         unfinished_trials: taken.unfinished,
     }
 }
 
-/// Failed runs of each state. In the twin both sides are A.
-fn failures(course: &Course) -> Vec<Failures> {
-    let of_state = |arm: Arm| {
-        let proper = course.trials.trials.iter().zip(&course.trials.arms);
-        let proper = proper.filter(move |(_, have)| **have == arm).map(|(trial, _)| trial);
-        let twin = course.twin_trials.trials.iter().filter(move |_| arm == Arm::A);
-        let rehearsal = course.rehearsal.iter().filter(move |(have, _)| *have == arm).map(|(_, trial)| trial);
+/// Failed runs of each state. In a twin that ran apart all states are the baseline.
+pub(super) fn failures(course: &Course) -> Vec<Failures> {
+    let factors = course.trials.factors;
+    let of_state = |cell: Cell| {
+        let proper = course.trials.trials.iter().zip(&course.trials.cells);
+        let proper = proper.filter(move |(_, have)| **have == cell).map(|(trial, _)| trial);
+        let twin = course.twin_trials.trials.iter().filter(move |_| cell == Cell::BASELINE);
+        let rehearsal =
+            course.rehearsal.iter().filter(move |(have, _)| *have == cell).map(|(_, trial)| trial);
         proper.chain(twin).chain(rehearsal)
     };
-    [(Arm::A, "a"), (Arm::B, "b")]
-        .into_iter()
-        .filter_map(|(arm, state)| {
-            let failed: Vec<&String> = of_state(arm).filter_map(|trial| trial.failure.as_ref()).collect();
+    Cell::all(factors)
+        .filter_map(|cell| {
+            let failed: Vec<&String> = of_state(cell).filter_map(|trial| trial.failure.as_ref()).collect();
             let example = (*failed.first()?).clone();
-            Some(Failures {
-                state: state.to_owned(),
-                failed: failed.len(),
-                of: of_state(arm).count(),
-                example,
-            })
+            let (state, of) = (cell.letters(factors), of_state(cell).count());
+            Some(Failures { state, failed: failed.len(), of, example })
         })
         .collect()
 }
 
 /// The first guard is the arithmetic probe between the trials.
-fn drift(course: &Course) -> SeenDrift {
+pub(super) fn drift(course: &Course) -> SeenDrift {
     let readings = course.trials.column(|trial| trial.guards.first().copied());
     let readings: Vec<f64> = readings.into_iter().filter(|reading| reading.is_finite()).collect();
     let steps = stats::change_points(&readings);
@@ -260,16 +215,17 @@ fn drift(course: &Course) -> SeenDrift {
     }
 }
 
-fn raw(course: &Course) -> Vec<RawTrial> {
+/// Every trial, the A/A ones first.
+pub(super) fn raw(course: &Course) -> Vec<RawTrial> {
     let finite = |values: &[f64]| values.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect();
     let of = |taken: &Taken, twin: bool| {
-        let trial = |(arm, trial): (&Arm, &Trial)| RawTrial {
+        let trial = |(cell, trial): (&Cell, &Trial)| RawTrial {
             twin,
-            state: if *arm == Arm::A { "a" } else { "b" }.to_owned(),
+            state: cell.letters(taken.factors),
             values: finite(&trial.values),
             guards: finite(&trial.guards),
         };
-        taken.arms.iter().zip(&taken.trials).map(trial).collect::<Vec<_>>()
+        taken.cells.iter().zip(&taken.trials).map(trial).collect::<Vec<_>>()
     };
     let mut all = of(&course.twin_trials, true);
     all.extend(of(&course.trials, false));

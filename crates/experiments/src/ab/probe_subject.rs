@@ -1,8 +1,8 @@
 //! The probes of sidestep as the subject: what a toggle can move, and controls that it cannot.
 //!
 //! All rows of a trial are measured in one go while the state holds, so that one schedule serves them all. Where a toggle
-//! decides about pages, each state has buffers of its own, laid under that state; else both share one, so that its
-//! layout is no part of the difference.
+//! decides about pages, each of its states has buffers of its own, laid under that state; else all share one, so that
+//! its layout is no part of the difference.
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ use probes::control::ControlLoops;
 use probes::sampler::Sampler;
 use probes::short::{ShortKind, ShortProbe, ShortProbeError, ShortSetup};
 use record::Better;
-use stats::Arm;
+use stats::{Arm, Cell, Factors};
 
 use super::drift_probe::DriftProbe;
-use super::effects::{Effects, effects, seen_toggles};
+use super::effects::{Effects, effects, measured, seen_toggles};
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::switcher::{Switcher, SwitchingError};
 
@@ -31,6 +31,10 @@ const SAMPLES_MAX: usize = 20;
 /// Time in which the rate of the counter is found: a few ppm.
 const CALIBRATION_NS: u64 = 20_000_000;
 
+/// Toggles that decide about pages can be flipped together up to this number: each combination of their states has
+/// buffers of its own, of a quarter of a gibibyte.
+const PAGE_TOGGLES_MAX: usize = 2;
+
 /// Why probes cannot be the subject.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeSubjectError {
@@ -44,6 +48,15 @@ pub enum ProbeSubjectError {
         toggle: String,
         /// The toggles that a probe sees.
         seen: String,
+    },
+    /// Too many toggles want buffers of their own.
+    #[error(
+        "{toggles} all decide about pages, and each of their combinations wants buffers of its own; flip at most \
+         {PAGE_TOGGLES_MAX} of them at once"
+    )]
+    TooManyBuffers {
+        /// Their names.
+        toggles: String,
     },
     /// The counter cannot be used.
     #[error(transparent)]
@@ -63,22 +76,19 @@ impl ProbeSubjectError {
     }
 }
 
-/// One row: a probe that both states share, or one for each.
+/// One row: a probe that all states share, or one for each that has buffers of its own.
 struct Row {
     spec: RowSpec,
     probes: Vec<Box<dyn ShortProbe>>,
 }
 
-impl Row {
-    fn probe(&mut self, state: Arm) -> &mut dyn ShortProbe {
-        let index = usize::from(state == Arm::B).min(self.probes.len() - 1);
-        self.probes[index].as_mut()
-    }
-}
-
 /// Runs probes in the calling thread, which is pinned.
 pub struct ProbeSubject {
     rows: Vec<Row>,
+    /// The toggles that decide about pages.
+    of_pages: Factors,
+    /// The states that have buffers of their own: the combinations of those toggles.
+    laid: Vec<Cell>,
     /// Makes the states.
     pub switcher: Switcher,
     samples: usize,
@@ -88,72 +98,78 @@ pub struct ProbeSubject {
 }
 
 impl ProbeSubject {
-    /// Starts the probes that see the toggle; the clock starts before.
+    /// Starts the probes that see the toggles; the clock starts before.
     ///
     /// # Errors
     /// A toggle that no probe sees, a probe that cannot be started, or a state that cannot be made.
     pub fn start(
-        toggle: &str,
+        toggles: &[&str],
         switcher: Switcher,
         identity: &Identity,
         cpu: CpuId,
         seed: u64,
     ) -> Result<Self, ProbeSubjectError> {
         let begun = Instant::now();
-        let Some(effects) = effects(toggle) else {
-            let (toggle, seen) = (toggle.to_owned(), seen_toggles().join(", "));
-            return Err(ProbeSubjectError::Unseen { toggle, seen });
+        let unseen = |toggle: &str| ProbeSubjectError::Unseen {
+            toggle: toggle.to_owned(),
+            seen: seen_toggles().join(", "),
         };
+        let effects: Vec<&Effects> = toggles
+            .iter()
+            .map(|toggle| effects(toggle).ok_or_else(|| unseen(toggle)))
+            .collect::<Result<_, _>>()?;
+        let of_pages = Factors::of((0..effects.len()).filter(|index| effects[*index].buffers_per_state));
+        if of_pages.order() > PAGE_TOGGLES_MAX {
+            let names: Vec<&str> = of_pages.members().map(|index| toggles[index]).collect();
+            return Err(ProbeSubjectError::TooManyBuffers { toggles: names.join(", ") });
+        }
         let sampler = Sampler::new(cpu, TickRate::calibrate(CALIBRATION_NS)?, ControlLoops::of(identity));
         let mut subject = Self {
             rows: Vec::new(),
+            of_pages,
+            laid: Cell::all(toggles.len()).filter(|cell| cell.within(of_pages) == *cell).collect(),
             switcher,
             samples: SAMPLES,
             drift: DriftProbe::new(seed),
             begun,
             notes: Vec::new(),
         };
-        subject.start_rows(effects, &sampler, seed)?;
+        subject.start_rows(&effects, &sampler, seed)?;
         subject.fit_to_settling()?;
         Ok(subject)
     }
 
     fn start_rows(
         &mut self,
-        effects: &Effects,
+        effects: &[&Effects],
         sampler: &Sampler,
         seed: u64,
     ) -> Result<(), ProbeSubjectError> {
-        let kinds = effects.moves.iter().map(|kind| (*kind, false));
-        let all: Vec<(ShortKind, bool)> =
-            kinds.chain(effects.controls.iter().map(|kind| (*kind, true))).collect();
-        let states: &[Arm] = if effects.buffers_per_state { &[Arm::A, Arm::B] } else { &[Arm::A] };
         let mut pages = Vec::new();
-        for (index, (kind, control)) in all.into_iter().enumerate() {
+        for (kind, moved_by) in measured(effects) {
             let mut probes = Vec::new();
-            for state in states {
-                let _guard = self.switcher.make(*state)?;
+            for state in self.laid.clone() {
+                let _guard = self.switcher.make(state)?;
                 // Asked for where the state has no say: what the toggle then forbids or gives is what is measured.
-                let asked = self.switcher.pages(*state, PageRequest::Huge);
+                let asked = self.switcher.pages(state, PageRequest::Huge);
                 let setup = ShortSetup { sampler: sampler.clone(), pages: asked, seed };
                 let probe = kind.start(&setup)?;
                 if kind == ShortKind::RandomChase {
-                    pages.extend(probe.pages());
+                    pages.extend(probe.pages().map(|pages| (state, pages)));
                 }
                 probes.push(probe);
             }
             let spec = RowSpec {
                 name: kind.name().to_owned(),
-                group: if control { "control" } else { "probe" }.to_owned(),
+                group: if moved_by.is_empty() { "control" } else { "probe" }.to_owned(),
                 unit: probes[0].unit().to_owned(),
                 better: Better::Lower,
-                control,
+                moved_by,
                 zero: "",
-                decides: index == 0,
             };
             self.rows.push(Row { spec, probes });
         }
-        self.notes.extend(same_pages(&pages));
+        self.notes.extend(same_pages(&pages, self.of_pages));
         Ok(())
     }
 
@@ -163,11 +179,11 @@ impl ProbeSubject {
         if settle_s == 0.0 || !self.switcher.is_system() {
             return Ok(());
         }
-        let _guard = self.switcher.make(Arm::A)?;
+        let _guard = self.switcher.make(Cell::BASELINE)?;
         let begun = Instant::now();
         for row in &mut self.rows {
             // A disturbed sample takes time as well, which is all that is asked here.
-            let _ = row.probe(Arm::A).sample();
+            let _ = row.probes[0].sample();
         }
         let once_s = begun.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
         let wanted = (settle_s * TRIAL_PER_SETTLE / once_s).ceil() as usize;
@@ -181,14 +197,24 @@ impl ProbeSubject {
     }
 }
 
-/// Says so if both states were given the same pages: then there is nothing to compare.
-fn same_pages(pages: &[Pages]) -> Option<String> {
-    let [a, b] = pages else { return None };
-    Some(if a.page_bytes == b.page_bytes {
-        format!("the kernel gave both states pages of {}: no difference here is one of pages", a.page_bytes)
-    } else {
-        format!("buffers of random-chase: A in pages of {}, B in pages of {}", a.page_bytes, b.page_bytes)
-    })
+/// Says which pages each state was given; if all are the same, that there is nothing of pages to compare.
+fn same_pages(pages: &[(Cell, Pages)], of_pages: Factors) -> Option<String> {
+    let ((_, first), others) = pages.split_first()?;
+    if others.is_empty() {
+        return None;
+    }
+    if others.iter().all(|(_, pages)| pages.page_bytes == first.page_bytes) {
+        let states = if others.len() == 1 { "both states" } else { "all states" };
+        let size = first.page_bytes;
+        return Some(format!("the kernel gave {states} pages of {size}: no difference here is one of pages"));
+    }
+    let of_state = |(state, pages): &(Cell, Pages)| {
+        // Only the toggles that decide about pages are told apart.
+        let letters = of_pages.members().map(|toggle| if state.arm(toggle) == Arm::A { 'A' } else { 'B' });
+        format!("{} in pages of {}", letters.collect::<String>(), pages.page_bytes)
+    };
+    let told: Vec<String> = pages.iter().map(of_state).collect();
+    Some(format!("buffers of random-chase: {}", told.join(", ")))
 }
 
 impl Subject for ProbeSubject {
@@ -202,11 +228,12 @@ impl Subject for ProbeSubject {
         DriftProbe::GUARDS.to_vec()
     }
 
-    fn trial(&mut self, state: Arm) -> Result<Trial, SwitchingError> {
+    fn trial(&mut self, state: Cell) -> Result<Trial, SwitchingError> {
         let guard = self.switcher.make(state)?;
-        let samples = self.samples;
+        let (samples, buffers) = (self.samples, state.within(self.of_pages));
+        let laid = self.laid.iter().position(|laid| *laid == buffers).expect("each combination was laid");
         let mut best_of = |row: &mut Row| {
-            let probe = row.probe(state);
+            let probe = &mut row.probes[laid];
             let taken = (0..samples).filter_map(|_| probe.sample().ok());
             taken.min_by(f64::total_cmp).unwrap_or(f64::NAN)
         };

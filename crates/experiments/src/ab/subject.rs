@@ -1,12 +1,10 @@
 //! What an experiment is made around, seen from its course: rows, guards, one trial at a time.
 
 use record::Better;
-use stats::{Arm, Guard, Guarded, guarded, quad_means};
+use stats::{Cell, Factors, Guard, Guarded, cell_count, guarded_passes, quad_means};
 
-/// Trials of a quad.
-pub const TRIALS_PER_QUAD: usize = 4;
-/// Pairs of a quad.
-pub const PAIRS_PER_QUAD: usize = 2;
+/// A block is a pass through all cells and its mirror image: of one toggle a quad, made of two pairs.
+pub const PASSES_PER_BLOCK: usize = 2;
 
 /// One thing that every trial measures.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,12 +17,25 @@ pub struct RowSpec {
     pub unit: String,
     /// Which direction is the good one.
     pub better: Better,
-    /// True if the treatment cannot touch it.
-    pub control: bool,
+    /// The toggles that can move it; none of them can touch a control.
+    pub moved_by: Factors,
     /// What a zero means, where it is no value: such a row is left out.
     pub zero: &'static str,
-    /// True if the experiment goes on until this row is precise.
-    pub decides: bool,
+}
+
+impl RowSpec {
+    /// True if no toggle can touch it.
+    pub fn is_control(&self) -> bool {
+        self.moved_by.is_empty()
+    }
+}
+
+/// The row on which an effect is told, and whose width decides when to stop: the first that all of its toggles move, or
+/// else the first that one of them moves.
+pub fn told_row(rows: &[RowSpec], effect: Factors) -> Option<usize> {
+    let moved_by_one =
+        |row: &RowSpec| effect.members().any(|toggle| row.moved_by.holds(Factors::only(toggle)));
+    rows.iter().position(|row| row.moved_by.holds(effect)).or_else(|| rows.iter().position(moved_by_one))
 }
 
 /// One thing watched beside the trials.
@@ -52,7 +63,7 @@ pub trait Subject {
     /// What ends the experiment at once: the machine cannot be switched, a program cannot be started.
     type Error;
 
-    /// What every trial measures; decisive rows first.
+    /// What every trial measures; what matters most first, controls last.
     fn rows(&self) -> Vec<RowSpec>;
 
     /// What is watched beside the trials.
@@ -62,7 +73,7 @@ pub trait Subject {
     ///
     /// # Errors
     /// What makes going on useless.
-    fn trial(&mut self, state: Arm) -> Result<Trial, Self::Error>;
+    fn trial(&mut self, state: Cell) -> Result<Trial, Self::Error>;
 
     /// Seconds since the experiment began.
     fn elapsed_s(&self) -> f64;
@@ -71,41 +82,50 @@ pub trait Subject {
     fn must_stop(&self) -> bool;
 }
 
-/// Trials in the order taken, in whole quads.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// Trials in the order taken, in whole blocks.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Taken {
-    /// Which side of its pair each trial stands for.
-    pub arms: Vec<Arm>,
+    /// How many toggles are flipped, or 1 for two programs.
+    pub factors: usize,
+    /// The state that each trial stands for.
+    pub cells: Vec<Cell>,
     /// The trials.
     pub trials: Vec<Trial>,
-    /// Trials thrown away because their quad was not finished.
+    /// Trials thrown away because their block was not finished.
     pub unfinished: usize,
 }
 
 impl Taken {
-    /// Adds a whole quad.
-    pub fn push_quad(&mut self, arms: &[Arm], trials: Vec<Trial>) {
-        assert!(arms.len() == TRIALS_PER_QUAD && trials.len() == TRIALS_PER_QUAD, "only whole quads count");
-        self.arms.extend_from_slice(arms);
+    /// Nothing yet, of an experiment with so many toggles.
+    pub fn of(factors: usize) -> Self {
+        Self { factors, cells: Vec::new(), trials: Vec::new(), unfinished: 0 }
+    }
+
+    /// Adds a whole block.
+    pub fn push_block(&mut self, cells: &[Cell], trials: Vec<Trial>) {
+        let wanted = PASSES_PER_BLOCK * cell_count(self.factors);
+        assert!(cells.len() == wanted && trials.len() == wanted, "only whole blocks count");
+        self.cells.extend_from_slice(cells);
         self.trials.extend(trials);
     }
 
-    /// Whole quads.
-    pub fn quads(&self) -> usize {
-        self.trials.len() / TRIALS_PER_QUAD
+    /// Whole blocks.
+    pub fn blocks(&self) -> usize {
+        self.passes() / PASSES_PER_BLOCK
     }
 
-    /// Pairs in whole quads.
-    pub fn pairs(&self) -> usize {
-        self.quads() * PAIRS_PER_QUAD
+    /// Passes in whole blocks: of one toggle pairs.
+    pub fn passes(&self) -> usize {
+        self.trials.len() / cell_count(self.factors)
     }
 
-    /// Pairs of which a run failed.
-    pub fn failed_pairs(&self) -> usize {
-        self.trials.chunks(2).filter(|pair| pair.iter().any(|trial| trial.failure.is_some())).count()
+    /// Passes of which a run failed.
+    pub fn failed_passes(&self) -> usize {
+        let fails = |pass: &&[Trial]| pass.iter().any(|trial| trial.failure.is_some());
+        self.trials.chunks(cell_count(self.factors)).filter(fails).count()
     }
 
-    /// Which pairs stay, as the guards see it.
+    /// Which passes stay, as the guards see it.
     pub fn guarded(&self, specs: &[GuardSpec]) -> Guarded {
         let readings: Vec<Vec<f64>> =
             (0..specs.len()).map(|index| self.column(|trial| trial.guards.get(index).copied())).collect();
@@ -114,7 +134,7 @@ impl Taken {
             .zip(&readings)
             .map(|(spec, readings)| Guard { name: spec.name, by_trial: readings, tolerance: spec.tolerance })
             .collect();
-        guarded(&guards, self.pairs())
+        guarded_passes(&guards, self.passes(), cell_count(self.factors))
     }
 
     /// The readings of one guard, or any other number of each trial.
@@ -122,11 +142,11 @@ impl Taken {
         self.trials.iter().map(|trial| of(trial).unwrap_or(f64::NAN)).collect()
     }
 
-    /// The values of a row on one side, of the pairs that stay.
-    pub fn side(&self, row: usize, arm: Arm, guarded: &Guarded) -> Vec<f64> {
-        let kept = |index: usize| guarded.keep.get(index / 2).copied().unwrap_or(true);
+    /// The values of a row in one state, of the passes that stay.
+    pub fn values_in(&self, cell: Cell, row: usize, guarded: &Guarded) -> Vec<f64> {
+        let kept = |index: usize| guarded.keep.get(index / cell_count(self.factors)).copied().unwrap_or(true);
         (0..self.trials.len())
-            .filter(|index| self.arms[*index] == arm && kept(*index))
+            .filter(|index| self.cells[*index] == cell && kept(*index))
             .map(|index| self.value(index, row))
             .filter(|value| value.is_finite())
             .collect()
@@ -136,23 +156,37 @@ impl Taken {
         self.trials[trial].values.get(row).copied().unwrap_or(f64::NAN)
     }
 
-    /// The logarithm of B over A of each pair; NaN where a side is missing or not positive.
-    pub fn log_ratios(&self, row: usize) -> Vec<f64> {
-        let log = |pair: usize| {
-            let (first, second) = (self.value(2 * pair, row), self.value(2 * pair + 1, row));
-            let (a, b) = if self.arms[2 * pair] == Arm::A { (first, second) } else { (second, first) };
-            if a > 0.0 && b > 0.0 { (b / a).ln() } else { f64::NAN }
+    /// An effect in each pass, on the log scale: of one toggle the logarithm of B over A of each pair. NaN where a value
+    /// is missing or not positive.
+    pub fn contrasts(&self, row: usize, effect: Factors) -> Vec<f64> {
+        let cells = cell_count(self.factors);
+        let in_pass = |pass: usize| {
+            let mut logs = vec![f64::NAN; cells];
+            for trial in pass * cells..(pass + 1) * cells {
+                let value = self.value(trial, row);
+                logs[self.cells[trial].index()] = if value > 0.0 { value.ln() } else { f64::NAN };
+            }
+            effect.contrast(&logs)
         };
-        (0..self.pairs()).map(log).collect()
+        (0..self.passes()).map(in_pass).collect()
     }
 
-    /// The mean log ratio of each quad of a row, of the pairs that stay; quads without any are left out.
-    pub fn quad_logs(&self, row: usize, guarded: &Guarded) -> Vec<f64> {
-        self.logs_by_quad(row, guarded).into_iter().filter(|mean| mean.is_finite()).collect()
+    /// The mean of an effect in each block, of the passes that stay; blocks without any are left out.
+    pub fn block_logs(&self, row: usize, effect: Factors, guarded: &Guarded) -> Vec<f64> {
+        self.logs_by_block(row, effect, guarded).into_iter().filter(|mean| mean.is_finite()).collect()
     }
 
-    /// The same, quad by quad: NaN for one without any.
-    pub fn logs_by_quad(&self, row: usize, guarded: &Guarded) -> Vec<f64> {
-        quad_means(&guarded.masked(&self.log_ratios(row)))
+    /// The same, block by block: NaN for one without any.
+    pub fn logs_by_block(&self, row: usize, effect: Factors, guarded: &Guarded) -> Vec<f64> {
+        quad_means(&guarded.masked(&self.contrasts(row, effect)))
+    }
+
+    /// What must be nothing: half of what the effect in the mirrored pass of each block differs from that in the first
+    /// pass, in which the very same states were taken. It spreads as the mean of both does. Block by block, NaN where a
+    /// pass is missing.
+    pub fn twin_logs(&self, row: usize, effect: Factors, guarded: &Guarded) -> Vec<f64> {
+        let contrasts = guarded.masked(&self.contrasts(row, effect));
+        let (blocks, _) = contrasts.as_chunks::<PASSES_PER_BLOCK>();
+        blocks.iter().map(|[first, mirrored]| (mirrored - first) / 2.0).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use host::live::{PageRequest, ProcessSetting, SettingError, SettingGuard};
-use stats::Arm;
+use stats::{Arm, Cell};
 use toggles::{Change, ExperimentError, Hold, HoldError, Intent, Pair, Place, Position, Restored, Switch};
 
 /// The watchdog gives this much time beyond the budget.
@@ -24,42 +24,68 @@ pub enum SwitchingError {
     Setting(#[from] SettingError),
 }
 
-/// Switches between the two states of a pair.
+/// One toggle's part in it.
 #[derive(Debug)]
-pub struct Switcher {
+struct Switched {
     switches: [Switch; 2],
     settle: Duration,
+}
+
+impl Switched {
+    fn switch(&self, state: Arm) -> &Switch {
+        &self.switches[usize::from(state == Arm::B)]
+    }
+
+    fn is_system(&self) -> bool {
+        matches!(self.switches[0], Switch::System(_))
+    }
+}
+
+/// Switches between the states of one toggle, or between all combinations of several.
+#[derive(Debug)]
+pub struct Switcher {
+    toggles: Vec<Switched>,
     hold: Option<Hold>,
-    now: Option<Arm>,
+    now: Option<Cell>,
 }
 
 impl Switcher {
-    /// Gets ready: for a system toggle the lock, the journal and the watchdog, which ends the experiment after `budget`.
+    /// Gets ready: for system toggles the lock, one journal and the watchdog, which ends the experiment after `budget`.
     /// Nothing is changed yet.
     ///
     /// # Errors
     /// Another experiment, a journal that was left, or no watchdog.
-    pub fn new(pair: &Pair, label: &str, budget: Duration) -> Result<Self, SwitchingError> {
-        let switches = [pair.switch(Position::A).clone(), pair.switch(Position::B).clone()];
-        let hold = match &switches {
-            [Switch::System(a), Switch::System(b)] => {
-                let intent = Intent { label, states: &[a, b], kept: false };
-                Some(Hold::begin(&Place::live(), &intent, budget + DEADLINE_SLACK)?)
-            }
-            _ => None,
+    pub fn new(pairs: &[Pair], budget: Duration) -> Result<Self, SwitchingError> {
+        let switched = |pair: &Pair| Switched {
+            switches: [Position::A, Position::B].map(|position| pair.switch(position).clone()),
+            settle: pair.toggle.about().settle,
         };
-        Ok(Self { switches, settle: pair.toggle.about().settle, hold, now: None })
+        let toggles: Vec<Switched> = pairs.iter().map(switched).collect();
+        let of_system = |switch: &Switch| match switch {
+            Switch::System(changes) => Some(changes.clone()),
+            Switch::Process(_) | Switch::Buffers(_) => None,
+        };
+        let states: Vec<Vec<Change>> =
+            toggles.iter().flat_map(|toggle| &toggle.switches).filter_map(of_system).collect();
+        let states: Vec<&[Change]> = states.iter().map(Vec::as_slice).collect();
+        let label = pairs.iter().map(|pair| format!("{pair:?}")).collect::<Vec<_>>().join(", ");
+        let intent = Intent { label: &label, states: &states, kept: false };
+        let hold = if states.is_empty() {
+            None
+        } else {
+            Some(Hold::begin(&Place::live(), &intent, budget + DEADLINE_SLACK)?)
+        };
+        Ok(Self { toggles, hold, now: None })
     }
 
     /// Nothing is ever switched: for two programs.
     pub fn none() -> Self {
-        let nothing = || Switch::Process(Vec::new());
-        Self { switches: [nothing(), nothing()], settle: Duration::ZERO, hold: None, now: None }
+        Self { toggles: Vec::new(), hold: None, now: None }
     }
 
     /// How long the machine is left alone after a switch.
     pub fn settle(&self) -> Duration {
-        self.settle
+        self.toggles.iter().map(|toggle| toggle.settle).max().unwrap_or_default()
     }
 
     /// True if states are writes to the machine.
@@ -67,52 +93,68 @@ impl Switcher {
         self.hold.is_some()
     }
 
-    fn switch(&self, state: Arm) -> &Switch {
-        &self.switches[usize::from(state == Arm::B)]
+    fn switches(&self, state: Cell) -> impl Iterator<Item = &Switch> {
+        self.toggles.iter().enumerate().map(move |(factor, toggle)| toggle.switch(state.arm(factor)))
     }
 
     /// The settings of a thread or child that make the state; none for the other kinds.
-    pub fn settings(&self, state: Arm) -> &[ProcessSetting] {
-        match self.switch(state) {
-            Switch::Process(settings) => settings,
-            Switch::Buffers(_) | Switch::System(_) => &[],
-        }
+    pub fn settings(&self, state: Cell) -> Vec<ProcessSetting> {
+        let of_process = |switch: &Switch| match switch {
+            Switch::Process(settings) => settings.clone(),
+            Switch::Buffers(_) | Switch::System(_) => Vec::new(),
+        };
+        self.switches(state).flat_map(of_process).collect()
     }
 
     /// The pages that the state asks for; `otherwise` if it has no say in that.
-    pub fn pages(&self, state: Arm, otherwise: PageRequest) -> PageRequest {
-        match self.switch(state) {
-            Switch::Buffers(pages) => *pages,
-            Switch::Process(_) | Switch::System(_) => otherwise,
-        }
+    pub fn pages(&self, state: Cell, otherwise: PageRequest) -> PageRequest {
+        let asked = |switch: &Switch| match switch {
+            Switch::Buffers(pages) => Some(*pages),
+            Switch::Process(_) | Switch::System(_) => None,
+        };
+        self.switches(state).find_map(asked).unwrap_or(otherwise)
     }
 
     /// Writes what the state needs, if it does not hold already, reads it back, and lets the machine settle.
     ///
     /// # Errors
     /// A write that fails or is not taken, or a foreign change; everything is put back then.
-    pub fn write(&mut self, state: Arm) -> Result<(), SwitchingError> {
+    pub fn write(&mut self, state: Cell) -> Result<(), SwitchingError> {
+        let changes = self.changes(state);
         let Some(hold) = &mut self.hold else { return Ok(()) };
-        let changes: &[Change] = match &self.switches[usize::from(state == Arm::B)] {
-            Switch::System(changes) => changes,
-            Switch::Process(_) | Switch::Buffers(_) => &[],
-        };
         // Also when it holds: the engine reads first, and so sees a foreign change.
-        hold.switch(changes)?;
-        if self.now != Some(state) && !self.settle.is_zero() {
-            thread::sleep(self.settle);
+        hold.switch(&changes)?;
+        let settle = self.settle_after(state);
+        if !settle.is_zero() {
+            thread::sleep(settle);
         }
         self.now = Some(state);
         Ok(())
+    }
+
+    fn changes(&self, state: Cell) -> Vec<Change> {
+        let of_system = |switch: &Switch| match switch {
+            Switch::System(changes) => changes.clone(),
+            Switch::Process(_) | Switch::Buffers(_) => Vec::new(),
+        };
+        self.switches(state).flat_map(of_system).collect()
+    }
+
+    /// What the slowest of the writes asks for that the state before did not have.
+    fn settle_after(&self, state: Cell) -> Duration {
+        let changed = |factor: usize| self.now.is_none_or(|now| now.arm(factor) != state.arm(factor));
+        let toggles = self.toggles.iter().enumerate();
+        let written = toggles.filter(|(factor, toggle)| toggle.is_system() && changed(*factor));
+        written.map(|(_, toggle)| toggle.settle).max().unwrap_or_default()
     }
 
     /// Makes the state hold for the calling thread until the guard is dropped; writes last until the next.
     ///
     /// # Errors
     /// As for [`Switcher::write`], or a setting that the kernel refuses.
-    pub fn make(&mut self, state: Arm) -> Result<SettingGuard, SwitchingError> {
+    pub fn make(&mut self, state: Cell) -> Result<SettingGuard, SwitchingError> {
         self.write(state)?;
-        Ok(SettingGuard::make(self.settings(state))?)
+        Ok(SettingGuard::make(&self.settings(state))?)
     }
 
     /// Puts everything back, and tells what became of each value.

@@ -1,7 +1,7 @@
 //! Experiments on a simulated clock: drift, periods, steps, failures, and an end at any point.
 
 use record::{Better, Ended, ExperimentOutcome};
-use stats::{Arm, Random, Shift, Verdict};
+use stats::{Arm, Cell, Factors, Random, Shift, Verdict};
 
 use super::outcome::Declared;
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
@@ -53,23 +53,23 @@ impl Subject for Simulated {
     type Error = std::convert::Infallible;
 
     fn rows(&self) -> Vec<RowSpec> {
-        let row = |name: &str, control| RowSpec {
+        let row = |name: &str, moved_by| RowSpec {
             name: name.to_owned(),
             group: String::new(),
             unit: "s".to_owned(),
             better: self.better,
-            control,
+            moved_by,
             zero: "",
-            decides: !control,
         };
-        vec![row("wall time", false), row("control", true)]
+        vec![row("wall time", Factors::ALL), row("control", Factors::NONE)]
     }
 
     fn guards(&self) -> Vec<GuardSpec> {
         vec![GuardSpec { name: "drift of arithmetic", tolerance: 0.02 }]
     }
 
-    fn trial(&mut self, state: Arm) -> Result<Trial, Self::Error> {
+    fn trial(&mut self, state: Cell) -> Result<Trial, Self::Error> {
+        let state = state.arm(0);
         self.trials += 1;
         self.states.push(state);
         let machine = (self.disturbance)(self.now_s);
@@ -109,7 +109,7 @@ fn conduct(mut subject: Simulated, rules: &Rules) -> (Course, ExperimentOutcome)
 fn whole_quads_only(course: &Course) {
     for taken in [&course.twin_trials, &course.trials] {
         assert_eq!(taken.trials.len() % 4, 0);
-        for quad in taken.arms.chunks(4) {
+        for quad in taken.cells.chunks(4) {
             assert!(quad[0] == quad[3] && quad[1] == quad[2] && quad[0] != quad[1], "{quad:?}");
         }
     }
@@ -172,7 +172,8 @@ fn the_twin_never_leaves_the_baseline() {
     let course = run(&mut subject, &RULES, &mut Unheard).expect("it cannot fail");
     let (rehearsal, twin) = (course.rehearsal.len(), course.twin_trials.trials.len());
     assert!(subject.states[rehearsal..rehearsal + twin].iter().all(|state| *state == Arm::A));
-    assert_eq!(subject.states[rehearsal + twin..], course.trials.arms);
+    let proper: Vec<Arm> = course.trials.cells.iter().map(|cell| cell.arm(0)).collect();
+    assert_eq!(subject.states[rehearsal + twin..], proper);
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
         assert!(counted <= ends_after, "{ends_after}");
         if course.ended == Ended::Interrupted {
             let open = course.twin_trials.unfinished + course.trials.unfinished;
-            assert!(open <= 4 && found.pair_counts.taken == course.trials.pairs(), "{ends_after}");
+            assert!(open <= 4 && found.pair_counts.taken == course.trials.passes(), "{ends_after}");
         }
         assert!(!found.sentence.is_empty());
     }
@@ -196,7 +197,7 @@ fn whenever_the_user_ends_it_only_whole_quads_are_kept() {
 fn pairs_asked_for_are_taken_exactly() {
     let rules = Rules { pairs: Some(20), budget_s: 1e6, ..RULES };
     let (course, found) = conduct(Simulated::default(), &rules);
-    assert_eq!((course.ended, course.trials.pairs(), found.pair_counts.taken), (Ended::PairsTaken, 20, 20));
+    assert_eq!((course.ended, course.trials.passes(), found.pair_counts.taken), (Ended::PairsTaken, 20, 20));
 }
 
 #[test]
@@ -240,12 +241,12 @@ fn progress_tells_a_share_that_never_leaves_its_bounds() {
     struct Heard(Vec<Standing>);
     impl Progress for Heard {
         fn standing(&mut self, standing: &Standing) {
-            self.0.push(*standing);
+            self.0.push(standing.clone());
         }
     }
     let mut heard = Heard(Vec::new());
     run(&mut Simulated { noise: 0.05, ..Simulated::default() }, &RULES, &mut heard).expect("it cannot fail");
     assert!(heard.0.iter().all(|now| (0.0..=1.0).contains(&now.share) && now.left_s <= RULES.budget_s));
-    let told: Vec<&Shift> = heard.0.iter().filter_map(|now| now.shift.as_ref()).collect();
+    let told: Vec<&Shift> = heard.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
     assert!(told.len() > 5 && heard.0.iter().any(|now| now.twin));
 }
