@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("clock", 1),
     ("host", 2),
     ("flaws", 2),
+    ("models", 2),
     ("probes", 3),
     ("toggles", 3),
     ("diagnosis", 4),

@@ -1,0 +1,7 @@
+//! Predicted machines: descriptions in, numbers out; no file, no clock, no CPU.
+//!
+//! A model runs from a description of the machine alone. What others published of that machine is joined afterwards, so
+//! that no prediction can know it.
+#![forbid(unsafe_code)]
+
+pub mod memory;

@@ -1,0 +1,41 @@
+//! Memory on paper: caches, translation buffers, page walks and stream prefetch, driven by the trace of a program.
+//!
+//! `Simulator` counts what each access did; `Costs` turns counts into time. As the caches do not depend on time, time is
+//! a sum of counts and costs, and a cost can be fitted without running the trace again.
+//!
+//! Left out: other cores, stores, instruction fetch, DRAM pages and banks, physical page placement (pages lie as
+//! the program sees them), prefetches that nobody uses.
+
+mod alternatives;
+mod cache;
+mod costs;
+mod description;
+mod fit;
+mod geometry;
+mod parse;
+mod prediction;
+mod published;
+mod simulation;
+mod simulator;
+mod solve;
+mod translation;
+
+pub use alternatives::{Alternative, alternatives};
+pub use cache::{Evicted, LruSets};
+pub use costs::{Costs, Parameters, TimePerAccess, Waits};
+pub use description::{
+    Board, CacheDescription, FITTED, MemoryMachine, PrefetchDescription, Sourced, TranslationDescription,
+    Workaround, WorkaroundDescription,
+};
+pub use fit::{
+    Datum, Fit, Identification, Identified, OutstandingProfile, Residual, Traces, data, fit, hold_out,
+    identify,
+};
+pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
+pub use parse::{Described, DescriptionError, parse};
+pub use prediction::{Outcome, Program, Test, Unit, predict, trace};
+pub use published::{Published, error_percent};
+pub use simulation::{
+    BandwidthPoint, FitReport, Part, Row, Scope, Simulation, StrideDifference, SurfaceCell, simulate,
+};
+pub use simulator::{Counters, PLACES, RUN_LINES_MAX, Simulator};

@@ -1,0 +1,146 @@
+//! Programs of loads, and what a machine makes of them.
+
+use machine::Bytes;
+use serde::{Deserialize, Serialize};
+use stats::Random;
+
+use super::costs::{Costs, Parameters, TimePerAccess, Waits};
+use super::description::{MemoryMachine, Sourced, Workaround};
+use super::geometry::Geometry;
+use super::simulator::{Counters, Simulator};
+
+/// A trace is counted over at least this many accesses, small blocks over several laps.
+const ACCESSES_MIN: u64 = 4096;
+
+/// How a program goes through its block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// A chain of loads in rising order.
+    LinearChase,
+    /// A chain of loads in one random order.
+    RandomChase,
+    /// Lines in rising order, none waiting for another.
+    Stream,
+}
+
+impl Program {
+    fn waits(self) -> Waits {
+        match self {
+            Self::LinearChase | Self::RandomChase => Waits::ForEach,
+            Self::Stream => Waits::ForNone,
+        }
+    }
+}
+
+/// In which unit a test gives its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Nanoseconds per access; lower is better.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// 10^6 bytes per second; higher is better.
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
+}
+
+impl Unit {
+    /// As it is written behind a number.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::MegabytesPerSecond => "MB/s",
+        }
+    }
+}
+
+/// A program to predict, and on which board without and with the workaround.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Test {
+    /// What it is called; no prediction depends on it.
+    pub name: String,
+    /// In words, with what is known and not known of the published test.
+    pub title: String,
+    /// The unit of the number.
+    pub unit: Unit,
+    /// How the program goes through its block.
+    pub program: Program,
+    /// The bytes it goes through, again and again.
+    pub block_bytes: Bytes,
+    /// From one access to the next in memory.
+    pub stride_bytes: Sourced<Bytes>,
+    /// The board without the workaround.
+    pub off: String,
+    /// The board with it.
+    pub on: String,
+}
+
+impl Test {
+    /// The board on which the test runs without or with the workaround.
+    pub fn board(&self, workaround: Workaround) -> &str {
+        match workaround {
+            Workaround::Off => &self.off,
+            Workaround::On => &self.on,
+        }
+    }
+}
+
+/// What a machine makes of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// In the unit of the test.
+    pub value: f64,
+    /// Where the time goes.
+    pub time: TimePerAccess,
+    /// What happened.
+    pub counters: Counters,
+}
+
+/// Runs a program once around to fill caches and buffers, then again, counting.
+pub fn trace(geometry: &Geometry, program: Program, block_bytes: Bytes, stride_bytes: Bytes) -> Counters {
+    let mut simulator = Simulator::new(geometry);
+    let steps = (block_bytes.0 / stride_bytes.0).max(1);
+    let order = match program {
+        Program::LinearChase | Program::Stream => None,
+        Program::RandomChase => {
+            let mut order: Vec<u32> = (0..steps as u32).collect();
+            Random::for_stream(block_bytes.0, stride_bytes.0).shuffle(&mut order);
+            Some(order)
+        }
+    };
+    let lap = |simulator: &mut Simulator| match &order {
+        None => (0..steps).for_each(|step| simulator.access(step * stride_bytes.0)),
+        Some(order) => order.iter().for_each(|step| simulator.access(u64::from(*step) * stride_bytes.0)),
+    };
+    lap(&mut simulator);
+    simulator.take_counters();
+    for _ in 0..ACCESSES_MIN.div_ceil(steps) {
+        lap(&mut simulator);
+    }
+    simulator.take_counters()
+}
+
+/// The number of a test in its unit, from counts and costs.
+pub(super) fn value(test: &Test, time: &TimePerAccess) -> f64 {
+    match test.unit {
+        Unit::Nanoseconds => time.total_ns(),
+        // Bytes per nanosecond are 10^9 bytes per second.
+        Unit::MegabytesPerSecond => test.stride_bytes.value.0 as f64 / time.total_ns() * 1e3,
+    }
+}
+
+/// Predicts a test without or with the workaround; `None` if the machine lacks the test's board.
+pub fn predict(machine: &MemoryMachine, test: &Test, workaround: Workaround) -> Option<Outcome> {
+    let board = machine.board(test.board(workaround))?;
+    let counters =
+        trace(&machine.geometry(board, workaround), test.program, test.block_bytes, test.stride_bytes.value);
+    let costs = Costs::new(machine, board, &Parameters::of(machine));
+    let time = costs.time(&counters, test.program.waits());
+    Some(Outcome { value: value(test, &time), time, counters })
+}
+
+/// How the program of a test waits for its loads.
+pub(super) fn waits(test: &Test) -> Waits {
+    test.program.waits()
+}

@@ -1,0 +1,48 @@
+//! Machine files that are wrong are refused with the file, the place and what to do.
+
+use models::memory::parse;
+
+const TEXT: &str = include_str!("../../../machines/phenom-9600.toml");
+
+fn refused(from: &str, to: &str) -> String {
+    assert!(TEXT.contains(from), "{from}");
+    parse(&TEXT.replacen(from, to, 1), "own.toml").expect_err(to).to_string()
+}
+
+#[test]
+fn an_unknown_key_is_named_with_file_and_line() {
+    let line = TEXT.lines().position(|line| line.starts_with("[prefetch]")).unwrap() + 2;
+    let text = refused("[prefetch]\n", "[prefetch]\ndepth = 3\n");
+    assert!(text.starts_with(&format!("own.toml, line {line}: unknown field `depth`")), "{text}");
+    let text = refused("page_bytes = 4096", "page_bytes = \"4 KiB\"");
+    assert!(text.contains("own.toml, line ") && text.contains("expected u64"), "{text}");
+    assert!(parse("", "own.toml").expect_err("empty").to_string().contains("missing field"));
+    assert!(parse("name = ", "own.toml").expect_err("cut").to_string().starts_with("own.toml, line 1"));
+}
+
+#[test]
+fn what_no_machine_can_be_is_named_with_its_place() {
+    for (from, to, said) in [
+        ("line_bytes = 64", "line_bytes = 48", "line_bytes is 48"),
+        ("ways = { value = 2,", "ways = { value = 0,", "cache L1 has size_bytes 65536 and ways 0"),
+        ("value = 65536", "value = 65535", "cache L1"),
+        (
+            "first_ways = { value = 48",
+            "first_ways = { value = 7",
+            "translation.first_entries is 48 in 7 ways",
+        ),
+        ("walker_reads_from_level = { value = 2", "walker_reads_from_level = { value = 9", "is 9"),
+        ("dram_ns = { value = 27.63", "dram_ns = { value = nan", "dram_ns is NaN"),
+        ("core_hz = { value = 2.3e9", "core_hz = { value = 0.0", "core_hz is 0"),
+        ("page_table_levels = { value = 4", "page_table_levels = { value = 6", "is 6; give 1 to 5"),
+        ("off = \"phenom-9600\"", "off = \"elsewhere\"", "names the board elsewhere"),
+        ("stride_bytes = { value = 512", "stride_bytes = { value = 0", "steps by 0"),
+        ("block_bytes = 33554432", "block_bytes = 18446744073709551615", "steps by 512"),
+        ("test = \"latency_ns\"", "test = \"nothing\"", "published nothing is of no test"),
+        ("off = 59.0", "off = -59.0", "has the value -59"),
+        ("name = \"stream_mb_per_s\"", "name = \"latency_ns\"", "stands twice"),
+    ] {
+        let text = refused(from, to);
+        assert!(text.starts_with("own.toml") && text.contains(said), "{to}: {text}");
+    }
+}
