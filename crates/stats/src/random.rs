@@ -2,6 +2,9 @@
 //!
 //! xoshiro256++ seeded by splitmix64 (Blackman and Vigna 2018, <https://prng.di.unimi.it>). Not for secrets.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The golden ratio in 64 bits: the step of splitmix64.
 const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -15,7 +18,8 @@ pub struct Random {
 }
 
 /// One of the two sides of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Arm {
     /// The first side.
     A,
