@@ -5,10 +5,12 @@ pub mod describe;
 pub mod door;
 pub mod live;
 pub mod root;
+pub mod sealed_file;
 pub mod state_folder;
 
 pub use cpuid::Cpuid;
 pub use describe::describe;
 pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Target};
 pub use root::{ReadError, Root, RootError};
+pub use sealed_file::{Damaged, SealedFile};
 pub use state_folder::{Disk, Lock, LockError, StateFolder};

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use host::{Disk, Door, DoorError, Target};
+use host::{Damaged, Disk, Door, DoorError, Target};
 
 use crate::affinity::{put_back, rebind, remember};
-use crate::journal::{self, Damaged, Entry, Journal, Owner};
+use crate::journal::{self, Entry, Journal, Owner};
 use crate::restore::Restored;
 use crate::toggle::Change;
 

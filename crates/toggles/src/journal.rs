@@ -1,21 +1,18 @@
 //! What an experiment is about to change, written before it changes anything: enough for anybody to put it back.
 //!
-//! The file is a first line with a checksum and a length, and JSON that a person can read. A file that is cut, mixed
-//! up or edited does not pass for a journal.
+//! The file is sealed (see [`SealedFile`]): one that is cut, mixed up or edited does not pass for a journal.
 
 use std::io;
 
-use host::{Disk, Target};
+use host::{Damaged, Disk, SealedFile, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::affinity::Affinities;
 
 /// Its name in the state folder.
 pub const JOURNAL_NAME: &str = "journal.json";
-/// Its name until it is whole and synced.
-const NEW_NAME: &str = "journal.json.new";
-/// What the first line begins with.
-const MAGIC: &str = "sidestep journal 1";
+/// What it is sealed as.
+const SEALED: SealedFile = SealedFile { name: JOURNAL_NAME, magic: "sidestep journal 1" };
 
 /// Who runs the experiment: enough to know whether he still does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,18 +57,13 @@ pub struct Journal {
     pub affinities: Option<Affinities>,
 }
 
-/// Why bytes are no journal.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the journal is damaged ({reason})")]
-pub struct Damaged {
-    /// What is wrong.
-    pub reason: String,
-}
-
 /// The bytes of a journal.
 pub fn encode(journal: &Journal) -> Vec<u8> {
-    let body = serde_json::to_string_pretty(journal).expect("plain strings and numbers always encode");
-    format!("{MAGIC} {:016x} {}\n{body}\n", checksum(body.as_bytes()), body.len()).into_bytes()
+    SEALED.seal(&text(journal))
+}
+
+fn text(journal: &Journal) -> String {
+    serde_json::to_string_pretty(journal).expect("plain strings and numbers always encode")
 }
 
 /// The journal in some bytes.
@@ -79,29 +71,8 @@ pub fn encode(journal: &Journal) -> Vec<u8> {
 /// # Errors
 /// `Damaged`, with what is wrong.
 pub fn decode(bytes: &[u8]) -> Result<Journal, Damaged> {
-    let damaged = |reason: &str| Damaged { reason: reason.to_owned() };
-    let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
-    let (first, body) = text.split_once('\n').ok_or_else(|| damaged("it has no second line"))?;
-    let rest = first.strip_prefix(MAGIC).ok_or_else(|| damaged("the first line is not a journal's"))?;
-    let mut words = rest.split_whitespace();
-    let sum = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
-    let length = words.next().and_then(|word| word.parse::<usize>().ok());
-    let (Some(sum), Some(length)) = (sum, length) else { return Err(damaged("the first line is cut")) };
-    let body = body.strip_suffix('\n').unwrap_or(body);
-    if body.len() != length {
-        return Err(damaged("it is cut or longer than it was"));
-    }
-    if checksum(body.as_bytes()) != sum {
-        return Err(damaged("its checksum does not fit"));
-    }
-    serde_json::from_str(body).map_err(|error| damaged(&format!("unknown contents: {error}")))
-}
-
-/// FNV-1a, 64 bits (draft-eastlake-fnv): against accidents, not against people, who have to be root anyway.
-fn checksum(bytes: &[u8]) -> u64 {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    bytes.iter().fold(OFFSET, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(PRIME))
+    serde_json::from_str(SEALED.unseal(bytes)?)
+        .map_err(|error| Damaged::new(&format!("unknown contents: {error}")))
 }
 
 /// Writes the journal so that no crash and no power cut loses it once this returns.
@@ -109,10 +80,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// # Errors
 /// What the disk said.
 pub fn store(disk: &mut impl Disk, journal: &Journal) -> io::Result<()> {
-    disk.write(NEW_NAME, &encode(journal))?;
-    disk.sync(NEW_NAME)?;
-    disk.rename(NEW_NAME, JOURNAL_NAME)?;
-    disk.sync_names()
+    SEALED.store(disk, &text(journal))
 }
 
 /// The journal, if there is one.
@@ -120,7 +88,7 @@ pub fn store(disk: &mut impl Disk, journal: &Journal) -> io::Result<()> {
 /// # Errors
 /// What the disk said.
 pub fn load(disk: &mut impl Disk) -> io::Result<Option<Result<Journal, Damaged>>> {
-    Ok(disk.read(JOURNAL_NAME)?.map(|bytes| decode(&bytes)))
+    Ok(SEALED.load(disk)?.map(|bytes| decode(&bytes)))
 }
 
 /// Takes the journal away: everything is put back.
@@ -128,8 +96,7 @@ pub fn load(disk: &mut impl Disk) -> io::Result<Option<Result<Journal, Damaged>>
 /// # Errors
 /// What the disk said.
 pub fn clear(disk: &mut impl Disk) -> io::Result<()> {
-    disk.remove(JOURNAL_NAME)?;
-    disk.sync_names()
+    SEALED.clear(disk)
 }
 
 /// Keeps a damaged journal under another name, and tells that name.
@@ -137,17 +104,7 @@ pub fn clear(disk: &mut impl Disk) -> io::Result<()> {
 /// # Errors
 /// What the disk said.
 pub fn set_aside(disk: &mut impl Disk) -> io::Result<String> {
-    /// More damaged journals than this on one machine are another problem.
-    const TRIES: u32 = 1000;
-    for number in 1..TRIES {
-        let name = format!("{JOURNAL_NAME}.damaged-{number}");
-        if disk.read(&name)?.is_none() {
-            disk.rename(JOURNAL_NAME, &name)?;
-            disk.sync_names()?;
-            return Ok(name);
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
+    SEALED.set_aside(disk, "damaged")
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::io;
 
 use host::live::process_start_ticks;
-use host::{Disk, Door, LockError, RootError};
+use host::{Damaged, Disk, Door, LockError, RootError};
 
 use crate::affinity::put_back;
 use crate::experiment::settle;
 use crate::hold::Place;
-use crate::journal::{self, Damaged, Journal};
+use crate::journal::{self, Journal};
 use crate::restore::{Fate, Restored};
 
 /// What lies in the state folder.
