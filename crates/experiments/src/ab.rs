@@ -2,9 +2,10 @@
 //!
 //! [`course`] decides what runs next and when to stop, [`mod@outcome`] what it amounts to; both are pure and know nothing of
 //! clocks, CPUs or processes. What is run is a [`Subject`]: [`probe_subject`] for the probes of sidestep,
-//! [`command_subject`] for a user's program. [`effects`] says which probes a toggle can move; [`switcher`] makes a state
+//! [`command_subject`] for a user's program. [`across_reboot`] is for what only a boot can change. [`effects`] says which probes a toggle can move; [`switcher`] makes a state
 //! hold.
 
+pub mod across_reboot;
 pub mod command_subject;
 pub mod course;
 mod drift_probe;

@@ -15,6 +15,7 @@ use record::{COMPARISON_SCHEMA, ComparisonRow, ComparisonTable, ConfigurationSum
 use stats::Verdict;
 
 pub use configuration::{Cell, Configuration, Coordinates, Fact, Sample, SourceKind, Test, Weight};
+pub(crate) use facts::of_machine as facts_of_machine;
 pub use import::{ImportError, read};
 pub use of_record::{block_levels, configuration_of_record};
 

@@ -16,6 +16,7 @@ mod guards;
 mod levels;
 mod memory;
 mod provenance;
+mod reboots;
 mod spread;
 
 pub use clocks::ClockRead;
@@ -42,4 +43,5 @@ pub use memory::{
     StreamResult, WalkPoint,
 };
 pub use provenance::Provenance;
+pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
 pub use spread::{Quality, Spread};

@@ -85,6 +85,23 @@ const CACHE_PARTS: Effects = Effects {
     buffers_per_state: false,
 };
 
+/// What an option of the boot may move: nothing is known of it before, so whatever is cheap to ask stands here.
+pub const OF_A_BOOT: Effects = Effects {
+    toggle: "",
+    moves: &[
+        ShortKind::SystemCall,
+        ShortKind::PipeRoundTrip,
+        ShortKind::StoreBypass,
+        ShortKind::VdsoClock,
+        ShortKind::ClockSystemCall,
+        ShortKind::RandomChase,
+        ShortKind::CacheChase,
+    ],
+    // Options of frequency move them, which is then said.
+    controls: &[ShortKind::MultiplyChain, ShortKind::L1Chase],
+    buffers_per_state: false,
+};
+
 /// What a toggle does to the probes; `None` if none of them sees it.
 pub fn effects(toggle: &str) -> Option<&'static Effects> {
     EFFECTS.iter().find(|effects| effects.toggle == toggle)

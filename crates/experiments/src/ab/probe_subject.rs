@@ -109,7 +109,6 @@ impl ProbeSubject {
         cpu: CpuId,
         seed: u64,
     ) -> Result<Self, ProbeSubjectError> {
-        let begun = Instant::now();
         let unseen = |toggle: &str| ProbeSubjectError::Unseen {
             toggle: toggle.to_owned(),
             seen: seen_toggles().join(", "),
@@ -118,23 +117,38 @@ impl ProbeSubject {
             .iter()
             .map(|toggle| effects(toggle).ok_or_else(|| unseen(toggle)))
             .collect::<Result<_, _>>()?;
+        Self::start_with(&effects, switcher, identity, cpu, seed)
+    }
+
+    /// The same with what each factor may move, be it a toggle or not.
+    ///
+    /// # Errors
+    /// A probe that cannot be started, or a state that cannot be made.
+    pub fn start_with(
+        effects: &[&Effects],
+        switcher: Switcher,
+        identity: &Identity,
+        cpu: CpuId,
+        seed: u64,
+    ) -> Result<Self, ProbeSubjectError> {
+        let begun = Instant::now();
         let of_pages = Factors::of((0..effects.len()).filter(|index| effects[*index].buffers_per_state));
         if of_pages.order() > PAGE_TOGGLES_MAX {
-            let names: Vec<&str> = of_pages.members().map(|index| toggles[index]).collect();
+            let names: Vec<&str> = of_pages.members().map(|index| effects[index].toggle).collect();
             return Err(ProbeSubjectError::TooManyBuffers { toggles: names.join(", ") });
         }
         let sampler = Sampler::new(cpu, TickRate::calibrate(CALIBRATION_NS)?, ControlLoops::of(identity));
         let mut subject = Self {
             rows: Vec::new(),
             of_pages,
-            laid: Cell::all(toggles.len()).filter(|cell| cell.within(of_pages) == *cell).collect(),
+            laid: Cell::all(effects.len()).filter(|cell| cell.within(of_pages) == *cell).collect(),
             switcher,
             samples: SAMPLES,
             drift: DriftProbe::new(seed),
             begun,
             notes: Vec::new(),
         };
-        subject.start_rows(&effects, &sampler, seed)?;
+        subject.start_rows(effects, &sampler, seed)?;
         subject.fit_to_settling()?;
         Ok(subject)
     }

@@ -136,7 +136,7 @@ fn nothing(found: &ExperimentOutcome) -> String {
 }
 
 /// What a toggle does to something for certain.
-fn changed(row: &ExperimentRow, b: &str, subject: &str) -> String {
+pub(super) fn changed(row: &ExperimentRow, b: &str, subject: &str) -> String {
     let is_time = row.row.better == Better::Lower
         && matches!(row.row.unit.as_str(), "s" | "ms" | "us" | "ns" | "cycles");
     let (size, ends) = (magnitude(row), ends(row));
@@ -194,7 +194,7 @@ fn ends(row: &ExperimentRow) -> String {
     found.map(bracketed).unwrap_or_default()
 }
 
-fn change(row: &ExperimentRow) -> String {
+pub(super) fn change(row: &ExperimentRow) -> String {
     format!("{} %{}", plain(row.row.change_percent), row.row.interval.map(bracketed).unwrap_or_default())
 }
 
@@ -203,7 +203,7 @@ fn bracketed(interval: Interval) -> String {
 }
 
 /// One decimal, or two where one would show nothing.
-fn plain(percent: f64) -> String {
+pub(super) fn plain(percent: f64) -> String {
     match percent.abs() {
         size if size < SECOND_DECIMAL_BELOW => format!("{percent:.2}").replace("-0.00", "0.00"),
         size if size >= 100.0 => format!("{percent:.0}"),

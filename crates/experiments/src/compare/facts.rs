@@ -13,23 +13,36 @@ const BOOT_DIGITS: usize = 8;
 /// Facts that make another machine of it when they differ.
 const IDENTITY: [&str; 4] = ["CPU", "CPU signature", "board", "CPUs"];
 
-/// The facts of a record.
-pub(super) fn of_record(record: &Record) -> Vec<Fact> {
-    let machine = &record.machine;
+/// What a machine says of itself and of what surrounds its CPUs.
+pub(crate) fn of_machine(machine: &Machine) -> Vec<Fact> {
     let mut facts = Vec::new();
-    let mut add = |name: &str, value: Option<String>| {
+    let mut add = adder(&mut facts);
+    identity(machine, &mut add);
+    environment(machine, &mut add);
+    drop(add);
+    facts
+}
+
+/// Adds what is known.
+fn adder(facts: &mut Vec<Fact>) -> impl FnMut(&str, Option<String>) {
+    |name, value| {
         facts.extend(
             value.filter(|value| !value.is_empty()).map(|value| Fact { name: name.to_owned(), value }),
         );
-    };
-    identity(machine, &mut add);
-    environment(machine, &mut add);
+    }
+}
+
+/// The facts of a record.
+pub(super) fn of_record(record: &Record) -> Vec<Fact> {
+    let mut facts = of_machine(&record.machine);
+    let mut add = adder(&mut facts);
     let boot = record.provenance.boot_id.as_ref();
     add(BOOT, boot.map(|boot| boot.chars().take(BOOT_DIGITS).collect()));
     let cpus = &record.provenance.cpus;
     add("measured CPUs", (!cpus.is_empty()).then(|| cpus.to_string()));
     add("sidestep", Some(record.provenance.tool_version.clone()));
     add("root", Some(if record.provenance.root { "yes" } else { "no" }.to_owned()));
+    drop(add);
     facts
 }
 

@@ -62,14 +62,14 @@ fn rows(paper: &mut Paper, found: &ExperimentOutcome) {
 }
 
 /// What the two states have in common, such as the toggle, is told in the sentence.
-fn state_names(a: &str, b: &str) -> [String; 2] {
+pub(super) fn state_names(a: &str, b: &str) -> [String; 2] {
     match (a.split_once('='), b.split_once('=')) {
         (Some((first, a)), Some((second, b))) if first == second => [a.to_owned(), b.to_owned()],
         _ => ["A".to_owned(), "B".to_owned()],
     }
 }
 
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     plain(name).chars().take(STATE_COLUMNS).collect()
 }
 
@@ -89,7 +89,7 @@ fn cells(row: &ExperimentRow, mark: &str) -> Vec<String> {
 }
 
 /// Short runs are told in milliseconds.
-fn readable_unit(row: &ComparisonRow) -> (f64, String) {
+pub(super) fn readable_unit(row: &ComparisonRow) -> (f64, String) {
     if row.unit == "s" && row.a.max(row.b) < 1.0 {
         (1000.0, "ms".to_owned())
     } else {

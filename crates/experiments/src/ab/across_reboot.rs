@@ -1,0 +1,25 @@
+//! Experiments on what only a boot can change: boots in random order, a journal between them, and the boot as the unit.
+//!
+//! | what | module |
+//! |---|---|
+//! | what a boot must have on its command line, or what the user says of it | [`condition`] |
+//! | in which order, how often | [`plan`] |
+//! | all that was measured, which boot counts, and why not | [`journal`] |
+//! | what one boot is, and what else differs | [`facts`] |
+//! | one boot measured, each trial kept at once | [`visit`] |
+//! | when a machine that has just booted is quiet | [`settle`] |
+//! | what the boots amount to | [`mod@inference`] |
+//! | what to change for the next boot, and the unit that resumes | [`boot_loader`], [`unit`] |
+//!
+//! All but [`visit`] is pure. Nothing here edits a boot loader or reboots: that is the user's.
+
+pub mod boot_loader;
+pub mod condition;
+pub mod facts;
+pub mod inference;
+pub mod journal;
+pub mod plan;
+mod sentence;
+pub mod settle;
+pub mod unit;
+pub mod visit;

@@ -1,0 +1,311 @@
+//! What the boots amount to: each boot is one value, and only boots are counted.
+//!
+//! A boot's value of a row is the median of its trials. Boots have no partners, so the shift is that of Hodges and
+//! Lehmann between two groups, its interval and p those of the rank-sum test, exact where boots can be exchanged. How far
+//! trials and boots lie apart is shown beside it. One boot against one is refused: nothing is known then of how far boots
+//! differ by themselves.
+
+use record::{ArmFact, Better, BootRow, BootSummary, ComparisonRow, REBOOTS_SCHEMA, RebootOutcome};
+use stats::{
+    Arm, Comparison, Guard, Verdict, benjamini_hochberg, guarded_passes, median, median_absolute_deviation,
+    two_levels,
+};
+
+use super::facts::{BootFacts, unsteady};
+use super::journal::{BootTrial, Fate, Journal, JournalRow, Phase, Visit, letter};
+use super::plan::FEWEST_BOOTS;
+use super::sentence::{headline, sentence};
+
+/// A control further from the median boot than so many deviations is told.
+const FAR_IN_DEVIATIONS: f64 = 5.0;
+/// A boot that was measured this many times later after its start than the others, and at least so many seconds, is told.
+const LATE_FACTOR: f64 = 10.0;
+const LATE_S: f64 = 600.0;
+
+/// One boot that counts: the good values of each row.
+struct Boot<'a> {
+    visit: &'a Visit,
+    /// By row, then by trial.
+    values: Vec<Vec<f64>>,
+}
+
+impl Boot<'_> {
+    fn value(&self, row: usize) -> Option<f64> {
+        median(&self.values[row])
+    }
+}
+
+/// What is known so far.
+pub fn inference(journal: &Journal) -> RebootOutcome {
+    let boots: Vec<Boot<'_>> = journal.counted().map(|visit| boot(visit, journal)).collect();
+    let mut cautions = Vec::new();
+    let mut of_family = |is_control: bool| {
+        let family: Vec<(usize, &JournalRow)> =
+            journal.rows.iter().enumerate().filter(|(_, row)| row.control == is_control).collect();
+        judged(&family, &boots, journal, &mut cautions)
+    };
+    let (rows, controls) = (of_family(false), of_family(true));
+    let count = |arm: Arm| boots.iter().filter(|boot| boot.visit.arm == arm).count();
+    let facts: Vec<(Arm, &BootFacts)> = boots.iter().map(|boot| (boot.visit.arm, &boot.visit.boot)).collect();
+    let unsteady = unsteady(&facts, &journal.conditions);
+    let mut found = RebootOutcome {
+        schema: REBOOTS_SCHEMA,
+        phase: match journal.phase {
+            Phase::Running => "running",
+            Phase::Finished => "finished",
+            Phase::Abandoned => "abandoned",
+        }
+        .to_owned(),
+        sentence: String::new(),
+        a: journal.conditions.a.name(),
+        b: journal.conditions.b.name(),
+        subject: subject(journal),
+        arms_are_told: journal.conditions.are_told(),
+        rows,
+        controls,
+        boots_counted: [count(Arm::A), count(Arm::B)],
+        boots_planned: journal.plan.boots_per_arm(),
+        trials_per_boot: journal.plan.trials,
+        boots: summaries(journal, &boots),
+        differs_with_arm: unsteady.between.into_iter().map(|(fact, [a, b])| ArmFact { fact, a, b }).collect(),
+        cautions: Vec::new(),
+        margin_percent: 100.0 * journal.plan.margin,
+        tool_version: journal.tool_version.clone(),
+        started_utc: journal.begun_utc.clone(),
+        seed: journal.plan.seed,
+    };
+    found.sentence = sentence(&found, journal.plan.one_way, headline(&found.rows));
+    let within = unsteady.within.into_iter().map(|(fact, values)| {
+        format!(
+            "{fact} changed from boot to boot within an arm ({}): the boots differ in more than the arm",
+            values.join("; ")
+        )
+    });
+    found.cautions = of_plan(journal, &found).into_iter().chain(within).chain(cautions).collect();
+    found
+}
+
+/// What is measured, for people.
+pub fn subject(journal: &Journal) -> String {
+    if journal.work.command.is_empty() { "probes".to_owned() } else { journal.work.command.join(" ") }
+}
+
+/// The trials of a visit that are good, and undisturbed as far as the guards saw.
+fn boot<'a>(visit: &'a Visit, journal: &Journal) -> Boot<'a> {
+    let kept = kept(visit, journal);
+    let values = |row: usize| -> Vec<f64> {
+        let good = visit.trials.iter().zip(&kept).filter(|(trial, kept)| **kept && trial.failure.is_none());
+        good.filter_map(|(trial, _)| trial.values.get(row).copied().flatten()).collect()
+    };
+    Boot { visit, values: (0..journal.rows.len()).map(values).collect() }
+}
+
+/// Which trials stay, as the guards see it; no trial has a partner.
+fn kept(visit: &Visit, journal: &Journal) -> Vec<bool> {
+    let reading =
+        |trial: &BootTrial, index: usize| trial.guards.get(index).copied().flatten().unwrap_or(f64::NAN);
+    let readings: Vec<Vec<f64>> = (0..journal.guards.len())
+        .map(|index| visit.trials.iter().map(|trial| reading(trial, index)).collect())
+        .collect();
+    let guards: Vec<Guard<'_>> = journal
+        .guards
+        .iter()
+        .zip(&readings)
+        .map(|(guard, readings)| Guard { name: &guard.name, by_trial: readings, tolerance: guard.tolerance })
+        .collect();
+    guarded_passes(&guards, visit.trials.len(), 1).keep
+}
+
+/// Rows of one family, with verdicts.
+fn judged(
+    family: &[(usize, &JournalRow)],
+    boots: &[Boot<'_>],
+    journal: &Journal,
+    cautions: &mut Vec<String>,
+) -> Vec<BootRow> {
+    let mut drafts: Vec<(BootRow, Comparison)> = Vec::new();
+    for (index, spec) in family {
+        let of = |arm: Arm| -> Vec<f64> {
+            boots.iter().filter(|boot| boot.visit.arm == arm).filter_map(|boot| boot.value(*index)).collect()
+        };
+        let sides = [of(Arm::A), of(Arm::B)];
+        if sides.iter().flatten().any(|value| *value <= 0.0) {
+            cautions.push(format!("{}: left out, as it is nothing in some boots", spec.name));
+            continue;
+        }
+        let Some(change) = Comparison::of_groups(&sides[0], &sides[1]) else { continue };
+        drafts.push(draft(*index, spec, &sides, change, boots, journal));
+    }
+    let p_values: Vec<f64> = drafts.iter().map(|(row, _)| row.row.p.unwrap_or(1.0)).collect();
+    let q_values = benjamini_hochberg(&p_values);
+    let judged = |((mut row, cost), q): ((BootRow, Comparison), f64)| {
+        if row.row.interval.is_some() {
+            row.row.q = Some(q);
+            row.row.verdict = cost.verdict_in_family(journal.plan.margin, q);
+            let is_open = row.row.verdict == Verdict::Inconclusive;
+            row.row.further_runs =
+                cost.further_pairs(journal.plan.margin).filter(|_| is_open).map(|boots| boots.max(1));
+        }
+        row
+    };
+    drafts.into_iter().zip(q_values).map(judged).collect()
+}
+
+/// A row before its family is known, and the change as one of costs.
+fn draft(
+    index: usize,
+    spec: &JournalRow,
+    sides: &[Vec<f64>; 2],
+    change: Comparison,
+    boots: &[Boot<'_>],
+    journal: &Journal,
+) -> (BootRow, Comparison) {
+    let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+    let interval = change.interval.filter(|_| !journal.plan.one_way);
+    let end = |side: &[f64]| stats::quantile_interval(&stats::sorted(side), 0.5);
+    let logs = |arm: Arm| -> Vec<Vec<f64>> {
+        let of_arm = boots.iter().filter(|boot| boot.visit.arm == arm);
+        of_arm.map(|boot| boot.values[index].iter().map(|value| value.ln()).collect()).collect()
+    };
+    let levels = two_levels(&[logs(Arm::A), logs(Arm::B)]);
+    let row = ComparisonRow {
+        name: spec.name.clone(),
+        group: spec.group.clone(),
+        unit: spec.unit.clone(),
+        better: spec.better,
+        candidate: journal.conditions.b.name(),
+        a: median(&sides[0]).unwrap_or(f64::NAN),
+        b: median(&sides[1]).unwrap_or(f64::NAN),
+        a_interval: end(&sides[0]),
+        b_interval: end(&sides[1]),
+        change_percent: percent(change.ratio),
+        interval: interval.map(|interval| interval.map(percent)),
+        symmetric_percent: stats::symmetric_percent(1.0, change.ratio),
+        verdict: Verdict::Inconclusive,
+        margin_percent: 100.0 * journal.plan.margin,
+        p: interval.map(|_| change.p),
+        q: None,
+        further_runs: None,
+        samples: [sides[0].len(), sides[1].len()],
+        paired: false,
+        control: spec.control,
+    };
+    let row = BootRow {
+        row,
+        ratio: change.ratio,
+        ratio_interval: interval,
+        within_percent: levels.within_deviation().map(|deviation| 100.0 * deviation.exp_m1()),
+        between_percent: levels.between_deviation().map(|deviation| 100.0 * deviation.exp_m1()),
+    };
+    (row, as_cost(change, spec.better))
+}
+
+/// The comparison as one of costs: above 1 is slower.
+fn as_cost(change: Comparison, better: Better) -> Comparison {
+    match better {
+        Better::Lower => change,
+        Better::Higher => Comparison {
+            ratio: change.ratio.recip(),
+            interval: change.interval.map(|interval| interval.map(f64::recip)),
+            equivalence_interval: change.equivalence_interval.map(|interval| interval.map(f64::recip)),
+            ..change
+        },
+    }
+}
+
+/// All boots that were seen.
+fn summaries(journal: &Journal, counted: &[Boot<'_>]) -> Vec<BootSummary> {
+    let far = far_controls(journal, counted);
+    let ages: Vec<f64> = counted.iter().filter_map(|boot| boot.visit.boot.uptime_s).collect();
+    let age = median(&ages).unwrap_or(f64::INFINITY);
+    let summary = |visit: &Visit| {
+        let (fate, why) = match &visit.fate {
+            Fate::Measuring => ("being measured", String::new()),
+            Fate::Counted => ("counted", String::new()),
+            Fate::Failed(why) => ("failed", why.clone()),
+            Fate::CutShort => {
+                ("cut short", "the boot ended before its last trial; its place was filled anew".to_owned())
+            }
+            Fate::NotOfArm(why) => ("not of the arm", why.clone()),
+        };
+        let restless = (visit.settled == Some(false)).then(|| "the machine did not come to rest".to_owned());
+        let late = visit.boot.uptime_s.filter(|own| *own > LATE_S && *own > LATE_FACTOR * age);
+        let late =
+            late.map(|own| format!("measured {own:.0} s after its start, the others about {age:.0} s"));
+        let far =
+            far.iter().find(|(boot_id, _)| *boot_id == visit.boot.boot_id).map(|(_, text)| text.clone());
+        let remarks = [Some(why).filter(|why| !why.is_empty()), far, restless, late];
+        BootSummary {
+            place: visit.place + 1,
+            arm: letter(visit.arm).to_owned(),
+            seen_utc: visit.seen_utc.clone(),
+            fate: fate.to_owned(),
+            remark: remarks.into_iter().flatten().collect::<Vec<_>>().join("; "),
+            trials: visit.trials.len(),
+            trials_dropped: kept(visit, journal).iter().filter(|kept| !**kept).count(),
+            uptime_s: visit.boot.uptime_s,
+            value: if journal.rows.is_empty() { None } else { boot(visit, journal).value(0) },
+        }
+    };
+    journal.visits.iter().map(summary).collect()
+}
+
+/// Boots in which a control lies far from its median: the machine itself ran differently.
+fn far_controls<'a>(journal: &Journal, boots: &[Boot<'a>]) -> Vec<(&'a str, String)> {
+    let mut found = Vec::new();
+    let controls = journal.rows.iter().enumerate().filter(|(_, row)| row.control);
+    for (index, row) in controls.filter(|_| boots.len() >= FEWEST_BOOTS) {
+        let logs: Vec<f64> = boots.iter().map(|boot| boot.value(index).map_or(f64::NAN, f64::ln)).collect();
+        let centre = median(&logs).unwrap_or(f64::NAN);
+        let deviation = median_absolute_deviation(&logs).unwrap_or(f64::NAN);
+        let reach = (FAR_IN_DEVIATIONS * deviation).max(journal.plan.margin.ln_1p());
+        for (boot, log) in boots.iter().zip(&logs).filter(|(_, log)| (**log - centre).abs() > reach) {
+            let percent = 100.0 * (log - centre).exp_m1();
+            found.push((
+                boot.visit.boot.boot_id.as_str(),
+                format!(
+                    "{} {percent:+.1} % against the median boot: the machine itself ran differently",
+                    row.name
+                ),
+            ));
+        }
+    }
+    found
+}
+
+/// Cautions of plan, arms, failures and controls.
+fn of_plan(journal: &Journal, found: &RebootOutcome) -> Vec<String> {
+    let mut cautions = Vec::new();
+    if found.arms_are_told {
+        cautions.push("what each boot was is your word: sidestep cannot see it".to_owned());
+    }
+    cautions.extend(journal.plan.cautions());
+    for (arm, name) in [(Arm::A, &found.a), (Arm::B, &found.b)] {
+        let of_arm = journal.visits.iter().filter(|visit| visit.arm == arm);
+        let failed: Vec<&String> = of_arm
+            .clone()
+            .filter_map(|visit| if let Fate::Failed(why) = &visit.fate { Some(why) } else { None })
+            .collect();
+        if let Some(example) = failed.first() {
+            cautions.push(format!("{} boots with {name} failed and have no value: {example}", failed.len()));
+        }
+        let cut = of_arm.filter(|visit| visit.fate == Fate::CutShort).count();
+        if cut > 0 {
+            cautions.push(format!(
+                "{cut} boots with {name} ended before their last trial and were measured anew"
+            ));
+        }
+    }
+    for control in &found.controls {
+        let beyond = control.row.change_percent.abs() > found.margin_percent;
+        let excludes = control.row.interval.is_some_and(|interval| !interval.contains(0.0));
+        if beyond && excludes {
+            cautions.push(format!(
+                "the control {} moved by {:+.1} %: the core ran at another speed, by the arm or by itself, and other rows \
+                 may have moved for that reason",
+                control.row.name, control.row.change_percent
+            ));
+        }
+    }
+    cautions
+}

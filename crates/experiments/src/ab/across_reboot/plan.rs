@@ -1,0 +1,113 @@
+//! How many boots, and in which order: blocks that cancel a straight drift, each by the throw of a coin.
+
+use serde::{Deserialize, Serialize};
+use stats::{Arm, Random, coin_pairs, coin_quads};
+
+/// Boots of each arm unless asked otherwise. Source: reference on statistics, section 3: 4 and 4 are the fewest that
+/// carry an interval, 5 and 5 survive the loss of one.
+pub const BOOTS: usize = 5;
+/// Fewer boots of each arm than this have no interval at 95 %: of 4 and 4 the smallest two-sided p is 2/70.
+pub const FEWEST_BOOTS: usize = 4;
+/// Nobody boots more often for one answer.
+pub const MOST_BOOTS: usize = 50;
+/// Fewer trials in a boot tell nothing of the spread within it.
+pub const FEWEST_TRIALS: usize = 2;
+/// More would make a journal that is written after each trial slow.
+pub const MOST_TRIALS: usize = 1000;
+
+/// What is declared before the first boot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Of all throws of the coin.
+    pub seed: u64,
+    /// The arm of each boot, in order.
+    pub order: Vec<Arm>,
+    /// True where B has no way back: all boots of A come first, and time is in the difference.
+    pub one_way: bool,
+    /// Trials in each boot.
+    pub trials: usize,
+    /// Differences inside this are of no practical matter: 0.01 for 1 %.
+    pub margin: f64,
+    /// The machine may take so many seconds to come to rest before a boot is measured.
+    pub settle_s: f64,
+}
+
+/// The order of `boots` boots of each arm: quads ABBA or BAAB by a coin, and a pair AB or BA for an odd number.
+///
+/// Within a quad a straight drift of the machine cancels, and neighbours of one arm need no change between them. Boots
+/// that can be exchanged make the rank-sum test exact under any order; drift makes it cautious under this one.
+pub fn order(boots: usize, one_way: bool, seed: u64) -> Vec<Arm> {
+    if one_way {
+        return [vec![Arm::A; boots], vec![Arm::B; boots]].concat();
+    }
+    let mut random = Random::new(seed);
+    let quads = coin_quads(boots / 2, &mut random);
+    let pair = coin_pairs(boots % 2, &mut random);
+    if random.coin() { [pair, quads].concat() } else { [quads, pair].concat() }
+}
+
+impl Plan {
+    /// Boots that are planned in all.
+    pub fn boots(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Boots of each arm.
+    pub fn boots_per_arm(&self) -> usize {
+        self.order.len() / 2
+    }
+
+    /// What the plan cannot give, before it is begun.
+    pub fn cautions(&self) -> Vec<String> {
+        let boots = self.boots_per_arm();
+        let mut found = Vec::new();
+        if boots == 1 {
+            found.push(
+                "no inference is possible from one boot against one: the boots themselves differ; give --boots 4 or more"
+                    .to_owned(),
+            );
+        } else if boots < FEWEST_BOOTS {
+            found.push(format!(
+                "{boots} boots against {boots} carry no interval at 95 %, and no verdict; give --boots 4 or more"
+            ));
+        }
+        if self.one_way {
+            found.push(
+                "all boots of A come before all boots of B: what changed with time cannot be told from what B changed, so \
+                 there will be no verdict"
+                    .to_owned(),
+            );
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_is_balanced_and_straight_drift_cancels_in_its_quads() {
+        for boots in 1..=MOST_BOOTS {
+            for seed in 0..20 {
+                let order = order(boots, false, seed);
+                let of_a = order.iter().filter(|arm| **arm == Arm::A).count();
+                assert_eq!((order.len(), of_a), (2 * boots, boots), "{boots} {seed}");
+                let drift: f64 = (0..order.len())
+                    .map(|place| if order[place] == Arm::A { -(place as f64) } else { place as f64 })
+                    .sum();
+                assert!(drift.abs() <= 1.0, "{boots} {seed}: {drift}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_beginnings_occur_equal_seeds_give_equal_orders_and_one_way_is_not_mixed() {
+        let first = |seed| order(5, false, seed)[0];
+        let of_a = (0..200).filter(|seed| first(*seed) == Arm::A).count();
+        assert!((80..=120).contains(&of_a), "{of_a} of 200 begin with A");
+        assert_eq!(order(5, false, 7), order(5, false, 7));
+        assert_eq!(order(2, true, 7), [Arm::A, Arm::A, Arm::B, Arm::B]);
+    }
+}

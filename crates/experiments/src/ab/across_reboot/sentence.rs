@@ -1,0 +1,106 @@
+//! The one sentence that says what an experiment across reboots found.
+
+use record::{BootRow, ExperimentRow, RebootOutcome};
+use stats::Verdict;
+
+use super::plan::FEWEST_BOOTS;
+use crate::ab::command_subject::{CPU_TIME, METRIC, WALL_TIME};
+use crate::ab::sentence::{change, changed, plain};
+
+/// What a program takes; faults and switches stand in the table.
+const TOLD_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
+
+/// Of a program the first row with a verdict, among those of what it takes; else, and of probes, the first with one, or
+/// the first.
+pub(super) fn headline(rows: &[BootRow]) -> Option<&BootRow> {
+    let is_known = |row: &&BootRow| row.row.verdict != Verdict::Inconclusive;
+    let is_told =
+        |row: &&BootRow| row.row.group != "program" || TOLD_OF_PROGRAM.contains(&row.row.name.as_str());
+    rows.iter().filter(is_told).find(is_known).or(rows.first())
+}
+
+/// What was found.
+pub(super) fn sentence(found: &RebootOutcome, one_way: bool, row: Option<&BootRow>) -> String {
+    let [a, b] = found.boots_counted;
+    let Some(row) = row.filter(|_| a > 0 && b > 0) else { return nothing(found) };
+    let (name, size) = (&row.row.name, change(&as_experiment(row)));
+    let boots =
+        if a == 1 && b == 1 { "one boot against one".to_owned() } else { format!("{a} boots against {b}") };
+    let finding = if a == 1 && b == 1 {
+        format!(
+            "no inference is possible from one boot against one: {name} differed by {size}, and boots differ by themselves; \
+             {FEWEST_BOOTS} boots of each carry an interval"
+        )
+    } else if one_way {
+        format!(
+            "{name} differed by {size} between {boots} later ones; what time did and what B did cannot be told apart"
+        )
+    } else if row.row.interval.is_none() {
+        let wanted = FEWEST_BOOTS.saturating_sub(a.min(b)).max(1);
+        format!(
+            "{boots} carry no interval at 95 %: {name} differed by {size}; {wanted} more boots of each would"
+        )
+    } else {
+        format!("{} ({boots})", known(row, found))
+    };
+    [Some(finding), controls(found), spread(row)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn known(row: &BootRow, found: &RebootOutcome) -> String {
+    let is_program = row.row.group == "program";
+    let subject = match row.row.name.as_str() {
+        WALL_TIME => "this program".to_owned(),
+        name if is_program => format!("the {name} of this program"),
+        name => name.to_owned(),
+    };
+    let (experiment, margin) = (as_experiment(row), plain(found.margin_percent));
+    let size = change(&experiment);
+    match row.row.verdict {
+        Verdict::Slower | Verdict::Faster => changed(&experiment, &found.b, &subject),
+        Verdict::Equivalent => {
+            format!("{} makes no difference beyond {margin} % to {subject}: {size}", found.b)
+        }
+        Verdict::Inconclusive => {
+            let wanted = row
+                .row
+                .further_runs
+                .map_or_else(String::new, |boots| format!(", about {boots} more boots of each would tell"));
+            format!("what {} does to {subject} is not known to {margin} %: {size}{wanted}", found.b)
+        }
+    }
+}
+
+fn nothing(found: &RebootOutcome) -> String {
+    let [a, b] = found.boots_counted;
+    let missing: Vec<&str> = [(a, &found.a), (b, &found.b)]
+        .into_iter()
+        .filter(|(count, _)| *count == 0)
+        .map(|(_, name)| name.as_str())
+        .collect();
+    if missing.is_empty() {
+        "nothing was measured in all boots, so there is nothing to compare".to_owned()
+    } else {
+        format!("no boot counts yet with {}, so nothing is known", missing.join(" or with "))
+    }
+}
+
+fn controls(found: &RebootOutcome) -> Option<String> {
+    let size = |row: &&BootRow| row.row.change_percent.abs();
+    let moved = found.controls.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    Some(format!("the control moved {}", change(&as_experiment(moved))))
+}
+
+fn spread(row: &BootRow) -> Option<String> {
+    let (within, between) = (row.within_percent?, row.between_percent?);
+    Some(format!("boots lie {} % apart, trials within a boot {} %", plain(between), plain(within)))
+}
+
+/// The words for a row of turns serve for one of boots.
+fn as_experiment(row: &BootRow) -> ExperimentRow {
+    ExperimentRow {
+        row: row.row.clone(),
+        ratio: row.ratio,
+        ratio_interval: row.ratio_interval,
+        quads: row.row.samples[0].min(row.row.samples[1]),
+    }
+}
