@@ -12,6 +12,7 @@
 //! | compute that must not move when memory does | [`mandelbrot`] |
 //! | a load behind a store: of late address, of known address | [`store_bypass`], [`forwarding`] |
 //! | one cache line bounced between two CPUs | [`mod@line`] |
+//! | loops whose speed betrays a flaw or its workaround | `signature`, one file per loop below it |
 //! | what two CPUs share | [`ports`], [`vector`], [`front_end`], and the loops above |
 
 mod arrays;
@@ -29,6 +30,8 @@ mod operation;
 pub mod ports;
 pub mod random;
 pub mod rotate;
+#[cfg(target_arch = "x86_64")]
+pub mod signature;
 pub mod store_bypass;
 pub mod stream;
 #[cfg(target_arch = "x86_64")]

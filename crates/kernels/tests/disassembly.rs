@@ -335,6 +335,95 @@ fn mandelbrot_loops_are_three_products_and_touch_no_memory() {
     );
 }
 
+#[test]
+fn gathers_and_their_control_load_the_same_number_of_words() {
+    let gather = "8 vpxor ymm,ymm,ymm; 8 vpcmpeqd ymm,ymm,ymm; 8 vpgatherdd ymm,[m],ymm";
+    check("signature::gather::throughput", &format!("{gather}; 8 vpaddd ymm,ymm,ymm; 1 dec r; 1 jne"));
+    check("signature::gather::latency", &format!("{gather}; 1 dec r; 1 jne"));
+    check("signature::gather::scalar_loads", "64 add r,[m]; 1 dec r; 1 jne");
+    let Some(functions) = functions() else { return };
+    let body = loops(function(functions, "signature::gather::latency"))[0];
+    let gathers: Vec<&str> =
+        body.iter().map(|i| i.text.as_str()).filter(|text| text.starts_with("vpgatherdd")).collect();
+    // Each takes its places from where the last one put its words.
+    assert!(gathers[0].starts_with("vpgatherdd ymm0,") && gathers[0].contains("ymm2*4"), "{}", gathers[0]);
+    assert!(gathers[1].starts_with("vpgatherdd ymm2,") && gathers[1].contains("ymm0*4"), "{}", gathers[1]);
+}
+
+#[test]
+fn every_block_has_five_instructions_and_its_jump_or_nop_where_its_name_says() {
+    let Some(functions) = functions() else { return };
+    for offset in [0, 8, 16, 24, 30] {
+        for (kind, mnemonic) in [("jump", "jb"), ("nop", "xchg ax,ax")] {
+            let path = format!("signature::branch_edge::{kind}_at_{offset}");
+            let body = loops(function(functions, &path))[0];
+            let first = body[0].address;
+            assert_eq!((first % 64, body.len()), (0, 16 * 5 + 3), "{path}");
+            let marked: Vec<u64> =
+                body.iter().filter(|i| i.text.starts_with(mnemonic)).map(|i| i.address - first).collect();
+            let expected: Vec<u64> = (0..16).map(|block| block * 32 + offset).collect();
+            assert_eq!(marked, expected, "{path}");
+            let last: Vec<&str> = body[80..].iter().map(|i| i.text.split(' ').next().unwrap_or("")).collect();
+            assert_eq!(last, ["lea", "jrcxz", "jmp"], "{path}");
+            // The jump back, of at most five bytes, ends inside its own block.
+            assert!((body[82].address - first) % 32 + 5 < 32, "{path}");
+        }
+    }
+}
+
+#[test]
+fn segment_checks_differ_by_the_check_alone() {
+    check("signature::segment_check::verw_rounds", "8 verw [m]; 1 sete r; 1 dec r; 1 jne");
+    check("signature::segment_check::verr_rounds", "8 verr [m]; 1 sete r; 1 dec r; 1 jne");
+}
+
+#[test]
+fn transfers_are_calls_returns_and_jumps_and_nothing_else() {
+    // The normal form takes the address of a direct call for a number or a register, by its first digit.
+    for name in ["indirect_calls", "direct_calls", "retpolines"] {
+        let Some(functions) = functions() else { return };
+        let body = loops(function(functions, &format!("signature::calls::{name}")))[0];
+        let calls = body[..16].iter().filter(|i| i.text.starts_with("call ")).count();
+        assert_eq!((calls, summary(&body[16..]).as_str()), (16, "1 dec r; 1 jne"), "{name}");
+    }
+    let Some(functions) = functions() else { return };
+    let texts = |name: &str| -> Vec<&str> {
+        function(functions, &format!("signature::calls::{name}")).iter().map(|i| i.text.as_str()).collect()
+    };
+    let is_register = |text: &&&str| text.starts_with("call r") && !text.contains("0x");
+    assert_eq!(texts("indirect_calls").iter().filter(is_register).count(), 16);
+    assert_eq!(texts("direct_calls").iter().filter(is_register).count(), 0);
+    let thunk = texts("retpolines");
+    let trap = thunk.iter().position(|text| *text == "pause").expect("the thunk traps speculation");
+    assert!(thunk[trap - 1].starts_with("call") && thunk[trap + 1] == "lfence");
+    let target = thunk[trap..].iter().position(|text| text.starts_with("mov QWORD PTR [rsp],"));
+    assert_eq!(thunk[trap + target.expect("the return address is replaced") + 1], "ret");
+    let jumps = texts("jumps");
+    assert_eq!(jumps.iter().filter(|text| text.starts_with("jmp")).count(), 48);
+    assert!(!jumps.iter().any(|text| text.starts_with("call")));
+}
+
+#[test]
+fn slow_instructions_stand_alone_in_their_loops() {
+    check("signature::hardware_random::HardwareRandom::draw", "4 rdrand r; 4 adc r,i; 1 dec r; 1 jne");
+    check("signature::divide::divide_chain", "16 mov r,r; 16 div r; 1 dec r; 1 jne");
+    let path = "signature::transaction::Transactions::run";
+    let step = "4 mov r,i; 4 xbegin i; 4 xend; 4 cmp r,i; 4 sete r; 4 movzx r,r; 4 add r,r";
+    check(path, &format!("{step}; 1 dec r; 1 jne"));
+}
+
+#[test]
+fn walks_and_crossings_are_dependent_loads() {
+    check(
+        "signature::strided_walk::StridedWalk::walk",
+        "16 mov r,[m]; 32 add r,r; 16 and r,r; 1 dec r; 1 jne",
+    );
+    check("signature::crossing::CrossingLoads::load", "16 mov r,[m]; 1 dec r; 1 jne");
+    check("signature::alias::AliasedLoads::run", "16 mov [m],r; 16 mov r,[m]; 1 dec r; 1 jne");
+    check("signature::fill::fill", "4 movups [m],xmm; 1 add r,i; 1 dec r; 1 jne");
+    check("signature::locked_add::LockedLines::add", "1 lock [m],i; 1 dec r; 1 jne");
+}
+
 /// Counter reads in a foreign crate, that is here: `#[inline(always)]` must hold across crates and without optimisation.
 mod inlined {
     use kernels::ticks;
