@@ -8,6 +8,7 @@ use machine::CpuSet;
 
 use crate::ab::AbArguments;
 use crate::compare::CompareArguments;
+use crate::flaws::FlawArguments;
 use crate::toggles::ToggleArguments;
 
 /// Finds what a computing platform hides, and what that costs
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     Machine(MachineArguments),
     /// Show a record again: summary, report, tables, figures
     Show(ShowArguments),
+    /// What is wrong with this machine: which flaws, is the workaround on, who says so, is it paid for
+    Flaws(FlawArguments),
     /// Flip a toggle, or change programs, in random turns: what it costs, and how sure that is
     Ab(AbArguments),
     /// Compare two or more records or result files: what changed, how sure that is, averages by group

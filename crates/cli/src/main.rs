@@ -7,6 +7,7 @@ mod check_up;
 mod compare;
 mod describe;
 mod execute;
+mod flaws;
 mod outcome;
 mod output;
 mod plan_text;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Run(run) => check_up::run(&run, &global),
         Command::Machine(machine) => describe::machine(&machine, &global),
         Command::Show(show) => show::show(&show, &global),
+        Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
         Command::Ab(arguments) => ab::ab(&arguments, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),
         Command::Selftest(selftest) => selftest::selftest(&selftest, &global),

@@ -55,14 +55,14 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
     } else if said.registers.affected == Answer::Yes
         || (is_repaired && (said.immune || listed != Answer::Yes))
     {
-        (said.registers.affected, said.registers.says.clone())
+        (said.registers.affected, format!("registers say so; {list_says}"))
     } else if kernel == Answer::Yes {
-        (Answer::Yes, said.kernel.says.clone())
+        (Answer::Yes, format!("the kernel says so; {list_says}"))
     } else if kernel == Answer::No && listed == Answer::Yes && in_guest {
         // A hypervisor hides flaws that the host's microcode works around: KVM sets GDS_NO then.
         (Answer::Yes, format!("{list_says}; a guest's kernel repeats what the hypervisor tells it"))
     } else if kernel == Answer::No {
-        (Answer::No, said.kernel.says.clone())
+        (Answer::No, "the kernel says so".to_owned())
     } else if listed == Answer::Unknown && need == Answer::Yes && flaw.affected.is_empty() {
         (Answer::Yes, need_says)
     } else {

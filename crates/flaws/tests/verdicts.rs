@@ -85,7 +85,8 @@ fn the_next_stepping_is_repaired_and_one_old_cpu_makes_the_board_affected() {
     let repaired = board(&[phenom(3), phenom(3)], [0x10; 2], [0x20; 2], 0);
     let verdict = of(&catalogue(), &repaired, "amd-298");
     assert_eq!(verdict.affected, Answer::No);
-    assert!(verdict.because.contains("OSVW bit 0: repaired"), "{}", verdict.because);
+    assert!(verdict.witnesses.registers.says.contains("OSVW bit 0: repaired"), "{verdict:?}");
+    assert!(verdict.because.contains("repaired in this stepping"), "{}", verdict.because);
     let mixed = board(&[phenom(2), phenom(3)], [0x18; 2], [0x22; 2], 1);
     let verdict = of(&catalogue(), &mixed, "amd-298");
     assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, WorkaroundState::On));

@@ -81,6 +81,12 @@ impl Cpuid {
             .unwrap_or_default()
     }
 
+    /// The answer of one CPU to a leaf that it says it has.
+    pub fn known(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<[u32; 4]> {
+        let result = self.cpus.get(&cpu)?.get(leaf, subleaf)?;
+        Some([result.eax, result.ebx, result.ecx, result.edx])
+    }
+
     /// The answer of one CPU to `leaf` and `subleaf`, as EAX, EBX, ECX, EDX; zeros if it has none.
     pub fn answer(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<[u32; 4]> {
         let result = self.cpus.get(&cpu)?.cpuid2(leaf, subleaf);

@@ -8,14 +8,14 @@ mod caches;
 mod confinement;
 mod container;
 mod core_kinds;
-mod cpuinfo;
+pub(crate) mod cpuinfo;
 mod crosscheck;
 mod environment;
 mod groups;
 mod identity;
 mod limits;
 mod nodes;
-mod source;
+pub(crate) mod source;
 mod topology;
 
 use machine::Machine;

@@ -7,7 +7,7 @@
 
 mod binding;
 mod form;
-mod register;
+pub(crate) mod register;
 mod tree;
 
 use std::fmt;

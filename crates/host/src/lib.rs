@@ -7,6 +7,7 @@ pub mod live;
 pub mod root;
 pub mod sealed_file;
 pub mod state_folder;
+pub mod witness;
 
 pub use cpuid::Cpuid;
 pub use describe::describe;
@@ -14,3 +15,4 @@ pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Target};
 pub use root::{ReadError, Root, RootError};
 pub use sealed_file::{Damaged, SealedFile};
 pub use state_folder::{Disk, Lock, LockError, StateFolder};
+pub use witness::{Asked, Witness};

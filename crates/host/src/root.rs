@@ -97,6 +97,11 @@ impl Root {
         Self { store: Store::Live, top: String::new() }
     }
 
+    /// A machine without a single file.
+    pub fn empty() -> Self {
+        Self { store: Store::empty(), top: String::new() }
+    }
+
     /// A recorded machine: a folder, or a tarball whose single top folder stands for `/`.
     ///
     /// The folder with `proc` or `sys` may also lie one level down, or in `fsroot` below that.

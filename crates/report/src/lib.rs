@@ -9,6 +9,7 @@ mod csv;
 mod draw;
 mod escape;
 mod figure;
+mod flaws;
 mod html;
 mod interactive;
 mod machine_text;
@@ -24,6 +25,7 @@ pub use comparison::{
 pub use csv::csv;
 pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};
+pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal};
 pub use html::{Html, html};
 pub use machine_text::machine_text;
 pub use terminal::{Terminal, terminal};

@@ -11,16 +11,16 @@ const CPU_NUMBER_LIMIT: u32 = 16_384;
 
 /// The lines of `/proc/cpuinfo`, by CPU.
 #[derive(Debug, Default)]
-pub(super) struct CpuInfo {
+pub(crate) struct CpuInfo {
     /// Lines outside any CPU's block: s390 and PowerPC put the machine there.
-    pub(super) common: BTreeMap<String, String>,
+    pub(crate) common: BTreeMap<String, String>,
     /// The block of each CPU, by the number after `processor`.
-    pub(super) cpus: BTreeMap<CpuId, BTreeMap<String, String>>,
+    pub(crate) cpus: BTreeMap<CpuId, BTreeMap<String, String>>,
 }
 
 impl CpuInfo {
     /// Reads the file; empty where there is none.
-    pub(super) fn read(source: &Source<'_>) -> Self {
+    pub(crate) fn read(source: &Source<'_>) -> Self {
         source.text("/proc/cpuinfo").map(|text| Self::parse(&text)).unwrap_or_default()
     }
 
@@ -53,7 +53,7 @@ impl CpuInfo {
     }
 
     /// The value of a key in the first block that has it, the common block last.
-    pub(super) fn first(&self, key: &str) -> Option<&str> {
+    pub(crate) fn first(&self, key: &str) -> Option<&str> {
         self.cpus
             .values()
             .find_map(|block| block.get(key))
@@ -63,7 +63,7 @@ impl CpuInfo {
     }
 
     /// The value of a key for one CPU.
-    pub(super) fn of(&self, cpu: CpuId, key: &str) -> Option<&str> {
+    pub(crate) fn of(&self, cpu: CpuId, key: &str) -> Option<&str> {
         self.cpus.get(&cpu)?.get(key).map(String::as_str)
     }
 }

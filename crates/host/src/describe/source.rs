@@ -11,23 +11,23 @@ use crate::{ReadError, Root};
 const NOTES_MAX: usize = 50;
 
 /// A root and the notes taken while reading it.
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     root: &'a Root,
     missing: RefCell<Vec<String>>,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(root: &'a Root) -> Self {
+    pub(crate) fn new(root: &'a Root) -> Self {
         Self { root, missing: RefCell::default() }
     }
 
     /// The files behind it.
-    pub(super) fn root(&self) -> &'a Root {
+    pub(crate) fn root(&self) -> &'a Root {
         self.root
     }
 
     /// Takes a note, once.
-    pub(super) fn note(&self, line: String) {
+    pub(crate) fn note(&self, line: String) {
         let mut missing = self.missing.borrow_mut();
         if missing.len() < NOTES_MAX && !missing.contains(&line) {
             missing.push(line);
@@ -35,12 +35,12 @@ impl<'a> Source<'a> {
     }
 
     /// The notes taken.
-    pub(super) fn into_missing(self) -> Vec<String> {
+    pub(crate) fn into_missing(self) -> Vec<String> {
         self.missing.into_inner()
     }
 
     /// The trimmed text of a file; a note if it is there and unreadable.
-    pub(super) fn text(&self, path: &str) -> Option<String> {
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
         match self.root.read(path) {
             Ok(text) => Some(text),
             Err(ReadError::Absent(_)) => None,
@@ -52,12 +52,12 @@ impl<'a> Source<'a> {
     }
 
     /// The text of a file if it says anything.
-    pub(super) fn word(&self, path: &str) -> Option<String> {
+    pub(crate) fn word(&self, path: &str) -> Option<String> {
         self.text(path).filter(|text| !text.is_empty())
     }
 
     /// A number; a note if the file holds something else.
-    pub(super) fn number<T: FromStr>(&self, path: &str) -> Option<T> {
+    pub(crate) fn number<T: FromStr>(&self, path: &str) -> Option<T> {
         let text = self.word(path)?;
         let number = text.parse().ok();
         if number.is_none() {
@@ -69,7 +69,7 @@ impl<'a> Source<'a> {
     /// A CPU mask (`ff`) or, if that is absent, a list (`0-3,8`); a note if it cannot be understood.
     ///
     /// Masks come first as they are older and always complete; trees edited by hand often have stale lists.
-    pub(super) fn cpus(&self, mask_path: &str, list_path: &str) -> Option<CpuSet> {
+    pub(crate) fn cpus(&self, mask_path: &str, list_path: &str) -> Option<CpuSet> {
         if let Some(text) = self.word(mask_path) {
             return self.understood(mask_path, CpuSet::from_mask(&text));
         }
@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
     }
 
     /// A CPU list (`0-3,8`); a note if it cannot be understood.
-    pub(super) fn cpu_list(&self, path: &str) -> Option<CpuSet> {
+    pub(crate) fn cpu_list(&self, path: &str) -> Option<CpuSet> {
         let text = self.text(path)?;
         self.understood(path, CpuSet::from_list(&text))
     }
@@ -87,7 +87,7 @@ impl<'a> Source<'a> {
     }
 
     /// The numbered folders `prefixN` in a folder, ascending.
-    pub(super) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
+    pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> = self
             .root
             .list(folder)
@@ -106,13 +106,13 @@ fn shortened(text: &str) -> String {
 }
 
 /// The number in a text such as `16318480 kB`, in bytes.
-pub(super) fn kilobytes(text: &str) -> Option<u64> {
+pub(crate) fn kilobytes(text: &str) -> Option<u64> {
     let number: u64 = text.split_whitespace().next()?.parse().ok()?;
     number.checked_mul(1024)
 }
 
 /// A size as the kernel writes it for caches and pages: `32K`, `8M`, `1048576`.
-pub(super) fn size_bytes(text: &str) -> Option<u64> {
+pub(crate) fn size_bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|last: char| last.is_ascii_alphabetic());
     let unit: u64 = match text.get(digits.len()..)?.to_ascii_uppercase().as_str() {
         "" => 1,

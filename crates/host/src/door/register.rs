@@ -19,7 +19,7 @@ fn recording(tree: &Path, cpu: u32) -> PathBuf {
 }
 
 /// Reads a whole register.
-pub(super) fn read_msr(tree: Option<&Path>, cpu: u32, register: u32) -> io::Result<u64> {
+pub(crate) fn read_msr(tree: Option<&Path>, cpu: u32, register: u32) -> io::Result<u64> {
     if let Some(tree) = tree {
         let value = in_recording(&form::read_text(&recording(tree, cpu))?, register);
         return value.ok_or_else(|| io::ErrorKind::NotFound.into());
@@ -43,7 +43,7 @@ pub(super) fn write_msr(tree: Option<&Path>, cpu: u32, register: u32, value: u64
 }
 
 /// The value of a register in the text of a recording.
-pub(super) fn in_recording(text: &str, register: u32) -> Option<u64> {
+pub(crate) fn in_recording(text: &str, register: u32) -> Option<u64> {
     lines(text).find_map(|(index, value)| (index == register).then_some(value))
 }
 

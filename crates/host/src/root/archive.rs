@@ -44,7 +44,7 @@ enum Entry {
 }
 
 /// The kept files of one archive by their path in it; folders know the names they hold.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Archive {
     entries: HashMap<String, Entry>,
     kept_bytes: u64,

@@ -24,6 +24,11 @@ pub(super) enum Store {
 }
 
 impl Store {
+    /// Without a single file.
+    pub(super) fn empty() -> Self {
+        Self::Archive(Archive::default())
+    }
+
     /// A folder or a tarball.
     pub(super) fn open(path: &Path) -> Result<Self, RootError> {
         let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };

@@ -1,0 +1,138 @@
+//! `sidestep flaws`: the catalogue against a machine, and who says what of each flaw.
+
+mod arguments;
+
+use flaws::{Catalogue, Flaw, catalogue};
+use host::{Asked, Cpuid, Root, Witness};
+use machine::Machine;
+use record::{Answer, FlawEvidence};
+use report::FlawList;
+use serde_json::json;
+
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::output;
+pub(crate) use arguments::FlawArguments;
+use arguments::{FlawCommand, JudgedArguments};
+
+/// Version of the JSON documents of this command.
+const SCHEMA: u32 = 1;
+
+/// Does what was asked for.
+pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        None => judge(&arguments.judged, global),
+        Some(FlawCommand::List { words }) => list(words, global),
+        Some(FlawCommand::Show { name, judged }) => show(name, judged, global),
+    }
+}
+
+/// A machine with what its witnesses say.
+struct Heard {
+    machine: Machine,
+    evidence: FlawEvidence,
+}
+
+/// What the catalogue asks of registers.
+pub(crate) fn asked(catalogue: &Catalogue) -> Asked {
+    let wanted = catalogue.wanted();
+    Asked {
+        msr: wanted.msr,
+        pci: wanted.pci.iter().map(|word| (word.function, word.offset)).collect(),
+        cpuid: wanted.cpuid,
+    }
+}
+
+impl Heard {
+    fn of(judged: &JudgedArguments, catalogue: &Catalogue) -> anyhow::Result<Self> {
+        let dump = judged.cpuid.as_deref().map(Cpuid::open).transpose()?;
+        let root = judged.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
+        let is_live = judged.sysroot.is_none() && dump.is_none();
+        let cpuid = if is_live { Cpuid::live() } else { dump };
+        let is_dump_alone = judged.sysroot.is_none() && !is_live;
+        let machine = match &cpuid {
+            Some(dump) if is_dump_alone => dump.describe(),
+            _ => host::describe(&root, cpuid.as_ref()),
+        };
+        // A dump alone has no files: those of this machine would be somebody else's.
+        let nowhere = Root::empty();
+        let root = if is_dump_alone { &nowhere } else { &root };
+        let evidence = Witness { root, cpuid: cpuid.as_ref(), machine: &machine }.hear(&asked(catalogue));
+        Ok(Self { machine, evidence })
+    }
+}
+
+fn judge(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let catalogue = catalogue();
+    let heard = Heard::of(judged, &catalogue)?;
+    let verdicts = flaws::judge(&catalogue, &heard.evidence);
+    let uneven = flaws::uneven(&catalogue, &heard.evidence);
+    if global.json {
+        let document = json!({
+            "schema": SCHEMA, "machine": heard.machine.identity, "flaws": verdicts, "uneven": uneven,
+            "evidence": heard.evidence,
+        });
+        output::print(&output::json_text(&document)?)?;
+    } else if !global.quiet {
+        let list =
+            FlawList { machine: &heard.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
+        output::print(&report::flaws_terminal(&list, output::terminal(global)))?;
+    }
+    let is_open = |verdict: &record::FlawVerdict| {
+        verdict.special.is_some() || (verdict.affected == Answer::Yes && verdict.protected == Answer::No)
+    };
+    let is_doubtful = |verdict: &record::FlawVerdict| verdict.affected == Answer::Unknown;
+    Ok(if global.gate && (verdicts.iter().any(is_open) || !uneven.is_empty()) {
+        Outcome::Gated
+    } else if global.strict && verdicts.iter().any(is_doubtful) {
+        Outcome::Inconclusive
+    } else {
+        Outcome::Done
+    })
+}
+
+fn list(words: &[String], global: &Global) -> anyhow::Result<Outcome> {
+    let catalogue = catalogue();
+    let found = catalogue.search(words);
+    anyhow::ensure!(
+        !found.is_empty(),
+        "no flaw of the catalogue has the words {}; sidestep flaws list names them all",
+        words.join(" ")
+    );
+    if global.json {
+        output::print(&output::json_text(&json!({ "schema": SCHEMA, "flaws": found }))?)?;
+    } else if !global.quiet {
+        output::print(&report::flaw_index(&found, output::terminal(global)))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn show(name: &str, judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let catalogue = catalogue();
+    let flaw = named(&catalogue, name)?;
+    let heard = Heard::of(judged, &catalogue)?;
+    let alone = Catalogue { flaws: vec![flaw.clone()] };
+    let verdicts = flaws::judge(&alone, &heard.evidence);
+    let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
+    if global.json {
+        let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
+        output::print(&output::json_text(&document)?)?;
+    } else if !global.quiet {
+        output::print(&report::flaw_page(flaw, verdict, output::terminal(global)))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The flaw of a name, or an error that names those that are near.
+fn named<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Flaw> {
+    if let Some(flaw) = catalogue.find(name) {
+        return Ok(flaw);
+    }
+    let near: Vec<&str> =
+        catalogue.search(&[name.to_owned()]).into_iter().map(|flaw| flaw.id.as_str()).collect();
+    match near.as_slice() {
+        [] => anyhow::bail!("no flaw is called {name}; sidestep flaws list names them all"),
+        [one] => Ok(catalogue.find(one).expect("the search found it")),
+        several => anyhow::bail!("{name} could be {}; name one of them", several.join(", ")),
+    }
+}

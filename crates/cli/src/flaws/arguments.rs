@@ -1,0 +1,46 @@
+//! What `sidestep flaws` takes on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Options of `flaws`.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct FlawArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<FlawCommand>,
+    #[command(flatten)]
+    pub(crate) judged: JudgedArguments,
+}
+
+/// Which machine is judged, and how.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct JudgedArguments {
+    /// Judge a recorded machine: a directory or tarball with proc/ and sys/
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) sysroot: Option<PathBuf>,
+    /// Judge a CPUID dump: a directory or tarball with pu0, pu1, ...
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) cpuid: Option<PathBuf>,
+    /// Also list the flaws that do not concern the machine
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// What else can be asked of the catalogue.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum FlawCommand {
+    /// The catalogue, or the entries in which every word occurs
+    List {
+        /// Words: part of a CVE, an erratum number, a name
+        words: Vec<String>,
+    },
+    /// One flaw: what it is, what this machine says of it, what can be done
+    Show {
+        /// Its id, a CVE or another of its names
+        name: String,
+        #[command(flatten)]
+        judged: JudgedArguments,
+    },
+}

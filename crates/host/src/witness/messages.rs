@@ -1,0 +1,57 @@
+//! Kernel messages that tell of flaws and workarounds, where dmesg is open.
+
+use crate::Root;
+use crate::live;
+
+/// The most messages kept.
+const MESSAGES_MAX: usize = 100;
+/// What the kernel calls flaws when it boots: arch/x86/kernel/cpu/{bugs,amd,intel}.c, arch/x86/kernel/tsc.c.
+const WORDS: [&str; 16] = [
+    "spectre",
+    "meltdown",
+    "retbleed",
+    "srso",
+    "rsb",
+    "mds:",
+    "taa:",
+    "mmio stale",
+    "srbds",
+    "gds:",
+    "rfds",
+    "its:",
+    "tsa:",
+    "vmscape",
+    "erratum",
+    "firmware bug",
+];
+
+/// The messages; none where they may not be read.
+pub(super) fn read(root: &Root) -> Vec<String> {
+    let text = if root.is_live() { live::kernel_messages() } else { root.read("dmesg").ok() };
+    chosen(&text.unwrap_or_default())
+}
+
+fn chosen(text: &str) -> Vec<String> {
+    let tells = |line: &&str| {
+        let line = line.to_lowercase();
+        WORDS.iter().any(|word| line.contains(word))
+    };
+    text.lines().filter(tells).map(|line| message(line).to_owned()).take(MESSAGES_MAX).collect()
+}
+
+/// A line without its level and time: `<6>[    0.123456] text`.
+fn message(line: &str) -> &str {
+    let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
+    line.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(line, |(_, rest)| rest).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_tells_of_flaws_is_kept_without_level_and_time() {
+        let text = "<6>[    0.101] GDS: Mitigation: Microcode\n<6>[ 1.0] usb 1-1: new device\nSRSO: plain\n";
+        assert_eq!(chosen(text), ["GDS: Mitigation: Microcode", "SRSO: plain"]);
+    }
+}
