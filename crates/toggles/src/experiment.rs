@@ -2,10 +2,10 @@
 
 use std::io;
 
-use host::{Damaged, Disk, Door, DoorError, Target};
+use host::{Disk, Door, DoorError, Target};
 
 use crate::affinity::{put_back, rebind, remember};
-use crate::journal::{self, Entry, Journal, Owner};
+use crate::journal::{self, Entry, Journal, Owner, Unreadable};
 use crate::restore::Restored;
 use crate::toggle::Change;
 
@@ -22,7 +22,10 @@ pub enum ExperimentError {
     },
     /// An earlier one left something that is no journal.
     #[error("{0}; sidestep toggles revert sets it aside")]
-    Damaged(#[from] Damaged),
+    Damaged(Unreadable),
+    /// Another sidestep left a journal.
+    #[error(transparent)]
+    OtherFormat(Unreadable),
     /// The journal cannot be kept.
     #[error("cannot keep the journal: {0}; nothing was changed")]
     Journal(io::Error),
@@ -107,7 +110,8 @@ impl<D: Door, K: Disk> Experiment<D, K> {
     /// A journal of another boot is void, as a boot resets all that sidestep switches, and is replaced.
     ///
     /// # Errors
-    /// A journal of this boot, a damaged one, a value that cannot be read, or a disk that does not keep the journal.
+    /// A journal of this boot, a damaged one, one of another format, a value that cannot be read, or a disk that does not
+    /// keep the journal.
     pub fn begin(
         mut door: D,
         mut disk: K,
@@ -119,7 +123,8 @@ impl<D: Door, K: Disk> Experiment<D, K> {
             Some(Ok(old)) if old.owner.boot_id == owner.boot_id => {
                 return Err(ExperimentError::Stale { label: old.label, since: old.since });
             }
-            Some(Err(damaged)) => return Err(damaged.into()),
+            Some(Err(damaged @ Unreadable::Damaged(_))) => return Err(ExperimentError::Damaged(damaged)),
+            Some(Err(other)) => return Err(ExperimentError::OtherFormat(other)),
             Some(Ok(_)) | None => {}
         }
         let entries = survey(&mut door, intent.states)?;

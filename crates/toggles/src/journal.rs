@@ -11,7 +11,7 @@ use crate::affinity::Affinities;
 
 /// Its name in the state folder.
 pub const JOURNAL_NAME: &str = "journal.json";
-/// What it is sealed as.
+/// What it is sealed as. The number rises when a sidestep that knows the older one could not put back everything.
 const SEALED: SealedFile = SealedFile { name: JOURNAL_NAME, magic: "sidestep journal 1" };
 
 /// Who runs the experiment: enough to know whether he still does.
@@ -66,13 +66,39 @@ fn text(journal: &Journal) -> String {
     serde_json::to_string_pretty(journal).expect("plain strings and numbers always encode")
 }
 
+/// Why bytes are no journal that can be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Cut, mixed up or edited: nobody can read it.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+    /// Whole, but of another sidestep, which can read it: it stays where it is.
+    #[error(
+        "the journal is of {0}, which this sidestep does not know; sidestep toggles revert of the version that wrote it \
+         puts everything back; so does a reboot, after which {JOURNAL_NAME} has to be removed by hand"
+    )]
+    OtherFormat(String),
+}
+
 /// The journal in some bytes.
 ///
 /// # Errors
-/// `Damaged`, with what is wrong.
-pub fn decode(bytes: &[u8]) -> Result<Journal, Damaged> {
+/// `Damaged`, with what is wrong; `OtherFormat` for a journal with another number, or a whole one with contents that are
+/// not known.
+pub fn decode(bytes: &[u8]) -> Result<Journal, Unreadable> {
+    if let Some(number) = other_number(bytes) {
+        return Err(Unreadable::OtherFormat(format!("format {number}")));
+    }
     serde_json::from_str(SEALED.unseal(bytes)?)
-        .map_err(|error| Damaged::new(&format!("unknown contents: {error}")))
+        .map_err(|error| Unreadable::OtherFormat(format!("a format with other contents ({error})")))
+}
+
+/// The number of the format, if it is not ours.
+fn other_number(bytes: &[u8]) -> Option<u32> {
+    let (kind, ours) = SEALED.magic.rsplit_once(' ')?;
+    let text = std::str::from_utf8(bytes).ok()?;
+    let number = text.strip_prefix(kind)?.strip_prefix(' ')?.split_whitespace().next()?;
+    number.parse().ok().filter(|_| number != ours)
 }
 
 /// Writes the journal so that no crash and no power cut loses it once this returns.
@@ -87,7 +113,7 @@ pub fn store(disk: &mut impl Disk, journal: &Journal) -> io::Result<()> {
 ///
 /// # Errors
 /// What the disk said.
-pub fn load(disk: &mut impl Disk) -> io::Result<Option<Result<Journal, Damaged>>> {
+pub fn load(disk: &mut impl Disk) -> io::Result<Option<Result<Journal, Unreadable>>> {
     Ok(SEALED.load(disk)?.map(|bytes| decode(&bytes)))
 }
 

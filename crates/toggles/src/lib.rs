@@ -21,8 +21,9 @@ pub use affinity::{Affinities, FileAffinity, TaskGroup, put_back, rebind, rememb
 pub use catalogue::{UnknownToggle, catalogue, find};
 pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
 pub use hold::{Hold, HoldError, Place, stand_watch};
-pub use host::Damaged;
-pub use journal::{Entry, JOURNAL_NAME, Journal, Owner, clear, decode, encode, load, set_aside, store};
+pub use journal::{
+    Entry, JOURNAL_NAME, Journal, Owner, Unreadable, clear, decode, encode, load, set_aside, store,
+};
 pub use pair::{Pair, PairError, Position};
 pub use restore::{Fate, Restored, restore};
 pub use revert::{Found, Revert, RevertError, Reverted, find_state, revert, revert_on};

@@ -3,12 +3,12 @@
 use std::io;
 
 use host::live::process_start_ticks;
-use host::{Damaged, Disk, Door, LockError, RootError};
+use host::{Disk, Door, LockError, RootError};
 
 use crate::affinity::put_back;
 use crate::experiment::settle;
 use crate::hold::Place;
-use crate::journal::{self, Journal};
+use crate::journal::{self, Journal, Unreadable};
 use crate::restore::{Fate, Restored};
 
 /// What lies in the state folder.
@@ -24,8 +24,8 @@ pub enum Found {
     Left(Journal),
     /// One of another boot: the kernel has forgotten what was switched.
     Void(Journal),
-    /// Something that is no journal.
-    Damaged(Damaged),
+    /// Something that is no journal, or none that this sidestep can read.
+    Unreadable(Unreadable),
 }
 
 /// Why nothing could be looked at or mended.
@@ -60,10 +60,10 @@ fn unusable(place: &Place, source: io::Error) -> RevertError {
     RevertError::Journal { place: place.state.display().to_string(), source }
 }
 
-fn judge(found: Option<Result<Journal, Damaged>>, boot_id: &str) -> Found {
+fn judge(found: Option<Result<Journal, Unreadable>>, boot_id: &str) -> Found {
     match found {
         None => Found::Nothing,
-        Some(Err(damaged)) => Found::Damaged(damaged),
+        Some(Err(why)) => Found::Unreadable(why),
         Some(Ok(journal)) if journal.owner.boot_id != boot_id => Found::Void(journal),
         Some(Ok(journal)) if journal.kept => Found::Kept(journal),
         Some(Ok(journal)) if process_start_ticks(journal.owner.pid) == Some(journal.owner.start_ticks) => {
@@ -90,7 +90,9 @@ pub enum Reverted {
     /// The journal was of another boot and was taken away.
     Void(Journal),
     /// What was no journal is kept under this name.
-    SetAside(String, Damaged),
+    SetAside(String, Unreadable),
+    /// The journal is of another format, and was left where it is.
+    Refused(Unreadable),
     /// Each value and what became of it.
     Done(Journal, Vec<Restored>),
 }
@@ -100,7 +102,7 @@ impl Reverted {
     pub fn is_left_changed(&self) -> bool {
         match self {
             Self::Nothing | Self::Void(_) => false,
-            Self::SetAside(..) => true,
+            Self::SetAside(..) | Self::Refused(_) => true,
             Self::Done(_, results) => results.iter().any(|result| !result.is_settled()),
         }
     }
@@ -131,6 +133,7 @@ pub fn revert_on(
 ) -> io::Result<Reverted> {
     let journal = match journal::load(disk)? {
         None => return Ok(Reverted::Nothing),
+        Some(Err(other @ Unreadable::OtherFormat(_))) => return Ok(Reverted::Refused(other)),
         Some(Err(damaged)) => return Ok(Reverted::SetAside(journal::set_aside(disk)?, damaged)),
         Some(Ok(journal)) => journal,
     };

@@ -4,7 +4,9 @@ use std::io::{self, BufRead, IsTerminal};
 
 use host::Door;
 use serde_json::{Value as Json, json};
-use toggles::{Affinities, Entry, Fate, Found, Journal, Place, Restored, Revert, Reverted, find_state};
+use toggles::{
+    Affinities, Entry, Fate, Found, Journal, Place, Restored, Revert, Reverted, Unreadable, find_state,
+};
 
 use super::SCHEMA;
 use super::arguments::RevertArguments;
@@ -21,7 +23,8 @@ pub(super) fn revert(arguments: &RevertArguments, global: &Global) -> anyhow::Re
     let how = Revert { force: arguments.force, forget: arguments.forget };
     let reverted = toggles::revert(&place, how)?;
     tell(&reverted, &place, global)?;
-    let is_forgotten = arguments.forget && !matches!(reverted, Reverted::SetAside(..));
+    let is_unread = matches!(reverted, Reverted::SetAside(..) | Reverted::Refused(_));
+    let is_forgotten = arguments.forget && !is_unread;
     Ok(if reverted.is_left_changed() && !is_forgotten { left_changed() } else { Outcome::Done })
 }
 
@@ -46,6 +49,7 @@ fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<(
             Reverted::Nothing => ("nothing", &[][..], None),
             Reverted::Void(_) => ("void", &[][..], None),
             Reverted::SetAside(name, _) => ("damaged", &[][..], Some(name)),
+            Reverted::Refused(_) => ("other_format", &[][..], None),
             Reverted::Done(_, results) => ("reverted", results.as_slice(), None),
         };
         let rows: Vec<Json> = results.iter().map(result_json).collect();
@@ -67,6 +71,7 @@ fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<(
             "{damaged}; it is kept as {}; compare its values with the machine's\n",
             place.state.join(name).display()
         )),
+        Reverted::Refused(other) => output::print_lines(&format!("{other}; nothing was changed\n")),
         Reverted::Done(_, results) => report(results, global),
     }
 }
@@ -136,7 +141,8 @@ pub(super) fn status(place: &Place, global: &Global) -> anyhow::Result<Outcome> 
         Found::Kept(journal) => ("kept", Some(journal)),
         Found::Left(journal) => ("left", Some(journal)),
         Found::Void(journal) => ("void", Some(journal)),
-        Found::Damaged(_) => ("damaged", None),
+        Found::Unreadable(Unreadable::Damaged(_)) => ("damaged", None),
+        Found::Unreadable(Unreadable::OtherFormat(_)) => ("other_format", None),
     };
     if global.json {
         super::print_json(&json!({ "schema": SCHEMA, "state": state, "journal": journal }))?;
@@ -146,7 +152,7 @@ pub(super) fn status(place: &Place, global: &Global) -> anyhow::Result<Outcome> 
             output::print_lines(&values(place, journal))?;
         }
     }
-    Ok(if matches!(found, Found::Left(_) | Found::Damaged(_)) {
+    Ok(if matches!(found, Found::Left(_) | Found::Unreadable(_)) {
         left_changed_quietly()
     } else {
         Outcome::Done
@@ -182,7 +188,7 @@ fn sentence(found: &Found) -> String {
         Found::Void(journal) => {
             format!("{} was switched before the last boot, which reset it\n", journal.label)
         }
-        Found::Damaged(damaged) => format!("{damaged}\n"),
+        Found::Unreadable(why) => format!("{why}\n"),
     }
 }
 
@@ -217,7 +223,13 @@ pub(crate) fn mention_what_was_left(global: &Global) {
 /// The same at any place.
 pub(crate) fn offer_to_mend(place: &Place, global: &Global) -> anyhow::Result<()> {
     let text = match find_state(place) {
-        Ok(found @ (Found::Left(_) | Found::Damaged(_) | Found::Void(_))) => sentence(&found),
+        Ok(Found::Unreadable(other @ Unreadable::OtherFormat(_))) => {
+            if !global.quiet {
+                output::say(&other.to_string());
+            }
+            return Ok(());
+        }
+        Ok(found @ (Found::Left(_) | Found::Unreadable(_) | Found::Void(_))) => sentence(&found),
         // Who may not read the journal cannot mend it either.
         _ => return Ok(()),
     };
