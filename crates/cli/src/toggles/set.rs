@@ -8,7 +8,8 @@ use host::live::{pending_signal, utc_now};
 use host::{Door, Target};
 use serde_json::{Value as Json, json};
 use toggles::{
-    Change, Consent, Experiment, Hold, Intent, Place, Restored, Surroundings, Switch, find, remember, survey,
+    Affinities, Change, Consent, Experiment, Hold, Intent, Place, Restored, Surroundings, Switch, find,
+    remember, survey,
 };
 
 use super::arguments::SetArguments;
@@ -68,15 +69,9 @@ fn changes(switches: &[String], around: &Surroundings, consent: Consent) -> anyh
 }
 
 fn dry_run(place: &Place, changes: &[Change], global: &Global) -> anyhow::Result<Outcome> {
-    let mut door = place.door();
-    let mut writes = Vec::new();
-    for change in changes {
-        writes.push((change, door.read(&change.target)?));
-    }
+    let plan = Plan::of(place, changes)?;
     if global.json {
-        let row = |(change, now): &(&Change, String)| json!({ "target": change.target, "now": now, "write": change.value, "is_written": *now != change.value });
-        let rows: Vec<Json> = writes.iter().map(row).collect();
-        super::print_json(&json!({ "schema": SCHEMA, "writes": rows }))?;
+        super::print_json(&plan.json())?;
         return Ok(Outcome::Done);
     }
     let line = |(change, now): &(&Change, String)| {
@@ -86,11 +81,35 @@ fn dry_run(place: &Place, changes: &[Change], global: &Global) -> anyhow::Result
         }
         format!("{target}: write {value}, later put back {now}\n")
     };
-    let mut lines: String = writes.iter().map(line).collect();
-    let affinities = remember(&mut door, &survey(&mut place.door(), &[changes])?)?;
-    lines.extend(affinities.map(|have| state::bound(&have) + "\n"));
+    let mut lines: String = plan.writes.iter().map(line).collect();
+    lines.extend(plan.affinities.map(|have| state::bound(&have) + "\n"));
     output::print_lines(&lines)?;
     Ok(Outcome::Done)
+}
+
+/// What would be written, and what would be remembered and compared because CPUs go away.
+struct Plan<'a> {
+    writes: Vec<(&'a Change, String)>,
+    affinities: Option<Affinities>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(place: &Place, changes: &'a [Change]) -> anyhow::Result<Self> {
+        let mut door = place.door();
+        let mut writes = Vec::new();
+        for change in changes {
+            writes.push((change, door.read(&change.target)?));
+        }
+        let entries = survey(&mut door, &[changes])?;
+        Ok(Self { writes, affinities: remember(&mut door, &entries)? })
+    }
+
+    /// The affinities as the journal holds them: each file and group of threads is put back where it differs afterwards.
+    fn json(&self) -> Json {
+        let row = |(change, now): &(&Change, String)| json!({ "target": change.target, "now": now, "write": change.value, "is_written": *now != change.value });
+        let rows: Vec<Json> = self.writes.iter().map(row).collect();
+        json!({ "schema": SCHEMA, "writes": rows, "affinities": self.affinities })
+    }
 }
 
 /// Makes the changes and leaves them, with the journal that `revert` needs.
@@ -145,4 +164,47 @@ fn hold(
         Some(signal) => Outcome::Interrupted(signal),
         None => Outcome::Done,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Two CPUs, a thread and an interrupt bound to the second.
+    const FILES: [(&str, &str); 8] = [
+        ("sys/devices/system/cpu/cpu1/online", "1\n"),
+        ("sys/devices/system/cpu/online", "0-1\n"),
+        ("proc/irq/default_smp_affinity", "3\n"),
+        ("proc/irq/7/smp_affinity_list", "1\n"),
+        ("proc/self/status", "\n"),
+        ("proc/101/task/101/stat", "101 (a) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 0 0 0 0 5 0\n"),
+        ("proc/101/task/101/status", "Cpus_allowed_list:\t1\n"),
+        ("proc/sys/kernel/numa_balancing", "1\n"),
+    ];
+
+    #[test]
+    fn a_plan_that_takes_a_cpu_away_lists_what_is_put_back_afterwards() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (path, text) in FILES {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
+            fs::write(path, text).expect("a file");
+        }
+        let place = Place { state: folder.path().join("state"), tree: Some(folder.path().to_owned()) };
+        let plan = |path: &str| {
+            let target = Target::File { path: path.to_owned() };
+            let changes = [Change { target, value: "0".to_owned() }];
+            Plan::of(&place, &changes).expect("readable").json()
+        };
+        let away = plan("sys/devices/system/cpu/cpu1/online");
+        assert_eq!(away["writes"][0]["is_written"], true);
+        assert_eq!(away["affinities"]["leaving"], "1");
+        let file = json!({ "path": "proc/irq/7/smp_affinity_list", "cpus": "1" });
+        assert!(away["affinities"]["files"].as_array().is_some_and(|files| files.contains(&file)), "{away}");
+        assert_eq!(away["affinities"]["tasks"], json!([{ "cpus": "1", "threads": "101/101@5" }]));
+        let other = plan("proc/sys/kernel/numa_balancing");
+        assert_eq!((&other["writes"][0]["now"], &other["affinities"]), (&json!("1"), &Json::Null));
+    }
 }
