@@ -2,7 +2,7 @@
 
 mod arguments;
 
-use flaws::{Catalogue, Flaw, catalogue};
+use flaws::{Catalogue, Census, Flaw, catalogue};
 use host::{Asked, Cpuid, Root, Witness};
 use machine::Machine;
 use record::{Answer, FlawEvidence};
@@ -21,6 +21,7 @@ const SCHEMA: u32 = 1;
 /// Does what was asked for.
 pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
+        None if !arguments.judged.lscpu.is_empty() => census(&arguments.judged, global),
         None => judge(&arguments.judged, global),
         Some(FlawCommand::List { words }) => list(words, global),
         Some(FlawCommand::Show { name, judged }) => show(name, judged, global),
@@ -89,6 +90,32 @@ fn judge(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Done
     })
+}
+
+/// Counts over reports of many machines.
+fn census(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let catalogue = catalogue();
+    let mut census = Census::new(&catalogue);
+    for path in &judged.lscpu {
+        host::each_text(path, &mut |name, text| census.take(name, text))?;
+    }
+    let counts = census.finish();
+    for unreadable in &counts.unreadable {
+        output::complain(&format!("{}: {}; left out", unreadable.name, unreadable.reason));
+    }
+    if counts.reports == 0 {
+        anyhow::bail!("no report of lscpu was found; give its output as files, folders or tarballs");
+    }
+    if global.json {
+        let mut document = serde_json::to_value(&counts)?;
+        document["schema"] = SCHEMA.into();
+        output::print(&output::json_text(&document)?)?;
+    } else if !global.quiet {
+        output::print(&report::population_terminal(&counts, judged.all, output::terminal(global)))?;
+    }
+    let is_open = |row: &flaws::PopulationRow| row.protected < row.affected;
+    let is_gated = global.gate && counts.population.iter().any(is_open);
+    Ok(if is_gated { Outcome::Gated } else { Outcome::Done })
 }
 
 fn list(words: &[String], global: &Global) -> anyhow::Result<Outcome> {

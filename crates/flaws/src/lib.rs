@@ -9,6 +9,8 @@ mod cpu_range;
 mod entry;
 mod judge;
 mod kernel;
+mod lscpu;
+mod population;
 mod presence;
 mod registers;
 mod time;
@@ -23,6 +25,8 @@ pub use entry::{
     Need, NoDetector, Osvw, PciBits, Signature, Switch, TaskStatus, Wording, Workaround,
 };
 pub use judge::judge;
+pub use lscpu::{Report, ReportError};
+pub use population::{Census, Population, PopulationRow, Unreadable};
 pub use uneven::uneven;
 pub use wanted::{PciWord, Wanted};
 pub use wording::{Spoken, spoken};

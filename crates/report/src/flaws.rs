@@ -1,6 +1,6 @@
 //! Flaws of a machine as text: what deserves a line of its own first, then a table, then how many do not concern it.
 
-use flaws::{AppliedBy, Flaw, Kind};
+use flaws::{AppliedBy, Flaw, Kind, Population};
 use machine::Machine;
 use record::{Answer, FlawVerdict, Special, WorkaroundState};
 
@@ -218,6 +218,32 @@ pub fn flaw_index(flaws: &[&Flaw], terminal: Terminal) -> String {
     for flaw in flaws {
         let also = flaw.aliases.first().cloned().unwrap_or_default();
         table.add_row(vec![flaw.id.clone(), kind(flaw.kind).to_owned(), flaw.title.clone(), also]);
+    }
+    paper.table(table);
+    paper.finish()
+}
+
+/// Counts over many machines; rows without a machine only on demand.
+pub fn population_terminal(counts: &Population, all: bool, terminal: Terminal) -> String {
+    /// Signatures that are named.
+    const SIGNATURES: usize = 8;
+    let mut paper = Paper::new(terminal);
+    paper.strong(&format!("{} reports of lscpu", counts.reports));
+    let mut common: Vec<(&String, &usize)> = counts.by_signature.iter().collect();
+    common.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    let named: Vec<String> =
+        common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}")).collect();
+    let text = format!("{} family-model-steppings, most often {}", common.len(), named.join(", "));
+    paper.wrapped_inked(Ink::Faint, "", &text);
+    if counts.unreadable_count > 0 {
+        paper.wrapped_inked(Ink::Doubt, "? ", &format!("{} texts are no report", counts.unreadable_count));
+    }
+    paper.blank();
+    let titles = ["flaw", "have it", "safe", "pay unprotected", "cannot tell"];
+    let mut table = table_of(&titles.map(str::to_owned));
+    for row in counts.population.iter().filter(|row| all || row.affected > 0) {
+        let counts = [row.affected, row.protected, row.paying_without_protection, row.unknown];
+        table.add_row([row.id.clone()].into_iter().chain(counts.map(|count| count.to_string())));
     }
     paper.table(table);
     paper.finish()

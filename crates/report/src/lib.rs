@@ -25,7 +25,7 @@ pub use comparison::{
 pub use csv::csv;
 pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};
-pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal};
+pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal, population_terminal};
 pub use html::{Html, html};
 pub use machine_text::machine_text;
 pub use terminal::{Terminal, terminal};

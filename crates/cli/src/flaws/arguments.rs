@@ -23,6 +23,9 @@ pub(crate) struct JudgedArguments {
     /// Judge a CPUID dump: a directory or tarball with pu0, pu1, ...
     #[arg(long, value_name = "DIR|TARBALL")]
     pub(crate) cpuid: Option<PathBuf>,
+    /// Judge reports of lscpu instead: files, folders or tarballs of them
+    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
+    pub(crate) lscpu: Vec<PathBuf>,
     /// Also list the flaws that do not concern the machine
     #[arg(long)]
     pub(crate) all: bool,
