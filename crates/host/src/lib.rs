@@ -12,7 +12,7 @@ pub mod witness;
 pub use cpuid::Cpuid;
 pub use describe::describe;
 pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Target};
-pub use root::{ReadError, Root, RootError};
+pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
 pub use state_folder::{Disk, Lock, LockError, StateFolder};
 pub use witness::{Asked, Witness};

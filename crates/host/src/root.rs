@@ -8,10 +8,12 @@ mod ahead;
 mod archive;
 mod folder;
 mod store;
+mod texts;
 
 use std::path::{Path, PathBuf};
 
 use store::{Look, Store};
+pub use texts::each_text;
 
 /// The most bytes read of one file. `/proc/cpuinfo` of 4096 CPUs has about 6 MiB; nothing else comes near.
 const FILE_BYTES_MAX: u64 = 8 << 20;

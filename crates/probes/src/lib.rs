@@ -9,6 +9,7 @@
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
 //! | price of reading time | [`clocks`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
+//! | what time tells about flaws and their workarounds | [`signature`] |
 //! | what fits into the time | [`plan`] |
 //! | what can be told on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
@@ -22,3 +23,4 @@ pub mod sampler;
 pub mod selftest;
 pub mod session;
 pub mod short;
+pub mod signature;

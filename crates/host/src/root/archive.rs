@@ -27,8 +27,8 @@ const NAMES_LIMIT: &str = "500,000 files";
 /// The longest path kept, as the kernel's `PATH_MAX` (include/uapi/linux/limits.h).
 const PATH_BYTES_MAX: usize = 4096;
 
-/// The folders that describe a machine, and `cpuid` for dumps beside them.
-const KEPT_FOLDERS: [&str; 6] = ["proc", "sys", "dev", "cgroup", "run", "cpuid"];
+/// The folders that describe a machine, `cpuid` for dumps beside them and `msr` for registers.
+const KEPT_FOLDERS: [&str; 7] = ["proc", "sys", "dev", "cgroup", "run", "cpuid", "msr"];
 
 /// How far below the top the kept folders may lie: `<top>/fsroot/sys`.
 const KEPT_DEPTH_MAX: usize = 3;
@@ -50,8 +50,8 @@ pub(super) struct Archive {
     kept_bytes: u64,
 }
 
-/// Decodes the tarball at `path`; how it is compressed is told by its first bytes.
-pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
+/// The bytes of the tarball at `path`; how it is compressed is told by its first bytes.
+pub(super) fn decoded(path: &Path) -> Result<Box<dyn Read + Send>, RootError> {
     let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(unreadable)?;
     let mut start = Vec::new();
@@ -70,8 +70,15 @@ pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
         }
         _ => return Err(RootError::NotAnArchive { path: path.to_owned() }),
     };
+    Ok(decoded)
+}
+
+/// Decodes the tarball at `path` and keeps what describes a machine.
+pub(super) fn open(path: &Path) -> Result<Archive, RootError> {
+    let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
+    let damaged = |reason: String| RootError::Damaged { path: path.to_owned(), reason };
     let mut archive = Archive::empty();
-    let bounded = Bounded { inner: decoded, left: DECODED_BYTES_MAX };
+    let bounded = Bounded { inner: decoded(path)?, left: DECODED_BYTES_MAX };
     let ahead = Ahead::start(bounded).map_err(unreadable)?;
     archive.fill(ahead).map_err(|stop| match stop {
         Stop::Limit(limit) => RootError::TooLarge { path: path.to_owned(), limit },

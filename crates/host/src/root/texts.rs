@@ -1,0 +1,114 @@
+//! Many texts one after the other: a file, every file below a folder, or every file of a tarball.
+//!
+//! Nothing is kept: a tarball of a hundred thousand reports passes through one buffer.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::store::Look;
+use super::{RootError, archive, folder};
+
+/// The most bytes of one text; a report of `lscpu` has about 3 KiB.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+/// Folders deeper than this are not entered.
+const DEPTH_MAX: usize = 32;
+
+/// Hands each text with its name to `take`; broken UTF-8 is replaced. Links are not followed.
+///
+/// # Errors
+/// The path is not there, or the tarball breaks off; a file that cannot be read is handed over as the reason.
+pub fn each_text(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)) -> Result<(), RootError> {
+    let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if metadata.is_dir() {
+        std::fs::read_dir(path).map_err(unreadable)?;
+        below(path, 0, take);
+        return Ok(());
+    }
+    match archive::decoded(path) {
+        Ok(decoded) => unpack(path, decoded, take),
+        Err(RootError::NotAnArchive { .. }) => {
+            one(path, take);
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn below(path: &Path, depth: usize, take: &mut dyn FnMut(&str, Result<String, String>)) {
+    for name in folder::list(path) {
+        let inside = path.join(name);
+        match folder::look(&inside) {
+            Look::Directory if depth < DEPTH_MAX => below(&inside, depth + 1, take),
+            Look::File => one(&inside, take),
+            Look::Directory | Look::Link(_) | Look::Missing => {}
+        }
+    }
+}
+
+fn one(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)) {
+    let text = folder::read(path).map_err(|error| error.to_string()).and_then(bounded);
+    take(&path.to_string_lossy(), text);
+}
+
+fn unpack(
+    path: &Path,
+    decoded: impl Read,
+    take: &mut dyn FnMut(&str, Result<String, String>),
+) -> Result<(), RootError> {
+    let damaged = |error: std::io::Error| RootError::Damaged {
+        path: path.to_owned(),
+        reason: error.to_string().replace('\n', " "),
+    };
+    let mut tarball = tar::Archive::new(decoded);
+    for entry in tarball.entries().map_err(damaged)? {
+        let mut entry = entry.map_err(damaged)?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let mut bytes = Vec::new();
+        (&mut entry).take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(damaged)?;
+        take(&name, bounded(bytes));
+    }
+    Ok(())
+}
+
+fn bounded(bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        return Err("it is longer than 1 MiB".to_owned());
+    }
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_folders_and_tarballs_hand_over_the_same_texts() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let reports = folder.path().join("reports");
+        std::fs::create_dir_all(reports.join("b")).expect("folders");
+        std::fs::write(reports.join("a.txt"), "one").expect("a file");
+        std::fs::write(reports.join("b/c.txt"), [b't', 0xff]).expect("a file");
+        let tarball = folder.path().join("reports.tar");
+        let mut builder = tar::Builder::new(std::fs::File::create(&tarball).expect("a file"));
+        builder.append_dir_all("reports", &reports).expect("a tarball");
+        builder.finish().expect("a tarball");
+        let texts = |path: &Path| {
+            let mut found = Vec::new();
+            each_text(path, &mut |_, text| found.push(text)).expect("readable");
+            found.sort();
+            found
+        };
+        let both = vec![Ok("one".to_owned()), Ok("t\u{fffd}".to_owned())];
+        assert_eq!(texts(&reports), both);
+        assert_eq!(texts(&tarball), both);
+        assert_eq!(texts(&reports.join("a.txt")), both[..1]);
+        assert!(each_text(&reports.join("none"), &mut |_, _| ()).is_err());
+    }
+}

@@ -1,0 +1,328 @@
+//! Signature probes: what time tells about a flaw or its workaround, without privilege.
+//!
+//! | what | module |
+//! |---|---|
+//! | which there are, and what each measures | this one |
+//! | windows of several loops in turns | `turns` |
+//! | from turns to a value, its interval and its control | `judgement` |
+//! | loops of the core: gathers, jumps, calls, slow instructions, loads at odd places | `loops` |
+//! | page walks and fills | `blocks` |
+//! | switches between processes and between threads | `switches` |
+//! | locks across two lines, in a child | `locks` |
+//!
+//! Beside each stands a control that must not move: a loop that the workaround cannot touch. Values of loops of the core
+//! are in core cycles, by the multiply chain beside each window, so that the frequency does not matter. Windows last tens
+//! of microseconds, against which it does not matter whether LFENCE waits for all earlier instructions, which on AMD is
+//! known only where CPUID 8000_0021 EAX\[2\] says so (AMD64 APM vol. 3, appendix E): what may run past the end of
+//! a window are the last few hundred instructions of it, and `clock` ends it by RDTSCP.
+
+#[cfg(target_arch = "x86_64")]
+mod blocks;
+mod judgement;
+#[cfg(target_arch = "x86_64")]
+mod locks;
+#[cfg(target_arch = "x86_64")]
+mod loops;
+mod switches;
+mod turns;
+
+use std::collections::BTreeMap;
+
+use clock::{CalibrationError, TickRate};
+use host::live::{Pinned, allowed_cpus};
+use machine::{CpuId, Machine};
+use record::{Reading, SignatureReading};
+
+use crate::control::ControlLoops;
+use crate::sampler::Sampler;
+
+/// What a probe found, by quantity.
+pub type Readings = BTreeMap<String, Reading<SignatureReading>>;
+
+/// Time the counter's rate is measured for.
+const CALIBRATION_NS: u64 = 20_000_000;
+
+/// How often the multiply and the rotate chain are compared before the former is not believed.
+const RULER_TRIES: usize = 5;
+
+/// One signature probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SignatureProbe {
+    /// Gathers of eight words: Gather Data Sampling.
+    Gather,
+    /// A jump that ends on a boundary of 32 bytes: Intel's JCC erratum.
+    Jcc,
+    /// A load behind a store of late address: Speculative Store Bypass Disable.
+    StoreBypass,
+    /// VERW: clearing of buffers.
+    Verw,
+    /// Into the kernel and back: page-table isolation, barriers at entry.
+    Syscall,
+    /// Indirect calls, returns, retpolines.
+    IndirectBranch,
+    /// RDRAND: special register buffers.
+    Rdrand,
+    /// Division of 128 bits: erratum 665.
+    Divide,
+    /// Dependent loads one page apart: erratum 298.
+    PageWalk,
+    /// Switches between processes: barriers of indirect branches, change of address space.
+    ContextSwitch,
+    /// Zeros written over zeros: elided stores.
+    ZeroStore,
+    /// Empty transactions: TSX.
+    Xbegin,
+    /// Loads that cross a page.
+    CrossPage,
+    /// Loads that equal a store in their low twelve address bits.
+    Alias4k,
+    /// Locked additions across two lines.
+    SplitLock,
+}
+
+/// A quantity of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its name in records and catalogue.
+    pub name: &'static str,
+    /// `core cycles`, `ns`, `ratio`.
+    pub unit: &'static str,
+}
+
+/// What a probe needs to know of the machine.
+#[derive(Debug, Clone)]
+pub struct SignatureSetup<'m> {
+    /// The machine: its multiplier, its caches, its room.
+    pub machine: &'m Machine,
+    /// Where to measure.
+    pub cpu: CpuId,
+    /// Rate of the counter.
+    pub rate: TickRate,
+    /// Fixes the resampling of intervals.
+    pub seed: u64,
+    /// Whether probes may run that disturb the whole machine.
+    pub disruptive: bool,
+}
+
+/// All probes; those that disturb the machine say so, and measure nothing unless they may.
+pub fn all() -> &'static [SignatureProbe] {
+    &SignatureProbe::ALL
+}
+
+/// Runs one probe and returns what it found for each of its quantities, or why it found nothing.
+pub fn measure(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Readings {
+    let nothing = |reason: String| {
+        let missing = |quantity: &Quantity| (quantity.name.to_owned(), Reading::Missing(reason.clone()));
+        probe.quantities().iter().map(missing).collect()
+    };
+    if cfg!(debug_assertions) {
+        return nothing("a debug build, whose timings mean nothing".to_owned());
+    }
+    if probe.disturbs() == "machine" && !setup.disruptive {
+        return nothing("it disturbs the whole machine; allow it with --disruptive".to_owned());
+    }
+    let _pinned = match Pinned::to(setup.cpu) {
+        Ok(pinned) => pinned,
+        Err(error) => return nothing(error.to_string()),
+    };
+    let sampler = Sampler::new(setup.cpu, setup.rate, ControlLoops::of(&setup.machine.identity));
+    let found = match probe {
+        SignatureProbe::ContextSwitch => switches::context_switch(setup),
+        #[cfg(target_arch = "x86_64")]
+        SignatureProbe::PageWalk => blocks::page_walk(setup, sampler),
+        #[cfg(target_arch = "x86_64")]
+        SignatureProbe::ZeroStore => blocks::zero_store(setup, sampler),
+        #[cfg(target_arch = "x86_64")]
+        SignatureProbe::SplitLock => locks::split_lock(setup),
+        #[cfg(target_arch = "x86_64")]
+        of_the_core => loops::measure(of_the_core, setup, sampler),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => Err("its loop is written for x86-64 only".to_owned()),
+    };
+    found.unwrap_or_else(nothing)
+}
+
+impl<'m> SignatureSetup<'m> {
+    /// Measures on the last CPU that this thread may use, as interrupts go to the first ones on most machines.
+    ///
+    /// # Errors
+    /// A counter that stands still.
+    pub fn of(machine: &'m Machine, seed: u64, disruptive: bool) -> Result<Self, CalibrationError> {
+        let cpu = allowed_cpus().iter().next_back().unwrap_or(CpuId(0));
+        let rate = TickRate::calibrate(CALIBRATION_NS)?;
+        Ok(Self { machine, cpu, rate, seed, disruptive })
+    }
+}
+
+/// Core cycles of a step of the multiply chain, if there is a source and the rotate chain agrees.
+fn cycles_per_multiply(sampler: &Sampler) -> Result<f64, String> {
+    let believed = || sampler.control.believed_cycles(sampler.rate);
+    (0..RULER_TRIES).find_map(|_| believed()).ok_or_else(|| {
+        let reason = match sampler.control.cycles_per_multiply {
+            None => "the cycles of a multiplication are not known for this CPU",
+            Some(_) => "the chains of multiplications and of rotations disagree on the core's frequency",
+        };
+        format!("core cycles cannot be told: {reason}")
+    })
+}
+
+impl SignatureProbe {
+    /// All probes.
+    pub const ALL: [Self; 15] = [
+        Self::Gather,
+        Self::Jcc,
+        Self::StoreBypass,
+        Self::Verw,
+        Self::Syscall,
+        Self::IndirectBranch,
+        Self::Rdrand,
+        Self::Divide,
+        Self::PageWalk,
+        Self::ContextSwitch,
+        Self::ZeroStore,
+        Self::Xbegin,
+        Self::CrossPage,
+        Self::Alias4k,
+        Self::SplitLock,
+    ];
+
+    /// What the user types.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gather => "gather",
+            Self::Jcc => "jcc",
+            Self::StoreBypass => "store-bypass",
+            Self::Verw => "verw",
+            Self::Syscall => "syscall",
+            Self::IndirectBranch => "indirect-branch",
+            Self::Rdrand => "rdrand",
+            Self::Divide => "divide",
+            Self::PageWalk => "page-walk",
+            Self::ContextSwitch => "context-switch",
+            Self::ZeroStore => "zero-store",
+            Self::Xbegin => "xbegin",
+            Self::CrossPage => "cross-page",
+            Self::Alias4k => "alias-4k",
+            Self::SplitLock => "split-lock",
+        }
+    }
+
+    /// The probe of a name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|probe| probe.name() == name)
+    }
+
+    /// The probe that measures a quantity.
+    pub fn of_quantity(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|probe| probe.quantities().iter().any(|quantity| quantity.name == name))
+    }
+
+    /// What it measures.
+    pub fn quantities(self) -> &'static [Quantity] {
+        const fn cycles(name: &'static str) -> Quantity {
+            Quantity { name, unit: "core cycles" }
+        }
+        const fn ns(name: &'static str) -> Quantity {
+            Quantity { name, unit: "ns" }
+        }
+        const fn ratio(name: &'static str) -> Quantity {
+            Quantity { name, unit: "ratio" }
+        }
+        match self {
+            Self::Gather => const { &[cycles("gather_ymm_cycles"), cycles("gather_latency_cycles")] },
+            Self::Jcc => const { &[ratio("jcc_edge_ratio")] },
+            Self::StoreBypass => const { &[cycles("store_bypass_cycles")] },
+            Self::Verw => const { &[cycles("verw_cycles")] },
+            Self::Syscall => const { &[cycles("syscall_entry_cycles")] },
+            Self::IndirectBranch => {
+                const { &[cycles("indirect_call_cycles"), cycles("return_cycles"), cycles("retpoline_cycles")] }
+            }
+            Self::Rdrand => const { &[cycles("rdrand_cycles")] },
+            Self::Divide => const { &[cycles("divide_128_cycles")] },
+            Self::PageWalk => const { &[ns("page_walk_4k_ns")] },
+            Self::ContextSwitch => {
+                const { &[ns("ibpb_switch_ns"), ns("ibpb_added_ns"), ns("cr3_reload_ns")] }
+            }
+            Self::ZeroStore => const { &[ratio("zero_store_ratio")] },
+            Self::Xbegin => const { &[cycles("xbegin_cycles")] },
+            Self::CrossPage => const { &[cycles("load_cross_page_cycles")] },
+            Self::Alias4k => const { &[cycles("alias_4k_cycles")] },
+            Self::SplitLock => const { &[ns("split_lock_ns")] },
+        }
+    }
+
+    /// Whom it disturbs: `core`, or the whole `machine`.
+    pub fn disturbs(self) -> &'static str {
+        if self == Self::SplitLock { "machine" } else { "core" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_and_quantities_are_found_by_their_names_alone() {
+        for probe in SignatureProbe::ALL {
+            assert_eq!(SignatureProbe::by_name(probe.name()), Some(probe));
+            for quantity in probe.quantities() {
+                assert_eq!(SignatureProbe::of_quantity(quantity.name), Some(probe));
+                let ends = if quantity.unit == "core cycles" { "cycles" } else { quantity.unit };
+                assert!(quantity.name.ends_with(ends), "{}", quantity.name);
+            }
+        }
+        assert_eq!(SignatureProbe::by_name("no-such-probe"), None);
+        assert_eq!(SignatureProbe::of_quantity("no_such_quantity"), None);
+    }
+
+    /// Whatever the machine has or lacks: each quantity has a finite value or a reason.
+    fn check(machine: &Machine, disruptive: bool, probes: &[SignatureProbe]) -> Readings {
+        let setup = SignatureSetup::of(machine, 3, disruptive).expect("a counter that counts");
+        let mut all = Readings::new();
+        for probe in probes {
+            let found = measure(*probe, &setup);
+            let mut names: Vec<&str> = probe.quantities().iter().map(|quantity| quantity.name).collect();
+            names.sort_unstable();
+            assert_eq!(found.keys().map(String::as_str).collect::<Vec<_>>(), names);
+            for (name, reading) in &found {
+                match reading {
+                    Reading::Is(is) => {
+                        let interval = is.interval;
+                        assert!(interval.low.is_finite() && interval.high.is_finite(), "{name}");
+                        assert!(
+                            interval.contains(is.value) && is.control_interval.contains(is.control_ratio),
+                            "{name}"
+                        );
+                        assert!(is.count > 0 && !is.control.is_empty(), "{name}");
+                    }
+                    Reading::Missing(reason) => assert!(!reason.is_empty(), "{name}"),
+                }
+            }
+            all.extend(found);
+        }
+        all
+    }
+
+    #[test]
+    fn every_quantity_has_a_value_or_a_reason_on_a_machine_of_which_nothing_is_known() {
+        let found = check(&Machine::default(), false, all());
+        let cycles = found.iter().filter(|(name, _)| name.ends_with("_cycles"));
+        assert!(cycles.into_iter().all(|(_, reading)| matches!(reading, Reading::Missing(_))));
+    }
+
+    #[test]
+    fn nothing_that_disturbs_the_machine_runs_unasked() {
+        let found = check(&Machine::default(), false, &[SignatureProbe::SplitLock]);
+        let reading = &found["split_lock_ns"];
+        let Reading::Missing(reason) = reading else { panic!("{reading:?}") };
+        assert!(cfg!(debug_assertions) || reason.contains("--disruptive"), "{reason}");
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_a_reason() {
+        let machine = Machine::default();
+        let setup = SignatureSetup::of(&machine, 3, false).expect("a counter that counts");
+        let setup = SignatureSetup { cpu: CpuId(16_000), ..setup };
+        assert!(matches!(measure(SignatureProbe::Jcc, &setup)["jcc_edge_ratio"], Reading::Missing(_)));
+    }
+}
