@@ -25,10 +25,14 @@ const REACH_PERCENT: (f64, f64) = (5.0, 100.0);
 /// The colours saturate where this share of the cells lies within.
 const REACH_QUANTILE: f64 = 0.98;
 
-/// Ends of the colour map, dark enough for white to stand out: blue is faster, orange slower. Okabe and Ito (2008).
-const FASTER: [f64; 3] = [0.0, 114.0, 178.0];
-const SLOWER: [f64; 3] = [213.0, 94.0, 0.0];
-const SAME: [f64; 3] = [250.0, 250.0, 250.0];
+/// Ends of the colour map, dark enough for white to stand out: blue is faster, orange slower. Okabe and Ito (2008). Its
+/// middle is a class, as it is near white on a light ground and grey on a dark one; changes are laid over it.
+const FASTER: &str = "#0072b2";
+const SLOWER: &str = "#d55e00";
+/// Steps of the colours on either side.
+const STEPS: f64 = 25.0;
+/// From this share of the way on white stands out on both grounds.
+const WHITE_FROM: f64 = 0.62;
 
 /// One cell that both records hold.
 struct Change {
@@ -60,7 +64,7 @@ pub(super) fn draw(name: &str, baseline: &Record, candidate: &Record, margin_per
     let mut y = 0.0;
     let heights: Vec<f64> = panels.iter().map(height).collect();
     let mut svg = Svg::new(name, WIDTH, heights.iter().sum::<f64>() + SCALE_HEIGHT);
-    let hatch = svg.hatch();
+    let hatch = svg.hatch("hatch overneutral");
     for (panel, height) in panels.iter().zip(&heights) {
         draw_panel(&mut svg, panel, y, (margin_percent, reach), &hatch);
         y += height;
@@ -69,7 +73,7 @@ pub(super) fn draw(name: &str, baseline: &Record, candidate: &Record, margin_per
     Some(Drawn {
         svg,
         reading: format!(
-            "Change of latency in percent, cell by cell: orange is slower, blue faster, white within the margin of \
+            "Change of latency in percent, cell by cell: orange is slower, blue faster, without colour within the margin of \
              {margin_percent} %. Hatched cells have intervals that overlap: there the colour may be noise.",
         ),
         table: DataTable::default(),
@@ -121,13 +125,36 @@ fn height(panel: &Panel) -> f64 {
     TITLE_HEIGHT + strides.len() as f64 * cell_size(panel).1 + LABELS_BELOW
 }
 
-/// A colour, and the class of text that is readable on it. `(margin, reach)` in percent.
-fn colour(percent: f64, (margin, reach): (f64, f64)) -> (String, &'static str) {
-    let beyond = ((percent.abs() - margin) / (reach - margin).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-    let end = if percent > 0.0 { SLOWER } else { FASTER };
-    let [r, g, b] = [0, 1, 2].map(|channel| SAME[channel] + (end[channel] - SAME[channel]) * beyond);
-    let class = if beyond > 0.62 { "ondark" } else { "onlight" };
-    (format!("#{:02x}{:02x}{:02x}", r as u8, g as u8, b as u8), class)
+/// A colour over the neutral ground.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Tint {
+    end: &'static str,
+    /// How far it covers the ground, in steps.
+    steps: u8,
+}
+
+impl Tint {
+    /// Of a change; `(margin, reach)` in percent.
+    fn of(percent: f64, (margin, reach): (f64, f64)) -> Self {
+        let beyond = ((percent.abs() - margin) / (reach - margin).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        Self { end: if percent > 0.0 { SLOWER } else { FASTER }, steps: (beyond * STEPS).round() as u8 }
+    }
+
+    fn share(self) -> f64 {
+        f64::from(self.steps) / STEPS
+    }
+
+    /// The class of text that is readable on it.
+    fn ink(self) -> &'static str {
+        if self.share() > WHITE_FROM { "ondark" } else { "onneutral" }
+    }
+
+    /// Attributes of a shape; `None` where the ground shows.
+    fn paint(self) -> Option<String> {
+        let opacity = format!("{:.2}", self.share());
+        let opacity = opacity.trim_start_matches('0');
+        (self.steps > 0).then(|| format!("fill=\"{}\" fill-opacity=\"{opacity}\"", self.end))
+    }
 }
 
 fn draw_panel(svg: &mut Svg, panel: &Panel, top: f64, ends: (f64, f64), hatch: &str) {
@@ -152,65 +179,93 @@ fn draw_panel(svg: &mut Svg, panel: &Panel, top: f64, ends: (f64, f64), hatch: &
     cells(svg, panel, (LEFT, y), ends, hatch);
 }
 
-/// The cells, one path per colour and one for all hatches, which keeps the page small; their numbers where they fit.
+/// The cells, one path per colour and one for all hatches; their numbers where they fit.
 fn cells(svg: &mut Svg, panel: &Panel, at: (f64, f64), ends: (f64, f64), hatch: &str) {
     let (blocks, strides) = axes(panel);
     let (width, height) = cell_size(panel);
-    let (mut fills, mut doubtful) = (BTreeMap::<String, String>::new(), String::new());
+    let mut fills = BTreeMap::<Tint, BTreeSet<Place>>::new();
+    let (mut ground, mut doubtful) = (BTreeSet::new(), BTreeSet::new());
     let mut numbers: Vec<((f64, f64), &'static str, String)> = Vec::new();
     for one in &panel.changes {
         let places = (strides.binary_search(&one.stride), blocks.binary_search(&one.block));
         let (Ok(row), Ok(column)) = places else { continue };
         let corner = (at.0 + column as f64 * width, at.1 + row as f64 * height);
-        let (fill, ink) = colour(one.percent, ends);
-        // A hair of overlap hides the seams that anti-aliasing leaves between neighbours.
-        fills.entry(fill).or_default().push_str(&outline(corner, (width + 0.3, height + 0.3)));
+        let tint = Tint::of(one.percent, ends);
+        ground.insert((row, column));
+        if tint.steps > 0 {
+            fills.entry(tint).or_default().insert((row, column));
+        }
         if one.doubtful {
-            doubtful += &outline(corner, (width, height));
+            doubtful.insert((row, column));
         }
         let told = if one.percent.abs() < 0.5 { "0".to_owned() } else { format!("{:+.0}", one.percent) };
-        numbers.push(((corner.0 + width / 2.0, corner.1 + height / 2.0 + 3.0), ink, told));
+        numbers.push(((corner.0 + width / 2.0, corner.1 + height / 2.0 + 3.0), tint.ink(), told));
     }
-    for (fill, data) in &fills {
-        svg.path(data, &format!("fill=\"{fill}\""));
+    // Without anti-aliasing there are no seams between neighbours.
+    svg.open("shape-rendering=\"crispEdges\"");
+    let outlines = |places: &BTreeSet<Place>| outlines(places, at, (width, height));
+    svg.path(&outlines(&ground), "class=\"neutral\"");
+    for (tint, places) in &fills {
+        svg.path(&outlines(places), &tint.paint().unwrap_or_default());
     }
+    svg.close();
     if !doubtful.is_empty() {
-        svg.path(&doubtful, &format!("fill=\"url(#{hatch})\" opacity=\".28\""));
+        svg.path(&outlines(&doubtful), &format!("fill=\"url(#{hatch})\" opacity=\".28\""));
     }
-    if width >= NUMBER_WIDTH {
-        svg.open("class=\"tiny\" text-anchor=\"middle\"");
-        for (place, ink, told) in &numbers {
-            svg.text(*place, ink, Anchor::Inherit, told);
+    // One group for each kind of ink keeps the page small.
+    for kind in ["onneutral", "ondark"].into_iter().filter(|_| width >= NUMBER_WIDTH) {
+        svg.open(&format!("class=\"tiny {kind}\" text-anchor=\"middle\""));
+        for (place, _, told) in numbers.iter().filter(|(_, ink, _)| *ink == kind) {
+            svg.text(*place, "", Anchor::Inherit, told);
         }
         svg.close();
     }
 }
 
+/// Row and column of a cell.
+type Place = (usize, usize);
+
+/// The outlines of cells, neighbours in a row as one.
+fn outlines(places: &BTreeSet<Place>, at: (f64, f64), (width, height): (f64, f64)) -> String {
+    let places: Vec<Place> = places.iter().copied().collect();
+    let runs = places.chunk_by(|(row, column), next| *next == (*row, column + 1));
+    let run = |run: &[Place]| {
+        let (row, column) = run[0];
+        let corner = (at.0 + column as f64 * width, at.1 + row as f64 * height);
+        outline(corner, (width * run.len() as f64, height))
+    };
+    runs.map(run).collect()
+}
+
 fn scale(svg: &mut Svg, y: f64, ends: (f64, f64)) {
-    const STEPS: usize = 60;
+    const PARTS: usize = 56;
     let width = 280.0;
-    for step in 0..STEPS {
-        let percent = ends.1 * (2.0 * step as f64 / (STEPS - 1) as f64 - 1.0);
-        let x = LEFT + width * step as f64 / STEPS as f64;
-        let size = (width / STEPS as f64 + 0.5, 10.0);
-        svg.rectangle((x, y), size, &format!("fill=\"{}\"", colour(percent, ends).0));
+    let part_width = width / PARTS as f64;
+    svg.open("shape-rendering=\"crispEdges\"");
+    svg.rectangle((LEFT, y), (width, 10.0), "class=\"neutral\"");
+    for part in 0..PARTS {
+        let percent = ends.1 * (2.0 * part as f64 / (PARTS - 1) as f64 - 1.0);
+        if let Some(paint) = Tint::of(percent, ends).paint() {
+            svg.rectangle((LEFT + part_width * part as f64, y), (part_width, 10.0), &paint);
+        }
     }
+    svg.close();
     let label = |percent: f64| format!("{percent:+.0} %");
     svg.text((LEFT, y + 24.0), "small", Anchor::Start, &label(-ends.1));
     svg.text((LEFT + width / 2.0, y + 24.0), "small", Anchor::Middle, "0");
     svg.text((LEFT + width, y + 24.0), "small", Anchor::End, &label(ends.1));
-    let note = "hatched: the intervals overlap; grey: not in both";
+    let note = "hatched: the intervals overlap; empty: not in both";
     svg.text((LEFT + width + 28.0, y + 10.0), "dim small", Anchor::Start, note);
 }
 
 fn interactive(panels: &[Panel], reach: f64) -> Value {
-    let rgb = |[r, g, b]: [f64; 3]| format!("rgb({r},{g},{b})");
     let mut layout = json!({
         "grid": { "rows": panels.len(), "columns": 1, "pattern": "independent", "ygap": 0.4 },
         "height": 320 * panels.len() + 80,
         "coloraxis": {
             "cmin": -reach, "cmax": reach, "colorbar": { "title": { "text": "%" } },
-            "colorscale": [[0, rgb(FASTER)], [0.5, rgb(SAME)], [1, rgb(SLOWER)]],
+            // The page puts the theme's colour in the middle.
+            "colorscale": [[0, FASTER], [0.5, "neutral"], [1, SLOWER]],
         },
     });
     let mut traces = Vec::new();
@@ -240,4 +295,27 @@ fn interactive(panels: &[Panel], reach: f64) -> Value {
         layout[format!("yaxis{suffix}")] = json!({ "type": "category", "automargin": true, "autorange": "reversed", "title": { "text": "stride" } });
     }
     json!({ "data": traces, "layout": layout })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_in_a_row_are_one_outline() {
+        let places = BTreeSet::from([(0, 0), (0, 1), (0, 3), (1, 4)]);
+        assert_eq!(
+            outlines(&places, (10.0, 20.0), (5.0, 2.0)),
+            "M10 20h10v2h-10zM25 20h5v2h-5zM30 22h5v2h-5z"
+        );
+    }
+
+    #[test]
+    fn no_change_shows_the_ground_and_more_than_the_scale_holds_its_end() {
+        let tint = |percent: f64| Tint::of(percent, (1.0, 20.0));
+        assert_eq!((tint(0.9).paint(), tint(-1.0).ink()), (None, "onneutral"));
+        assert_eq!(tint(50.0).paint().as_deref(), Some("fill=\"#d55e00\" fill-opacity=\"1.00\""));
+        assert_eq!(tint(-8.0).paint().as_deref(), Some("fill=\"#0072b2\" fill-opacity=\".36\""));
+        assert_eq!((tint(-20.0).ink(), tint(8.0).ink()), ("ondark", "onneutral"));
+    }
 }

@@ -53,7 +53,7 @@ impl BarChart {
         let heading = 30.0;
         let plot_height = row_count as f64 * step + self.groups.len() as f64 * heading;
         let mut svg = Svg::new(name, WIDTH, plot_height + 46.0);
-        let hatch = svg.hatch();
+        let hatch = svg.hatch("hatch");
         let scale = Scale::holding(Axis::Linear, self.rows().map(|row| row.value), LEFT, RIGHT);
         for (value, label) in scale.ticks() {
             if let Some(x) = scale.at(value) {

@@ -96,7 +96,7 @@ impl MatrixChart {
         let rows = self.panels.len().div_ceil(layout.columns);
         let height = layout.panel.1 * rows as f64 + SCALE_HEIGHT;
         let mut svg = Svg::new(name, WIDTH, height);
-        let hatch = svg.hatch();
+        let hatch = svg.hatch("hatch");
         let values = self.values().chain(self.least);
         let ends = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         for (index, panel) in self.panels.iter().enumerate() {
