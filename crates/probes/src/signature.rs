@@ -12,9 +12,8 @@
 //!
 //! Beside each stands a control that must not move: a loop that the workaround cannot touch. Values of loops of the core
 //! are in core cycles, by the multiply chain beside each window, so that the frequency does not matter. Windows last tens
-//! of microseconds, against which it does not matter whether LFENCE waits for all earlier instructions, which on AMD is
-//! known only where CPUID 8000_0021 EAX\[2\] says so (AMD64 APM vol. 3, appendix E): what may run past the end of
-//! a window are the last few hundred instructions of it, and `clock` ends it by RDTSCP.
+//! of microseconds, against which the few hundred instructions that a CPU holds in flight are less than 1 %; `clock` knows
+//! which fences hold them back.
 
 #[cfg(target_arch = "x86_64")]
 mod blocks;
@@ -24,6 +23,7 @@ mod locks;
 #[cfg(target_arch = "x86_64")]
 mod loops;
 mod switches;
+#[cfg(target_arch = "x86_64")]
 mod turns;
 
 use std::collections::BTreeMap;
@@ -33,7 +33,9 @@ use host::live::{Pinned, allowed_cpus};
 use machine::{CpuId, Machine};
 use record::{Reading, SignatureReading};
 
+#[cfg(target_arch = "x86_64")]
 use crate::control::ControlLoops;
+#[cfg(target_arch = "x86_64")]
 use crate::sampler::Sampler;
 
 /// What a probe found, by quantity.
@@ -43,6 +45,7 @@ pub type Readings = BTreeMap<String, Reading<SignatureReading>>;
 const CALIBRATION_NS: u64 = 20_000_000;
 
 /// How often the multiply and the rotate chain are compared before the former is not believed.
+#[cfg(target_arch = "x86_64")]
 const RULER_TRIES: usize = 5;
 
 /// One signature probe.
@@ -125,21 +128,29 @@ pub fn measure(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Readings {
         Ok(pinned) => pinned,
         Err(error) => return nothing(error.to_string()),
     };
-    let sampler = Sampler::new(setup.cpu, setup.rate, ControlLoops::of(&setup.machine.identity));
     let found = match probe {
         SignatureProbe::ContextSwitch => switches::context_switch(setup),
-        #[cfg(target_arch = "x86_64")]
-        SignatureProbe::PageWalk => blocks::page_walk(setup, sampler),
-        #[cfg(target_arch = "x86_64")]
-        SignatureProbe::ZeroStore => blocks::zero_store(setup, sampler),
-        #[cfg(target_arch = "x86_64")]
-        SignatureProbe::SplitLock => locks::split_lock(setup),
-        #[cfg(target_arch = "x86_64")]
-        of_the_core => loops::measure(of_the_core, setup, sampler),
-        #[cfg(not(target_arch = "x86_64"))]
-        _ => Err("its loop is written for x86-64 only".to_owned()),
+        probe => run_loops(probe, setup),
     };
     found.unwrap_or_else(nothing)
+}
+
+/// Runs a probe that has loops of its own.
+#[cfg(target_arch = "x86_64")]
+fn run_loops(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Result<Readings, String> {
+    let sampler = Sampler::new(setup.cpu, setup.rate, ControlLoops::of(&setup.machine.identity));
+    match probe {
+        SignatureProbe::PageWalk => blocks::page_walk(setup, sampler),
+        SignatureProbe::ZeroStore => blocks::zero_store(setup, sampler),
+        SignatureProbe::SplitLock => locks::split_lock(setup),
+        of_the_core => loops::measure(of_the_core, setup, sampler),
+    }
+}
+
+/// There are none.
+#[cfg(not(target_arch = "x86_64"))]
+fn run_loops(_: SignatureProbe, _: &SignatureSetup<'_>) -> Result<Readings, String> {
+    Err("its loop is written for x86-64 only".to_owned())
 }
 
 impl<'m> SignatureSetup<'m> {
@@ -155,6 +166,7 @@ impl<'m> SignatureSetup<'m> {
 }
 
 /// Core cycles of a step of the multiply chain, if there is a source and the rotate chain agrees.
+#[cfg(target_arch = "x86_64")]
 fn cycles_per_multiply(sampler: &Sampler) -> Result<f64, String> {
     let believed = || sampler.control.believed_cycles(sampler.rate);
     (0..RULER_TRIES).find_map(|_| believed()).ok_or_else(|| {
