@@ -3,6 +3,7 @@
 
 mod affinity;
 mod catalogue;
+mod combination;
 mod experiment;
 mod file_toggle;
 mod hold;
@@ -19,6 +20,7 @@ mod toggle;
 
 pub use affinity::{Affinities, FileAffinity, TaskGroup, put_back, rebind, remember};
 pub use catalogue::{UnknownToggle, catalogue, find};
+pub use combination::{CombinationError, TOGGLES_MAX, combinable};
 pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
 pub use hold::{Hold, HoldError, Place, stand_watch};
 pub use journal::{

@@ -68,7 +68,17 @@ impl ProcessSetting {
         !matches!(self, Self::GlibcTunable(..))
     }
 
-    fn what(&self) -> &'static str {
+    /// True if this decides about the same as the other, so that the one made later rules.
+    pub fn overrules(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::StopSpeculation(kind, _), Self::StopSpeculation(other, _)) => kind == other,
+            (Self::GlibcTunable(name, _), Self::GlibcTunable(other, _)) => name == other,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    /// What making it does: `set the timer slack`.
+    pub fn what(&self) -> &'static str {
         match self {
             Self::StopSpeculation(Speculation::StoreBypass, _) => "switch store bypass by prctl",
             Self::StopSpeculation(Speculation::IndirectBranch, _) => {

@@ -1,0 +1,179 @@
+//! Several pairs at once: whether all combinations of their states can be made, so that none undoes another.
+
+use host::Target;
+use host::live::ProcessSetting;
+
+use crate::{Change, Pair, Switch};
+
+/// More toggles have more combinations than a session can run often enough: five have 32.
+pub const TOGGLES_MAX: usize = 4;
+
+/// Why toggles cannot be combined.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CombinationError {
+    /// One is no combination.
+    #[error("one toggle has no combinations; name a second with --toggle, or leave --factorial out")]
+    TooFew,
+    /// Each one more doubles the runs.
+    #[error(
+        "{toggles} toggles are too many: each one more doubles the combinations; name at most {TOGGLES_MAX}"
+    )]
+    TooMany {
+        /// How many were named.
+        toggles: usize,
+    },
+    /// Named twice.
+    #[error("{toggle} is named twice; each toggle takes part once, with two values")]
+    Twice {
+        /// The toggle.
+        toggle: &'static str,
+    },
+    /// Both write the same.
+    #[error("{first} and {second} cannot be combined: both write {target}")]
+    SameTarget {
+        /// One toggle.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// What both write.
+        target: Target,
+    },
+    /// Both set the same of a thread or program.
+    #[error("{first} and {second} cannot be combined: both decide about one setting ({what})")]
+    SameSetting {
+        /// One toggle.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// The setting.
+        what: &'static str,
+    },
+    /// Both say which pages a probe asks for.
+    #[error("{first} and {second} cannot be combined: both say which pages a probe asks for")]
+    SamePages {
+        /// One toggle.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+}
+
+/// Whether all combinations of these pairs can be made.
+///
+/// # Errors
+/// Too few or too many of them, one named twice, or two that decide about the same.
+pub fn combinable(pairs: &[Pair]) -> Result<(), CombinationError> {
+    match pairs.len() {
+        0 | 1 => return Err(CombinationError::TooFew),
+        toggles if toggles > TOGGLES_MAX => return Err(CombinationError::TooMany { toggles }),
+        _ => {}
+    }
+    for (index, second) in pairs.iter().enumerate() {
+        for first in &pairs[..index] {
+            exclude_each_other(first, second).map_or(Ok(()), Err)?;
+        }
+    }
+    Ok(())
+}
+
+fn exclude_each_other(first: &Pair, second: &Pair) -> Option<CombinationError> {
+    let [first_name, second_name] = [first, second].map(|pair| pair.toggle.about().name);
+    if first_name == second_name {
+        return Some(CombinationError::Twice { toggle: first_name });
+    }
+    let (first, second, names) = (states(first), states(second), (first_name, second_name));
+    let of_both = || first.iter().flat_map(|a| second.iter().map(move |b| (*a, *b)));
+    of_both().find_map(|(a, b)| same(a, b, names))
+}
+
+fn states(pair: &Pair) -> [&Switch; 2] {
+    [&pair.to_a, &pair.to_b]
+}
+
+fn same(a: &Switch, b: &Switch, (first, second): (&'static str, &'static str)) -> Option<CombinationError> {
+    match (a, b) {
+        (Switch::System(a), Switch::System(b)) => {
+            let is_written = |change: &&Change| b.iter().any(|other| other.target == change.target);
+            let target = a.iter().find(is_written)?.target.clone();
+            Some(CombinationError::SameTarget { first, second, target })
+        }
+        (Switch::Process(a), Switch::Process(b)) => {
+            let is_made = |setting: &&ProcessSetting| b.iter().any(|other| other.overrules(setting));
+            let what = a.iter().find(is_made)?.what();
+            Some(CombinationError::SameSetting { first, second, what })
+        }
+        (Switch::Buffers(_), Switch::Buffers(_)) => Some(CombinationError::SamePages { first, second }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::live::PageRequest;
+
+    use super::*;
+    use crate::{Risk, Toggle, Value, find};
+
+    fn pair(name: &str, to_a: Switch, to_b: Switch) -> Pair {
+        let toggle: &'static dyn Toggle = find(name).expect("it is in the catalogue");
+        let value = |name: &str| Value { name: name.to_owned(), means: String::new(), risk: Risk::Process };
+        Pair { toggle, a: value("a"), b: value("b"), to_a, to_b }
+    }
+
+    fn writes(name: &str, path: &str) -> Pair {
+        let change = |value: &str| {
+            let target = Target::File { path: path.to_owned() };
+            Switch::System(vec![Change { target, value: value.to_owned() }])
+        };
+        pair(name, change("0"), change("1"))
+    }
+
+    fn sets(name: &str, settings: [ProcessSetting; 2]) -> Pair {
+        let [a, b] = settings.map(|setting| Switch::Process(vec![setting]));
+        pair(name, a, b)
+    }
+
+    fn slack(name: &str) -> Pair {
+        sets(name, [ProcessSetting::TimerSlackNs(1), ProcessSetting::TimerSlackNs(2)])
+    }
+
+    fn tunable(name: &str, tunable: &'static str) -> Pair {
+        sets(name, ["0", "1"].map(|value| ProcessSetting::GlibcTunable(tunable, value)))
+    }
+
+    #[test]
+    fn two_that_decide_about_the_same_are_refused_by_name() {
+        let pages = |name| pair(name, Switch::Buffers(PageRequest::Base), Switch::Buffers(PageRequest::Huge));
+        for (pairs, expected) in [
+            (vec![slack("thp")], "one toggle has no combinations"),
+            (vec![slack("thp"), slack("thp")], "thp is named twice"),
+            (
+                vec![slack("thp"), slack("ssbd")],
+                "thp and ssbd cannot be combined: both decide about one setting (set the timer slack)",
+            ),
+            (
+                vec![tunable("thp", "x"), tunable("ssbd", "x")],
+                "thp and ssbd cannot be combined: both decide about one setting (a glibc tunable)",
+            ),
+            (
+                vec![writes("boost", "sys/x"), slack("thp"), writes("turbo", "sys/x")],
+                "boost and turbo cannot be combined: both write /sys/x",
+            ),
+            (vec![pages("thp"), pages("ssbd")], "both say which pages"),
+            (
+                (0..5).map(|_| slack("thp")).collect(),
+                "5 toggles are too many: each one more doubles the combinations; name at most 4",
+            ),
+        ] {
+            let error = combinable(&pairs).expect_err(expected).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_differs_in_kind_or_place_goes_together() {
+        let pairs = [writes("boost", "sys/x"), writes("turbo", "sys/y"), slack("thp"), tunable("ssbd", "x")];
+        assert_eq!(combinable(&pairs), Ok(()));
+        assert_eq!(combinable(&[tunable("thp", "x"), tunable("ssbd", "y")]), Ok(()));
+    }
+}
