@@ -2,6 +2,7 @@
 
 mod arguments;
 mod dry_run;
+mod factorial;
 mod line;
 mod programs;
 
@@ -16,9 +17,10 @@ use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject};
 use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, Rules, Subject, outcome, run};
 use host::live::{self, Pinned, write_atomically};
+use machine::CpuId;
 use record::{Ended, ExperimentOutcome};
 use stats::Verdict;
-use toggles::{Pair, Position, Restored, Surroundings, Switch};
+use toggles::{Pair, Position, Restored, Surroundings, Switch, combinable};
 
 use crate::arguments::Global;
 use crate::check_up::{chosen_cpus, seed_of_now};
@@ -41,31 +43,51 @@ const PROGRAM_MARGIN_PERCENT: f64 = 2.0;
 const PRECISION_OF_MARGIN: f64 = 0.5;
 /// Time in which the rate of the counter is found: a few ppm.
 const CALIBRATION_NS: u64 = 20_000_000;
+/// What the sentences call the user's program.
+const CALLED: &str = "this program";
+/// What a run of it is made of.
+const RUN_ONCE: &str = "each run once";
 /// The name of the document in the folder of `--record`.
 const FILE_NAME: &str = "experiment.json";
 
 /// Runs the experiment asked for.
 pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
+    if let ([first, second, ..], false) = (arguments.toggle.as_slice(), arguments.factorial) {
+        anyhow::bail!(
+            "{first} and {second} are two toggles; add --factorial to run all their combinations, or name one"
+        );
+    }
     let described = Described::open(None)?;
-    let pair =
-        arguments.toggle.as_deref().map(|text| pair(text, arguments, &described.around())).transpose()?;
+    let around = described.around();
+    let pairs: Vec<Pair> =
+        arguments.toggle.iter().map(|text| pair(text, arguments, &around)).collect::<Result<_, _>>()?;
+    if arguments.factorial {
+        combinable(&pairs)?;
+    }
     if arguments.dry_run {
-        let pair = pair.as_ref().context("--dry-run shows what a toggle writes; name one with --toggle")?;
-        return dry_run::dry_run(pair, global);
+        anyhow::ensure!(!pairs.is_empty(), "--dry-run shows what a toggle writes; name one with --toggle");
+        return dry_run::dry_run(&pairs, global);
     }
     let file = arguments.record.as_deref().map(prepare_folder).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
-    if pair.as_ref().is_some_and(|pair| matches!(pair.to_b, Switch::System(_))) {
+    if pairs.iter().any(|pair| matches!(pair.to_b, Switch::System(_))) {
         offer_to_mend(&toggles::Place::live(), global)?;
     }
+    let plan = Plan::of(arguments, pairs.len());
+    let request = Request { arguments, pairs: &pairs, described: &described, plan: &plan, global };
     let started = Instant::now();
-    let plan = Plan::of(arguments);
-    let (result, restored) = if arguments.runs_programs() {
-        on_programs(arguments, pair.as_ref(), &plan, global)?
-    } else {
-        let pair = pair.as_ref().context("name a toggle with --toggle, or a command after --")?;
-        on_probes(arguments, pair, &described, &plan, global)?
-    };
+    if arguments.factorial {
+        let (result, restored) = factorial::conducted(&request)?;
+        return match result {
+            Ok(mut found) => {
+                found.elapsed_s = started.elapsed().as_secs_f64();
+                factorial::conclude(found, file.as_deref(), &restored, global)
+            }
+            Err(error) => after_error(error, &restored),
+        };
+    }
+    let (result, restored) =
+        if arguments.runs_programs() { on_programs(&request)? } else { on_probes(&request)? };
     match result {
         Ok(mut found) => {
             found.elapsed_s = started.elapsed().as_secs_f64();
@@ -73,6 +95,16 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         }
         Err(error) => after_error(error, &restored),
     }
+}
+
+/// What was asked for, and what is known of the machine.
+struct Request<'a> {
+    arguments: &'a AbArguments,
+    /// One, or several with `--factorial`; none where two programs are compared.
+    pairs: &'a [Pair],
+    described: &'a Described,
+    plan: &'a Plan,
+    global: &'a Global,
 }
 
 /// The pair asked for, if it can be switched here and the user has agreed to it.
@@ -115,12 +147,14 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(arguments: &AbArguments) -> Self {
+    /// Each toggle brings a budget of its own.
+    fn of(arguments: &AbArguments, toggles: usize) -> Self {
         let (budget, margin) = if arguments.runs_programs() {
             (PROGRAM_BUDGET, PROGRAM_MARGIN_PERCENT)
         } else {
             (PROBE_BUDGET, PROBE_MARGIN_PERCENT)
         };
+        let budget = budget * u32::try_from(toggles.max(1)).unwrap_or(1);
         let margin = arguments.margin.unwrap_or(margin) / 100.0;
         let precision = arguments.precision.map_or(margin * PRECISION_OF_MARGIN, |percent| percent / 100.0);
         let seed = arguments.seed.unwrap_or_else(seed_of_now);
@@ -136,62 +170,72 @@ impl Plan {
     }
 }
 
-type Ran = (anyhow::Result<ExperimentOutcome>, Vec<Restored>);
+type Ran<T> = (anyhow::Result<T>, Vec<Restored>);
 
-fn on_programs(
-    arguments: &AbArguments,
-    pair: Option<&Pair>,
-    plan: &Plan,
-    global: &Global,
-) -> anyhow::Result<Ran> {
+/// The programs, ready to be run, and what pins them.
+fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Option<Pinned>)> {
+    let arguments = request.arguments;
     let programs = programs::programs(arguments)?;
     let metric = programs::metric(arguments)?;
-    let _pinned = arguments.cpu().map(Pinned::to).transpose()?;
-    let switcher = match pair {
-        Some(pair) => Switcher::new(std::slice::from_ref(pair), plan.budget())?,
-        None => Switcher::none(),
-    };
+    let pinned = arguments.cpu().map(Pinned::to).transpose()?;
+    let is_switched = !request.pairs.is_empty();
+    let switcher =
+        if is_switched { Switcher::new(request.pairs, request.plan.budget())? } else { Switcher::none() };
     // Without a usable counter there is no control; the program is timed by the kernel's clock in any case.
-    let control = pair.and_then(|_| TickRate::calibrate(CALIBRATION_NS).ok());
+    let control = if is_switched { TickRate::calibrate(CALIBRATION_NS).ok() } else { None };
     let how = programs::how(arguments);
-    let mut subject = CommandSubject::new(programs, how, metric, switcher, control, plan.rules.seed);
+    let subject = CommandSubject::new(programs, how, metric, switcher, control, request.plan.rules.seed);
+    Ok((subject, pinned))
+}
+
+/// The probes, ready to be run on the CPU given, and what pins them.
+fn start_probes(request: &Request<'_>) -> anyhow::Result<(ProbeSubject, CpuId, Pinned)> {
+    let wanted = request.arguments.cpu().map(|cpu| [cpu].into_iter().collect());
+    let machine = &request.described.machine;
+    let cpus = chosen_cpus(machine, wanted.as_ref())?;
+    let cpu = *cpus.last().context("no CPU may be used here")?;
+    let pinned = Pinned::to(cpu)?;
+    let switcher = Switcher::new(request.pairs, request.plan.budget())?;
+    let names: Vec<&str> = request.pairs.iter().map(|pair| pair.toggle.about().name).collect();
+    let started = ProbeSubject::start(&names, switcher, &machine.identity, cpu, request.plan.rules.seed);
+    let subject = started.map_err(|error| {
+        if error.is_of_machine() { anyhow::Error::new(CouldNotMeasure).context(error) } else { error.into() }
+    })?;
+    Ok((subject, cpu, pinned))
+}
+
+/// The user's command as one line.
+fn command_line(arguments: &AbArguments) -> String {
     let words: Vec<String> =
         arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    words.join(" ")
+}
+
+fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran<ExperimentOutcome>> {
+    let arguments = request.arguments;
+    let pair = request.pairs.first();
     let [a, b] = match (pair, &arguments.a, &arguments.b) {
         (Some(pair), ..) => [Position::A, Position::B].map(|position| state_name(pair, position)),
         (None, Some(a), Some(b)) => [a.clone(), b.clone()],
         _ => anyhow::bail!("name a toggle with --toggle, or two programs with --a and --b"),
     };
+    let (mut subject, _pinned) = start_programs(request)?;
     let labels = Labels {
         treatment: pair.map_or(TWO_PROGRAMS, |pair| pair.toggle.about().name).to_owned(),
-        subject: if pair.is_some() { words.join(" ") } else { format!("{a} | {b}") },
-        called: "this program".to_owned(),
+        subject: if pair.is_some() { command_line(arguments) } else { format!("{a} | {b}") },
+        called: CALLED.to_owned(),
         a,
         b,
-        aggregate: "each run once".to_owned(),
+        aggregate: RUN_ONCE.to_owned(),
         ..labels()
     };
-    let result = conduct(&mut subject, plan, &labels, global);
+    let result = conduct(&mut subject, request, &labels);
     Ok((result, subject.switcher.end()))
 }
 
-fn on_probes(
-    arguments: &AbArguments,
-    pair: &Pair,
-    described: &Described,
-    plan: &Plan,
-    global: &Global,
-) -> anyhow::Result<Ran> {
-    let wanted = arguments.cpu().map(|cpu| [cpu].into_iter().collect());
-    let cpus = chosen_cpus(&described.machine, wanted.as_ref())?;
-    let cpu = *cpus.last().context("no CPU may be used here")?;
-    let _pinned = Pinned::to(cpu)?;
-    let switcher = Switcher::new(std::slice::from_ref(pair), plan.budget())?;
-    let (name, identity) = (pair.toggle.about().name, &described.machine.identity);
-    let started = ProbeSubject::start(&[name], switcher, identity, cpu, plan.rules.seed);
-    let mut subject = started.map_err(|error| {
-        if error.is_of_machine() { anyhow::Error::new(CouldNotMeasure).context(error) } else { error.into() }
-    })?;
+fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran<ExperimentOutcome>> {
+    let pair = request.pairs.first().context("name a toggle with --toggle, or a command after --")?;
+    let (mut subject, cpu, _pinned) = start_probes(request)?;
     let labels = Labels {
         treatment: pair.toggle.about().name.to_owned(),
         subject: format!("probes on CPU {cpu}"),
@@ -201,7 +245,7 @@ fn on_probes(
         notes: subject.notes(),
         ..labels()
     };
-    let result = conduct(&mut subject, plan, &labels, global);
+    let result = conduct(&mut subject, request, &labels);
     Ok((result, subject.switcher.end()))
 }
 
@@ -215,17 +259,16 @@ fn labels() -> Labels {
 
 fn conduct<S: Subject>(
     subject: &mut S,
-    plan: &Plan,
+    request: &Request<'_>,
     labels: &Labels,
-    global: &Global,
 ) -> anyhow::Result<ExperimentOutcome>
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let mut line = Line::new(global.quiet);
-    let course = run(subject, &plan.rules, &mut line);
+    let mut line = Line::new(request.global.quiet);
+    let course = run(subject, &request.plan.rules, &mut line);
     line.end();
-    Ok(outcome(&course?, &subject.rows(), &subject.guards(), labels, &plan.declared))
+    Ok(outcome(&course?, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
 }
 
 /// Prints and writes the outcome; the machine is put back already.
@@ -235,35 +278,66 @@ fn conclude(
     restored: &[Restored],
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    if let Some(file) = file {
-        write_atomically(file, output::json_text(&found)?.as_bytes())?;
-    }
+    write_document(&found, file)?;
     let shown = ExperimentOutcome { raw: Vec::new(), ..found };
+    show(&shown, file, global, report::experiment_terminal)?;
+    let verdicts = Verdicts {
+        unusable: shown.aa.contaminated || shown.ended == Ended::Failing || shown.rows.is_empty(),
+        slower: shown.rows.iter().any(|row| row.row.verdict == Verdict::Slower),
+        known: has_verdict(&shown),
+    };
+    Ok(verdicts.judged(restored, global))
+}
+
+fn write_document<T: serde::Serialize>(found: &T, file: Option<&Path>) -> anyhow::Result<()> {
+    if let Some(file) = file {
+        write_atomically(file, output::json_text(found)?.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn show<T: serde::Serialize>(
+    shown: &T,
+    file: Option<&Path>,
+    global: &Global,
+    text: fn(&T, report::Terminal) -> String,
+) -> anyhow::Result<()> {
     if global.json {
-        output::print(&output::json_text(&shown)?)?;
+        output::print(&output::json_text(shown)?)?;
     } else if !global.quiet {
-        output::print(&report::experiment_terminal(&shown, output::terminal(global)))?;
+        output::print(&text(shown, output::terminal(global)))?;
         if let Some(file) = file {
             output::print_lines(&format!("record  {}\n", file.display()))?;
         }
     }
-    Ok(judged(&shown, restored, global))
+    Ok(())
 }
 
-fn judged(found: &ExperimentOutcome, restored: &[Restored], global: &Global) -> Outcome {
-    let is_slower = || found.rows.iter().any(|row| row.row.verdict == Verdict::Slower);
-    if restored.iter().any(|result| !result.is_settled()) {
-        left_changed()
-    } else if let Some(signal) = live::pending_signal() {
-        Outcome::Interrupted(signal)
-    } else if found.aa.contaminated || found.ended == Ended::Failing || found.rows.is_empty() {
-        Outcome::Inconclusive
-    } else if global.gate && is_slower() {
-        Outcome::Gated
-    } else if global.strict && !has_verdict(found) {
-        Outcome::Inconclusive
-    } else {
-        Outcome::Done
+/// What decides about the exit code.
+struct Verdicts {
+    /// Nothing can be said.
+    unusable: bool,
+    /// Something became slower.
+    slower: bool,
+    /// What the sentences tell has a verdict.
+    known: bool,
+}
+
+impl Verdicts {
+    fn judged(&self, restored: &[Restored], global: &Global) -> Outcome {
+        if restored.iter().any(|result| !result.is_settled()) {
+            left_changed()
+        } else if let Some(signal) = live::pending_signal() {
+            Outcome::Interrupted(signal)
+        } else if self.unusable {
+            Outcome::Inconclusive
+        } else if global.gate && self.slower {
+            Outcome::Gated
+        } else if global.strict && !self.known {
+            Outcome::Inconclusive
+        } else {
+            Outcome::Done
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod comparison;
 mod cores;
 mod document;
 mod experiment;
+mod factorial;
 mod finding;
 mod flaw;
 mod guards;
@@ -30,6 +31,9 @@ pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::{
     AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,
     PairCounts, RawTrial, SeenDrift,
+};
+pub use factorial::{
+    CellValue, FACTORIAL_SCHEMA, FactorialCell, FactorialOutcome, FactorialRow, FactorialToggle,
 };
 pub use finding::{Finding, Severity};
 pub use flaw::{

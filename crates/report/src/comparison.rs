@@ -4,6 +4,7 @@ mod csv;
 mod curves;
 mod effects;
 mod experiment;
+mod factorial;
 mod html;
 mod markdown;
 mod reboots;
@@ -13,6 +14,7 @@ mod wording;
 
 pub use csv::comparison_csv;
 pub use experiment::experiment_terminal;
+pub use factorial::factorial_terminal;
 pub use html::comparison_html;
 pub use markdown::comparison_markdown;
 pub use reboots::{paragraph, reboots_brief, reboots_terminal};

@@ -20,7 +20,7 @@ mod terminal;
 
 pub use comparison::{
     comparison_csv, comparison_html, comparison_markdown, comparison_terminal, experiment_terminal,
-    paragraph, reboots_brief, reboots_terminal,
+    factorial_terminal, paragraph, reboots_brief, reboots_terminal,
 };
 pub use csv::csv;
 pub use escape::is_deceptive;

@@ -108,7 +108,7 @@ impl Factors {
     }
 
     /// Product of the codes of these factors in that cell: -1 or +1.
-    fn sign(self, cell: Cell) -> f64 {
+    pub fn sign(self, cell: Cell) -> f64 {
         if (self.0 & !cell.0).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 }
     }
 

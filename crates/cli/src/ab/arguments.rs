@@ -17,7 +17,10 @@ use crate::toggles::ConsentArguments;
 pub(crate) struct AbArguments {
     /// What to switch: NAME (its own two values), NAME=B (from what holds now to B) or NAME=A:B
     #[arg(long, value_name = "NAME[=A:B]", required_unless_present = "a", conflicts_with_all = ["a", "b"])]
-    pub(crate) toggle: Option<String>,
+    pub(crate) toggle: Vec<String>,
+    /// With two to four --toggle: run all combinations, and tell each effect and whether they add up
+    #[arg(long, requires = "toggle")]
+    pub(crate) factorial: bool,
     /// Compare two programs: the first
     #[arg(long, value_name = "COMMAND", requires = "b")]
     pub(crate) a: Option<String>,
@@ -27,13 +30,13 @@ pub(crate) struct AbArguments {
     /// With --a and --b: split the commands at blanks instead of giving them to sh
     #[arg(long, requires = "a")]
     pub(crate) no_shell: bool,
-    /// Take at most this long [default: 15s for probes, 1m for programs]
+    /// Take at most this long [default: 15s for probes, 1m for programs, times the toggles]
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
     /// Stop when the interval is this narrow, to either side [default: half of the margin]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) precision: Option<f64>,
-    /// Take exactly this many pairs, in quads of two, if the budget allows
+    /// Take exactly this many pairs, in quads of two, if the budget allows; with --factorial, runs of each combination
     #[arg(long, value_name = "N", conflicts_with = "precision")]
     pub(crate) pairs: Option<usize>,
     /// Differences up to this are of no practical matter [default: 1% for probes, 2% for programs]

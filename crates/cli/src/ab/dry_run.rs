@@ -1,21 +1,26 @@
 //! `sidestep ab --dry-run`: what would be switched, write by write.
 
 use serde_json::{Value as Json, json};
-use toggles::{Pair, Place, Position, Switch, survey};
+use toggles::{Change, Pair, Place, Position, Switch, survey};
 
 use super::state_name;
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
-/// Prints the writes of both states, and what is put back.
-pub(super) fn dry_run(pair: &Pair, global: &Global) -> anyhow::Result<Outcome> {
+/// Prints the writes of both states of each toggle, and what is put back.
+pub(super) fn dry_run(pairs: &[Pair], global: &Global) -> anyhow::Result<Outcome> {
     let positions = [Position::A, Position::B];
-    let mut states: Vec<(String, Vec<String>)> =
-        positions.into_iter().map(|position| (state_name(pair, position), steps(pair, position))).collect();
-    if let (Switch::System(a), Switch::System(b)) = (&pair.to_a, &pair.to_b) {
+    let of_pair = |pair| positions.map(|position| (state_name(pair, position), steps(pair, position)));
+    let mut states: Vec<(String, Vec<String>)> = pairs.iter().flat_map(of_pair).collect();
+    let written = pairs.iter().flat_map(|pair| [&pair.to_a, &pair.to_b]).filter_map(|switch| match switch {
+        Switch::System(changes) => Some(changes.as_slice()),
+        Switch::Process(_) | Switch::Buffers(_) => None,
+    });
+    let written: Vec<&[Change]> = written.collect();
+    if !written.is_empty() {
         let mut door = Place::live().door();
-        let entries = survey(&mut door, &[a, b])?;
+        let entries = survey(&mut door, &written)?;
         let back = entries.iter().map(|entry| format!("write {} to {}", entry.old, entry.target)).collect();
         states.push(("put back".to_owned(), back));
     }

@@ -228,7 +228,12 @@ fn same_pages(pages: &[(Cell, Pages)], of_pages: Factors) -> Option<String> {
         format!("{} in pages of {}", letters.collect::<String>(), pages.page_bytes)
     };
     let told: Vec<String> = pages.iter().map(of_state).collect();
-    Some(format!("buffers of random-chase: {}", told.join(", ")))
+    let apart = if told.len() > 2 {
+        "; each has a place of its own in memory, which is part of the difference"
+    } else {
+        ""
+    };
+    Some(format!("buffers of random-chase: {}{apart}", told.join(", ")))
 }
 
 impl Subject for ProbeSubject {

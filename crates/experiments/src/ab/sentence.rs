@@ -1,7 +1,7 @@
 //! The one sentence that says what an experiment found.
 
 use record::{Better, Ended, ExperimentOutcome, ExperimentRow, Failures};
-use stats::{Interval, Verdict};
+use stats::{FEWEST_PAIRS, Interval, Verdict};
 
 use super::command_subject::{CPU_TIME, METRIC, WALL_TIME};
 use super::outcome::TWO_PROGRAMS;
@@ -19,21 +19,48 @@ pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
         return text;
     }
     let Some(row) = headline(found) else { return nothing(found) };
-    let finding =
-        if found.treatment == TWO_PROGRAMS { of_two(row, found) } else { of_toggle(row, found, called) };
+    let finding = if found.treatment == TWO_PROGRAMS {
+        of_two(row, found)
+    } else {
+        of_toggle(row, &found.b, &subject(called, &row.row.name), Further::pairs(found.ended))
+    };
     [Some(finding), controls(found), twin(found, row)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// What a toggle does.
-fn of_toggle(row: &ExperimentRow, found: &ExperimentOutcome, called: &str) -> String {
-    let subject = match (called, row.row.name.as_str()) {
+/// What more of would tell where it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Further {
+    /// What carries an interval: `quads`.
+    units: &'static str,
+    /// `pairs`; `None` where enough were taken.
+    what: Option<&'static str>,
+}
+
+impl Further {
+    fn pairs(ended: Ended) -> Self {
+        Self::of("quads", "pairs", ended)
+    }
+
+    /// More of `what`, in whole `units`, unless enough were taken.
+    pub(super) fn of(units: &'static str, what: &'static str, ended: Ended) -> Self {
+        Self { units, what: Some(what).filter(|_| ended != Ended::Precise) }
+    }
+}
+
+/// What a row is called: the user's program, something of it, or a probe by its name.
+pub(super) fn subject(called: &str, row: &str) -> String {
+    match (called, row) {
         ("", name) => name.to_owned(),
         (called, WALL_TIME) => called.to_owned(),
         (called, name) => format!("the {name} of {called}"),
-    };
-    let (b, margin) = (&found.b, plain(found.margin_percent));
+    }
+}
+
+/// What a toggle at `b` does to the subject.
+pub(super) fn of_toggle(row: &ExperimentRow, b: &str, subject: &str, further: Further) -> String {
+    let margin = plain(row.row.margin_percent);
     match row.row.verdict {
-        Verdict::Slower | Verdict::Faster => changed(row, b, &subject),
+        Verdict::Slower | Verdict::Faster => changed(row, b, subject),
         Verdict::Equivalent => {
             format!("{b} makes no difference beyond {margin} % to {subject}: {}", change(row))
         }
@@ -41,7 +68,7 @@ fn of_toggle(row: &ExperimentRow, found: &ExperimentOutcome, called: &str) -> St
             format!(
                 "what {b} does to {subject} is not known to {margin} %: {}{}",
                 change(row),
-                wanted(row, found)
+                wanted(row, further)
             )
         }
     }
@@ -72,7 +99,7 @@ fn of_two(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
             format!(
                 "how A and B differ in {name} is not known to {margin} %: {}{}",
                 change(row),
-                wanted(row, found)
+                wanted(row, Further::pairs(found.ended))
             )
         }
     }
@@ -121,7 +148,7 @@ fn unusable(found: &ExperimentOutcome, called: &str) -> Option<String> {
     })
 }
 
-fn failed(failures: &Failures) -> String {
+pub(super) fn failed(failures: &Failures) -> String {
     format!("{} of {} runs: {}", failures.failed, failures.of, failures.example)
 }
 
@@ -137,21 +164,36 @@ fn nothing(found: &ExperimentOutcome) -> String {
 
 /// What a toggle does to something for certain.
 pub(super) fn changed(row: &ExperimentRow, b: &str, subject: &str) -> String {
+    format!("{b} {}", makes(row, subject, Number::Singular))
+}
+
+/// Of how many things a verb speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Number {
+    /// `makes`
+    Singular,
+    /// `make`
+    Plural,
+}
+
+/// What is done to something for certain, verb first.
+pub(super) fn makes(row: &ExperimentRow, subject: &str, number: Number) -> String {
     let is_time = row.row.better == Better::Lower
         && matches!(row.row.unit.as_str(), "s" | "ms" | "us" | "ns" | "cycles");
     let (size, ends) = (magnitude(row), ends(row));
+    let s = if number == Number::Singular { "s" } else { "" };
     match row.row.verdict {
         Verdict::Slower if is_time && row.ratio >= TIMES_FROM => {
-            format!("{b} makes {subject} {:.2} times as slow{}", row.ratio, ratio_ends(row))
+            format!("make{s} {subject} {:.2} times as slow{}", row.ratio, ratio_ends(row))
         }
         Verdict::Slower if is_time && !subject.contains(" of ") => {
-            format!("{b} makes {subject} {size} % slower{ends}")
+            format!("make{s} {subject} {size} % slower{ends}")
         }
         Verdict::Faster if is_time && !subject.contains(" of ") => {
-            format!("{b} makes {subject} take {size} % less time{ends}")
+            format!("make{s} {subject} take {size} % less time{ends}")
         }
-        _ if row.row.change_percent > 0.0 => format!("{b} raises {subject} by {size} %{ends}"),
-        _ => format!("{b} lowers {subject} by {size} %{ends}"),
+        _ if row.row.change_percent > 0.0 => format!("raise{s} {subject} by {size} %{ends}"),
+        _ => format!("lower{s} {subject} by {size} %{ends}"),
     }
 }
 
@@ -160,13 +202,14 @@ fn ratio_ends(row: &ExperimentRow) -> String {
 }
 
 /// What an inconclusive row wants.
-fn wanted(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
-    let known = if row.row.interval.is_none() { " (fewer than 6 quads carry no interval)" } else { "" };
-    match row.row.further_runs {
-        Some(pairs) if found.ended != Ended::Precise => {
-            format!("{known}, about {pairs} more pairs would tell")
-        }
-        _ => known.to_owned(),
+pub(super) fn wanted(row: &ExperimentRow, further: Further) -> String {
+    let known = match row.row.interval {
+        None => format!(" (fewer than {FEWEST_PAIRS} {} carry no interval)", further.units),
+        Some(_) => String::new(),
+    };
+    match (row.row.further_runs, further.what) {
+        (Some(runs), Some(what)) => format!("{known}, about {runs} more {what} would tell"),
+        _ => known,
     }
 }
 

@@ -159,6 +159,11 @@ impl Taken {
     /// An effect in each pass, on the log scale: of one toggle the logarithm of B over A of each pair. NaN where a value
     /// is missing or not positive.
     pub fn contrasts(&self, row: usize, effect: Factors) -> Vec<f64> {
+        self.by_pass(row, |logs| effect.contrast(logs))
+    }
+
+    /// What `of` makes of the logarithms of each pass, one per cell.
+    fn by_pass(&self, row: usize, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         let cells = cell_count(self.factors);
         let in_pass = |pass: usize| {
             let mut logs = vec![f64::NAN; cells];
@@ -166,7 +171,7 @@ impl Taken {
                 let value = self.value(trial, row);
                 logs[self.cells[trial].index()] = if value > 0.0 { value.ln() } else { f64::NAN };
             }
-            effect.contrast(&logs)
+            of(&logs)
         };
         (0..self.passes()).map(in_pass).collect()
     }
@@ -179,6 +184,12 @@ impl Taken {
     /// The same, block by block: NaN for one without any.
     pub fn logs_by_block(&self, row: usize, effect: Factors, guarded: &Guarded) -> Vec<f64> {
         quad_means(&guarded.masked(&self.contrasts(row, effect)))
+    }
+
+    /// The logarithm of one state over the baseline in each block, of the passes that stay.
+    pub fn baseline_logs(&self, row: usize, cell: Cell, guarded: &Guarded) -> Vec<f64> {
+        let logs = self.by_pass(row, |logs| logs[cell.index()] - logs[Cell::BASELINE.index()]);
+        quad_means(&guarded.masked(&logs)).into_iter().filter(|mean| mean.is_finite()).collect()
     }
 
     /// What must be nothing: half of what the effect in the mirrored pass of each block differs from that in the first

@@ -1,6 +1,9 @@
 //! An interleaved experiment in the terminal: the sentence, the table, and what makes it believable.
 
-use record::{ComparisonRow, DroppedPairs, Ended, ExperimentOutcome, ExperimentRow, Failures};
+use record::{
+    AaTwin, ComparisonRow, DroppedPairs, Ended, ExperimentOutcome, ExperimentRow, Failures, PairCounts,
+    SeenDrift,
+};
 
 use super::wording;
 use crate::escape::plain;
@@ -100,44 +103,62 @@ pub(super) fn readable_unit(row: &ComparisonRow) -> (f64, String) {
 /// How it was made.
 fn conditions(found: &ExperimentOutcome) -> Vec<String> {
     let counts = &found.pair_counts;
-    let ended = match found.ended {
-        Ended::Precise => format!("ended at ±{} %", wording::percent(found.precision_percent)),
-        Ended::BudgetSpent => "ended as its time was up".to_owned(),
-        Ended::PairsTaken => "all pairs taken".to_owned(),
-        Ended::Failing => "ended as runs fail".to_owned(),
-        Ended::Interrupted => "ended by a signal".to_owned(),
-    };
-    let dropped: Vec<String> =
-        counts.dropped.iter().map(|DroppedPairs { guard, pairs }| format!("{pairs} by {guard}")).collect();
-    let dropped =
-        if dropped.is_empty() { String::new() } else { format!(" (dropped: {})", dropped.join(", ")) };
     let mut lines = vec![format!(
-        "{} of {} pairs in random turns{dropped}, {}; {ended} after {:.1} s; margin {} %",
+        "{} of {} pairs in random turns{}, {}; {} after {:.1} s; margin {} %",
         counts.kept,
         counts.taken,
+        dropped(counts),
         found.aggregate,
+        ended(found.ended, found.precision_percent),
         found.elapsed_s,
         wording::percent(found.margin_percent)
     )];
     let aa = &found.aa;
-    let widened = if aa.widening >= WIDENING_TOLD_FROM {
+    lines.push(format!(
+        "A/A first, {} quads with nothing switched: {} of {} rows differed{}",
+        aa.quads,
+        aa.alarms,
+        aa.rows.len(),
+        widened(aa)
+    ));
+    lines.extend(drifted(&found.drift));
+    lines
+}
+
+/// Why it ended.
+pub(super) fn ended(ended: Ended, precision_percent: f64) -> String {
+    match ended {
+        Ended::Precise => format!("ended at ±{} %", wording::percent(precision_percent)),
+        Ended::BudgetSpent => "ended as its time was up".to_owned(),
+        Ended::PairsTaken => "all pairs taken".to_owned(),
+        Ended::Failing => "ended as runs fail".to_owned(),
+        Ended::Interrupted => "ended by a signal".to_owned(),
+    }
+}
+
+/// What was left out, and which guard saw it.
+pub(super) fn dropped(counts: &PairCounts) -> String {
+    let by = |DroppedPairs { guard, pairs }: &DroppedPairs| format!("{pairs} by {guard}");
+    let dropped: Vec<String> = counts.dropped.iter().map(by).collect();
+    if dropped.is_empty() { String::new() } else { format!(" (dropped: {})", dropped.join(", ")) }
+}
+
+/// What the twin took back.
+pub(super) fn widened(aa: &AaTwin) -> String {
+    if aa.widening >= WIDENING_TOLD_FROM {
         format!("; all intervals are made {:.2} times as wide", aa.widening)
     } else {
         String::new()
-    };
-    lines.push(format!(
-        "A/A first, {} quads with nothing switched: {} of {} rows differed{widened}",
-        aa.quads,
-        aa.alarms,
-        aa.rows.len()
-    ));
-    if let Some(lag1) = found.drift.lag1.filter(|lag1| *lag1 >= LAG1_TOLD_FROM) {
-        lines.push(format!(
-            "the machine itself drifted meanwhile (correlation {lag1:.2} of neighbours, {} steps); turns cancel that",
-            found.drift.steps_percent.len()
-        ));
     }
-    lines
+}
+
+/// What the machine did meanwhile, if it is worth a line.
+pub(super) fn drifted(drift: &SeenDrift) -> Option<String> {
+    let lag1 = drift.lag1.filter(|lag1| *lag1 >= LAG1_TOLD_FROM)?;
+    Some(format!(
+        "the machine itself drifted meanwhile (correlation {lag1:.2} of neighbours, {} steps); turns cancel that",
+        drift.steps_percent.len()
+    ))
 }
 
 fn failure(failures: &Failures, found: &ExperimentOutcome) -> String {

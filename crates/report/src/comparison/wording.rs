@@ -53,9 +53,14 @@ pub(super) fn test_name(name: &str) -> String {
 
 /// A change with the distances to the ends of its interval: `-32.4 ±0.6`, or `+3.9 -3.8/+14` where it is lopsided.
 pub(super) fn change(row: &ComparisonRow) -> String {
-    let change = signed(row.change_percent);
-    let Some(interval) = row.interval else { return change };
-    let (below, above) = (row.change_percent - interval.low, interval.high - row.change_percent);
+    with_distances(row.change_percent, row.interval)
+}
+
+/// The same of any change in percent.
+pub(super) fn with_distances(change_percent: f64, interval: Option<Interval>) -> String {
+    let change = signed(change_percent);
+    let Some(interval) = interval else { return change };
+    let (below, above) = (change_percent - interval.low, interval.high - change_percent);
     let (least, most) = (below.min(above), below.max(above));
     if most <= least * LOPSIDED_FROM || most < SECOND_DECIMAL_BELOW {
         format!("{change} ±{}", points(most))

@@ -1,0 +1,83 @@
+//! `sidestep ab --factorial`: several toggles in all combinations, around probes or a program.
+
+use std::path::Path;
+
+use experiments::ab::factorial::{Ran, factorial_outcome, has_verdicts};
+use experiments::ab::probe_subject::AGGREGATE;
+use experiments::ab::{Labels, Subject, run_factorial};
+use record::{Ended, FactorialOutcome, FactorialToggle};
+use stats::Verdict;
+use toggles::{Pair, Restored};
+
+use super::line::Line;
+use super::{CALLED, RUN_ONCE, Request, Verdicts};
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+
+/// Runs it; the machine is put back.
+pub(super) fn conducted(request: &Request<'_>) -> anyhow::Result<super::Ran<FactorialOutcome>> {
+    if request.arguments.runs_programs() {
+        let (mut subject, _pinned) = super::start_programs(request)?;
+        let labels = Labels {
+            subject: super::command_line(request.arguments),
+            called: CALLED.to_owned(),
+            aggregate: RUN_ONCE.to_owned(),
+            ..super::labels()
+        };
+        let result = conduct(&mut subject, request, &labels);
+        return Ok((result, subject.switcher.end()));
+    }
+    let (mut subject, cpu, _pinned) = super::start_probes(request)?;
+    let labels = Labels {
+        subject: format!("probes on CPU {cpu}"),
+        aggregate: AGGREGATE.to_owned(),
+        notes: subject.notes(),
+        ..super::labels()
+    };
+    let result = conduct(&mut subject, request, &labels);
+    Ok((result, subject.switcher.end()))
+}
+
+fn conduct<S: Subject>(
+    subject: &mut S,
+    request: &Request<'_>,
+    labels: &Labels,
+) -> anyhow::Result<FactorialOutcome>
+where
+    S::Error: std::error::Error + Send + Sync + 'static,
+{
+    let toggles: Vec<FactorialToggle> = request.pairs.iter().map(toggle).collect();
+    let names = toggles.iter().map(|toggle| toggle.name.clone()).collect();
+    let mut line = Line::of_toggles(request.global.quiet, names);
+    let course = run_factorial(subject, toggles.len(), &request.plan.rules, &mut line);
+    line.end();
+    let (course, rows, guards) = (course?, subject.rows(), subject.guards());
+    let ran = Ran { course: &course, rows: &rows, guards: &guards };
+    Ok(factorial_outcome(ran, &toggles, labels, &request.plan.declared))
+}
+
+fn toggle(pair: &Pair) -> FactorialToggle {
+    FactorialToggle {
+        name: pair.toggle.about().name.to_owned(),
+        a: pair.a.name.clone(),
+        b: pair.b.name.clone(),
+    }
+}
+
+/// Prints and writes the outcome; the machine is put back already.
+pub(super) fn conclude(
+    found: FactorialOutcome,
+    file: Option<&Path>,
+    restored: &[Restored],
+    global: &Global,
+) -> anyhow::Result<Outcome> {
+    super::write_document(&found, file)?;
+    let shown = FactorialOutcome { raw: Vec::new(), ..found };
+    super::show(&shown, file, global, report::factorial_terminal)?;
+    let verdicts = Verdicts {
+        unusable: shown.aa.contaminated || shown.ended == Ended::Failing || shown.rows.is_empty(),
+        slower: shown.rows.iter().any(|row| row.row.row.verdict == Verdict::Slower),
+        known: has_verdicts(&shown),
+    };
+    Ok(verdicts.judged(restored, global))
+}
