@@ -9,6 +9,7 @@ use machine::CpuSet;
 use crate::ab::AbArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
+use crate::simulate::SimulateArguments;
 use crate::toggles::ToggleArguments;
 
 /// Finds what a computing platform hides, and what that costs
@@ -78,6 +79,8 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// How precise sidestep is on this machine, and what it is blind to here
     Selftest(SelftestArguments),
+    /// A machine on paper: what a workaround costs on it, why, and how sure that is
+    Simulate(SimulateArguments),
     /// What can be switched here, at which risk, and switching it
     Toggles(ToggleArguments),
     /// Print completions for a shell

@@ -15,6 +15,7 @@ mod progress;
 mod selftest;
 mod shell;
 mod show;
+mod simulate;
 mod store;
 mod toggles;
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Ab(arguments) => ab::ab(&arguments, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),
         Command::Selftest(selftest) => selftest::selftest(&selftest, &global),
+        Command::Simulate(arguments) => simulate::simulate(&arguments, &global),
         Command::Toggles(arguments) => toggles::toggles(&arguments, &global),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { directory } => shell::man(&directory),

@@ -97,25 +97,25 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<(PathBuf, Vec<u8>)> {
     } else {
         path.to_owned()
     };
-    let bytes = read_bounded(&file, RECORD_BYTES_MAX)?;
+    let bytes = read_bounded(&file, RECORD_BYTES_MAX, "record")?;
     Ok((file, bytes))
 }
 
 /// A full run of a 256-CPU machine stays under 100 MiB.
 const RECORD_BYTES_MAX: u64 = 512 << 20;
 
-/// Reads a regular file of at most `bytes_max`: a device or a pipe may have no end, and a file may grow while it is read
+/// Reads a regular file of at most `bytes_max` that should hold a `what`: a device or a pipe may have no end, and a file may grow while it is read
 /// or be larger than it says.
-fn read_bounded(file: &Path, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
-    let unreadable = || format!("cannot read {}; name a record", file.display());
+pub(crate) fn read_bounded(file: &Path, bytes_max: u64, what: &str) -> anyhow::Result<Vec<u8>> {
+    let unreadable = || format!("cannot read {}; name a {what}", file.display());
     let status = fs::metadata(file).with_context(unreadable)?;
-    anyhow::ensure!(status.is_file(), "{} is not a regular file; name a record", file.display());
+    anyhow::ensure!(status.is_file(), "{} is not a regular file; name a {what}", file.display());
     let mut bytes = Vec::new();
     let opened = File::open(file).with_context(unreadable)?;
     opened.take(bytes_max + 1).read_to_end(&mut bytes).with_context(unreadable)?;
     anyhow::ensure!(
         bytes.len() as u64 <= bytes_max,
-        "{} is larger than any record, {}; name a record",
+        "{} is larger than any {what}, {}; name a {what}",
         file.display(),
         machine::Bytes(bytes_max)
     );
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_no_regular_file_is_not_read() {
-        let error = read_bounded(&std::env::temp_dir(), 1).expect_err("a folder is no record");
+        let error = read_bounded(&std::env::temp_dir(), 1, "record").expect_err("a folder is no record");
         assert!(error.to_string().contains("not a regular file"), "{error}");
     }
 
@@ -137,8 +137,8 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("record.json");
         fs::write(&file, vec![b'x'; 4097]).expect("writable");
-        assert_eq!(read_bounded(&file, 4097).expect("as large as allowed").len(), 4097);
-        let error = read_bounded(&file, 4096).expect_err("one byte too many");
+        assert_eq!(read_bounded(&file, 4097, "record").expect("as large as allowed").len(), 4097);
+        let error = read_bounded(&file, 4096, "record").expect_err("one byte too many");
         assert!(error.to_string().contains("larger than any record, 4 KiB"), "{error}");
     }
 }

@@ -12,6 +12,7 @@ mod costs;
 mod description;
 mod fit;
 mod geometry;
+mod known;
 mod parse;
 mod prediction;
 mod published;
@@ -32,6 +33,7 @@ pub use fit::{
     identify,
 };
 pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
+pub use known::KNOWN;
 pub use parse::{Described, DescriptionError, parse};
 pub use prediction::{Outcome, Program, Test, Unit, predict, trace};
 pub use published::{Published, error_percent};

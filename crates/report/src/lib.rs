@@ -16,6 +16,7 @@ mod machine_text;
 mod naming;
 mod number;
 mod plan;
+mod simulation;
 mod terminal;
 
 pub use comparison::{
@@ -28,4 +29,5 @@ pub use figure::{Figure, figure_svg};
 pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal, population_terminal};
 pub use html::{Html, html};
 pub use machine_text::machine_text;
+pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
 pub use terminal::{Terminal, terminal};

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use record::Record;
 
 use crate::{escape, machine_text::headline, number};
-pub(crate) use paint::{Ink, Paper, table_of, wrap};
+pub(crate) use paint::{Ink, Paper, bar, table_of, wrap};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

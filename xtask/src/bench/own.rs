@@ -4,10 +4,12 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use host::live::{Mapping, PageRequest};
+use host::live::{Mapping, PageRequest, thread_cpu_time_ns};
 use kernels::{
     Arrays, Chain, LOADS_PER_ROUND, Layout, Operation, Order, Position, Store, StreamKernel, StreamLoop,
 };
+use machine::Bytes;
+use models::memory::{KNOWN, Program, Workaround, parse, trace};
 
 use crate::flags::BadUse;
 use crate::totals::Totals;
@@ -15,6 +17,7 @@ use crate::totals::Totals;
 /// The rest of `cargo xtask bench-one --help`.
 pub const HELP: &str = "  bandwidth OPERATION STORE BYTES best:N|mean:SECONDS   prints MB/s
   chase BYTES STRIDE                                    prints ns per load
+  simulate PROGRAM BYTES STRIDE                         prints 10^6 modelled accesses per s of CPU time
 
 What `bench` starts for our side of a contest. Use a release build, and pin it with taskset.
 ";
@@ -25,21 +28,27 @@ const CHASE_SAMPLES: usize = 5;
 const CHASE_SAMPLE: Duration = Duration::from_millis(500);
 /// A call of a small kernel lasts about this long, so that reading the clock does not count.
 const CALL: Duration = Duration::from_millis(1);
+/// A simulation is timed over at least this much CPU time.
+const SIMULATION_NS: u64 = 2_000_000_000;
 /// Share of the block that must be in huge pages to call it a chase in huge pages.
 const HUGE_SHARE: f64 = 0.95;
 /// The switch that decides which pages the peers get, as they do not ask.
 const THP_SWITCH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// `bench-one`; prints MB/s or ns per load, alone on a line.
+/// `bench-one`; prints MB/s, ns per load or accesses, alone on a line.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let value = match words[..] {
         ["bandwidth", operation, store, block_bytes, how] => bandwidth(operation, store, block_bytes, how)?,
+        ["simulate", program, block_bytes, stride_bytes] => {
+            simulate(program, number(block_bytes)?, number(stride_bytes)?)?
+        }
         ["chase", block_bytes, stride_bytes] => chase(number(block_bytes)?, number(stride_bytes)?)?,
         _ => {
-            return Err(
-                BadUse("bench-one takes bandwidth and four words, or chase and two".to_owned()).into()
-            );
+            return Err(BadUse(
+                "bench-one takes bandwidth and four words, simulate and three, or chase and two".to_owned(),
+            )
+            .into());
         }
     };
     println!("{value:.4}");
@@ -94,6 +103,32 @@ fn chase(block_bytes: usize, stride_bytes: usize) -> anyhow::Result<f64> {
     let samples = (0..CHASE_SAMPLES).map(|_| seconds(|| cursor = cursor.walk(rounds)));
     let fastest_s = samples.fold(f64::INFINITY, f64::min);
     Ok(fastest_s * 1e9 / (rounds * LOADS_PER_ROUND) as f64)
+}
+
+/// Modelled accesses of the Phenom on paper with its workaround on, in 10^6 per second of CPU time: wall time would
+/// count what others do on this CPU.
+fn simulate(program: &str, block_bytes: usize, stride_bytes: usize) -> anyhow::Result<f64> {
+    let program = match program {
+        "linear-chase" => Program::LinearChase,
+        "random-chase" => Program::RandomChase,
+        "stream" => Program::Stream,
+        _ => return Err(BadUse(format!("no program {program}")).into()),
+    };
+    let (name, text) = KNOWN.first().context("sidestep comes with a machine")?;
+    let machine = parse(text, name)?.machine;
+    let board = machine.board.first().context("a machine has a board")?;
+    let geometry = machine.geometry(board, Workaround::On);
+    let (block, stride) = (Bytes(block_bytes as u64), Bytes(stride_bytes as u64));
+    anyhow::ensure!(stride.0 > 0 && block >= stride, "a block holds at least one stride");
+    let (mut accesses, begun_ns) = (0, thread_cpu_time_ns());
+    let mut elapsed_ns = 0;
+    while elapsed_ns < SIMULATION_NS {
+        // The lap that fills the caches is simulated as well and not in the counters.
+        let warm_up = block.0 / stride.0;
+        accesses += warm_up + black_box(trace(&geometry, program, block, stride)).accesses;
+        elapsed_ns = thread_cpu_time_ns() - begun_ns;
+    }
+    Ok(accesses as f64 * 1e3 / elapsed_ns as f64)
 }
 
 fn seconds<T>(work: impl FnOnce() -> T) -> f64 {

@@ -5,4 +5,5 @@ mod hostile;
 mod markup;
 mod page;
 mod sample;
+mod simulation;
 mod text;

@@ -1,0 +1,168 @@
+//! `sidestep simulate`: a machine on paper, from those that come with sidestep or from a file.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use host::live::write_atomically;
+use machine::Hertz;
+use models::memory::{self, Described, KNOWN, Scope};
+use report::{Html, SimulationView};
+
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::{output, store};
+
+/// A machine file is some kilobytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Clocks outside of this are slips of the pen, in hertz.
+const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
+
+/// Options of `simulate`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SimulateArguments {
+    /// phenom-9600, or a machine file of your own (TOML)
+    #[arg(value_name = "MACHINE|FILE.toml")]
+    machine: String,
+    /// Plots and tables of one state: the workaround's name for on, or none
+    #[arg(long, value_name = "NAME|none")]
+    workaround: Option<String>,
+    /// Also bandwidth against block size
+    #[arg(long)]
+    bandwidth: bool,
+    /// Also what the workaround adds to a chain of loads, by stride
+    #[arg(long)]
+    latency: bool,
+    /// Also latency over block size and stride
+    #[arg(long)]
+    surface: bool,
+    /// Fit the machine to its published numbers: what they tell, what they cannot tell apart, other choices
+    #[arg(long)]
+    fit: bool,
+    /// Another clock of the north bridge, such as 2.0GHz, on the machine's own board
+    #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
+    nb_clock: Option<Hertz>,
+    /// Print every number as CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Also write a page with all pictures, to a new file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// With --html: leave the interactive charts out
+    #[arg(long, requires = "html")]
+    no_script: bool,
+}
+
+/// Simulates and prints in the form asked for.
+pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let mut described = describe(&arguments.machine)?;
+    if let Some(clock) = arguments.nb_clock {
+        described.machine.set_northbridge_hz(clock);
+    }
+    let view = SimulationView {
+        workaround: state(arguments.workaround.as_deref(), &described)?,
+        strides: arguments.latency,
+    };
+    anyhow::ensure!(
+        !arguments.fit || described.published.iter().any(|one| one.tolerance_percent.is_some()),
+        "--fit: {} holds no published number with tolerance_percent; there is nothing to fit to",
+        arguments.machine
+    );
+    if let Some(path) = &arguments.html {
+        anyhow::ensure!(
+            !path.exists(),
+            "{} is there already; choose another name with --html FILE",
+            path.display()
+        );
+    }
+    let page = arguments.html.is_some();
+    let simulation = memory::simulate(
+        &described,
+        Scope {
+            bandwidth: arguments.bandwidth || page,
+            surface: arguments.surface || page,
+            fit: arguments.fit,
+        },
+    );
+    if let Some(path) = &arguments.html {
+        let page = report::simulation_html(&simulation, Html { script: !arguments.no_script });
+        write_atomically(path, page.as_bytes())?;
+    }
+    let text = if global.json {
+        output::json_text(&simulation)?
+    } else if global.quiet {
+        String::new()
+    } else if arguments.csv {
+        report::simulation_csv(&simulation)
+    } else {
+        // Pictures that only the page asked for stay in the page.
+        let mut shown = simulation;
+        if !arguments.bandwidth {
+            shown.bandwidth.clear();
+        }
+        if !arguments.surface {
+            shown.surface.clear();
+        }
+        report::simulation_terminal(&shown, view, output::terminal(global))
+    };
+    output::print(&text)?;
+    Ok(Outcome::Done)
+}
+
+/// A machine of ours, or the file of that name.
+fn describe(machine: &str) -> anyhow::Result<Described> {
+    if let Some((name, text)) = KNOWN.iter().find(|(name, _)| *name == machine) {
+        return Ok(memory::parse(text, &format!("machines/{name}.toml"))?);
+    }
+    let path = Path::new(machine);
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+        anyhow::bail!(
+            "no machine {machine:?}; there is {}, or give a file that ends in .toml",
+            names.join(", ")
+        );
+    }
+    let bytes = store::read_bounded(path, FILE_BYTES_MAX, "machine file")?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{machine} is not UTF-8; write it anew"))?;
+    Ok(memory::parse(&text, machine)?)
+}
+
+/// The one state to show, if one was asked for.
+fn state(asked: Option<&str>, described: &Described) -> anyhow::Result<Option<bool>> {
+    let known = &described.machine.workaround.id;
+    match asked {
+        None => Ok(None),
+        Some("none") => Ok(Some(false)),
+        Some(name) if name == known => Ok(Some(true)),
+        Some(name) => anyhow::bail!("--workaround {name}: this machine has {known}; give that or none"),
+    }
+}
+
+/// Reads `1.8GHz`, `1800MHz` or `1800 MHz`.
+fn parse_clock(text: &str) -> Result<Hertz, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let units = [("ghz", 1e9), ("mhz", 1e6)];
+    let found = units.into_iter().find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, factor)));
+    let clock = found.and_then(|(digits, factor)| Some(digits.trim().parse::<f64>().ok()? * factor));
+    match clock {
+        Some(clock) if CLOCK_RANGE_HZ.contains(&clock) => Ok(Hertz(clock)),
+        Some(_) => Err("give between 1MHz and 100GHz".to_owned()),
+        None => Err("give a clock such as 1.8GHz or 1800MHz".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_carry_a_unit() {
+        for (text, hertz) in [("1.8GHz", 1.8e9), ("1800 MHz", 1.8e9), ("2ghz", 2e9)] {
+            let clock = parse_clock(text).expect(text).0;
+            assert!((clock / hertz - 1.0).abs() < 1e-12, "{text}");
+        }
+        for text in ["", "1.8", "GHz", "nanGHz", "-1GHz", "1e9GHz", "infMHz", "ä"] {
+            assert!(parse_clock(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A simulation as a page: predictions, words, where the time goes, pictures, every number with its source.
+
+use std::fmt::Write;
+
+use models::memory::{Row, Simulation};
+
+use super::{curves, state, words};
+use crate::escape::{self, markup};
+use crate::figure::DataTable;
+use crate::html::markup::{Charts, placed, table};
+use crate::html::{self, Html};
+use crate::number;
+
+/// The page of a simulation.
+pub fn simulation_html(simulation: &Simulation, options: Html) -> String {
+    let mut charts = Charts::new(options.script);
+    let mut body = format!(
+        "<header><p class=\"kicker\">sidestep simulation</p><h1>{}</h1><p class=\"sub\">on paper, {} off and on</p></header>\n",
+        markup(&simulation.title),
+        markup(&simulation.workaround)
+    );
+    body += &section("tests", "Predicted and published", &tests(simulation));
+    body += &section("words", "Why", &list(&words::sentences(simulation)));
+    body += &section("time", "Where the time goes", &table(&times(simulation)));
+    let mut pictures = String::new();
+    if let Some(drawn) = curves::bandwidth(simulation) {
+        pictures += &placed("simulated-bandwidth", "Bandwidth against block size", drawn, &mut charts);
+    }
+    for on in [false, true] {
+        let name = format!("simulated-surface-{}", state(on));
+        if let Some(drawn) = curves::surface(simulation, &name, on) {
+            let title =
+                format!("Latency over block size and stride, {} {}", simulation.workaround, state(on));
+            pictures += &placed(&name, &title, drawn, &mut charts);
+        }
+    }
+    if !pictures.is_empty() {
+        body += &section("pictures", "Pictures", &pictures);
+    }
+    let told = words::of_the_fit(simulation);
+    if !told.is_empty() {
+        body += &section("fit", "What the numbers tell", &list(&told));
+    }
+    let mut page = html::frame(&markup(&simulation.title), &body, options.script);
+    if options.script {
+        let json = serde_json::to_string(simulation).expect("numbers and texts can be written");
+        let attributes = "data-complete=\"true\" data-file=\"simulation.json\"";
+        let charts = escape::script_json(&charts.into_json().to_string());
+        html::embed(&mut page, &escape::script_json(&json), attributes, &charts, &html::library());
+    }
+    page + "</body>\n</html>\n"
+}
+
+fn section(id: &str, title: &str, body: &str) -> String {
+    format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n")
+}
+
+fn list(sentences: &[String]) -> String {
+    let items = sentences.iter().fold(String::new(), |mut items, sentence| {
+        let _ = write!(items, "<li>{}</li>", markup(sentence));
+        items
+    });
+    format!("<ul>{items}</ul>")
+}
+
+fn tests(simulation: &Simulation) -> String {
+    let row = |row: &Row| {
+        vec![
+            row.name.clone(),
+            row.title.clone(),
+            number::column(row.off),
+            number::column(row.on),
+            row.unit.text().to_owned(),
+            words::change(row),
+            words::published(row),
+            words::errors(row),
+            row.published_source.clone().unwrap_or_default(),
+        ]
+    };
+    let headers = ["test", "what it is", "off", "on", "unit", "change", "published", "error", "published by"];
+    table(&DataTable {
+        headers: headers.map(str::to_owned).to_vec(),
+        rows: simulation.rows.iter().map(row).collect(),
+    })
+}
+
+fn times(simulation: &Simulation) -> DataTable {
+    let mut headers = vec!["test".to_owned(), simulation.workaround.clone()];
+    if let Some(first) = simulation.rows.first() {
+        headers.extend(first.parts_off.iter().map(|part| format!("{}, ns", part.name)));
+    }
+    let rows = simulation.rows.iter().flat_map(|row| {
+        [(false, &row.parts_off), (true, &row.parts_on)].map(|(on, parts)| {
+            let start = [row.name.clone(), state(on).to_owned()];
+            start.into_iter().chain(parts.iter().map(|part| number::column(part.ns))).collect()
+        })
+    });
+    DataTable { headers, rows: rows.collect() }
+}
