@@ -93,7 +93,7 @@ fn position(set: &[u32], number: u32) -> Option<usize> {
     let (chunks, rest) = set.as_chunks::<LANES>();
     for (index, chunk) in chunks.iter().enumerate() {
         // Without an early end the compiler compares all lanes at once.
-        if chunk.iter().fold(false, |any, held| any | (*held == number)) {
+        if chunk.iter().fold(0, |any, held| any | u32::from(*held == number)) != 0 {
             let lane = chunk.iter().position(|held| *held == number)?;
             return Some(index * LANES + lane);
         }
