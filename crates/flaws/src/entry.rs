@@ -3,7 +3,7 @@
 //! Each table of the file is a plain struct that refuses unknown keys, so that a misspelt one is reported with its
 //! file and line.
 
-use record::WorkaroundState;
+use record::{Answer, WorkaroundState};
 use serde::{Deserialize, Serialize};
 
 use crate::CpuRange;
@@ -44,6 +44,9 @@ pub struct Flaw {
     /// CPUs that have it; empty where only `need`, the kernel or a register tells.
     #[serde(default)]
     pub affected: Vec<CpuRange>,
+    /// CPUs of which some have it and some have not: the kernel, registers or time decide.
+    #[serde(default)]
+    pub unsure: Vec<CpuRange>,
     /// CPUs of the same line that are repaired: said in the verdict.
     #[serde(default)]
     pub fixed: Vec<CpuRange>,
@@ -56,6 +59,9 @@ pub struct Flaw {
     /// File below /sys/devices/system/cpu/vulnerabilities.
     #[serde(default)]
     pub vulnerability_file: Option<String>,
+    /// The part of that file that is meant: from this word to the end of its part.
+    #[serde(default)]
+    pub vulnerability_part: Option<String>,
     /// Wordings of that file which the general rule would misread, most special first.
     #[serde(default)]
     pub wording: Vec<Wording>,
@@ -71,6 +77,9 @@ pub struct Flaw {
     /// Words of the kernel's command line that tell.
     #[serde(default)]
     pub boot_word: Vec<BootWord>,
+    /// One register or the microcode suffices for the workaround; otherwise all belong together.
+    #[serde(default)]
+    pub any_register: bool,
     /// Model-specific registers that tell.
     #[serde(default)]
     pub msr: Vec<MsrBits>,
@@ -171,10 +180,13 @@ pub struct Switch {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wording {
-    /// Part of the text, upper and lower case alike.
+    /// Part of the text, upper and lower case alike; empty for any text.
     pub contains: String,
     /// What it says of the workaround.
     pub state: WorkaroundState,
+    /// Whether the machine is safe, where the state alone would say it wrong: safe without a workaround.
+    #[serde(default)]
+    pub protected: Option<Answer>,
 }
 
 /// A flag of /proc/cpuinfo that tells of a workaround.
@@ -205,7 +217,7 @@ pub struct TaskStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BootWord {
-    /// The word, or its beginning when it ends in `=`.
+    /// The word, or its beginning when it ends in `=` or `:`.
     pub word: String,
     /// What it says.
     pub state: WorkaroundState,
@@ -220,6 +232,8 @@ pub enum Means {
     Workaround,
     /// The CPU is not affected; otherwise nothing is said.
     Immune,
+    /// The CPU has the workaround's switch; otherwise the workaround is off, whatever other bits say.
+    Switch,
 }
 
 /// Bits of a model-specific register.
@@ -235,7 +249,7 @@ pub struct MsrBits {
     /// What that means.
     #[serde(default)]
     pub means: Means,
-    /// CPUs whose register has these bits; all affected ones where empty.
+    /// CPUs whose register has these bits; all CPUs of the entry where empty.
     #[serde(default)]
     pub cpus: Vec<CpuRange>,
     /// Who says so.

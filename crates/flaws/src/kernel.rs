@@ -24,7 +24,7 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     if let Some(file) = &flaw.vulnerability_file {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
-                heard = spoken(text, &flaw.wording);
+                heard = read(text, flaw);
                 says.push(format!("{file}: {}", text.trim()));
             }
             Some(Reading::Missing(reason)) => says.push(format!("{file}: {reason}")),
@@ -42,12 +42,17 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
             heard.affected = Answer::Yes;
         }
     }
-    for (text, state) in hints(flaw, evidence) {
-        says.push(text);
-        // A file that was understood knows more than a hint.
-        if heard.workaround == WorkaroundState::Unknown {
-            heard.workaround = state;
-            heard.protected = crate::wording::protection(state);
+    for hint in hints(flaw, evidence) {
+        says.push(hint.text);
+        // A file that was understood knows more than a hint, but not which processes ask for a workaround.
+        let is_open = match heard.workaround {
+            WorkaroundState::Unknown => true,
+            WorkaroundState::Partial => hint.is_of_this_process,
+            _ => false,
+        };
+        if is_open {
+            heard.workaround = hint.state;
+            heard.protected = crate::wording::protection(hint.state);
         }
     }
     let says = if says.is_empty() { silence(flaw, evidence) } else { says.join("; ") };
@@ -55,27 +60,48 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     KernelWord { statement, protected: heard.protected }
 }
 
+/// Reads the file, or the part of it that is meant; a part that is not there says nothing.
+fn read(text: &str, flaw: &Flaw) -> Spoken {
+    let Some(part) = &flaw.vulnerability_part else { return spoken(text, &flaw.wording) };
+    let (text, part) = (text.to_lowercase(), part.to_lowercase());
+    let Some((_, rest)) = text.split_once(&part) else { return Spoken::NOTHING };
+    // Linux parted by commas before 6.9 and by semicolons since; a part may hold commas only since then.
+    let end = if text.contains("; ") { ';' } else { ',' };
+    let rest = rest.split(end).next().unwrap_or(rest);
+    spoken(rest.trim_start_matches([':', ' ']), &flaw.wording)
+}
+
+/// What tells of the workaround beside the file.
+struct Hint {
+    text: String,
+    state: WorkaroundState,
+    is_of_this_process: bool,
+}
+
 /// Flags, states of the process and boot words that tell of the workaround, each with its text.
-fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<(String, WorkaroundState)> {
+fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
     let mut found = Vec::new();
+    let hint = |text: String, state| Hint { text, state, is_of_this_process: false };
     for flag in &flaw.kernel_flag {
         if evidence.flags.contains(&flag.name) {
-            found.push((format!("flag {}", flag.name), flag.state));
+            found.push(hint(format!("flag {}", flag.name), flag.state));
         }
     }
     for status in &flaw.task_status {
         if let Some(text) = evidence.task_status.get(&status.field)
             && text.to_lowercase().contains(&status.contains.to_lowercase())
         {
-            found.push((format!("this process: {text}"), status.state));
+            let text = format!("this process: {text}");
+            found.push(Hint { is_of_this_process: true, ..hint(text, status.state) });
+            break;
         }
     }
     let line = evidence.command_line.as_deref().unwrap_or("");
     for boot in &flaw.boot_word {
-        let is =
-            |word: &&str| *word == boot.word || (boot.word.ends_with('=') && word.starts_with(&boot.word));
+        let is_beginning = boot.word.ends_with(['=', ':']);
+        let is = |word: &&str| *word == boot.word || (is_beginning && word.starts_with(&boot.word));
         if let Some(word) = line.split_whitespace().find(is) {
-            found.push((format!("booted with {word}"), boot.state));
+            found.push(hint(format!("booted with {word}"), boot.state));
         }
     }
     found

@@ -1,6 +1,6 @@
 //! Whether a machine has a flaw: who the CPUs are, what else must hold, and what kernel and registers say of it.
 
-use record::{Answer, FlawEvidence, MachineShape, Statement, WorkaroundState};
+use record::{Answer, CpuSignature, FlawEvidence, MachineShape, Statement, WorkaroundState};
 
 use crate::cpu_range::{Membership, among};
 use crate::{Flaw, Need};
@@ -63,7 +63,11 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
         (Answer::Yes, format!("{list_says}; a guest's kernel repeats what the hypervisor tells it"))
     } else if kernel == Answer::No {
         (Answer::No, "the kernel says so".to_owned())
-    } else if listed == Answer::Unknown && need == Answer::Yes && flaw.affected.is_empty() {
+    } else if need == Answer::Yes
+        && !flaw.need.is_empty()
+        && flaw.affected.is_empty()
+        && flaw.unsure.is_empty()
+    {
         (Answer::Yes, need_says)
     } else {
         (listed, list_says)
@@ -83,7 +87,7 @@ fn simple(affected: Answer, because: String) -> Presence {
 
 /// What the entry's list of CPUs says of this machine.
 fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
-    if flaw.affected.is_empty() {
+    if flaw.affected.is_empty() && flaw.unsure.is_empty() {
         return (Answer::Unknown, "the catalogue has no list of CPUs for it".into());
     }
     if evidence.cpus.is_empty() {
@@ -102,11 +106,27 @@ fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
     if memberships.contains(&Membership::Untold) {
         return (Answer::Unknown, "the CPU does not tell its model and stepping".into());
     }
+    if evidence.cpus.iter().any(|cpu| among(&flaw.unsure, cpu) != Membership::Outside) {
+        return (Answer::Unknown, "some CPUs of this model have it, the list alone cannot tell".into());
+    }
     let is_fixed = |cpu| among(&flaw.fixed, cpu) == Membership::Inside;
     if evidence.cpus.iter().all(is_fixed) {
         return (Answer::No, "it is repaired in this stepping".into());
     }
     (Answer::No, "this CPU is not on its list".into())
+}
+
+impl Flaw {
+    /// True if the CPU is on the entry's lists of those that have the flaw or may have it, or if there are none.
+    pub fn may_affect(&self, cpu: &CpuSignature) -> bool {
+        let is_on = |list| among(list, cpu) == Membership::Inside;
+        (self.affected.is_empty() && self.unsure.is_empty()) || is_on(&self.affected) || is_on(&self.unsure)
+    }
+
+    /// True if the entry is about this CPU: it has the flaw, may have it or is repaired.
+    pub(crate) fn concerns(&self, cpu: &CpuSignature) -> bool {
+        self.may_affect(cpu) || among(&self.fixed, cpu) == Membership::Inside
+    }
 }
 
 /// Whether everything the flaw needs holds; a missing condition is named.

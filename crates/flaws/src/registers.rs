@@ -3,7 +3,7 @@
 //! In a guest none of them counts. KVM ignores writes of HWCR bit 3, tells of erratum 298 when it does not know, and
 //! sets GDS_NO for hosts whose microcode only works around it (arch/x86/kvm/x86.c, svm.c).
 
-use record::{Answer, CpuSignature, FlawEvidence, RegisterReading, Statement, WorkaroundState};
+use record::{Answer, FlawEvidence, RegisterReading, Statement, WorkaroundState};
 
 use crate::cpu_range::{Membership, among};
 use crate::{CpuidBit, Flaw, Means, MsrBits};
@@ -44,9 +44,22 @@ struct Heard {
     affected: Answer,
     immune: bool,
     states: Vec<WorkaroundState>,
+    /// The CPU lacks the workaround's switch.
+    has_no_switch: bool,
 }
 
 impl Heard {
+    /// The state that all registers give together.
+    fn workaround(&self, any_suffices: bool) -> WorkaroundState {
+        if self.has_no_switch {
+            return WorkaroundState::Off;
+        }
+        if any_suffices && self.states.contains(&WorkaroundState::On) {
+            return WorkaroundState::On;
+        }
+        together(&self.states)
+    }
+
     fn is_immune(&mut self) {
         self.immune = true;
         self.affected = Answer::No;
@@ -67,12 +80,18 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
         return silent(&format!("no witness: registers in a guest of {hypervisor} are made up"));
     }
     let mut heard = Heard::default();
-    for bits in flaw.msr.iter().filter(|bits| concerns(bits, &evidence.cpus)) {
+    // The same bits mean something else on CPUs that the entry is not about.
+    let is_about = evidence.cpus.iter().any(|cpu| flaw.concerns(cpu));
+    let is_meant = |bits: &&MsrBits| match &bits.cpus[..] {
+        [] => is_about,
+        cpus => evidence.cpus.iter().any(|cpu| among(cpus, cpu) == Membership::Inside),
+    };
+    for bits in flaw.msr.iter().filter(is_meant) {
         let readings = evidence.msr.get(&msr_key(bits.number)).map_or(&[][..], Vec::as_slice);
         let name = format!("MSR {:08x}", bits.number);
         hear(&mut heard, &name, readings, &Wanted { mask: bits.mask, on: bits.on, means: bits.means });
     }
-    for bits in &flaw.pci {
+    for bits in flaw.pci.iter().filter(|_| is_about) {
         let readings = evidence.pci.get(&pci_key(bits.function, bits.offset)).map_or(&[][..], Vec::as_slice);
         let name = format!("node word F{:x}x{:02x}", bits.function, bits.offset);
         let wanted = Wanted { mask: bits.mask.into(), on: bits.on.into(), means: Means::Workaround };
@@ -84,7 +103,7 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
     if heard.says.is_empty() {
         return silent("no register tells on this CPU");
     }
-    let workaround = together(&heard.states);
+    let workaround = heard.workaround(flaw.any_register);
     let statement = Statement { says: heard.says.join("; "), affected: heard.affected, workaround };
     RegisterWord { statement, immune: heard.immune }
 }
@@ -92,11 +111,6 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
 fn silent(why: &str) -> RegisterWord {
     let statement = Statement { says: why.to_owned(), ..Statement::default() };
     RegisterWord { statement, immune: false }
-}
-
-/// True if the bits exist on at least one of the CPUs.
-fn concerns(bits: &MsrBits, cpus: &[CpuSignature]) -> bool {
-    bits.cpus.is_empty() || cpus.iter().any(|cpu| among(&bits.cpus, cpu) == Membership::Inside)
 }
 
 /// Bits and what they mean.
@@ -143,7 +157,8 @@ fn hear(heard: &mut Heard, name: &str, readings: &[RegisterReading], wanted: &Wa
             _ => WorkaroundState::Partial,
         }),
         Means::Immune if on == values.len() && unread == 0 => heard.is_immune(),
-        Means::Immune => {}
+        Means::Switch if on < values.len() => heard.has_no_switch = true,
+        Means::Immune | Means::Switch => {}
     }
 }
 
@@ -185,7 +200,8 @@ fn hear_cpuid(heard: &mut Heard, bit: &CpuidBit, evidence: &FlawEvidence) {
     heard.says.push(name);
     match bit.means {
         Means::Immune if is_set => heard.is_immune(),
-        Means::Immune => {}
+        Means::Switch if !is_set => heard.has_no_switch = true,
+        Means::Immune | Means::Switch => {}
         Means::Workaround => {
             heard.states.push(if is_set { WorkaroundState::On } else { WorkaroundState::Off });
         }

@@ -20,7 +20,7 @@ pub struct Spoken {
 
 impl Spoken {
     /// A text that nobody has seen before.
-    const NOTHING: Self =
+    pub(crate) const NOTHING: Self =
         Self { affected: Answer::Unknown, workaround: WorkaroundState::Unknown, protected: Answer::Unknown };
 
     fn affected(workaround: WorkaroundState, protected: Answer) -> Self {
@@ -32,7 +32,7 @@ impl Spoken {
 pub fn spoken(text: &str, wordings: &[Wording]) -> Spoken {
     let text = text.trim().to_lowercase();
     if let Some(wording) = wordings.iter().find(|wording| text.contains(&wording.contains.to_lowercase())) {
-        return Spoken::affected(wording.state, protection(wording.state));
+        return Spoken::affected(wording.state, wording.protected.unwrap_or(protection(wording.state)));
     }
     // The page-size flaw is told from the hypervisor's side.
     let text = text.strip_prefix("kvm: ").unwrap_or(&text);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_wording_of_an_entry_goes_first() {
-        let by_request = [Wording { contains: "via prctl".into(), state: Partial }];
+        let by_request = [Wording { contains: "via prctl".into(), state: Partial, protected: None }];
         let text = "Mitigation: Speculative Store Bypass disabled via prctl";
         assert_eq!(spoken(text, &by_request).workaround, Partial);
         assert_eq!(spoken("Mitigation: Speculative Store Bypass disabled", &by_request).workaround, On);
