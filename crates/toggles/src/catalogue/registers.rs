@@ -73,7 +73,7 @@ pub(super) const ZENBLEED: RegisterToggle = RegisterToggle {
     models: &[Models {
         vendor: Vendor::Amd,
         family: 0x17,
-        numbers: &[(0x30, 0x4f), (0x60, 0x7f), (0x90, 0xaf)],
+        numbers: &[(0x30, 0x4f), (0x60, 0x7f), (0x90, 0x91), (0xa0, 0xaf)],
         steppings: (0, 15),
     }],
     bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 9, off: 0, on: 1 << 9 }],
@@ -101,7 +101,7 @@ pub(super) const GDS: RegisterToggle = RegisterToggle {
             (0x5e, 0x5e),
             (0x6a, 0x6a),
             (0x6c, 0x6c),
-            (0x7d, 0x7e),
+            (0x7e, 0x7e),
             (0x8c, 0x8e),
             (0x9e, 0x9e),
             (0xa5, 0xa7),
