@@ -64,9 +64,18 @@ impl Visit {
     /// True if the frequency or the share of the core moved during the visit.
     pub fn control_moved(&self) -> bool {
         let [before, after] = &self.control;
-        let moved = |a: f64, b: f64| (a - b).abs() > CONTROL_MOVED * a.min(b);
-        moved(before.multiply_ns, after.multiply_ns) || moved(before.port_ns, after.port_ns)
+        self.frequency_moved() || moved(before.port_ns, after.port_ns)
     }
+
+    /// True if the frequency moved during the visit.
+    pub fn frequency_moved(&self) -> bool {
+        let [before, after] = &self.control;
+        moved(before.multiply_ns, after.multiply_ns)
+    }
+}
+
+fn moved(a: f64, b: f64) -> bool {
+    (a - b).abs() > CONTROL_MOVED * a.min(b)
 }
 
 /// Samples loops on one CPU. The calling thread has to be pinned to it.
@@ -182,7 +191,7 @@ mod tests {
         let reading = |multiply_ns, port_ns| ControlReading { multiply_ns, port_ns };
         let visit = |after| Visit { control: [reading(1.0, 0.1), after], ..Visit::default() };
         assert!(!visit(reading(1.01, 0.101)).control_moved());
-        assert!(visit(reading(1.0, 0.2)).control_moved());
+        assert!(visit(reading(1.0, 0.2)).control_moved() && !visit(reading(1.0, 0.2)).frequency_moved());
         assert!(visit(reading(1.2, 0.1)).control_moved());
     }
 }

@@ -26,6 +26,7 @@ mod switches;
 #[cfg(target_arch = "x86_64")]
 mod turns;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use clock::{CalibrationError, TickRate};
@@ -105,6 +106,9 @@ pub struct SignatureSetup<'m> {
     pub seed: u64,
     /// Whether probes may run that disturb the whole machine.
     pub disruptive: bool,
+    /// The least time of the port loop that was seen on the CPU, in steps of the multiply chain: the core to itself. It
+    /// only falls, as one probe after the other looks.
+    best_share: Cell<f64>,
 }
 
 /// All probes; those that disturb the machine say so, and measure nothing unless they may.
@@ -161,7 +165,25 @@ impl<'m> SignatureSetup<'m> {
     pub fn of(machine: &'m Machine, seed: u64, disruptive: bool) -> Result<Self, CalibrationError> {
         let cpu = allowed_cpus().iter().next_back().unwrap_or(CpuId(0));
         let rate = TickRate::calibrate(CALIBRATION_NS)?;
-        Ok(Self { machine, cpu, rate, seed, disruptive })
+        Ok(Self { machine, cpu, rate, seed, disruptive, best_share: Cell::new(f64::INFINITY) })
+    }
+
+    /// Measures on another CPU.
+    #[must_use]
+    pub fn on(self, cpu: CpuId) -> Self {
+        Self { cpu, best_share: Cell::new(f64::INFINITY), ..self }
+    }
+
+    /// The share of a core that a probe has to itself, as far as it was seen.
+    #[cfg(target_arch = "x86_64")]
+    fn best_share(&self) -> f64 {
+        self.best_share.get()
+    }
+
+    /// Takes over a share that is better than those before.
+    #[cfg(target_arch = "x86_64")]
+    fn note_share(&self, share: f64) {
+        self.best_share.set(self.best_share.get().min(share));
     }
 }
 
@@ -334,7 +356,7 @@ mod tests {
     fn a_cpu_that_does_not_exist_is_a_reason() {
         let machine = Machine::default();
         let setup = SignatureSetup::of(&machine, 3, false).expect("a counter that counts");
-        let setup = SignatureSetup { cpu: CpuId(16_000), ..setup };
+        let setup = setup.on(CpuId(16_000));
         assert!(matches!(measure(SignatureProbe::Jcc, &setup)["jcc_edge_ratio"], Reading::Missing(_)));
     }
 }

@@ -6,11 +6,11 @@ use std::hint::black_box;
 use host::live::{Mapping, PageRequest};
 use kernels::signature::strided_walk::LOADS_PER_ROUND;
 use kernels::signature::{StridedWalk, fill};
-use machine::{Bytes, Machine};
+use machine::{Bytes, CpuId, Machine};
 use stats::Interval;
 
 use super::judgement::{Held, Level, Turns};
-use super::turns::{Length, Scale, Work, take_turns};
+use super::turns::{Length, Scale, Taken, Work, take_turns};
 use super::{Readings, SignatureProbe, SignatureSetup};
 use crate::memory::largest_block;
 use crate::sampler::Sampler;
@@ -55,16 +55,12 @@ pub(super) fn page_walk(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Res
         return Err("the kernel gave huge pages although base pages were asked for".to_owned());
     }
     let block: &[u8] = mapping.as_mut_slice();
-    let work = |stride_bytes| {
-        let mut walk = StridedWalk::new(stride_bytes);
-        Work::new(LOADS_PER_ROUND, move |rounds| {
-            walk.walk(block, rounds);
-            black_box(walk.offset());
-        })
-    };
-    let mut works = [work(LINE_BYTES), work(PAGE_BYTES), work(LINE_BYTES)];
-    let values = take_turns(&mut sampler, Scale::Nanoseconds, WALK_WINDOW, &mut works)?;
-    let turns = Turns { values, quantile: QUANTILE, seed: setup.seed };
+    // One walk for both windows of the control: a second one would follow the first through what that has cached.
+    let [line, page] = [LINE_BYTES, PAGE_BYTES].map(|stride_bytes| Cell::new(StridedWalk::new(stride_bytes)));
+    let mut works = [steps(&line, block), steps(&page, block), steps(&line, block)];
+    let Taken { values, slowdown } =
+        take_turns(setup, &mut sampler, Scale::Nanoseconds, WALK_WINDOW, &mut works)?;
+    let turns = Turns { values, slowdown, quantile: QUANTILE, seed: setup.seed };
     let held = Held {
         text: "the same walk with a stride of 64 bytes",
         ratio: |lows| lows[2] / lows[0],
@@ -74,12 +70,21 @@ pub(super) fn page_walk(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Res
     Ok(only_quantity(SignatureProbe::PageWalk, &turns, |lows| lows[1], &held))
 }
 
+/// Steps of a walk from where it stands.
+fn steps<'w>(walk: &'w Cell<StridedWalk>, block: &'w [u8]) -> Work<'w> {
+    Work::new(LOADS_PER_ROUND, move |rounds| {
+        let mut at = walk.get();
+        at.walk(block, rounds);
+        walk.set(black_box(at));
+    })
+}
+
 /// What a fill with zeros costs, in fills with another byte, both over a block that held the same already.
 ///
 /// # Errors
 /// Why nothing could be measured.
 pub(super) fn zero_store(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Result<Readings, String> {
-    let bytes = largest_block(setup.machine, fill_block(setup));
+    let bytes = largest_block(setup.machine, fill_block(setup.machine, setup.cpu));
     let mut mapping = Mapping::new(bytes.0 as usize, PageRequest::Huge).map_err(|error| error.to_string())?;
     let block = Cell::new(mapping.as_mut_slice());
     // The first fill of a byte changes the lines and is not looked at; the second leaves them as they are.
@@ -92,9 +97,10 @@ pub(super) fn zero_store(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Re
         })
     };
     let mut works: Vec<Work<'_>> = FILL_BYTES.into_iter().flat_map(|byte| [work(byte), work(byte)]).collect();
-    let values = take_turns(&mut sampler, Scale::Nanoseconds, Length::Round, &mut works)?;
+    let Taken { values, slowdown } =
+        take_turns(setup, &mut sampler, Scale::Nanoseconds, Length::Round, &mut works)?;
     drop(works);
-    let turns = Turns { values, quantile: QUANTILE, seed: setup.seed };
+    let turns = Turns { values, slowdown, quantile: QUANTILE, seed: setup.seed };
     let held = Held {
         text: "two bytes other than zero",
         ratio: |lows| lows[5] / lows[3],
@@ -105,9 +111,9 @@ pub(super) fn zero_store(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Re
 }
 
 /// Twice the second level of the CPU, within bounds.
-fn fill_block(setup: &SignatureSetup<'_>) -> Bytes {
-    let second_level = |machine: &Machine| machine.topology.data_cache(setup.cpu, 2)?.size_bytes;
-    let wish = second_level(setup.machine).map_or(FILL_BLOCK_MIN.0, |size| size.0.saturating_mul(FILL_IN_L2));
+fn fill_block(machine: &Machine, cpu: CpuId) -> Bytes {
+    let second_level = machine.topology.data_cache(cpu, 2).and_then(|cache| cache.size_bytes);
+    let wish = second_level.map_or(FILL_BLOCK_MIN.0, |size| size.0.saturating_mul(FILL_IN_L2));
     Bytes(wish.clamp(FILL_BLOCK_MIN.0, FILL_BLOCK_MAX.0))
 }
 
@@ -118,14 +124,12 @@ fn only_quantity(probe: SignatureProbe, turns: &Turns, value: fn(&[f64]) -> f64,
 
 #[cfg(test)]
 mod tests {
-    use clock::TickRate;
-    use machine::{Cache, CacheKind, CpuId};
+    use machine::{Cache, CacheKind};
 
     use super::*;
 
     #[test]
     fn the_filled_block_is_twice_the_second_level_within_bounds() {
-        let rate = TickRate { hz: 1e9, error_ppm: 1.0 };
         for (claimed, expected) in
             [(None, 2), (Some(Bytes(256 << 10)), 2), (Some(Bytes(2 << 20)), 4), (Some(Bytes(64 << 20)), 8)]
         {
@@ -139,8 +143,7 @@ mod tests {
                 ways: None,
                 shared_by,
             }));
-            let setup = SignatureSetup { machine: &machine, cpu: CpuId(0), rate, seed: 1, disruptive: false };
-            assert_eq!(fill_block(&setup), Bytes(expected << 20), "{claimed:?}");
+            assert_eq!(fill_block(&machine, CpuId(0)), Bytes(expected << 20), "{claimed:?}");
         }
     }
 }

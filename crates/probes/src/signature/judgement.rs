@@ -2,7 +2,8 @@
 //!
 //! A value is a function of low quantiles, one of each loop over all turns, as disturbance only adds time. Its interval
 //! comes from resampling: blocks of consecutive turns are drawn with replacement, as a disturbance outlasts a turn, and
-//! the function is taken of each resample.
+//! the function is taken of each resample. Where others had a share of the core, the interval reaches down by what the
+//! core's ports lost to them.
 
 use record::{Reading, SignatureReading};
 use stats::{Interval, Random, quantile_of_sorted, sorted};
@@ -18,6 +19,8 @@ const LEVEL: [f64; 2] = [0.025, 0.975];
 pub(super) struct Turns {
     /// Values by turn and loop; never empty.
     pub(super) values: Vec<Vec<f64>>,
+    /// By which factor the ports of the core were slower than at best, as others had a share of it; 1 if none had.
+    pub(super) slowdown: f64,
     /// Which quantile of a loop's values counts.
     pub(super) quantile: f64,
     /// Fixes the resampling.
@@ -67,9 +70,13 @@ impl Turns {
         let may_be = Interval { low: 1.0 - held.bound, high: 1.0 + held.bound };
         let lows = self.lows(&self.all());
         let is_plausible = held.level.as_ref().is_none_or(|level| level.plausible.contains(lows[level.work]));
+        // Alone, a duration would have been shorter, by no more than what the ports lost. Ratios lose on both sides.
+        let low = measured.interval.low;
+        let alone_low = if unit == "ratio" { low } else { low - low.abs() * (1.0 - 1.0 / self.slowdown) };
+        let interval = Interval { low: alone_low, high: measured.interval.high };
         Reading::Is(SignatureReading {
             value: measured.value,
-            interval: measured.interval,
+            interval,
             unit: unit.to_owned(),
             count: u32::try_from(self.values.len()).unwrap_or(u32::MAX),
             control: held.text.to_owned(),
@@ -130,7 +137,7 @@ mod tests {
         let mut random = Random::new(9);
         let mut noisy = |value: f64| value * (1.0 + 0.02 * random.unit());
         let values = (0..200).map(|_| vec![noisy(2.0), noisy(10.0), noisy(after)]).collect();
-        Turns { values, quantile: 0.1, seed: 1 }
+        Turns { values, slowdown: 1.0, quantile: 0.1, seed: 1 }
     }
 
     fn is(reading: Reading<SignatureReading>) -> SignatureReading {
@@ -158,10 +165,20 @@ mod tests {
     }
 
     #[test]
+    fn sharing_the_core_lets_a_duration_have_been_shorter_alone_and_leaves_a_ratio() {
+        let low = |slowdown, unit| {
+            let turns = Turns { slowdown, ..turns(2.0) };
+            is(turns.reading(unit, |lows| lows[1], &held(0.05, None))).interval.low
+        };
+        assert!((low(1.25, "ns") / low(1.0, "ns") - 0.8).abs() < 1e-9);
+        assert!((low(1.25, "ratio") - low(1.0, "ratio")).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_long_disturbance_widens_the_interval_more_than_scattered_ones() {
         let made = |is_slow: fn(usize) -> bool| {
             let values = (0..200).map(|turn| vec![1.0, if is_slow(turn) { 2.0 } else { 1.0 }, 1.0]).collect();
-            let turns = Turns { values, quantile: 0.25, seed: 1 };
+            let turns = Turns { values, slowdown: 1.0, quantile: 0.25, seed: 1 };
             is(turns.reading("ns", |lows| lows[1], &held(0.05, None))).interval.half_width()
         };
         assert!(made(|turn| turn % 2 == 0) < 1e-9);

@@ -53,7 +53,7 @@ pub(super) fn split_lock(setup: &SignatureSetup<'_>) -> Result<Readings, String>
         |(ticks, place): (&u64, LockPlace)| setup.rate.nanoseconds(*ticks) / f64::from(locks_of(place));
     let values =
         ticks.chunks(ORDER.len()).map(|turn| turn.iter().zip(ORDER).map(per_lock).collect()).collect();
-    let turns = Turns { values, quantile: QUANTILE, seed: setup.seed };
+    let turns = Turns { values, slowdown: 1.0, quantile: QUANTILE, seed: setup.seed };
     let held = Held {
         text: "the same additions within one line",
         ratio: |lows| lows[2] / lows[0],

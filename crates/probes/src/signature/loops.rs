@@ -18,7 +18,7 @@ use kernels::{
 use stats::Interval;
 
 use super::judgement::{Held, Level, Turns};
-use super::turns::{Length, Scale, Work, take_turns};
+use super::turns::{Length, Scale, Taken, Work, take_turns};
 use super::{Readings, SignatureProbe, SignatureSetup, cycles_per_multiply};
 use crate::sampler::Sampler;
 
@@ -60,8 +60,9 @@ pub(super) fn measure(
     let is_ratio = probe.quantities().iter().all(|quantity| quantity.unit == "ratio");
     let per_multiply = if is_ratio { 1.0 } else { cycles_per_multiply(&sampler)? };
     let mut plan = plan(probe)?;
-    let values = take_turns(&mut sampler, Scale::Cycles { per_multiply }, WINDOW, &mut plan.works)?;
-    let turns = Turns { values, quantile: QUANTILE, seed: setup.seed };
+    let scale = Scale::Cycles { per_multiply };
+    let Taken { values, slowdown } = take_turns(setup, &mut sampler, scale, WINDOW, &mut plan.works)?;
+    let turns = Turns { values, slowdown, quantile: QUANTILE, seed: setup.seed };
     let quantities = probe.quantities().iter().zip(plan.values);
     Ok(quantities
         .map(|(quantity, value)| (quantity.name.to_owned(), turns.reading(quantity.unit, value, &plan.held)))

@@ -112,7 +112,7 @@ pub(super) fn context_switch(setup: &SignatureSetup<'_>) -> Result<Readings, Str
         return Err(format!("the machine was too busy: {} of {TURNS_MIN} turns in time", values.len()));
     }
     let has_barrier = values[0].len() > BEHIND_BARRIER + 1;
-    let turns = Turns { values, quantile: QUANTILE, seed: setup.seed };
+    let turns = Turns { values, slowdown: 1.0, quantile: QUANTILE, seed: setup.seed };
     let held = Held {
         text: "a byte through a pipe of one's own, without a switch",
         ratio: |lows| lows[lows.len() - 1] / lows[0],

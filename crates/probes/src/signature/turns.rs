@@ -1,10 +1,16 @@
 //! Windows of several loops in turns: each turn has one window of each, so that all see the same machine.
 //!
 //! Between two windows the control loops are read. A turn counts as a whole or not at all: not if the CPU was taken away
-//! in one of its windows, nor if frequency or share of the core moved beside one.
+//! in one of its windows, nor if the frequency moved beside one. What shares the core slows loops and controls alike, and
+//! shows in the port loop: it takes longer, in steps of the multiply chain, than it did at best since the setup was made.
+//! Turns that had the core to themselves are preferred. If there are too few, all are taken, with the factor by which the
+//! ports were slower: the most that sharing can have done to a loop, as the port loop needs all of them.
 
 use std::time::{Duration, Instant};
 
+use stats::{median, quantile};
+
+use super::SignatureSetup;
 use crate::control::ControlReading;
 use crate::sampler::{Sampler, Visit};
 
@@ -15,8 +21,18 @@ const TURNS_MIN: usize = 40;
 /// Longest time for the turns of one probe that has enough of them. Fifteen probes then stay below eight seconds also where
 /// all take all of it.
 const TURNS_LIMIT: Duration = Duration::from_millis(450);
-/// Longest time for the turns of a probe that has not enough yet.
+/// Longest time for a probe of which too few turns had the core to themselves: eleven of them take 6.6 s.
+const SHARED_LIMIT: Duration = Duration::from_millis(600);
+/// Longest time for the turns of a probe that has not enough of any kind.
 const PATIENCE: Duration = Duration::from_millis(1200);
+/// Which of the shares seen stands for a core to oneself; a single one may be off.
+const SHARE_QUANTILE: f64 = 0.1;
+/// Readings of the share before the first turn.
+const SHARE_READINGS: usize = 60;
+/// A turn had the core to itself if the port loop took at most so many times as long as at best. On a guest of Zen 5 the
+/// median of readings was 1.01 of their tenth percentile; with something else on the same core the tenth percentile rose
+/// to between 1.08 and 1.2 of that, and system calls from 495 to 570 cycles.
+const SHARE_MAX: f64 = 1.06;
 /// Searches for the rounds of a window; the largest number counts, as an interruption makes it too small.
 const SEARCHES: usize = 2;
 
@@ -66,26 +82,46 @@ impl Scale {
     }
 }
 
-/// Takes turns of the loops: values per unit of work, by turn and loop.
+/// What turns have brought.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Taken {
+    /// Values per unit of work, by turn and loop.
+    pub(super) values: Vec<Vec<f64>>,
+    /// Time of the port loop over its time at best, in the median turn; 1 where all had the core to themselves.
+    pub(super) slowdown: f64,
+}
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq)]
+struct Turn {
+    values: Vec<f64>,
+    /// Time of the port loop in steps of the multiply chain, at its longest.
+    share: f64,
+}
+
+/// Takes turns of the loops.
 ///
 /// # Errors
 /// Too few turns were undisturbed.
 pub(super) fn take_turns(
+    setup: &SignatureSetup<'_>,
     sampler: &mut Sampler,
     scale: Scale,
     length: Length,
     works: &mut [Work<'_>],
-) -> Result<Vec<Vec<f64>>, String> {
+) -> Result<Taken, String> {
     let started = Instant::now();
+    let shares: Vec<f64> =
+        (0..SHARE_READINGS).map(|_| share_of(&sampler.control.read(sampler.rate))).collect();
+    setup.note_share(low_share(&shares));
     let rounds: Vec<u64> = works.iter_mut().map(|work| rounds_of(sampler, length, work)).collect();
-    let (mut turns, mut taken) = (Vec::with_capacity(TURNS), 0);
-    let has_time = |turns: usize| {
-        let limit = if turns < TURNS_MIN { PATIENCE } else { TURNS_LIMIT };
-        turns < TURNS && started.elapsed() < limit
-    };
-    while has_time(turns.len()) {
+    let (mut turns, mut alone, mut taken) = (Vec::<Turn>::with_capacity(TURNS), 0, 0);
+    while alone < TURNS && started.elapsed() < limit(turns.len(), alone) {
         taken += 1;
-        turns.extend(turn(sampler, scale, works, &rounds));
+        if let Some(turn) = turn(sampler, scale, works, &rounds) {
+            alone += usize::from(turn.share <= setup.best_share() * SHARE_MAX);
+            turns.push(turn);
+        }
     }
     if turns.len() < TURNS_MIN {
         return Err(format!(
@@ -94,7 +130,38 @@ pub(super) fn take_turns(
             turns.len()
         ));
     }
-    Ok(turns)
+    setup.note_share(low_share(&turns.iter().map(|turn| turn.share).collect::<Vec<f64>>()));
+    Ok(sift(turns, setup.best_share()))
+}
+
+/// How long turns may be taken, with so many so far, of which some had the core to themselves.
+fn limit(turns: usize, alone: usize) -> Duration {
+    match (turns, alone) {
+        (..TURNS_MIN, _) => PATIENCE,
+        (_, ..TURNS_MIN) => SHARED_LIMIT,
+        _ => TURNS_LIMIT,
+    }
+}
+
+/// Leaves the turns that had the core to themselves if there are enough, else all, with what sharing did.
+fn sift(turns: Vec<Turn>, best_share: f64) -> Taken {
+    let is_alone = |turn: &&Turn| turn.share <= best_share * SHARE_MAX;
+    if turns.iter().filter(is_alone).count() >= TURNS_MIN {
+        let alone = turns.iter().filter(is_alone).map(|turn| turn.values.clone());
+        return Taken { values: alone.collect(), slowdown: 1.0 };
+    }
+    let shares: Vec<f64> = turns.iter().map(|turn| turn.share / best_share).collect();
+    let slowdown = median(&shares).map_or(1.0, |share| share.max(1.0));
+    Taken { values: turns.into_iter().map(|turn| turn.values).collect(), slowdown }
+}
+
+/// Time of the port loop in steps of the multiply chain.
+fn share_of(reading: &ControlReading) -> f64 {
+    reading.port_ns / reading.multiply_ns
+}
+
+fn low_share(shares: &[f64]) -> f64 {
+    quantile(shares, SHARE_QUANTILE).unwrap_or(f64::INFINITY)
 }
 
 fn rounds_of(sampler: &Sampler, length: Length, work: &mut Work<'_>) -> u64 {
@@ -106,25 +173,40 @@ fn rounds_of(sampler: &Sampler, length: Length, work: &mut Work<'_>) -> u64 {
 }
 
 /// One window of each loop; `None` if one has to be set aside.
-fn turn(sampler: &mut Sampler, scale: Scale, works: &mut [Work<'_>], rounds: &[u64]) -> Option<Vec<f64>> {
+fn turn(sampler: &mut Sampler, scale: Scale, works: &mut [Work<'_>], rounds: &[u64]) -> Option<Turn> {
     let mut values = Vec::with_capacity(works.len());
     let mut before = sampler.control.read(sampler.rate);
+    let mut share = share_of(&before);
     for (work, &rounds) in works.iter_mut().zip(rounds) {
         let ns = sampler.window(|| (work.run)(rounds))?;
         let after = sampler.control.read(sampler.rate);
         let visit = Visit { control: [before, after], ..Visit::default() };
-        if visit.control_moved() {
+        if visit.frequency_moved() {
             return None;
         }
         values.push(scale.of(ns / (rounds as f64 * work.units_per_round), &before, &after));
+        share = share.max(share_of(&after));
         before = after;
     }
-    Some(values)
+    Some(Turn { values, share })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn turns_on_a_shared_core_are_left_out_while_there_are_others() {
+        let turn = |share: f64| Turn { values: vec![share], share };
+        let turns = |alone: usize, shared: usize| {
+            let shares = std::iter::repeat_n(1.02, alone).chain(std::iter::repeat_n(1.3, shared));
+            sift(shares.map(turn).collect(), 1.0)
+        };
+        let enough = turns(TURNS_MIN, 100);
+        assert!(enough.values.len() == TURNS_MIN && (enough.slowdown - 1.0).abs() < 1e-9, "{enough:?}");
+        let few = turns(TURNS_MIN - 1, 100);
+        assert!(few.values.len() == TURNS_MIN + 99 && (few.slowdown - 1.3).abs() < 1e-9, "{few:?}");
+    }
 
     #[test]
     fn cycles_are_steps_of_the_faster_chain_beside_the_window() {
