@@ -1,5 +1,6 @@
 //! `sidestep ab`: a toggle flipped in turns around probes or a program, or two programs in turns.
 
+mod across_reboot;
 mod arguments;
 mod dry_run;
 mod factorial;
@@ -52,6 +53,13 @@ const FILE_NAME: &str = "experiment.json";
 
 /// Runs the experiment asked for.
 pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
+    if arguments.across.is_asked() {
+        return across_reboot::across_reboot(arguments, global);
+    }
+    anyhow::ensure!(
+        arguments.a.is_none() || arguments.command.is_empty(),
+        "--a and --b name the programs; leave the command after -- out"
+    );
     if let ([first, second, ..], false) = (arguments.toggle.as_slice(), arguments.factorial) {
         anyhow::bail!(
             "{first} and {second} are two toggles; add --factorial to run all their combinations, or name one"

@@ -74,7 +74,7 @@ pub(crate) enum Command {
     /// What is wrong with this machine: which flaws, is the workaround on, who says so, is it paid for
     Flaws(FlawArguments),
     /// Flip a toggle, or change programs, in random turns: what it costs, and how sure that is
-    Ab(AbArguments),
+    Ab(Box<AbArguments>),
     /// Compare two or more records or result files: what changed, how sure that is, averages by group
     Compare(CompareArguments),
     /// How precise sidestep is on this machine, and what it is blind to here

@@ -44,6 +44,8 @@ pub struct RebootOutcome {
     pub differs_with_arm: Vec<ArmFact>,
     /// What the reader has to know before the numbers, one sentence each.
     pub cautions: Vec<String>,
+    /// What the reader has to know of single rows, one sentence each.
+    pub notes: Vec<String>,
     /// Differences inside this are of no practical matter, in percent: declared before the first boot.
     pub margin_percent: f64,
     /// Which sidestep set it up.

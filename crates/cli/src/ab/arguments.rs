@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use machine::CpuId;
 use record::Better;
 
+use super::across_reboot::AcrossRebootArguments;
 use crate::arguments::parse_budget;
 use crate::compare::parse_percent;
 use crate::toggles::ConsentArguments;
@@ -16,15 +17,15 @@ use crate::toggles::ConsentArguments;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AbArguments {
     /// What to switch: NAME (its own two values), NAME=B (from what holds now to B) or NAME=A:B
-    #[arg(long, value_name = "NAME[=A:B]", required_unless_present = "a", conflicts_with_all = ["a", "b"])]
+    #[arg(long, value_name = "NAME[=A:B]", required_unless_present_any = ["a", "a_is", "across_reboot", "across_reboot_action"], conflicts_with_all = ["a", "b"])]
     pub(crate) toggle: Vec<String>,
     /// With two to four --toggle: run all combinations, and tell each effect and whether they add up
-    #[arg(long, requires = "toggle")]
+    #[arg(long, requires = "toggle", conflicts_with = "across_reboot")]
     pub(crate) factorial: bool,
-    /// Compare two programs: the first
+    /// Compare two programs: the first; with --across-reboot, words of the kernel's command line, or none
     #[arg(long, value_name = "COMMAND", requires = "b")]
     pub(crate) a: Option<String>,
-    /// Compare two programs: the second
+    /// The second
     #[arg(long, value_name = "COMMAND", requires = "a")]
     pub(crate) b: Option<String>,
     /// With --a and --b: split the commands at blanks instead of giving them to sh
@@ -78,8 +79,10 @@ pub(crate) struct AbArguments {
     #[command(flatten)]
     pub(crate) consent: ConsentArguments,
     /// The program and its arguments, after --; without it the probes that the toggle can move
-    #[arg(last = true, value_name = "COMMAND", conflicts_with = "a")]
+    #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) across: AcrossRebootArguments,
 }
 
 /// A direction.

@@ -159,7 +159,7 @@ fn what_was_never_measured_has_no_numbers() {
     let mut world = World::new(Truth { shift: 0.0, between: 0.0, within: 0.0, drift: 0.0 }, 1);
     let journal = world.begin(2).expect("nothing is in the way");
     let found = inference(&journal);
-    assert_eq!(found.sentence, "no boot counts yet with without nosmt or with nosmt, so nothing is known");
+    assert_eq!(found.sentence, "no boot counts yet, so nothing is known");
     assert!(found.rows.is_empty() && found.boots.is_empty());
 }
 

@@ -139,8 +139,7 @@ fn surface(paper: &mut Paper, simulation: &Simulation, view: SimulationView) {
         )));
         let names = strides.iter().map(|stride| stride.to_string().replace(" KiB", "K").replace(" B", ""));
         let line = |first: &str, rest: Vec<String>| {
-            let rest: String = rest.iter().map(|text| format!("{text:>6}")).collect();
-            format!("{first:>8}{rest}")
+            rest.iter().fold(format!("{first:>8}"), |line, text| format!("{line}{text:>6}"))
         };
         paper.faint(&line("block", names.collect()));
         for block in &blocks {

@@ -38,11 +38,11 @@ impl Boot<'_> {
 /// What is known so far.
 pub fn inference(journal: &Journal) -> RebootOutcome {
     let boots: Vec<Boot<'_>> = journal.counted().map(|visit| boot(visit, journal)).collect();
-    let mut cautions = Vec::new();
+    let mut notes = Vec::new();
     let mut of_family = |is_control: bool| {
         let family: Vec<(usize, &JournalRow)> =
             journal.rows.iter().enumerate().filter(|(_, row)| row.control == is_control).collect();
-        judged(&family, &boots, journal, &mut cautions)
+        judged(&family, &boots, journal, &mut notes)
     };
     let (rows, controls) = (of_family(false), of_family(true));
     let count = |arm: Arm| boots.iter().filter(|boot| boot.visit.arm == arm).count();
@@ -69,6 +69,7 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
         boots: summaries(journal, &boots),
         differs_with_arm: unsteady.between.into_iter().map(|(fact, [a, b])| ArmFact { fact, a, b }).collect(),
         cautions: Vec::new(),
+        notes,
         margin_percent: 100.0 * journal.plan.margin,
         tool_version: journal.tool_version.clone(),
         started_utc: journal.begun_utc.clone(),
@@ -81,7 +82,9 @@ pub fn inference(journal: &Journal) -> RebootOutcome {
             values.join("; ")
         )
     });
-    found.cautions = of_plan(journal, &found).into_iter().chain(within).chain(cautions).collect();
+    found.cautions = of_plan(journal, &found).into_iter().chain(within).collect();
+    let moved = moved_controls(&found);
+    found.notes.extend(moved);
     found
 }
 
@@ -121,7 +124,7 @@ fn judged(
     family: &[(usize, &JournalRow)],
     boots: &[Boot<'_>],
     journal: &Journal,
-    cautions: &mut Vec<String>,
+    notes: &mut Vec<String>,
 ) -> Vec<BootRow> {
     let mut drafts: Vec<(BootRow, Comparison)> = Vec::new();
     for (index, spec) in family {
@@ -130,7 +133,7 @@ fn judged(
         };
         let sides = [of(Arm::A), of(Arm::B)];
         if sides.iter().flatten().any(|value| *value <= 0.0) {
-            cautions.push(format!("{}: left out, as it is nothing in some boots", spec.name));
+            notes.push(format!("{}: left out, as it is nothing in some boots", spec.name));
             continue;
         }
         let Some(change) = Comparison::of_groups(&sides[0], &sides[1]) else { continue };
@@ -273,7 +276,7 @@ fn far_controls<'a>(journal: &Journal, boots: &[Boot<'a>]) -> Vec<(&'a str, Stri
     found
 }
 
-/// Cautions of plan, arms, failures and controls.
+/// Cautions of plan, arms and failures.
 fn of_plan(journal: &Journal, found: &RebootOutcome) -> Vec<String> {
     let mut cautions = Vec::new();
     if found.arms_are_told {
@@ -296,16 +299,21 @@ fn of_plan(journal: &Journal, found: &RebootOutcome) -> Vec<String> {
             ));
         }
     }
-    for control in &found.controls {
-        let beyond = control.row.change_percent.abs() > found.margin_percent;
-        let excludes = control.row.interval.is_some_and(|interval| !interval.contains(0.0));
-        if beyond && excludes {
-            cautions.push(format!(
-                "the control {} moved by {:+.1} %: the core ran at another speed, by the arm or by itself, and other rows \
-                 may have moved for that reason",
-                control.row.name, control.row.change_percent
-            ));
-        }
-    }
     cautions
+}
+
+/// Controls that moved beyond the margin.
+fn moved_controls(found: &RebootOutcome) -> Vec<String> {
+    let has_moved = |control: &&BootRow| {
+        control.row.change_percent.abs() > found.margin_percent
+            && control.row.interval.is_some_and(|interval| !interval.contains(0.0))
+    };
+    let told = |control: &BootRow| {
+        format!(
+            "the control {} moved by {:+.1} %: the core ran at another speed, by the arm or by itself, and other rows may \
+             have moved for that reason",
+            control.row.name, control.row.change_percent
+        )
+    };
+    found.controls.iter().filter(has_moved).map(told).collect()
 }

@@ -236,9 +236,9 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// True if nothing is wrong and the user only has to reboot, or nothing at all.
+    /// True if nothing is wrong with this boot: a unit that meets it has nothing to do.
     pub fn is_no_mistake(&self) -> bool {
-        matches!(self, Self::Finished)
+        matches!(self, Self::Finished | Self::Abandoned | Self::SetUpBoot(_) | Self::MeasuredAlready(_))
     }
 }
 

@@ -72,15 +72,11 @@ fn known(row: &BootRow, found: &RebootOutcome) -> String {
 
 fn nothing(found: &RebootOutcome) -> String {
     let [a, b] = found.boots_counted;
-    let missing: Vec<&str> = [(a, &found.a), (b, &found.b)]
-        .into_iter()
-        .filter(|(count, _)| *count == 0)
-        .map(|(_, name)| name.as_str())
-        .collect();
-    if missing.is_empty() {
-        "nothing was measured in all boots, so there is nothing to compare".to_owned()
-    } else {
-        format!("no boot counts yet with {}, so nothing is known", missing.join(" or with "))
+    match (a, b) {
+        (0, 0) => "no boot counts yet, so nothing is known".to_owned(),
+        (0, _) => format!("no boot of A counts yet ({}), so nothing is known", found.a),
+        (_, 0) => format!("no boot of B counts yet ({}), so nothing is known", found.b),
+        _ => "nothing was measured in all boots, so there is nothing to compare".to_owned(),
     }
 }
 

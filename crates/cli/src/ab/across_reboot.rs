@@ -1,0 +1,445 @@
+//! `sidestep ab --across-reboot`: boots in random order, one measured at a time, and the journal between them.
+
+mod arguments;
+mod place;
+mod rest;
+mod text;
+mod unit_file;
+mod work;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use experiments::ab::Subject;
+use experiments::ab::across_reboot::condition::Conditions;
+use experiments::ab::across_reboot::facts::BootFacts;
+use experiments::ab::across_reboot::inference::subject;
+use experiments::ab::across_reboot::journal::{Journal, Phase, Refusal, Work};
+use experiments::ab::across_reboot::plan::{BOOTS, Plan, order};
+use experiments::ab::across_reboot::settle::PATIENCE_S;
+use experiments::ab::across_reboot::visit::{
+    self, GivenUp, Intent, Measured, VisitError, abandon, enter, may_begin, measure, set_up,
+};
+use host::live;
+use stats::{Arm, Verdict};
+
+use super::arguments::AbArguments;
+use super::{PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
+use crate::arguments::Global;
+use crate::check_up::seed_of_now;
+use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::output;
+use crate::toggles::Described;
+pub(crate) use arguments::AcrossRebootArguments;
+use place::Place;
+use rest::{Line, rest};
+use text::NextBoot;
+use unit_file::UnitFile;
+use work::{pinned, probe_subject, program_subject};
+
+/// Trials of a program in each boot: the median of five is robust against two bad ones.
+const PROGRAM_TRIALS: usize = 5;
+/// Trials of probes, which take a fraction of a second each.
+const PROBE_TRIALS: usize = 20;
+
+/// Does what was asked for.
+pub(super) fn across_reboot(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let asked = &arguments.across;
+    if !asked.is_action() {
+        return begin(arguments, global);
+    }
+    anyhow::ensure!(
+        arguments.toggle.is_empty() && arguments.a.is_none() && arguments.command.is_empty(),
+        "what is compared and measured was fixed when the experiment was set up; leave it out here"
+    );
+    let station = Station::of(asked)?;
+    if asked.resume {
+        station.resume(asked, global)
+    } else if asked.abandon {
+        station.abandon(global)
+    } else if asked.install_unit {
+        station.install_unit(global)
+    } else if asked.remove_unit {
+        station.remove_unit(global)
+    } else {
+        station.status(global)
+    }
+}
+
+/// Sets an experiment up, or shows what that would be.
+fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let asked = &arguments.across;
+    anyhow::ensure!(
+        arguments.toggle.is_empty(),
+        "a toggle needs no boot: leave out --across-reboot, or --toggle"
+    );
+    let words = [&arguments.a, &arguments.b].map(|words| words.as_deref().unwrap_or_default());
+    let conditions = Conditions::parse(words, [asked.a_is.as_deref(), asked.b_is.as_deref()])?;
+    let work = work::work(arguments)?;
+    let plan = planned(arguments, !work.command.is_empty());
+    let described = Described::open(asked.sysroot.as_deref().or(asked.tree.as_deref()))?;
+    let boot = BootFacts::read(&described.root, &described.machine, env!("CARGO_PKG_VERSION"));
+    let station = Station::of(asked)?;
+    if arguments.dry_run {
+        return station.show_plan(&conditions, &plan, &work, &described, global);
+    }
+    if boot.boot_id.is_empty() {
+        return Err(anyhow::Error::new(CouldNotMeasure).context(Refusal::NoBootId));
+    }
+    let _lock = station.place.lock()?;
+    may_begin::<std::convert::Infallible>(&mut station.place.folder.clone())?;
+    station.place.ensure_lasting()?;
+    live::install_handlers().context("cannot listen to signals")?;
+    let line = Line::new("rehearsal in this boot", global.quiet);
+    station.rest(&plan, &line);
+    let seed = plan.seed;
+    let tool_version = env!("CARGO_PKG_VERSION").to_owned();
+    let intent =
+        Intent { conditions, plan, work: work.clone(), boot, now_utc: live::utc_now(), tool_version };
+    let journal = if work.command.is_empty() {
+        let (mut subject, _pinned) = probe_subject(&work, &described.machine, seed)?;
+        rehearsed(&station, intent, &mut subject, line)?
+    } else {
+        let _pinned = pinned(&work)?;
+        rehearsed(&station, intent, &mut program_subject(&work, seed)?, line)?
+    };
+    let Some(journal) = journal else { return Ok(interrupted()) };
+    station.show_set_up(&journal, &described, global)
+}
+
+/// `None` after a signal.
+fn rehearsed<S: Subject>(
+    station: &Station,
+    intent: Intent,
+    subject: &mut S,
+    mut line: Line,
+) -> anyhow::Result<Option<Journal>>
+where
+    S::Error: std::error::Error + Send + Sync + 'static,
+{
+    let journal = set_up(&mut station.place.folder.clone(), intent, subject, &mut line);
+    line.end();
+    match journal {
+        Ok(journal) => Ok(Some(journal)),
+        Err(VisitError::Interrupted) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn interrupted() -> Outcome {
+    live::pending_signal().map_or(Outcome::Done, Outcome::Interrupted)
+}
+
+/// What is declared before the first boot.
+fn planned(arguments: &AbArguments, runs_program: bool) -> Plan {
+    let asked = &arguments.across;
+    let seed = arguments.seed.unwrap_or_else(seed_of_now);
+    let (trials, margin) = if runs_program {
+        (PROGRAM_TRIALS, PROGRAM_MARGIN_PERCENT)
+    } else {
+        (PROBE_TRIALS, PROBE_MARGIN_PERCENT)
+    };
+    Plan {
+        seed,
+        order: order(asked.boots.unwrap_or(BOOTS), asked.one_way, seed),
+        one_way: asked.one_way,
+        trials: asked.trials.unwrap_or(trials),
+        margin: arguments.margin.unwrap_or(margin) / 100.0,
+        settle_s: asked.settle.map_or(PATIENCE_S, |patience| patience.as_secs_f64()),
+    }
+}
+
+/// The place of an experiment and its unit.
+struct Station {
+    place: Place,
+    unit: UnitFile,
+    /// What stands for the machine in a rehearsal.
+    tree: Option<PathBuf>,
+    /// What has to be typed to mean this place: empty for the usual one.
+    state_words: String,
+}
+
+impl Station {
+    fn of(asked: &AcrossRebootArguments) -> anyhow::Result<Self> {
+        let state_words = asked
+            .state
+            .as_deref()
+            .map_or_else(String::new, |path: &Path| format!(" --state {}", path.display()));
+        Ok(Self {
+            place: Place::of(asked.state.as_deref())?,
+            unit: UnitFile::of(asked.unit_folder.as_deref()),
+            tree: asked.tree.clone(),
+            state_words,
+        })
+    }
+
+    fn described(&self) -> anyhow::Result<Described> {
+        Described::open(self.tree.as_deref())
+    }
+
+    /// Waits until the machine is at rest; true if it came to that.
+    fn rest(&self, plan: &Plan, line: &Line) -> bool {
+        self.tree.is_some() || rest(plan.settle_s, line)
+    }
+
+    /// `--dry-run`: nothing is measured or written.
+    fn show_plan(
+        &self,
+        conditions: &Conditions,
+        plan: &Plan,
+        work: &Work,
+        described: &Described,
+        global: &Global,
+    ) -> anyhow::Result<Outcome> {
+        let kernel = described.machine.environment.kernel.as_deref();
+        let arm = plan.order[0];
+        let next = NextBoot::of(&described.root, kernel, conditions, arm);
+        // Where the program lies on a recorded machine is not known.
+        let unit = described.root.is_live().then(|| UnitFile::text(&self.place)).transpose()?;
+        let unit = unit.filter(|_| !conditions.are_told());
+        if global.json {
+            let document = text::document(conditions, plan, Some((0, arm, &next)), unit.as_deref(), None);
+            output::print(&output::json_text(&document)?)?;
+        } else if !global.quiet {
+            let terminal = output::terminal(global);
+            let subject = if work.command.is_empty() { "probes".to_owned() } else { work.command.join(" ") };
+            output::print_lines(
+                &(text::plan(conditions, plan, &subject, terminal)
+                    + &text::next(0, arm, plan, conditions, &next, terminal)
+                    + &text::then(conditions, Some(0), plan, &self.state_words, false, terminal)),
+            )?;
+            self.print_unit(conditions, unit.as_deref(), global)?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn print_unit(&self, conditions: &Conditions, unit: Option<&str>, global: &Global) -> anyhow::Result<()> {
+        let terminal = output::terminal(global);
+        match unit {
+            Some(text) => output::print_lines(&text::unit(
+                text,
+                &self.unit.path().display().to_string(),
+                &self.state_words,
+                terminal,
+            )),
+            None if conditions.are_told() => output::print_lines(&text::no_unit(terminal)),
+            None => Ok(()),
+        }
+    }
+
+    fn show_set_up(
+        &self,
+        journal: &Journal,
+        described: &Described,
+        global: &Global,
+    ) -> anyhow::Result<Outcome> {
+        let unit = if journal.conditions.are_told() { None } else { Some(UnitFile::text(&self.place)?) };
+        if global.json || global.quiet {
+            return self.standing(journal, described, global);
+        }
+        let terminal = output::terminal(global);
+        output::print_lines(
+            &(text::plan(&journal.conditions, &journal.plan, &subject(journal), terminal)
+                + &text::rehearsal(journal, terminal)),
+        )?;
+        self.print_next(journal, described, global)?;
+        self.print_unit(&journal.conditions, unit.as_deref(), global)?;
+        output::print_lines(&format!("journal {}\n", self.place.journal_path().display()))?;
+        Ok(Outcome::Done)
+    }
+
+    fn print_next(&self, journal: &Journal, described: &Described, global: &Global) -> anyhow::Result<()> {
+        let Some((place, arm)) = journal.due().filter(|_| journal.phase == Phase::Running) else {
+            return Ok(());
+        };
+        let terminal = output::terminal(global);
+        let kernel = described.machine.environment.kernel.as_deref();
+        let next = NextBoot::of(&described.root, kernel, &journal.conditions, arm);
+        let (conditions, plan) = (&journal.conditions, &journal.plan);
+        output::print_lines(
+            &(text::next(place, arm, plan, conditions, &next, terminal)
+                + &text::then(
+                    conditions,
+                    Some(place),
+                    plan,
+                    &self.state_words,
+                    self.unit.is_installed(),
+                    terminal,
+                )),
+        )
+    }
+
+    /// What is known: boots and next step, or the result.
+    fn standing(&self, journal: &Journal, described: &Described, global: &Global) -> anyhow::Result<Outcome> {
+        let found = text::found(journal);
+        let is_running = journal.phase == Phase::Running;
+        if global.json {
+            let due = journal.due().filter(|_| is_running).map(|(place, arm)| {
+                let kernel = described.machine.environment.kernel.as_deref();
+                (place, arm, NextBoot::of(&described.root, kernel, &journal.conditions, arm))
+            });
+            let path = self.place.journal_path().display().to_string();
+            let unit = UnitFile::text(&self.place)?;
+            let document = text::document(
+                &journal.conditions,
+                &journal.plan,
+                due.as_ref().map(|(place, arm, next)| (*place, *arm, next)),
+                Some(unit.as_str()).filter(|_| !journal.conditions.are_told()),
+                Some((&path, journal)),
+            );
+            output::print(&output::json_text(&document)?)?;
+        } else if !global.quiet {
+            let terminal = output::terminal(global);
+            if is_running {
+                output::print(&report::paragraph("", &found.sentence, terminal))?;
+                output::print(&report::reboots_brief(&found, terminal))?;
+                self.print_next(journal, described, global)?;
+            } else {
+                output::print(&report::reboots_terminal(&found, terminal))?;
+            }
+            output::print_lines(&format!("journal {}\n", self.place.journal_path().display()))?;
+        }
+        let is_slower = found.rows.iter().any(|row| row.row.verdict == Verdict::Slower);
+        let is_known = found.rows.iter().any(|row| row.row.verdict != Verdict::Inconclusive);
+        Ok(if global.gate && is_slower {
+            Outcome::Gated
+        } else if global.strict && !is_running && !is_known {
+            Outcome::Inconclusive
+        } else {
+            Outcome::Done
+        })
+    }
+
+    fn status(&self, global: &Global) -> anyhow::Result<Outcome> {
+        let journal = self.place.journal()?;
+        self.standing(&journal, &self.described()?, global)
+    }
+
+    fn resume(&self, asked: &AcrossRebootArguments, global: &Global) -> anyhow::Result<Outcome> {
+        let mut journal = self.place.journal()?;
+        let described = self.described()?;
+        let _lock = self.place.lock()?;
+        // Between the first look and the lock another resume may have gone on.
+        *journal = *self.place.journal()?;
+        let boot = BootFacts::read(&described.root, &described.machine, env!("CARGO_PKG_VERSION"));
+        let stated = asked.arm.map(Arm::from);
+        let disk = &mut self.place.folder.clone();
+        let entered = enter(disk, &mut journal, &boot, stated, &live::utc_now())
+            .with_context(|| format!("cannot write {}", self.place.journal_path().display()))?;
+        let index = match entered {
+            Ok(index) => index,
+            Err(Refusal::Finished) => {
+                self.take_unit_away(global);
+                return self.standing(&journal, &described, global);
+            }
+            Err(refusal) if asked.unattended && refusal.is_no_mistake() => {
+                if refusal == Refusal::Abandoned {
+                    self.take_unit_away(global);
+                }
+                output::say(&refusal.to_string());
+                return Ok(Outcome::Done);
+            }
+            Err(refusal) => return Err(refusal.into()),
+        };
+        live::install_handlers().context("cannot listen to signals")?;
+        let (place, boots) = (journal.visits[index].place + 1, journal.plan.boots());
+        let line = Line::new(&format!("boot {place} of {boots}"), global.quiet);
+        if journal.visits[index].settled.is_none() {
+            journal.visits[index].settled = Some(self.rest(&journal.plan, &line));
+        }
+        let work = journal.work.clone();
+        let seed = journal.plan.seed.wrapping_add(index as u64);
+        let measured = if work.command.is_empty() {
+            let (mut subject, _pinned) = probe_subject(&work, &described.machine, seed)?;
+            self.measured(&mut journal, index, &mut subject, line)?
+        } else {
+            let _pinned = pinned(&work)?;
+            self.measured(&mut journal, index, &mut program_subject(&work, seed)?, line)?
+        };
+        if measured == Measured::Interrupted {
+            return Ok(interrupted());
+        }
+        if measured == Measured::Last {
+            self.take_unit_away(global);
+        }
+        self.standing(&journal, &described, global)
+    }
+
+    fn measured<S: Subject>(
+        &self,
+        journal: &mut Journal,
+        index: usize,
+        subject: &mut S,
+        mut line: Line,
+    ) -> anyhow::Result<Measured>
+    where
+        S::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let measured = measure(&mut self.place.folder.clone(), journal, index, subject, &mut line);
+        line.end();
+        Ok(measured?)
+    }
+
+    fn abandon(&self, global: &Global) -> anyhow::Result<Outcome> {
+        if self.place.find()? == visit::Found::Nothing {
+            self.place.journal()?;
+        }
+        let _lock = self.place.lock()?;
+        let given_up = abandon(&mut self.place.folder.clone())
+            .with_context(|| format!("cannot write {}", self.place.journal_path().display()))?;
+        self.take_unit_away(global);
+        match given_up {
+            GivenUp::Nothing => Ok(Outcome::Done),
+            GivenUp::Kept(journal) => self.standing(&journal, &self.described()?, global),
+            GivenUp::SetAside(name, damaged) => {
+                output::say(&format!(
+                    "{damaged}; it is kept as {}",
+                    self.place.folder.path().join(name).display()
+                ));
+                Ok(Outcome::Done)
+            }
+        }
+    }
+
+    fn install_unit(&self, global: &Global) -> anyhow::Result<Outcome> {
+        let journal = self.place.journal()?;
+        anyhow::ensure!(
+            journal.phase == Phase::Running,
+            "the experiment is over; there is nothing to resume"
+        );
+        anyhow::ensure!(
+            !journal.conditions.are_told(),
+            "sidestep cannot see what a boot is, so each one takes your word: sidestep ab --resume --arm a|b"
+        );
+        let text = UnitFile::text(&self.place)?;
+        if !global.quiet && !global.json {
+            output::print_lines(&text)?;
+        }
+        self.unit.install(&text, &self.place)?;
+        if !global.quiet {
+            output::say(&format!(
+                "installed as {}; sidestep ab --remove-unit takes it away",
+                self.unit.path().display()
+            ));
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn remove_unit(&self, global: &Global) -> anyhow::Result<Outcome> {
+        let was_there = self.unit.remove()?;
+        if !global.quiet {
+            let path = self.unit.path().display();
+            output::say(&if was_there { format!("removed {path}") } else { format!("there is no {path}") });
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// After the last boot; that it cannot be taken away is no reason to lose the result.
+    fn take_unit_away(&self, global: &Global) {
+        match self.unit.remove() {
+            Ok(true) if !global.quiet => output::say(&format!("removed {}", self.unit.path().display())),
+            Ok(_) => {}
+            Err(error) => output::say(&format!("{error:#}")),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Plan, next step and standing of an experiment across reboots, as text and as JSON.
+
+use experiments::ab::across_reboot::boot_loader::{
+    BootLoader, Step, boot_loader, kexec, kexec_command, remarks, steps,
+};
+use experiments::ab::across_reboot::condition::Conditions;
+use experiments::ab::across_reboot::inference::inference;
+use experiments::ab::across_reboot::journal::{Journal, Phase, letter};
+use experiments::ab::across_reboot::plan::Plan;
+use host::Root;
+use record::RebootOutcome;
+use report::{Terminal, paragraph};
+use serde_json::{Value as Json, json};
+use stats::Arm;
+
+/// Version of the JSON document of plan and standing.
+const SCHEMA: u32 = 1;
+/// Where the text of a paragraph begins.
+const PREFIX: &str = "        ";
+/// From here on a time is told without decimals.
+const WHOLE_SECONDS_FROM: f64 = 10.0;
+
+/// What reads of a machine tell about its next boot.
+pub(super) struct NextBoot {
+    loader: BootLoader,
+    command_line: String,
+    kexec: Option<String>,
+    steps: Vec<Step>,
+}
+
+impl NextBoot {
+    /// What to do so that the next boot is of `arm`.
+    pub(super) fn of(root: &Root, kernel: Option<&str>, conditions: &Conditions, arm: Arm) -> Self {
+        let command_line = root.read("/proc/cmdline").unwrap_or_default();
+        let loader = boot_loader(root);
+        let wanted = conditions.of(arm);
+        let kexec = kexec(root, kernel).and_then(|kexec| kexec_command(&kexec, wanted, &command_line));
+        let steps = steps(&loader, wanted, &command_line);
+        Self { loader, command_line, kexec, steps }
+    }
+
+    fn text(&self, terminal: Terminal) -> String {
+        let mut text = String::new();
+        for step in &self.steps {
+            match step {
+                Step::Prose(prose) => text += &paragraph(&format!("{PREFIX}- "), prose, terminal),
+                Step::Command(command) => text += &whole(command),
+            }
+        }
+        let changes =
+            self.steps.len() > 1 && self.steps.iter().all(|step| !step.text().contains("stays as it is"));
+        for remark in remarks(&self.loader).iter().filter(|_| changes) {
+            text += &paragraph(PREFIX, remark, terminal);
+        }
+        if let Some(command) = &self.kexec {
+            let warning =
+                "quicker, but firmware and early microcode are not run anew, so for all boots or for none:";
+            text += &paragraph(PREFIX, warning, terminal);
+            text += &whole(command);
+        }
+        text
+    }
+
+    fn json(&self) -> Json {
+        json!({
+            "command_line_now": self.command_line,
+            "steps": self.steps.iter().map(Step::text).collect::<Vec<_>>(),
+            "kexec": self.kexec,
+        })
+    }
+}
+
+/// A command in one line: one that is wrapped cannot be copied.
+fn whole(command: &str) -> String {
+    format!("{PREFIX}- {command}\n")
+}
+
+/// The order, what it cannot give, and what is measured.
+pub(super) fn plan(conditions: &Conditions, plan: &Plan, subject: &str, terminal: Terminal) -> String {
+    let order: Vec<String> = plan.order.iter().map(|arm| letter(*arm).to_uppercase()).collect();
+    let boots = plan.boots_per_arm();
+    let mut text = String::new();
+    for arm in [Arm::A, Arm::B] {
+        let name = letter(arm).to_uppercase();
+        text += &paragraph(&format!("{name}       "), &conditions.of(arm).name(), terminal);
+    }
+    let random = if plan.one_way { "all of A first" } else { "in random balanced order" };
+    text += &paragraph(
+        "boots   ",
+        &format!("{} ({boots} of each, {random}, seed {})", order.join(" "), plan.seed),
+        terminal,
+    );
+    text += &paragraph(
+        "each    ",
+        &format!(
+            "waits at most {} for the machine to come to rest, then {} trials of {subject}; margin {} %",
+            seconds(plan.settle_s),
+            plan.trials,
+            100.0 * plan.margin
+        ),
+        terminal,
+    );
+    for caution in plan.cautions() {
+        text += &paragraph("note    ", &caution, terminal);
+    }
+    text
+}
+
+/// What the rehearsal took.
+pub(super) fn rehearsal(journal: &Journal, terminal: Terminal) -> String {
+    let failed = journal.set_up.trials.iter().filter(|trial| trial.failure.is_some()).count();
+    let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
+    paragraph(
+        "now     ",
+        &format!(
+            "{} trials rehearsed in this boot in {}{failed}; it does not count",
+            journal.set_up.trials.len(),
+            seconds(journal.set_up.elapsed_s)
+        ),
+        terminal,
+    )
+}
+
+/// Which boot comes next, and what to do for it.
+pub(super) fn next(
+    place: usize,
+    arm: Arm,
+    plan: &Plan,
+    conditions: &Conditions,
+    boot: &NextBoot,
+    terminal: Terminal,
+) -> String {
+    let head = format!(
+        "boot {} of {} is {}, {}:",
+        place + 1,
+        plan.boots(),
+        letter(arm).to_uppercase(),
+        conditions.of(arm).name()
+    );
+    paragraph("next    ", &head, terminal) + &boot.text(terminal)
+}
+
+/// How to go on after the boot.
+pub(super) fn then(
+    conditions: &Conditions,
+    place: Option<usize>,
+    plan: &Plan,
+    state: &str,
+    is_installed: bool,
+    terminal: Terminal,
+) -> String {
+    if is_installed {
+        return paragraph(
+            "then    ",
+            "the unit resumes by itself; sidestep ab --status says what it did",
+            terminal,
+        );
+    }
+    let arm = place.filter(|_| conditions.are_told()).map(|place| plan.order[place]);
+    let stated = arm.map_or_else(String::new, |arm| format!(" --arm {}", letter(arm)));
+    format!("then    sidestep ab --resume{stated}{state}\n")
+}
+
+/// The unit, verbatim, and what it takes.
+pub(super) fn unit(text: &str, path: &str, state: &str, terminal: Terminal) -> String {
+    let head = format!(
+        "or let this unit do that after each boot; sidestep ab --install-unit{state} installs it as {path}:"
+    );
+    paragraph(PREFIX, &head, terminal) + "\n" + text + "\n"
+}
+
+/// Why there is no unit for arms that are told.
+pub(super) fn no_unit(terminal: Terminal) -> String {
+    let why = "no unit can resume it: sidestep cannot see what a boot is, so each one takes your word";
+    paragraph(PREFIX, why, terminal)
+}
+
+/// What is known, as far as it may be told: an experiment under way shows no value, as whoever stops it for what it shows
+/// raises more false alarms than 5 %.
+pub(super) fn found(journal: &Journal) -> RebootOutcome {
+    let all = inference(journal);
+    if journal.phase != Phase::Running {
+        let mut all = all;
+        if journal.phase == Phase::Abandoned && journal.filled() > 0 {
+            all.cautions.push(format!(
+                "given up after {} of {} boots: an experiment that is ended for what it shows raises more false alarms than \
+                 5 %",
+                journal.filled(),
+                journal.plan.boots()
+            ));
+        }
+        return all;
+    }
+    let boots = all.boots.into_iter().map(|boot| record::BootSummary { value: None, ..boot }).collect();
+    RebootOutcome {
+        sentence: format!(
+            "{} of {} boots are measured; what they show is told after the last, so that nobody stops for it",
+            journal.filled(),
+            journal.plan.boots()
+        ),
+        rows: Vec::new(),
+        controls: Vec::new(),
+        notes: Vec::new(),
+        boots,
+        ..all
+    }
+}
+
+/// One document for plan and standing.
+pub(super) fn document(
+    conditions: &Conditions,
+    plan: &Plan,
+    due: Option<(usize, Arm, &NextBoot)>,
+    unit: Option<&str>,
+    journal: Option<(&str, &Journal)>,
+) -> Json {
+    let next =
+        due.map(|(place, arm, boot)| json!({ "place": place + 1, "arm": letter(arm), "boot": boot.json() }));
+    json!({
+        "schema": SCHEMA,
+        "a": conditions.a.name(),
+        "b": conditions.b.name(),
+        "order": plan.order,
+        "seed": plan.seed,
+        "trials": plan.trials,
+        "cautions": plan.cautions(),
+        "next": next,
+        "unit": unit,
+        "journal": journal.map(|(path, _)| path),
+        "found": journal.map(|(_, journal)| found(journal)),
+    })
+}
+
+/// A time for people.
+fn seconds(seconds: f64) -> String {
+    if seconds < WHOLE_SECONDS_FROM { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }
+}
