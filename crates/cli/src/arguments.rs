@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use machine::CpuSet;
 
 use crate::ab::AbArguments;
+use crate::capture::CaptureArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
 use crate::simulate::SimulateArguments;
@@ -83,6 +84,8 @@ pub(crate) enum Command {
     Simulate(SimulateArguments),
     /// What can be switched here, at which risk, and switching it
     Toggles(ToggleArguments),
+    /// Record this machine as a tarball, for a bug report or a test; nothing in it names the host
+    Capture(CaptureArguments),
     /// Print completions for a shell
     Completions {
         /// The shell

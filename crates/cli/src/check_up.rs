@@ -16,7 +16,7 @@ use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::plan_text::plan_text;
 use crate::progress::Line;
 use crate::store::Folder;
-use crate::{describe, output, show};
+use crate::{describe, flaws, output, show};
 
 /// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
 const STEAL_DOUBTFUL: f64 = 0.02;
@@ -181,10 +181,14 @@ fn begin(
         root,
         without,
     };
+    let judged = flaws::of_live(&machine);
     Record {
         schema: SCHEMA,
         provenance,
         machine,
+        flaws: judged.verdicts,
+        flaws_uneven: judged.uneven,
+        flaw_evidence: Some(judged.evidence),
         plan: plan.to_record(),
         partial: Some("still running, or killed".to_owned()),
         ..Record::default()

@@ -1,11 +1,12 @@
 //! `sidestep flaws`: the catalogue against a machine, and who says what of each flaw.
 
 mod arguments;
+mod timing;
 
-use flaws::{Catalogue, Census, Flaw, catalogue};
+use ::flaws::{Catalogue, Census, Flaw, catalogue};
 use host::{Asked, Cpuid, Root, Witness};
 use machine::Machine;
-use record::{Answer, FlawEvidence};
+use record::{Answer, FlawEvidence, FlawVerdict};
 use report::FlawList;
 use serde_json::json;
 
@@ -45,7 +46,7 @@ pub(crate) fn asked(catalogue: &Catalogue) -> Asked {
 }
 
 impl Heard {
-    fn of(judged: &JudgedArguments, catalogue: &Catalogue) -> anyhow::Result<Self> {
+    fn of(judged: &JudgedArguments, catalogue: &Catalogue, global: &Global) -> anyhow::Result<Self> {
         let dump = judged.cpuid.as_deref().map(Cpuid::open).transpose()?;
         let root = judged.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
         let is_live = judged.sysroot.is_none() && dump.is_none();
@@ -58,14 +59,39 @@ impl Heard {
         // A dump alone has no files: those of this machine would be somebody else's.
         let nowhere = Root::empty();
         let root = if is_dump_alone { &nowhere } else { &root };
-        let evidence = Witness { root, cpuid: cpuid.as_ref(), machine: &machine }.hear(&asked(catalogue));
+        let mut evidence = Witness { root, cpuid: cpuid.as_ref(), machine: &machine }.hear(&asked(catalogue));
+        if is_live && !judged.no_timing {
+            timing::measure(catalogue, &machine, &mut evidence, &timing::How::of(judged, global));
+        }
         Ok(Self { machine, evidence })
+    }
+}
+
+/// What was judged.
+pub(crate) struct Judged {
+    /// Verdicts on all flaws.
+    pub(crate) verdicts: Vec<FlawVerdict>,
+    /// How CPUs differ where they should be alike.
+    pub(crate) uneven: Vec<String>,
+    /// What it rests on.
+    pub(crate) evidence: FlawEvidence,
+}
+
+/// Judges this machine by its kernel and registers.
+pub(crate) fn of_live(machine: &Machine) -> Judged {
+    let catalogue = catalogue();
+    let (root, cpuid) = (Root::live(), Cpuid::live());
+    let evidence = Witness { root: &root, cpuid: cpuid.as_ref(), machine }.hear(&asked(&catalogue));
+    Judged {
+        verdicts: flaws::judge(&catalogue, &evidence),
+        uneven: flaws::uneven(&catalogue, &evidence),
+        evidence,
     }
 }
 
 fn judge(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
     let catalogue = catalogue();
-    let heard = Heard::of(judged, &catalogue)?;
+    let heard = Heard::of(judged, &catalogue, global)?;
     let verdicts = flaws::judge(&catalogue, &heard.evidence);
     let uneven = flaws::uneven(&catalogue, &heard.evidence);
     if global.json {
@@ -79,10 +105,10 @@ fn judge(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
             FlawList { machine: &heard.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
         output::print(&report::flaws_terminal(&list, output::terminal(global)))?;
     }
-    let is_open = |verdict: &record::FlawVerdict| {
+    let is_open = |verdict: &FlawVerdict| {
         verdict.special.is_some() || (verdict.affected == Answer::Yes && verdict.protected == Answer::No)
     };
-    let is_doubtful = |verdict: &record::FlawVerdict| verdict.affected == Answer::Unknown;
+    let is_doubtful = |verdict: &FlawVerdict| verdict.affected == Answer::Unknown;
     Ok(if global.gate && (verdicts.iter().any(is_open) || !uneven.is_empty()) {
         Outcome::Gated
     } else if global.strict && verdicts.iter().any(is_doubtful) {
@@ -137,8 +163,8 @@ fn list(words: &[String], global: &Global) -> anyhow::Result<Outcome> {
 fn show(name: &str, judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
     let catalogue = catalogue();
     let flaw = named(&catalogue, name)?;
-    let heard = Heard::of(judged, &catalogue)?;
     let alone = Catalogue { flaws: vec![flaw.clone()] };
+    let heard = Heard::of(judged, &alone, global)?;
     let verdicts = flaws::judge(&alone, &heard.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
     if global.json {

@@ -3,6 +3,7 @@
 
 mod ab;
 mod arguments;
+mod capture;
 mod check_up;
 mod compare;
 mod describe;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Run(run) => check_up::run(&run, &global),
         Command::Machine(machine) => describe::machine(&machine, &global),
         Command::Show(show) => show::show(&show, &global),
+        Command::Capture(arguments) => capture::capture(&arguments, &global),
         Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
         Command::Ab(arguments) => ab::ab(&arguments, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),

@@ -4,6 +4,7 @@
 //! lowest bits of the mask say which inputs count (bit 0 EAX to bit 3 EDX). The first matching line answers.
 
 mod caches;
+mod dump;
 mod flags;
 mod levels;
 mod machine_view;
@@ -92,6 +93,14 @@ impl Cpuid {
         let result = self.cpus.get(&cpu)?.cpuid2(leaf, subleaf);
         Some([result.eax, result.ebx, result.ecx, result.edx])
     }
+}
+
+/// The dump of the CPU this runs on; the caller pins the thread. Empty on other architectures.
+pub(crate) fn dump_live() -> String {
+    #[cfg(target_arch = "x86_64")]
+    return dump::lines(&Leaves::Live);
+    #[cfg(not(target_arch = "x86_64"))]
+    String::new()
 }
 
 /// One line of a dump.

@@ -1,5 +1,6 @@
 //! The only door to Linux: files, CPUID, memory, threads, signals.
 
+mod capture;
 pub mod cpuid;
 pub mod describe;
 pub mod door;
@@ -9,6 +10,7 @@ pub mod sealed_file;
 pub mod state_folder;
 pub mod witness;
 
+pub use capture::{Capture, CaptureOptions, capture};
 pub use cpuid::Cpuid;
 pub use describe::describe;
 pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Target};

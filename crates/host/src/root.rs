@@ -6,12 +6,14 @@
 
 mod ahead;
 mod archive;
+mod capture;
 mod folder;
 mod store;
 mod texts;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use capture::{Recorded, record_files};
 use store::{Look, Store};
 pub use texts::each_text;
 

@@ -6,7 +6,7 @@ use machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClockRead, Cores, Finding, Guards, Levels, Memory, Provenance};
+use crate::{ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory, Provenance};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
 /// new field at the top does not raise it, a new variant of an enum does.
@@ -44,6 +44,15 @@ pub struct Record {
     /// Prices of time sources.
     #[serde(default)]
     pub clocks: Vec<ClockRead>,
+    /// Verdicts on the flaws of the catalogue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flaws: Vec<FlawVerdict>,
+    /// How CPUs differ where they should be alike, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flaws_uneven: Vec<String>,
+    /// What the witnesses said, so that a later catalogue can judge again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw_evidence: Option<FlawEvidence>,
     /// Wall time of the run in seconds.
     #[serde(default)]
     pub elapsed_s: f64,

@@ -147,7 +147,7 @@ fn table(paper: &mut Paper, verdicts: &[&FlawVerdict]) {
     paper.table(table);
 }
 
-fn answer(answer: Answer) -> &'static str {
+pub(crate) fn answer(answer: Answer) -> &'static str {
     match answer {
         Answer::Yes => "yes",
         Answer::No => "no",
@@ -155,7 +155,7 @@ fn answer(answer: Answer) -> &'static str {
     }
 }
 
-fn state(state: WorkaroundState) -> &'static str {
+pub(crate) fn state(state: WorkaroundState) -> &'static str {
     match state {
         WorkaroundState::On => "on",
         WorkaroundState::Off => "off",

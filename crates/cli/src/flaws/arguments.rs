@@ -26,6 +26,12 @@ pub(crate) struct JudgedArguments {
     /// Judge reports of lscpu instead: files, folders or tarballs of them
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
     pub(crate) lscpu: Vec<PathBuf>,
+    /// Hear the kernel and the registers only, and measure nothing
+    #[arg(long)]
+    pub(crate) no_timing: bool,
+    /// Also measure what disturbs the whole machine: at most 200 split locks, in a process of their own
+    #[arg(long, conflicts_with = "no_timing")]
+    pub(crate) disruptive: bool,
     /// Also list the flaws that do not concern the machine
     #[arg(long)]
     pub(crate) all: bool,

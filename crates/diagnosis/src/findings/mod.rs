@@ -2,6 +2,7 @@
 
 mod clocks;
 mod disturbance;
+mod flaws;
 mod inequality;
 mod pages;
 mod sharing;
@@ -15,8 +16,9 @@ pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
 
 /// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
 pub fn findings(record: &Record) -> Vec<Finding> {
-    let judges: [fn(&Record, &mut Vec<Finding>); 7] = [
+    let judges: [fn(&Record, &mut Vec<Finding>); 8] = [
         disturbance::judge,
+        flaws::judge,
         sizes::judge,
         sharing::judge,
         inequality::judge,

@@ -1,4 +1,4 @@
-//! The order of the measured part: memory, cores, clocks.
+//! The order of the page after the machine: flaws, memory, cores, clocks.
 
 use record::Record;
 
@@ -6,6 +6,7 @@ use super::{Charts, figure, tables};
 use crate::figure::Figure;
 
 pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) {
+    *body += &tables::flaws(record);
     *body += "<section id=\"levels\"><h2>Memory hierarchy</h2>\n";
     for one in [
         Figure::Levels,

@@ -1,0 +1,67 @@
+//! Time as a witness: the signature probes of the flaws that may concern this machine.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ::flaws::Catalogue;
+use host::live;
+use machine::Machine;
+use probes::session::Progress;
+use probes::signature::{SignatureProbe, SignatureSetup, measure as measure_one};
+use record::{Answer, FlawEvidence, Reading};
+
+use super::arguments::JudgedArguments;
+use crate::arguments::Global;
+use crate::check_up::seed_of_now;
+use crate::progress::Line;
+
+/// What one probe takes, for the time left: fifteen of them took 0.9 to 4.5 s (METHODOLOGY.md, "Signatures").
+const PROBE_TIME: Duration = Duration::from_millis(300);
+
+/// How to measure.
+pub(super) struct How {
+    disruptive: bool,
+    quiet: bool,
+}
+
+impl How {
+    pub(super) fn of(judged: &JudgedArguments, global: &Global) -> Self {
+        Self { disruptive: judged.disruptive, quiet: global.quiet }
+    }
+}
+
+/// Adds what time says to the evidence. A flaw that the CPU cannot have is not measured.
+pub(super) fn measure(catalogue: &Catalogue, machine: &Machine, evidence: &mut FlawEvidence, how: &How) {
+    let verdicts = ::flaws::judge(catalogue, evidence);
+    let concerned =
+        catalogue.flaws.iter().zip(&verdicts).filter(|(_, verdict)| verdict.affected != Answer::No);
+    let names: BTreeSet<&str> = concerned
+        .filter_map(|(flaw, _)| flaw.signature.as_ref())
+        .map(|signature| signature.probe.as_str())
+        .collect();
+    let probes: Vec<SignatureProbe> = names.into_iter().filter_map(SignatureProbe::by_name).collect();
+    let refuse = |evidence: &mut FlawEvidence, reason: &str| {
+        for quantity in probes.iter().flat_map(|probe| probe.quantities()) {
+            evidence.timing.insert(quantity.name.to_owned(), Reading::Missing(reason.to_owned()));
+        }
+    };
+    let setup = match SignatureSetup::of(machine, seed_of_now(), how.disruptive) {
+        Ok(setup) => setup,
+        Err(error) => {
+            refuse(evidence, &error.to_string());
+            return;
+        }
+    };
+    // Without a handler Ctrl-C ends the process at once, and nothing is left behind: no setting is changed.
+    let line = Line::new(how.quiet);
+    for (index, probe) in probes.iter().enumerate() {
+        if live::pending_signal().is_some() {
+            break;
+        }
+        let left = u32::try_from(probes.len() - index).unwrap_or(u32::MAX);
+        line.begin(probe.name(), PROBE_TIME.saturating_mul(left));
+        line.update(index as f64 / probes.len() as f64);
+        evidence.timing.extend(measure_one(*probe, &setup));
+    }
+    line.end();
+}
