@@ -45,8 +45,8 @@
     for (const key of Object.keys(result)) {
       if (/^[xy]axis/.test(key)) result[key] = { ...result[key], ...axis };
     }
-    // The middle of a scale about nothing belongs to the theme, as in the picture.
-    if (layout.coloraxis?.colorscale) {
+    // The middle of a scale about nothing belongs to the theme, as in the picture; other scales go by their name.
+    if (Array.isArray(layout.coloraxis?.colorscale)) {
       const stop = ([at, name]) => [at, name === 'neutral' ? colour('--neutral') : name];
       result.coloraxis = { ...layout.coloraxis, colorscale: layout.coloraxis.colorscale.map(stop) };
     }
