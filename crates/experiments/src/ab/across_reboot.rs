@@ -9,7 +9,7 @@
 //! | one boot measured, each trial kept at once | [`visit`] |
 //! | when a machine that has just booted is quiet | [`settle`] |
 //! | what the boots amount to | [`mod@inference`] |
-//! | what to change for the next boot, and the unit that resumes | [`boot_loader`], [`unit`] |
+//! | what to change for the next boot, and the unit that resumes | [`boot_loader`], [`mod@unit`] |
 //!
 //! All but [`visit`] is pure. Nothing here edits a boot loader or reboots: that is the user's.
 
