@@ -9,7 +9,7 @@
 //! | RDRAND waits for a shared buffer (SRBDS) | [`hardware_random`]: [`rotate`](crate::rotate) |
 //! | integer division (AMD erratum 665) | [`divide`]: [`rotate`](crate::rotate) |
 //! | page walks (AMD erratum 298) | [`strided_walk`]: the same walk, line by line |
-//! | stores of zero are not slower, but faster, where they are elided | [`fill`]: another byte |
+//! | stores of zero are not slower, but faster, where they are elided | [`mod@fill`]: another byte |
 //! | transactions (TAA, TSX switched off) | [`transaction`]: [`rotate`](crate::rotate) |
 //! | loads across a page, loads that seem to alias a store | [`crossing`], [`alias`](mod@alias): within a page, another offset |
 //! | locked additions across two lines | [`locked_add`]: within one line |
