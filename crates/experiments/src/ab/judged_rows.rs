@@ -67,7 +67,8 @@ pub(super) fn percent(ratio: f64) -> f64 {
     100.0 * (ratio - 1.0)
 }
 
-fn as_cost(change: Comparison, better: Better) -> Comparison {
+/// A change as one of costs: above 1 is slower.
+pub(super) fn as_cost(change: Comparison, better: Better) -> Comparison {
     match better {
         Better::Lower => change,
         Better::Higher => Comparison {

@@ -5,7 +5,7 @@
 //! trials and boots lie apart is shown beside it. One boot against one is refused: nothing is known then of how far boots
 //! differ by themselves.
 
-use record::{ArmFact, Better, BootRow, BootSummary, ComparisonRow, REBOOTS_SCHEMA, RebootOutcome};
+use record::{ArmFact, BootRow, BootSummary, ComparisonRow, REBOOTS_SCHEMA, RebootOutcome};
 use stats::{
     Arm, Comparison, Guard, Verdict, benjamini_hochberg, guarded_passes, median, median_absolute_deviation,
     two_levels,
@@ -15,6 +15,7 @@ use super::facts::{BootFacts, unsteady};
 use super::journal::{BootTrial, Fate, Journal, JournalRow, Phase, Visit, letter};
 use super::plan::FEWEST_BOOTS;
 use super::sentence::{headline, sentence};
+use crate::ab::judged_rows::{as_cost, percent};
 
 /// A control further from the median boot than so many deviations is told.
 const FAR_IN_DEVIATIONS: f64 = 5.0;
@@ -163,7 +164,6 @@ fn draft(
     boots: &[Boot<'_>],
     journal: &Journal,
 ) -> (BootRow, Comparison) {
-    let percent = |ratio: f64| 100.0 * (ratio - 1.0);
     let interval = change.interval.filter(|_| !journal.plan.one_way);
     let end = |side: &[f64]| stats::quantile_interval(&stats::sorted(side), 0.5);
     let logs = |arm: Arm| -> Vec<Vec<f64>> {
@@ -201,19 +201,6 @@ fn draft(
         between_percent: levels.between_deviation().map(|deviation| 100.0 * deviation.exp_m1()),
     };
     (row, as_cost(change, spec.better))
-}
-
-/// The comparison as one of costs: above 1 is slower.
-fn as_cost(change: Comparison, better: Better) -> Comparison {
-    match better {
-        Better::Lower => change,
-        Better::Higher => Comparison {
-            ratio: change.ratio.recip(),
-            interval: change.interval.map(|interval| interval.map(f64::recip)),
-            equivalence_interval: change.equivalence_interval.map(|interval| interval.map(f64::recip)),
-            ..change
-        },
-    }
 }
 
 /// All boots that were seen.
