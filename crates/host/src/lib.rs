@@ -1,5 +1,6 @@
 //! The only door to Linux: files, CPUID, memory, threads, signals.
 
+mod amd_node;
 mod capture;
 pub mod cpuid;
 pub mod describe;
@@ -10,6 +11,7 @@ pub mod sealed_file;
 pub mod state_folder;
 pub mod witness;
 
+pub use amd_node::NodeFunction;
 pub use capture::{Capture, CaptureOptions, capture};
 pub use cpuid::Cpuid;
 pub use describe::describe;

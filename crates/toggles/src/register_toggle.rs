@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use host::{Door, MachineDoor, Target};
+use host::{Door, MachineDoor, NodeFunction, Target};
 use machine::{Identity, Vendor};
 
 use crate::{
@@ -104,13 +104,7 @@ impl RegisterToggle {
                 Place::AmdNode { function, offset } => {
                     let functions = around.root.list("sys/bus/pci/devices").into_iter();
                     let is_node = |name: &String| {
-                        name.strip_prefix("0000:00:").and_then(|rest| rest.split_once('.')).is_some_and(
-                            |(device, number)| {
-                                let device = u32::from_str_radix(device, 16).unwrap_or(0);
-                                (FIRST_NODE..FIRST_NODE + NODES_MAX).contains(&device)
-                                    && number == function.to_string()
-                            },
-                        )
+                        NodeFunction::of_name(name).is_some_and(|found| found.function == function)
                     };
                     let mask = bits.mask as u32;
                     let target = |function: String| (Target::Pci { function, offset, mask }, bits);
@@ -130,11 +124,6 @@ impl RegisterToggle {
         if around.user == User::Root { MachineDoor::live().read(target).ok() } else { None }
     }
 }
-
-/// PCI device of the first AMD node: BKDG for AMD Family 10h (31116), section 3.1.
-const FIRST_NODE: u32 = 0x18;
-/// Nodes of such a machine at most.
-const NODES_MAX: u32 = 8;
 
 impl Toggle for RegisterToggle {
     fn about(&self) -> &About {

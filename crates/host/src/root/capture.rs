@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::folder;
 use super::store::Look;
+use crate::NodeFunction;
 
 /// Folders that are taken whole, links left out.
 const FOLDERS: [&str; 7] = [
@@ -85,7 +86,7 @@ pub(crate) fn record_files(base: &Path) -> Vec<Recorded> {
         enter(base, path, 0, &mut found);
     }
     let functions = folder::list(&base.join("sys/bus/pci/devices"));
-    for function in functions.iter().filter(|name| is_node(name)) {
+    for function in functions.iter().filter(|name| NodeFunction::of_name(name).is_some()) {
         take(base, &format!("sys/bus/pci/devices/{function}/config"), &mut found);
     }
     let text = |path: &str| {
@@ -132,12 +133,6 @@ fn enter(base: &Path, path: &str, depth: usize, found: &mut Vec<Recorded>) {
 fn is_block(name: &str) -> bool {
     name.strip_prefix("memory")
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// A function of an AMD node: PCI devices 18h to 1Fh of bus 0. BKDG for AMD Family 10h (31116), section 3.1.
-fn is_node(name: &str) -> bool {
-    name.strip_prefix("0000:00:1")
-        .is_some_and(|rest| matches!(rest.as_bytes(), [b'8'..=b'9' | b'a'..=b'f', b'.', _]))
 }
 
 /// The command line with the values left out that name disks, addresses and hosts.

@@ -4,13 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::{Reading, RegisterReading};
 
-use crate::Root;
 use crate::door::register;
+use crate::{NodeFunction, Root};
 
-/// PCI device of the first AMD node: BKDG for AMD Family 10h (31116), section 3.1.
-const FIRST_NODE: u32 = 0x18;
-/// Nodes of such a machine at most.
-const NODES_MAX: u32 = 8;
 /// A register that every x86 CPU has. Intel SDM vol. 4, IA32_TIME_STAMP_COUNTER; AMD64 APM vol. 2, TSC.
 const TIME_STAMP_COUNTER: u32 = 0x10;
 /// Bytes of configuration space that everybody may read: Linux, drivers/pci/pci-sysfs.c.
@@ -66,13 +62,17 @@ fn one(root: &Root, cpu: u32, number: u32) -> Reading<u64> {
 
 /// Every asked word of every AMD node.
 pub(super) fn pci(root: &Root, asked: &BTreeSet<(u32, u32)>) -> BTreeMap<String, Vec<RegisterReading>> {
+    let names = root.list("sys/bus/pci/devices");
+    let functions: Vec<(&String, NodeFunction)> =
+        names.iter().filter_map(|name| Some((name, NodeFunction::of_name(name)?))).collect();
     let mut found = BTreeMap::new();
     for &(function, offset) in asked {
-        let readings: Vec<RegisterReading> = (0..NODES_MAX)
-            .filter_map(|node| {
-                let name = format!("0000:00:{:02x}.{function:x}", FIRST_NODE + node);
+        let readings: Vec<RegisterReading> = functions
+            .iter()
+            .filter(|(_, of_node)| of_node.function == function)
+            .filter_map(|(name, of_node)| {
                 let bytes = root.bytes(&format!("sys/bus/pci/devices/{name}/config")).ok()?;
-                Some(RegisterReading { unit: node, value: word(&bytes, offset as usize) })
+                Some(RegisterReading { unit: of_node.node, value: word(&bytes, offset as usize) })
             })
             .collect();
         found.insert(format!("{function:x}.{offset:x}"), readings);
