@@ -253,7 +253,13 @@ fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran<ExperimentOutcome>> {
         notes: subject.notes(),
         ..labels()
     };
-    let result = conduct(&mut subject, request, &labels);
+    let result = conduct(&mut subject, request, &labels).map(|mut found| {
+        // How often buffers were laid is known only now.
+        let known: Vec<String> =
+            subject.notes().into_iter().filter(|note| !found.notes.contains(note)).collect();
+        found.notes.extend(known);
+        found
+    });
     Ok((result, subject.switcher.end()))
 }
 

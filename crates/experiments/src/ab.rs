@@ -16,6 +16,7 @@ mod factorial_sentences;
 #[cfg(test)]
 mod factorial_tests;
 mod judged_rows;
+mod layout;
 pub mod outcome;
 pub mod probe_subject;
 mod sentence;

@@ -49,6 +49,16 @@ pub trait ShortProbe {
     fn pages(&self) -> Option<Pages> {
         None
     }
+
+    /// Maps and lays its memory anew, in an order of `seed`, and tells the pages; `None` for a probe without memory.
+    ///
+    /// The old memory is let go only then, so that no page is among the new. Touches every page in the calling thread.
+    ///
+    /// # Errors
+    /// `Mapping` if there is no memory; the old memory then stays.
+    fn lay_anew(&mut self, _seed: u64) -> Result<Option<Pages>, ShortProbeError> {
+        Ok(None)
+    }
 }
 
 /// Why a short probe gives no number.

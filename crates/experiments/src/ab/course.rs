@@ -295,6 +295,7 @@ impl Phase {
         subject: &mut S,
         random: &mut Random,
     ) -> Result<Option<Ended>, S::Error> {
+        subject.before_block()?;
         let cells = mirrored_block(self.taken.factors, random);
         let mut trials: Vec<Trial> = Vec::with_capacity(cells.len());
         for cell in &cells {

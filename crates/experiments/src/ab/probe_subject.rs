@@ -2,7 +2,7 @@
 //!
 //! All rows of a trial are measured in one go while the state holds, so that one schedule serves them all. Where a toggle
 //! decides about pages, each of its states has buffers of its own, laid under that state; else all share one, so that
-//! its layout is no part of the difference.
+//! its layout is no part of the difference. Between blocks buffers are laid anew.
 
 use std::time::Instant;
 
@@ -13,10 +13,11 @@ use probes::control::ControlLoops;
 use probes::sampler::Sampler;
 use probes::short::{ShortKind, ShortProbe, ShortProbeError, ShortSetup};
 use record::Better;
-use stats::{Arm, Cell, Factors};
+use stats::{Arm, Cell, Factors, Random};
 
 use super::drift_probe::DriftProbe;
 use super::effects::{Effects, effects, measured, seen_toggles};
+use super::layout::Layout;
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::switcher::{Switcher, SwitchingError};
 
@@ -28,6 +29,8 @@ const SAMPLES: usize = 2;
 const TRIAL_PER_SETTLE: f64 = 1.0;
 /// More samples than this add nothing to the fastest.
 const SAMPLES_MAX: usize = 20;
+/// The stream of random numbers that orders of buffers come from.
+const STREAM_OF_LAYOUTS: u64 = 1;
 /// Time in which the rate of the counter is found: a few ppm.
 const CALIBRATION_NS: u64 = 20_000_000;
 
@@ -80,6 +83,7 @@ impl ProbeSubjectError {
 struct Row {
     spec: RowSpec,
     probes: Vec<Box<dyn ShortProbe>>,
+    layout: Layout,
 }
 
 /// Runs probes in the calling thread, which is pinned.
@@ -94,6 +98,8 @@ pub struct ProbeSubject {
     samples: usize,
     drift: DriftProbe,
     begun: Instant,
+    /// Of the orders in which buffers are laid anew.
+    random: Random,
     notes: Vec<String>,
 }
 
@@ -146,6 +152,7 @@ impl ProbeSubject {
             samples: SAMPLES,
             drift: DriftProbe::new(seed),
             begun,
+            random: Random::for_stream(seed, STREAM_OF_LAYOUTS),
             notes: Vec::new(),
         };
         subject.start_rows(effects, &sampler, seed)?;
@@ -161,7 +168,8 @@ impl ProbeSubject {
     ) -> Result<(), ProbeSubjectError> {
         let mut pages = Vec::new();
         for (kind, moved_by) in measured(effects) {
-            let mut probes = Vec::new();
+            let (mut probes, mut layout) = (Vec::new(), Layout::default());
+            let from_s = self.elapsed_s();
             for state in self.laid.clone() {
                 let _guard = self.switcher.make(state)?;
                 // Asked for where the state has no say: what the toggle then forbids or gives is what is measured.
@@ -181,7 +189,9 @@ impl ProbeSubject {
                 moved_by,
                 zero: "",
             };
-            self.rows.push(Row { spec, probes });
+            layout.tried(from_s, self.elapsed_s());
+            layout.times = 1;
+            self.rows.push(Row { spec, probes, layout });
         }
         self.notes.extend(same_pages(&pages, self.of_pages));
         Ok(())
@@ -205,9 +215,32 @@ impl ProbeSubject {
         Ok(())
     }
 
-    /// What the reader has to know.
+    /// Lays the buffers of a row anew: of each state while it holds, as it may decide about the pages.
+    fn lay_anew(&mut self, row: usize) -> Result<(), SwitchingError> {
+        let (from_s, mut is_laid) = (self.elapsed_s(), true);
+        let seed = self.random.next_u64();
+        for (index, state) in self.laid.iter().enumerate() {
+            // Shared buffers are no matter of a state, and one less switch is made.
+            let guard = if self.of_pages.is_empty() { None } else { Some(self.switcher.make(*state)?) };
+            let row = &mut self.rows[row];
+            let before = row.probes[index].pages();
+            // Without memory for the new ones the old ones serve on.
+            is_laid &= row.probes[index].lay_anew(seed).is_ok();
+            let size = |pages: Option<Pages>| pages.map(|pages| pages.page_bytes);
+            row.layout.with_other_pages += usize::from(size(before) != size(row.probes[index].pages()));
+            drop(guard);
+        }
+        let to_s = self.elapsed_s();
+        let layout = &mut self.rows[row].layout;
+        layout.tried(from_s, to_s);
+        layout.times += usize::from(is_laid);
+        Ok(())
+    }
+
+    /// What the reader has to know, in the end also of the buffers.
     pub fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        let layouts = self.rows.iter().filter_map(|row| row.layout.note(&row.spec.name));
+        self.notes.iter().cloned().chain(layouts).collect()
     }
 }
 
@@ -245,6 +278,16 @@ impl Subject for ProbeSubject {
 
     fn guards(&self) -> Vec<GuardSpec> {
         DriftProbe::GUARDS.to_vec()
+    }
+
+    fn before_block(&mut self) -> Result<(), SwitchingError> {
+        for row in 0..self.rows.len() {
+            let has_memory = self.rows[row].probes[0].pages().is_some();
+            if has_memory && self.rows[row].layout.is_due(self.elapsed_s()) {
+                self.lay_anew(row)?;
+            }
+        }
+        Ok(())
     }
 
     fn trial(&mut self, state: Cell) -> Result<Trial, SwitchingError> {

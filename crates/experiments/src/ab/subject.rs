@@ -69,6 +69,14 @@ pub trait Subject {
     /// What is watched beside the trials.
     fn guards(&self) -> Vec<GuardSpec>;
 
+    /// Called before each block: what may change from block to block, but not within one.
+    ///
+    /// # Errors
+    /// What makes going on useless.
+    fn before_block(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Makes the state hold, and measures once.
     ///
     /// # Errors

@@ -30,6 +30,8 @@ struct Simulated {
     trials: usize,
     better: Better,
     states: Vec<Arm>,
+    /// Trials done at the start of each block.
+    blocks: Vec<usize>,
 }
 
 impl Default for Simulated {
@@ -45,6 +47,7 @@ impl Default for Simulated {
             trials: 0,
             better: Better::Lower,
             states: Vec::new(),
+            blocks: Vec::new(),
         }
     }
 }
@@ -66,6 +69,11 @@ impl Subject for Simulated {
 
     fn guards(&self) -> Vec<GuardSpec> {
         vec![GuardSpec { name: "drift of arithmetic", tolerance: 0.02 }]
+    }
+
+    fn before_block(&mut self) -> Result<(), Self::Error> {
+        self.blocks.push(self.trials);
+        Ok(())
     }
 
     fn trial(&mut self, state: Cell) -> Result<Trial, Self::Error> {
@@ -174,6 +182,15 @@ fn the_twin_never_leaves_the_baseline() {
     assert!(subject.states[rehearsal..rehearsal + twin].iter().all(|state| *state == Arm::A));
     let proper: Vec<Arm> = course.trials.cells.iter().map(|cell| cell.arm(0)).collect();
     assert_eq!(subject.states[rehearsal + twin..], proper);
+}
+
+#[test]
+fn what_changes_from_block_to_block_never_changes_within_one() {
+    let mut subject = Simulated::default();
+    let course = run(&mut subject, &RULES, &mut Unheard).expect("it cannot fail");
+    let blocks = course.twin_trials.blocks() + course.trials.blocks();
+    let begun: Vec<usize> = (0..blocks).map(|block| course.rehearsal.len() + 4 * block).collect();
+    assert_eq!(subject.blocks, begun);
 }
 
 #[test]

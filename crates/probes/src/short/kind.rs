@@ -3,7 +3,7 @@
 use host::live::PageRequest;
 
 use super::round_trip::RoundTrip;
-use super::windowed::Windowed;
+use super::windowed::{Memory, Windowed};
 use super::{ShortProbe, ShortProbeError, chase, core_loops, kernel_calls};
 use crate::sampler::Sampler;
 
@@ -93,7 +93,8 @@ impl ShortKind {
         let windowed = |work| Ok(Windowed::start(self.name(), work, &setup.sampler));
         let chase = |block| {
             let chase = chase::chase(block, setup.pages, setup.seed)?;
-            Ok(Windowed::start(self.name(), chase.work, &setup.sampler).with_pages(chase.pages))
+            let memory = Memory { block, asked: setup.pages, pages: chase.pages };
+            Ok(Windowed::start(self.name(), chase.work, &setup.sampler).with_memory(memory))
         };
         let started: Result<Windowed, ShortProbeError> = match self {
             Self::StoreBypass => windowed(core_loops::store_bypass()),
@@ -142,11 +143,16 @@ mod tests {
             }
             let mut probe = started.unwrap_or_else(|error| panic!("{}: {error}", kind.name()));
             assert_eq!((probe.name(), probe.unit()), (kind.name(), "ns"));
-            match probe.sample() {
+            let sample = |probe: &mut Box<dyn ShortProbe>| match probe.sample() {
                 Ok(ns) => assert!(ns > 0.0 && ns.is_finite(), "{}: {ns}", kind.name()),
                 Err(ShortProbeError::Disturbed { .. }) => {}
                 Err(error) => panic!("{}: {error}", kind.name()),
-            }
+            };
+            sample(&mut probe);
+            let has_memory = probe.pages().is_some();
+            let laid = probe.lay_anew(6).unwrap_or_else(|error| panic!("{}: {error}", kind.name()));
+            assert_eq!(laid.is_some(), has_memory, "{}", kind.name());
+            sample(&mut probe);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! A loop that is sampled in a few windows, of which a low quantile counts.
 
-use host::live::Pages;
+use host::live::{PageRequest, Pages};
+use machine::Bytes;
 
-use super::{ShortProbe, ShortProbeError};
+use super::{ShortProbe, ShortProbeError, chase};
 use crate::sampler::Sampler;
 
 /// Windows of a sample.
@@ -45,6 +46,14 @@ pub(super) struct Work {
     pub(super) run: Box<dyn FnMut(u64)>,
 }
 
+/// The memory of a probe: what was asked for, and the pages that were given.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory {
+    pub(super) block: Bytes,
+    pub(super) asked: PageRequest,
+    pub(super) pages: Pages,
+}
+
 /// A windowed probe.
 pub(super) struct Windowed {
     name: &'static str,
@@ -54,7 +63,7 @@ pub(super) struct Windowed {
     /// Core cycles of a step of the multiply chain, where they are known.
     cycles_per_multiply: Option<f64>,
     core_cycles: Option<f64>,
-    pages: Option<Pages>,
+    memory: Option<Memory>,
 }
 
 impl Windowed {
@@ -70,13 +79,13 @@ impl Windowed {
             rounds,
             cycles_per_multiply,
             core_cycles: None,
-            pages: None,
+            memory: None,
         }
     }
 
-    /// The same, with the pages of its memory.
-    pub(super) fn with_pages(self, pages: Pages) -> Self {
-        Self { pages: Some(pages), ..self }
+    /// The same, with a chase through this memory.
+    pub(super) fn with_memory(self, memory: Memory) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 }
 
@@ -113,7 +122,15 @@ impl ShortProbe for Windowed {
     }
 
     fn pages(&self) -> Option<Pages> {
-        self.pages
+        self.memory.map(|memory| memory.pages)
+    }
+
+    fn lay_anew(&mut self, seed: u64) -> Result<Option<Pages>, ShortProbeError> {
+        let Some(memory) = &mut self.memory else { return Ok(None) };
+        let laid = chase::chase(memory.block, memory.asked, seed)?;
+        memory.pages = laid.pages;
+        self.work = laid.work;
+        Ok(Some(laid.pages))
     }
 }
 
