@@ -45,7 +45,7 @@ fn which() -> Counter {
 /// Whether LFENCE is known to wait for all earlier instructions; found once.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn lfence_waits() -> bool {
+pub(crate) fn lfence_waits() -> bool {
     static WAITS: OnceLock<bool> = OnceLock::new();
     *WAITS.get_or_init(|| {
         /// The extended leaf that tells of LFENCE.

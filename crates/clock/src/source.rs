@@ -1,0 +1,109 @@
+//! Where the ticks of a CPU come from: its time-stamp counter, or a double of it.
+//!
+//! All that compares the counters of two CPUs is written against [`CounterSource`], so that a counter with known faults
+//! ([`crate::FaultedCounter`]) can stand for the hardware, and the comparison can be held against the truth.
+
+use crate::counter::{Counter, lfence_waits};
+
+/// Ticks as a thread on a CPU sees them. The caller names the CPU it is pinned to; hardware does not need the name.
+pub trait CounterSource: Sync {
+    /// Ticks read after all earlier loads of this thread have their values: what is compared.
+    fn ordered_ticks(&self, cpu: u32) -> u64;
+
+    /// Ticks read now or a little earlier, without waiting for anything: what is published.
+    fn ticks(&self, cpu: u32) -> u64;
+}
+
+/// The time-stamp counter of whatever CPU the thread runs on.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeStampCounter {
+    /// LFENCE alone orders the read; else MFENCE stands before it.
+    lfence_waits: bool,
+}
+
+/// Why the counter cannot be read by this thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CounterDenied {
+    /// The process has asked the kernel for a signal at each read.
+    #[error(
+        "the time-stamp counter may not be read: PR_SET_TSC is PR_TSC_SIGSEGV; start without whatever sets it"
+    )]
+    Signals,
+    /// This is no x86 CPU.
+    #[error("this CPU has no time-stamp counter; sidestep compares counters on x86 only")]
+    Absent,
+}
+
+impl TimeStampCounter {
+    /// The counter, if the calling thread may read it.
+    ///
+    /// # Errors
+    /// `Signals` if a read would kill the process, `Absent` on other CPUs.
+    pub fn new() -> Result<Self, CounterDenied> {
+        if Counter::of_this_machine() == Counter::MonotonicRaw {
+            return Err(CounterDenied::Absent);
+        }
+        if reads_raise_signals() {
+            return Err(CounterDenied::Signals);
+        }
+        Ok(Self { lfence_waits: lfence_waits() })
+    }
+}
+
+/// What PR_GET_TSC answers where each read of the counter is a fault. Linux, include/uapi/linux/prctl.h.
+const PR_TSC_SIGSEGV: libc::c_int = 2;
+
+fn reads_raise_signals() -> bool {
+    let mut mode: libc::c_int = 0;
+    // SAFETY: PR_GET_TSC writes one int to the address given, which is ours.
+    let status = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+    status == 0 && mode == PR_TSC_SIGSEGV
+}
+
+#[cfg(target_arch = "x86_64")]
+impl CounterSource for TimeStampCounter {
+    #[inline(always)]
+    fn ordered_ticks(&self, _cpu: u32) -> u64 {
+        use std::arch::x86_64::{_mm_lfence, _mm_mfence, _rdtsc};
+        if !self.lfence_waits {
+            // SAFETY: MFENCE is part of SSE2, which every x86-64 CPU has.
+            unsafe { _mm_mfence() };
+        }
+        // SAFETY: LFENCE is part of SSE2.
+        unsafe { _mm_lfence() };
+        // SAFETY: RDTSC exists on every x86-64 CPU; `new` has seen that it raises no signal.
+        unsafe { _rdtsc() }
+    }
+
+    #[inline(always)]
+    fn ticks(&self, _cpu: u32) -> u64 {
+        // SAFETY: as above.
+        unsafe { std::arch::x86_64::_rdtsc() }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl CounterSource for TimeStampCounter {
+    fn ordered_ticks(&self, _cpu: u32) -> u64 {
+        crate::monotonic_raw_ns()
+    }
+
+    fn ticks(&self, _cpu: u32) -> u64 {
+        crate::monotonic_raw_ns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_sees_its_own_reads_in_order() {
+        let Ok(counter) = TimeStampCounter::new() else {
+            println!("skipped: no time-stamp counter that may be read");
+            return;
+        };
+        // The thread may change its CPU between two reads, and CPUs may disagree: one pair in order is enough.
+        assert!((0..100).any(|_| counter.ticks(0) <= counter.ordered_ticks(0)));
+    }
+}
