@@ -57,10 +57,49 @@ fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
     let mut check_up = Command::new(&binary);
     check_up.args(["run", "--quick", "--quiet", "--record"]).arg(&record);
     anyhow::ensure!(cargo::succeeds(&mut check_up)?, "the quick check-up failed; see above");
-    let mut totals = schema::check_record(&record.join("record.json"))?;
-    println!("the record obeys its schema: {totals}");
+    let mut totals = schema::check_file("record", &record.join("record.json"))?;
+    totals.add(check_documents(&binary)?);
+    println!("documents against their schemas: {totals}");
     totals.add(check_report(&record.join("report.html"), screenshots)?);
     totals.add(check_planted(&binary, &record.join("record.json"), folder.path())?);
+    Ok(totals)
+}
+
+/// What experiments and comparisons print, held against the schemas.
+fn check_documents(binary: &Path) -> anyhow::Result<Totals> {
+    const EXAMPLES: [&str; 2] = ["examples/phenom-9600/no-patch.csv", "examples/phenom-9600/patch.csv"];
+    let rows: [(&str, &[&str]); 3] = [
+        ("comparison", &["compare", EXAMPLES[0], EXAMPLES[1]]),
+        ("experiment", &["ab", "--budget", "1s", "--a", "true", "--b", "true"]),
+        (
+            "factorial",
+            &[
+                "ab",
+                "--budget",
+                "1s",
+                "--factorial",
+                "--toggle",
+                "timer-slack",
+                "--toggle",
+                "thp",
+                "--",
+                "true",
+            ],
+        ),
+    ];
+    let mut totals = Totals::default();
+    for (name, arguments) in rows {
+        let mut command = Command::new(binary);
+        command.current_dir(cargo::root()).args(arguments).args(["--json", "--quiet"]);
+        let printed = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
+        anyhow::ensure!(
+            printed.status.success(),
+            "sidestep {} failed: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&printed.stderr)
+        );
+        totals.add(schema::check_text(name, &printed.stdout)?);
+    }
     Ok(totals)
 }
 

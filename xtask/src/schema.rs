@@ -1,5 +1,5 @@
-//! `cargo xtask schema`: the JSON Schema of the record, written from the types that define it, and held against
-//! real records.
+//! `cargo xtask schema`: the JSON Schema of each document that sidestep writes, made from the types that define it, and
+//! held against real documents.
 
 mod validator;
 
@@ -14,54 +14,81 @@ use crate::totals::Totals;
 
 /// The rest of `cargo xtask schema --help`.
 pub const HELP: &str =
-    "Writes docs/record.schema.json anew from the types of the record crate, and says whether it
-changed. Read the difference before committing it: a field that changes its meaning raises SCHEMA.
+    "Writes docs/NAME.schema.json anew from the types of the record crate, for record, comparison,
+experiment, factorial and reboots, and says which changed. Read the difference before committing
+it: a field that changes its meaning raises the number of its document.
 
-  --check RECORD     instead, hold a record (JSON) against the committed schema
+  --check FILE       instead, hold a document (JSON) against a committed schema
+  --as NAME          which; record unless given
 ";
 
-/// Where the schema is committed, from the repository's root.
-const COMMITTED: &str = "docs/record.schema.json";
-/// Breaches shown of one record; the first few say what is wrong.
+/// The folder of the committed schemas, from the repository's root.
+const COMMITTED: &str = "docs";
+/// Breaches shown of one document; the first few say what is wrong.
 const BREACHES_SHOWN: usize = 20;
 
 /// `cargo xtask schema`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--check"], &[])?;
-    if let Some(record) = flags.value("--check") {
-        let totals = check_record(Path::new(record))?;
+    let flags = Flags::parse(arguments, &["--check", "--as"], &[])?;
+    if let Some(document) = flags.value("--check") {
+        let totals = check_file(flags.value("--as").unwrap_or("record"), Path::new(document))?;
         print!("{}", totals.closing());
         return Ok(totals);
     }
-    let changed = committed().ok() != Some(generated());
-    let mut text = serde_json::to_string_pretty(&generated()).context("cannot write the schema as text")?;
-    text.push('\n');
-    std::fs::write(path(), text).with_context(|| format!("cannot write {COMMITTED}"))?;
-    println!("{COMMITTED} {}", if changed { "changed: read the difference" } else { "was up to date" });
-    Ok(Totals::one_passed())
+    let mut totals = Totals::default();
+    for (name, schema) in record::json_schemas() {
+        let changed = committed(name).ok().as_ref() != Some(&schema);
+        let mut text = serde_json::to_string_pretty(&schema).context("cannot write the schema as text")?;
+        text.push('\n');
+        let path = path(name);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("{name}: {}", if changed { "changed, read the difference" } else { "was up to date" });
+        totals.add(Totals::one_passed());
+    }
+    Ok(totals)
 }
 
-/// The schema as the record crate's types are now.
-pub fn generated() -> Value {
-    record::json_schema()
+/// The schema of the document of this name as the record crate's types are now.
+///
+/// # Errors
+/// There is no such document.
+pub fn generated(name: &str) -> anyhow::Result<Value> {
+    let mut schemas = record::json_schemas().into_iter();
+    let known = || record::json_schemas().map(|(name, _)| name).join(", ");
+    schemas
+        .find_map(|(other, schema)| (other == name).then_some(schema))
+        .with_context(|| format!("no document is called {name}; there are {}", known()))
 }
 
-/// The schema as it is committed.
-pub fn committed() -> anyhow::Result<Value> {
-    let text = std::fs::read_to_string(path()).with_context(|| format!("cannot read {COMMITTED}"))?;
-    serde_json::from_str(&text).with_context(|| format!("{COMMITTED} is not JSON"))
+/// The schema of the document of this name as it is committed.
+///
+/// # Errors
+/// It is not there, or is not JSON.
+pub fn committed(name: &str) -> anyhow::Result<Value> {
+    let path = path(name);
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 
-/// Holds the JSON record at `record` against the committed schema.
-pub fn check_record(record: &Path) -> anyhow::Result<Totals> {
-    let text =
-        std::fs::read_to_string(record).with_context(|| format!("cannot read {}", record.display()))?;
-    let document =
-        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", record.display()))?;
-    let breaches = breaches(&committed()?, &document);
+/// Holds the JSON document in `file` against the committed schema of this name.
+///
+/// # Errors
+/// One of them cannot be read.
+pub fn check_file(name: &str, file: &Path) -> anyhow::Result<Totals> {
+    let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    check_text(name, &text).with_context(|| format!("of {}", file.display()))
+}
+
+/// Holds the JSON document in `text` against the committed schema of this name.
+///
+/// # Errors
+/// The text is not JSON, or there is no such schema.
+pub fn check_text(name: &str, text: &[u8]) -> anyhow::Result<Totals> {
+    let document = serde_json::from_slice(text).context("the document is not JSON")?;
+    let breaches = breaches(&committed(name)?, &document);
     let mut totals = Totals::default();
     for breach in breaches.iter().take(BREACHES_SHOWN) {
-        totals.add(Totals::one_failed(format!("schema: {breach}")));
+        totals.add(Totals::one_failed(format!("schema of the {name}: {breach}")));
     }
     Ok(if breaches.is_empty() { Totals::one_passed() } else { totals })
 }
@@ -71,6 +98,6 @@ pub fn breaches(schema: &Value, document: &Value) -> Vec<String> {
     validator::Validator::new(schema).breaches(document)
 }
 
-fn path() -> PathBuf {
-    cargo::root().join(COMMITTED)
+fn path(name: &str) -> PathBuf {
+    cargo::root().join(COMMITTED).join(format!("{name}.schema.json"))
 }

@@ -1,19 +1,37 @@
-//! The committed JSON Schema is the one the types define, and what sidestep writes obeys it.
+//! The committed JSON Schemas are those the types define, and what sidestep writes obeys them.
 
 use serde_json::json;
-use xtask::schema::{breaches, committed, generated};
+use xtask::cargo::root;
+use xtask::schema::{breaches, check_text, committed, generated};
 
 #[test]
-fn the_committed_schema_is_up_to_date() {
-    let committed = committed().expect("the schema is committed");
-    assert!(committed == generated(), "run cargo xtask schema, and read the difference");
+fn the_committed_schemas_are_up_to_date() {
+    for (name, schema) in record::json_schemas() {
+        let committed = committed(name).expect("the schema is committed");
+        assert!(committed == schema, "{name}: run cargo xtask schema, and read the difference");
+    }
 }
 
 #[test]
 fn an_empty_record_obeys_the_schema_and_a_broken_one_does_not() {
-    let schema = generated();
+    let schema = generated("record").expect("records have a schema");
     let mut document = serde_json::to_value(record::Record::default()).expect("a record is JSON");
     assert_eq!(breaches(&schema, &document), [""; 0]);
     document["elapsed_s"] = json!("soon");
     assert_eq!(breaches(&schema, &document).len(), 1);
+}
+
+#[test]
+fn the_comparison_in_the_transcript_obeys_its_schema() {
+    let transcript = std::fs::read_to_string(root().join("tests/cli/compare-phenom-json.txt"))
+        .expect("the transcript is committed");
+    let (from, to) = (transcript.find('{').expect("JSON"), transcript.rfind('}').expect("JSON"));
+    let totals = check_text("comparison", transcript[from..=to].as_bytes()).expect("JSON");
+    assert_eq!((totals.passed, totals.failed), (1, 0), "{}", totals.closing());
+}
+
+#[test]
+fn a_document_without_schema_is_an_error_that_names_those_with_one() {
+    let error = generated("novel").expect_err("there is none").to_string();
+    assert!(error.contains("novel") && error.contains("comparison"), "{error}");
 }

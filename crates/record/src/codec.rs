@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::{Record, SCHEMA};
+use crate::{ComparisonTable, ExperimentOutcome, FactorialOutcome, RebootOutcome, Record, SCHEMA};
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -159,9 +159,15 @@ fn absurd(value: &serde_json::Value) -> Option<(String, &serde_json::Number)> {
     }
 }
 
-/// The JSON Schema of a record, generated from the types.
-pub fn json_schema() -> serde_json::Value {
-    schemars::schema_for!(Record).to_value()
+/// The JSON Schema of each document of this crate, generated from the types, by the document's name.
+pub fn json_schemas() -> [(&'static str, serde_json::Value); 5] {
+    [
+        ("record", schemars::schema_for!(Record).to_value()),
+        ("comparison", schemars::schema_for!(ComparisonTable).to_value()),
+        ("experiment", schemars::schema_for!(ExperimentOutcome).to_value()),
+        ("factorial", schemars::schema_for!(FactorialOutcome).to_value()),
+        ("reboots", schemars::schema_for!(RebootOutcome).to_value()),
+    ]
 }
 
 #[cfg(test)]

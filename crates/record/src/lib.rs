@@ -21,7 +21,7 @@ mod reboots;
 mod spread;
 
 pub use clocks::ClockRead;
-pub use codec::{DecodeError, EncodeError, Encoding, decode, encode, json_schema};
+pub use codec::{DecodeError, EncodeError, Encoding, decode, encode, json_schemas};
 pub use comparison::{
     Better, COMPARISON_SCHEMA, ComparisonAverage, ComparisonRow, ComparisonTable, ConfigurationSummary,
     Drift, FactDifference, UnmatchedTest,
