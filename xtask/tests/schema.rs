@@ -26,7 +26,7 @@ fn the_comparison_in_the_transcript_obeys_its_schema() {
     let transcript = std::fs::read_to_string(root().join("tests/cli/compare-phenom-json.txt"))
         .expect("the transcript is committed");
     let (from, to) = (transcript.find('{').expect("JSON"), transcript.rfind('}').expect("JSON"));
-    let totals = check_text("comparison", transcript[from..=to].as_bytes()).expect("JSON");
+    let totals = check_text("comparison", &transcript.as_bytes()[from..=to]).expect("JSON");
     assert_eq!((totals.passed, totals.failed), (1, 0), "{}", totals.closing());
 }
 
