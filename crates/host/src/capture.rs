@@ -7,8 +7,8 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::Root;
 use crate::cpuid;
-use crate::door::register;
 use crate::live::{self, Pinned};
 use crate::root::{Recorded, record_files};
 
@@ -42,6 +42,7 @@ pub struct Capture {
 /// # Errors
 /// The tarball could not be packed in memory.
 pub fn capture(options: &CaptureOptions) -> io::Result<Capture> {
+    let root = Root::live();
     let mut files = record_files(Path::new("/"));
     let mut cpus = 0;
     let mut registers = 0;
@@ -57,7 +58,7 @@ pub fn capture(options: &CaptureOptions) -> io::Result<Capture> {
             .msr
             .iter()
             .filter_map(|&number| {
-                let value = register::read_msr(None, cpu.0, number).ok()?;
+                let value = root.register(cpu.0, number).ok()?;
                 Some(format!("{number:08x} = {value:x}\n"))
             })
             .collect();
@@ -80,4 +81,36 @@ fn pack(top: &str, files: &[Recorded]) -> io::Result<Vec<u8>> {
         builder.append_data(&mut header, format!("{top}/{}", file.path), file.bytes.as_slice())?;
     }
     builder.into_inner()?.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node_functions;
+
+    #[test]
+    fn clock_ramps_and_routes_of_nodes_survive_a_recording() {
+        let machine =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/machines/synthetic-k8-two-sockets");
+        let tarball = pack("recorded", &record_files(&machine)).expect("memory is enough");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("recorded.tar.gz");
+        std::fs::write(&path, tarball).expect("a file");
+        let (before, after) =
+            (Root::open(&machine).expect("a machine"), Root::open(&path).expect("a recording"));
+        let words = |root: &Root, function: u32, offset: u32| -> Vec<Option<u32>> {
+            let functions = node_functions(root, function).into_iter();
+            functions.map(|found| root.configuration_word(&found.name(), offset)).collect()
+        };
+        for (function, offset, expected) in [
+            (3, 0x84, [0x23, 0x0100_0023]),
+            (0, 0x40, [0x0003_0101, 0x0001_0202]),
+            (0, 0x44, [0x0001_0202, 0x0003_0101]),
+            (0, 0x60, [0x10, 0x11]),
+        ] {
+            let expected = expected.map(Some);
+            assert_eq!(words(&before, function, offset), expected, "F{function}x{offset:x} of the machine");
+            assert_eq!(words(&after, function, offset), expected, "F{function}x{offset:x} of its recording");
+        }
+    }
 }

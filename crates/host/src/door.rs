@@ -15,10 +15,12 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 pub use binding::{Bindings, Bound};
+pub use register::Registers;
 
 /// What is written. Paths have no leading slash and lie below `sys/` or `proc/sys/`, or are affinities in `proc/irq/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -73,16 +75,13 @@ pub enum Target {
 }
 
 impl Target {
-    /// The canonical value in the text of a file, or of a recording's `msr/N`; `None` where it is not there.
+    /// The canonical value in the text of a file; `None` where it is not there, or is no text.
     pub fn canonical(&self, text: &str) -> Option<String> {
         match self {
             Self::File { .. } => Some(form::chosen(text)),
             Self::Word { word, .. } => form::word(text, word).ok(),
             Self::Line { key, .. } => form::line(text, key).ok(),
-            Self::Msr { register, mask, .. } => {
-                register::in_recording(text, *register).map(|value| hexadecimal(value & mask))
-            }
-            Self::Pci { .. } | Self::Task { .. } => None,
+            Self::Msr { .. } | Self::Pci { .. } | Self::Task { .. } => None,
         }
     }
 }
@@ -179,22 +178,29 @@ impl<D: Door + ?Sized> Door for &mut D {
 }
 
 /// The door of this machine, or of a recorded tree below a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct MachineDoor {
     /// `None` is this machine.
     tree: Option<PathBuf>,
+    registers: Arc<dyn Registers>,
 }
 
 impl MachineDoor {
     /// This machine.
     pub fn live() -> Self {
-        Self { tree: None }
+        Self { tree: None, registers: Arc::new(register::MsrDevice) }
     }
 
     /// A folder that stands for `/`: files behave as the kernel's do as far as [`Target`]s see. Registers of CPU n
     /// are lines `INDEX = VALUE`, both hexadecimal, in `msr/n`.
     pub fn tree(folder: &Path) -> Self {
-        Self { tree: Some(folder.to_owned()) }
+        Self { tree: Some(folder.to_owned()), registers: Arc::new(register::RecordedMap(folder.to_owned())) }
+    }
+
+    /// The same, with registers that are read and written elsewhere.
+    #[must_use]
+    pub fn with_registers(self, registers: Arc<dyn Registers>) -> Self {
+        Self { registers, ..self }
     }
 
     /// The folder, unless this is the live machine.
@@ -212,7 +218,7 @@ impl MachineDoor {
             Target::Word { path, word } => form::word(&form::read_text(&self.place(path))?, word),
             Target::Line { path, key } => form::line(&form::read_text(&self.place(path))?, key),
             Target::Msr { cpu, register, mask } => {
-                Ok(hexadecimal(register::read_msr(self.tree.as_deref(), *cpu, *register)? & mask))
+                Ok(hexadecimal(self.registers.read(*cpu, *register)? & mask))
             }
             Target::Task { process, thread, start_ticks } => {
                 binding::read_task(&self.place(""), *process, *thread, *start_ticks)
@@ -229,10 +235,9 @@ impl MachineDoor {
             Target::File { path } | Target::Word { path, .. } => self.put_text(path, value),
             Target::Line { path, key } => self.put_text(path, &format!("{key}:{value}\n")),
             Target::Msr { cpu, register, mask } => {
-                let tree = self.tree.as_deref();
-                let old = register::read_msr(tree, *cpu, *register)?;
+                let old = self.registers.read(*cpu, *register)?;
                 let new = (old & !mask) | (parse_hexadecimal(value)? & mask);
-                register::write_msr(tree, *cpu, *register, new)
+                self.registers.write(*cpu, *register, new)
             }
             Target::Task { process, thread, start_ticks } => {
                 binding::write_task(self.tree.as_deref(), *process, *thread, *start_ticks, value)

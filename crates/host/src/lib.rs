@@ -11,11 +11,11 @@ pub mod sealed_file;
 pub mod state_folder;
 pub mod witness;
 
-pub use amd_node::NodeFunction;
+pub use amd_node::{NodeFunction, node_functions};
 pub use capture::{Capture, CaptureOptions, capture};
 pub use cpuid::Cpuid;
 pub use describe::describe;
-pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Target};
+pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Registers, Target};
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
 pub use state_folder::{Disk, Lock, LockError, StateFolder};

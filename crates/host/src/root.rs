@@ -11,11 +11,15 @@ mod folder;
 mod store;
 mod texts;
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(crate) use capture::{Recorded, record_files};
 use store::{Look, Store};
 pub use texts::each_text;
+
+use crate::door::register::{self, MsrDevice, Registers};
 
 /// The most bytes read of one file. `/proc/cpuinfo` of 4096 CPUs has about 6 MiB; nothing else comes near.
 const FILE_BYTES_MAX: u64 = 8 << 20;
@@ -29,6 +33,8 @@ pub struct Root {
     store: Store,
     /// Where `/` of the machine is in the store: empty or ending in a slash.
     top: String,
+    /// What answers for registers; `None` where they are recorded as lines.
+    registers: Option<Arc<dyn Registers>>,
 }
 
 /// Why a path is no recorded machine.
@@ -98,12 +104,12 @@ pub enum ReadError {
 impl Root {
     /// The machine this process runs on.
     pub fn live() -> Self {
-        Self { store: Store::Live, top: String::new() }
+        Self { store: Store::Live, top: String::new(), registers: Some(Arc::new(MsrDevice)) }
     }
 
     /// A machine without a single file.
     pub fn empty() -> Self {
-        Self { store: Store::empty(), top: String::new() }
+        Self { store: Store::empty(), top: String::new(), registers: None }
     }
 
     /// A recorded machine: a folder, or a tarball whose single top folder stands for `/`.
@@ -118,7 +124,7 @@ impl Root {
         };
         let top = tops(&store, "fsroot").into_iter().find(|top| is_machine(top));
         match top {
-            Some(top) => Ok(Self { store, top }),
+            Some(top) => Ok(Self { store, top, registers: None }),
             None => Err(RootError::NoMachine { path: path.to_owned() }),
         }
     }
@@ -130,7 +136,7 @@ impl Root {
             |top: &str| store.list(top.trim_end_matches('/')).iter().any(|name| dump_cpu(name).is_some());
         let top = tops(&store, "cpuid").into_iter().find(|top| is_dump(top));
         match top {
-            Some(top) => Ok(Self { store, top }),
+            Some(top) => Ok(Self { store, top, registers: None }),
             None => Err(RootError::NoDump { path: path.to_owned() }),
         }
     }
@@ -167,6 +173,36 @@ impl Root {
     pub fn exists(&self, path: &str) -> bool {
         self.resolve(path.trim_matches('/'))
             .is_some_and(|inside| matches!(self.store.look(&inside), Look::File | Look::Directory))
+    }
+
+    /// The same machine with registers that are read elsewhere.
+    #[must_use]
+    pub fn with_registers(self, registers: Arc<dyn Registers>) -> Self {
+        Self { registers: Some(registers), ..self }
+    }
+
+    /// False if registers are lines of a recording.
+    pub(crate) fn has_running_cpus(&self) -> bool {
+        self.registers.is_some()
+    }
+
+    /// A model-specific register of a CPU: of the running machine, or as recorded in `msr/N`.
+    ///
+    /// # Errors
+    /// What the device said, or `NotFound` for what was not recorded.
+    pub fn register(&self, cpu: u32, number: u32) -> io::Result<u64> {
+        if let Some(registers) = &self.registers {
+            return registers.read(cpu, number);
+        }
+        let text = self.read(&format!("msr/{cpu}")).unwrap_or_default();
+        register::in_recording(&text, number).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// A word in the configuration space of a PCI function, such as `0000:00:18.3`; `None` where it cannot be read or
+    /// nobody answers.
+    pub fn configuration_word(&self, function: &str, offset: u32) -> Option<u32> {
+        let config = self.bytes(&format!("sys/bus/pci/devices/{function}/config")).ok()?;
+        register::word(&config, offset).filter(|word| *word != register::NOBODY)
     }
 
     /// Where a path leads in the store after all links; `None` if nowhere.

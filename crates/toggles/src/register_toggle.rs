@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use host::{Door, MachineDoor, NodeFunction, Target};
+use host::{NodeFunction, Target};
 use machine::{Identity, Vendor};
 
 use crate::{
@@ -102,13 +102,10 @@ impl RegisterToggle {
                     found.extend(cpus.iter().map(target));
                 }
                 Place::AmdNode { function, offset } => {
-                    let functions = around.root.list("sys/bus/pci/devices").into_iter();
-                    let is_node = |name: &String| {
-                        NodeFunction::of_name(name).is_some_and(|found| found.function == function)
-                    };
                     let mask = bits.mask as u32;
-                    let target = |function: String| (Target::Pci { function, offset, mask }, bits);
-                    found.extend(functions.filter(is_node).map(target));
+                    let target =
+                        |found: NodeFunction| (Target::Pci { function: found.name(), offset, mask }, bits);
+                    found.extend(host::node_functions(around.root, function).into_iter().map(target));
                 }
             }
         }
@@ -116,12 +113,14 @@ impl RegisterToggle {
     }
 
     fn read(around: &Surroundings, target: &Target) -> Option<String> {
-        if around.user == User::Recorded
-            && let Target::Msr { cpu, .. } = target
-        {
-            return target.canonical(&around.root.read(&format!("msr/{cpu}")).ok()?);
-        }
-        if around.user == User::Root { MachineDoor::live().read(target).ok() } else { None }
+        let bits = match target {
+            Target::Msr { cpu, register, mask } => around.root.register(*cpu, *register).ok()? & mask,
+            Target::Pci { function, offset, mask } => {
+                u64::from(around.root.configuration_word(function, *offset)? & mask)
+            }
+            _ => return None,
+        };
+        Some(host::door::hexadecimal(bits))
     }
 }
 
@@ -151,10 +150,12 @@ impl Toggle for RegisterToggle {
             return Availability::missing("none of its registers is there", "");
         }
         // One CPU that cannot be read would be left without what all others have.
-        match targets.iter().find(|(target, _)| Self::read(around, target).is_none()) {
-            Some((target, _)) => Availability::missing(format!("{target} cannot be read"), "modprobe msr"),
-            None => Availability::Available,
-        }
+        let Some((target, _)) = targets.iter().find(|(target, _)| Self::read(around, target).is_none())
+        else {
+            return Availability::Available;
+        };
+        let hint = if matches!(target, Target::Msr { .. }) { "modprobe msr" } else { "" };
+        Availability::missing(format!("{target} cannot be read"), hint)
     }
 
     fn now(&self, around: &Surroundings) -> Option<String> {

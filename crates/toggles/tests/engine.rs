@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 use host::{Bindings, Disk, Door, DoorError, MachineDoor, StateFolder, Target};
@@ -503,14 +504,14 @@ fn the_power_cut_model_notices_a_journal_that_was_not_synced() {
 fn a_panic_in_the_middle_puts_the_machine_back() {
     let bench = Bench::new();
     let (door, disk) = (bench.door(), bench.disk());
-    let panicked = std::panic::catch_unwind(move || {
+    let panicked = std::panic::catch_unwind(AssertUnwindSafe(move || {
         let b = changes(["never", "0", "0x0"]);
         let intent = Intent { label: "test", states: &[&b], kept: false };
         let begun = Experiment::begin(door, disk, owner("boot"), &intent, "now".to_owned());
         let mut experiment = begun.expect("nothing is in the way");
         experiment.switch(&b).expect("writable");
         std::panic::resume_unwind(Box::new("in the middle"));
-    });
+    }));
     assert!(panicked.is_err());
     assert!(bench.is_as_before() && !bench.has_journal());
 }

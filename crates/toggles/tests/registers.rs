@@ -1,7 +1,10 @@
 //! Register toggles on recorded machines: bits of every CPU, and refused wherever they do not belong.
 
-use host::Root;
+use std::path::Path;
+
+use host::{Asked, Door, MachineDoor, Root, Witness};
 use machine::{Machine, Vendor};
+use record::{Answer, WorkaroundState};
 use toggles::{Consent, Experiment, Intent, Owner, Surroundings, Switch, find};
 
 const PHENOM: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 16\nmodel\t\t: 2\nstepping\t: 2\n\n\
@@ -81,4 +84,94 @@ fn registers_are_refused_on_other_cpus_in_guests_under_lockdown_and_where_one_cp
     std::fs::create_dir_all(&lockdown).expect("folders");
     std::fs::write(lockdown.join("lockdown"), "none [integrity] confidentiality\n").expect("a file");
     check(&root, &|_| {}, "the kernel is locked down");
+}
+
+/// The synthetic K8 in a folder of its own, with the power-management word of both nodes set.
+fn opterons(words: [u32; 2]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/machines/synthetic-k8-two-sockets");
+    let devices = "sys/bus/pci/devices";
+    for path in ["proc/cpuinfo", "msr/0", "msr/1"] {
+        copy(&source, folder.path(), path);
+    }
+    for (node, word) in [0x18, 0x19].into_iter().zip(words) {
+        for function in [0, 3] {
+            copy(&source, folder.path(), &format!("{devices}/0000:00:{node:x}.{function}/config"));
+        }
+        let path = folder.path().join(format!("{devices}/0000:00:{node:x}.3/config"));
+        let mut config = std::fs::read(&path).expect("a file");
+        config[0x84..0x88].copy_from_slice(&word.to_le_bytes());
+        std::fs::write(path, config).expect("a file");
+    }
+    folder
+}
+
+fn copy(from: &Path, to: &Path, path: &str) {
+    let to = to.join(path);
+    std::fs::create_dir_all(to.parent().expect("below the folder")).expect("folders");
+    std::fs::copy(from.join(path), to).expect("a file");
+}
+
+/// What the detector says of clock ramping: affected, and the state of the workaround.
+fn ramping(root: &Root, machine: &Machine) -> (Answer, WorkaroundState) {
+    let catalogue = flaws::catalogue();
+    let pci = catalogue.wanted().pci.iter().map(|word| (word.function, word.offset)).collect();
+    let asked = Asked { pci, ..Asked::default() };
+    let evidence = Witness { root, cpuid: None, machine }.hear(&asked);
+    let verdicts = flaws::judge(&catalogue, &evidence);
+    let verdict = verdicts.iter().find(|verdict| verdict.id == "k8-c1-ramping").expect("in the catalogue");
+    (verdict.affected, verdict.workaround)
+}
+
+#[test]
+fn clock_ramping_is_seen_and_switched_in_the_bits_of_every_node() {
+    use WorkaroundState::{Off, On, Partial};
+    for (words, workaround, now) in [
+        ([0x0000_0023, 0x0000_0023], On, Some("off")),
+        ([0x0100_0023, 0x0100_0023], Off, Some("on")),
+        ([0x0000_0023, 0x0100_0023], Partial, None),
+    ] {
+        let folder = opterons(words);
+        let (root, machine) = described(&folder);
+        assert_eq!(ramping(&root, &machine), (Answer::Yes, workaround), "{words:x?}");
+        let toggle = find("k8-c1-ramping").unwrap();
+        assert_eq!(toggle.now(&Surroundings::of(&root, &machine)).as_deref(), now, "{words:x?}");
+        for (value, shown, state) in [("off", 0x23, On), ("on", 0x0100_0023, Off)] {
+            let around = Surroundings::of(&root, &machine);
+            let Ok(Switch::System(changes)) = toggle.switch(&around, value) else {
+                panic!("not of the machine")
+            };
+            let mut door = MachineDoor::tree(folder.path());
+            for change in &changes {
+                door.write(&change.target, &change.value).expect("writable");
+            }
+            for node in ["0000:00:18.3", "0000:00:19.3"] {
+                assert_eq!(root.configuration_word(node, 0x84), Some(shown), "{node} {value}");
+            }
+            assert_eq!(ramping(&root, &machine), (Answer::Yes, state), "{value}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_is_counted_must_be_read_and_one_that_answers_all_ones_is_none() {
+    let folder = opterons([0x23, 0x23]);
+    let config = |name: &str| folder.path().join(format!("sys/bus/pci/devices/{name}/config"));
+    std::fs::write(config("0000:00:19.3"), [0xff; 256]).expect("a file");
+    let (root, machine) = described(&folder);
+    let switched = |root: &Root| {
+        let around = Surroundings::of(root, &machine);
+        find("k8-c1-ramping").unwrap().switch(&around, "off").map_err(|error| error.to_string())
+    };
+    // Function 0 of the first node counts two: the second one hides.
+    assert_eq!(ramping(&root, &machine), (Answer::Yes, WorkaroundState::Unknown));
+    let refusal = switched(&root).expect_err("one node would keep its ramp");
+    assert!(refusal.contains("PCI 0000:00:19.3 register 0x084 mask 0x03000000 cannot be read"), "{refusal}");
+    let mut first = std::fs::read(config("0000:00:18.0")).expect("a file");
+    first[0x60] = 0;
+    std::fs::write(config("0000:00:18.0"), first).expect("a file");
+    // It counts one: what answers all ones is no node.
+    assert_eq!(ramping(&root, &machine), (Answer::Yes, WorkaroundState::On));
+    let Ok(Switch::System(changes)) = switched(&root) else { panic!("available") };
+    assert_eq!(changes.len(), 1);
 }

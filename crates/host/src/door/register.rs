@@ -3,6 +3,7 @@
 //! The device takes the register's number as the offset and answers eight bytes (msr(4)), so neighbouring registers
 //! overlap in the file: a recording is a map of lines instead.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -10,36 +11,68 @@ use std::path::{Path, PathBuf};
 
 use super::{form, tree};
 
+/// Model-specific registers of the CPUs of a machine that runs, by the numbers of CPU and register.
+///
+/// On the live machine that is the kernel's device. A test puts a virtual machine here: its CPUs execute RDMSR and
+/// WRMSR, and readers and writers above cannot tell.
+pub trait Registers: fmt::Debug + Send + Sync {
+    /// The whole register; the error of a register that the CPU does not have is `EIO`, as of the device.
+    ///
+    /// # Errors
+    /// What the device said.
+    fn read(&self, cpu: u32, register: u32) -> io::Result<u64>;
+
+    /// Writes the whole register.
+    ///
+    /// # Errors
+    /// What the device said; `EIO` where the CPU refuses the value.
+    fn write(&self, cpu: u32, register: u32, value: u64) -> io::Result<()>;
+}
+
+/// The device of the msr module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MsrDevice;
+
+impl Registers for MsrDevice {
+    fn read(&self, cpu: u32, register: u32) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        File::open(device(cpu))?.read_exact_at(&mut bytes, register.into())?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
+    fn write(&self, cpu: u32, register: u32, value: u64) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(device(cpu))?;
+        file.write_all_at(&value.to_ne_bytes(), register.into())
+    }
+}
+
 fn device(cpu: u32) -> PathBuf {
     PathBuf::from(format!("/dev/cpu/{cpu}/msr"))
 }
 
-fn recording(tree: &Path, cpu: u32) -> PathBuf {
-    tree.join(format!("msr/{cpu}"))
-}
+/// The registers of a recorded tree: lines `INDEX = VALUE` in `msr/N`.
+#[derive(Debug)]
+pub(super) struct RecordedMap(pub(super) PathBuf);
 
-/// Reads a whole register.
-pub(crate) fn read_msr(tree: Option<&Path>, cpu: u32, register: u32) -> io::Result<u64> {
-    if let Some(tree) = tree {
-        let value = in_recording(&form::read_text(&recording(tree, cpu))?, register);
-        return value.ok_or_else(|| io::ErrorKind::NotFound.into());
+impl RecordedMap {
+    fn file(&self, cpu: u32) -> PathBuf {
+        self.0.join(format!("msr/{cpu}"))
     }
-    let mut bytes = [0; 8];
-    File::open(device(cpu))?.read_exact_at(&mut bytes, register.into())?;
-    Ok(u64::from_ne_bytes(bytes))
 }
 
-/// Writes a whole register.
-pub(super) fn write_msr(tree: Option<&Path>, cpu: u32, register: u32, value: u64) -> io::Result<()> {
-    let Some(tree) = tree else {
-        let file = OpenOptions::new().write(true).open(device(cpu))?;
-        return file.write_all_at(&value.to_ne_bytes(), register.into());
-    };
-    let path = recording(tree, cpu);
-    let text = form::read_text(&path)?;
-    let with_new = lines(&text).map(|(index, old)| (index, if index == register { value } else { old }));
-    let lines: Vec<String> = with_new.map(|(index, value)| format!("{index:x} = {value:x}\n")).collect();
-    tree::replace(&path, &lines.concat())
+impl Registers for RecordedMap {
+    fn read(&self, cpu: u32, register: u32) -> io::Result<u64> {
+        let value = in_recording(&form::read_text(&self.file(cpu))?, register);
+        value.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn write(&self, cpu: u32, register: u32, value: u64) -> io::Result<()> {
+        let path = self.file(cpu);
+        let text = form::read_text(&path)?;
+        let with_new = lines(&text).map(|(index, old)| (index, if index == register { value } else { old }));
+        let lines: Vec<String> = with_new.map(|(index, value)| format!("{index:x} = {value:x}\n")).collect();
+        tree::replace(&path, &lines.concat())
+    }
 }
 
 /// The value of a register in the text of a recording.
@@ -61,4 +94,13 @@ pub(super) fn read_pci(file: &Path, offset: u32) -> io::Result<u32> {
     let mut bytes = [0; 4];
     File::open(file)?.read_exact_at(&mut bytes, offset.into())?;
     Ok(u32::from_le_bytes(bytes))
+}
+
+/// What a function that is not there answers at every offset. PCI Local Bus Specification 3.0, section 6.1.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// A word in the bytes of a configuration space; `None` beyond their end.
+pub(crate) fn word(config: &[u8], offset: u32) -> Option<u32> {
+    let bytes = config.get(offset as usize..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*bytes))
 }

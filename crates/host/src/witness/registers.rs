@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{Reading, RegisterReading};
 
 use crate::door::register;
-use crate::{NodeFunction, Root};
+use crate::{NodeFunction, Root, node_functions};
 
 /// A register that every x86 CPU has. Intel SDM vol. 4, IA32_TIME_STAMP_COUNTER; AMD64 APM vol. 2, TSC.
 const TIME_STAMP_COUNTER: u32 = 0x10;
@@ -30,12 +30,12 @@ pub(super) fn msr(
 
 /// Why no register of a CPU can be read, if so.
 fn refusal(root: &Root, cpu: u32) -> Option<String> {
-    if !root.is_live() {
+    if !root.has_running_cpus() {
         let path = format!("msr/{cpu}");
         return (!root.exists(&path)).then(|| format!("the recording has no {path}"));
     }
     let path = format!("/dev/cpu/{cpu}/msr");
-    match register::read_msr(None, cpu, TIME_STAMP_COUNTER) {
+    match root.register(cpu, TIME_STAMP_COUNTER) {
         Ok(_) => None,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Some(format!("{path} is absent; load the msr module"))
@@ -45,13 +45,9 @@ fn refusal(root: &Root, cpu: u32) -> Option<String> {
 }
 
 fn one(root: &Root, cpu: u32, number: u32) -> Reading<u64> {
-    if !root.is_live() {
-        let text = root.read(&format!("msr/{cpu}"));
-        let value = text.ok().and_then(|text| register::in_recording(&text, number));
-        return value.map_or_else(|| Reading::Missing(format!("not recorded of CPU {cpu}")), Reading::Is);
-    }
-    match register::read_msr(None, cpu, number) {
+    match root.register(cpu, number) {
         Ok(value) => Reading::Is(value),
+        Err(_) if !root.has_running_cpus() => Reading::Missing(format!("not recorded of CPU {cpu}")),
         // The device answers EIO for a register that the CPU does not have: msr(4).
         Err(error) if error.raw_os_error() == Some(libc::EIO) => {
             Reading::Missing("this CPU has no such register".to_owned())
@@ -62,27 +58,26 @@ fn one(root: &Root, cpu: u32, number: u32) -> Reading<u64> {
 
 /// Every asked word of every AMD node.
 pub(super) fn pci(root: &Root, asked: &BTreeSet<(u32, u32)>) -> BTreeMap<String, Vec<RegisterReading>> {
-    let names = root.list("sys/bus/pci/devices");
-    let functions: Vec<(&String, NodeFunction)> =
-        names.iter().filter_map(|name| Some((name, NodeFunction::of_name(name)?))).collect();
     let mut found = BTreeMap::new();
     for &(function, offset) in asked {
-        let readings: Vec<RegisterReading> = functions
-            .iter()
-            .filter(|(_, of_node)| of_node.function == function)
-            .filter_map(|(name, of_node)| {
-                let bytes = root.bytes(&format!("sys/bus/pci/devices/{name}/config")).ok()?;
-                Some(RegisterReading { unit: of_node.node, value: word(&bytes, offset as usize) })
-            })
-            .collect();
+        let reading = |found: NodeFunction| {
+            let value = match root.bytes(&format!("sys/bus/pci/devices/{}/config", found.name())) {
+                Ok(bytes) => word(&bytes, offset),
+                Err(error) => Reading::Missing(error.to_string()),
+            };
+            RegisterReading { unit: found.node, value }
+        };
+        let readings: Vec<RegisterReading> =
+            node_functions(root, function).into_iter().map(reading).collect();
         found.insert(format!("{function:x}.{offset:x}"), readings);
     }
     found
 }
 
-fn word(bytes: &[u8], offset: usize) -> Reading<u64> {
-    match bytes.get(offset..).and_then(|rest| rest.first_chunk::<4>()) {
-        Some(word) => Reading::Is(u32::from_le_bytes(*word).into()),
+fn word(bytes: &[u8], offset: u32) -> Reading<u64> {
+    match register::word(bytes, offset) {
+        Some(register::NOBODY) => Reading::Missing("nobody answers".to_owned()),
+        Some(word) => Reading::Is(word.into()),
         None if bytes.len() <= OPEN_BYTES => {
             Reading::Missing(format!("only the first {OPEN_BYTES} bytes are open; run as root"))
         }
