@@ -1,11 +1,14 @@
 //! `sidestep simulate`: a machine on paper, from those that come with sidestep or from a file.
 
+mod counters;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use host::live::write_atomically;
 use machine::Hertz;
-use models::memory::{self, Described, KNOWN, Scope};
+use models::memory::{self, Described, Scope};
+use models::tsc;
 use report::{Html, SimulationView};
 
 use crate::arguments::Global;
@@ -20,7 +23,7 @@ const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 /// Options of `simulate`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SimulateArguments {
-    /// phenom-9600, or a machine file of your own (TOML)
+    /// phenom-9600, k8-opteron, or a machine file of your own (TOML)
     #[arg(value_name = "MACHINE|FILE.toml")]
     machine: String,
     /// Plots and tables of one state: the workaround's name for on, or none
@@ -50,11 +53,42 @@ pub(crate) struct SimulateArguments {
     /// With --html: leave the interactive charts out
     #[arg(long, requires = "html")]
     no_script: bool,
+    #[command(flatten)]
+    scenario: counters::ScenarioArguments,
+}
+
+impl SimulateArguments {
+    /// An option that was given and belongs to machines whose memory is simulated.
+    fn of_memory(&self) -> Option<&'static str> {
+        let given = [
+            ("--workaround", self.workaround.is_some()),
+            ("--bandwidth", self.bandwidth),
+            ("--latency", self.latency),
+            ("--surface", self.surface),
+            ("--fit", self.fit),
+            ("--nb-clock", self.nb_clock.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
 }
 
 /// Simulates and prints in the form asked for.
 pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let mut described = describe(&arguments.machine)?;
+    if let Some(path) = &arguments.html {
+        anyhow::ensure!(
+            !path.exists(),
+            "{} is there already; choose another name with --html FILE",
+            path.display()
+        );
+    }
+    let (text, file) = read(&arguments.machine)?;
+    if tsc::is_described(&text) {
+        return counters::simulate(&tsc::parse(&text, &file)?, arguments, global);
+    }
+    if let Some(flag) = arguments.scenario.given() {
+        anyhow::bail!("{flag} belongs to machines whose counters drift, such as k8-opteron");
+    }
+    let mut described = memory::parse(&text, &file)?;
     if let Some(clock) = arguments.nb_clock {
         described.machine.set_northbridge_hz(clock);
     }
@@ -67,13 +101,6 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
         "--fit: {} holds no published number with tolerance_percent; there is nothing to fit to",
         arguments.machine
     );
-    if let Some(path) = &arguments.html {
-        anyhow::ensure!(
-            !path.exists(),
-            "{} is there already; choose another name with --html FILE",
-            path.display()
-        );
-    }
     let page = arguments.html.is_some();
     let simulation = memory::simulate(
         &described,
@@ -108,14 +135,17 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     Ok(Outcome::Done)
 }
 
-/// A machine of ours, or the file of that name.
-fn describe(machine: &str) -> anyhow::Result<Described> {
-    if let Some((name, text)) = KNOWN.iter().find(|(name, _)| *name == machine) {
-        return Ok(memory::parse(text, &format!("machines/{name}.toml"))?);
+/// Text and file of a machine of ours, or of the file of that name.
+fn read(machine: &str) -> anyhow::Result<(String, String)> {
+    let of_memory = memory::KNOWN.iter().map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
+    let of_counters = tsc::KNOWN.iter().map(|(name, file, text)| (*name, (*file).to_owned(), *text));
+    let known: Vec<_> = of_memory.chain(of_counters).collect();
+    if let Some((_, file, text)) = known.iter().find(|(name, ..)| *name == machine) {
+        return Ok(((*text).to_owned(), file.clone()));
     }
     let path = Path::new(machine);
     if path.extension().is_none_or(|extension| extension != "toml") {
-        let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = known.iter().map(|(name, ..)| *name).collect();
         anyhow::bail!(
             "no machine {machine:?}; there is {}, or give a file that ends in .toml",
             names.join(", ")
@@ -124,7 +154,7 @@ fn describe(machine: &str) -> anyhow::Result<Described> {
     let bytes = store::read_bounded(path, FILE_BYTES_MAX, "machine file")?;
     let text =
         String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{machine} is not UTF-8; write it anew"))?;
-    Ok(memory::parse(&text, machine)?)
+    Ok((text, machine.to_owned()))
 }
 
 /// The one state to show, if one was asked for.

@@ -4,4 +4,8 @@
 //! that no prediction can know it.
 #![forbid(unsafe_code)]
 
+mod machine_file;
 pub mod memory;
+pub mod tsc;
+
+pub use machine_file::{DescriptionError, FITTED, Sourced};

@@ -25,8 +25,8 @@ pub use alternatives::{Alternative, alternatives};
 pub use cache::{Evicted, LruSets};
 pub use costs::{Costs, Parameters, TimePerAccess, Waits};
 pub use description::{
-    Board, CacheDescription, FITTED, MemoryMachine, PrefetchDescription, Sourced, TranslationDescription,
-    Workaround, WorkaroundDescription,
+    Board, CacheDescription, MemoryMachine, PrefetchDescription, TranslationDescription, Workaround,
+    WorkaroundDescription,
 };
 pub use fit::{
     Datum, Fit, Identification, Identified, OutstandingProfile, Residual, Traces, data, fit, hold_out,
@@ -34,7 +34,7 @@ pub use fit::{
 };
 pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
 pub use known::KNOWN;
-pub use parse::{Described, DescriptionError, parse};
+pub use parse::{Described, parse};
 pub use prediction::{Outcome, Program, Test, Unit, predict, trace};
 pub use published::{Published, error_percent};
 pub use simulation::{

@@ -7,6 +7,7 @@
 mod comparison;
 mod csv;
 mod draw;
+mod drift;
 mod escape;
 mod figure;
 mod flaws;
@@ -24,6 +25,7 @@ pub use comparison::{
     factorial_terminal, paragraph, reboots_brief, reboots_terminal,
 };
 pub use csv::csv;
+pub use drift::{drift_csv, drift_html, drift_terminal};
 pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};
 pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal, population_terminal};

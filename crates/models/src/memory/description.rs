@@ -4,26 +4,7 @@ use machine::{Bytes, Hertz};
 use serde::{Deserialize, Serialize};
 
 use super::geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
-
-/// How the source of a number begins that was chosen so that the model meets published ones.
-pub const FITTED: &str = "fitted";
-
-/// A number and where it is from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sourced<T> {
-    /// The number.
-    pub value: T,
-    /// A document, or a word that begins with `fitted` or `assumed`, and why.
-    pub source: String,
-}
-
-impl<T> Sourced<T> {
-    /// True if the number was chosen so that the model meets published ones.
-    pub fn is_fitted(&self) -> bool {
-        self.source.starts_with(FITTED)
-    }
-}
+use crate::machine_file::Sourced;
 
 /// One cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,12 +4,13 @@ use machine::Bytes;
 use serde::Deserialize;
 
 use super::description::{
-    Board, CacheDescription, MemoryMachine, PrefetchDescription, Sourced, TranslationDescription,
+    Board, CacheDescription, MemoryMachine, PrefetchDescription, TranslationDescription,
     WorkaroundDescription,
 };
 use super::geometry::LEVELS_MAX;
 use super::prediction::{Program, Test};
 use super::published::Published;
+use crate::machine_file::{DescriptionError, Sourced};
 
 /// The simulator numbers lines in 32 bits; shorter ones than this would not fit.
 const LINE_BYTES_MIN: u64 = 64;
@@ -29,31 +30,6 @@ pub struct Described {
     pub machine: MemoryMachine,
     /// Published numbers, which no prediction reads.
     pub published: Vec<Published>,
-}
-
-/// Why a machine file cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DescriptionError {
-    /// Not TOML, or not a machine.
-    #[error("{file}, line {line}: {message}; compare with the machines that come with sidestep")]
-    Syntax {
-        /// The file.
-        file: String,
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong.
-        message: String,
-    },
-    /// Well formed, but no machine can be so.
-    #[error("{file}: {key} {problem}")]
-    Impossible {
-        /// The file.
-        file: String,
-        /// Where in it.
-        key: String,
-        /// What is wrong and what would be right.
-        problem: String,
-    },
 }
 
 /// The file as it is written.
@@ -81,14 +57,7 @@ struct File {
 /// # Errors
 /// `Syntax` with the line where the text is no machine, `Impossible` where no machine can be so.
 pub fn parse(text: &str, file: &str) -> Result<Described, DescriptionError> {
-    let parsed: File = toml::from_str(text).map_err(|error| {
-        let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
-        DescriptionError::Syntax {
-            file: file.to_owned(),
-            line: before.matches('\n').count() + 1,
-            message: error.message().to_owned(),
-        }
-    })?;
+    let parsed: File = toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text, file))?;
     let machine = MemoryMachine {
         name: parsed.name,
         title: parsed.title,

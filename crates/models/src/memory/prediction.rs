@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use stats::Random;
 
 use super::costs::{Costs, Parameters, TimePerAccess, Waits};
-use super::description::{MemoryMachine, Sourced, Workaround};
+use super::description::{MemoryMachine, Workaround};
 use super::geometry::Geometry;
 use super::simulator::{Counters, Simulator};
+use crate::machine_file::Sourced;
 
 /// A trace is counted over at least this many accesses, small blocks over several laps.
 const ACCESSES_MIN: u64 = 4096;

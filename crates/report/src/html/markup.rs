@@ -44,6 +44,20 @@ pub(crate) fn table(table: &DataTable) -> String {
     html + "</tbody></table></div>"
 }
 
+/// A section of the page under a heading; id and title are words of ours.
+pub(crate) fn section(id: &str, title: &str, body: &str) -> String {
+    format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n")
+}
+
+/// Sentences as a list.
+pub(crate) fn list(sentences: &[String]) -> String {
+    let items = sentences.iter().fold(String::new(), |mut items, sentence| {
+        let _ = write!(items, "<li>{}</li>", markup(sentence));
+        items
+    });
+    format!("<ul>{items}</ul>")
+}
+
 /// Terms and what they are; empty texts are left out.
 pub(crate) fn terms(terms: &[(&str, String)]) -> String {
     let mut html = String::from("<dl>");

@@ -1,13 +1,11 @@
 //! A simulation as a page: predictions, words, where the time goes, pictures, every number with its source.
 
-use std::fmt::Write;
-
 use models::memory::{Row, Simulation};
 
 use super::{curves, state, words};
 use crate::escape::{self, markup};
 use crate::figure::DataTable;
-use crate::html::markup::{Charts, placed, table};
+use crate::html::markup::{Charts, list, placed, section, table};
 use crate::html::{self, Html};
 use crate::number;
 
@@ -49,18 +47,6 @@ pub fn simulation_html(simulation: &Simulation, options: Html) -> String {
         html::embed(&mut page, &escape::script_json(&json), attributes, &charts, &html::library());
     }
     page + "</body>\n</html>\n"
-}
-
-fn section(id: &str, title: &str, body: &str) -> String {
-    format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n")
-}
-
-fn list(sentences: &[String]) -> String {
-    let items = sentences.iter().fold(String::new(), |mut items, sentence| {
-        let _ = write!(items, "<li>{}</li>", markup(sentence));
-        items
-    });
-    format!("<ul>{items}</ul>")
 }
 
 fn tests(simulation: &Simulation) -> String {

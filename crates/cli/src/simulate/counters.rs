@@ -1,0 +1,118 @@
+//! `sidestep simulate k8-opteron`: counters that drift, and what each remedy does.
+
+use clap::Args;
+use host::live::write_atomically;
+use models::tsc::{self, Governor, Scenario, TscMachine, Workload};
+use report::Html;
+
+use super::SimulateArguments;
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::output;
+
+/// Shorter runs show nothing, longer ones take minutes.
+const SECONDS_RANGE: std::ops::RangeInclusive<f64> = 1.0..=3600.0;
+/// Seed of a simulation for which none was asked.
+const SEED: u64 = 1;
+
+/// Options of machines whose counters drift.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ScenarioArguments {
+    /// With k8-opteron: who sets the frequency: performance, powersave, ondemand, walk
+    #[arg(long, value_name = "NAME", value_parser = governor)]
+    governor: Option<Governor>,
+    /// With k8-opteron: what the cores do: busy, idle, one-busy, bursts
+    #[arg(long, value_name = "NAME", value_parser = workload)]
+    workload: Option<Workload>,
+    /// With k8-opteron: how long, in seconds; 60 unless given
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    seconds: Option<f64>,
+    /// With k8-opteron: seed of what is drawn
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+}
+
+impl ScenarioArguments {
+    /// An option that was given and belongs to such machines only.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--governor", self.governor.is_some()),
+            ("--workload", self.workload.is_some()),
+            ("--seconds", self.seconds.is_some()),
+            ("--seed", self.seed.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    fn scenario(&self) -> Scenario {
+        /// Long enough for many changes of frequency.
+        const SECONDS: f64 = 60.0;
+        Scenario {
+            governor: self.governor.unwrap_or(Governor::Ondemand),
+            workload: self.workload.unwrap_or(Workload::Bursts),
+            seconds: self.seconds.unwrap_or(SECONDS),
+            seed: self.seed.unwrap_or(SEED),
+        }
+    }
+}
+
+/// Simulates and prints in the form asked for.
+pub(super) fn simulate(
+    machine: &TscMachine,
+    arguments: &SimulateArguments,
+    global: &Global,
+) -> anyhow::Result<Outcome> {
+    if let Some(flag) = arguments.of_memory() {
+        anyhow::bail!("{flag} belongs to machines whose memory is simulated; {} has counters", machine.name);
+    }
+    let simulation = tsc::simulate(machine, arguments.scenario.scenario());
+    if let Some(path) = &arguments.html {
+        let page = report::drift_html(&simulation, Html { script: !arguments.no_script });
+        write_atomically(path, page.as_bytes())?;
+    }
+    let text = if global.json {
+        output::json_text(&simulation)?
+    } else if global.quiet {
+        String::new()
+    } else if arguments.csv {
+        report::drift_csv(&simulation)
+    } else {
+        report::drift_terminal(&simulation, output::terminal(global))
+    };
+    output::print(&text)?;
+    Ok(Outcome::Done)
+}
+
+fn governor(text: &str) -> Result<Governor, String> {
+    named(&Governor::ALL, Governor::name, text)
+}
+
+fn workload(text: &str) -> Result<Workload, String> {
+    named(&Workload::ALL, Workload::name, text)
+}
+
+fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, String> {
+    let names = || all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ");
+    all.iter().copied().find(|one| name(*one) == text).ok_or_else(|| format!("give one of {}", names()))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.trim_end_matches('s').parse::<f64>().ok();
+    let range = || format!("give {} to {} seconds", SECONDS_RANGE.start(), SECONDS_RANGE.end());
+    seconds.filter(|seconds| SECONDS_RANGE.contains(seconds)).ok_or_else(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_seconds_are_read() {
+        assert_eq!(governor("walk"), Ok(Governor::Walk));
+        assert!(workload("sleepy").is_err_and(|error| error.contains("one-busy")));
+        assert_eq!(seconds("5s"), Ok(5.0));
+        for text in ["", "0", "nan", "1e9", "-5"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A machine whose counters drift, as a TOML file describes it: each number with its source.
+
+use machine::Hertz;
+use serde::{Deserialize, Serialize};
+
+use crate::machine_file::{DescriptionError, Sourced};
+
+/// What a file says of itself under `kind`.
+pub const KIND: &str = "time-stamp-counters";
+/// More cores than this are a slip of the pen: eight nodes of two were the largest machines of family 0Fh.
+const CORES_MAX: usize = 64;
+/// Clocks outside of this are slips of the pen, in hertz.
+const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
+/// Ticks of a kernel outside of this are slips of the pen, in hertz.
+const TICK_RANGE_HZ: std::ops::RangeInclusive<f64> = 10.0..=10_000.0;
+/// Times outside of this are slips of the pen: a second.
+const TIME_MAX_NS: f64 = 1e9;
+
+/// Where a kernel gets its time from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeSource {
+    /// The counter of the core that asks.
+    Counter,
+    /// One timer for all.
+    PlatformTimer,
+}
+
+/// What asking for the time costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadDescription {
+    /// `tsc`, `hpet` or `acpi_pm`.
+    pub name: String,
+    /// What is read.
+    pub source_of_time: TimeSource,
+    /// Nanoseconds per call.
+    pub ns: Sourced<f64>,
+}
+
+/// A machine without an invariant counter, and the kernel on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TscMachine {
+    /// Always `KIND`.
+    pub kind: String,
+    /// Short name.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// Sockets; each has a frequency of its own.
+    pub sockets: usize,
+    /// Cores of a socket; they change frequency together.
+    pub cores_per_socket: usize,
+    /// Frequencies, highest first. The counter ticks with them.
+    pub pstates_hz: Sourced<Vec<Hertz>>,
+    /// A change of frequency goes by steps of this size.
+    pub step_hz: Sourced<Hertz>,
+    /// How long a step takes.
+    pub step_ns: Sourced<f64>,
+    /// A halted core's clock is divided by this where ramping is on.
+    pub halt_divisor: Sourced<f64>,
+    /// Timer interrupts per second.
+    pub tick_hz: Sourced<f64>,
+    /// For how long a tick wakes a halted core.
+    pub tick_work_ns: Sourced<f64>,
+    /// How often the governor decides.
+    pub governor_period_ns: Sourced<f64>,
+    /// Above this load the governor asks for the highest frequency.
+    pub governor_up_threshold: Sourced<f64>,
+    /// Within so many cycles of the highest frequency two cores can compare their counters.
+    pub transfer_cycles: Sourced<f64>,
+    /// What reading the time costs, by source.
+    pub read: Vec<ReadDescription>,
+}
+
+impl TscMachine {
+    /// Cores of the machine; core 0 takes the timer interrupt.
+    pub fn cores(&self) -> usize {
+        self.sockets * self.cores_per_socket
+    }
+
+    /// The highest frequency.
+    pub fn highest_hz(&self) -> f64 {
+        self.pstates_hz.value[0].0
+    }
+
+    /// The entry of a source of time.
+    pub fn read_of(&self, name: &str) -> Option<&ReadDescription> {
+        self.read.iter().find(|read| read.name == name)
+    }
+}
+
+/// Whether the text of a machine file says that it describes counters.
+pub fn is_described(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: Option<String>,
+    }
+    toml::from_str::<Kind>(text).is_ok_and(|found| found.kind.as_deref() == Some(KIND))
+}
+
+/// Reads a machine; `file` is its name for messages.
+///
+/// # Errors
+/// What is wrong, where, and what would be right.
+pub fn parse(text: &str, file: &str) -> Result<TscMachine, DescriptionError> {
+    let machine: TscMachine =
+        toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text, file))?;
+    match impossible(&machine) {
+        None => Ok(machine),
+        Some((key, problem)) => {
+            Err(DescriptionError::Impossible { file: file.to_owned(), key: key.to_owned(), problem })
+        }
+    }
+}
+
+fn impossible(machine: &TscMachine) -> Option<(&'static str, String)> {
+    let said = |key, problem: &str| Some((key, problem.to_owned()));
+    if machine.kind != KIND {
+        return Some(("kind", format!("is {:?}; give {KIND:?}", machine.kind)));
+    }
+    if machine.sockets == 0 || machine.cores_per_socket == 0 || !(2..=CORES_MAX).contains(&machine.cores()) {
+        return Some(("sockets and cores_per_socket", format!("make no 2 to {CORES_MAX} cores")));
+    }
+    let states = &machine.pstates_hz.value;
+    if states.is_empty() || states.iter().any(|state| !CLOCK_RANGE_HZ.contains(&state.0)) {
+        return said("pstates_hz", "gives no frequencies of 1 MHz to 100 GHz");
+    }
+    if states.windows(2).any(|pair| pair[0].0 <= pair[1].0) {
+        return said("pstates_hz", "does not fall; give the highest first, each once");
+    }
+    if !CLOCK_RANGE_HZ.contains(&machine.step_hz.value.0) {
+        return said("step_hz", "is no frequency of 1 MHz to 100 GHz");
+    }
+    if !TICK_RANGE_HZ.contains(&machine.tick_hz.value) {
+        return said("tick_hz", "is not from 10 to 10000");
+    }
+    let tick_ns = 1e9 / machine.tick_hz.value;
+    let bounded = [
+        ("step_ns", machine.step_ns.value, 0.0, TIME_MAX_NS),
+        ("halt_divisor", machine.halt_divisor.value, 1.0, 1e6),
+        ("tick_work_ns", machine.tick_work_ns.value, 0.0, tick_ns),
+        ("governor_period_ns", machine.governor_period_ns.value, tick_ns, 60.0 * TIME_MAX_NS),
+        ("governor_up_threshold", machine.governor_up_threshold.value, 0.01, 1.0),
+        ("transfer_cycles", machine.transfer_cycles.value, 1.0, 1e6),
+    ];
+    let outside = bounded.into_iter().find(|(_, value, low, high)| !(low..=high).contains(&value));
+    if let Some((key, value, low, high)) = outside {
+        return Some((key, format!("is {value}; give {low} to {high}")));
+    }
+    let prices = machine.read.iter().map(|read| read.ns.value);
+    if prices.clone().any(|ns| !(0.0..=TIME_MAX_NS).contains(&ns)) {
+        return said("read", "has a price that is not from 0 to a second");
+    }
+    match machine.read_of("tsc") {
+        Some(read) if read.source_of_time == TimeSource::Counter => None,
+        _ => said("read", "has no entry tsc with source_of_time \"counter\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::known::KNOWN;
+    use super::*;
+
+    #[test]
+    fn the_machines_that_come_with_sidestep_are_possible() {
+        for (name, file, text) in KNOWN {
+            assert!(is_described(text));
+            assert_eq!(parse(text, file).expect(file).name, *name);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_named_with_its_key() {
+        let text = KNOWN[0].2;
+        for (from, to, key) in [
+            ("sockets = 2", "sockets = 0", "sockets"),
+            ("[2.4e9, 2.2e9", "[2.2e9, 2.4e9", "pstates_hz"),
+            ("value = 1000,", "value = 0,", "tick_hz"),
+            ("value = 0.8,", "value = nan,", "governor_up_threshold"),
+            ("name = \"tsc\"", "name = \"mine\"", "read"),
+            ("kind = \"time-stamp-counters\"", "kind = \"x\"", "kind"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let error = parse(&text.replace(from, to), "f.toml").expect_err(key).to_string();
+            assert!(error.contains("f.toml") && error.contains(key), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let text = format!("wings = 2\n{}", KNOWN[0].2);
+        let error = parse(&text, "f.toml").expect_err("unknown").to_string();
+        assert!(error.contains("f.toml, line 1") && error.contains("wings"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,200}") {
+            let _ = parse(&text, "f.toml");
+            let _ = is_described(&text);
+        }
+    }
+}
