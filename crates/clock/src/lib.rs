@@ -5,22 +5,53 @@
 //!
 //! The counters of two CPUs are compared by an [`Exchange`], many exchanges make a [`Strip`], three pairs a
 //! [`LoopClosure`]; all of it runs on a [`FaultedCounter`] as well as on the hardware.
+//!
+//! [`Clock`] is a fast clock over these counters: each CPU has a [`Slot`], a [`Keeper`] writes what readers follow, and an
+//! [`Engine`] holds both together.
 
+mod alignment;
+mod atomics;
+mod bracket;
+mod clock;
 mod counter;
+mod discipline;
+mod disruption;
+mod engine;
 mod exchange;
 mod fault;
+mod faulted;
+mod follower;
+mod hardware;
+mod instant;
+mod keeper;
+mod kernel_clock;
 mod platform;
 mod rate;
+mod slot;
 mod source;
+mod stamp;
 mod strip;
 mod triangle;
 
+pub use alignment::{Alignment, Belief, Change, Correction};
+pub use clock::{Clock, ClockError, Mock};
 pub use counter::{Counter, begin, end, stamp};
+pub use discipline::{Bracket, Discipline, Policy, Rate, Verdict};
+pub use disruption::{Disruption, Surroundings};
+pub use engine::{Engine, Instruments, Source};
 pub use exchange::{Bound, Exchange, ExchangeLimits, Exchanged, FRESH_ENOUGH, Side, SideView};
 pub use fault::{Fault, FaultSchedule, FaultedCounter, Regime};
-pub use platform::monotonic_raw_ns;
+pub use faulted::FaultedHardware;
+pub use follower::{BOUND_NS, Followed, Follower, SEGMENT_NS, SLEW_SHARE};
+pub use hardware::{Hardware, NoCounter, allowed_cpus, pinned_exchange, start_keeper};
+pub use instant::{Instant, Ordered};
+pub use keeper::{Keeper, Timing};
+pub use kernel_clock::{KernelClock, Timescale};
+pub use platform::{monotonic_raw_ns, possible_cpu_count};
 pub use rate::{CalibrationError, TickRate};
+pub use slot::{Place, RATE_SHIFT, SPAN_SHIFT, Segment, Slot};
 pub use source::{CounterDenied, CounterSource, TimeStampCounter};
+pub use stamp::{Stamp, StampMethod, Stamper};
 pub use strip::{
     ASYMMETRY_SHARE, Bounds, ERRORS_FOR_DRIFT, Line, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip,
 };

@@ -29,6 +29,9 @@ const LAYERS: &[(&str, u8)] = &[
 /// Crates that may use `anyhow`: those that talk to a person.
 const ANYHOW_CRATES: &[&str] = &["cli", "xtask"];
 
+/// Packages that stand alone are published under the name of the whole.
+const PUBLISHED_PREFIX: &str = "sidestep-";
+
 /// One crate's manifest, as far as the rules ask.
 #[derive(Debug, Clone)]
 pub struct Manifest {
@@ -36,7 +39,7 @@ pub struct Manifest {
     pub path: String,
     /// The folder's name.
     pub folder: String,
-    /// The package's name.
+    /// The package's name, without the prefix of those that are published.
     pub name: String,
     /// Names of all dependencies, of all kinds and targets.
     pub dependencies: Vec<String>,
@@ -63,11 +66,12 @@ fn read(root: &Path, folder: &str) -> anyhow::Result<Manifest> {
 fn parse(path: &str, text: &str) -> anyhow::Result<Manifest> {
     let table: toml::Table = text.parse().with_context(|| format!("{path} is not TOML"))?;
     let name = table.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str);
+    let name = name.unwrap_or("");
     let folder = path.rsplit('/').nth(1).unwrap_or("");
     Ok(Manifest {
         path: path.to_owned(),
         folder: folder.to_owned(),
-        name: name.unwrap_or("").to_owned(),
+        name: name.strip_prefix(PUBLISHED_PREFIX).unwrap_or(name).to_owned(),
         dependencies: dependencies(&table),
     })
 }
@@ -157,5 +161,7 @@ mod tests {
     fn a_folder_is_its_crates_name() {
         let manifest = parse("crates/numbers/Cargo.toml", "[package]\nname = \"stats\"\n").unwrap();
         assert_eq!(reasons(&manifest).len(), 1);
+        let published = parse("crates/clock/Cargo.toml", "[package]\nname = \"sidestep-clock\"\n").unwrap();
+        assert_eq!(reasons(&published), [""; 0]);
     }
 }

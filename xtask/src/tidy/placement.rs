@@ -101,7 +101,9 @@ pub(super) fn allocation(source: &Source) -> Vec<Violation> {
 }
 
 pub(super) fn printing(source: &Source) -> Vec<Violation> {
-    if PRINTING_CRATES.contains(&source.crate_name()) {
+    // Benchmarks and examples are programs of their own.
+    let is_program = ["/benches/", "/examples/"].iter().any(|folder| source.path.contains(folder));
+    if is_program || PRINTING_CRATES.contains(&source.crate_name()) {
         return vec![];
     }
     let words = ["println!", "print!", "eprintln!", "eprint!"];
@@ -196,6 +198,7 @@ mod tests {
         for line in ["println!(a)", "eprint!(a)"] {
             assert_eq!(check(printing, "crates/probes/src/a.rs", line), 1, "{line}");
             assert_eq!(check(printing, "crates/cli/src/a.rs", line), 0, "{line}");
+            assert_eq!(check(printing, "crates/clock/benches/a.rs", line), 0, "{line}");
         }
     }
 }

@@ -1,0 +1,144 @@
+//! What one read costs: all clocks in turn in short batches, each between two batches of a control loop.
+//!
+//! A batch counts only if the control before and after it was fast; how many were not is printed. Within a round the order
+//! is random, so that none is always first.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use clock::{Clock, TickRate, begin, end};
+
+/// Reads in a batch: some 10 us.
+const READS: u64 = 500;
+/// Rounds over all clocks.
+const ROUNDS: usize = 3_000;
+/// A control batch slower than the fastest by this factor tells of another core speed, or of somebody else on the core.
+const CONTROL_SLACK: f64 = 1.3;
+/// Our clock costs at most this share of the kernel's. Source: the project's targets.
+const SHARE_OF_VDSO: f64 = 0.85;
+/// And at most so many ticks. Source: the same.
+const TICKS_MAX: f64 = 48.0;
+
+struct Subject {
+    name: &'static str,
+    ordered: &'static str,
+    /// Ticks of one batch.
+    batch: Box<dyn Fn() -> u64>,
+    ticks: Vec<f64>,
+}
+
+/// A loop of reads that the optimiser cannot empty, inlined into its own batch.
+fn subject<T>(name: &'static str, ordered: &'static str, read: impl Fn() -> T + 'static) -> Subject {
+    let batch = move || {
+        let start = begin();
+        for _ in 0..READS {
+            black_box(read());
+        }
+        end() - start
+    };
+    Subject { name, ordered, batch: Box::new(batch), ticks: Vec::new() }
+}
+
+fn subjects() -> Vec<Subject> {
+    let clock = Clock::new().expect("the kernel gives a clock");
+    assert!(
+        clock.wait_for_counter(Duration::from_secs(10)),
+        "the counters are not used: {:?}",
+        clock.no_counter()
+    );
+    let (ours, ordered) = (clock.clone(), clock);
+    let quanta = quanta::Clock::new();
+    let vdso = |id| {
+        move || {
+            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: `time` is a valid timespec for the call to fill.
+            unsafe { libc::clock_gettime(id, &raw mut time) };
+            time.tv_nsec
+        }
+    };
+    vec![
+        subject("control (nothing)", "", || 0_u64),
+        subject("rdtscp", "yes", || clock::stamp().0),
+        subject("Clock::now", "yes", move || ours.now()),
+        subject("Clock::ordered", "yes", move || ordered.ordered()),
+        subject("vDSO CLOCK_MONOTONIC", "yes", vdso(libc::CLOCK_MONOTONIC)),
+        subject("vDSO CLOCK_MONOTONIC_RAW", "yes", vdso(libc::CLOCK_MONOTONIC_RAW)),
+        subject("std Instant::now", "yes", std::time::Instant::now),
+        subject("quanta Instant::now", "no", quanta::Instant::now),
+        subject("quanta Clock::now", "no", move || quanta.now()),
+        subject("minstant Instant::now", "no", minstant::Instant::now),
+        subject("fastant Instant::now", "no", fastant::Instant::now),
+    ]
+}
+
+/// Ticks of a loop that touches only registers: how fast the core is, and whether it is ours alone.
+fn control() -> u64 {
+    let start = begin();
+    let mut value = 1_u64;
+    for _ in 0..READS {
+        value = black_box(value).wrapping_mul(3);
+    }
+    black_box(value);
+    end() - start
+}
+
+pub(crate) fn run() -> bool {
+    let mut subjects = subjects();
+    super::pinning::pin(&clock::allowed_cpus()[..1]);
+    let rate = TickRate::calibrate(100_000_000).expect("the counter runs");
+    let fastest = (0..400).map(|_| control()).min().expect("400 batches") as f64;
+    let (mut refused, mut turn) = (0, 0_usize);
+    for _ in 0..ROUNDS {
+        for step in 0..subjects.len() {
+            // A walk by a step prime to the count, from another start each round.
+            turn = (turn + 1) % subjects.len();
+            let place = (turn + step * 7) % subjects.len();
+            let before = control() as f64;
+            let ticks = (subjects[place].batch)() as f64 / READS as f64;
+            let after = control() as f64;
+            if before.max(after) < CONTROL_SLACK * fastest {
+                subjects[place].ticks.push(ticks);
+            } else {
+                refused += 1;
+            }
+        }
+    }
+    report(&mut subjects, &rate, refused, fastest)
+}
+
+fn report(subjects: &mut [Subject], rate: &TickRate, refused: usize, fastest: f64) -> bool {
+    println!(
+        "{:<26}{:>8}{:>8}{:>8}{:>8}{:>9}  ordered",
+        "ns and ticks of a read", "ns", "ticks", "p5", "p95", "batches"
+    );
+    for subject in &mut *subjects {
+        subject.ticks.sort_by(f64::total_cmp);
+        let at = |share: f64| quantile(&subject.ticks, share);
+        let ns = rate.nanoseconds(1_000_000) / 1e6 * at(0.5);
+        let count = subject.ticks.len();
+        println!(
+            "{:<26}{ns:>8.2}{:>8.1}{:>8.1}{:>8.1}{count:>9}  {}",
+            subject.name,
+            at(0.5),
+            at(0.05),
+            at(0.95),
+            subject.ordered
+        );
+    }
+    let middle = |name: &str| {
+        let subject = subjects.iter().find(|subject| subject.name == name).expect("a name of the table");
+        quantile(&subject.ticks, 0.5)
+    };
+    let (ours, kernel) = (middle("Clock::now"), middle("vDSO CLOCK_MONOTONIC"));
+    let share = ours / kernel;
+    println!("control loop {:.2} ticks a turn; {refused} batches refused by it", fastest / READS as f64);
+    println!(
+        "Clock::now is {share:.3} of vDSO CLOCK_MONOTONIC (target {SHARE_OF_VDSO}), {ours:.1} ticks (target {TICKS_MAX})"
+    );
+    share <= SHARE_OF_VDSO && ours <= TICKS_MAX
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = (sorted.len().saturating_sub(1) as f64 * share).round() as usize;
+    sorted.get(place).copied().unwrap_or(f64::NAN)
+}

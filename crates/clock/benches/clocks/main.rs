@@ -1,0 +1,38 @@
+//! The clock against its peers: cost, order between CPUs, calibration; `cargo bench -p sidestep-clock -- cost`.
+//!
+//! Each section prints a table and, where a target was set, whether it was met. Nothing here is a test: a loaded machine gives
+//! other numbers.
+
+mod calibration;
+mod causality;
+mod cost;
+mod pinning;
+
+use std::process::ExitCode;
+
+/// A section: its name on the command line, and what it does; false if a target was missed.
+type Section = (&'static str, fn() -> bool);
+
+const SECTIONS: &[Section] = &[
+    ("cost", cost::run),
+    ("causality", causality::run),
+    ("faults", causality::run_faulted),
+    ("calibration", calibration::run),
+];
+
+fn main() -> ExitCode {
+    // `cargo bench` adds `--bench`.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    if let Some(word) = words.iter().find(|word| SECTIONS.iter().all(|(name, _)| name != word)) {
+        let names: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
+        eprintln!("{word}: no such section; there are {}", names.join(", "));
+        return ExitCode::from(2);
+    }
+    let wanted =
+        SECTIONS.iter().filter(|(name, _)| words.is_empty() || words.iter().any(|word| word == name));
+    let missed = wanted.filter(|(_, run)| !run()).map(|(name, _)| *name).collect::<Vec<_>>();
+    if !missed.is_empty() {
+        println!("missed a target: {}", missed.join(", "));
+    }
+    ExitCode::from(u8::from(!missed.is_empty()))
+}

@@ -1,0 +1,257 @@
+//! What is believed of one CPU's counter against the reference's: the same, or a line of its own.
+//!
+//! A CPU is corrected only if an exchange excludes that its counter is the reference's. An offset inside the causality
+//! interval is invisible to code that talks through memory, and a correction by a wrong estimate would make the very fault that
+//! it is to mend.
+
+use crate::exchange::Exchanged;
+use crate::strip::{SIGHTINGS_FOR_DRIFT, Sighting, Strip};
+
+/// Exchanges that are kept: what is older would hide a rate that changes.
+const SIGHTINGS_KEPT: usize = 32;
+
+/// A correction stands on exchanges over at least this long, in nanoseconds: 1 tick of error over it is some 1 ppb.
+const BASE_NS: f64 = 4e8;
+
+/// A CPU's counter against the reference's, in ticks of the reference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Correction {
+    /// Tick of the reference for which the offset holds.
+    pub at_ticks: u64,
+    /// This CPU's counter minus the reference's there.
+    pub offset_ticks: f64,
+    /// How much faster it runs, as a share.
+    pub rate: f64,
+    /// Half of the causality interval: how far the truth may be from the line.
+    pub half_width_ticks: f64,
+}
+
+/// What is believed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Belief {
+    /// Nothing was measured.
+    Unknown,
+    /// No exchange tells it from the reference; it may be up to this far apart.
+    Same {
+        /// The end of the causality interval that is further from zero.
+        apart_ticks: f64,
+    },
+    /// It is another line, which is not known well enough yet.
+    Seeking,
+    /// It is another line.
+    Corrected(Correction),
+}
+
+/// What an exchange did to the belief.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It fits.
+    Fits,
+    /// It rules out what was believed.
+    Contradicts,
+}
+
+/// One CPU's exchanges with the reference, and what follows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alignment {
+    strip: Strip,
+    /// What is believed.
+    pub belief: Belief,
+}
+
+impl Alignment {
+    /// Nothing is known.
+    pub fn unknown() -> Self {
+        Self { strip: Strip::new(0), belief: Belief::Unknown }
+    }
+
+    /// The reference itself.
+    pub fn reference() -> Self {
+        Self { belief: Belief::Same { apart_ticks: 0.0 }, ..Self::unknown() }
+    }
+
+    /// Takes in an exchange; `ns_per_tick` of the reference.
+    pub fn see(&mut self, exchanged: &Exchanged, ns_per_tick: f64) -> Change {
+        if self.strip.sightings.is_empty() {
+            self.strip = Strip::new(exchanged.at_least.at_ticks);
+        }
+        self.strip.push(exchanged);
+        if self.strip.sightings.len() > SIGHTINGS_KEPT {
+            self.strip.sightings.remove(0);
+        }
+        let Some(newest) = self.strip.sightings.last().copied() else { return Change::Fits };
+        match self.belief {
+            Belief::Unknown | Belief::Same { .. } if !excludes_zero(&newest) => {
+                let bounds = self.strip.constant_offset();
+                self.belief = Belief::Same { apart_ticks: bounds.low.abs().max(bounds.high.abs()) };
+            }
+            Belief::Unknown => self.belief = Belief::Seeking,
+            Belief::Same { .. } => return self.start_again(newest),
+            Belief::Seeking => self.seek(ns_per_tick),
+            Belief::Corrected(correction) => {
+                if !self.allows(&newest, &correction) {
+                    return self.start_again(newest);
+                }
+                self.seek(ns_per_tick);
+            }
+        }
+        Change::Fits
+    }
+
+    fn start_again(&mut self, newest: Sighting) -> Change {
+        self.strip.sightings = vec![newest];
+        self.belief = Belief::Seeking;
+        Change::Contradicts
+    }
+
+    /// Whether a line passes between the bounds of an exchange. The line is an estimate: it may miss by what it errs.
+    fn allows(&self, sighting: &Sighting, correction: &Correction) -> bool {
+        /// A line through centres that is off by more than half the interval beside it is another line.
+        const SLACK_SHARE: f64 = 0.5;
+        let slack = SLACK_SHARE * correction.half_width_ticks;
+        let at = |ticks: f64| {
+            let reference = self.strip.origin_ticks.wrapping_add_signed(ticks as i64);
+            correction.offset_at(reference)
+        };
+        at(sighting.lower.at_ticks) >= sighting.lower.offset_ticks - slack
+            && at(sighting.upper.at_ticks) <= sighting.upper.offset_ticks + slack
+    }
+
+    /// The line through all exchanges, if there are enough over a long enough time.
+    fn seek(&mut self, ns_per_tick: f64) {
+        let Some(line) = self.strip.line() else { return };
+        let is_long = self.strip.span_ticks() * ns_per_tick >= BASE_NS;
+        if line.count < SIGHTINGS_FOR_DRIFT || !is_long {
+            return;
+        }
+        let at_ticks = self.strip.origin_ticks.wrapping_add_signed(line.mean_at_ticks as i64);
+        // The mean is between two ticks.
+        let fraction = line.mean_at_ticks - line.mean_at_ticks.trunc();
+        self.belief = Belief::Corrected(Correction {
+            at_ticks,
+            offset_ticks: line.offset_ticks - fraction * line.rate,
+            rate: line.rate,
+            half_width_ticks: half_width_along(&self.strip.sightings, line.rate),
+        });
+    }
+
+    /// Whether times of this CPU can be told.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.belief, Belief::Same { .. } | Belief::Corrected(_))
+    }
+
+    /// How far a time of this CPU may be from the reference's at one moment, in ticks; infinite while nothing is known.
+    pub fn apart_ticks(&self) -> f64 {
+        match self.belief {
+            Belief::Same { apart_ticks } => apart_ticks,
+            Belief::Corrected(correction) => correction.half_width_ticks,
+            Belief::Unknown | Belief::Seeking => f64::INFINITY,
+        }
+    }
+
+    /// The line, if there is one.
+    pub fn correction(&self) -> Option<Correction> {
+        match self.belief {
+            Belief::Corrected(correction) => Some(correction),
+            _ => None,
+        }
+    }
+
+    /// The reference's tick at a tick of this CPU.
+    pub fn to_reference(&self, local: u64) -> u64 {
+        self.correction().map_or(local, |correction| correction.to_reference(local))
+    }
+}
+
+impl Correction {
+    /// This CPU's counter minus the reference's, at a tick of the reference.
+    fn offset_at(&self, reference: u64) -> f64 {
+        self.offset_ticks + reference.wrapping_sub(self.at_ticks).cast_signed() as f64 * self.rate
+    }
+
+    /// This CPU's tick at a tick of the reference.
+    pub fn to_local(&self, reference: u64) -> u64 {
+        reference.wrapping_add_signed(self.offset_at(reference).round() as i64)
+    }
+
+    /// The reference's tick at a tick of this CPU.
+    pub fn to_reference(&self, local: u64) -> u64 {
+        let passed = local.wrapping_sub(self.at_ticks).cast_signed() as f64 - self.offset_ticks;
+        self.at_ticks.wrapping_add_signed((passed / (1.0 + self.rate)).round() as i64)
+    }
+}
+
+/// Median half-width of the causality intervals of a drifting counter: both ends moved to one moment along the line.
+fn half_width_along(sightings: &[Sighting], rate: f64) -> f64 {
+    let drift = |sighting: &Sighting| rate * (sighting.upper.at_ticks - sighting.lower.at_ticks);
+    let mut widths: Vec<f64> =
+        sightings.iter().map(|sighting| sighting.half_width_ticks() - drift(sighting) / 2.0).collect();
+    widths.sort_by(f64::total_cmp);
+    // A line that a path of changing length has bent may make one negative; nothing is known better than to a tick.
+    widths.get(widths.len() / 2).map_or(f64::INFINITY, |width| width.max(1.0))
+}
+
+fn excludes_zero(sighting: &Sighting) -> bool {
+    sighting.lower.offset_ticks > 0.0 || sighting.upper.offset_ticks < 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::Bound;
+    use proptest::prelude::*;
+
+    const NS_PER_TICK: f64 = 0.4;
+
+    /// An exchange at a tick of the reference that brackets a true offset by `width` on either side.
+    fn exchanged(at_ticks: u64, offset: i64, width: i64) -> Exchanged {
+        Exchanged {
+            at_least: Bound { at_ticks, offset_ticks: offset - width },
+            at_most: Bound { at_ticks, offset_ticks: offset + width },
+            fresh: [10_000; 2],
+            best_after_ticks: 0,
+            overlap_ns: 3_000_000,
+            elapsed_ns: 3_000_000,
+        }
+    }
+
+    #[test]
+    fn a_cpu_is_left_alone_unless_zero_is_excluded() {
+        let mut alignment = Alignment::unknown();
+        for at in 1..50 {
+            assert_eq!(alignment.see(&exchanged(at * 250_000_000, 99, 100), NS_PER_TICK), Change::Fits);
+        }
+        assert_eq!(alignment.belief, Belief::Same { apart_ticks: 199.0 });
+        assert_eq!(alignment.see(&exchanged(50 * 250_000_000, 101, 100), NS_PER_TICK), Change::Contradicts);
+        assert_eq!(alignment.belief, Belief::Seeking);
+    }
+
+    #[test]
+    fn an_excluded_zero_becomes_a_line_after_enough_exchanges() {
+        let mut alignment = Alignment::unknown();
+        let offset = |at: u64| 2_500_000 + (at / 20_000).cast_signed();
+        for step in 1..40_u64 {
+            let at = step * 250_000_000;
+            assert_eq!(alignment.see(&exchanged(at, offset(at), 100), NS_PER_TICK), Change::Fits, "{step}");
+            assert_eq!(alignment.is_settled(), step >= 6, "{step}");
+        }
+        let correction = alignment.correction().unwrap();
+        assert!((correction.rate - 50e-6).abs() < 1e-9, "{correction:?}");
+        let at = 11_000_000_000;
+        assert!(correction.to_local(at).abs_diff(at + offset(at) as u64) <= 2);
+        // The rate changes: what the line says is soon excluded.
+        let later = exchanged(10_500_000_000, offset(10_500_000_000) + 400, 100);
+        assert_eq!(alignment.see(&later, NS_PER_TICK), Change::Contradicts);
+    }
+
+    proptest! {
+        #[test]
+        fn there_and_back_is_where_it_was(
+            at_ticks in 0_u64..1 << 50, offset in -1e12_f64..1e12, rate in -1e-3_f64..1e-3, tick in 0_u64..1 << 50,
+        ) {
+            let correction = Correction { at_ticks, offset_ticks: offset, rate, half_width_ticks: 100.0 };
+            let back = correction.to_reference(correction.to_local(tick));
+            prop_assert!(back.wrapping_sub(tick).wrapping_add(2) <= 4, "{} {}", back, tick);
+        }
+    }
+}

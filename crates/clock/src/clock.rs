@@ -1,0 +1,252 @@
+//! The clock that programs read.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crate::disruption::Disruption;
+use crate::engine::{Engine, Source, UNKNOWN_NS};
+use crate::hardware::{Hardware, NoCounter, start_keeper};
+use crate::instant::{Instant, Ordered};
+use crate::keeper::Timing;
+use crate::kernel_clock::{KernelClock, Timescale};
+use crate::platform::possible_cpu_count;
+use crate::source::CounterDenied;
+
+/// A fast clock that never goes back, on the timescale of `CLOCK_MONOTONIC_RAW`.
+///
+/// All clocks of a process are one: the first `new` starts the thread that calibrates it. Reading takes no lock and
+/// allocates nothing; a clone is as good as the original.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    way: Way,
+}
+
+/// How this clock is read.
+#[derive(Debug, Clone)]
+enum Way {
+    /// By the counters, or by the kernel's clock while they are not calibrated.
+    Engine(&'static Engine<Hardware>),
+    /// By the kernel's clock for good.
+    Kernel(KernelClock),
+    /// By what a test has set.
+    Mock(Arc<AtomicU64>),
+}
+
+/// Why there is no clock at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ClockError {
+    /// Even the kernel's clock is refused.
+    #[error("the kernel refuses CLOCK_MONOTONIC_RAW; allow clock_gettime in this process's seccomp filter")]
+    NoKernelClock,
+}
+
+impl Clock {
+    /// The clock of this process. At first it gives the kernel's time; after some 0.1 s in the background, the counters'.
+    ///
+    /// Where the counters cannot be used it stays with the kernel's time: [`Clock::source`] tells which, and
+    /// [`Clock::no_counter`] why. What a single thread later forbids itself by `PR_SET_TSC` is not seen.
+    ///
+    /// # Errors
+    /// `NoKernelClock` if nothing gives a time.
+    pub fn new() -> Result<Self, ClockError> {
+        let way = match process_engine() {
+            Ok(engine) => Way::Engine(engine),
+            Err(NoCounter::Denied(CounterDenied::Signals)) => Way::Kernel(KernelClock::SystemCall),
+            Err(_) => Way::Kernel(KernelClock::Vdso),
+        };
+        let kernel = match way {
+            Way::Kernel(kernel) => kernel,
+            _ => KernelClock::Vdso,
+        };
+        kernel.read_ns(Timescale::MonotonicRaw).ok_or(ClockError::NoKernelClock)?;
+        Ok(Self { way })
+    }
+
+    /// A clock that stands still, and what moves it: for tests of code that takes a clock.
+    pub fn mock() -> (Self, Mock) {
+        let ns = Arc::new(AtomicU64::new(0));
+        (Self { way: Way::Mock(Arc::clone(&ns)) }, Mock { ns })
+    }
+
+    /// Now. What a thread reads after it has seen another thread's reading is not below it.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(match &self.way {
+            Way::Engine(engine) => engine.now_ns(),
+            other => other.now_ns(),
+        })
+    }
+
+    /// Now, with what has to lie between two readings of threads that share no memory for their order to be certain.
+    #[inline]
+    pub fn ordered(&self) -> Ordered {
+        let boundary_ns = match &self.way {
+            Way::Engine(engine) => engine.boundary_ns(),
+            Way::Kernel(_) => UNKNOWN_NS,
+            Way::Mock(_) => 0,
+        };
+        Ordered { instant: self.now(), boundary_ns }
+    }
+
+    /// Time since a reading.
+    #[inline]
+    pub fn elapsed(&self, since: Instant) -> Duration {
+        self.now().duration_since(since)
+    }
+
+    /// Bound on the distance of a reading from `CLOCK_MONOTONIC_RAW`, which holds until the keeper's next step.
+    pub fn uncertainty(&self) -> Duration {
+        Duration::from_nanos(match &self.way {
+            Way::Engine(engine) => engine.error_ns(),
+            Way::Kernel(_) | Way::Mock(_) => 0,
+        })
+    }
+
+    /// Where readings come from at the moment.
+    pub fn source(&self) -> Source {
+        match &self.way {
+            Way::Engine(engine) if engine.is_open() => Source::Counter,
+            Way::Engine(_) | Way::Kernel(KernelClock::Vdso) => Source::Vdso,
+            Way::Kernel(KernelClock::SystemCall) => Source::SystemCall,
+            Way::Mock(_) => Source::Mock,
+        }
+    }
+
+    /// Why the counters are never used here; `None` if they are, or will be.
+    pub fn no_counter(&self) -> Option<NoCounter> {
+        match &self.way {
+            Way::Kernel(_) => process_engine().err(),
+            _ => None,
+        }
+    }
+
+    /// How many disruptions there have been; a difference between two readings that span one is worth less.
+    pub fn generation(&self) -> u64 {
+        match &self.way {
+            Way::Engine(engine) => engine.generation(),
+            _ => 0,
+        }
+    }
+
+    /// The last disruption.
+    pub fn disruption(&self) -> Option<Disruption> {
+        match &self.way {
+            Way::Engine(engine) => engine.disruption(),
+            _ => None,
+        }
+    }
+
+    /// Sleeps until readings come from the counters, or until the limit; whether they do.
+    pub fn wait_for_counter(&self, limit: Duration) -> bool {
+        /// Between two looks.
+        const PAUSE: Duration = Duration::from_millis(5);
+        let began = self.now();
+        while self.source() == Source::Vdso && self.elapsed(began) < limit {
+            std::thread::sleep(PAUSE);
+        }
+        self.source() == Source::Counter
+    }
+}
+
+impl Way {
+    /// The ways that are not worth a place in the caller.
+    #[cold]
+    fn now_ns(&self) -> u64 {
+        match self {
+            Self::Engine(engine) => engine.now_ns(),
+            // `Clock::new` has seen the kernel give a time; a filter that comes later makes time stand at zero.
+            Self::Kernel(kernel) => kernel.read_ns(Timescale::MonotonicRaw).unwrap_or(0),
+            Self::Mock(ns) => ns.load(Ordering::SeqCst),
+        }
+    }
+}
+
+/// Moves a clock made by [`Clock::mock`].
+#[derive(Debug, Clone)]
+pub struct Mock {
+    ns: Arc<AtomicU64>,
+}
+
+impl Mock {
+    /// Time goes on; it stops at the end of a `u64` of nanoseconds.
+    pub fn advance(&self, by: Duration) {
+        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        let add = |ns: u64| Some(ns.saturating_add(by));
+        // The closure never refuses.
+        let _ = self.ns.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
+    }
+
+    /// Sets the time, backwards as well: for tests of what happens then.
+    pub fn set(&self, to: Instant) {
+        self.ns.store(to.as_nanos(), Ordering::SeqCst);
+    }
+}
+
+/// The one engine of the process; its keeper starts with it.
+fn process_engine() -> Result<&'static Engine<Hardware>, NoCounter> {
+    static ENGINE: OnceLock<Result<&'static Engine<Hardware>, NoCounter>> = OnceLock::new();
+    *ENGINE.get_or_init(|| {
+        let engine: &'static _ = Box::leak(Box::new(Engine::new(Hardware::new()?, possible_cpu_count())));
+        KEPT.store(std::ptr::from_ref(engine).cast_mut(), Ordering::Release);
+        // SAFETY: the handler is a function of this program, and needs nothing that a child of a fork lacks.
+        unsafe { libc::pthread_atfork(None, None, Some(reinitialise_child)) };
+        keep(engine);
+        Ok(engine)
+    })
+}
+
+/// Starts the keeper; without one, readers stay with the kernel's clock.
+fn keep(engine: &'static Engine<Hardware>) {
+    let is_kept = start_keeper(engine, Timing::default()).is_ok();
+    IS_KEPT.store(is_kept, Ordering::Release);
+}
+
+/// The engine for the fork handler, which may not wait for the cell above.
+static KEPT: std::sync::atomic::AtomicPtr<Engine<Hardware>> =
+    std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
+
+/// Whether a keeper runs.
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+
+/// In the child of a fork no keeper runs: its readers go to the kernel's clock, and a new keeper starts.
+///
+/// A keeper of the parent that was writing at that moment has left at most a half-written segment to which no reader is
+/// sent. Children of raw system calls come without this: their segments end within a second, and they stay with the
+/// kernel's clock.
+extern "C" fn reinitialise_child() {
+    // SAFETY: the pointer is null or one that was leaked, which lives as long as the process.
+    let Some(engine) = (unsafe { KEPT.load(Ordering::Acquire).as_ref() }) else { return };
+    engine.disrupt(Disruption::Fork);
+    if IS_KEPT.load(Ordering::Acquire) {
+        keep(engine);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mock_moves_when_it_is_told_to() {
+        let (clock, mock) = Clock::mock();
+        let start = clock.now();
+        mock.advance(Duration::from_millis(3));
+        assert_eq!(clock.elapsed(start), Duration::from_millis(3));
+        assert_eq!((clock.source(), clock.generation()), (Source::Mock, 0));
+        mock.advance(Duration::MAX);
+        mock.set(Instant::from_nanos(7));
+        assert_eq!(clock.clone().now().as_nanos(), 7);
+        assert!(!clock.ordered().after(&clock.ordered()));
+    }
+
+    #[test]
+    fn a_new_clock_gives_the_kernels_raw_time_from_the_first_reading() {
+        let clock = Clock::new().expect("this process may read the kernel's clock");
+        let before = crate::monotonic_raw_ns();
+        let now = clock.now().as_nanos();
+        let after = crate::monotonic_raw_ns();
+        let slack_ns = clock.uncertainty().as_nanos() as u64 + 1_000_000;
+        assert!(before <= now + slack_ns && now <= after + slack_ns, "{before} {now} {after}");
+    }
+}

@@ -1,0 +1,198 @@
+//! A slot: where a CPU finds how its ticks become nanoseconds, in one cache line that a writer never locks.
+//!
+//! ```text
+//! slot     = sequence, two spans, two segments {tick0, ns0, rate}      64 bytes
+//! segment  : ns = ns0 + (tick - tick0) * rate / 2^56    for  tick0 <= tick < tick0 + span
+//! read     : newest = segments[sequence & 1]; tick before it: the other one; retry if the sequence changed meanwhile
+//! publish  : overwrite the older segment, then count the sequence up
+//! ```
+//! A plain sequence lock makes readers wait while its writer is off its CPU. Here the writer only ever touches the segment
+//! that no reader is sent to, so a reader repeats only if two publications fell into its five loads. A segment that starts in
+//! the future takes over at a tick, not at the moment of the store: readers on all CPUs change over together.
+//!
+//! Every segment ends. A reader past the end gets no time from it, so a writer that is late, stopped, or was left
+//! behind by a fork makes reads slower, never wrong; the same catches a counter that jumped.
+//!
+//! This file needs nothing but `core`, and compiles against the model checker's atomics as well: it takes them from
+//! its parent module. Its tests stand in `tests/slot`, where both kinds of atomics are at hand.
+
+use super::atomics::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Binary places of a rate. One tick may last up to 256 ns, which is a counter of 4 MHz; the last place is 1.4e-17 ns.
+pub const RATE_SHIFT: u32 = 56;
+
+/// Ticks in one unit of a span: 2^10. A span of 32 bits then reaches 2^42 ticks, half an hour at 2.6 GHz.
+pub const SPAN_SHIFT: u32 = 10;
+
+/// A straight piece of the way from ticks to nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// The first tick it holds for.
+    pub tick0: u64,
+    /// Nanoseconds at that tick.
+    pub ns0: u64,
+    /// Nanoseconds per tick, times 2^56.
+    pub rate: u64,
+    /// How long it holds, in units of 2^10 ticks. None at all is 0.
+    pub span: u32,
+}
+
+impl Segment {
+    /// Nanoseconds at a tick at or after the first, whether it still holds there or not.
+    #[inline(always)]
+    pub fn at(&self, tick: u64) -> u64 {
+        self.after(tick.wrapping_sub(self.tick0))
+    }
+
+    /// Nanoseconds so many ticks after the first.
+    #[inline(always)]
+    fn after(&self, ticks: u64) -> u64 {
+        // Shifting first leaves the upper half of the product, which comes without a shift across two registers. Only
+        // times more than 2^56 ticks away, a year at 2.3 GHz, are lost by it.
+        let passed = (u128::from(ticks << (64 - RATE_SHIFT)) * u128::from(self.rate)) >> 64;
+        self.ns0.wrapping_add(passed as u64)
+    }
+
+    /// The tick at which it stops to hold.
+    pub fn end_tick(&self) -> u64 {
+        self.tick0.wrapping_add(u64::from(self.span) << SPAN_SHIFT)
+    }
+
+    /// Nanoseconds at its end: nothing it gave is later.
+    pub fn end_ns(&self) -> u64 {
+        self.at(self.end_tick())
+    }
+
+    #[inline(always)]
+    fn place(&self, tick: u64) -> Place {
+        let ticks = tick.wrapping_sub(self.tick0);
+        if ticks >> SPAN_SHIFT < u64::from(self.span) {
+            Place::Inside(self.after(ticks))
+        } else if ticks >> 63 != 0 {
+            Place::Before
+        } else if self.span == 0 {
+            Place::Closed
+        } else {
+            Place::After { end_ns: self.end_ns() }
+        }
+    }
+}
+
+/// Where a tick lies in what a slot knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// It is known: nanoseconds.
+    Inside(u64),
+    /// Both segments begin later.
+    Before,
+    /// The segment for it is over; nothing it gave is later than `end_ns`.
+    After {
+        /// Nanoseconds at the end of that segment.
+        end_ns: u64,
+    },
+    /// The slot was closed, or never opened.
+    Closed,
+}
+
+#[derive(Debug, Default)]
+struct Cell {
+    tick0: AtomicU64,
+    ns0: AtomicU64,
+    rate: AtomicU64,
+}
+
+/// Ticks to nanoseconds for one CPU. One writer at a time, which the caller sees to; any number of readers.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct Slot {
+    sequence: AtomicU32,
+    spans: [AtomicU32; 2],
+    cells: [Cell; 2],
+}
+
+impl Slot {
+    /// A closed slot.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Nanoseconds at a tick of the CPU that this slot belongs to, if the newest segment holds there: the fast path.
+    #[inline(always)]
+    pub fn read(&self, tick: u64) -> Option<u64> {
+        loop {
+            let sequence = self.sequence.load(Ordering::Acquire);
+            let segment = self.load(sequence);
+            fence(Ordering::Acquire);
+            if self.sequence.load(Ordering::Relaxed) == sequence {
+                let ticks = tick.wrapping_sub(segment.tick0);
+                return (ticks >> SPAN_SHIFT < u64::from(segment.span)).then(|| segment.after(ticks));
+            }
+        }
+    }
+
+    /// Where a tick lies, in the newest segment or the one before it.
+    pub fn place(&self, tick: u64) -> Place {
+        let [newest, older] = self.both();
+        match newest.place(tick) {
+            Place::Before => older.place(tick),
+            place => place,
+        }
+    }
+
+    /// The segment published last, and the one before it.
+    pub fn both(&self) -> [Segment; 2] {
+        loop {
+            let sequence = self.sequence.load(Ordering::Acquire);
+            let segments = [self.load(sequence), self.load(sequence.wrapping_add(1))];
+            fence(Ordering::Acquire);
+            if self.sequence.load(Ordering::Relaxed) == sequence {
+                return segments;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn load(&self, sequence: u32) -> Segment {
+        let index = (sequence & 1) as usize;
+        let cell = &self.cells[index];
+        Segment {
+            tick0: cell.tick0.load(Ordering::Relaxed),
+            ns0: cell.ns0.load(Ordering::Relaxed),
+            rate: cell.rate.load(Ordering::Relaxed),
+            span: self.spans[index].load(Ordering::Relaxed),
+        }
+    }
+
+    /// Puts a segment in place of the older one. Only one thread may publish or close at a time.
+    pub fn publish(&self, segment: &Segment) {
+        let next = self.sequence.load(Ordering::Relaxed).wrapping_add(1);
+        let index = (next & 1) as usize;
+        let cell = &self.cells[index];
+        // Who sees one of the stores below sees at least the sequence stored before them, and repeats.
+        fence(Ordering::Release);
+        self.spans[index].store(segment.span, Ordering::Relaxed);
+        cell.tick0.store(segment.tick0, Ordering::Relaxed);
+        cell.ns0.store(segment.ns0, Ordering::Relaxed);
+        cell.rate.store(segment.rate, Ordering::Relaxed);
+        self.sequence.store(next, Ordering::Release);
+    }
+
+    /// The segment published last.
+    pub fn newest(&self) -> Segment {
+        let [newest, _] = self.both();
+        newest
+    }
+
+    /// Nanoseconds that nothing read here so far exceeds; 0 for a closed slot.
+    pub fn end_ns(&self) -> u64 {
+        let segments = self.both();
+        segments.iter().filter(|segment| segment.span != 0).map(Segment::end_ns).max().unwrap_or(0)
+    }
+
+    /// From now on no tick is known, until something is published.
+    pub fn close(&self) {
+        for span in &self.spans {
+            span.store(0, Ordering::Release);
+        }
+    }
+}

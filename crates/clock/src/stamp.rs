@@ -1,0 +1,334 @@
+//! A stamp: the counter and the CPU it was read on, as one.
+//!
+//! The counter alone means nothing where CPUs disagree. RDTSCP gives both in one instruction, after all earlier loads have
+//! their values; Linux keeps `node << 12 | cpu` in TSC_AUX for it. A restartable sequence gives both as well: the kernel takes
+//! a thread that it interrupts between the CPU's number and the counter back to the start. Which is faster depends on the
+//! CPU, so both are timed. Where neither is there, or a hypervisor keeps the wrong TSC_AUX, the CPU's number is read before
+//! and after the counter, and both again if the thread moved between; only a thread that moved there and back within these
+//! three instructions goes unseen.
+
+use crate::counter::{Counter, lfence_waits};
+
+/// The lower 12 bits of TSC_AUX and of the segment's limit are the CPU, those above its node: Linux,
+/// arch/x86/include/asm/segment.h, VDSO_CPUNODE_BITS.
+const CPU_MASK: u32 = 0xfff;
+
+/// A reading of the counter of one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Ticks, read after all earlier loads of the thread.
+    pub ticks: u64,
+    /// The CPU whose counter it was.
+    pub cpu: u32,
+}
+
+/// How ticks and CPU are read as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StampMethod {
+    /// RDTSCP: both at once.
+    Rdtscp,
+    /// The CPU number that the kernel keeps for restartable sequences, and RDTSC, in such a sequence (Linux 4.18, glibc
+    /// 2.35).
+    RestartableSequence,
+    /// RDTSC between two RDPIDs.
+    Rdpid,
+    /// RDTSC between two reads of the limit of the segment in which Linux keeps the CPU number; every x86-64 CPU can.
+    SegmentLimit,
+}
+
+/// Reads stamps; holding one proves that this CPU has the instructions and that this process may read the counter.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamper {
+    method: StampMethod,
+    lfence_waits: bool,
+    /// Distance from the thread pointer to the kernel's restartable-sequence area.
+    sequence_offset: isize,
+}
+
+/// Comparisons of a method's CPU numbers with the kernel's before it is believed.
+const COMPARISONS: u32 = 10_000;
+
+impl Stamper {
+    /// The fastest exact method whose CPU numbers are those of the kernel, or the first other one; `None` if none is, or
+    /// on other CPUs than x86-64.
+    ///
+    /// The caller has made sure that reads of the counter raise no signal. It takes some milliseconds.
+    pub fn new() -> Option<Self> {
+        let exact = [StampMethod::Rdtscp, StampMethod::RestartableSequence];
+        let bracketed = [StampMethod::Rdpid, StampMethod::SegmentLimit];
+        let agreeing = |methods: [StampMethod; 2]| {
+            methods
+                .into_iter()
+                .filter_map(Self::with)
+                .filter(|stamper| stamper.agrees_with_kernel(COMPARISONS))
+        };
+        agreeing(exact).min_by_key(Self::ticks_of_a_batch).or_else(|| agreeing(bracketed).next())
+    }
+
+    /// The least time of some batches.
+    fn ticks_of_a_batch(&self) -> u64 {
+        /// Enough for one that nothing interrupts.
+        const BATCHES: u32 = 20;
+        /// Long against the first and last read, short against a time slice.
+        const READS: u32 = 100;
+        let batch = |_| {
+            let start = self.stamp().ticks;
+            (0..READS).for_each(|_| {
+                std::hint::black_box(self.stamp());
+            });
+            self.stamp().ticks.wrapping_sub(start)
+        };
+        (0..BATCHES).map(batch).min().unwrap_or(u64::MAX)
+    }
+
+    /// A given method, if this CPU, kernel and C library have it. It is not compared with the kernel.
+    pub fn with(method: StampMethod) -> Option<Self> {
+        let (is_there, sequence_offset) = match method {
+            _ if Counter::of_this_machine() == Counter::MonotonicRaw => (false, 0),
+            StampMethod::Rdtscp => (Counter::of_this_machine() == Counter::TscRdtscp, 0),
+            StampMethod::Rdpid => (has_rdpid(), 0),
+            StampMethod::SegmentLimit => (segment_limit().is_some(), 0),
+            StampMethod::RestartableSequence => {
+                let offset = sequence_offset();
+                (offset.is_some(), offset.unwrap_or(0))
+            }
+        };
+        is_there.then(|| Self { method, lfence_waits: lfence_waits(), sequence_offset })
+    }
+
+    /// The method in use.
+    pub fn method(&self) -> StampMethod {
+        self.method
+    }
+
+    /// Whether the CPU numbers are those that the kernel gives, over so many comparisons in which the thread stayed.
+    pub fn agrees_with_kernel(&self, comparisons: u32) -> bool {
+        (0..comparisons).all(|_| {
+            let before = kernel_cpu();
+            let stamp = self.stamp();
+            before != kernel_cpu() || before.is_none_or(|cpu| cpu == stamp.cpu)
+        })
+    }
+
+    /// Ticks and CPU, after all earlier loads of this thread.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn stamp(&self) -> Stamp {
+        if self.method == StampMethod::Rdtscp {
+            let mut aux = 0;
+            // SAFETY: `with` has seen the CPUID bit of RDTSCP.
+            let ticks = unsafe { std::arch::x86_64::__rdtscp(&raw mut aux) };
+            return Stamp { ticks, cpu: aux & CPU_MASK };
+        }
+        if self.method == StampMethod::RestartableSequence && self.lfence_waits {
+            let stamp = restartable(self.sequence_offset);
+            // A thread that the C library did not start has no number there.
+            if stamp.cpu <= CPU_MASK {
+                return stamp;
+            }
+        }
+        self.bracketed()
+    }
+
+    /// The counter of other CPUs is not read.
+    #[cfg(not(target_arch = "x86_64"))]
+    #[inline(always)]
+    pub fn stamp(&self) -> Stamp {
+        Stamp { ticks: crate::monotonic_raw_ns(), cpu: 0 }
+    }
+
+    /// The CPU, the counter, the CPU: again until the thread did not move.
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    fn bracketed(&self) -> Stamp {
+        use std::arch::x86_64::{_mm_lfence, _mm_mfence, _rdtsc};
+        loop {
+            let before = self.cpu();
+            if !self.lfence_waits {
+                // SAFETY: MFENCE is part of SSE2, which every x86-64 CPU has.
+                unsafe { _mm_mfence() };
+            }
+            // SAFETY: LFENCE is part of SSE2.
+            unsafe { _mm_lfence() };
+            // SAFETY: RDTSC exists on every x86-64 CPU; the constructor's caller vouches that it raises no signal.
+            let ticks = unsafe { _rdtsc() };
+            // The second number must not be read before the counter.
+            // SAFETY: LFENCE is part of SSE2.
+            unsafe { _mm_lfence() };
+            if before == self.cpu() {
+                return Stamp { ticks, cpu: before & CPU_MASK };
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn cpu(&self) -> u32 {
+        match self.method {
+            StampMethod::Rdpid => rdpid(),
+            _ => segment_limit().unwrap_or(0),
+        }
+    }
+}
+
+/// The CPU that the kernel says the thread is on, asked by the system call: the faster ways read what is to be checked.
+fn kernel_cpu() -> Option<u32> {
+    let mut cpu: libc::c_uint = 0;
+    let nowhere = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: the call writes one unsigned int; node and cache may be null.
+    let status = unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, nowhere, nowhere) };
+    (status == 0).then_some(cpu)
+}
+
+/// RDPID is present: CPUID leaf 7, ECX bit 22. Intel SDM vol. 2A, CPUID.
+#[cfg(target_arch = "x86_64")]
+fn has_rdpid() -> bool {
+    /// The bit of RDPID.
+    const RDPID_BIT: u32 = 1 << 22;
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ecx & RDPID_BIT != 0
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn rdpid() -> u32 {
+    let aux: u64;
+    // SAFETY: reached only with the method `Rdpid`, which `with` gives only where CPUID has the bit.
+    unsafe {
+        std::arch::asm!("rdpid {}", out(reg) aux, options(nomem, nostack, preserves_flags));
+    }
+    aux as u32
+}
+
+/// The limit of the segment `__CPUNODE_SEG`, which holds `node << 12 | cpu`; `None` where the kernel has none.
+/// Entry 15 of the global descriptor table, privilege 3: Linux, arch/x86/include/asm/segment.h, GDT_ENTRY_CPUNODE.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn segment_limit() -> Option<u32> {
+    /// Selector of the segment.
+    const CPUNODE_SEGMENT: u32 = 15 * 8 + 3;
+    let limit: u32;
+    let is_valid: u8;
+    // SAFETY: LSL only looks a descriptor up, and reports in the zero flag whether it may be seen.
+    unsafe {
+        std::arch::asm!(
+            "lsl {limit:e}, {selector:e}",
+            "setz {valid}",
+            limit = out(reg) limit,
+            selector = in(reg) CPUNODE_SEGMENT,
+            valid = out(reg_byte) is_valid,
+            options(nomem, nostack),
+        );
+    }
+    (is_valid != 0).then_some(limit)
+}
+
+/// Where the C library has registered the area of restartable sequences, relative to the thread pointer.
+#[cfg(target_arch = "x86_64")]
+fn sequence_offset() -> Option<isize> {
+    // SAFETY: the name is a C string; a symbol that is not there gives null.
+    let offset = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) };
+    // SAFETY: as above.
+    let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
+    if offset.is_null() || size.is_null() {
+        return None;
+    }
+    // SAFETY: glibc documents `__rseq_size` as an unsigned int, set before main; 0 where nothing is registered.
+    let size = unsafe { size.cast::<libc::c_uint>().read() };
+    // SAFETY: glibc documents `__rseq_offset` as a ptrdiff_t, set before main.
+    let offset = unsafe { offset.cast::<isize>().read() };
+    (size != 0).then_some(offset)
+}
+
+/// CPU number, LFENCE, RDTSC, which the kernel starts again if it interrupts the thread within.
+///
+/// The descriptor names start, length and the place to go on after an interruption; the four bytes before that place are the
+/// signature that the C library has registered. Sources: Linux, include/uapi/linux/rseq.h; glibc, RSEQ_SIG for x86.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn restartable(offset: isize) -> Stamp {
+    let (cpu, low, high): (u32, u64, u64);
+    // SAFETY: the C library has registered the area at this offset for its threads: the CPU's number is at 4, the address
+    // of the descriptor at 8. The descriptor lives as long as the code; its address is taken out again, so that a library
+    // may be unloaded. The sequence stores nothing before its end, so it may start again at any point.
+    unsafe {
+        std::arch::asm!(
+            ".pushsection .data.rel.ro.sidestep_rseq, \"aw\", @progbits",
+            ".balign 32",
+            "77:",
+            ".long 0, 0",
+            ".quad 2f, 3f - 2f, 4f",
+            ".popsection",
+            ".pushsection .text.sidestep_rseq, \"ax\", @progbits",
+            ".byte 0x0f, 0xb9, 0x3d",
+            ".long 0x53053053",
+            "4:",
+            "jmp 5f",
+            ".popsection",
+            "5:",
+            "lea {descriptor}, [rip + 77b]",
+            "mov qword ptr fs:[{offset} + 8], {descriptor}",
+            "2:",
+            "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
+            "lfence",
+            "rdtsc",
+            "3:",
+            "mov qword ptr fs:[{offset} + 8], 0",
+            descriptor = out(reg) _,
+            offset = in(reg) offset,
+            cpu = out(reg) cpu,
+            out("rax") low,
+            out("rdx") high,
+            options(nostack, preserves_flags),
+        );
+    }
+    Stamp { ticks: high << 32 | low, cpu }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_rdpid() -> bool {
+    false
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn segment_limit() -> Option<u32> {
+    None
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn sequence_offset() -> Option<isize> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_that_is_here_names_the_cpu_as_the_kernel_does() {
+        for method in [
+            StampMethod::Rdtscp,
+            StampMethod::RestartableSequence,
+            StampMethod::Rdpid,
+            StampMethod::SegmentLimit,
+        ] {
+            let Some(stamper) = Stamper::with(method) else {
+                println!("skipped: {method:?} is not here");
+                continue;
+            };
+            // A hypervisor may keep a wrong TSC_AUX: then the two methods that read it are wrong alike.
+            if !stamper.agrees_with_kernel(1_000) {
+                assert!(matches!(method, StampMethod::Rdtscp | StampMethod::Rdpid), "{method:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_chosen_method_agrees_with_the_kernel() {
+        let Some(stamper) = Stamper::new() else {
+            println!("skipped: no way to read counter and CPU as one");
+            return;
+        };
+        assert!(stamper.agrees_with_kernel(1_000), "{:?}", stamper.method());
+    }
+}

@@ -1,0 +1,62 @@
+//! Ticks to nanoseconds through a slot.
+
+use clock::{Place, RATE_SHIFT, Segment, Slot};
+use proptest::prelude::*;
+
+const ONE_NS: u64 = 1 << RATE_SHIFT;
+
+fn segment(tick0: u64, ns0: u64, rate: u64, span: u32) -> Segment {
+    Segment { tick0, ns0, rate, span }
+}
+
+#[test]
+fn a_slot_fills_one_cache_line() {
+    assert_eq!((size_of::<Slot>(), align_of::<Slot>()), (64, 64));
+}
+
+#[test]
+fn a_new_slot_knows_nothing() {
+    assert_eq!(Slot::new().read(12), None);
+    assert_eq!(Slot::new().place(12), Place::Closed);
+}
+
+#[test]
+fn a_tick_is_looked_up_in_the_segment_that_holds_for_it() {
+    let slot = Slot::new();
+    slot.publish(&segment(1_000, 50, ONE_NS, 100));
+    slot.publish(&segment(2_000, 1_050, 2 * ONE_NS, 10));
+    for (tick, place) in [
+        (2_000, Place::Inside(1_050)),
+        (2_010, Place::Inside(1_070)),
+        (1_999, Place::Inside(1_049)),
+        (1_000, Place::Inside(50)),
+        (999, Place::Before),
+        (2_000 + 10 * 1_024, Place::After { end_ns: 1_050 + 20 * 1_024 }),
+        (u64::MAX, Place::Before),
+    ] {
+        assert_eq!(slot.place(tick), place, "{tick}");
+    }
+    assert_eq!((slot.read(2_010), slot.read(1_999)), (Some(1_070), None));
+    slot.close();
+    assert_eq!((slot.place(2_010), slot.read(2_010)), (Place::Closed, None));
+}
+
+#[test]
+fn a_counter_that_wraps_is_read_across_the_wrap() {
+    let slot = Slot::new();
+    slot.publish(&segment(u64::MAX - 9, 0, ONE_NS, 1));
+    assert_eq!((slot.read(u64::MAX), slot.read(5)), (Some(9), Some(15)));
+}
+
+proptest! {
+    #[test]
+    fn a_segment_never_falls_and_is_exact_to_a_nanosecond(
+        tick0: u64, ns0 in 0_u64..1 << 62, rate in 1_u64..1 << 62, a in 0_u64..1 << 42, b in 0_u64..1 << 42,
+    ) {
+        let piece = segment(tick0, ns0, rate, u32::MAX);
+        let at = |ticks: u64| piece.at(tick0.wrapping_add(ticks));
+        prop_assert!(a > b || at(a) <= at(b));
+        let exact = a as f64 * (rate as f64 / (ONE_NS as f64));
+        prop_assert!(((at(a) - ns0) as f64 - exact).abs() <= 1.0 + exact * 1e-15);
+    }
+}
