@@ -15,6 +15,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("kernels", 1),
     ("clock", 1),
     ("host", 2),
+    ("clock-c", 2),
     ("clock-preload", 2),
     ("flaws", 2),
     ("models", 2),
