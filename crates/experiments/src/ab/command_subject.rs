@@ -235,7 +235,9 @@ fn failure(run: &ChildRun, any_exit_code: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use host::live::ProcessSetting;
     use stats::Arm;
+    use toggles::{Pair, Risk, Switch, Value, find};
 
     use super::*;
 
@@ -278,6 +280,27 @@ mod tests {
         let printed = subject.trial(Arm::A.into()).expect("sh is there").values[0];
         assert!((printed - 42.0).abs() < 1e-12, "{printed}");
         assert!(subject.trial(Arm::B.into()).expect("sh is there").failure.is_some());
+    }
+
+    #[test]
+    fn what_only_a_program_reads_reaches_it_although_no_thread_can_have_it() {
+        let value = |name: &str| Value { name: name.to_owned(), means: String::new(), risk: Risk::Process };
+        let tunable =
+            |value| Switch::Process(vec![ProcessSetting::GlibcTunable("glibc.malloc.hugetlb", value)]);
+        let toggle = find("huge-malloc").expect("it is in the catalogue");
+        let pair = Pair { toggle, a: value("off"), b: value("on"), to_a: tunable("0"), to_b: tunable("1") };
+        let switcher = Switcher::new(&[pair], Duration::ZERO).expect("nothing is written");
+        let has_it = "case $GLIBC_TUNABLES in *hugetlb=1*) exit 0;; esac; exit 4";
+        let mut subject = subject(has_it, has_it, None);
+        subject.switcher = switcher;
+        subject.control = Some(TickRate::calibrate(2_000_000).expect("a counter that counts"));
+        let failure = |subject: &mut CommandSubject, arm: Arm| {
+            let trial = subject.trial(arm.into()).expect("sh is there, and the thread is not asked");
+            assert_eq!(trial.values.len(), subject.rows().len());
+            trial.failure
+        };
+        assert_eq!(failure(&mut subject, Arm::A).as_deref(), Some("exit code 4"));
+        assert_eq!(failure(&mut subject, Arm::B), None);
     }
 
     #[test]

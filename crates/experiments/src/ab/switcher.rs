@@ -148,13 +148,16 @@ impl Switcher {
         written.map(|(_, toggle)| toggle.settle).max().unwrap_or_default()
     }
 
-    /// Makes the state hold for the calling thread until the guard is dropped; writes last until the next.
+    /// Makes the state hold for the calling thread until the guard is dropped; writes last until the next. Settings that
+    /// only a new program reads are left out, as no thread can have them.
     ///
     /// # Errors
     /// As for [`Switcher::write`], or a setting that the kernel refuses.
     pub fn make(&mut self, state: Cell) -> Result<SettingGuard, SwitchingError> {
         self.write(state)?;
-        Ok(SettingGuard::make(&self.settings(state))?)
+        let mut settings = self.settings(state);
+        settings.retain(ProcessSetting::fits_a_thread);
+        Ok(SettingGuard::make(&settings)?)
     }
 
     /// Puts everything back, and tells what became of each value.
