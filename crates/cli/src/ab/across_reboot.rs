@@ -253,6 +253,11 @@ impl Station {
             return Ok(());
         };
         let terminal = output::terminal(global);
+        let boot_id = described.root.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        if journal.is_measuring(&boot_id) {
+            let arm = Some(place).filter(|_| journal.conditions.are_told());
+            return output::print_lines(&text::resume("next    ", arm, &journal.plan, &self.state_words));
+        }
         let kernel = described.machine.environment.kernel.as_deref();
         let next = NextBoot::of(&described.root, kernel, &journal.conditions, arm);
         let (conditions, plan) = (&journal.conditions, &journal.plan);

@@ -156,9 +156,13 @@ pub(super) fn then(
             terminal,
         );
     }
-    let arm = place.filter(|_| conditions.are_told()).map(|place| plan.order[place]);
-    let stated = arm.map_or_else(String::new, |arm| format!(" --arm {}", letter(arm)));
-    format!("then    sidestep ab --resume{stated}{state}\n")
+    resume("then    ", place.filter(|_| conditions.are_told()), plan, state)
+}
+
+/// What to type; with a place whose arm has to be told, also that.
+pub(super) fn resume(prefix: &str, told: Option<usize>, plan: &Plan, state: &str) -> String {
+    let stated = told.map_or_else(String::new, |place| format!(" --arm {}", letter(plan.order[place])));
+    format!("{prefix}sidestep ab --resume{stated}{state}\n")
 }
 
 /// The unit, verbatim, and what it takes.

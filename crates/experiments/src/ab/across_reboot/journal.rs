@@ -223,6 +223,19 @@ pub enum Refusal {
         /// What makes a boot of it.
         what: String,
     },
+    /// The user said another thing of this boot before.
+    #[error(
+        "this boot is being measured as {name}, and now you say --arm {letter}; if that is right, its trials are of no use: \
+         {what}, and reboot"
+    )]
+    ToldOtherwise {
+        /// What it is being measured as.
+        name: String,
+        /// `a` or `b`, as it is told now.
+        letter: &'static str,
+        /// What makes a boot of what is due.
+        what: String,
+    },
     /// The command line says another thing, or the user does.
     #[error("this boot is not {name}, which is due: {why}; it does not count; {what}, and reboot")]
     NotOfArm {
@@ -259,6 +272,11 @@ impl Journal {
         self.due().map_or(self.plan.boots(), |(place, _)| place)
     }
 
+    /// True if a boot was begun and lacks trials: it can be gone on with.
+    pub fn is_measuring(&self, boot_id: &str) -> bool {
+        self.visits.iter().any(|visit| visit.fate == Fate::Measuring && visit.boot.boot_id == boot_id)
+    }
+
     /// Decides whether this boot may be measured, and notes that it was seen. `stated` is what the user says of it.
     ///
     /// # Errors
@@ -284,6 +302,13 @@ impl Journal {
         }
         let seen = self.visits.iter().position(|visit| visit.boot.boot_id == boot.boot_id);
         match seen.map(|index| (index, &self.visits[index].fate)) {
+            Some((_, Fate::Measuring)) if stated.is_some_and(|stated| stated != arm) => {
+                return Err(Refusal::ToldOtherwise {
+                    name: self.conditions.of(arm).name(),
+                    letter: stated.map_or("", letter),
+                    what: self.what_to_do(arm, &boot.command_line),
+                });
+            }
             // Nothing was counted yet, and every trial that was taken is still there.
             Some((index, Fate::Measuring)) => return Ok(index),
             Some((_, Fate::Counted | Fate::Failed(_) | Fate::CutShort)) => {
