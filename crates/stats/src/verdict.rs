@@ -158,6 +158,20 @@ impl Comparison {
         (further <= FORECAST_MAX).then_some(further.max(1.0) as usize)
     }
 
+    /// The same for one row of many, whose difference counts only once its `q` is 5 %: p has to fall by as much as that,
+    /// and its normal deviate rises with the root of the number.
+    pub fn further_pairs_in_family(&self, margin: f64, q: f64) -> Option<usize> {
+        let alone = self.further_pairs(margin)?;
+        let is_beyond = self.ratio.ln().abs() > margin.abs().ln_1p();
+        if self.interval.is_none() || !is_beyond || q <= LEVEL_OF_ALARMS {
+            return Some(alone);
+        }
+        let deviate = |p: f64| -normal_quantile(p / 2.0);
+        let (reached, wanted) = (deviate(self.p), deviate(self.p * LEVEL_OF_ALARMS / q));
+        let further = (self.pairs as f64 * ((wanted / reached).powi(2) - 1.0)).ceil().max(alone as f64);
+        (further <= FORECAST_MAX).then_some(further as usize)
+    }
+
     /// Standard error of the log ratio, as the width of its interval tells it; `None` without an interval.
     pub fn standard_error(&self) -> Option<f64> {
         let degrees = u32::try_from(self.pairs.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -292,6 +306,18 @@ mod tests {
         let few = Comparison::of_pairs(&pairs(1.0, 0.05, 4, 3)).expect("pairs");
         assert_eq!((few.interval, few.further_pairs(0.01)), (None, Some(2)));
         assert_eq!(Comparison::of_pairs(&[(0.0, 1.0), (f64::NAN, 1.0)]), None);
+    }
+
+    #[test]
+    fn one_row_of_many_wants_as_many_pairs_as_its_q_does() {
+        let alone = made(1.5, [1.4, 1.6], [1.4, 1.6]);
+        let of_many = Comparison { p: 0.035, pairs: 29, ..alone };
+        // isf(0.05 * 0.035 / 0.526 / 2) = 2.936 against isf(0.035 / 2) = 2.108, statistics.NormalDist of Python
+        assert_eq!(of_many.further_pairs_in_family(0.01, 0.526), Some(28));
+        assert_eq!(of_many.further_pairs_in_family(0.01, 0.05), Some(0));
+        assert_eq!(Comparison { p: 1.0, ..of_many }.further_pairs_in_family(0.01, 1.0), None);
+        let inside = made(1.0, [0.96, 1.04], [0.97, 1.03]);
+        assert_eq!(inside.further_pairs_in_family(0.01, 1.0), inside.further_pairs(0.01));
     }
 
     #[test]

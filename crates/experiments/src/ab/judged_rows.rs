@@ -88,7 +88,8 @@ pub(super) fn judge(family: Vec<Draft>, margin: f64) -> Vec<ExperimentRow> {
         row.row.q = Some(q);
         row.row.margin_percent = 100.0 * margin;
         row.row.verdict = cost.verdict_in_family(margin, q);
-        let further_blocks = cost.further_pairs(margin).filter(|_| row.row.verdict == Verdict::Inconclusive);
+        let further_blocks =
+            cost.further_pairs_in_family(margin, q).filter(|_| row.row.verdict == Verdict::Inconclusive);
         row.row.further_runs = further_blocks.map(|blocks| blocks.max(1) * PASSES_PER_BLOCK);
         row
     };

@@ -262,9 +262,10 @@ fn judge(mut draft: Draft, drifted_percent: f64) -> Judged {
     let margin = margin_percent / 100.0;
     draft.row.margin_percent = margin_percent;
     if let Some(cost) = draft.cost {
-        draft.row.verdict = cost.verdict_in_family(margin, draft.row.q.unwrap_or(1.0));
+        let q = draft.row.q.unwrap_or(1.0);
+        draft.row.verdict = cost.verdict_in_family(margin, q);
         if draft.row.verdict == Verdict::Inconclusive {
-            draft.row.further_runs = cost.further_pairs(margin).filter(|runs| *runs > 0);
+            draft.row.further_runs = cost.further_pairs_in_family(margin, q).filter(|runs| *runs > 0);
         }
     }
     Judged {

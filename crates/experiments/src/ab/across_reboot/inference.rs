@@ -147,8 +147,10 @@ fn judged(
             row.row.q = Some(q);
             row.row.verdict = cost.verdict_in_family(journal.plan.margin, q);
             let is_open = row.row.verdict == Verdict::Inconclusive;
-            row.row.further_runs =
-                cost.further_pairs(journal.plan.margin).filter(|_| is_open).map(|boots| boots.max(1));
+            row.row.further_runs = cost
+                .further_pairs_in_family(journal.plan.margin, q)
+                .filter(|_| is_open)
+                .map(|boots| boots.max(1));
         }
         row
     };
