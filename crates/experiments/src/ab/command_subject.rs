@@ -146,7 +146,11 @@ impl Subject for CommandSubject {
             moved_by: Factors::ALL,
             zero: "the kernel counted nothing in many runs",
         };
-        let own = self.metric.as_ref().map(|metric| RowSpec { better: metric.better, ..row(METRIC, "") });
+        let own = self.metric.as_ref().map(|metric| RowSpec {
+            better: metric.better,
+            zero: "it was zero or less in many runs, and such numbers have no ratio",
+            ..row(METRIC, "")
+        });
         let of_kernel = [
             row(WALL_TIME, "s"),
             row(CPU_TIME, "s"),

@@ -19,15 +19,29 @@ pub(super) fn sentences(found: &FactorialOutcome, called: &str) -> Vec<String> {
         return vec![nothing(found)];
     }
     let further = Further::of("blocks", FURTHER, found.ended);
+    let together: Vec<&FactorialRow> = told().filter(|row| row.toggles.len() > 1).collect();
     let main = told().filter(|row| row.toggles.len() == 1).map(|row| {
         let name = subject(called, &row.row.row.name);
-        of_toggle(&row.row, &states(row, found).join(", "), &name, further)
+        averaged(row, &together) + &of_toggle(&row.row, &states(row, found).join(", "), &name, further)
     });
     let mut all: Vec<String> = main.collect();
-    let together: Vec<&FactorialRow> = told().filter(|row| row.toggles.len() > 1).collect();
     all.extend(interactions(&together, found, called));
     all.extend(beside(found));
     all
+}
+
+/// Where a toggle does one thing or another by the state of others, its own effect is an average over these.
+fn averaged(row: &FactorialRow, together: &[&FactorialRow]) -> String {
+    let depends = |other: &&&FactorialRow| {
+        other.toggles.contains(&row.toggles[0])
+            && matches!(other.row.row.verdict, Verdict::Slower | Verdict::Faster)
+    };
+    let mut others: Vec<String> =
+        together.iter().filter(depends).flat_map(|other| other.toggles.clone()).collect();
+    others.retain(|name| *name != row.toggles[0]);
+    others.sort();
+    others.dedup();
+    if others.is_empty() { String::new() } else { format!("averaged over both states of {}, ", and(&others)) }
 }
 
 /// Interactions that are there one by one, then those that are not, then those that are not known.
@@ -128,10 +142,7 @@ fn nothing(found: &FactorialOutcome) -> String {
     let runs = 2 << found.toggles.len();
     match found.ended {
         Ended::Interrupted => format!("ended before the first block of {runs} runs; nothing is known"),
-        _ => format!(
-            "{:.0} s were too short for one block of {runs} runs; give more with --budget",
-            found.elapsed_s.max(1.0)
-        ),
+        _ => format!("the budget was too short for one block of {runs} runs; give more with --budget"),
     }
 }
 

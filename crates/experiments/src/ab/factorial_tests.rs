@@ -258,8 +258,8 @@ fn sentences_say_what_each_does_and_whether_they_add_up() {
     assert_eq!(
         found.sentences,
         [
-            "x=on makes this program 5.1 % slower [5.1, 5.2]",
-            "y=on makes no difference beyond 1.0 % to this program: 0.00 % [-0.1, 0.04]",
+            "averaged over both states of y, x=on makes this program 5.1 % slower [5.1, 5.2]",
+            "averaged over both states of x, y=on makes no difference beyond 1.0 % to this program: 0.00 % [-0.1, 0.04]",
             "together x=on and y=on make this program 3.0 % slower [2.9, 3.1] than the two alone would",
             "control control moved 0.01 % [0.00, 0.01] at most; A/A 0.02 % at most",
         ]

@@ -10,6 +10,8 @@ use super::outcome::TWO_PROGRAMS;
 const TOLD_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
 /// From this ratio on, "times as slow" reads better than percent.
 const TIMES_FROM: f64 = 2.0;
+/// A forecast beyond this only says that it is too many.
+const RUNS_TOLD_MAX: usize = 1000;
 /// A percentage below this needs a second decimal to show anything.
 const SECOND_DECIMAL_BELOW: f64 = 0.05;
 
@@ -155,10 +157,7 @@ pub(super) fn failed(failures: &Failures) -> String {
 fn nothing(found: &ExperimentOutcome) -> String {
     match found.ended {
         Ended::Interrupted => "ended before the first whole quad; nothing is known".to_owned(),
-        _ => format!(
-            "{:.0} s were too short for one quad of runs; give more with --budget",
-            found.elapsed_s.max(1.0)
-        ),
+        _ => "the budget was too short for one quad of runs; give more with --budget".to_owned(),
     }
 }
 
@@ -203,13 +202,21 @@ fn ratio_ends(row: &ExperimentRow) -> String {
 
 /// What an inconclusive row wants.
 pub(super) fn wanted(row: &ExperimentRow, further: Further) -> String {
-    let known = match row.row.interval {
-        None => format!(" (fewer than {FEWEST_PAIRS} {} carry no interval)", further.units),
-        Some(_) => String::new(),
+    let more = match (row.row.further_runs, further.what) {
+        (Some(runs), Some(what)) if runs > RUNS_TOLD_MAX => {
+            Some(format!("more than {RUNS_TOLD_MAX} further {what}"))
+        }
+        (Some(runs), Some(what)) => Some(format!("about {runs} more {what}")),
+        _ => None,
     };
-    match (row.row.further_runs, further.what) {
-        (Some(runs), Some(what)) => format!("{known}, about {runs} more {what} would tell"),
-        _ => known,
+    match (row.row.interval, more) {
+        // What would tell is not known before there is an interval.
+        (None, more) => {
+            let more = more.map_or_else(String::new, |more| format!("; {more} would bring one"));
+            format!(" (fewer than {FEWEST_PAIRS} {} carry no interval{more})", further.units)
+        }
+        (Some(_), Some(more)) => format!(", {more} would tell"),
+        (Some(_), None) => String::new(),
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) fn headline(rows: &[BootRow]) -> Option<&BootRow> {
 pub(super) fn sentence(found: &RebootOutcome, one_way: bool, row: Option<&BootRow>) -> String {
     let [a, b] = found.boots_counted;
     let Some(row) = row.filter(|_| a > 0 && b > 0) else { return nothing(found) };
+    // A boot of which every trial was set aside counts and has no value.
+    let [a, b] = row.row.samples;
     let (name, size) = (&row.row.name, change(&as_experiment(row)));
     let boots =
         if a == 1 && b == 1 { "one boot against one".to_owned() } else { format!("{a} boots against {b}") };
