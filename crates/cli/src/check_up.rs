@@ -142,10 +142,7 @@ pub(crate) fn chosen_cpus(machine: &Machine, wanted: Option<&CpuSet>) -> anyhow:
     };
     anyhow::ensure!(!wanted.is_empty(), "--cpus names no CPU; choose among {allowed}");
     let missing = wanted.difference(&allowed);
-    anyhow::ensure!(
-        missing.is_empty(),
-        "CPU {missing} may not be used here; choose among {allowed} with --cpus"
-    );
+    anyhow::ensure!(missing.is_empty(), "CPU {missing} may not be used here; choose among {allowed}");
     Ok(wanted.iter().collect())
 }
 

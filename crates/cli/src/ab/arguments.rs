@@ -103,6 +103,10 @@ impl From<Way> for Better {
     }
 }
 
+fn parse_pairs(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|pairs| *pairs > 0).ok_or_else(|| "give a number above 0".to_owned())
+}
+
 impl AbArguments {
     /// The CPU asked for.
     pub(crate) fn cpu(&self) -> Option<CpuId> {

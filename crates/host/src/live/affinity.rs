@@ -9,7 +9,7 @@ use machine::{CpuId, CpuSet};
 #[derive(Debug, thiserror::Error)]
 pub enum AffinityError {
     /// The kernel refused: offline, outside the cgroup or cpuset, or no such CPU.
-    #[error("cannot run on CPU {cpu}: {source}; choose among CPUs {allowed} with --cpus")]
+    #[error("cannot run on CPU {cpu}: {source}; choose among CPUs {allowed}")]
     Refused {
         /// The CPU asked for.
         cpu: CpuId,
