@@ -14,7 +14,7 @@ use anyhow::Context;
 use clock::TickRate;
 use experiments::ab::command_subject::CommandSubject;
 use experiments::ab::outcome::{Declared, TWO_PROGRAMS, has_verdict};
-use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject};
+use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, Rules, Subject, outcome, run};
 use host::live::{self, Pinned, write_atomically};
@@ -25,7 +25,7 @@ use toggles::{Pair, Position, Restored, Surroundings, Switch, combinable};
 
 use crate::arguments::Global;
 use crate::check_up::{chosen_cpus, seed_of_now};
-use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
 use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
 pub(crate) use arguments::AbArguments;
@@ -113,6 +113,14 @@ struct Request<'a> {
     described: &'a Described,
     plan: &'a Plan,
     global: &'a Global,
+}
+
+impl Request<'_> {
+    /// The rules for a subject that is ready: a budget of ours is one for measuring, one of the user's is for all.
+    fn rules<S: Subject>(&self, subject: &S) -> Rules {
+        let ready_s = if self.arguments.budget.is_none() { subject.elapsed_s() } else { 0.0 };
+        Rules { budget_s: self.plan.rules.budget_s + ready_s, ..self.plan.rules }
+    }
 }
 
 /// The pair asked for, if it can be switched here and the user has agreed to it.
@@ -206,10 +214,18 @@ fn start_probes(request: &Request<'_>) -> anyhow::Result<(ProbeSubject, CpuId, P
     let switcher = Switcher::new(request.pairs, request.plan.budget())?;
     let names: Vec<&str> = request.pairs.iter().map(|pair| pair.toggle.about().name).collect();
     let started = ProbeSubject::start(&names, switcher, &machine.identity, cpu, request.plan.rules.seed);
-    let subject = started.map_err(|error| {
-        if error.is_of_machine() { anyhow::Error::new(CouldNotMeasure).context(error) } else { error.into() }
-    })?;
-    Ok((subject, cpu, pinned))
+    Ok((started.map_err(not_started)?, cpu, pinned))
+}
+
+/// Whose fault it is that probes were not started.
+fn not_started(error: ProbeSubjectError) -> anyhow::Error {
+    match live::pending_signal() {
+        Some(signal) if matches!(error, ProbeSubjectError::Interrupted) => {
+            anyhow::Error::new(EndedBySignal(signal)).context(error)
+        }
+        _ if error.is_of_machine() => anyhow::Error::new(CouldNotMeasure).context(error),
+        _ => error.into(),
+    }
 }
 
 /// The user's command as one line.
@@ -254,13 +270,16 @@ fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran<ExperimentOutcome>> {
         ..labels()
     };
     let result = conduct(&mut subject, request, &labels).map(|mut found| {
-        // How often buffers were laid is known only now.
-        let known: Vec<String> =
-            subject.notes().into_iter().filter(|note| !found.notes.contains(note)).collect();
-        found.notes.extend(known);
+        tell_layouts(&mut found.notes, &subject);
         found
     });
     Ok((result, subject.switcher.end()))
+}
+
+/// How often buffers were laid is known only in the end.
+fn tell_layouts(notes: &mut Vec<String>, subject: &ProbeSubject) {
+    let known: Vec<String> = subject.notes().into_iter().filter(|note| !notes.contains(note)).collect();
+    notes.extend(known);
 }
 
 fn labels() -> Labels {
@@ -280,7 +299,7 @@ where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
     let mut line = Line::new(request.global.quiet);
-    let course = run(subject, &request.plan.rules, &mut line);
+    let course = run(subject, &request.rules(subject), &mut line);
     line.end();
     Ok(outcome(&course?, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
 }

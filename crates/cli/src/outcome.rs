@@ -39,11 +39,20 @@ pub(crate) enum Outcome {
 #[error("could not measure")]
 pub(crate) struct CouldNotMeasure;
 
+/// Marks what a signal ended before there was a result.
+#[derive(Debug, thiserror::Error)]
+#[error("ended by a signal")]
+pub(crate) struct EndedBySignal(pub(crate) Signal);
+
 impl Outcome {
     /// Tells bad input from a measurement that failed.
     pub(crate) fn of(result: anyhow::Result<Self>) -> Self {
         match result {
             Ok(outcome) => outcome,
+            Err(error) if error.is::<EndedBySignal>() => {
+                output::say(&one_line(&error));
+                error.downcast_ref().map_or(Self::Done, |EndedBySignal(signal)| Self::Interrupted(*signal))
+            }
             Err(error) if error.is::<output::ReaderGone>() => Self::Done,
             Err(error)
                 if error.is::<CouldNotMeasure>()
@@ -82,7 +91,11 @@ impl Outcome {
 /// An error and its causes in one line; a cause that the line already tells is not told again.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
-    for cause in error.chain().filter(|cause| !cause.is::<CouldNotMeasure>()).map(ToString::to_string) {
+    for cause in error
+        .chain()
+        .filter(|cause| !cause.is::<CouldNotMeasure>() && !cause.is::<EndedBySignal>())
+        .map(ToString::to_string)
+    {
         if !line.contains(&cause) {
             let separator = if line.is_empty() { "" } else { ": " };
             line = format!("{line}{separator}{cause}");

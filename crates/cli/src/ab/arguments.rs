@@ -31,14 +31,15 @@ pub(crate) struct AbArguments {
     /// With --a and --b: split the commands at blanks instead of giving them to sh
     #[arg(long, requires = "a")]
     pub(crate) no_shell: bool,
-    /// Take at most this long [default: 15s for probes, 1m for programs, times the toggles]
+    /// Take at most this long, getting ready included [default: 15s for probes once they are ready, 1m for programs, times
+    /// the toggles]
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
     /// Stop when the interval is this narrow, to either side [default: half of the margin]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) precision: Option<f64>,
     /// Take exactly this many pairs, in quads of two, if the budget allows; with --factorial, runs of each combination
-    #[arg(long, value_name = "N", conflicts_with = "precision")]
+    #[arg(long, value_name = "N", value_parser = parse_pairs, conflicts_with = "precision")]
     pub(crate) pairs: Option<usize>,
     /// Differences up to this are of no practical matter [default: 1% for probes, 2% for programs]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]

@@ -34,7 +34,10 @@ pub(super) fn conducted(request: &Request<'_>) -> anyhow::Result<super::Ran<Fact
         notes: subject.notes(),
         ..super::labels()
     };
-    let result = conduct(&mut subject, request, &labels);
+    let result = conduct(&mut subject, request, &labels).map(|mut found| {
+        super::tell_layouts(&mut found.notes, &subject);
+        found
+    });
     Ok((result, subject.switcher.end()))
 }
 
@@ -49,7 +52,7 @@ where
     let toggles: Vec<FactorialToggle> = request.pairs.iter().map(toggle).collect();
     let names = toggles.iter().map(|toggle| toggle.name.clone()).collect();
     let mut line = Line::of_toggles(request.global.quiet, names);
-    let course = run_factorial(subject, toggles.len(), &request.plan.rules, &mut line);
+    let course = run_factorial(subject, toggles.len(), &request.rules(subject), &mut line);
     line.end();
     let (course, rows, guards) = (course?, subject.rows(), subject.guards());
     let ran = Ran { course: &course, rows: &rows, guards: &guards };

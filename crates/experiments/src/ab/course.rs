@@ -30,7 +30,7 @@ pub const ORDER_AWAITED: usize = 2;
 pub struct Rules {
     /// Half-width of the 95 % interval that is narrow enough, on the log scale: 0.01 for 1 %.
     pub precision: f64,
-    /// Seconds at most, the twin included.
+    /// Seconds at most since the subject's clock began; getting ready and the twin are included.
     pub budget_s: f64,
     /// Exactly so many pairs, or runs of each combination, rounded up to whole blocks, unless the budget is spent before.
     pub pairs: Option<usize>,
@@ -91,13 +91,15 @@ pub fn run<S: Subject>(
         return Ok(Course::over(1, rules.seed, rehearsal, ended));
     }
     let asked = rules.blocks();
-    let budget_end_s = started_s + rules.budget_s;
+    let budget_end_s = rules.budget_s;
+    // What getting ready took is spent.
+    let left_s = (budget_end_s - started_s).max(0.0);
     let mut twin_phase = Phase {
         twin: Widening::IsTwin,
         budget_end_s,
         started_s,
-        soft_end_s: started_s + rules.budget_s * TWIN_SHARE,
-        end_s: started_s + rules.budget_s * TWIN_SHARE_MAX,
+        soft_end_s: started_s + left_s * TWIN_SHARE,
+        end_s: started_s + left_s * TWIN_SHARE_MAX,
         blocks: asked.map(|blocks| blocks.div_ceil(PASSES_PER_BLOCK * 2).max(Twin::FEWEST_ROUNDS)),
         precision: rules.precision,
         seed: rules.seed,
@@ -137,12 +139,11 @@ pub fn run_factorial<S: Subject>(
     progress: &mut dyn Progress,
 ) -> Result<Course, S::Error> {
     let mut random = Random::new(rules.seed);
-    let started_s = subject.elapsed_s();
     let (rehearsal, ended) = rehearse(subject, factors)?;
     if let Some(ended) = ended {
         return Ok(Course::over(factors, rules.seed, rehearsal, ended));
     }
-    let end_s = started_s + rules.budget_s;
+    let end_s = rules.budget_s;
     let mut phase = Phase {
         twin: Widening::Inside,
         budget_end_s: end_s,
@@ -295,7 +296,7 @@ impl Phase {
         subject: &mut S,
         random: &mut Random,
     ) -> Result<Option<Ended>, S::Error> {
-        subject.before_block()?;
+        subject.before_block(self.soft_end_s - subject.elapsed_s())?;
         let cells = mirrored_block(self.taken.factors, random);
         let mut trials: Vec<Trial> = Vec::with_capacity(cells.len());
         for cell in &cells {

@@ -26,9 +26,10 @@ impl Layout {
         (self.laid_s, self.cost_s) = (to_s, to_s - from_s);
     }
 
-    /// True once laying anew takes no more than its share of the time.
-    pub(super) fn is_due(&self, now_s: f64) -> bool {
-        now_s - self.laid_s >= self.cost_s * (1.0 / LAYING_SHARE - 1.0)
+    /// True once laying anew takes no more than its share of the time, if it is done before the end.
+    pub(super) fn is_due(&self, now_s: f64, end_s: f64) -> bool {
+        let is_cheap = now_s - self.laid_s >= self.cost_s * (1.0 / LAYING_SHARE - 1.0);
+        is_cheap && now_s + self.cost_s < end_s
     }
 
     /// What the reader has to know of the row of this name; `None` if it was laid once, as nothing was asked then.
@@ -51,7 +52,7 @@ mod tests {
             let (mut layout, mut now_s, mut spent_s, mut times) = (Layout::default(), cost_s, 0.0, 0);
             layout.tried(0.0, cost_s);
             while now_s < 100.0 {
-                if layout.is_due(now_s) {
+                if layout.is_due(now_s, 100.0) {
                     layout.tried(now_s, now_s + cost_s);
                     (now_s, spent_s, times) = (now_s + cost_s, spent_s + cost_s, times + 1);
                 }
@@ -59,6 +60,7 @@ mod tests {
             }
             assert!(spent_s <= LAYING_SHARE * now_s, "{cost_s}: {spent_s} of {now_s} s");
             assert!(times > 5, "{cost_s}: {times} times");
+            assert!(!layout.is_due(now_s, now_s + cost_s), "{cost_s}: beyond the end");
         }
     }
 

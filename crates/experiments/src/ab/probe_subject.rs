@@ -29,6 +29,8 @@ const SAMPLES: usize = 2;
 const TRIAL_PER_SETTLE: f64 = 1.0;
 /// More samples than this add nothing to the fastest.
 const SAMPLES_MAX: usize = 20;
+/// Who waited so long before the first trial wants to know for what.
+const TOLD_READY_S: f64 = 2.0;
 /// The stream of random numbers that orders of buffers come from.
 const STREAM_OF_LAYOUTS: u64 = 1;
 /// Time in which the rate of the counter is found: a few ppm.
@@ -70,6 +72,9 @@ pub enum ProbeSubjectError {
     /// The state cannot be made.
     #[error(transparent)]
     Switching(#[from] SwitchingError),
+    /// A signal.
+    #[error("ended by a signal while buffers were laid; nothing was measured")]
+    Interrupted,
 }
 
 impl ProbeSubjectError {
@@ -98,6 +103,8 @@ pub struct ProbeSubject {
     samples: usize,
     drift: DriftProbe,
     begun: Instant,
+    /// How long it took to get ready.
+    ready_s: f64,
     /// Of the orders in which buffers are laid anew.
     random: Random,
     notes: Vec<String>,
@@ -152,11 +159,13 @@ impl ProbeSubject {
             samples: SAMPLES,
             drift: DriftProbe::new(seed),
             begun,
+            ready_s: 0.0,
             random: Random::for_stream(seed, STREAM_OF_LAYOUTS),
             notes: Vec::new(),
         };
         subject.start_rows(effects, &sampler, seed)?;
         subject.fit_to_settling()?;
+        subject.ready_s = subject.elapsed_s();
         Ok(subject)
     }
 
@@ -171,6 +180,9 @@ impl ProbeSubject {
             let (mut probes, mut layout) = (Vec::new(), Layout::default());
             let from_s = self.elapsed_s();
             for state in self.laid.clone() {
+                if self.must_stop() {
+                    return Err(ProbeSubjectError::Interrupted);
+                }
                 let _guard = self.switcher.make(state)?;
                 // Asked for where the state has no say: what the toggle then forbids or gives is what is measured.
                 let asked = self.switcher.pages(state, PageRequest::Huge);
@@ -215,13 +227,20 @@ impl ProbeSubject {
         Ok(())
     }
 
-    /// Lays the buffers of a row anew: of each state while it holds, as it may decide about the pages.
+    /// Lays the buffers of a row anew: of each state while it holds, as it may decide about the pages. Which state is
+    /// served first is thrown, so that its place in line is no advantage.
     fn lay_anew(&mut self, row: usize) -> Result<(), SwitchingError> {
         let (from_s, mut is_laid) = (self.elapsed_s(), true);
         let seed = self.random.next_u64();
-        for (index, state) in self.laid.iter().enumerate() {
+        let mut order: Vec<usize> = (0..self.laid.len()).collect();
+        self.random.shuffle(&mut order);
+        for index in order {
+            if self.must_stop() {
+                return Ok(());
+            }
             // Shared buffers are no matter of a state, and one less switch is made.
-            let guard = if self.of_pages.is_empty() { None } else { Some(self.switcher.make(*state)?) };
+            let guard =
+                if self.of_pages.is_empty() { None } else { Some(self.switcher.make(self.laid[index])?) };
             let row = &mut self.rows[row];
             let before = row.probes[index].pages();
             // Without memory for the new ones the old ones serve on.
@@ -239,8 +258,10 @@ impl ProbeSubject {
 
     /// What the reader has to know, in the end also of the buffers.
     pub fn notes(&self) -> Vec<String> {
+        let ready = (self.ready_s >= TOLD_READY_S)
+            .then(|| format!("getting ready, which is mostly laying buffers, took {:.0} s", self.ready_s));
         let layouts = self.rows.iter().filter_map(|row| row.layout.note(&row.spec.name));
-        self.notes.iter().cloned().chain(layouts).collect()
+        self.notes.iter().cloned().chain(ready).chain(layouts).collect()
     }
 }
 
@@ -280,10 +301,12 @@ impl Subject for ProbeSubject {
         DriftProbe::GUARDS.to_vec()
     }
 
-    fn before_block(&mut self) -> Result<(), SwitchingError> {
+    fn before_block(&mut self, left_s: f64) -> Result<(), SwitchingError> {
+        let end_s = self.elapsed_s() + left_s;
         for row in 0..self.rows.len() {
             let has_memory = self.rows[row].probes[0].pages().is_some();
-            if has_memory && self.rows[row].layout.is_due(self.elapsed_s()) {
+            let now_s = self.elapsed_s();
+            if has_memory && self.rows[row].layout.is_due(now_s, end_s) {
                 self.lay_anew(row)?;
             }
         }

@@ -69,11 +69,11 @@ pub trait Subject {
     /// What is watched beside the trials.
     fn guards(&self) -> Vec<GuardSpec>;
 
-    /// Called before each block: what may change from block to block, but not within one.
+    /// Called before each block, with the seconds that are left: what may change from block to block, but not within one.
     ///
     /// # Errors
     /// What makes going on useless.
-    fn before_block(&mut self) -> Result<(), Self::Error> {
+    fn before_block(&mut self, _left_s: f64) -> Result<(), Self::Error> {
         Ok(())
     }
 

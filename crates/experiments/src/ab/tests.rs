@@ -71,7 +71,7 @@ impl Subject for Simulated {
         vec![GuardSpec { name: "drift of arithmetic", tolerance: 0.02 }]
     }
 
-    fn before_block(&mut self) -> Result<(), Self::Error> {
+    fn before_block(&mut self, _left_s: f64) -> Result<(), Self::Error> {
         self.blocks.push(self.trials);
         Ok(())
     }
@@ -266,4 +266,15 @@ fn progress_tells_a_share_that_never_leaves_its_bounds() {
     assert!(heard.0.iter().all(|now| (0.0..=1.0).contains(&now.share) && now.left_s <= RULES.budget_s));
     let told: Vec<&Shift> = heard.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
     assert!(told.len() > 5 && heard.0.iter().any(|now| now.twin));
+}
+
+#[test]
+fn what_getting_ready_took_is_part_of_the_budget() {
+    let rules = Rules { budget_s: 100.0, precision: 0.0001, ..RULES };
+    for (ready_s, blocks) in [(0.0, 10..25), (60.0, 4..10), (200.0, 0..1)] {
+        let (course, found) = conduct(Simulated { now_s: ready_s, ..Simulated::default() }, &rules);
+        assert!(blocks.contains(&course.trials.blocks()), "{ready_s}: {}", course.trials.blocks());
+        assert_eq!(course.ended, Ended::BudgetSpent);
+        assert_eq!(found.sentence.starts_with("the budget was too short"), ready_s > 100.0, "{ready_s}");
+    }
 }

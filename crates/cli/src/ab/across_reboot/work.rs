@@ -18,8 +18,8 @@ use record::Better;
 use regex::bytes::Regex;
 
 use crate::ab::arguments::{AbArguments, Way};
+use crate::ab::not_started;
 use crate::check_up::chosen_cpus;
-use crate::outcome::CouldNotMeasure;
 
 /// Time in which the rate of the counter is found: a few ppm.
 const CALIBRATION_NS: u64 = 20_000_000;
@@ -105,8 +105,7 @@ pub(super) fn probe_subject(
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let pinned = Pinned::to(cpu)?;
     let started = ProbeSubject::start_with(&[&OF_A_BOOT], Switcher::none(), &machine.identity, cpu, seed);
-    let subject = started.map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
-    Ok((subject, pinned))
+    Ok((started.map_err(not_started)?, pinned))
 }
 
 /// Pins this thread for a program, if a CPU was asked for.
