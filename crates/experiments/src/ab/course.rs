@@ -11,7 +11,7 @@ use stats::{
 
 use super::subject::{PASSES_PER_BLOCK, Subject, Taken, Trial, told_row};
 
-/// Share of the budget for the A/A twin. Source: reference on statistics, section 4.
+/// Share of the budget for the A/A twin. Source: METHODOLOGY.md, "Experiments".
 const TWIN_SHARE: f64 = 0.2;
 /// It may take this share where it would not reach the fewest quads that can show more than chance.
 const TWIN_SHARE_MAX: f64 = 1.0 / 3.0;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stats::{Arm, Random, coin_pairs, coin_quads};
 
-/// Boots of each arm unless asked otherwise. Source: reference on statistics, section 3: 4 and 4 are the fewest that
+/// Boots of each arm unless asked otherwise. Source: METHODOLOGY.md, "Across reboots": 4 and 4 are the fewest that
 /// carry an interval, 5 and 5 survive the loss of one.
 pub const BOOTS: usize = 5;
 /// Fewer boots of each arm than this have no interval at 95 %: of 4 and 4 the smallest two-sided p is 2/70.
