@@ -72,7 +72,19 @@ const BILLION: i64 = 1_000_000_000;
 struct Piece {
     from_ticks: u64,
     shown: u64,
+    /// What was shown beyond whole ticks, in units of 2^-64: lost at each change of regime, it would add up to a rate.
+    fraction: u64,
     extra: i128,
+}
+
+impl Piece {
+    /// What the counter shows so many ticks after the beginning of the piece, and what is beyond whole ticks.
+    #[inline]
+    fn after(&self, passed: u64) -> (u64, u64) {
+        // The product stays far below 2^127: 2^62 ticks are a thousand years.
+        let extra = i128::from(passed) * self.extra + i128::from(self.fraction);
+        (self.shown.wrapping_add(passed).wrapping_add((extra >> 64) as u64), extra as u64)
+    }
 }
 
 /// The counter of one CPU: what it shows at each true tick, given its faults and what its CPU did.
@@ -98,8 +110,12 @@ impl FaultSchedule {
                 _ => 0,
             })
             .sum();
-        let first =
-            Piece { from_ticks: origin_ticks, shown: origin_ticks.wrapping_add_signed(offset), extra: 0 };
+        let first = Piece {
+            from_ticks: origin_ticks,
+            shown: origin_ticks.wrapping_add_signed(offset),
+            fraction: 0,
+            extra: 0,
+        };
         let mut schedule = Self { faults: faults.to_vec(), regime: Regime::Load, pieces: vec![first] };
         schedule.pieces[0].extra = schedule.extra();
         for fault in faults {
@@ -122,11 +138,11 @@ impl FaultSchedule {
     pub fn enter(&mut self, regime: Regime, at_ticks: u64) {
         self.regime = regime;
         let extra = self.extra();
-        let shown = self.read(at_ticks);
+        let (shown, fraction) = self.exactly(at_ticks);
         let keep = self.pieces.partition_point(|piece| piece.from_ticks < at_ticks).max(1);
         let later: Vec<u64> = self.pieces[keep..].iter().map(|piece| piece.from_ticks).collect();
         self.pieces.truncate(keep);
-        self.pieces.push(Piece { from_ticks: at_ticks, shown, extra });
+        self.pieces.push(Piece { from_ticks: at_ticks, shown, fraction, extra });
         for step_at in later {
             let ticks = self.faults.iter().find_map(|fault| match fault {
                 Fault::Step { at_ticks: place, ticks } if *place == step_at && step_at > at_ticks => {
@@ -143,12 +159,17 @@ impl FaultSchedule {
     /// What the counter shows at a true tick.
     #[inline]
     pub fn read(&self, true_ticks: u64) -> u64 {
+        self.exactly(true_ticks).0
+    }
+
+    /// The same with what is beyond whole ticks.
+    #[inline]
+    fn exactly(&self, true_ticks: u64) -> (u64, u64) {
         let place = self.pieces.partition_point(|piece| piece.from_ticks <= true_ticks);
-        let Some(piece) = place.checked_sub(1).map(|place| &self.pieces[place]) else { return true_ticks };
-        let passed = true_ticks - piece.from_ticks;
-        // The product stays far below 2^127: 2^62 ticks are a thousand years.
-        let extra = (i128::from(passed) * piece.extra) >> 64;
-        piece.shown.wrapping_add(passed).wrapping_add(extra as u64)
+        match place.checked_sub(1).map(|place| &self.pieces[place]) {
+            Some(piece) => piece.after(true_ticks - piece.from_ticks),
+            None => (true_ticks, 0),
+        }
     }
 
     fn last(&self) -> &Piece {
@@ -157,9 +178,9 @@ impl FaultSchedule {
 
     /// A jump at `at_ticks`, at or after the last piece, in the regime that holds now.
     fn append(&mut self, at_ticks: u64, step_ticks: i64) {
-        let shown = self.read(at_ticks).wrapping_add_signed(step_ticks);
-        let extra = self.extra();
-        self.pieces.push(Piece { from_ticks: at_ticks, shown, extra });
+        let (shown, fraction) = self.exactly(at_ticks);
+        let (shown, extra) = (shown.wrapping_add_signed(step_ticks), self.extra());
+        self.pieces.push(Piece { from_ticks: at_ticks, shown, fraction, extra });
     }
 
     /// How much faster than true the counter runs now, in units of 2^-64.
@@ -201,14 +222,6 @@ impl<S: CounterSource> FaultedCounter<S> {
         }
     }
 
-    /// From now on a CPU is in another regime. Whoever makes a CPU sleep or slow tells its double.
-    pub fn enter(&mut self, cpu: u32, regime: Regime) {
-        let now = self.truth.ticks(cpu);
-        if let Some(schedule) = self.schedules.get_mut(cpu as usize) {
-            schedule.enter(regime, now);
-        }
-    }
-
     #[inline(always)]
     fn shown(&self, cpu: u32, true_ticks: u64) -> u64 {
         self.schedules.get(cpu as usize).map_or(true_ticks, |schedule| schedule.read(true_ticks))
@@ -224,6 +237,13 @@ impl<S: CounterSource> CounterSource for FaultedCounter<S> {
     #[inline(always)]
     fn ticks(&self, cpu: u32) -> u64 {
         self.shown(cpu, self.truth.ticks(cpu))
+    }
+
+    fn enter(&mut self, cpu: u32, regime: Regime) {
+        let now = self.truth.ticks(cpu);
+        if let Some(schedule) = self.schedules.get_mut(cpu as usize) {
+            schedule.enter(regime, now);
+        }
     }
 }
 
@@ -257,6 +277,17 @@ mod tests {
     #[test]
     fn before_its_origin_a_counter_has_no_fault() {
         assert_eq!(FaultSchedule::new(1_000, &[Fault::Offset { ticks: 5 }]).read(999), 999);
+    }
+
+    #[test]
+    fn changes_of_regime_do_not_add_up_to_a_rate() {
+        let mut schedule = FaultSchedule::new(0, &[Fault::Rate { ppb: 1 }]);
+        for at in 1..1_000 {
+            schedule.enter(if at % 2 == 0 { Regime::Load } else { Regime::Idle }, at * 1_500_000);
+        }
+        // Three ticks more, and less than one lost, as a part per billion is no multiple of 2^-64.
+        let gained = schedule.read(3_000_000_000) - 3_000_000_000;
+        assert!((2..=3).contains(&gained), "{gained}");
     }
 
     #[test]

@@ -50,9 +50,9 @@ pub use kernel_clock::{KernelClock, Timescale};
 pub use platform::{monotonic_raw_ns, possible_cpu_count};
 pub use rate::{CalibrationError, TickRate};
 pub use slot::{Place, RATE_SHIFT, SPAN_SHIFT, Segment, Slot};
-pub use source::{CounterDenied, CounterSource, TimeStampCounter};
+pub use source::{CounterDenied, CounterSource, TimeStampCounter, resolution_ticks};
 pub use stamp::{Stamp, StampMethod, Stamper};
 pub use strip::{
-    ASYMMETRY_SHARE, Bounds, ERRORS_FOR_DRIFT, Line, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip,
+    Bounds, ERRORS_FOR_DRIFT, HALF_WIDTHS_FOR_DRIFT, Line, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip,
 };
 pub use triangle::{KnownOffset, LoopClosure};

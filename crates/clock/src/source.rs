@@ -4,6 +4,7 @@
 //! ([`crate::FaultedCounter`]) can stand for the hardware, and the comparison can be held against the truth.
 
 use crate::counter::{Counter, lfence_waits};
+use crate::fault::Regime;
 
 /// Ticks as a thread on a CPU sees them. The caller names the CPU it is pinned to; hardware does not need the name.
 pub trait CounterSource: Sync {
@@ -12,6 +13,28 @@ pub trait CounterSource: Sync {
 
     /// Ticks read now or a little earlier, without waiting for anything: what is published.
     fn ticks(&self, cpu: u32) -> u64;
+
+    /// Tells a double what a CPU is doing from now on; hardware knows.
+    fn enter(&mut self, _cpu: u32, _regime: Regime) {}
+}
+
+/// Reads from which the steps of a counter are told.
+const READS_FOR_RESOLUTION: usize = 2_000;
+
+/// Steps in which a counter counts, in ticks: what divides all differences between its readings. 1 on most CPUs; AMD's
+/// since Zen add the ratio of the base frequency to 100 MHz at a time (seen: 26). A hypervisor that scales the counter hides it.
+pub fn resolution_ticks(source: &impl CounterSource, cpu: u32) -> u64 {
+    let mut last = source.ordered_ticks(cpu);
+    let mut divisor = 0;
+    for _ in 0..READS_FOR_RESOLUTION {
+        let now = source.ordered_ticks(cpu);
+        let (mut large, mut small) = (divisor, now.abs_diff(last));
+        while small != 0 {
+            (large, small) = (small, large % small);
+        }
+        (divisor, last) = (large, now);
+    }
+    divisor.max(1)
 }
 
 /// The time-stamp counter of whatever CPU the thread runs on.
@@ -96,6 +119,22 @@ impl CounterSource for TimeStampCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_counter_that_counts_in_steps_is_found_out() {
+        struct Steps(AtomicU64);
+        impl CounterSource for Steps {
+            fn ordered_ticks(&self, _cpu: u32) -> u64 {
+                let reads = self.0.fetch_add(1, Ordering::Relaxed);
+                7 + 26 * (reads + reads / 3)
+            }
+            fn ticks(&self, cpu: u32) -> u64 {
+                self.ordered_ticks(cpu)
+            }
+        }
+        assert_eq!(resolution_ticks(&Steps(AtomicU64::new(0)), 0), 26);
+    }
 
     #[test]
     fn a_thread_sees_its_own_reads_in_order() {

@@ -41,6 +41,9 @@ pub struct Sighting {
 pub struct Strip {
     /// The tick of the first counter that is time 0.
     pub origin_ticks: u64,
+    /// Steps in which the counters count, in ticks: see [`crate::resolution_ticks`]. What is read lags what is meant by less than
+    /// one step, on both CPUs, so that bounds which shall hold for a straight line are wider by a step on either side.
+    pub resolution_ticks: f64,
     /// The exchanges that count.
     pub sightings: Vec<Sighting>,
 }
@@ -77,10 +80,11 @@ pub struct Line {
 pub const ERRORS_FOR_DRIFT: f64 = 6.0;
 /// Exchanges below which a standard error is not believed.
 pub const SIGHTINGS_FOR_DRIFT: usize = 6;
-/// The path between two CPUs may change its asymmetry, which moves centres and looks like drift. A change of more than
-/// this share of the half-width of the strip is taken for the counters'. An asymmetry that changes by the whole half-width
-/// would be a path on which one direction takes no time at all.
-pub const ASYMMETRY_SHARE: f64 = 0.25;
+/// The path between two CPUs may change its asymmetry, which moves centres and looks like drift: here by up to two thirds
+/// of the half-width within a minute, when a hypervisor moved the CPUs about. Only what moved the centres by more than
+/// this multiple of the half-width is taken for the counters'. The asymmetry of one path cannot: one of its directions would take no
+/// time at all.
+pub const HALF_WIDTHS_FOR_DRIFT: f64 = 1.0;
 
 impl Bounds {
     /// Whether nothing lies within.
@@ -91,6 +95,12 @@ impl Bounds {
     /// Whether a value lies within.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
+    }
+}
+
+impl Point {
+    fn raised(self, by_ticks: f64) -> Self {
+        Self { offset_ticks: self.offset_ticks + by_ticks, ..self }
     }
 }
 
@@ -110,9 +120,14 @@ impl Sighting {
 }
 
 impl Strip {
-    /// A strip without exchanges, whose time 0 is a tick of the first counter.
+    /// A strip without exchanges, whose time 0 is a tick of the first counter. The counters count every tick.
     pub fn new(origin_ticks: u64) -> Self {
-        Self { origin_ticks, sightings: Vec::new() }
+        Self::with_resolution(origin_ticks, 0.0)
+    }
+
+    /// The same for counters that count in steps of so many ticks.
+    pub fn with_resolution(origin_ticks: u64, resolution_ticks: f64) -> Self {
+        Self { origin_ticks, resolution_ticks, sightings: Vec::new() }
     }
 
     /// Adds an exchange. The caller has seen that it is usable.
@@ -128,8 +143,9 @@ impl Strip {
     /// The rates of all lines that pass between all bounds: certain, if the rate is constant. Infinite on the sides
     /// on which nothing bounds it; empty if no line fits.
     pub fn rate(&self) -> Bounds {
-        let lower: Vec<Point> = self.sightings.iter().map(|sighting| sighting.lower).collect();
-        let upper: Vec<Point> = self.sightings.iter().map(|sighting| sighting.upper).collect();
+        let step = self.resolution_ticks;
+        let lower: Vec<Point> = self.sightings.iter().map(|sighting| sighting.lower.raised(-step)).collect();
+        let upper: Vec<Point> = self.sightings.iter().map(|sighting| sighting.upper.raised(step)).collect();
         Bounds { low: -steepest(&mirrored(&upper), &mirrored(&lower)), high: steepest(&lower, &upper) }
     }
 
@@ -137,7 +153,10 @@ impl Strip {
     pub fn constant_offset(&self) -> Bounds {
         let low = self.sightings.iter().map(|sighting| sighting.lower.offset_ticks);
         let high = self.sightings.iter().map(|sighting| sighting.upper.offset_ticks);
-        Bounds { low: low.fold(f64::NEG_INFINITY, f64::max), high: high.fold(f64::INFINITY, f64::min) }
+        Bounds {
+            low: low.fold(f64::NEG_INFINITY, f64::max) - self.resolution_ticks,
+            high: high.fold(f64::INFINITY, f64::min) + self.resolution_ticks,
+        }
     }
 
     /// Certain drift or step: no constant offset fits.
@@ -152,7 +171,7 @@ impl Strip {
         let moved = line.rate.abs() * self.span_ticks();
         self.sightings.len() >= SIGHTINGS_FOR_DRIFT
             && line.rate.abs() > ERRORS_FOR_DRIFT * line.rate_error
-            && moved > ASYMMETRY_SHARE * self.half_width_ticks().unwrap_or(f64::INFINITY)
+            && moved > HALF_WIDTHS_FOR_DRIFT * self.half_width_ticks().unwrap_or(f64::INFINITY)
     }
 
     /// The line through the centres; `None` below three exchanges or if all are at one time.

@@ -70,7 +70,7 @@ proptest! {
         let sightings = points.iter()
             .map(|&(low_at, low, high_at, high)| Sighting { lower: point(low_at, low), upper: point(high_at, high) })
             .collect();
-        let strip = Strip { origin_ticks: 0, sightings };
+        let strip = Strip { sightings, ..Strip::new(0) };
         let (fast, naive) = (strip.rate(), naive_rate(&strip));
         // A slope of zero may come with either sign: adding zero makes both the same.
         prop_assert_eq!((fast.low + 0.0).total_cmp(&(naive.low + 0.0)), std::cmp::Ordering::Equal, "{:?} {:?}", fast, naive);
@@ -154,6 +154,7 @@ fn injected_rates_are_found_with_their_size() {
         assert!(bounds.contains(truth), "{ppb}: {bounds:?}");
         assert!(bounds.high - bounds.low < 40e-9, "{ppb}: {bounds:?}");
         assert!((line.rate - truth).abs() < 6.0 * line.rate_error + 1e-12, "{ppb}: {line:?}");
+        // At 10 ppb six seconds move the centres by 150 ticks, which is more than the half-width of 100 to 140.
         assert!(strip.moves_likely(), "{ppb}");
         assert_eq!(strip.moves_for_certain(), ppb.abs() > 20, "{ppb}");
     }
@@ -171,8 +172,8 @@ fn equal_centres_do_not_make_a_rate_certain() {
     // Counters that show multiples of many ticks give equal centres: no residual, and still no certainty.
     let at = |at_ticks: f64, offset_ticks: f64| Point { at_ticks, offset_ticks };
     let sighting = |index: f64| Sighting { lower: at(index, -50.0), upper: at(index + 0.5, 50.0) };
-    let strip =
-        Strip { origin_ticks: 0, sightings: (0..20).map(|index| sighting(f64::from(index))).collect() };
+    let sightings = (0..20).map(|index| sighting(f64::from(index))).collect();
+    let strip = Strip { sightings, ..Strip::new(0) };
     assert!(strip.line().expect("twenty centres").rate_error > 0.0);
     assert!(!strip.moves_likely());
 }
@@ -185,4 +186,19 @@ fn little_is_known_of_little() {
     strip.push(&exchange(&FaultSchedule::healthy(), [0, 10], [100, 100]));
     assert!(!strip.moves_for_certain() && !strip.moves_likely());
     assert!(strip.span_ticks().abs() < 1e-9);
+}
+
+#[test]
+fn counters_that_count_in_steps_do_not_drift_by_a_step() {
+    // What is read is the last multiple of 26: the difference of two such counters is one of two values at any moment.
+    let at = |at_ticks: f64, offset_ticks: f64| Point { at_ticks, offset_ticks };
+    let moved = |index: u32| if index.is_multiple_of(2) { 0.0 } else { 26.0 };
+    let sighting = |index: u32| Sighting {
+        lower: at(f64::from(index), moved(index) - 5.0),
+        upper: at(f64::from(index) + 0.5, moved(index) + 5.0),
+    };
+    let mut strip = Strip { sightings: (0..20).map(sighting).collect(), ..Strip::new(0) };
+    assert!(strip.moves_for_certain());
+    strip.resolution_ticks = 26.0;
+    assert!(!strip.moves_for_certain() && strip.rate().contains(0.0));
 }

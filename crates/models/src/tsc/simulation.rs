@@ -211,7 +211,7 @@ fn strip(machine: &TscMachine, first: &Counter, other: &Counter, until_ns: f64) 
             |side: f64| Point { at_ticks, offset_ticks: other.at(at_ns) - at_ticks + side * half_width };
         Sighting { lower: bound(-1.0), upper: bound(1.0) }
     });
-    Strip { origin_ticks: 0, sightings: sightings.collect() }
+    Strip { sightings: sightings.collect(), ..Strip::new(0) }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
