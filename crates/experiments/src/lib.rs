@@ -2,8 +2,9 @@
 //!
 //! `compare` sets finished measurements side by side: records, or results imported from elsewhere. Nothing in it opens
 //! a file, reads a clock or asks a CPU: bytes in, documents out. `ab` takes the measurements itself, in turns: it flips a
-//! toggle, or changes programs, between trials.
+//! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are checked.
 #![forbid(unsafe_code)]
 
 pub mod ab;
+pub mod clock_frequencies;
 pub mod compare;

@@ -11,6 +11,7 @@ mod interrupt;
 mod mapping;
 mod memory_policy;
 mod messages;
+mod ntp;
 mod process;
 mod process_setting;
 mod speculation;
@@ -31,6 +32,7 @@ pub use interrupt::{Signal, install_handlers, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages};
 pub use memory_policy::{MemoryPolicy, current_memory_policy};
 pub use messages::kernel_messages;
+pub use ntp::ntp_state;
 pub use process::{
     boot_id, effective_root, host_name, is_writable, kernel_release, peak_resident_bytes, utc_now,
 };

@@ -8,12 +8,14 @@
 //! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
 //! | price of reading time | [`clocks`] |
+//! | whether the counters of CPUs agree | [`clock_pairs`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
 //! | what time tells about flaws and their workarounds | [`signature`] |
 //! | what fits into the time | [`plan`] |
 //! | what can be told on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
 
+pub mod clock_pairs;
 pub mod clocks;
 pub mod control;
 pub mod cores;

@@ -2,7 +2,9 @@
 
 use std::io::Read;
 
-use crate::{ComparisonTable, ExperimentOutcome, FactorialOutcome, RebootOutcome, Record, SCHEMA};
+use crate::{
+    ClockCheck, ComparisonTable, ExperimentOutcome, FactorialOutcome, RebootOutcome, Record, SCHEMA,
+};
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -160,13 +162,14 @@ fn absurd(value: &serde_json::Value) -> Option<(String, &serde_json::Number)> {
 }
 
 /// The JSON Schema of each document of this crate, generated from the types, by the document's name.
-pub fn json_schemas() -> [(&'static str, serde_json::Value); 5] {
+pub fn json_schemas() -> [(&'static str, serde_json::Value); 6] {
     [
         ("record", schemars::schema_for!(Record).to_value()),
         ("comparison", schemars::schema_for!(ComparisonTable).to_value()),
         ("experiment", schemars::schema_for!(ExperimentOutcome).to_value()),
         ("factorial", schemars::schema_for!(FactorialOutcome).to_value()),
         ("reboots", schemars::schema_for!(RebootOutcome).to_value()),
+        ("clock-check", schemars::schema_for!(ClockCheck).to_value()),
     ]
 }
 

@@ -4,6 +4,7 @@
 //! files are the business of `host`.
 #![forbid(unsafe_code)]
 
+mod clock_check;
 mod clocks;
 mod codec;
 mod comparison;
@@ -20,6 +21,10 @@ mod provenance;
 mod reboots;
 mod spread;
 
+pub use clock_check::{
+    BackwardsCount, CLOCK_CHECK_SCHEMA, ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict,
+    KernelClocks, NtpState, SystemClock, VisibleDrift,
+};
 pub use clocks::ClockRead;
 pub use codec::{DecodeError, EncodeError, Encoding, decode, encode, json_schemas};
 pub use comparison::{

@@ -36,6 +36,37 @@ impl TimeSource {
             Self::SystemCall => read_by_system_call(count),
         }
     }
+
+    /// What the source says now, in nanoseconds; `None` where the kernel has no such clock.
+    #[inline]
+    pub fn read_ns(self) -> Option<u64> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let status = match self {
+            // SAFETY: `time` is a valid timespec to fill.
+            Self::Clock(clock) => unsafe { libc::clock_gettime(clock, &raw mut time) },
+            Self::GetTimeOfDay => {
+                let mut day = libc::timeval { tv_sec: 0, tv_usec: 0 };
+                // SAFETY: `day` is a valid timeval to fill; no time zone is asked for.
+                let status = unsafe { libc::gettimeofday(&raw mut day, ptr::null_mut()) };
+                time = libc::timespec { tv_sec: day.tv_sec, tv_nsec: day.tv_usec * 1_000 };
+                status
+            }
+            Self::SystemCall => {
+                let clock = libc::CLOCK_MONOTONIC;
+                // SAFETY: the number and arguments are those of clock_gettime(2), `time` is valid to fill.
+                let status = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
+                i32::from(status != 0)
+            }
+        };
+        // Before 1970, which only a clock that was set so shows, there is no number for it.
+        let seconds = u64::try_from(time.tv_sec).ok()?;
+        (status == 0).then(|| seconds * 1_000_000_000 + time.tv_nsec.unsigned_abs())
+    }
+
+    /// Whether it tells of the world and not of a process or thread.
+    pub const fn is_of_the_system(self) -> bool {
+        !matches!(self, Self::Clock(libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID))
+    }
 }
 
 fn read_clock(clock: libc::clockid_t, count: u32) -> bool {

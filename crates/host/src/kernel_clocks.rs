@@ -1,0 +1,213 @@
+//! What a kernel thinks of its clocks: the source in use, flags, verdicts in the log, who watches; live or recorded.
+
+use machine::Machine;
+use record::KernelClocks;
+
+use crate::{Root, live};
+
+/// Flags that concern the counter, as the kernel names them: arch/x86/include/asm/cpufeatures.h.
+const FLAGS: [&str; 10] = [
+    "tsc",
+    "constant_tsc",
+    "nonstop_tsc",
+    "nonstop_tsc_s3",
+    "tsc_known_freq",
+    "tsc_reliable",
+    "tsc_adjust",
+    "tsc_scale",
+    "rdtscp",
+    "rdpid",
+];
+
+/// Words of the command line that concern clocks, up to the value: Linux, Documentation/admin-guide/kernel-parameters.txt;
+/// `powernow-k8.tscsync` is known of RHEL's kernels only (Red Hat Enterprise Linux for Real Time 7, tuning guide, 3.3).
+const BOOT_WORDS: [&str; 12] = [
+    "tsc=",
+    "notsc",
+    "clocksource=",
+    "clocksource.",
+    "hpet=",
+    "nohpet",
+    "acpi_pm",
+    "pmtmr",
+    "idle=",
+    "processor.max_cstate",
+    "powernow-k8.tscsync",
+    "tsc_early_khz",
+];
+
+/// Parts of messages that concern clocks: kernel/time/clocksource.c, arch/x86/kernel/{tsc,tsc_sync,hpet}.c.
+const MESSAGES: [&str; 11] = [
+    "marking clocksource",
+    "marking tsc unstable",
+    "tsc found unstable",
+    "tsc synchronization [",
+    "cycles tsc warp",
+    "checking clocksource",
+    "override clocksource",
+    "hpet read-back delay",
+    "fast tsc calibration",
+    "tsc adjust",
+    "switched to clocksource",
+];
+
+/// Parts of messages by which the kernel gives the counter up.
+const CONDEMNATIONS: [&str; 4] = [
+    "marking clocksource 'tsc' as unstable",
+    "marking tsc unstable",
+    "tsc found unstable",
+    "turning off tsc",
+];
+
+/// The most messages kept.
+const MESSAGES_MAX: usize = 40;
+
+/// The device by which a host tells its guests that time was disturbed. Linux, drivers/ptp/ptp_vmclock.c.
+const VMCLOCK: &str = "/dev/vmclock0";
+
+/// Asks the files of a machine; of the running one also its log and the discipline of its clock.
+pub fn kernel_clocks(root: &Root, machine: &Machine) -> KernelClocks {
+    let environment = &machine.environment;
+    let identity = &machine.identity;
+    let log = if root.is_live() { live::kernel_messages() } else { root.read("dmesg").ok() };
+    let messages = log.as_deref().map(chosen);
+    let told = messages.iter().flatten().any(|line| is_condemnation(line));
+    KernelClocks {
+        clocksource: environment.clock_sources.current.clone(),
+        available: environment.clock_sources.available.clone(),
+        flags: FLAGS
+            .into_iter()
+            .filter(|flag| identity.flags.iter().any(|has| has == flag))
+            .map(str::to_owned)
+            .collect(),
+        boot_words: environment.command_line.as_deref().map(boot_words).unwrap_or_default(),
+        condemned: told,
+        messages,
+        watchdog: watchdog(machine),
+        vmclock: vmclock(root, machine),
+        hypervisor: identity.hypervisor.clone(),
+        ntp: if root.is_live() { live::ntp_state() } else { None },
+        c1_ramping: None,
+    }
+}
+
+/// Seconds of the hardware clock; every RTC driver has the file. Linux, drivers/rtc/sysfs.c.
+const RTC_SECONDS: &str = "/sys/class/rtc/rtc0/since_epoch";
+
+/// Seconds since 1970 by the hardware clock.
+///
+/// # Errors
+/// Why it is not known: guests often have none.
+pub fn hardware_clock_seconds(root: &Root) -> Result<u64, String> {
+    let text = root.read(RTC_SECONDS).map_err(|error| error.to_string())?;
+    text.parse().map_err(|_| format!("{RTC_SECONDS} holds no number"))
+}
+
+fn boot_words(line: &str) -> Vec<String> {
+    let concerns = |word: &&str| BOOT_WORDS.iter().any(|known| word.starts_with(known));
+    line.split_whitespace().filter(concerns).map(str::to_owned).collect()
+}
+
+fn chosen(log: &str) -> Vec<String> {
+    let concerns = |line: &&str| {
+        let line = line.to_lowercase();
+        MESSAGES.iter().any(|part| line.contains(part)) || is_condemnation(&line)
+    };
+    log.lines().filter(concerns).map(|line| without_time(line).to_owned()).take(MESSAGES_MAX).collect()
+}
+
+fn is_condemnation(line: &str) -> bool {
+    let line = line.to_lowercase();
+    CONDEMNATIONS.iter().any(|part| line.contains(part))
+}
+
+/// A line without its level and time: `<6>[    0.123456] text`.
+fn without_time(line: &str) -> &str {
+    let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
+    line.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(line, |(_, rest)| rest).trim()
+}
+
+/// Whether the kernel holds the counter against another clock, told from what it decides by.
+fn watchdog(machine: &Machine) -> Option<String> {
+    /// Packages up to which such counters are not watched: Linux b50db7095fe0; later kernels may allow more.
+    const PACKAGES_TRUSTED: usize = 2;
+    let has = |flag: &str| machine.identity.flags.iter().any(|has| has == flag);
+    let sources = &machine.environment.clock_sources;
+    let others: Vec<&str> = sources
+        .available
+        .iter()
+        .map(String::as_str)
+        .filter(|name| ["hpet", "acpi_pm"].contains(name))
+        .collect();
+    if !has("tsc") || sources.available.is_empty() {
+        return None;
+    }
+    Some(if has("tsc_reliable") {
+        "off: the counter is declared reliable".to_owned()
+    } else if others.is_empty() {
+        "off: there is no other clock to watch with".to_owned()
+    } else if ["constant_tsc", "nonstop_tsc", "tsc_adjust"].into_iter().all(has)
+        && machine.topology.packages().len() <= PACKAGES_TRUSTED
+    {
+        "off, where the kernel has b50db7095fe0: constant, nonstop, adjustable, at most two packages"
+            .to_owned()
+    } else {
+        format!("on: twice a second against {}", others.join(" or "))
+    })
+}
+
+fn vmclock(root: &Root, machine: &Machine) -> Option<String> {
+    if root.exists(VMCLOCK) {
+        return Some(format!("{VMCLOCK} tells of migrations"));
+    }
+    let guest = machine.identity.hypervisor.is_some() && root.is_live();
+    guest.then(|| format!("{VMCLOCK} is absent: a migration or a restored snapshot is not told"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_of_the_kernel_are_recognised() {
+        for (line, condemns) in [
+            ("[ 12.3] tsc: Marking TSC unstable due to clocksource watchdog", true),
+            (
+                "clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable because the skew is too large:",
+                true,
+            ),
+            ("TSC found unstable after boot, most likely due to broken BIOS. Use 'tsc=unstable'.", true),
+            ("Measured 3528 cycles TSC warp between CPUs, turning off TSC clock.", true),
+            ("clocksource: Switched to clocksource tsc", false),
+            ("tsc: Fast TSC calibration failed", false),
+            ("hpet: hpet read-back delay of 1234 ns, attempt 4, marking unstable", false),
+        ] {
+            let chosen = chosen(line);
+            assert_eq!(chosen.len(), 1, "{line}");
+            assert_eq!(is_condemnation(&chosen[0]), condemns, "{line}");
+            assert!(!chosen[0].starts_with('['), "{line}");
+        }
+        assert!(chosen("usb 1-1: new device\n").is_empty());
+    }
+
+    #[test]
+    fn words_that_concern_clocks_are_told_apart() {
+        let line =
+            "root=/dev/sda1 clocksource=tsc tsc=reliable quiet idle=poll nohz=on powernow-k8.tscsync=1";
+        assert_eq!(
+            boot_words(line),
+            ["clocksource=tsc", "tsc=reliable", "idle=poll", "powernow-k8.tscsync=1"]
+        );
+    }
+
+    #[test]
+    fn the_watchdog_is_told_from_what_the_kernel_decides_by() {
+        let mut machine = Machine::default();
+        assert_eq!(watchdog(&machine), None);
+        machine.identity.flags = ["tsc", "constant_tsc"].map(str::to_owned).to_vec();
+        machine.environment.clock_sources.available = ["tsc", "hpet"].map(str::to_owned).to_vec();
+        assert!(watchdog(&machine).is_some_and(|text| text.starts_with("on")));
+        machine.identity.flags.push("tsc_reliable".to_owned());
+        assert!(watchdog(&machine).is_some_and(|text| text.contains("reliable")));
+    }
+}

@@ -1,0 +1,156 @@
+//! Whether time goes backwards between two threads: one reads a time that the other has read before, and gets an earlier one.
+//!
+//! ```text
+//! each side:  seen = load(line of the other);  now = read();  if seen is new: fresh += 1, backwards if now < seen
+//!             store(own line, now)
+//! ```
+//! The other had its value before it stored it, and this side reads after it loaded it: `now < seen` breaks what every program
+//! takes for granted. Counters in step do not help if the read may run before the load is done, as RDTSC may.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clock::{CounterSource, FRESH_ENOUGH};
+use host::live::{AffinityError, Pinned, TimeSource};
+use record::BackwardsCount;
+
+use crate::cores::CpuPair;
+use crate::session::SessionError;
+
+/// Turns between two looks at the clock.
+const TURNS_PER_LOOK: u32 = 64;
+
+/// Time for each way of reading at least.
+const EACH: Duration = Duration::from_millis(100);
+/// The same at most, where the two threads hardly run at the same time.
+const EACH_MOST: Duration = Duration::from_millis(700);
+/// Fresh values by which one side has seen enough.
+const FRESH_WANTED: u64 = 20_000;
+/// Time for all ways on one pair at most: a dozen of them.
+pub const WORST: Duration = Duration::from_secs(9);
+
+/// A way to read the time.
+struct Reading<'a> {
+    name: &'static str,
+    is_ordered: bool,
+    ns_per_unit: f64,
+    read: Box<dyn Fn(u32) -> u64 + Sync + 'a>,
+}
+
+/// A value alone on its pair of cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+/// What one side counted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    fresh: u64,
+    backwards: u64,
+    largest: u64,
+}
+
+/// Looks at a pair by every way of reading.
+///
+/// # Errors
+/// A debug build, or a CPU that may not be used.
+pub fn run<S: CounterSource>(
+    pair: CpuPair,
+    source: &S,
+    counter_hz: f64,
+) -> Result<Vec<BackwardsCount>, super::ClockPairsError> {
+    if cfg!(debug_assertions) {
+        return Err(SessionError::DebugBuild.into());
+    }
+    Ok(reads(source, counter_hz).iter().map(|read| observe(pair, read)).collect::<Result<_, _>>()?)
+}
+
+fn reads<S: CounterSource>(source: &S, counter_hz: f64) -> Vec<Reading<'_>> {
+    let tick_ns = 1e9 / counter_hz;
+    let mut reads = vec![
+        Reading {
+            name: "rdtsc",
+            is_ordered: false,
+            ns_per_unit: tick_ns,
+            read: Box::new(|cpu| source.ticks(cpu)),
+        },
+        Reading {
+            name: "lfence_rdtsc",
+            is_ordered: true,
+            ns_per_unit: tick_ns,
+            read: Box::new(|cpu| source.ordered_ticks(cpu)),
+        },
+    ];
+    #[cfg(target_arch = "x86_64")]
+    if let Some(rdtscp) = kernels::ticks::Rdtscp::new() {
+        // A double has no such instruction: this one always reads the hardware.
+        let read = Box::new(move |_| rdtscp.read().ticks);
+        reads.push(Reading { name: "rdtscp", is_ordered: true, ns_per_unit: tick_ns, read });
+    }
+    for (source, name) in TimeSource::ALL {
+        if source.is_of_the_system() && source.read_ns().is_some() {
+            let read = Box::new(move |_| source.read_ns().unwrap_or(0));
+            reads.push(Reading { name, is_ordered: true, ns_per_unit: 1.0, read });
+        }
+    }
+    reads
+}
+
+fn observe(pair: CpuPair, read: &Reading<'_>) -> Result<BackwardsCount, AffinityError> {
+    let lines = [Line::default(), Line::default()];
+    let is_over = AtomicBool::new(false);
+    let side = |own: usize, cpu| -> Result<Count, AffinityError> {
+        let _pinned = Pinned::to(cpu)?;
+        Ok(count(&lines[own].0, &lines[1 - own].0, &is_over, || (read.read)(cpu.0)))
+    };
+    let [a, b] = std::thread::scope(|scope| {
+        let other = scope.spawn(|| side(1, pair.b));
+        let a = side(0, pair.a);
+        is_over.store(true, Ordering::Relaxed);
+        let b = other.join().expect("nothing panics in a side");
+        Ok::<_, AffinityError>([a?, b?])
+    })?;
+    Ok(BackwardsCount {
+        name: read.name.to_owned(),
+        a: pair.a,
+        b: pair.b,
+        ordered: read.is_ordered,
+        fresh: a.fresh + b.fresh,
+        backwards: a.backwards + b.backwards,
+        largest_ns: a.largest.max(b.largest) as f64 * read.ns_per_unit,
+    })
+}
+
+/// One side, until its time is up or the other has left.
+fn count(own: &AtomicU64, other: &AtomicU64, is_over: &AtomicBool, read: impl Fn() -> u64) -> Count {
+    let mut count = Count::default();
+    let mut last = 0;
+    let started = Instant::now();
+    while !is_over.load(Ordering::Relaxed) {
+        let elapsed = started.elapsed();
+        if elapsed >= EACH_MOST || (elapsed >= EACH && count.fresh >= FRESH_WANTED) {
+            break;
+        }
+        for _ in 0..TURNS_PER_LOOK {
+            let seen = other.load(Ordering::Acquire);
+            let now = read();
+            if seen != last {
+                last = seen;
+                count.fresh += 1;
+                // Half of the numbers lie behind any number: a counter may wrap.
+                let behind = seen.wrapping_sub(now);
+                if behind != 0 && behind < 1 << 63 {
+                    count.backwards += 1;
+                    count.largest = count.largest.max(behind);
+                }
+            }
+            own.store(now, Ordering::Release);
+        }
+    }
+    count
+}
+
+/// Whether two threads overlapped enough for the count to mean something.
+pub fn is_telling(count: &BackwardsCount) -> bool {
+    count.fresh >= 2 * FRESH_ENOUGH
+}

@@ -1,0 +1,113 @@
+//! What moves two counters apart: nothing, a constant offset, a constant rate, a jump, or what their CPUs are doing.
+//!
+//! ```text
+//! no movement seen                 offset, if every exchange excludes zero; else nothing
+//! one line fits all exchanges      slope
+//! two lines and one jump           step
+//! some stresses move, others not   by frequency or by idling, whichever separates them
+//! else                             a rate that changes
+//! ```
+//! All decisions rest on the certain bounds; the likely rate only says whether there is movement where a line fits. A rate that
+//! is small against the bounds in every stretch is called a slope even if it is there only half of the time: nothing that was
+//! seen contradicts it.
+
+use std::collections::BTreeMap;
+
+use clock::{Bounds, Strip};
+use record::ClockFault;
+
+use super::{Place, Stress};
+
+/// What is wrong between two counters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Motion {
+    /// Its kind.
+    pub fault: ClockFault,
+    /// Size of the jump in ticks, for a step.
+    pub step_ticks: Option<f64>,
+}
+
+/// What is wrong with a pair, given all its exchanges, and the same by stretch.
+pub fn classify(whole: &Strip, by_place: &BTreeMap<Place, Strip>) -> Option<Motion> {
+    let of = |fault| Some(Motion { fault, step_ticks: None });
+    if whole.sightings.is_empty() {
+        return None;
+    }
+    if !whole.moves_for_certain() && !whole.moves_likely() {
+        return if whole.constant_offset().contains(0.0) { None } else { of(ClockFault::Offset) };
+    }
+    if !whole.rate().is_empty() {
+        return of(ClockFault::Slope);
+    }
+    if let Some(fault) = by_stress(by_place) {
+        return of(fault);
+    }
+    match jump(whole) {
+        Some(step_ticks) => Some(Motion { fault: ClockFault::Step, step_ticks: Some(step_ticks) }),
+        None => of(ClockFault::RateChanges),
+    }
+}
+
+/// Whether a strip moves, as far as its own exchanges tell.
+fn moves(strip: &Strip) -> bool {
+    strip.moves_for_certain() || strip.moves_likely()
+}
+
+/// The stresses that move the pair, if others do not.
+fn by_stress(by_place: &BTreeMap<Place, Strip>) -> Option<ClockFault> {
+    let mut stresses: Vec<Stress> = by_place.keys().map(|place| place.stress).collect();
+    stresses.dedup();
+    let strips = |stress: Stress| by_place.iter().filter(move |(place, _)| place.stress == stress);
+    // A jump within a stretch may fall into any of them.
+    let fits = |stress: Stress| strips(stress).all(|(_, strip)| !strip.rate().is_empty());
+    let mover = |stress: &Stress| strips(*stress).any(|(_, strip)| moves(strip));
+    let (movers, others): (Vec<Stress>, Vec<Stress>) = stresses.into_iter().partition(mover);
+    if movers.is_empty() || others.is_empty() || !others.iter().all(|&stress| fits(stress)) {
+        return None;
+    }
+    if !movers_agree(by_place, &movers) {
+        return None;
+    }
+    let sleeps = |stress: &Stress| matches!(stress, Stress::Idle | Stress::Mixed | Stress::AsIs);
+    let works_at_full_speed = |stress: &Stress| matches!(stress, Stress::Load | Stress::Fastest);
+    if movers.iter().all(sleeps) && others.iter().any(works_at_full_speed) {
+        Some(ClockFault::SlopeAfterIdle)
+    } else {
+        movers.iter().all(|stress| stress.holds_pstates()).then_some(ClockFault::SlopeAtOneFrequency)
+    }
+}
+
+/// A jump makes one stretch move, and a rate that comes with a stress all stretches of it that are long enough to tell.
+fn movers_agree(by_place: &BTreeMap<Place, Strip>, movers: &[Stress]) -> bool {
+    let moving =
+        by_place.iter().filter(|(place, strip)| movers.contains(&place.stress) && moves(strip)).count();
+    moving >= 2
+}
+
+/// The jump that leaves one line on either side of it, both of one rate; `None` if there is no such place.
+fn jump(whole: &Strip) -> Option<f64> {
+    let mut sightings = whole.sightings.clone();
+    sightings.sort_by(|a, b| a.centre().at_ticks.total_cmp(&b.centre().at_ticks));
+    let gaps = sightings.windows(2).map(|two| two[1].centre().offset_ticks - two[0].centre().offset_ticks);
+    let (place, size) = gaps.enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+    let part = |sightings: &[clock::Sighting]| Strip {
+        sightings: sightings.to_vec(),
+        ..Strip::with_resolution(whole.origin_ticks, whole.resolution_ticks)
+    };
+    let (before, after) = (part(&sightings[..=place]).rate(), part(&sightings[place + 1..]).rate());
+    let both = Bounds { low: before.low.max(after.low), high: before.high.min(after.high) };
+    (!both.is_empty()).then_some(size)
+}
+
+/// Least-squares rate within the stretches of one stress, each with an offset of its own; `None` if too little is known.
+pub(super) fn pooled_rate(by_place: &BTreeMap<Place, Strip>, stress: Stress) -> Option<f64> {
+    let mut weights = 0.0;
+    let mut sum = 0.0;
+    for strip in by_place.iter().filter(|(place, _)| place.stress == stress).map(|(_, strip)| strip) {
+        let Some(line) = strip.line() else { continue };
+        let weight = (line.residual_ticks / line.rate_error).powi(2);
+        weights += weight;
+        sum += weight * line.rate;
+    }
+    (weights > 0.0).then(|| sum / weights)
+}

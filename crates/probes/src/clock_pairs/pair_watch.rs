@@ -1,0 +1,216 @@
+//! What is known of the counters of two CPUs: their exchanges by stretch, and the numbers made of them.
+//!
+//! Two numbers are never mixed: the causality interval, which assumes nothing, and the symmetric estimate, which assumes that
+//! both directions of the path take equally long. The interval given is that of one exchange, the narrowest. The estimate
+//! is the mean over the narrow exchanges, as NTP does it: what made an exchange wide made it lopsided, too.
+
+use std::collections::BTreeMap;
+
+use clock::{
+    Bounds, ERRORS_FOR_DRIFT, Exchanged, HALF_WIDTHS_FOR_DRIFT, KnownOffset, SIGHTINGS_FOR_DRIFT, Sighting,
+    Strip,
+};
+use record::{ClockFault, ClockPair, VisibleDrift};
+
+use super::classify::{Motion, classify};
+use super::{Place, Stress};
+use crate::cores::CpuPair;
+
+/// An exchange is narrow if it is at most this much wider than the narrowest.
+const NARROW: f64 = 1.25;
+
+/// With fewer narrow ones all are taken.
+const NARROW_MIN: usize = 3;
+
+/// Exchanges of two CPUs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairWatch {
+    /// The CPUs; `a` is the reference.
+    pub pair: CpuPair,
+    /// Exchanges tried.
+    pub exchanges: usize,
+    /// All usable ones.
+    pub whole: Strip,
+    /// The same by stretch of the schedule.
+    pub by_place: BTreeMap<Place, Strip>,
+    /// Ticks from the first usable exchange until drift or a jump was seen, if it was.
+    pub seen_after_ticks: Option<f64>,
+    /// Usable exchanges at which the pair is next asked whether it moves.
+    asked_again_at: usize,
+    overlap_shares: Vec<f64>,
+    best_after_ticks: Vec<f64>,
+}
+
+/// Interval and estimate of an offset, in ticks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// The narrowest exchange.
+    pub bounds: Bounds,
+    /// Mean of the narrow ones.
+    pub estimate: f64,
+    /// Standard deviation of one.
+    pub deviation: f64,
+    /// Standard error of the mean.
+    pub error: f64,
+}
+
+impl PairWatch {
+    /// A pair of which nothing is known; times are counted from a tick of the reference.
+    pub fn new(pair: CpuPair, origin_ticks: u64, resolution_ticks: u64) -> Self {
+        Self {
+            pair,
+            exchanges: 0,
+            whole: Strip::with_resolution(origin_ticks, resolution_ticks as f64),
+            by_place: BTreeMap::new(),
+            seen_after_ticks: None,
+            asked_again_at: 0,
+            overlap_shares: Vec::new(),
+            best_after_ticks: Vec::new(),
+        }
+    }
+
+    /// Adds an exchange, if it is usable; `None` if the two saw nothing of each other.
+    pub fn add(&mut self, place: Place, exchanged: Option<&Exchanged>) {
+        self.overlap_shares.push(exchanged.map_or(0.0, Exchanged::overlap_share));
+        let Some(exchanged) = exchanged.filter(|exchanged| exchanged.is_usable()) else { return };
+        self.best_after_ticks.push(exchanged.best_after_ticks as f64);
+        self.whole.push(exchanged);
+        let empty = || Strip::with_resolution(self.whole.origin_ticks, self.whole.resolution_ticks);
+        self.by_place.entry(place).or_insert_with(empty).push(exchanged);
+        let count = self.whole.sightings.len();
+        if self.seen_after_ticks.is_none() && count >= self.asked_again_at {
+            // Asking takes time in proportion to the exchanges; after a 50th more of them the answer is late by no more.
+            self.asked_again_at = count + 1 + count / 50;
+            let moves = self.whole.moves_for_certain() || self.whole.moves_likely();
+            self.seen_after_ticks = moves.then(|| self.whole.span_ticks());
+        }
+    }
+
+    /// The narrow exchanges.
+    fn narrow(&self) -> Strip {
+        let limit = self.whole.narrowest().map_or(0.0, |sighting| sighting.half_width_ticks() * NARROW);
+        // Counters that drift apart within an exchange can make widths negative; all are then as good as each other.
+        let is_narrow = |sighting: &&Sighting| limit <= 0.0 || sighting.half_width_ticks() <= limit;
+        let sightings = self.whole.sightings.iter().filter(is_narrow).copied().collect();
+        Strip { sightings, ..Strip::with_resolution(self.whole.origin_ticks, self.whole.resolution_ticks) }
+    }
+
+    /// Interval and estimate; `None` without a usable exchange.
+    pub fn known(&self) -> Option<Known> {
+        let narrowest = self.whole.narrowest()?;
+        let bounds = Bounds { low: narrowest.lower.offset_ticks, high: narrowest.upper.offset_ticks };
+        let mut narrow = self.narrow();
+        if narrow.sightings.len() < NARROW_MIN {
+            narrow = self.whole.clone();
+        }
+        let line = narrow.line();
+        let moving = self.seen_after_ticks.is_some();
+        let centres: Vec<f64> = narrow.sightings.iter().map(|each| each.centre().offset_ticks).collect();
+        let n = centres.len() as f64;
+        let mean = centres.iter().sum::<f64>() / n;
+        // A pair that drifts spreads about its line, one in step about its mean.
+        let deviation = match line.filter(|_| moving) {
+            Some(line) => line.residual_ticks,
+            None => (centres.iter().map(|centre| (centre - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt(),
+        };
+        let error = line.map_or(f64::NAN, |line| line.offset_error_ticks);
+        Some(Known { bounds, estimate: mean, deviation, error })
+    }
+
+    /// What a ring of three needs to know.
+    pub fn known_offset(&self) -> Option<KnownOffset> {
+        let known = self.known()?;
+        Some(KnownOffset { bounds: known.bounds, estimate_ticks: known.estimate, error_ticks: known.error })
+    }
+
+    /// What is wrong with the pair, if anything.
+    pub fn motion(&self) -> Option<Motion> {
+        classify(&self.whole, &self.by_place)
+    }
+
+    /// An offset below this would not have been seen, in ticks.
+    pub fn blind_below_ticks(&self) -> Option<f64> {
+        let bounds = self.known()?.bounds;
+        Some(if bounds.contains(0.0) {
+            bounds.high.max(-bounds.low)
+        } else {
+            (bounds.high - bounds.low) / 2.0
+        })
+    }
+
+    /// The least drift that would have been seen, as a pure number.
+    pub fn visible_rate(&self) -> Option<f64> {
+        let line = self.whole.line()?;
+        let span_ticks = self.whole.span_ticks();
+        let half_width = self.whole.half_width_ticks()?.max(0.0);
+        let bounds = self.whole.rate();
+        let certain = (bounds.high - bounds.low).abs();
+        let likely =
+            (ERRORS_FOR_DRIFT * line.rate_error).max(HALF_WIDTHS_FOR_DRIFT * half_width / span_ticks);
+        let is_likely_enough = self.whole.sightings.len() >= SIGHTINGS_FOR_DRIFT;
+        Some(if is_likely_enough { certain.min(likely) } else { certain }).filter(|rate| rate.is_finite())
+    }
+
+    /// The row of the document.
+    pub fn row(&self, counter_hz: f64) -> ClockPair {
+        let ns = 1e9 / counter_hz;
+        let finite = |value: f64| value.is_finite().then_some(value);
+        let known = self.known();
+        // The narrow exchanges err less, but may all lie in one short stretch.
+        let lines = [self.narrow().line(), self.whole.line()].into_iter().flatten();
+        let line = lines.min_by(|a, b| a.rate_error.total_cmp(&b.rate_error));
+        let bounds = self.whole.rate();
+        let motion = self.motion();
+        let fits = motion
+            .as_ref()
+            .is_none_or(|motion| matches!(motion.fault, ClockFault::Offset | ClockFault::Slope));
+        let first = self.whole.sightings.first().map_or(0.0, |sighting| sighting.centre().at_ticks);
+        let centre = |sighting: &Sighting| {
+            let centre = sighting.centre();
+            [(centre.at_ticks - first) / counter_hz, centre.offset_ticks * ns]
+        };
+        ClockPair {
+            a: self.pair.a,
+            b: self.pair.b,
+            interval_ns: known.as_ref().map(|known| [known.bounds.low * ns, known.bounds.high * ns]),
+            estimate_ns: known.as_ref().and_then(|known| finite(known.estimate * ns)),
+            sd_ns: known.as_ref().and_then(|known| finite(known.deviation * ns)),
+            standard_error_ns: known.as_ref().and_then(|known| finite(known.error * ns)),
+            rate_ppb: line.filter(|_| fits).map(|line| line.rate * 1e9),
+            rate_error_ppb: line.filter(|_| fits).map(|line| line.rate_error * 1e9),
+            rate_interval_ppb: (fits && bounds.low.is_finite() && bounds.high.is_finite())
+                .then_some([bounds.low * 1e9, bounds.high * 1e9]),
+            moves_for_certain: self.whole.moves_for_certain(),
+            seen_after_s: self.seen_after_ticks.map(|ticks| ticks / counter_hz),
+            fault: motion.as_ref().map(|motion| motion.fault),
+            rate_ppb_by_stress: self.rates_by_stress(),
+            half_width_ns: self.whole.half_width_ticks().map(|ticks| ticks * ns),
+            exchanges: self.exchanges,
+            usable: self.whole.sightings.len(),
+            overlap_share: stats::median(&self.overlap_shares).unwrap_or(0.0),
+            best_after_ms: stats::median(&self.best_after_ticks).map(|ticks| ticks / counter_hz * 1e3),
+            watched_s: self.whole.span_ticks() / counter_hz,
+            centres: self.whole.sightings.iter().map(centre).collect(),
+        }
+    }
+
+    /// Rates by what the CPUs did, where more than one thing was tried.
+    fn rates_by_stress(&self) -> BTreeMap<String, f64> {
+        let mut stresses: Vec<Stress> = self.by_place.keys().map(|place| place.stress).collect();
+        stresses.dedup();
+        if stresses.len() < 2 {
+            return BTreeMap::new();
+        }
+        let rate = |stress: &Stress| {
+            let rate = super::classify::pooled_rate(&self.by_place, *stress)?;
+            Some((stress.name().to_owned(), rate * 1e9))
+        };
+        stresses.iter().filter_map(rate).collect()
+    }
+
+    /// The drift that would have been seen, in the units of the document.
+    pub fn visible_drift(&self, counter_hz: f64) -> Option<VisibleDrift> {
+        let rate = self.visible_rate()?;
+        Some(VisibleDrift { ppb: rate * 1e9, in_s: self.whole.span_ticks() / counter_hz })
+    }
+}

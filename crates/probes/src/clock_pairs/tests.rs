@@ -1,0 +1,198 @@
+//! The whole detector on counters with known faults: in simulated time, and with threads on a counter that is no clock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clock::{Bound, Fault, FaultSchedule, FaultedCounter, Regime};
+use record::{ClockCheck, ClockFault, ClockVerdict};
+
+use super::*;
+use crate::session::Silent;
+
+/// Ticks per second of the simulated counters.
+const HZ: f64 = 2.5e9;
+const MS: u64 = 2_500_000;
+const PAIR: CpuPair = CpuPair { a: CpuId(0), b: CpuId(1) };
+
+/// What a pair shows whose second counter has faults: an exchange every 60 ms for the time given, the stresses in turns.
+fn simulated(faults: &[Fault], stresses: &[Stress], seconds: f64) -> PairWatch {
+    let mut second = FaultSchedule::new(0, faults);
+    let mut watch = PairWatch::new(PAIR, 0, 1);
+    let settings = Settings {
+        cpus: vec![CpuId(0), CpuId(1)],
+        stresses: stresses.to_vec(),
+        budget_s: seconds,
+        limits: ExchangeLimits::default(),
+    };
+    let schedule = Schedule::new(&settings);
+    let mut state = 1_u64;
+    let mut at = 0;
+    while let Some(place) = schedule.at(at as f64 / HZ) {
+        second.enter(Regime::Load, at);
+        let mut delay = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            100 + (state >> 33) % 30
+        };
+        let (there, back) = (delay(), delay());
+        let upper = second.read(at + there).wrapping_sub(at).cast_signed();
+        let lower = second.read(at).wrapping_sub(at + back).cast_signed();
+        watch.exchanges += 1;
+        watch.add(
+            place,
+            Some(&Exchanged {
+                at_least: Bound { at_ticks: at + back, offset_ticks: lower },
+                at_most: Bound { at_ticks: at, offset_ticks: upper },
+                fresh: [5_000; 2],
+                best_after_ticks: MS,
+                overlap_ns: 3,
+                elapsed_ns: 3,
+            }),
+        );
+        second.enter(place.stress.regime(1, place, watch.exchanges as u64), at + 3 * MS);
+        at += 60 * MS;
+    }
+    watch
+}
+
+fn verdict_of(watch: &PairWatch) -> ClockCheck {
+    let seen = Seen {
+        pairs: vec![watch.clone()],
+        resolution_ticks: 1,
+        sweeps: watch.exchanges,
+        probe_s: 0.0,
+        lost: BTreeMap::new(),
+        not_held: None,
+        interrupted: false,
+    };
+    let mut check = ClockCheck::default();
+    verdict::fill(&mut check, &seen, HZ);
+    check
+}
+
+#[test]
+fn each_fault_is_called_by_its_name() {
+    use ClockVerdict::{Correctable, Safe, Unsafe};
+    let varied = [Stress::Load, Stress::Idle, Stress::Mixed];
+    let speeds = Stress::OF_PSTATES;
+    let slow = Fault::Frequency { pstate: 1, ppb: 5_000 };
+    let step = Fault::Step { at_ticks: 3_000 * MS, ticks: 2_000 };
+    for (faults, stresses, fault, verdict) in [
+        (vec![], &varied[..0], None, Safe),
+        (vec![], &varied, None, Safe),
+        (vec![Fault::Offset { ticks: 90 }], &varied, None, Safe),
+        (vec![Fault::Offset { ticks: 300 }], &varied, Some(ClockFault::Offset), Correctable),
+        (vec![Fault::Rate { ppb: 100 }], &varied[..0], Some(ClockFault::Slope), Correctable),
+        (vec![Fault::Rate { ppb: -50_000 }], &varied, Some(ClockFault::Slope), Correctable),
+        (vec![step], &varied[..0], Some(ClockFault::Step), Unsafe),
+        (vec![step, Fault::Rate { ppb: 1_000 }], &varied[..0], Some(ClockFault::Step), Unsafe),
+        (vec![step], &varied, Some(ClockFault::Step), Unsafe),
+        (vec![Fault::Idle { ppb: -500_000_000 }], &varied, Some(ClockFault::SlopeAfterIdle), Unsafe),
+        (vec![slow], &speeds, Some(ClockFault::SlopeAtOneFrequency), Unsafe),
+        (vec![slow], &speeds[..1], None, Safe),
+        (vec![Fault::Idle { ppb: 2_000 }], &varied, Some(ClockFault::SlopeAfterIdle), Unsafe),
+    ] {
+        let watch = simulated(&faults, stresses, 12.0);
+        let check = verdict_of(&watch);
+        assert_eq!((check.pairs[0].fault, check.verdict), (fault, verdict), "{faults:?} {stresses:?}");
+        assert!(!check.because.is_empty());
+    }
+}
+
+#[test]
+fn drift_is_seen_as_soon_as_promised() {
+    for (ppb, latest_s) in [(1_000, 0.5), (100, 2.0), (10, 15.0), (-1_000, 0.5), (-100, 2.0), (-10, 15.0)] {
+        let seen = simulated(&[Fault::Rate { ppb }], &[], 20.0).row(HZ).seen_after_s;
+        assert!(seen.is_some_and(|seen_s| seen_s <= latest_s), "{ppb}: {seen:?}");
+    }
+    assert_eq!(simulated(&[], &[], 200.0).row(HZ).seen_after_s, None);
+}
+
+#[test]
+fn the_row_holds_the_truth_between_its_bounds() {
+    let row = simulated(&[Fault::Offset { ticks: 5_000 }, Fault::Rate { ppb: 40 }], &[], 12.0).row(HZ);
+    let [low, high] = row.interval_ns.expect("an interval");
+    assert!(low < 2_000.0 + 500.0 && high > 2_000.0 && high - low < 120.0, "{low} {high}");
+    let [low, high] = row.rate_interval_ppb.expect("an interval");
+    assert!(low <= 40.0 && 40.0 <= high && high - low < 20.0, "{low} {high}");
+    let (rate, error) = (row.rate_ppb.expect("a rate"), row.rate_error_ppb.expect("an error"));
+    assert!((rate - 40.0).abs() < 6.0 * error && error < 0.2, "{rate} {error}");
+}
+
+#[test]
+fn what_was_not_seen_is_not_called_safe() {
+    let check = verdict_of(&PairWatch::new(PAIR, 0, 1));
+    assert_eq!(check.verdict, ClockVerdict::CannotTell);
+    assert!(check.because[0].contains("1 of 1 pairs"), "{:?}", check.because);
+    assert_eq!((check.blind_below_ns, check.would_have_seen), (None, None));
+}
+
+#[test]
+fn what_would_have_been_seen_is_seen() {
+    // The drift that a healthy run says it would have seen is put in, with a tenth more for its own scatter.
+    let visible = simulated(&[], &[], 6.0).visible_drift(HZ).expect("a hundred exchanges");
+    let ppb = (visible.ppb * 1.1).ceil() as i64;
+    assert!(simulated(&[Fault::Rate { ppb }], &[], 6.0).row(HZ).seen_after_s.is_some(), "{visible:?}");
+}
+
+/// Each read is one later than all before it: the same on all CPUs, whatever the machine.
+struct Turnstile(AtomicU64);
+
+impl CounterSource for Turnstile {
+    fn ordered_ticks(&self, _cpu: u32) -> u64 {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn ticks(&self, cpu: u32) -> u64 {
+        self.ordered_ticks(cpu)
+    }
+}
+
+#[test]
+fn frequencies_that_cannot_be_held_end_the_watch_with_a_reason() {
+    let source = RwLock::new(Turnstile(AtomicU64::new(1)));
+    let settings = Settings {
+        cpus: live::allowed_cpus().iter().take(2).collect(),
+        stresses: vec![Stress::Slowest],
+        budget_s: 5.0,
+        limits: ExchangeLimits::default(),
+    };
+    match watch(&settings, &source, &mut NoFrequencies, &Silent) {
+        Ok(seen) => assert!(seen.not_held.is_some() && seen.sweeps == 0),
+        Err(error) => assert!(matches!(error, ClockPairsError::OneCpu(_)), "{error}"),
+    }
+}
+
+#[test]
+fn one_cpu_is_not_compared_with_itself() {
+    let source = RwLock::new(Turnstile(AtomicU64::new(1)));
+    let settings = Settings {
+        cpus: vec![CpuId(3)],
+        stresses: Vec::new(),
+        budget_s: 1.0,
+        limits: ExchangeLimits::default(),
+    };
+    let error = watch(&settings, &source, &mut NoFrequencies, &Silent).expect_err("one CPU");
+    assert!(error.to_string().contains("allow a second CPU"), "{error}");
+}
+
+#[test]
+fn threads_on_real_cpus_find_the_offset_of_a_double() {
+    let cpus: Vec<CpuId> = live::allowed_cpus().iter().take(2).collect();
+    if cpus.len() < 2 {
+        println!("skipped: one CPU");
+        return;
+    }
+    let mut double = FaultedCounter::new(Turnstile(AtomicU64::new(1)), 1_024);
+    double.fault(cpus[1].0, &[Fault::Offset { ticks: 1_000_000_000 }]);
+    let settings = Settings {
+        cpus: cpus.clone(),
+        stresses: vec![Stress::Load, Stress::Idle],
+        budget_s: 0.3,
+        limits: ExchangeLimits { least_ns: 0, deadline_ns: 60_000_000, fresh_wanted: 2_000 },
+    };
+    let seen = watch(&settings, &RwLock::new(double), &mut NoFrequencies, &Silent).expect("two CPUs");
+    assert!(seen.sweeps > 0 && seen.pairs.len() == 1);
+    // On a loaded machine the two may never have met; what they saw, if anything, holds the truth.
+    if let Some(known) = seen.pairs[0].known() {
+        assert!(known.bounds.contains(1e9), "{known:?}");
+    }
+}

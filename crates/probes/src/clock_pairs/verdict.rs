@@ -1,0 +1,141 @@
+//! The verdict on the counters of all pairs, and the reasons for it.
+//!
+//! | verdict | when |
+//! |---|---|
+//! | unsafe | a jump, or a rate that comes and goes |
+//! | correctable | a constant offset or a constant rate, beyond all bounds |
+//! | cannot tell | a pair without a usable exchange, and none of the above |
+//! | safe | every pair was seen, and none moved |
+//!
+//! Loops that contradict themselves make it unsafe: some offset changed while it was measured.
+
+use std::collections::BTreeMap;
+
+use clock::LoopClosure;
+use machine::CpuId;
+use record::{ClockCheck, ClockFault, ClockLoops, ClockVerdict, VisibleDrift};
+
+use super::Seen;
+use super::pair_watch::PairWatch;
+
+/// Triples looked at; with more CPUs, those with the first one.
+const TRIPLES_MAX: usize = 20_000;
+
+/// Puts into a document what was seen of all pairs: rows, loops, verdict, reasons, and what would have stayed unseen.
+pub fn fill(check: &mut ClockCheck, seen: &Seen, counter_hz: f64) {
+    let ns = 1e9 / counter_hz;
+    check.counter_hz = Some(counter_hz);
+    check.counter_step_ns = Some(seen.resolution_ticks as f64 * ns);
+    check.pairs = seen.pairs.iter().map(|pair| pair.row(counter_hz)).collect();
+    check.loops = loops(&seen.pairs, ns);
+    let usable: Vec<&PairWatch> = seen.pairs.iter().filter(|pair| !pair.whole.sightings.is_empty()).collect();
+    check.blind_below_ns =
+        usable.iter().filter_map(|pair| pair.blind_below_ticks()).map(|ticks| ticks * ns).reduce(f64::max);
+    let drifts = usable.iter().filter_map(|pair| pair.visible_drift(counter_hz));
+    check.would_have_seen = drifts.reduce(|a: VisibleDrift, b| if b.ppb > a.ppb { b } else { a });
+    for (cpu, reason) in &seen.lost {
+        check.without.push(format!("CPU {cpu}: {reason}"));
+    }
+    check
+        .without
+        .extend(seen.not_held.iter().map(|reason| format!("P-states were not varied further: {reason}")));
+    (check.verdict, check.because) = judge(check, usable.len());
+}
+
+/// The verdict of a document whose rows are filled.
+fn judge(check: &ClockCheck, usable: usize) -> (ClockVerdict, Vec<String>) {
+    let mut because = Vec::new();
+    let mut verdict = ClockVerdict::Safe;
+    let mut faults: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for pair in &check.pairs {
+        let Some(fault) = pair.fault else { continue };
+        let steady = matches!(fault, ClockFault::Offset | ClockFault::Slope);
+        if !steady {
+            verdict = ClockVerdict::Unsafe;
+        } else if verdict == ClockVerdict::Safe {
+            verdict = ClockVerdict::Correctable;
+        }
+        faults.entry(words(fault)).or_default().push(format!("{}-{}", pair.a, pair.b));
+    }
+    for (fault, pairs) in faults {
+        because.push(format!("{fault}: CPUs {}", listed(&pairs)));
+    }
+    if let Some(loops) = check.loops.as_ref().filter(|loops| loops.broken > 0) {
+        verdict = ClockVerdict::Unsafe;
+        because.push(format!(
+            "{} of {} ways round three CPUs do not close: an offset changed while it was measured",
+            loops.broken, loops.count
+        ));
+    }
+    let unseen = check.pairs.len() - usable;
+    if unseen > 0 {
+        because.push(format!(
+            "{unseen} of {} pairs never ran at the same time for long enough; free the CPUs, or give more time",
+            check.pairs.len()
+        ));
+        if verdict == ClockVerdict::Safe {
+            verdict = ClockVerdict::CannotTell;
+        }
+    }
+    if check.pairs.is_empty() {
+        verdict = ClockVerdict::CannotTell;
+    }
+    if verdict == ClockVerdict::Safe {
+        because.push(format!(
+            "no counter of {} pairs differs or moves by more than could be seen",
+            check.pairs.len()
+        ));
+    }
+    (verdict, because)
+}
+
+fn words(fault: ClockFault) -> &'static str {
+    match fault {
+        ClockFault::Offset => "the counters differ by a constant offset",
+        ClockFault::Slope => "the counters drift apart at a constant rate",
+        ClockFault::Step => "the counters jumped",
+        ClockFault::SlopeAtOneFrequency => "the counters drift apart in some P-states only",
+        ClockFault::SlopeAfterIdle => "the counters drift apart while CPUs sleep",
+        ClockFault::RateChanges => "the counters drift apart at a rate that changes",
+    }
+}
+
+/// The first few names, and how many more.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Goes round triples of CPUs; `None` with fewer than three, or without three offsets.
+fn loops(pairs: &[PairWatch], ns: f64) -> Option<ClockLoops> {
+    let known: BTreeMap<(CpuId, CpuId), _> = pairs
+        .iter()
+        // Of a pair that drifts, no two measurements are of one offset.
+        .filter(|pair| pair.seen_after_ticks.is_none())
+        .filter_map(|pair| Some(((pair.pair.a, pair.pair.b), pair.known_offset()?)))
+        .collect();
+    let mut loops: Option<ClockLoops> = None;
+    let mut count = 0;
+    for (&(a, b), &a_to_b) in &known {
+        for (&(_, c), &b_to_c) in known.range((b, CpuId(0))..=(b, CpuId(u32::MAX))) {
+            let Some(&a_to_c) = known.get(&(a, c)) else { continue };
+            if count == TRIPLES_MAX {
+                break;
+            }
+            count += 1;
+            let closure = LoopClosure::of(a_to_b, b_to_c, a_to_c.reversed());
+            let found =
+                loops.get_or_insert(ClockLoops { count: 0, broken: 0, worst: [a, b, c], worst_ns: 0.0 });
+            found.count += 1;
+            found.broken += usize::from(!closure.holds());
+            if (closure.estimate_ticks * ns).abs() > found.worst_ns.abs() {
+                (found.worst, found.worst_ns) = ([a, b, c], closure.estimate_ticks * ns);
+            }
+        }
+    }
+    loops
+}
