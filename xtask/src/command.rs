@@ -1,7 +1,9 @@
 //! The table of tasks: a new task is a new row here and a file beside this one.
 
 use crate::totals::Totals;
-use crate::{ab_evidence, bench, browser, dist, golden, kill_toggles, promise, schema, steps, tidy};
+use crate::{
+    ab_evidence, bench, browser, clock_evidence, dist, golden, kill_toggles, promise, schema, steps, tidy,
+};
 
 /// One task of `cargo xtask`.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +63,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "sidestep ab on a loaded machine: claims from nothing, and a planted 1 %",
         help: ab_evidence::HELP,
         run: ab_evidence::run_all,
+    },
+    Command {
+        name: "clock-evidence",
+        summary: "sidestep clock check with drift put in, and ten minutes without",
+        help: clock_evidence::HELP,
+        run: clock_evidence::run,
     },
     Command {
         name: "spin",

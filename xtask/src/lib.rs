@@ -7,6 +7,7 @@ pub mod ab_evidence;
 pub mod bench;
 pub mod browser;
 pub mod cargo;
+pub mod clock_evidence;
 pub mod command;
 pub mod dist;
 pub mod flags;

@@ -8,6 +8,7 @@ use machine::CpuSet;
 
 use crate::ab::AbArguments;
 use crate::capture::CaptureArguments;
+use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
 use crate::simulate::SimulateArguments;
@@ -78,6 +79,8 @@ pub(crate) enum Command {
     Ab(Box<AbArguments>),
     /// Compare two or more records or result files: what changed, how sure that is, averages by group
     Compare(CompareArguments),
+    /// Is time safe here: do the counters of all CPUs agree, does time go back, what does the kernel think
+    Clock(ClockArguments),
     /// How precise sidestep is on this machine, and what it is blind to here
     Selftest(SelftestArguments),
     /// A machine on paper: what a workaround costs on it, why, and how sure that is

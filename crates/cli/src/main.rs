@@ -5,6 +5,7 @@ mod ab;
 mod arguments;
 mod capture;
 mod check_up;
+mod clock;
 mod compare;
 mod describe;
 mod execute;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Run(run) => check_up::run(&run, &global),
         Command::Machine(machine) => describe::machine(&machine, &global),
         Command::Show(show) => show::show(&show, &global),
+        Command::Clock(arguments) => clock::clock(&arguments, &global),
         Command::Capture(arguments) => capture::capture(&arguments, &global),
         Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
         Command::Ab(arguments) => ab::ab(&arguments, &global),

@@ -6,6 +6,7 @@
 
 mod caches;
 mod classify;
+mod clock_remedies;
 mod column;
 mod findings;
 mod memory;
@@ -14,6 +15,7 @@ mod translation;
 mod wording;
 
 pub use classify::classify;
+pub use clock_remedies::clock_remedies;
 pub use findings::findings;
 
 use record::{Levels, Record};

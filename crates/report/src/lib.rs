@@ -4,6 +4,7 @@
 //! name, CPU name, command line) is made harmless by `escape` before it is placed anywhere.
 #![forbid(unsafe_code)]
 
+mod clock_check;
 mod comparison;
 mod csv;
 mod draw;
@@ -20,6 +21,7 @@ mod plan;
 mod simulation;
 mod terminal;
 
+pub use clock_check::clock_check_terminal;
 pub use comparison::{
     comparison_csv, comparison_html, comparison_markdown, comparison_terminal, experiment_terminal,
     factorial_terminal, paragraph, reboots_brief, reboots_terminal,

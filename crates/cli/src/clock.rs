@@ -1,0 +1,18 @@
+//! `sidestep clock`: is time safe on this machine.
+
+mod arguments;
+mod check;
+mod injection;
+
+pub(crate) use arguments::ClockArguments;
+use arguments::ClockCommand;
+
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+
+/// Does what was asked for.
+pub(crate) fn clock(arguments: &ClockArguments, global: &Global) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        ClockCommand::Check(check) => check::check(check, global),
+    }
+}

@@ -1,0 +1,70 @@
+//! What `sidestep clock` takes on the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use machine::CpuSet;
+use probes::clock_pairs::Stress;
+
+use super::injection::Injection;
+use crate::arguments::parse_budget;
+
+/// Options of `clock`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClockArguments {
+    #[command(subcommand)]
+    pub(crate) command: ClockCommand,
+}
+
+/// What can be asked of clocks.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum ClockCommand {
+    /// Whether the counters of all CPUs agree and stay so, whether time goes back, what the kernel thinks
+    Check(CheckArguments),
+}
+
+/// Options of `clock check`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CheckArguments {
+    /// Tell what a recorded machine tells: a directory or tarball with proc/ and sys/; nothing is measured
+    #[arg(long, value_name = "DIR|TARBALL", conflicts_with_all = ["cpus", "budget", "stress", "inject"])]
+    pub(crate) sysroot: Option<PathBuf>,
+    /// Only these CPUs, such as 0-3,8
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Watch the counters for this long, such as 30s or 10m; 6 seconds without it
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    /// What the CPUs do meanwhile, in turns: a counter may drift only then
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) stress: Vec<StressName>,
+    /// Pretend that a CPU's counter has a fault, to see what would be found: CPU:offset=NS, CPU:rate=PPB,
+    /// CPU:step=NS@S, CPU:idle=PPB
+    #[arg(long, value_name = "FAULT", value_delimiter = ',')]
+    pub(crate) inject: Vec<Injection>,
+}
+
+/// A stress as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StressName {
+    /// All CPUs work
+    Load,
+    /// All CPUs sleep, then every second one
+    Idle,
+    /// All CPUs at their highest frequency, their lowest, mixed, and changing; needs root and cpufreq
+    Pstate,
+}
+
+impl CheckArguments {
+    /// The stresses asked for, without those of P-states if they cannot be held.
+    pub(crate) fn stresses(&self, holds_pstates: bool) -> Vec<Stress> {
+        let of = |name: &StressName| match name {
+            StressName::Load => vec![Stress::Load],
+            StressName::Idle => vec![Stress::Idle, Stress::Mixed],
+            StressName::Pstate if holds_pstates => Stress::OF_PSTATES.to_vec(),
+            StressName::Pstate => Vec::new(),
+        };
+        self.stress.iter().flat_map(of).collect()
+    }
+}

@@ -1,0 +1,238 @@
+//! `sidestep clock check`: the counters of all CPUs against each other, the kernel's clocks, what the kernel thinks.
+
+use std::sync::RwLock;
+use std::time::{Duration, Instant};
+
+use ::flaws::catalogue;
+use anyhow::Context;
+use clock::{CounterSource, ExchangeLimits, FaultedCounter, TickRate, TimeStampCounter};
+use experiments::clock_frequencies::HeldFrequencies;
+use host::live;
+use host::{Root, Witness, kernel_clocks};
+use machine::{CpuId, Machine};
+use probes::clock_pairs::system_clocks::ClockMarks;
+use probes::clock_pairs::{self, Frequencies, NoFrequencies, Settings, backwards, verdict};
+use probes::cores::CpuPair;
+use record::{BackwardsCount, CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict};
+
+use super::arguments::{CheckArguments, StressName};
+use super::injection::CPUS_MAX;
+use crate::arguments::Global;
+use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::progress::Line;
+use crate::{check_up, describe, flaws, output};
+
+/// How long counters are watched without --budget: drift of 10 ppb is seen in about this time.
+const WATCH: Duration = Duration::from_secs(6);
+/// Time for the counter's rate, which turns ticks into nanoseconds.
+const CALIBRATION_NS: u64 = 50_000_000;
+
+/// Measures or reads, and prints.
+pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let Checked { check, failure, left_changed } = match &arguments.sysroot {
+        Some(path) => {
+            Checked { check: recorded(&Root::open(path)?), failure: None, left_changed: Vec::new() }
+        }
+        None => on_this_machine(arguments, global)?,
+    };
+    if global.json {
+        output::print(&output::json_text(&check)?)?;
+    } else if !global.quiet {
+        output::print(&report::clock_check_terminal(&check, output::terminal(global)))?;
+    }
+    if !left_changed.is_empty() {
+        return Ok(Outcome::LeftChanged(anyhow::anyhow!(
+            "{} are not put back; sidestep toggles revert does it",
+            left_changed.join(", ")
+        )));
+    }
+    if let Some(signal) = live::pending_signal() {
+        return Ok(Outcome::Interrupted(signal));
+    }
+    if let Some(failure) = failure {
+        return Err(anyhow::Error::new(CouldNotMeasure).context(failure));
+    }
+    Ok(match check.verdict {
+        ClockVerdict::Unsafe | ClockVerdict::Correctable if global.gate => Outcome::Gated,
+        ClockVerdict::CannotTell if global.strict => Outcome::Inconclusive,
+        _ => Outcome::Done,
+    })
+}
+
+/// A check, and how it went.
+struct Checked {
+    check: ClockCheck,
+    /// Why nothing could be measured, if so.
+    failure: Option<anyhow::Error>,
+    /// What was switched and is not put back.
+    left_changed: Vec<String>,
+}
+
+/// What a recorded machine tells.
+fn recorded(root: &Root) -> ClockCheck {
+    let machine = host::describe(root, None);
+    let mut check = begun(root, &machine);
+    check.because.push("nothing was measured: this is a recorded machine".to_owned());
+    diagnosis::clock_remedies(&mut check, &judged(root, &machine));
+    check
+}
+
+fn judged(root: &Root, machine: &Machine) -> Vec<FlawVerdict> {
+    let catalogue = catalogue();
+    let evidence = Witness { root, cpuid: None, machine }.hear(&flaws::asked(&catalogue));
+    ::flaws::judge(&catalogue, &evidence)
+}
+
+fn begun(root: &Root, machine: &Machine) -> ClockCheck {
+    ClockCheck { schema: CLOCK_CHECK_SCHEMA, kernel: kernel_clocks(root, machine), ..ClockCheck::default() }
+}
+
+/// Measures this machine.
+fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Checked> {
+    // First, as where the counter raises signals, so does the kernel's own clock in user space.
+    let counter = TimeStampCounter::new();
+    let root = Root::live();
+    let machine = describe::live_machine();
+    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    if let Some(injection) = arguments.inject.iter().find(|injection| !cpus.contains(&CpuId(injection.cpu))) {
+        anyhow::bail!("--inject {injection}: CPU {} is not among those measured", injection.cpu);
+    }
+    let mut check = begun(&root, &machine);
+    let measured = match counter {
+        Ok(counter) => {
+            live::install_handlers()?;
+            let subject = Subject { machine: &machine, counter, cpus: &cpus };
+            measure(&mut check, &subject, arguments, global)
+        }
+        Err(denied) => Err(denied.into()),
+    };
+    let (left_changed, failure) = match measured {
+        Ok(left_changed) => (left_changed, None),
+        Err(failure) => (Vec::new(), Some(failure)),
+    };
+    if let Some(failure) = &failure {
+        check.because.insert(0, format!("{failure:#}"));
+    }
+    let verdicts = if machine.identity.vendor.is_some() { judged(&root, &machine) } else { Vec::new() };
+    diagnosis::clock_remedies(&mut check, &verdicts);
+    let nothing_seen = failure.is_none() && check.pairs.iter().all(|pair| pair.usable == 0);
+    let failure =
+        failure.or_else(|| nothing_seen.then(|| anyhow::anyhow!("no two CPUs ever ran at the same time")));
+    Ok(Checked { check, failure, left_changed })
+}
+
+/// What is measured.
+struct Subject<'a> {
+    machine: &'a Machine,
+    counter: TimeStampCounter,
+    cpus: &'a [CpuId],
+}
+
+/// Watches the counters, looks for backwards steps, and compares the kernel's clocks meanwhile. What it gives is what
+/// could not be put back.
+fn measure(
+    check: &mut ClockCheck,
+    subject: &Subject<'_>,
+    arguments: &CheckArguments,
+    global: &Global,
+) -> anyhow::Result<Vec<String>> {
+    let (machine, cpus) = (subject.machine, subject.cpus);
+    let started = Instant::now();
+    let budget = arguments.budget.unwrap_or(WATCH);
+    let line = Line::new(global.quiet);
+    line.begin("clocks", budget);
+    let rate = TickRate::calibrate(CALIBRATION_NS)?;
+    let double = double(check, subject, arguments, rate.hz)?;
+    let wants_pstates = arguments.stress.contains(&StressName::Pstate);
+    let held = wants_pstates.then(|| HeldFrequencies::begin(machine, cpus, budget)).transpose();
+    let mut held = held.unwrap_or_else(|reason| {
+        check.without.push(format!("P-states were not varied: {reason}"));
+        None
+    });
+    let settings = Settings {
+        cpus: cpus.to_vec(),
+        stresses: arguments.stresses(held.is_some()),
+        budget_s: budget.as_secs_f64(),
+        limits: ExchangeLimits::default(),
+    };
+    let marks = ClockMarks::take();
+    let mut nobody = NoFrequencies;
+    let frequencies = held.as_mut().map_or(&mut nobody as &mut dyn Frequencies, |held| held as _);
+    let seen = clock_pairs::run(&settings, &double, frequencies, &line);
+    let put_back = held.map(HeldFrequencies::end).unwrap_or_default();
+    let left = put_back.iter().filter(|result| !result.is_settled());
+    let left_changed = left.map(|result| result.entry.target.to_string()).collect();
+    check.system_clocks = marks.finish();
+    let seen = seen.inspect_err(|_| line.end())?;
+    verdict::fill(check, &seen, rate.hz);
+    if !seen.interrupted {
+        line.begin("backwards", backwards::WORST);
+        let source = double.read().map_err(|_| anyhow::anyhow!("a thread panicked"))?;
+        check.backwards = backwards_of(cpus, &*source, rate.hz, check)?;
+    }
+    line.end();
+    check.elapsed_s = started.elapsed().as_secs_f64();
+    Ok(left_changed)
+}
+
+/// The hardware's counters, with the faults asked for put in.
+fn double(
+    check: &mut ClockCheck,
+    subject: &Subject<'_>,
+    arguments: &CheckArguments,
+    counter_hz: f64,
+) -> anyhow::Result<RwLock<FaultedCounter<TimeStampCounter>>> {
+    let (counter, cpus) = (subject.counter, subject.cpus);
+    let faulted: Vec<String> = arguments.inject.iter().map(ToString::to_string).collect();
+    check.injected = (!faulted.is_empty()).then(|| faulted.join(", "));
+    let room = if faulted.is_empty() { 0 } else { CPUS_MAX as usize };
+    let mut double = FaultedCounter::new(counter, room);
+    let now_ticks = counter.ticks(0);
+    for &cpu in cpus {
+        let mut of_cpu: Vec<_> = arguments
+            .inject
+            .iter()
+            .filter(|injection| injection.cpu == cpu.0)
+            .map(|injection| injection.fault(counter_hz, now_ticks))
+            .collect();
+        of_cpu.sort_by_key(|fault| match fault {
+            clock::Fault::Step { at_ticks, .. } => *at_ticks,
+            _ => 0,
+        });
+        if !of_cpu.is_empty() {
+            let schedule = double.schedules.get_mut(cpu.0 as usize).context("no room for such a CPU")?;
+            *schedule = clock::FaultSchedule::new(now_ticks, &of_cpu);
+        }
+    }
+    Ok(RwLock::new(double))
+}
+
+/// Every way of reading, on the first pair and on one as far away as the numbers of CPUs tell.
+fn backwards_of(
+    cpus: &[CpuId],
+    source: &impl CounterSource,
+    counter_hz: f64,
+    check: &mut ClockCheck,
+) -> anyhow::Result<Vec<BackwardsCount>> {
+    let (Some(&first), Some(&next), Some(&last)) = (cpus.first(), cpus.get(1), cpus.last()) else {
+        return Ok(Vec::new());
+    };
+    let mut pairs = vec![CpuPair { a: first, b: next }];
+    if last != next {
+        pairs.push(CpuPair { a: first, b: last });
+    }
+    let mut counts = Vec::new();
+    for pair in pairs {
+        for count in backwards::run(pair, source, counter_hz)? {
+            if backwards::is_telling(&count) {
+                counts.push(count);
+            } else {
+                check.without.push(format!(
+                    "{} on CPUs {}-{}: the two hardly ran at the same time ({} observations)",
+                    count.name, count.a, count.b, count.fresh
+                ));
+            }
+        }
+    }
+    Ok(counts)
+}
