@@ -2,7 +2,8 @@
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, browser, clock_evidence, dist, golden, kill_toggles, promise, schema, steps, tidy,
+    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, golden, kill_toggles, promise, schema,
+    steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -45,6 +46,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "our side of one run of bench",
         help: bench::ONE_HELP,
         run: bench::run_own,
+    },
+    Command {
+        name: "bench-clock",
+        summary: "the clock against its peers, and its preload library under real programs",
+        help: bench_clock::HELP,
+        run: bench_clock::run,
     },
     Command {
         name: "promise",

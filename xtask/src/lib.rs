@@ -5,6 +5,7 @@
 
 pub mod ab_evidence;
 pub mod bench;
+pub mod bench_clock;
 pub mod browser;
 pub mod cargo;
 pub mod clock_evidence;

@@ -8,6 +8,8 @@
 //!
 //! [`Clock`] is a fast clock over these counters: each CPU has a [`Slot`], a [`Keeper`] writes what readers follow, and an
 //! [`Engine`] holds both together.
+//!
+#![doc = include_str!("../README.md")]
 
 mod alignment;
 mod atomics;
