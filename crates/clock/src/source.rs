@@ -145,4 +145,28 @@ mod tests {
         // The thread may change its CPU between two reads, and CPUs may disagree: one pair in order is enough.
         assert!((0..100).any(|_| counter.ticks(0) <= counter.ordered_ticks(0)));
     }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn where_a_read_would_raise_a_signal_there_is_no_counter() {
+        /// Reads are allowed again. Linux, include/uapi/linux/prctl.h.
+        const PR_TSC_ENABLE: libc::c_int = 1;
+        let set = |mode: libc::c_int| {
+            // SAFETY: PR_SET_TSC takes a number, and concerns the calling thread only.
+            unsafe { libc::prctl(libc::PR_SET_TSC, mode) }
+        };
+        // On a thread of its own, and nothing between the calls may ask for the time: the vDSO reads the counter.
+        let denied = std::thread::spawn(move || {
+            if set(PR_TSC_SIGSEGV) != 0 {
+                return None;
+            }
+            let denied = TimeStampCounter::new().err();
+            set(PR_TSC_ENABLE);
+            Some(denied)
+        });
+        match denied.join().expect("the thread raises no signal") {
+            Some(denied) => assert_eq!(denied, Some(CounterDenied::Signals)),
+            None => println!("skipped: PR_SET_TSC is not allowed here"),
+        }
+    }
 }

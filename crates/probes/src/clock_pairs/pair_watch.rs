@@ -144,7 +144,10 @@ impl PairWatch {
         let span_ticks = self.whole.span_ticks();
         let half_width = self.whole.half_width_ticks()?.max(0.0);
         let bounds = self.whole.rate();
-        let certain = (bounds.high - bounds.low).abs();
+        if bounds.is_empty() {
+            return None;
+        }
+        let certain = bounds.high - bounds.low;
         let likely =
             (ERRORS_FOR_DRIFT * line.rate_error).max(HALF_WIDTHS_FOR_DRIFT * half_width / span_ticks);
         let is_likely_enough = self.whole.sightings.len() >= SIGHTINGS_FOR_DRIFT;
@@ -164,6 +167,8 @@ impl PairWatch {
         let fits = motion
             .as_ref()
             .is_none_or(|motion| matches!(motion.fault, ClockFault::Offset | ClockFault::Slope));
+        // A mean over both sides of a jump is an estimate of nothing.
+        let steady = known.as_ref().filter(|_| fits);
         let first = self.whole.sightings.first().map_or(0.0, |sighting| sighting.centre().at_ticks);
         let centre = |sighting: &Sighting| {
             let centre = sighting.centre();
@@ -173,9 +178,9 @@ impl PairWatch {
             a: self.pair.a,
             b: self.pair.b,
             interval_ns: known.as_ref().map(|known| [known.bounds.low * ns, known.bounds.high * ns]),
-            estimate_ns: known.as_ref().and_then(|known| finite(known.estimate * ns)),
-            sd_ns: known.as_ref().and_then(|known| finite(known.deviation * ns)),
-            standard_error_ns: known.as_ref().and_then(|known| finite(known.error * ns)),
+            estimate_ns: steady.and_then(|known| finite(known.estimate * ns)),
+            sd_ns: steady.and_then(|known| finite(known.deviation * ns)),
+            standard_error_ns: steady.and_then(|known| finite(known.error * ns)),
             rate_ppb: line.filter(|_| fits).map(|line| line.rate * 1e9),
             rate_error_ppb: line.filter(|_| fits).map(|line| line.rate_error * 1e9),
             rate_interval_ppb: (fits && bounds.low.is_finite() && bounds.high.is_finite())
