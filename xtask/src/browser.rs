@@ -90,7 +90,9 @@ fn check_documents(binary: &Path) -> anyhow::Result<Totals> {
     let mut totals = Totals::default();
     for (name, arguments) in rows {
         let mut command = Command::new(binary);
-        command.current_dir(cargo::root()).args(arguments).args(["--json", "--quiet"]);
+        // First the command's name, then these: after `--` they would be the program's.
+        let (name_of_command, rest) = arguments.split_first().context("no command to run")?;
+        command.current_dir(cargo::root()).arg(name_of_command).args(["--json", "--quiet"]).args(rest);
         let printed = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
         anyhow::ensure!(
             printed.status.success(),

@@ -81,10 +81,10 @@ fn judge(check: &ClockCheck, usable: usize) -> (ClockVerdict, Vec<String>) {
         verdict = ClockVerdict::CannotTell;
     }
     if verdict == ClockVerdict::Safe {
-        because.push(format!(
-            "no counter of {} pairs differs or moves by more than could be seen",
-            check.pairs.len()
-        ));
+        because.push(match check.pairs.len() {
+            1 => "the two counters do not differ or move by more than could be seen".to_owned(),
+            pairs => format!("no counters of {pairs} pairs differ or move by more than could be seen"),
+        });
     }
     (verdict, because)
 }
