@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::arguments::Global;
 use crate::outcome::Outcome;
-use crate::{flaws, output};
+use crate::output;
 
 /// Version of the JSON document of this command.
 const SCHEMA: u32 = 1;
@@ -35,7 +35,7 @@ pub(crate) fn capture(arguments: &CaptureArguments, global: &Global) -> anyhow::
     let options = CaptureOptions {
         top: name.unwrap_or_else(|| "machine".to_owned()),
         // A hypervisor makes registers up: they would be taken for the machine's.
-        msr: if is_guest { std::collections::BTreeSet::new() } else { flaws::asked(&catalogue()).msr },
+        msr: if is_guest { std::collections::BTreeSet::new() } else { catalogue().registers().msr },
     };
     let capture = host::capture(&options)?;
     host::live::write_atomically(&arguments.file, &capture.tarball)?;

@@ -3,6 +3,7 @@
 use std::env;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ::flaws::{Catalogue, catalogue};
 use host::live::{self, Disturbance};
 use machine::{CpuId, CpuSet, Hertz, Machine};
 use probes::plan::{CheckUpPlan, Depth, Options, Selection, plan};
@@ -12,11 +13,12 @@ use report::Html;
 
 use crate::arguments::{Global, RunArguments};
 use crate::execute::execute;
+use crate::flaws::{self, Heard};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::plan_text::plan_text;
 use crate::progress::Line;
 use crate::store::Folder;
-use crate::{describe, flaws, output, show};
+use crate::{output, show};
 
 /// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
 const STEAL_DOUBTFUL: f64 = 0.02;
@@ -29,13 +31,20 @@ const DROPPED_DOUBTFUL: f64 = 0.20;
 pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let only = selection(&arguments.only)?;
-    let machine = describe::live_machine();
+    let catalogue = catalogue();
+    let Heard { machine, evidence } = Heard::of_this_machine(&catalogue);
     let cpus = chosen_cpus(&machine, arguments.cpus.as_ref())?;
-    let options =
-        Options { depth: depth(arguments), budget_s: arguments.budget.map(|time| time.as_secs_f64()), only };
+    let options = Options {
+        depth: depth(arguments),
+        budget_s: arguments.budget.map(|time| time.as_secs_f64()),
+        only,
+        signatures: flaws::telling(&catalogue, &evidence),
+    };
     let seed = arguments.seed.unwrap_or_else(seed_of_now);
     let plan = plan(&machine, &cpus, &options, seed);
-    let record = begin(machine, &cpus, &plan, arguments, seed);
+    let mut record = begin(machine, &cpus, &plan, arguments, seed);
+    record.flaw_evidence = Some(evidence);
+    judge_flaws(&mut record, &catalogue);
     if arguments.plan {
         if global.json {
             output::print(&output::json_text(&record.plan)?)?;
@@ -58,6 +67,8 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
     let measured = measure(&mut session, &plan, &line, &folder, started);
     line.end();
     measured.inspect_err(|_| folder.remove_if_empty())?;
+    // Time has been heard now.
+    judge_flaws(&mut session.record, &catalogue);
     conclude(session.record, arguments, global, &folder, started)
 }
 
@@ -178,18 +189,21 @@ fn begin(
         root,
         without,
     };
-    let judged = flaws::of_live(&machine);
     Record {
         schema: SCHEMA,
         provenance,
         machine,
-        flaws: judged.verdicts,
-        flaws_uneven: judged.uneven,
-        flaw_evidence: Some(judged.evidence),
         plan: plan.to_record(),
         partial: Some("still running, or killed".to_owned()),
         ..Record::default()
     }
+}
+
+/// Judges the flaws of the catalogue on the evidence of the record.
+fn judge_flaws(record: &mut Record, catalogue: &Catalogue) {
+    let Some(evidence) = &record.flaw_evidence else { return };
+    record.flaws = ::flaws::judge(catalogue, evidence);
+    record.flaws_uneven = ::flaws::uneven(catalogue, evidence);
 }
 
 /// Runs the planned probes one after the other; each leaves its results in the record, which is written after each,
@@ -233,7 +247,16 @@ fn measure(
 
 /// True if a probe has added nothing that anyone could look at.
 fn has_same_results(after: &Record, before: &Record) -> bool {
-    after.memory == before.memory && after.cores == before.cores && after.clocks == before.clocks
+    after.memory == before.memory
+        && after.cores == before.cores
+        && after.clocks == before.clocks
+        && timed(after) == timed(before)
+}
+
+/// How many quantities of signatures have a value.
+fn timed(record: &Record) -> usize {
+    let timing = record.flaw_evidence.iter().flat_map(|evidence| evidence.timing.values());
+    timing.filter(|reading| reading.value().is_some()).count()
 }
 
 /// Why a probe that met no error has no result: the time went by in preparing, or every window was disturbed.

@@ -1,12 +1,11 @@
 //! `sidestep flaws`: the catalogue against a machine, and who says what of each flaw.
 
 mod arguments;
+mod evidence;
 mod timing;
 
 use ::flaws::{Catalogue, Census, Flaw, catalogue};
-use host::{Asked, Cpuid, Root, Witness};
-use machine::Machine;
-use record::{Answer, FlawEvidence, FlawVerdict};
+use record::{Answer, FlawVerdict};
 use report::FlawList;
 use serde_json::json;
 
@@ -15,6 +14,8 @@ use crate::outcome::Outcome;
 use crate::output;
 pub(crate) use arguments::FlawArguments;
 use arguments::{FlawCommand, JudgedArguments};
+pub(crate) use evidence::Heard;
+pub(crate) use timing::telling;
 
 /// Version of the JSON documents of this command.
 const SCHEMA: u32 = 1;
@@ -26,66 +27,6 @@ pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Resul
         None => judge(&arguments.judged, global),
         Some(FlawCommand::List { words }) => list(words, global),
         Some(FlawCommand::Show { name, judged }) => show(name, judged, global),
-    }
-}
-
-/// A machine with what its witnesses say.
-struct Heard {
-    machine: Machine,
-    evidence: FlawEvidence,
-}
-
-/// What the catalogue asks of registers.
-pub(crate) fn asked(catalogue: &Catalogue) -> Asked {
-    let wanted = catalogue.wanted();
-    Asked {
-        msr: wanted.msr,
-        pci: wanted.pci.iter().map(|word| (word.function, word.offset)).collect(),
-        cpuid: wanted.cpuid,
-    }
-}
-
-impl Heard {
-    fn of(judged: &JudgedArguments, catalogue: &Catalogue, global: &Global) -> anyhow::Result<Self> {
-        let dump = judged.cpuid.as_deref().map(Cpuid::open).transpose()?;
-        let root = judged.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
-        let is_live = judged.sysroot.is_none() && dump.is_none();
-        let cpuid = if is_live { Cpuid::live() } else { dump };
-        let is_dump_alone = judged.sysroot.is_none() && !is_live;
-        let machine = match &cpuid {
-            Some(dump) if is_dump_alone => dump.describe(),
-            _ => host::describe(&root, cpuid.as_ref()),
-        };
-        // A dump alone has no files: those of this machine would be somebody else's.
-        let nowhere = Root::empty();
-        let root = if is_dump_alone { &nowhere } else { &root };
-        let mut evidence = Witness { root, cpuid: cpuid.as_ref(), machine: &machine }.hear(&asked(catalogue));
-        if is_live && !judged.no_timing {
-            timing::measure(catalogue, &machine, &mut evidence, &timing::How::of(judged, global));
-        }
-        Ok(Self { machine, evidence })
-    }
-}
-
-/// What was judged.
-pub(crate) struct Judged {
-    /// Verdicts on all flaws.
-    pub(crate) verdicts: Vec<FlawVerdict>,
-    /// How CPUs differ where they should be alike.
-    pub(crate) uneven: Vec<String>,
-    /// What it rests on.
-    pub(crate) evidence: FlawEvidence,
-}
-
-/// Judges this machine by its kernel and registers.
-pub(crate) fn of_live(machine: &Machine) -> Judged {
-    let catalogue = catalogue();
-    let (root, cpuid) = (Root::live(), Cpuid::live());
-    let evidence = Witness { root: &root, cpuid: cpuid.as_ref(), machine }.hear(&asked(&catalogue));
-    Judged {
-        verdicts: flaws::judge(&catalogue, &evidence),
-        uneven: flaws::uneven(&catalogue, &evidence),
-        evidence,
     }
 }
 

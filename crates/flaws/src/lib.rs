@@ -28,5 +28,4 @@ pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};
 pub use uneven::uneven;
-pub use wanted::{PciWord, Wanted};
 pub use wording::{Spoken, spoken};

@@ -3,7 +3,7 @@
 use record::{FlawEvidence, Reading, SignatureReading, Statement, WorkaroundState};
 
 use crate::cpu_range::{Membership, among};
-use crate::{Baseline, Flaw};
+use crate::{Baseline, Flaw, Signature};
 
 /// Asks time about one flaw.
 pub(crate) fn time(flaw: &Flaw, evidence: &FlawEvidence) -> Statement {
@@ -19,7 +19,7 @@ pub(crate) fn time(flaw: &Flaw, evidence: &FlawEvidence) -> Statement {
         let control = format!("{} moved to {:.3}", measured.control, measured.control_ratio);
         return says(format!("{value}; cannot tell: the control ({control})"));
     }
-    let Some(baseline) = signature.baseline.iter().find(|baseline| is_for(baseline, evidence)) else {
+    let Some(baseline) = baseline(signature, evidence) else {
         return says(format!("{value}; cannot tell: no baseline for this CPU"));
     };
     let expected = expectation(baseline);
@@ -31,6 +31,15 @@ pub(crate) fn time(flaw: &Flaw, evidence: &FlawEvidence) -> Statement {
         return says(format!("{value}; cannot tell: it lies between off and on ({expected})"));
     };
     Statement { says: format!("{value} ({expected})"), workaround: state, ..Statement::default() }
+}
+
+/// Whether it is known what a signature comes to on these CPUs.
+pub(crate) fn has_baseline(signature: &Signature, evidence: &FlawEvidence) -> bool {
+    baseline(signature, evidence).is_some()
+}
+
+fn baseline<'s>(signature: &'s Signature, evidence: &FlawEvidence) -> Option<&'s Baseline> {
+    signature.baseline.iter().find(|baseline| is_for(baseline, evidence))
 }
 
 fn is_for(baseline: &Baseline, evidence: &FlawEvidence) -> bool {

@@ -2,35 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use record::{Answer, FlawEvidence, PciWord, RegistersAsked};
+
 use crate::Catalogue;
+use crate::judge::judge;
 use crate::registers::{OSVW_LENGTH, OSVW_STATUS};
-
-/// A configuration word of AMD nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PciWord {
-    /// PCI function.
-    pub function: u32,
-    /// Offset of the word in bytes.
-    pub offset: u32,
-}
-
-/// Everything the entries ask of registers, each once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Wanted {
-    /// Numbers of model-specific registers.
-    pub msr: BTreeSet<u32>,
-    /// Configuration words.
-    pub pci: BTreeSet<PciWord>,
-    /// CPUID leaves with their subleaves.
-    pub cpuid: BTreeSet<(u32, u32)>,
-    /// Names of signature probes.
-    pub probes: BTreeSet<String>,
-}
+use crate::time::has_baseline;
 
 impl Catalogue {
-    /// What all entries want to know.
-    pub fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::default();
+    /// The registers that its entries name.
+    pub fn registers(&self) -> RegistersAsked {
+        let mut wanted = RegistersAsked::default();
         for flaw in &self.flaws {
             wanted.msr.extend(flaw.msr.iter().map(|bits| bits.number));
             if flaw.osvw.is_some() {
@@ -40,8 +22,23 @@ impl Catalogue {
                 .pci
                 .extend(flaw.pci.iter().map(|bits| PciWord { function: bits.function, offset: bits.offset }));
             wanted.cpuid.extend(flaw.cpuid.iter().map(|bit| (bit.leaf, bit.subleaf)));
-            wanted.probes.extend(flaw.signature.iter().map(|signature| signature.probe.clone()));
         }
         wanted
+    }
+
+    /// Names of the signature probes of flaws that may concern a machine, each once. Those with a baseline for its CPUs come
+    /// first, as only they can decide: where time is short, the others go without.
+    pub fn telling_probes(&self, evidence: &FlawEvidence) -> Vec<&str> {
+        let verdicts = judge(self, evidence);
+        let concerned =
+            self.flaws.iter().zip(&verdicts).filter(|(_, verdict)| verdict.affected != Answer::No);
+        let mut signatures: Vec<_> = concerned.filter_map(|(flaw, _)| flaw.signature.as_ref()).collect();
+        signatures.sort_by_key(|signature| !has_baseline(signature, evidence));
+        let mut named = BTreeSet::new();
+        signatures
+            .iter()
+            .map(|signature| signature.probe.as_str())
+            .filter(|name| named.insert(*name))
+            .collect()
     }
 }

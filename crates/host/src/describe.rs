@@ -17,21 +17,36 @@ mod limits;
 mod nodes;
 pub(crate) mod source;
 mod topology;
+pub(crate) mod vulnerabilities;
 
 use machine::Machine;
 
 use crate::{Cpuid, Root};
 use cpuinfo::CpuInfo;
 use source::Source;
+use vulnerabilities::Vulnerabilities;
+
+/// A machine, with the texts of its kernel that witnesses of flaws need whole.
+pub(crate) struct Told {
+    pub(crate) machine: Machine,
+    pub(crate) info: CpuInfo,
+    pub(crate) vulnerabilities: Option<Vulnerabilities>,
+}
 
 /// Describes the machine of a root; `cpuid` is of the same machine, live or recorded.
 pub fn describe(root: &Root, cpuid: Option<&Cpuid>) -> Machine {
+    told(root, cpuid).machine
+}
+
+/// Reads the files of a root once.
+pub(crate) fn told(root: &Root, cpuid: Option<&Cpuid>) -> Told {
     let source = Source::new(root);
     let info = CpuInfo::read(&source);
+    let vulnerabilities = vulnerabilities::read(&source);
     let mut machine = Machine {
         identity: identity::read(&source, &info),
         topology: topology::read(&source, &info),
-        environment: environment::read(&source, &info),
+        environment: environment::read(&source, &info, vulnerabilities.as_ref()),
         ..Machine::default()
     };
     if machine.topology.cpus.is_empty() {
@@ -43,5 +58,5 @@ pub fn describe(root: &Root, cpuid: Option<&Cpuid>) -> Machine {
         crosscheck::fill(&mut machine, claimed, cpuid, &info);
     }
     machine.missing.extend(source.into_missing());
-    machine
+    Told { machine, info, vulnerabilities }
 }

@@ -21,4 +21,4 @@ pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks};
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
 pub use state_folder::{Disk, Lock, LockError, StateFolder};
-pub use witness::{Asked, Witness};
+pub use witness::Witness;

@@ -9,69 +9,72 @@ mod registers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{CacheKind, CpuId, Machine, Topology};
-use record::{CpuSignature, FlawEvidence, MachineShape, Reading};
+use record::{CpuSignature, FlawEvidence, MachineShape, RegistersAsked};
 
 use crate::describe::cpuinfo::CpuInfo;
-use crate::describe::source::Source;
-use crate::{Cpuid, ReadError, Root};
+use crate::describe::vulnerabilities::Vulnerabilities;
+use crate::describe::{Told, told};
+use crate::{Cpuid, Root};
 
-/// Where the kernel tells of vulnerabilities.
-const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities";
 /// Fields of /proc/PID/status that tell of speculation; Linux, fs/proc/array.c.
 const STATUS_FIELDS: [&str; 2] = ["Speculation_Store_Bypass", "SpeculationIndirectBranch"];
 
-/// Registers to read.
-#[derive(Debug, Clone, Default)]
-pub struct Asked {
-    /// Numbers of model-specific registers.
-    pub msr: BTreeSet<u32>,
-    /// Configuration words of AMD nodes: function and offset in bytes.
-    pub pci: BTreeSet<(u32, u32)>,
-    /// CPUID leaves with their subleaves.
-    pub cpuid: BTreeSet<(u32, u32)>,
+/// A machine whose witnesses are heard.
+#[derive(Debug)]
+pub struct Witness<'a> {
+    /// What it says it is.
+    pub machine: Machine,
+    root: Option<&'a Root>,
+    cpuid: Option<&'a Cpuid>,
+    info: CpuInfo,
+    vulnerabilities: Option<Vulnerabilities>,
 }
 
-/// A machine whose witnesses are heard.
-#[derive(Debug, Clone, Copy)]
-pub struct Witness<'a> {
-    /// Its files, live or recorded.
-    pub root: &'a Root,
-    /// Its CPUID, if there is any.
-    pub cpuid: Option<&'a Cpuid>,
-    /// What it says it is.
-    pub machine: &'a Machine,
+impl<'a> Witness<'a> {
+    /// The machine of a root; `cpuid` is of the same machine, live or recorded.
+    pub fn of(root: &'a Root, cpuid: Option<&'a Cpuid>) -> Self {
+        let Told { machine, info, vulnerabilities } = told(root, cpuid);
+        Self { machine, root: Some(root), cpuid, info, vulnerabilities }
+    }
+
+    /// The machine of a CPUID dump, which has no files: those of this machine would be somebody else's.
+    pub fn of_dump(dump: &'a Cpuid) -> Self {
+        let (info, vulnerabilities) = (CpuInfo::default(), None);
+        Self { machine: dump.describe(), root: None, cpuid: Some(dump), info, vulnerabilities }
+    }
 }
 
 impl Witness<'_> {
     /// Hears kernel and registers; time is added by whoever measures.
-    pub fn hear(&self, asked: &Asked) -> FlawEvidence {
-        let source = Source::new(self.root);
-        let info = CpuInfo::read(&source);
+    pub fn hear(&self, asked: &RegistersAsked) -> FlawEvidence {
         let identity = &self.machine.identity;
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         let mut evidence = FlawEvidence {
-            cpus: self.signatures(&info),
+            cpus: self.signatures(),
             hypervisor: identity.hypervisor.clone(),
             flags: identity.flags.clone(),
-            bugs: info.first("bugs").map(words),
-            vulnerabilities: vulnerabilities(self.root),
-            command_line: source.word("/proc/cmdline"),
-            task_status: task_status(self.root),
-            messages: messages::read(self.root),
+            bugs: self.info.first("bugs").map(words),
+            vulnerabilities: self.vulnerabilities.clone(),
+            command_line: self.machine.environment.command_line.clone(),
+            task_status: self.root.map(task_status).unwrap_or_default(),
+            messages: self.root.map(messages::read).unwrap_or_default(),
             shape: shape(&self.machine.topology),
             ..FlawEvidence::default()
         };
         if evidence.hypervisor.is_none() {
             let cpus: Vec<u32> = self.machine.topology.cpus.iter().map(|cpu| cpu.id.0).collect();
-            evidence.msr = registers::msr(self.root, &cpus, &asked.msr);
-            evidence.pci = registers::pci(self.root, &asked.pci);
+            let nowhere = Root::empty();
+            let root = self.root.unwrap_or(&nowhere);
+            evidence.msr = registers::msr(root, &cpus, &asked.msr);
+            evidence.pci = registers::pci(root, &asked.pci);
             evidence.cpuid = self.leaves(&asked.cpuid);
         }
         evidence
     }
 
     /// Who each CPU says it is; once for all where only CPUID of one CPU tells.
-    fn signatures(&self, info: &CpuInfo) -> Vec<CpuSignature> {
+    fn signatures(&self) -> Vec<CpuSignature> {
+        let info = &self.info;
         let told: Vec<CpuSignature> = info
             .cpus
             .keys()
@@ -117,19 +120,6 @@ impl Witness<'_> {
     }
 }
 
-fn vulnerabilities(root: &Root) -> Option<BTreeMap<String, Reading<String>>> {
-    let names = root.list(VULNERABILITIES);
-    let told = |name: String| {
-        let reading = match root.read(&format!("{VULNERABILITIES}/{name}")) {
-            Ok(text) => Reading::Is(text),
-            Err(ReadError::Absent(_)) => Reading::Missing("absent".to_owned()),
-            Err(error) => Reading::Missing(error.to_string()),
-        };
-        (name, reading)
-    };
-    (!names.is_empty()).then(|| names.into_iter().map(told).collect())
-}
-
 fn task_status(root: &Root) -> BTreeMap<String, String> {
     let text = root.read("/proc/self/status").unwrap_or_default();
     let fields = text.lines().filter_map(|line| line.split_once(':'));
@@ -146,6 +136,8 @@ fn shape(topology: &Topology) -> MachineShape {
     let is_last = |cache: &&machine::Cache| {
         cache.level == last_level && cache.kind != CacheKind::Instruction && last_level > 1
     };
+    let second_level =
+        topology.caches.iter().filter(|cache| cache.level == 2 && cache.kind != CacheKind::Instruction);
     let kinds: BTreeSet<_> = topology.cpus.iter().map(|cpu| cpu.core_kind).collect();
     let remote = topology.nodes.iter().flat_map(|node| {
         let own = topology.distance_nodes.iter().position(|other| *other == node.id);
@@ -157,6 +149,7 @@ fn shape(topology: &Topology) -> MachineShape {
         packages: count(topology.packages().len()),
         nodes: count(topology.nodes.len()),
         threads_per_core: count(topology.cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0)),
+        second_level_shared_by: count(second_level.map(|cache| cache.shared_by.len()).max().unwrap_or(0)),
         core_kinds: count(kinds.len()),
         last_level_caches: count(topology.caches.iter().filter(is_last).count()),
         distances: count(distances.len()),

@@ -17,6 +17,8 @@ pub use fit::{OVERHEAD_S, smallest_budget_s};
 pub use pairs::{ChosenPairs, choose_pairs};
 pub use settings::ProbeSettings;
 
+use crate::signature::SignatureProbe;
+
 /// How thorough a check-up is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Depth {
@@ -49,7 +51,7 @@ impl Depth {
     }
 }
 
-/// What the user asked for.
+/// What the user asked for, and what bears on it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
     /// How thorough.
@@ -58,6 +60,8 @@ pub struct Options {
     pub budget_s: Option<f64>,
     /// Which probes.
     pub only: Selection,
+    /// Signatures of the flaws that may concern the machine, those that can decide first.
+    pub signatures: Vec<SignatureProbe>,
 }
 
 impl Options {
@@ -107,7 +111,7 @@ pub struct CheckUpPlan {
 pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
     let wanted = fit::wanted(machine, cpus.len(), options);
     let fitted = fit::fit(wanted.rows, options.budget_s());
-    let subject = settings::Subject { machine, cpus, depth: options.depth, seed };
+    let subject = settings::Subject { machine, cpus, options, seed };
     let probes = fitted
         .probes
         .into_iter()

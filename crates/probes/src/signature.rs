@@ -9,6 +9,8 @@
 //! | page walks and fills | `blocks` |
 //! | switches between processes and between threads | `switches` |
 //! | locks across two lines, in a child | `locks` |
+//! | a line between two core complexes | `transfer` |
+//! | those of a check-up, within its budget | `check_up` |
 //!
 //! Beside each stands a control that must not move: a loop that the workaround cannot touch. Values of loops of the core
 //! are in core cycles, by the multiply chain beside each window, so that the frequency does not matter. Windows last tens
@@ -17,6 +19,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod blocks;
+pub mod check_up;
 mod judgement;
 #[cfg(target_arch = "x86_64")]
 mod locks;
@@ -24,10 +27,13 @@ mod locks;
 mod loops;
 mod switches;
 #[cfg(target_arch = "x86_64")]
+mod transfer;
+#[cfg(target_arch = "x86_64")]
 mod turns;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use clock::{CalibrationError, TickRate};
 use host::live::{Pinned, allowed_cpus};
@@ -82,6 +88,8 @@ pub enum SignatureProbe {
     Alias4k,
     /// Locked additions across two lines.
     SplitLock,
+    /// A line bounced between core complexes.
+    Transfer,
 }
 
 /// A quantity of a probe.
@@ -106,6 +114,8 @@ pub struct SignatureSetup<'m> {
     pub seed: u64,
     /// Whether probes may run that disturb the whole machine.
     pub disruptive: bool,
+    /// When the next probe has to end at the latest; without, each takes what its turns want.
+    pub deadline: Option<Instant>,
     /// The least time of the port loop that was seen on the CPU, in steps of the multiply chain: the core to itself. It
     /// only falls, as one probe after the other looks.
     best_share: Cell<f64>,
@@ -126,7 +136,9 @@ pub fn measure(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Readings {
         return nothing("a debug build, whose timings mean nothing".to_owned());
     }
     if probe.disturbs() == "machine" && !setup.disruptive {
-        return nothing("it disturbs the whole machine; allow it with --disruptive".to_owned());
+        return nothing(
+            "it disturbs the whole machine; allow it with sidestep flaws --disruptive".to_owned(),
+        );
     }
     let _pinned = match Pinned::to(setup.cpu) {
         Ok(pinned) => pinned,
@@ -147,6 +159,7 @@ fn run_loops(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Result<Readin
         SignatureProbe::PageWalk => blocks::page_walk(setup, sampler),
         SignatureProbe::ZeroStore => blocks::zero_store(setup, sampler),
         SignatureProbe::SplitLock => locks::split_lock(setup),
+        SignatureProbe::Transfer => transfer::across(setup, sampler),
         of_the_core => loops::measure(of_the_core, setup, sampler),
     }
 }
@@ -165,13 +178,18 @@ impl<'m> SignatureSetup<'m> {
     pub fn of(machine: &'m Machine, seed: u64, disruptive: bool) -> Result<Self, CalibrationError> {
         let cpu = allowed_cpus().iter().next_back().unwrap_or(CpuId(0));
         let rate = TickRate::calibrate(CALIBRATION_NS)?;
-        Ok(Self { machine, cpu, rate, seed, disruptive, best_share: Cell::new(f64::INFINITY) })
+        Ok(Self { disruptive, ..Self::on(machine, cpu, rate, seed) })
     }
 
-    /// Measures on another CPU.
-    #[must_use]
-    pub fn on(self, cpu: CpuId) -> Self {
-        Self { cpu, best_share: Cell::new(f64::INFINITY), ..self }
+    /// Measures on this CPU, and nothing that disturbs the machine.
+    pub fn on(machine: &'m Machine, cpu: CpuId, rate: TickRate, seed: u64) -> Self {
+        let best_share = Cell::new(f64::INFINITY);
+        Self { machine, cpu, rate, seed, disruptive: false, deadline: None, best_share }
+    }
+
+    /// Whether the time of the probe is over.
+    fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// The share of a core that a probe has to itself, as far as it was seen.
@@ -202,7 +220,7 @@ fn cycles_per_multiply(sampler: &Sampler) -> Result<f64, String> {
 
 impl SignatureProbe {
     /// All probes.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Gather,
         Self::Jcc,
         Self::StoreBypass,
@@ -218,6 +236,7 @@ impl SignatureProbe {
         Self::CrossPage,
         Self::Alias4k,
         Self::SplitLock,
+        Self::Transfer,
     ];
 
     /// What the user types.
@@ -238,6 +257,7 @@ impl SignatureProbe {
             Self::CrossPage => "cross-page",
             Self::Alias4k => "alias-4k",
             Self::SplitLock => "split-lock",
+            Self::Transfer => "transfer",
         }
     }
 
@@ -282,6 +302,7 @@ impl SignatureProbe {
             Self::CrossPage => const { &[cycles("load_cross_page_cycles")] },
             Self::Alias4k => const { &[cycles("alias_4k_cycles")] },
             Self::SplitLock => const { &[ns("split_lock_ns")] },
+            Self::Transfer => const { &[ratio("transfer_across_ratio")] },
         }
     }
 
@@ -356,7 +377,7 @@ mod tests {
     fn a_cpu_that_does_not_exist_is_a_reason() {
         let machine = Machine::default();
         let setup = SignatureSetup::of(&machine, 3, false).expect("a counter that counts");
-        let setup = setup.on(CpuId(16_000));
+        let setup = SignatureSetup::on(&machine, CpuId(16_000), setup.rate, 3);
         assert!(matches!(measure(SignatureProbe::Jcc, &setup)["jcc_edge_ratio"], Reading::Missing(_)));
     }
 }

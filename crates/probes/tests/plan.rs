@@ -8,6 +8,7 @@ use std::path::Path;
 
 use machine::{Bytes, Cache, CacheKind, Core, CoreKind, Cpu, CpuId, CpuSet, Machine, Node, NodeId, Topology};
 use probes::plan::{Depth, Options, Selection, plan, selectable_names, smallest_budget_s};
+use probes::signature::SignatureProbe;
 
 const GOLDEN: &str = include_str!("golden/plan.txt");
 
@@ -118,7 +119,7 @@ fn show(title: &str, machine: &Machine, options: &Options) -> String {
 }
 
 fn options(depth: Depth) -> Options {
-    Options { depth, ..Options::default() }
+    Options { depth, signatures: SignatureProbe::ALL.to_vec(), ..Options::default() }
 }
 
 #[test]
@@ -133,10 +134,10 @@ fn the_plans_of_four_machines_are_as_reviewed() {
             text.push('\n');
         }
     }
-    let thirty = Options { budget_s: Some(30.0), ..Options::default() };
+    let thirty = Options { budget_s: Some(30.0), ..options(Depth::Default) };
     text += &show("2 CPUs, --budget 30", &machine(TWO), &thirty);
     text.push('\n');
-    let ten = Options { budget_s: Some(10.0), ..Options::default() };
+    let ten = Options { budget_s: Some(10.0), ..options(Depth::Default) };
     text += &show("2 CPUs, --budget 10", &machine(TWO), &ten);
     text.push('\n');
     let mut poor = machine(TWO);
@@ -193,7 +194,7 @@ mod properties {
         ) {
             let mut machine = machine(shape);
             machine.environment.memory_bytes = Some(Bytes(memory));
-            let options = Options { depth, budget_s, only };
+            let options = Options { depth, budget_s, only, signatures: SignatureProbe::ALL.to_vec() };
             let made = plan(&machine, &cpus(&machine), &options, seed);
             let allowed_s = made.budget_s.max(probes::plan::OVERHEAD_S);
             prop_assert!(made.worst_case_s() <= allowed_s + 1e-6, "{} > {allowed_s}", made.worst_case_s());
@@ -230,6 +231,7 @@ fn settings_end_within_the_time_they_were_given() {
                     S::Compute(settings) => settings.worst_case_s(),
                     S::Wake(settings) => settings.worst_case_s(),
                     S::Clocks(settings) => settings.worst_case_s(),
+                    S::Signatures(settings) => settings.worst_case_s(),
                     S::Bandwidth(settings) => settings.worst_case_s(cpu_count, &machine),
                     S::Stream(settings) => settings.worst_case_s(cpu_count, &machine),
                     S::Walks(settings) => settings.worst_case_s(cpu_count, &machine),

@@ -3,17 +3,11 @@
 use flaws::catalogue;
 use probes::signature::SignatureProbe;
 
-/// Quantities of the catalogue that no signature probe measures: the line transfers of a check-up tell them.
-const MEASURED_ELSEWHERE: [&str; 1] = ["transfer_across_ratio"];
-
 #[test]
 fn every_quantity_of_the_catalogue_has_its_probe_and_its_unit() {
     let mut seen = 0;
     for flaw in &catalogue().flaws {
         let Some(signature) = &flaw.signature else { continue };
-        if MEASURED_ELSEWHERE.contains(&signature.quantity.as_str()) {
-            continue;
-        }
         let probe = SignatureProbe::by_name(&signature.probe)
             .unwrap_or_else(|| panic!("{}: there is no signature probe {}", flaw.id, signature.probe));
         let quantity = probe.quantities().iter().find(|quantity| quantity.name == signature.quantity);

@@ -2,11 +2,31 @@
 //!
 //! The evidence is kept beside the verdicts, so that a later catalogue can judge an old record again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
+
+/// Registers that the catalogue wants to be read of a machine, each once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RegistersAsked {
+    /// Numbers of model-specific registers.
+    pub msr: BTreeSet<u32>,
+    /// Configuration words of AMD nodes.
+    pub pci: BTreeSet<PciWord>,
+    /// CPUID leaves with their subleaves.
+    pub cpuid: BTreeSet<(u32, u32)>,
+}
+
+/// A configuration word of AMD nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PciWord {
+    /// PCI function.
+    pub function: u32,
+    /// Offset of the word in bytes.
+    pub offset: u32,
+}
 
 /// What was asked of one witness: an answer, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +84,8 @@ pub struct MachineShape {
     pub nodes: u32,
     /// Hardware threads of the widest core.
     pub threads_per_core: u32,
+    /// CPUs that share a second-level cache, at most.
+    pub second_level_shared_by: u32,
     /// Different kinds of cores.
     pub core_kinds: u32,
     /// Last-level caches.

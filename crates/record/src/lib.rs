@@ -42,8 +42,8 @@ pub use factorial::{
 };
 pub use finding::{Finding, Severity};
 pub use flaw::{
-    Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, Reading, RegisterReading,
-    SignatureReading, Special, Statement, Witnesses, WorkaroundState,
+    Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Reading, RegisterReading,
+    RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
 };
 pub use guards::Guards;
 pub use levels::{Level, Levels, TlbLevel};

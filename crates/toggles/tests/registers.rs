@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use host::{Asked, Door, MachineDoor, Root, Witness};
+use host::{Door, MachineDoor, Root, Witness};
 use machine::{Machine, Vendor};
 use record::{Answer, WorkaroundState};
 use toggles::{Consent, Experiment, Intent, Owner, Surroundings, Switch, find};
@@ -113,11 +113,9 @@ fn copy(from: &Path, to: &Path, path: &str) {
 }
 
 /// What the detector says of clock ramping: affected, and the state of the workaround.
-fn ramping(root: &Root, machine: &Machine) -> (Answer, WorkaroundState) {
+fn ramping(root: &Root) -> (Answer, WorkaroundState) {
     let catalogue = flaws::catalogue();
-    let pci = catalogue.wanted().pci.iter().map(|word| (word.function, word.offset)).collect();
-    let asked = Asked { pci, ..Asked::default() };
-    let evidence = Witness { root, cpuid: None, machine }.hear(&asked);
+    let evidence = Witness::of(root, None).hear(&catalogue.registers());
     let verdicts = flaws::judge(&catalogue, &evidence);
     let verdict = verdicts.iter().find(|verdict| verdict.id == "k8-c1-ramping").expect("in the catalogue");
     (verdict.affected, verdict.workaround)
@@ -133,7 +131,7 @@ fn clock_ramping_is_seen_and_switched_in_the_bits_of_every_node() {
     ] {
         let folder = opterons(words);
         let (root, machine) = described(&folder);
-        assert_eq!(ramping(&root, &machine), (Answer::Yes, workaround), "{words:x?}");
+        assert_eq!(ramping(&root), (Answer::Yes, workaround), "{words:x?}");
         let toggle = find("k8-c1-ramping").unwrap();
         assert_eq!(toggle.now(&Surroundings::of(&root, &machine)).as_deref(), now, "{words:x?}");
         for (value, shown, state) in [("off", 0x23, On), ("on", 0x0100_0023, Off)] {
@@ -148,7 +146,7 @@ fn clock_ramping_is_seen_and_switched_in_the_bits_of_every_node() {
             for node in ["0000:00:18.3", "0000:00:19.3"] {
                 assert_eq!(root.configuration_word(node, 0x84), Some(shown), "{node} {value}");
             }
-            assert_eq!(ramping(&root, &machine), (Answer::Yes, state), "{value}");
+            assert_eq!(ramping(&root), (Answer::Yes, state), "{value}");
         }
     }
 }
@@ -164,14 +162,14 @@ fn a_node_that_is_counted_must_be_read_and_one_that_answers_all_ones_is_none() {
         find("k8-c1-ramping").unwrap().switch(&around, "off").map_err(|error| error.to_string())
     };
     // Function 0 of the first node counts two: the second one hides.
-    assert_eq!(ramping(&root, &machine), (Answer::Yes, WorkaroundState::Unknown));
+    assert_eq!(ramping(&root), (Answer::Yes, WorkaroundState::Unknown));
     let refusal = switched(&root).expect_err("one node would keep its ramp");
     assert!(refusal.contains("PCI 0000:00:19.3 register 0x084 mask 0x03000000 cannot be read"), "{refusal}");
     let mut first = std::fs::read(config("0000:00:18.0")).expect("a file");
     first[0x60] = 0;
     std::fs::write(config("0000:00:18.0"), first).expect("a file");
     // It counts one: what answers all ones is no node.
-    assert_eq!(ramping(&root, &machine), (Answer::Yes, WorkaroundState::On));
+    assert_eq!(ramping(&root), (Answer::Yes, WorkaroundState::On));
     let Ok(Switch::System(changes)) = switched(&root) else { panic!("available") };
     assert_eq!(changes.len(), 1);
 }

@@ -20,7 +20,7 @@ use super::injection::CPUS_MAX;
 use crate::arguments::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
-use crate::{check_up, describe, flaws, output};
+use crate::{check_up, describe, output};
 
 /// How long counters are watched without --budget: drift of 10 ppb is seen in about this time.
 const WATCH: Duration = Duration::from_secs(6);
@@ -73,13 +73,13 @@ fn recorded(root: &Root) -> ClockCheck {
     let machine = host::describe(root, None);
     let mut check = begun(root, &machine);
     check.because.push("nothing was measured: this is a recorded machine".to_owned());
-    diagnosis::clock_remedies(&mut check, &judged(root, &machine));
+    diagnosis::clock_remedies(&mut check, &judged(root));
     check
 }
 
-fn judged(root: &Root, machine: &Machine) -> Vec<FlawVerdict> {
+fn judged(root: &Root) -> Vec<FlawVerdict> {
     let catalogue = catalogue();
-    let evidence = Witness { root, cpuid: None, machine }.hear(&flaws::asked(&catalogue));
+    let evidence = Witness::of(root, None).hear(&catalogue.registers());
     ::flaws::judge(&catalogue, &evidence)
 }
 
@@ -113,7 +113,7 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     if let Some(failure) = &failure {
         check.because.insert(0, format!("{failure:#}"));
     }
-    let verdicts = if machine.identity.vendor.is_some() { judged(&root, &machine) } else { Vec::new() };
+    let verdicts = if machine.identity.vendor.is_some() { judged(&root) } else { Vec::new() };
     diagnosis::clock_remedies(&mut check, &verdicts);
     let nothing_seen = failure.is_none() && check.pairs.iter().all(|pair| pair.usable == 0);
     let failure =

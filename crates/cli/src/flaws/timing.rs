@@ -1,6 +1,5 @@
 //! Time as a witness: the signature probes of the flaws that may concern this machine.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ::flaws::Catalogue;
@@ -8,7 +7,7 @@ use host::live;
 use machine::Machine;
 use probes::session::Progress;
 use probes::signature::{SignatureProbe, SignatureSetup, measure as measure_one};
-use record::{Answer, FlawEvidence, Reading};
+use record::{FlawEvidence, Reading};
 
 use super::arguments::JudgedArguments;
 use crate::arguments::Global;
@@ -30,16 +29,14 @@ impl How {
     }
 }
 
+/// The signature probes of flaws that may concern a machine, those that can decide first.
+pub(crate) fn telling(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<SignatureProbe> {
+    catalogue.telling_probes(evidence).into_iter().filter_map(SignatureProbe::by_name).collect()
+}
+
 /// Adds what time says to the evidence. A flaw that the CPU cannot have is not measured.
 pub(super) fn measure(catalogue: &Catalogue, machine: &Machine, evidence: &mut FlawEvidence, how: &How) {
-    let verdicts = ::flaws::judge(catalogue, evidence);
-    let concerned =
-        catalogue.flaws.iter().zip(&verdicts).filter(|(_, verdict)| verdict.affected != Answer::No);
-    let names: BTreeSet<&str> = concerned
-        .filter_map(|(flaw, _)| flaw.signature.as_ref())
-        .map(|signature| signature.probe.as_str())
-        .collect();
-    let probes: Vec<SignatureProbe> = names.into_iter().filter_map(SignatureProbe::by_name).collect();
+    let probes = telling(catalogue, evidence);
     let refuse = |evidence: &mut FlawEvidence, reason: &str| {
         for quantity in probes.iter().flat_map(|probe| probe.quantities()) {
             evidence.timing.insert(quantity.name.to_owned(), Reading::Missing(reason.to_owned()));

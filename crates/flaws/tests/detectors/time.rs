@@ -52,3 +52,30 @@ fn a_jump_that_is_slow_at_a_boundary_shows_microcode_that_nothing_else_shows() {
     assert_eq!(told(&verdict), (Answer::Yes, On));
     assert_eq!(verdict.special, Some(record::Special::PayingUntold));
 }
+
+#[test]
+fn probes_that_can_decide_come_first_and_flaws_that_are_not_here_are_not_measured() {
+    let catalogue = catalogue();
+    let mut evidence = machine_of("GenuineIntel", 6, 0x55, 7);
+    evidence.flags = vec!["avx2".into(), "rdrand".into()];
+    let probes = catalogue.telling_probes(&evidence);
+    let place = |name: &str| probes.iter().position(|probe| *probe == name);
+    assert!(place("gather") < place("syscall") && place("jcc").is_some(), "{probes:?}");
+    assert!(place("page-walk").is_none(), "erratum 298 is AMD's: {probes:?}");
+    let phenom = catalogue.telling_probes(&machine_of("AuthenticAMD", 0x10, 2, 2)).join(" ");
+    assert!(phenom.contains("page-walk") && !phenom.contains("gather"), "{phenom}");
+}
+
+#[test]
+fn a_latency_at_page_stride_tells_erratum_298_on_and_off() {
+    let catalogue = catalogue();
+    // InstLatx64, linear read at a stride of 4 KiB: the ends of 23 curves without the workaround, and both with it.
+    for (ns, state) in [(58.0, Off), (78.0, Off), (118.0, Off), (253.0, On), (451.0, On), (165.0, Unknown)] {
+        for (model, stepping) in [(2, 2), (2, 0xa)] {
+            let mut evidence = machine_of("AuthenticAMD", 0x10, model, stepping);
+            with_time(&mut evidence, "page_walk_4k_ns", "ns", ns);
+            let verdict = of(&catalogue, &evidence, "amd-298");
+            assert_eq!(told(&verdict), (Answer::Yes, state), "{ns} ns: {verdict:?}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ use machine::{Bytes, ClockSources, Environment, HugePagePool, TransparentHugePag
 use super::cpuinfo::CpuInfo;
 use super::source::{Source, kilobytes};
 use super::topology::CPU_FOLDER;
+use super::vulnerabilities::{self, Vulnerabilities};
 use super::{container, limits};
 
 /// The entry of the auxiliary vector that holds the page size. Linux, include/uapi/linux/auxvec.h.
@@ -16,7 +17,7 @@ const AT_PAGESZ: u64 = 6;
 const X86_PAGE_BYTES: u64 = 4096;
 
 /// Reads what surrounds the CPUs.
-pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Environment {
+pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabilities>) -> Environment {
     let meminfo = source.text("/proc/meminfo").unwrap_or_default();
     let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let page_file = |name: &str| source.word(&format!("/sys/kernel/mm/transparent_hugepage/{name}"));
@@ -44,7 +45,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Environment {
         frequency_policies: frequency_policies(source),
         idle_driver: source.word(&format!("{CPU_FOLDER}/cpuidle/current_driver")),
         idle_states: idle_states(source),
-        vulnerabilities: vulnerabilities(source),
+        vulnerabilities: told.map(vulnerabilities::words).unwrap_or_default(),
         bugs,
         numa_balancing: source.word("/proc/sys/kernel/numa_balancing").map(|text| text != "0"),
         smt: source.word(&format!("{CPU_FOLDER}/smt/control")),
@@ -136,10 +137,4 @@ fn idle_states(source: &Source<'_>) -> Vec<(String, u64)> {
         .map(states)
         .find(|states| !states.is_empty())
         .unwrap_or_default()
-}
-
-fn vulnerabilities(source: &Source<'_>) -> BTreeMap<String, String> {
-    let folder = format!("{CPU_FOLDER}/vulnerabilities");
-    let told = |name: String| source.word(&format!("{folder}/{name}")).map(|text| (name, text));
-    source.root().list(&folder).into_iter().filter_map(told).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Reading, RegisterReading};
+use record::{PciWord, Reading, RegisterReading};
 
 use crate::door::register;
 use crate::{NodeFunction, Root, node_functions};
@@ -57,9 +57,9 @@ fn one(root: &Root, cpu: u32, number: u32) -> Reading<u64> {
 }
 
 /// Every asked word of every AMD node.
-pub(super) fn pci(root: &Root, asked: &BTreeSet<(u32, u32)>) -> BTreeMap<String, Vec<RegisterReading>> {
+pub(super) fn pci(root: &Root, asked: &BTreeSet<PciWord>) -> BTreeMap<String, Vec<RegisterReading>> {
     let mut found = BTreeMap::new();
-    for &(function, offset) in asked {
+    for &PciWord { function, offset } in asked {
         let reading = |found: NodeFunction| {
             let value = match root.bytes(&format!("sys/bus/pci/devices/{}/config", found.name())) {
                 Ok(bytes) => word(&bytes, offset),
@@ -105,7 +105,8 @@ mod tests {
         let registers = &msr(&root, &[0, 1], &[0xc001_0015].into())["c0010015"];
         assert_eq!(registers[0].value, Reading::Is(0x0100_0018));
         assert!(matches!(&registers[1].value, Reading::Missing(reason) if reason.contains("CPU 1")));
-        let words = pci(&root, &[(3, 0x84), (3, 0xffe), (2, 0)].into());
+        let asked = [(3, 0x84), (3, 0xffe), (2, 0)].map(|(function, offset)| PciWord { function, offset });
+        let words = pci(&root, &asked.into());
         assert_eq!(words["3.84"], [RegisterReading { unit: 1, value: Reading::Is(0x0300_0001) }]);
         assert!(matches!(&words["3.ffe"][0].value, Reading::Missing(reason) if reason.contains("256")));
         assert!(words["2.0"].is_empty());

@@ -5,6 +5,7 @@
 //! either thread lost its CPU is set aside.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use host::live::{Mapping, PageRequest, Pinned, ThreadUsage};
 use kernels::random::SplitMix64;
@@ -195,26 +196,57 @@ fn visit(
     line_count: usize,
     samples: &mut [Samples; 2],
 ) -> Result<(), CoresError> {
+    let mut random = SplitMix64::new(session.random.next_u64());
+    let mut sampler = session.sampler(pair.a);
+    bounce(pair, line_count, session.deadline, &mut random, &mut sampler, samples)?;
+    session.absorb(&mut sampler);
+    Ok(())
+}
+
+/// Hops between two CPUs by compare and swap, in nanoseconds each: one per window, on lines drawn by lot from a fresh
+/// mapping.
+///
+/// # Errors
+/// A CPU that may not be used, or no memory.
+pub(crate) fn hops_ns(
+    pair: CpuPair,
+    line_count: usize,
+    deadline: Instant,
+    random: &mut SplitMix64,
+    sampler: &mut Sampler,
+) -> Result<Vec<f64>, CoresError> {
+    let mut samples = [Samples::default()];
+    bounce(pair, line_count, deadline, random, sampler, &mut samples)?;
+    let [samples] = samples;
+    Ok(samples.visits.concat())
+}
+
+/// One visit to a pair: the first protocols, as many as there are places for their windows.
+fn bounce(
+    pair: CpuPair,
+    line_count: usize,
+    deadline: Instant,
+    random: &mut SplitMix64,
+    sampler: &mut Sampler,
+    samples: &mut [Samples],
+) -> Result<(), CoresError> {
     let _pinned = Pinned::to(pair.a)?;
     let mut mapping = Mapping::new(LINES_BYTES, PageRequest::Base)?;
     let lines = Line::slice_in(mapping.as_mut_slice());
-    let mut random = SplitMix64::new(session.random.next_u64());
     let chosen: Vec<usize> = (0..line_count).map(|_| random.below(lines.len() as u64) as usize).collect();
-    let mut sampler = session.sampler(pair.a);
     let board = Board::default();
     with_partner(
         pair.b,
-        session.deadline,
+        deadline,
         |link| board.partner(link, lines),
         |link, _| {
             for (protocol, samples) in Protocol::ALL.into_iter().zip(samples) {
-                bounce_all(&board, link, lines, &chosen, protocol, &mut sampler, samples);
+                bounce_all(&board, link, lines, &chosen, protocol, sampler, samples);
             }
             board.write([NO_TASK, 0]);
             link.meet(Side::Main);
         },
     )?;
-    session.absorb(&mut sampler);
     Ok(())
 }
 

@@ -14,6 +14,8 @@ pub enum Section {
     Cores,
     /// Price of reading time.
     Clocks,
+    /// What time tells of flaws and their workarounds.
+    Flaws,
 }
 
 /// One probe.
@@ -49,6 +51,8 @@ pub enum Probe {
     Wake,
     /// Price of clock reads.
     Clocks,
+    /// Signatures of flaws.
+    Signatures,
 }
 
 /// What a probe cannot do without.
@@ -57,6 +61,8 @@ pub(super) enum Needs {
     Nothing,
     TwoCpus,
     HugePages,
+    /// A flaw that may concern the machine and has a signature.
+    Signatures,
 }
 
 /// One row of the table. Times are worst cases in seconds, on two CPUs.
@@ -84,7 +90,7 @@ const MEMORY: &str = "machine";
 /// The table in the order in which probes run: the machine warms up on the control loops; what disturbs others is last
 /// within its section. Times: measured on a loaded guest with two CPUs, rounded up; per CPU: the length of one visit times
 /// the rounds that a comparison of CPUs wants (at least five).
-pub(super) const TABLE: [Row; 15] = [
+pub(super) const TABLE: [Row; 16] = [
     row(Probe::Control, "control", Section::Cores, [0.4, 1.0, 2.0], 0.2).per_cpu(0.015),
     row(Probe::Surface, "surface", Section::Memory, [4.6, 11.8, 24.0], 3.0),
     row(Probe::SurfaceHuge, "surface-huge", Section::Memory, [1.2, 11.8, 24.0], 0.8).needs(Needs::HugePages),
@@ -111,16 +117,18 @@ pub(super) const TABLE: [Row; 15] = [
         .needs(Needs::TwoCpus)
         .disturbs(cores::wake::DISTURBS),
     row(Probe::Clocks, "clock-reads", Section::Clocks, [0.4, 1.0, 4.0], 0.2).disturbs(clocks::DISTURBS),
+    row(Probe::Signatures, "signatures", Section::Flaws, [1.4, 4.0, 8.0], 0.6).needs(Needs::Signatures),
 ];
 
 /// Most important first: what goes last when the budget is too small. First what all else is read against, then what
 /// most users come for, then what explains it, then what few ask for.
-pub(super) const BY_IMPORTANCE: [Probe; 15] = [
+pub(super) const BY_IMPORTANCE: [Probe; 16] = [
     Probe::Control,
     Probe::Surface,
     Probe::Stream,
     Probe::Bandwidth,
     Probe::Clocks,
+    Probe::Signatures,
     Probe::Transfer,
     Probe::Sharing,
     Probe::Walks,
@@ -172,7 +180,7 @@ impl Row {
 
 impl Section {
     /// All sections.
-    pub const ALL: [Self; 3] = [Self::Memory, Self::Cores, Self::Clocks];
+    pub const ALL: [Self; 4] = [Self::Memory, Self::Cores, Self::Clocks, Self::Flaws];
 
     /// Its name for `--only`.
     pub const fn name(self) -> &'static str {
@@ -180,6 +188,7 @@ impl Section {
             Self::Memory => "memory",
             Self::Cores => "cores",
             Self::Clocks => "clocks",
+            Self::Flaws => "flaws",
         }
     }
 }
@@ -282,7 +291,9 @@ mod tests {
         assert!(!chosen.contains(Probe::Surface));
         let error = Selection::of_names(["memory", "nonsense"]).expect_err("no such probe");
         assert!(
-            error.to_string().starts_with("\"nonsense\" is not a probe; choose among memory, cores, clocks")
+            error
+                .to_string()
+                .starts_with("\"nonsense\" is not a probe; choose among memory, cores, clocks, flaws")
         );
         assert!(Selection::of_names([""]).is_err());
     }

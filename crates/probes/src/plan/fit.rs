@@ -76,6 +76,8 @@ pub(super) fn wanted(machine: &Machine, cpu_count: usize, options: &Options) -> 
             drop("it needs two CPUs, and there is one to measure on".to_owned());
         } else if row.needs == Needs::HugePages && !has_huge_pages(machine) {
             drop("no huge pages: transparent ones are off and no 2 MiB page is reserved".to_owned());
+        } else if row.needs == Needs::Signatures && options.signatures.is_empty() {
+            drop("no flaw that may concern this machine has a signature".to_owned());
         } else if let Some(seconds) = seconds_of(row, options.depth) {
             let wanted_s = seconds + row.per_cpu_s * cpu_count.saturating_sub(2) as f64;
             wishes.rows.push(Wish { probe: row.probe, wanted_s, least_s: row.least_s.min(wanted_s) });

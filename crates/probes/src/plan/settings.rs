@@ -4,10 +4,11 @@ use host::live::PageRequest;
 use machine::{Bytes, CpuId, Machine};
 
 use super::pairs::{ChosenPairs, choose_pairs};
-use super::{Depth, Probe};
+use super::{Depth, Options, Probe};
 use crate::cores::{compute, control, sharing, transfer, wake};
 use crate::memory::surface::{self, Grid};
 use crate::memory::{bandwidth, loaded, orders, parallel, stream, walks};
+use crate::signature::check_up as signatures;
 use crate::{clocks, cores::CpuPair};
 
 /// How one probe runs.
@@ -39,6 +40,8 @@ pub enum ProbeSettings {
     Wake(wake::Settings),
     /// Clock reads.
     Clocks(clocks::Settings),
+    /// Signatures of flaws.
+    Signatures(signatures::Settings),
 }
 
 /// Block that the memory loop of the sharing probe reads on each CPU: twice the largest cache, within these bounds.
@@ -52,7 +55,7 @@ const QUICK_HUGE_STRIDES: [usize; 1] = [64];
 pub(super) struct Subject<'a> {
     pub(super) machine: &'a Machine,
     pub(super) cpus: &'a [CpuId],
-    pub(super) depth: Depth,
+    pub(super) options: &'a Options,
     pub(super) seed: u64,
 }
 
@@ -118,7 +121,7 @@ impl Subject<'_> {
         let mut reduced = Vec::new();
         if probe == Probe::SurfaceLarge {
             settings = surface::Settings::large(page, seconds, LARGEST_SURFACE);
-        } else if probe == Probe::SurfaceHuge && self.depth == Depth::Quick {
+        } else if probe == Probe::SurfaceHuge && self.options.depth == Depth::Quick {
             settings.grid.strides = QUICK_HUGE_STRIDES.to_vec();
             reduced.push("strides of 64 B only: --quick".to_owned());
         }
@@ -131,11 +134,11 @@ impl Subject<'_> {
     }
 
     fn transfer(&self, seconds: f64) -> (ProbeSettings, Vec<String>) {
-        let (chosen, reduced) = self.pairs(by_depth(self.depth, [32, 120, 1000]));
+        let (chosen, reduced) = self.pairs(by_depth(self.options.depth, [32, 120, 1000]));
         let mut settings = transfer::Settings {
             pairs: chosen.pairs,
-            lines: by_depth(self.depth, [4, 6, 10]),
-            rounds: by_depth(self.depth, [20, 40, 100]),
+            lines: by_depth(self.options.depth, [4, 6, 10]),
+            rounds: by_depth(self.options.depth, [20, 40, 100]),
             budget_s: 0.0,
         };
         settings.budget_s = net_s(seconds, settings.worst_case_s());
@@ -143,13 +146,13 @@ impl Subject<'_> {
     }
 
     fn sharing(&self, seconds: f64) -> (ProbeSettings, Vec<String>) {
-        let (chosen, reduced) = self.pairs(by_depth(self.depth, [3, 10, 40]));
+        let (chosen, reduced) = self.pairs(by_depth(self.options.depth, [3, 10, 40]));
         let cache = self.machine.topology.largest_cache_bytes().unwrap_or_default();
         let block = Bytes(cache.0 * 2).clamp(MEMORY_BLOCK.0, MEMORY_BLOCK.1);
         let mut settings = sharing::Settings {
             pairs: chosen.pairs,
             memory_block: block.min(Bytes(self.room().0 / 2)).max(Bytes::MIB),
-            rounds: by_depth(self.depth, [8, 16, 40]),
+            rounds: by_depth(self.options.depth, [8, 16, 40]),
             budget_s: 0.0,
         };
         settings.budget_s = net_s(seconds, settings.worst_case_s());
@@ -157,13 +160,14 @@ impl Subject<'_> {
     }
 
     fn wake(&self, seconds: f64) -> (ProbeSettings, Vec<String>) {
-        let (chosen, _) = self.pairs(by_depth(self.depth, [4, 4, 8]));
+        let (chosen, _) = self.pairs(by_depth(self.options.depth, [4, 4, 8]));
         let siblings = |pair: &CpuPair| self.machine.topology.siblings(pair.a).contains(pair.b);
-        let count = by_depth(self.depth, [1, 1, 3]);
+        let count = by_depth(self.options.depth, [1, 1, 3]);
         // A sibling of a spinning CPU is not idle; where there is nothing else, it has to do.
         let (near, apart): (Vec<CpuPair>, Vec<CpuPair>) = chosen.pairs.into_iter().partition(siblings);
         let pairs: Vec<CpuPair> = apart.into_iter().chain(near).take(count).collect();
-        let idle_us = by_depth(self.depth, [&wake::IDLE_US[..7], &wake::IDLE_US[..], &wake::IDLE_US[..]]);
+        let idle_us =
+            by_depth(self.options.depth, [&wake::IDLE_US[..7], &wake::IDLE_US[..], &wake::IDLE_US[..]]);
         let reduced: Vec<String> = (idle_us.len() < wake::IDLE_US.len())
             .then(|| "idle times up to 10 ms in place of 100 ms: --quick".to_owned())
             .into_iter()
@@ -171,7 +175,7 @@ impl Subject<'_> {
         let mut settings = wake::Settings {
             pairs,
             idle_us: idle_us.to_vec(),
-            rounds: by_depth(self.depth, [10, 16, 40]),
+            rounds: by_depth(self.options.depth, [10, 16, 40]),
             budget_s: 0.0,
         };
         settings.budget_s = net_s(seconds, settings.worst_case_s());
@@ -203,7 +207,7 @@ fn net_s(seconds: f64, added_s: f64) -> f64 {
 macro_rules! shortened {
     ($module:ident, $subject:expr, $seconds:expr) => {{
         let by_depth = [$module::Settings::quick, $module::Settings::check_up, $module::Settings::full];
-        let mut settings = by_depth[$subject.depth as usize]();
+        let mut settings = by_depth[$subject.options.depth as usize]();
         let worst_s = settings.worst_case_s($subject.cpus.len(), $subject.machine);
         settings.budget_s = net_s($seconds, worst_s - settings.budget_s);
         settings
@@ -212,7 +216,7 @@ macro_rules! shortened {
 
 /// Settings of a probe that takes at most `seconds`, and what was cut.
 pub(super) fn settings(subject: &Subject<'_>, probe: Probe, seconds: f64) -> (ProbeSettings, Vec<String>) {
-    let depth = subject.depth;
+    let depth = subject.options.depth;
     let whole = |settings| (settings, Vec::new());
     match probe {
         Probe::Control => {
@@ -232,6 +236,12 @@ pub(super) fn settings(subject: &Subject<'_>, probe: Probe, seconds: f64) -> (Pr
             let mut settings = clocks::Settings { cpus, visits, budget_s: 0.0 };
             settings.budget_s = net_s(seconds, settings.worst_case_s());
             whole(ProbeSettings::Clocks(settings))
+        }
+        Probe::Signatures => {
+            let probes = subject.options.signatures.clone();
+            let mut settings = signatures::Settings { probes, budget_s: 0.0 };
+            settings.budget_s = net_s(seconds, settings.worst_case_s());
+            whole(ProbeSettings::Signatures(settings))
         }
         Probe::Surface | Probe::SurfaceHuge | Probe::SurfaceLarge => subject.surface(probe, seconds),
         Probe::Transfer => subject.transfer(seconds),

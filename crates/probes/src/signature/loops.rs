@@ -87,7 +87,8 @@ fn plan<'w>(probe: SignatureProbe) -> Result<Plan<'w>, String> {
         SignatureProbe::PageWalk
         | SignatureProbe::ContextSwitch
         | SignatureProbe::ZeroStore
-        | SignatureProbe::SplitLock => Err(format!("{} is no loop of the core", probe.name())),
+        | SignatureProbe::SplitLock
+        | SignatureProbe::Transfer => Err(format!("{} is no loop of the core", probe.name())),
     }
 }
 

@@ -107,7 +107,7 @@ fn process_behind_barrier() -> io::Result<Option<EchoProcess>> {
 /// # Errors
 /// Why nothing could be measured.
 pub(super) fn context_switch(setup: &SignatureSetup<'_>) -> Result<Readings, String> {
-    let values = take_turns(setup.rate).map_err(|error| format!("cannot bounce bytes: {error}"))?;
+    let values = take_turns(setup).map_err(|error| format!("cannot bounce bytes: {error}"))?;
     if values.len() < TURNS_MIN {
         return Err(format!("the machine was too busy: {} of {TURNS_MIN} turns in time", values.len()));
     }
@@ -139,14 +139,15 @@ pub(super) fn context_switch(setup: &SignatureSetup<'_>) -> Result<Readings, Str
         .collect())
 }
 
-fn take_turns(rate: TickRate) -> io::Result<Vec<Vec<f64>>> {
+fn take_turns(setup: &SignatureSetup<'_>) -> io::Result<Vec<Vec<f64>>> {
+    let rate = setup.rate;
     let mut partners = Partners::start()?;
     for _ in 0..WARM_UP_TRIPS.div_ceil(TRIPS_PER_CHUNK) {
         partners.turn(rate)?;
     }
     let started = Instant::now();
     let mut turns = Vec::with_capacity(TURNS);
-    while turns.len() < TURNS && started.elapsed() < TURNS_LIMIT {
+    while turns.len() < TURNS && started.elapsed() < TURNS_LIMIT && !setup.is_over() {
         turns.push(partners.turn(rate)?);
     }
     Ok(turns)

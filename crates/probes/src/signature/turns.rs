@@ -18,7 +18,7 @@ use crate::sampler::{Sampler, Visit};
 const TURNS: usize = 200;
 /// Turns that are enough where the machine is so busy that time runs out.
 const TURNS_MIN: usize = 40;
-/// Longest time for the turns of one probe that has enough of them. Fifteen probes then stay below eight seconds also where
+/// Longest time for the turns of one probe that has enough of them. Fifteen probes of one CPU then stay below eight seconds also where
 /// all take all of it.
 const TURNS_LIMIT: Duration = Duration::from_millis(450);
 /// Longest time for a probe of which too few turns had the core to themselves: eleven of them take 6.6 s.
@@ -116,7 +116,7 @@ pub(super) fn take_turns(
     setup.note_share(low_share(&shares));
     let rounds: Vec<u64> = works.iter_mut().map(|work| rounds_of(sampler, length, work)).collect();
     let (mut turns, mut alone, mut taken) = (Vec::<Turn>::with_capacity(TURNS), 0, 0);
-    while alone < TURNS && started.elapsed() < limit(turns.len(), alone) {
+    while alone < TURNS && started.elapsed() < limit(turns.len(), alone) && !setup.is_over() {
         taken += 1;
         if let Some(turn) = turn(sampler, scale, works, &rounds) {
             alone += usize::from(turn.share <= setup.best_share() * SHARE_MAX);

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use host::{Asked, Cpuid, MachineDoor, Root, StateFolder, Witness};
+use host::{Cpuid, MachineDoor, Root, StateFolder, Witness};
 use machine::Machine;
-use record::FlawVerdict;
+use record::{FlawVerdict, RegistersAsked};
 use toggles::{Change, Experiment, ExperimentError, Intent, Owner, Surroundings, Switch, find};
 
 use crate::guest::{Guest, Part};
@@ -50,19 +50,16 @@ impl Board {
     /// What our detector says.
     pub(crate) fn verdict(&self) -> FlawVerdict {
         let catalogue = flaws::catalogue();
-        let wanted = catalogue.wanted();
-        let pci = wanted.pci.iter().map(|word| (word.function, word.offset)).collect();
-        let asked = Asked { msr: wanted.msr, pci, cpuid: wanted.cpuid };
-        let witness = Witness { root: &self.root, cpuid: Some(&self.cpuid), machine: &self.machine };
-        let verdicts = flaws::judge(&catalogue, &witness.hear(&asked));
+        let witness = Witness::of(&self.root, Some(&self.cpuid));
+        let verdicts = flaws::judge(&catalogue, &witness.hear(&catalogue.registers()));
         verdicts.into_iter().find(|verdict| verdict.id == FLAW).expect("it is in the catalogue")
     }
 
     /// Differences between the CPUs.
     pub(crate) fn uneven(&self) -> Vec<String> {
         let catalogue = flaws::catalogue();
-        let asked = Asked { msr: catalogue.wanted().msr, ..Asked::default() };
-        let witness = Witness { root: &self.root, cpuid: Some(&self.cpuid), machine: &self.machine };
+        let asked = RegistersAsked { msr: catalogue.registers().msr, ..RegistersAsked::default() };
+        let witness = Witness::of(&self.root, Some(&self.cpuid));
         flaws::uneven(&catalogue, &witness.hear(&asked))
     }
 
