@@ -102,7 +102,7 @@ fn complaint(flaw: &Flaw, file: &str) -> Option<String> {
     if flaw.sources.is_empty() || flaw.sources.iter().any(|source| blank(source)) {
         return Some("it names no source".into());
     }
-    let ranges = || flaw.affected.iter().chain(&flaw.fixed);
+    let ranges = || flaw.affected.iter().chain(&flaw.fixed).chain(&flaw.spared);
     if let Some([first, last]) = ranges().find_map(crate::CpuRange::reversed) {
         return Some(format!("the range [{first}, {last}] ends before it begins"));
     }

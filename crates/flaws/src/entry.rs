@@ -50,6 +50,9 @@ pub struct Flaw {
     /// CPUs of the same line that are repaired: said in the verdict.
     #[serde(default)]
     pub fixed: Vec<CpuRange>,
+    /// CPUs that never had it, where no list names those that have.
+    #[serde(default)]
+    pub spared: Vec<CpuRange>,
     /// What else must hold for the flaw to matter on a machine: all of them.
     #[serde(default)]
     pub need: Vec<Need>,
@@ -116,6 +119,8 @@ pub struct Need {
     pub packages_min: Option<u32>,
     /// At least so many hardware threads per core.
     pub threads_per_core_min: Option<u32>,
+    /// At least so many CPUs that share a second-level cache.
+    pub second_level_shared_by_min: Option<u32>,
     /// At least so many kinds of cores.
     pub core_kinds_min: Option<u32>,
     /// At least so many last-level caches.

@@ -87,6 +87,10 @@ fn simple(affected: Answer, because: String) -> Presence {
 
 /// What the entry's list of CPUs says of this machine.
 fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
+    let is_spared = |cpu| among(&flaw.spared, cpu) == Membership::Inside;
+    if !evidence.cpus.is_empty() && evidence.cpus.iter().all(is_spared) {
+        return (Answer::No, "CPUs of this family never had it".into());
+    }
     if flaw.affected.is_empty() && flaw.unsure.is_empty() {
         return (Answer::Unknown, "the catalogue has no list of CPUs for it".into());
     }
@@ -145,12 +149,13 @@ fn needs(needs: &[Need], evidence: &FlawEvidence) -> (Answer, String) {
 }
 
 fn one_need(need: &Need, evidence: &FlawEvidence) -> (Answer, String) {
-    let MachineShape { cpus, packages, threads_per_core, core_kinds, last_level_caches, distances, .. } =
-        evidence.shape;
+    let MachineShape { cpus, packages, threads_per_core, core_kinds, .. } = evidence.shape;
+    let MachineShape { second_level_shared_by, last_level_caches, distances, .. } = evidence.shape;
     let counts = [
         (need.cpus_min, cpus, "CPUs"),
         (need.packages_min, packages, "packages"),
         (need.threads_per_core_min, threads_per_core, "threads per core"),
+        (need.second_level_shared_by_min, second_level_shared_by, "CPUs at one second-level cache"),
         (need.core_kinds_min, core_kinds, "kinds of cores"),
         (need.last_level_caches_min, last_level_caches, "last-level caches"),
         (need.distances_min, distances, "different distances between nodes"),
