@@ -1,5 +1,6 @@
-//! Every detector of the catalogue on and off: the kernel's words, register bits, microcode, time.
+//! Every detector of the catalogue on and off: the kernel's words, register bits, microcode, time, and what leaves doubt.
 
+mod doubt;
 mod evidence;
 mod kernel_words;
 mod register_bits;

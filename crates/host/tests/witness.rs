@@ -1,0 +1,46 @@
+//! A tree of which half is missing is heard as far as it goes, and says what could not be read.
+
+use host::{Root, Witness};
+use record::{PciWord, Reading, RegistersAsked};
+
+const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";
+
+#[test]
+fn a_half_present_tree_is_heard_as_far_as_it_goes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let base = folder.path();
+    let files = base.join(VULNERABILITIES);
+    // A folder where a file should be cannot be read as one, by root neither.
+    std::fs::create_dir_all(files.join("l1tf")).expect("folders");
+    std::fs::create_dir_all(base.join("proc")).expect("a folder");
+    std::fs::create_dir_all(base.join("sys/bus/pci/devices/0000:00:18.3")).expect("folders");
+    std::fs::write(files.join("mds"), "Mitigation: Clear CPU buffers; SMT disabled\n").expect("a file");
+    std::fs::write(files.join("meltdown"), "").expect("a file");
+    std::fs::write(files.join("srbds"), [0xff, 0xfe, b'x']).expect("a file");
+    let cpuinfo = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: six\n\nprocessor\t: 1\n";
+    std::fs::write(base.join("proc/cpuinfo"), cpuinfo).expect("a file");
+    let root = Root::open(base).expect("a recording");
+    let asked = RegistersAsked {
+        msr: [0x10a].into(),
+        pci: [PciWord { function: 3, offset: 0x84 }].into(),
+        cpuid: [(7, 0)].into(),
+    };
+    let witness = Witness::of(&root, None);
+    let evidence = witness.hear(&asked);
+    let told = evidence.vulnerabilities.expect("the folder is there");
+    assert_eq!(told["mds"], Reading::Is("Mitigation: Clear CPU buffers; SMT disabled".to_owned()));
+    assert_eq!(told["meltdown"], Reading::Is(String::new()));
+    assert!(matches!(&told["l1tf"], Reading::Missing(reason) if !reason.is_empty()), "{told:?}");
+    assert!(told.contains_key("srbds"), "{told:?}");
+    assert!(matches!(&evidence.msr["10a"][0].value, Reading::Missing(reason) if reason.contains("msr/")));
+    assert!(evidence.pci["3.84"].is_empty() && evidence.cpuid.is_empty());
+    assert!(evidence.cpus.iter().all(|cpu| cpu.family.is_none()), "{:?}", evidence.cpus);
+}
+
+#[test]
+fn nothing_at_all_is_heard_of_an_empty_root() {
+    let root = Root::empty();
+    let evidence = Witness::of(&root, None).hear(&RegistersAsked::default());
+    assert_eq!((evidence.vulnerabilities, evidence.bugs, evidence.command_line), (None, None, None));
+    assert!(evidence.cpus.is_empty() && evidence.task_status.is_empty());
+}
