@@ -51,7 +51,7 @@ pub(super) const E665: RegisterToggle = RegisterToggle {
     about: About {
         name: "erratum-665",
         title: "Divider workaround (AMD 665)",
-        does: "Makes integer division of Llano as slow as that of family 10h: 44 becomes 78 cycles for 128 by 64 bits.",
+        does: "Makes integer division of Llano about as slow as that of family 10h. By how much is unverified.",
         risk: Risk::RisksData,
         opens: "erratum 665: a division may give a wrong result",
         source: "AMD 44739, Revision Guide for AMD Family 12h Processors, erratum 665",
