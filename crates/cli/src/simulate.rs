@@ -1,13 +1,14 @@
-//! `sidestep simulate`: a machine on paper, from those that come with sidestep or from a file.
+//! `sidestep simulate`: a machine on paper: one of those that come with sidestep, one of a file, or this one.
 
 mod counters;
+mod host;
 
 use std::path::{Path, PathBuf};
 
+use ::host::live::write_atomically;
 use clap::Args;
-use host::live::write_atomically;
 use machine::Hertz;
-use models::memory::{self, Described, Scope};
+use models::memory::{self, Described, HOST, Scope, Simulation};
 use models::tsc;
 use report::{Html, SimulationView};
 
@@ -23,9 +24,12 @@ const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 /// Options of `simulate`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SimulateArguments {
-    /// phenom-9600, k8-opteron, or a machine file of your own (TOML)
-    #[arg(value_name = "MACHINE|FILE.toml")]
+    /// phenom-9600, k8-opteron, a machine file of your own (TOML), or host: this machine, measured
+    #[arg(value_name = "MACHINE|FILE.toml|host")]
     machine: String,
+    /// With host: fit to this record of a check-up instead of measuring for 15 s
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Plots and tables of one state: the workaround's name for on, or none
     #[arg(long, value_name = "NAME|none")]
     workaround: Option<String>,
@@ -81,35 +85,76 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
             path.display()
         );
     }
+    if arguments.machine == HOST {
+        return print_memory(of_this_machine(arguments, global)?, arguments, global);
+    }
+    anyhow::ensure!(
+        arguments.record.is_none(),
+        "--record belongs to host; {} is described by its file",
+        arguments.machine
+    );
     let (text, file) = read(&arguments.machine)?;
     if tsc::is_described(&text) {
         return counters::simulate(&tsc::parse(&text, &file)?, arguments, global);
     }
-    if let Some(flag) = arguments.scenario.given() {
-        anyhow::bail!("{flag} belongs to machines whose counters drift, such as k8-opteron");
-    }
-    let mut described = memory::parse(&text, &file)?;
+    print_memory(on_paper(memory::parse(&text, &file)?, arguments)?, arguments, global)
+}
+
+/// A machine of ours or of a file.
+fn on_paper(mut described: Described, arguments: &SimulateArguments) -> anyhow::Result<Simulation> {
+    no_scenario(arguments)?;
+    state(arguments.workaround.as_deref(), &described.machine.workaround.id)?;
     if let Some(clock) = arguments.nb_clock {
         described.machine.set_northbridge_hz(clock);
     }
-    let view = SimulationView {
-        workaround: state(arguments.workaround.as_deref(), &described)?,
-        strides: arguments.latency,
-    };
     anyhow::ensure!(
         !arguments.fit || described.published.iter().any(|one| one.tolerance_percent.is_some()),
         "--fit: {} holds no published number with tolerance_percent; there is nothing to fit to",
         arguments.machine
     );
-    let page = arguments.html.is_some();
-    let simulation = memory::simulate(
-        &described,
-        Scope {
-            bandwidth: arguments.bandwidth || page,
-            surface: arguments.surface || page,
-            fit: arguments.fit,
-        },
+    Ok(memory::simulate(&described, scope(arguments)))
+}
+
+/// This machine, or the one of a record, as the model fits what it measured.
+fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Simulation> {
+    no_scenario(arguments)?;
+    anyhow::ensure!(
+        arguments.nb_clock.is_none() && !arguments.fit,
+        "--nb-clock and --fit belong to machines on paper; host is always fitted, to what was measured"
     );
+    state(arguments.workaround.as_deref(), memory::WORKAROUND)?;
+    let record = host::record(arguments.record.as_deref(), global)?;
+    Ok(memory::simulate_measured(&host::measured(&record), scope(arguments))?)
+}
+
+fn no_scenario(arguments: &SimulateArguments) -> anyhow::Result<()> {
+    match arguments.scenario.given() {
+        Some(flag) => anyhow::bail!("{flag} belongs to machines whose counters drift, such as k8-opteron"),
+        None => Ok(()),
+    }
+}
+
+/// What is simulated for the form asked for.
+fn scope(arguments: &SimulateArguments) -> Scope {
+    let page = arguments.html.is_some();
+    Scope {
+        bandwidth: arguments.bandwidth || page,
+        surface: arguments.surface || page,
+        fit: arguments.fit,
+        ..Scope::default()
+    }
+}
+
+/// Prints a simulated memory in the form asked for.
+fn print_memory(
+    simulation: Simulation,
+    arguments: &SimulateArguments,
+    global: &Global,
+) -> anyhow::Result<Outcome> {
+    let view = SimulationView {
+        workaround: state(arguments.workaround.as_deref(), &simulation.workaround)?,
+        strides: arguments.latency,
+    };
     if let Some(path) = &arguments.html {
         let page = report::simulation_html(&simulation, Html { script: !arguments.no_script });
         write_atomically(path, page.as_bytes())?;
@@ -147,7 +192,7 @@ fn read(machine: &str) -> anyhow::Result<(String, String)> {
     if path.extension().is_none_or(|extension| extension != "toml") {
         let names: Vec<&str> = known.iter().map(|(name, ..)| *name).collect();
         anyhow::bail!(
-            "no machine {machine:?}; there is {}, or give a file that ends in .toml",
+            "no machine {machine:?}; there is {}, or host for this one, or give a file that ends in .toml",
             names.join(", ")
         );
     }
@@ -158,8 +203,7 @@ fn read(machine: &str) -> anyhow::Result<(String, String)> {
 }
 
 /// The one state to show, if one was asked for.
-fn state(asked: Option<&str>, described: &Described) -> anyhow::Result<Option<bool>> {
-    let known = &described.machine.workaround.id;
+fn state(asked: Option<&str>, known: &str) -> anyhow::Result<Option<bool>> {
     match asked {
         None => Ok(None),
         Some("none") => Ok(Some(false)),

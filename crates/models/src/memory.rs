@@ -13,6 +13,8 @@ mod description;
 mod fit;
 mod geometry;
 mod known;
+mod measured;
+mod measured_fit;
 mod parse;
 mod prediction;
 mod published;
@@ -32,8 +34,12 @@ pub use fit::{
     Datum, Fit, Identification, Identified, OutstandingProfile, Residual, Traces, data, fit, hold_out,
     identify,
 };
-pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
+pub use geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PagePlacement, PageTableReads, TlbGeometry};
 pub use known::KNOWN;
+pub use measured::{
+    HOST, Measured, MeasuredCache, MeasuredChain, MeasuredRead, MeasuredTlb, TooLittleMeasured, WORKAROUND,
+};
+pub use measured_fit::{ChainResidual, MeasuredFit, RegionResidual, Scenario, simulate_measured};
 pub use parse::{Described, parse};
 pub use prediction::{Outcome, Program, Test, Unit, predict, trace};
 pub use published::{Published, error_percent};

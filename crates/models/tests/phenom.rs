@@ -29,7 +29,7 @@ fn value(machine: &MemoryMachine, name: &str, workaround: Workaround) -> f64 {
 
 /// The machine as it is, simulated once for all tests.
 static AS_IT_IS: LazyLock<Simulation> =
-    LazyLock::new(|| simulate(&described(), Scope { bandwidth: true, surface: false, fit: true }));
+    LazyLock::new(|| simulate(&described(), Scope { bandwidth: true, fit: true, ..Scope::default() }));
 
 #[test]
 fn every_published_number_is_met_within_its_tolerance() {
@@ -66,7 +66,7 @@ fn no_published_number_reaches_a_prediction() {
         published.off = published.off.map(|number| number * 3.7);
         published.on = published.on.map(|number| number / 2.9);
     }
-    let forged = simulate(&forged, Scope { bandwidth: true, surface: false, fit: false });
+    let forged = simulate(&forged, Scope { bandwidth: true, ..Scope::default() });
     assert_eq!(honest.bandwidth, forged.bandwidth);
     for (honest, forged) in honest.rows.iter().zip(&forged.rows) {
         assert_eq!((honest.off, honest.on), (forged.off, forged.on), "{}", honest.name);

@@ -39,7 +39,7 @@ pub fn flaws_terminal(list: &FlawList, terminal: Terminal) -> String {
     if !list.uneven.is_empty() {
         paper.blank();
     }
-    let shown = sorted(list);
+    let shown = ranked(list.verdicts, list.all);
     if !shown.is_empty() {
         table(&mut paper, &shown);
     }
@@ -63,7 +63,7 @@ pub fn flaws_terminal(list: &FlawList, terminal: Terminal) -> String {
     paper.finish()
 }
 
-fn counts(verdicts: &[FlawVerdict]) -> String {
+pub(crate) fn counts(verdicts: &[FlawVerdict]) -> String {
     let count = |wanted: Answer| verdicts.iter().filter(|verdict| verdict.affected == wanted).count();
     let open = verdicts
         .iter()
@@ -79,9 +79,9 @@ fn counts(verdicts: &[FlawVerdict]) -> String {
 }
 
 /// Affected ones first, the unprotected before the others; those that do not concern the machine only on demand.
-fn sorted<'a>(list: &FlawList<'a>) -> Vec<&'a FlawVerdict> {
+pub(crate) fn ranked(verdicts: &[FlawVerdict], all: bool) -> Vec<&FlawVerdict> {
     let mut shown: Vec<&FlawVerdict> =
-        list.verdicts.iter().filter(|verdict| list.all || verdict.affected != Answer::No).collect();
+        verdicts.iter().filter(|verdict| all || verdict.affected != Answer::No).collect();
     let rank = |verdict: &FlawVerdict| {
         let affected = match verdict.affected {
             Answer::Yes => 0,
@@ -99,12 +99,15 @@ fn sorted<'a>(list: &FlawList<'a>) -> Vec<&'a FlawVerdict> {
     shown
 }
 
+pub(crate) fn special_says(special: Special) -> &'static str {
+    match special {
+        Special::PayingUntold => "its workaround is being paid for, and the kernel does not tell",
+        Special::PayingUnprotected => "its workaround is being paid for, and does not protect",
+    }
+}
+
 fn special(paper: &mut Paper, verdict: &FlawVerdict) {
-    let says = match verdict.special {
-        Some(Special::PayingUntold) => "its workaround is being paid for, and the kernel does not tell",
-        Some(Special::PayingUnprotected) => "its workaround is being paid for, and does not protect",
-        None => "",
-    };
+    let says = verdict.special.map_or("", special_says);
     paper.wrapped_inked(Ink::Warning, "! ", &format!("{}: {says}", verdict.id));
     paper.wrapped("    ", &verdict.title);
     witnesses(paper, verdict, "    ");

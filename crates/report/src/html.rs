@@ -4,6 +4,7 @@
 //! library lies inert in the page as `text/plain` and is parsed on the first click, so that opening is instant.
 
 pub(crate) mod facts;
+mod flaws;
 pub(crate) mod markup;
 mod outline;
 mod tables;

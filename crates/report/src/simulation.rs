@@ -2,6 +2,7 @@
 
 mod curves;
 mod html;
+mod measured;
 mod terminal;
 mod words;
 

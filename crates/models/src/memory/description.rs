@@ -3,7 +3,9 @@
 use machine::{Bytes, Hertz};
 use serde::{Deserialize, Serialize};
 
-use super::geometry::{CacheGeometry, Fill, Geometry, LEVELS_MAX, PageTableReads, TlbGeometry};
+use super::geometry::{
+    CacheGeometry, Fill, Geometry, LEVELS_MAX, PagePlacement, PageTableReads, TlbGeometry,
+};
 use crate::machine_file::Sourced;
 
 /// One cache.
@@ -113,6 +115,9 @@ pub struct MemoryMachine {
     pub workaround: WorkaroundDescription,
     /// Boards; the first is the machine itself.
     pub board: Vec<Board>,
+    /// Where the pages of programs lie.
+    #[serde(default)]
+    pub page_placement: PagePlacement,
     /// Programs to predict.
     pub test: Vec<super::prediction::Test>,
 }

@@ -69,3 +69,52 @@ pub struct Geometry {
     /// A prefetch stream ends where a block of this many lines ends; a power of two.
     pub stream_stop_lines: u64,
 }
+
+/// Where the pages of a program lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PagePlacement {
+    /// One behind the other, as the program sees them.
+    #[default]
+    Contiguous,
+    /// All over memory, without order: what a system that has run for a while gives.
+    Scattered,
+}
+
+/// Bits of an address that a program may use: page tables lie above.
+const ADDRESS_BITS: u32 = 37;
+/// A prime near the golden ratio of 2^32, which mixes by multiplying (Knuth, The Art of Computer Programming, vol. 3, 6.4).
+const SCATTER_FACTOR: u64 = 0x9e37_79b1;
+
+impl PagePlacement {
+    /// The frame of a page of so many bytes, a power of two; different pages have different frames.
+    #[inline]
+    pub fn frame(self, page: u64, page_bytes: u64) -> u64 {
+        match self {
+            Self::Contiguous => page,
+            Self::Scattered => {
+                let bits = ADDRESS_BITS.saturating_sub(page_bytes.trailing_zeros()).max(2);
+                let mask = (1_u64 << bits) - 1;
+                // The high bits of a product are the mixed ones; the low ones choose the set. Each step can be undone.
+                let mixed = page.wrapping_mul(SCATTER_FACTOR) & mask;
+                (mixed ^ (mixed >> (bits / 2))).wrapping_mul(SCATTER_FACTOR) & mask
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn scattered_pages_have_frames_of_their_own_and_no_neighbours() {
+        let frames: Vec<u64> = (0..20_000).map(|page| PagePlacement::Scattered.frame(page, 4096)).collect();
+        assert_eq!(frames.iter().collect::<HashSet<_>>().len(), frames.len());
+        assert!(frames.iter().all(|frame| *frame < 1 << (ADDRESS_BITS - 12)));
+        let neighbours = frames.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+        assert!(neighbours < 5, "{neighbours}");
+    }
+}

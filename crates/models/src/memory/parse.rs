@@ -7,7 +7,7 @@ use super::description::{
     Board, CacheDescription, MemoryMachine, PrefetchDescription, TranslationDescription,
     WorkaroundDescription,
 };
-use super::geometry::LEVELS_MAX;
+use super::geometry::{LEVELS_MAX, PagePlacement};
 use super::prediction::{Program, Test};
 use super::published::Published;
 use crate::machine_file::{DescriptionError, Sourced};
@@ -47,6 +47,8 @@ struct File {
     workaround: WorkaroundDescription,
     board: Vec<Board>,
     #[serde(default)]
+    page_placement: PagePlacement,
+    #[serde(default)]
     test: Vec<Test>,
     #[serde(default)]
     published: Vec<Published>,
@@ -69,6 +71,7 @@ pub fn parse(text: &str, file: &str) -> Result<Described, DescriptionError> {
         prefetch: parsed.prefetch,
         workaround: parsed.workaround,
         board: parsed.board,
+        page_placement: parsed.page_placement,
         test: parsed.test,
     };
     let described = Described { machine, published: parsed.published };

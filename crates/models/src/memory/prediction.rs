@@ -6,7 +6,7 @@ use stats::Random;
 
 use super::costs::{Costs, Parameters, TimePerAccess, Waits};
 use super::description::{MemoryMachine, Workaround};
-use super::geometry::Geometry;
+use super::geometry::{Geometry, PagePlacement};
 use super::simulator::{Counters, Simulator};
 use crate::machine_file::Sourced;
 
@@ -14,10 +14,11 @@ use crate::machine_file::Sourced;
 const ACCESSES_MIN: u64 = 4096;
 
 /// How a program goes through its block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     /// A chain of loads in rising order.
+    #[default]
     LinearChase,
     /// A chain of loads in one random order.
     RandomChase,
@@ -100,6 +101,17 @@ pub struct Outcome {
 
 /// Runs a program once around to fill caches and buffers, then again, counting.
 pub fn trace(geometry: &Geometry, program: Program, block_bytes: Bytes, stride_bytes: Bytes) -> Counters {
+    trace_placed(geometry, PagePlacement::Contiguous, program, block_bytes, stride_bytes)
+}
+
+/// The same with pages placed otherwise.
+pub(super) fn trace_placed(
+    geometry: &Geometry,
+    placement: PagePlacement,
+    program: Program,
+    block_bytes: Bytes,
+    stride_bytes: Bytes,
+) -> Counters {
     let mut simulator = Simulator::new(geometry);
     let steps = (block_bytes.0 / stride_bytes.0).max(1);
     let order = match program {
@@ -110,9 +122,15 @@ pub fn trace(geometry: &Geometry, program: Program, block_bytes: Bytes, stride_b
             Some(order)
         }
     };
+    let page_bytes = geometry.page_bytes;
+    let access = |simulator: &mut Simulator, step: u64| {
+        let address = step * stride_bytes.0;
+        let frame = placement.frame(address / page_bytes, page_bytes);
+        simulator.access_placed(address, frame * page_bytes + address % page_bytes);
+    };
     let lap = |simulator: &mut Simulator| match &order {
-        None => (0..steps).for_each(|step| simulator.access(step * stride_bytes.0)),
-        Some(order) => order.iter().for_each(|step| simulator.access(u64::from(*step) * stride_bytes.0)),
+        None => (0..steps).for_each(|step| access(simulator, step)),
+        Some(order) => order.iter().for_each(|step| access(simulator, u64::from(*step))),
     };
     lap(&mut simulator);
     simulator.take_counters();
@@ -134,8 +152,9 @@ pub(super) fn value(test: &Test, time: &TimePerAccess) -> f64 {
 /// Predicts a test without or with the workaround; `None` if the machine lacks the test's board.
 pub fn predict(machine: &MemoryMachine, test: &Test, workaround: Workaround) -> Option<Outcome> {
     let board = machine.board(test.board(workaround))?;
-    let counters =
-        trace(&machine.geometry(board, workaround), test.program, test.block_bytes, test.stride_bytes.value);
+    let geometry = machine.geometry(board, workaround);
+    let (block, stride) = (test.block_bytes, test.stride_bytes.value);
+    let counters = trace_placed(&geometry, machine.page_placement, test.program, block, stride);
     let costs = Costs::new(machine, board, &Parameters::of(machine));
     let time = costs.time(&counters, test.program.waits());
     Some(Outcome { value: value(test, &time), time, counters })

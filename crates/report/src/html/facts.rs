@@ -73,14 +73,17 @@ pub(super) fn head(record: &Record) -> String {
         ("findings", "Findings"),
         ("guards", "Guards"),
         ("machine", "Machine"),
+        ("flaws", if record.flaws.is_empty() { "" } else { "Flaws" }),
         ("levels", "Memory"),
         ("cores", "Cores"),
         ("clocks", "Clocks"),
         ("plan", "Plan"),
         ("data", "Data"),
     ]
+    .iter()
+    .filter(|(_, word)| !word.is_empty())
     .map(|(id, word)| format!("<a href=\"#{id}\">{word}</a>"))
-    .concat();
+    .collect::<String>();
     format!(
         "<header><p class=\"kicker\">sidestep check-up</p><h1>{}</h1><p class=\"sub\">{}</p>\
          <p class=\"verdict\">{}</p>{partial}<p class=\"run\">{}</p><nav>{links}</nav></header>\n",

@@ -2,11 +2,11 @@
 
 use record::Record;
 
-use super::{Charts, figure, tables};
+use super::{Charts, figure, flaws, tables};
 use crate::figure::Figure;
 
 pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) {
-    *body += &tables::flaws(record);
+    *body += &flaws::section(record);
     *body += "<section id=\"levels\"><h2>Memory hierarchy</h2>\n";
     for one in [
         Figure::Levels,

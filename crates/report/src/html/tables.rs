@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use record::{Answer, FlawVerdict, PlanOutcome, Record, Spread};
+use record::{PlanOutcome, Record, Spread};
 
 use super::markup;
 use crate::figure::DataTable;
@@ -31,38 +31,6 @@ fn titled(title: &str, note: &str, table: &DataTable) -> String {
         "<div class=\"block\"><h3>{title}</h3><p class=\"note\">{note}</p>{}</div>\n",
         markup::table(table)
     )
-}
-
-/// Verdicts on the flaws that concern the machine, with what each witness says.
-pub(super) fn flaws(record: &Record) -> String {
-    let concerns = |verdict: &&FlawVerdict| verdict.affected != Answer::No;
-    let row = |verdict: &FlawVerdict| {
-        let witnesses = &verdict.witnesses;
-        vec![
-            verdict.id.clone(),
-            verdict.title.clone(),
-            crate::flaws::answer(verdict.affected).to_owned(),
-            crate::flaws::state(verdict.workaround).to_owned(),
-            crate::flaws::answer(verdict.protected).to_owned(),
-            crate::flaws::answer(verdict.paid).to_owned(),
-            witnesses.kernel.says.clone(),
-            witnesses.registers.says.clone(),
-            witnesses.time.says.clone(),
-        ]
-    };
-    let rows: Vec<Vec<String>> = record.flaws.iter().filter(concerns).map(row).collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let others = record.flaws.len() - rows.len();
-    let headers =
-        ["flaw", "what it is", "here", "workaround", "safe", "paid for", "kernel", "registers", "time"];
-    let note = format!(
-        "{others} more of the catalogue do not concern this machine. \
-                        <code>sidestep flaws show ID</code> says what can be done."
-    );
-    let table = titled("What is wrong with this machine", &note, &data(&headers, rows));
-    format!("<section id=\"flaws\"><h2>Flaws</h2>\n{table}</section>\n")
 }
 
 /// TLB levels, walk cost and the gain of huge pages.

@@ -2,7 +2,7 @@
 
 use models::memory::{Row, Simulation};
 
-use super::{curves, state, words};
+use super::{curves, measured, state, words};
 use crate::escape::{self, markup};
 use crate::figure::DataTable;
 use crate::html::markup::{Charts, list, placed, section, table};
@@ -17,7 +17,7 @@ pub fn simulation_html(simulation: &Simulation, options: Html) -> String {
         markup(&simulation.title),
         markup(&simulation.workaround)
     );
-    body += &section("tests", "Predicted and published", &tests(simulation));
+    body += &section("tests", &format!("Predicted and {}", words::known(simulation)), &tests(simulation));
     body += &section("words", "Why", &list(&words::sentences(simulation)));
     body += &section("time", "Where the time goes", &table(&times(simulation)));
     let mut pictures = String::new();
@@ -34,6 +34,9 @@ pub fn simulation_html(simulation: &Simulation, options: Html) -> String {
     }
     if !pictures.is_empty() {
         body += &section("pictures", "Pictures", &pictures);
+    }
+    if let Some(fit) = &simulation.measured {
+        body += &section("measured", "How near the model comes to this machine", &measured::tables(fit));
     }
     let told = words::of_the_fit(simulation);
     if !told.is_empty() {
@@ -63,7 +66,17 @@ fn tests(simulation: &Simulation) -> String {
             row.published_source.clone().unwrap_or_default(),
         ]
     };
-    let headers = ["test", "what it is", "off", "on", "unit", "change", "published", "error", "published by"];
+    let headers = [
+        "test",
+        "what it is",
+        "off",
+        "on",
+        "unit",
+        "change",
+        words::known(simulation),
+        "error",
+        "published by",
+    ];
     table(&DataTable {
         headers: headers.map(str::to_owned).to_vec(),
         rows: simulation.rows.iter().map(row).collect(),

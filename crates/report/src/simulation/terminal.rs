@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use machine::Bytes;
 use models::memory::{PageTableReads, Residual, Row, Simulation, SurfaceCell, Workaround};
 
-use super::{SimulationView, state, words};
+use super::{SimulationView, measured, state, words};
 use crate::escape::plain;
 use crate::number;
 use crate::terminal::{Ink, Paper, Terminal, bar, table_of};
@@ -35,15 +35,19 @@ pub fn simulation_terminal(simulation: &Simulation, view: SimulationView, termin
         where_time_goes(&mut paper, simulation);
     }
     fit(&mut paper, simulation);
+    if let Some(fit) = &simulation.measured {
+        measured::fit(&mut paper, fit);
+    }
     paper.finish()
 }
 
-fn headers<const COUNT: usize>(names: [&str; COUNT]) -> Vec<String> {
+pub(super) fn headers<const COUNT: usize>(names: [&str; COUNT]) -> Vec<String> {
     names.map(str::to_owned).to_vec()
 }
 
 fn tests(paper: &mut Paper, simulation: &Simulation) {
-    let mut table = table_of(&headers(["test", "off", "on", "unit", "change", "published", "error"]));
+    let known = words::known(simulation);
+    let mut table = table_of(&headers(["test", "off", "on", "unit", "change", known, "error"]));
     for row in &simulation.rows {
         let boards = if row.board_off == row.board_on { "" } else { " *" };
         table.add_row([
@@ -57,7 +61,10 @@ fn tests(paper: &mut Paper, simulation: &Simulation) {
         ]);
     }
     paper.table(table);
-    let fitted = "off and on are predicted; published numbers were joined afterwards";
+    let fitted = match &simulation.measured {
+        None => "off and on are predicted; published numbers were joined afterwards",
+        Some(_) => "off is fitted to what was measured, on is predicted",
+    };
     let starred = simulation.rows.iter().any(|row| row.board_off != row.board_on);
     let boards = if starred { "; * two boards, each at its own clock" } else { "" };
     paper.wrapped_inked(Ink::Faint, "", &format!("{fitted}{boards}"));

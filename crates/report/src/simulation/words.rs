@@ -27,11 +27,22 @@ pub(super) fn errors(row: &Row) -> String {
     if row.error_off_percent.is_none() && row.error_on_percent.is_none() {
         return String::new();
     }
+    if row.measured.is_some() {
+        return format!("{} %", one(row.error_off_percent));
+    }
     format!("{}, {} %", one(row.error_off_percent), one(row.error_on_percent))
 }
 
-/// `59, 99`.
+/// What stands beside predictions.
+pub(super) fn known(simulation: &Simulation) -> &'static str {
+    if simulation.measured.is_some() { "measured" } else { "published" }
+}
+
+/// `59, 99`, or what was measured.
 pub(super) fn published(row: &Row) -> String {
+    if let Some(measured) = row.measured {
+        return number::column(measured);
+    }
     let one = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
     if row.published_off.is_none() && row.published_on.is_none() {
         return String::new();
@@ -57,6 +68,7 @@ pub(super) fn sentences(simulation: &Simulation) -> Vec<String> {
     let own = |row: &&Row| simulation.boards.first().is_some_and(|board| row.board_on == board.name);
     let rows: Vec<&Row> =
         simulation.rows.iter().filter(|row| row.board_off == row.board_on).filter(own).collect();
+    let (missed, rows): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(|row| is_missed(row));
     let mut sentences = Vec::new();
     sentences.extend(one_walk(simulation));
     sentences.extend(stride(simulation, &rows));
@@ -64,7 +76,9 @@ pub(super) fn sentences(simulation: &Simulation) -> Vec<String> {
         .extend(rows.iter().filter(|row| row.unit == Unit::MegabytesPerSecond).filter_map(|row| stream(row)));
     sentences.extend(untouched(&rows));
     sentences.extend(hardest(&rows));
+    sentences.extend(said_of_missed(&missed));
     sentences.extend(boards(simulation));
+    sentences.extend(simulation.measured.iter().flat_map(super::measured::sentences));
     sentences
 }
 
@@ -86,6 +100,24 @@ fn one_walk(simulation: &Simulation) -> Option<String> {
         short(simulation.parameters.uncached_read_ns),
         short(page.on_ns),
         short(page.off_ns)
+    ))
+}
+
+/// A row whose measured value the model misses by more than this predicts nothing.
+const MISSED_PERCENT: f64 = 50.0;
+
+fn is_missed(row: &Row) -> bool {
+    row.measured.is_some_and(|measured| (row.off / measured - 1.0).abs() * 100.0 > MISSED_PERCENT)
+}
+
+fn said_of_missed(rows: &[&Row]) -> Option<String> {
+    if rows.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    Some(format!(
+        "The model misses what was measured of {} by more than {MISSED_PERCENT} %: nothing is said of it.",
+        names.join(", ")
     ))
 }
 

@@ -23,7 +23,7 @@ fn simulated(scope: Scope) -> Simulation {
 
 #[test]
 fn no_line_is_wider_than_the_terminal_and_every_part_is_there() {
-    let simulation = simulated(Scope { bandwidth: true, surface: false, fit: false });
+    let simulation = simulated(Scope { bandwidth: true, ..Scope::default() });
     let view = SimulationView { workaround: None, strides: true };
     for width_columns in [40, 80, 100] {
         let text = simulation_terminal(&simulation, view, Terminal { width_columns, colour: false });
@@ -42,7 +42,7 @@ fn no_line_is_wider_than_the_terminal_and_every_part_is_there() {
 
 #[test]
 fn a_csv_row_stands_for_every_number() {
-    let simulation = simulated(Scope { bandwidth: true, surface: false, fit: false });
+    let simulation = simulated(Scope { bandwidth: true, ..Scope::default() });
     let csv = simulation_csv(&simulation);
     let columns = csv.lines().next().unwrap().split(',').count();
     assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
@@ -67,7 +67,7 @@ fn a_hostile_machine_file_can_neither_steer_the_terminal_nor_mark_up_the_page() 
         test.name += hostile;
     }
     described.published.clear();
-    let simulation = simulate(&described, Scope { bandwidth: true, surface: false, fit: false });
+    let simulation = simulate(&described, Scope { bandwidth: true, ..Scope::default() });
     let text = simulation_terminal(&simulation, SimulationView::default(), Terminal::default());
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     let page = simulation_html(&simulation, Html { script: false });

@@ -1,0 +1,191 @@
+//! `sidestep simulate host`: what this machine measured of its memory, from a record or now, as the model wants it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use host::live;
+use machine::{Bytes, CpuId, Hertz, Machine, TlbKind};
+use models::memory::{LEVELS_MAX, Measured, MeasuredCache, MeasuredChain, MeasuredRead, MeasuredTlb};
+use probes::plan::{Depth, Options, Selection, plan};
+use probes::session::Session;
+use record::{Provenance, Record, SCHEMA, Scope};
+use stats::median;
+
+use crate::arguments::Global;
+use crate::execute::execute;
+use crate::outcome::CouldNotMeasure;
+use crate::progress::Line;
+use crate::{check_up, describe, store};
+
+/// What the model is fitted to: the frequency of the core, chains, the reach of translation buffers, reads.
+const PROBES: [&str; 4] = ["control", "surface", "walks", "bandwidth"];
+/// Time for them in seconds; a record of the whole check-up tells more.
+const BUDGET_S: f64 = 15.0;
+/// The pages that are modelled.
+const BASE_PAGE: Bytes = Bytes(4096);
+/// Ways of a cache that does not tell them.
+const WAYS_ASSUMED: usize = 16;
+/// Entries and ways of translation buffers of which nothing is known.
+const TLBS_ASSUMED: [(usize, usize); 2] = [(64, 4), (1536, 12)];
+/// The first family of AMD with a third level, which takes what the second throws out: AMD 40546, Software Optimization
+/// Guide for Family 10h, and the guides of the families since.
+const VICTIM_L3_FAMILY: u32 = 0x10;
+
+/// The record to fit to: the one given, or one that is measured now.
+pub(super) fn record(given: Option<&Path>, global: &Global) -> anyhow::Result<Record> {
+    given.map_or_else(|| measure(global), store::load)
+}
+
+/// Measures chains and reads on this machine, and keeps the record in memory only.
+fn measure(global: &Global) -> anyhow::Result<Record> {
+    let machine = describe::live_machine();
+    let cpus = check_up::chosen_cpus(&machine, None)?;
+    let seed = check_up::seed_of_now();
+    let options = Options {
+        depth: Depth::Quick,
+        budget_s: Some(BUDGET_S),
+        only: Selection::of_names(PROBES).expect("names of the catalogue"),
+        ..Options::default()
+    };
+    let plan = plan(&machine, &cpus, &options, seed);
+    live::install_handlers()?;
+    let line = Line::new(global.quiet);
+    let provenance = Provenance { seed, ..Provenance::default() };
+    let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
+    let mut session = Session::start(record, cpus, &line)
+        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut left_s: f64 = plan.probes.iter().map(|planned| planned.seconds).sum();
+    for planned in &plan.probes {
+        if live::pending_signal().is_some() {
+            break;
+        }
+        line.begin(planned.probe.name(), Duration::from_secs_f64(left_s.max(0.0)));
+        left_s -= planned.seconds;
+        session.deadline = Instant::now() + Duration::from_secs_f64(planned.seconds);
+        // What is missing then is missed by the fit, which says so.
+        let _ = execute(&mut session, planned);
+    }
+    line.end();
+    let mut record = session.record;
+    diagnosis::diagnose(&mut record);
+    Ok(record)
+}
+
+/// What a record tells of a memory.
+pub(super) fn measured(record: &Record) -> Measured {
+    let machine = &record.machine;
+    let cells = record.memory.latency.iter().filter(|cell| cell.page_bytes == BASE_PAGE);
+    let cpu = cells.clone().next().map_or(CpuId(0), |cell| cell.cpu);
+    let clocks: Vec<f64> = cells.clone().filter_map(|cell| Some(cell.core_cycles? / cell.ns * 1e9)).collect();
+    let chains = cells.filter(|cell| cell.cpu == cpu).map(|cell| MeasuredChain {
+        block_bytes: cell.block_bytes,
+        stride_bytes: cell.stride_bytes,
+        ns: cell.ns,
+        uncertainty_percent: cell.spread.interval.half_width() / cell.ns * 100.0,
+    });
+    Measured {
+        title: machine.identity.name.clone().unwrap_or_else(|| "this machine".to_owned()),
+        core_hz: median(&clocks).map_or(Hertz(1e9), Hertz),
+        line_bytes: line_bytes(machine, cpu),
+        caches: caches(machine, cpu),
+        tlbs: [tlb(record, 1), tlb(record, 2)],
+        page_table_levels: if machine.identity.flags.iter().any(|flag| flag == "la57") { 5 } else { 4 },
+        is_guest: machine.identity.hypervisor.is_some(),
+        chains: chains.collect(),
+        reads: reads(record),
+    }
+}
+
+fn line_bytes(machine: &Machine, cpu: CpuId) -> Bytes {
+    let told = machine.topology.data_cache(cpu, 1).and_then(|cache| cache.line_bytes);
+    told.filter(|line| line.0.is_power_of_two() && line.0 >= 64).unwrap_or(Bytes(64))
+}
+
+fn caches(machine: &Machine, cpu: CpuId) -> Vec<MeasuredCache> {
+    let identity = &machine.identity;
+    let is_amd = identity.vendor.as_ref().is_some_and(|vendor| vendor.to_string() == "AuthenticAMD");
+    let is_victim =
+        |level: u8| level == 3 && is_amd && identity.family.is_some_and(|family| family >= VICTIM_L3_FAMILY);
+    (1..=LEVELS_MAX as u8)
+        .map_while(|level| {
+            let cache = machine.topology.data_cache(cpu, level)?;
+            let ways = cache.ways.map_or(WAYS_ASSUMED, |ways| ways.max(1) as usize);
+            Some(MeasuredCache { size_bytes: cache.size_bytes?, ways, is_victim: is_victim(level) })
+        })
+        .collect()
+}
+
+/// A translation buffer by its measured reach, by CPUID, or assumed.
+fn tlb(record: &Record, level: u8) -> MeasuredTlb {
+    let is_meant = |kind: TlbKind| matches!(kind, TlbKind::Data | TlbKind::Load | TlbKind::Unified);
+    let claimed = record.machine.tlbs.iter().find(|tlb| {
+        tlb.level == level && is_meant(tlb.kind) && tlb.page_bytes.contains(&BASE_PAGE) && tlb.entries > 0
+    });
+    let measured = record.levels.tlbs.iter().find(|tlb| tlb.level == level && tlb.entries > 0);
+    let (assumed_entries, assumed_ways) = TLBS_ASSUMED[usize::from(level) - 1];
+    let claimed_ways = claimed.and_then(|tlb| tlb.ways).map(|ways| ways as usize);
+    let (entries, source) = match (measured, claimed) {
+        (Some(tlb), _) => (tlb.entries as usize, "measured"),
+        (None, Some(tlb)) => (tlb.entries as usize, "CPUID"),
+        (None, None) => (assumed_entries, "assumed: neither measured nor told by CPUID"),
+    };
+    let ways = match claimed_ways {
+        Some(0) => entries,
+        Some(ways) => ways,
+        None => assumed_ways,
+    };
+    // No page finds room in a buffer with more ways than entries.
+    MeasuredTlb { entries, ways: ways.clamp(1, entries), source: source.to_owned() }
+}
+
+/// The best read of one CPU for each block.
+fn reads(record: &Record) -> Vec<MeasuredRead> {
+    let mut best: Vec<MeasuredRead> = Vec::new();
+    let points = record.memory.bandwidth.iter();
+    for point in points.filter(|point| point.scope == Scope::Cpu && point.kernel == "read") {
+        let mb_per_s = point.bytes_per_s / 1e6;
+        match best.iter_mut().find(|read| read.block_bytes == point.block_bytes) {
+            Some(read) => read.mb_per_s = read.mb_per_s.max(mb_per_s),
+            None => best.push(MeasuredRead { block_bytes: point.block_bytes, mb_per_s }),
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_told_is_assumed_and_says_so() {
+        let measured = measured(&Record::default());
+        assert!(measured.caches.is_empty() && measured.chains.is_empty() && measured.reads.is_empty());
+        for (tlb, (entries, ways)) in measured.tlbs.iter().zip(TLBS_ASSUMED) {
+            assert_eq!((tlb.entries, tlb.ways), (entries, ways));
+            assert!(tlb.source.starts_with("assumed"), "{tlb:?}");
+        }
+    }
+
+    #[test]
+    fn measured_reach_goes_before_what_cpuid_claims() {
+        let mut record = Record::default();
+        record.machine.tlbs.push(machine::Tlb {
+            level: 2,
+            kind: TlbKind::Data,
+            page_bytes: vec![BASE_PAGE],
+            entries: 128,
+            ways: Some(8),
+        });
+        assert_eq!((tlb(&record, 2).entries, tlb(&record, 2).source.as_str()), (128, "CPUID"));
+        record.levels.tlbs.push(record::TlbLevel {
+            level: 2,
+            entries: 4096,
+            entries_interval: stats::Interval { low: 4096.0, high: 5793.0 },
+            claimed_entries: Some(128),
+            miss_ns: 17.5,
+            miss_interval: stats::Interval { low: 11.5, high: 23.8 },
+        });
+        let found = tlb(&record, 2);
+        assert_eq!((found.entries, found.ways, found.source.as_str()), (4096, 8, "measured"));
+    }
+}

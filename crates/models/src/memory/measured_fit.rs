@@ -1,0 +1,587 @@
+//! The model fitted to the latency surface of a real machine: how near it comes, what it tells, and what it would cost there
+//! to work around erratum 298.
+//!
+//! Free are one latency per cache, memory's beyond the last cache, the second translation buffer and a walk; and how much of
+//! the last cache there is, as its claimed size may be shared with others, or with guests that nobody sees. As a noisy
+//! neighbour only adds time, and to some chains much, large errors count by their size and not by its square. Widths and
+//! lines under way are set so that the measured reads come out: each is one number from one number, and checks nothing.
+
+use machine::Bytes;
+use serde::Serialize;
+
+use super::costs::{Costs, Parameters, TimePerAccess, Waits};
+use super::description::{MemoryMachine, Workaround};
+use super::fit::Identified;
+use super::geometry::{PagePlacement, PageTableReads};
+use super::known::KNOWN;
+use super::measured::{self, Measured, MeasuredChain, MeasuredRead, TooLittleMeasured};
+use super::parse::{Described, parse};
+use super::prediction::{Program, Test, Unit, trace_placed};
+use super::published::error_percent;
+use super::simulation::{Scope, Simulation, simulate};
+use super::simulator::Counters;
+use super::solve;
+use crate::machine_file::{FITTED, Sourced};
+
+/// A chain is not known better than this, however narrow its interval: physical placement differs from run to run.
+const TOLERANCE_MIN_PERCENT: f64 = 5.0;
+/// Nothing is known of a chain whose interval is wider than this: it would only be carried along.
+const TOLERANCE_MAX_PERCENT: f64 = 100.0;
+/// The program that is all over memory, as of the Phenom: 200 MiB.
+const SPREAD_BLOCK: Bytes = Bytes(200 << 20);
+/// Lines under way at once: between one and what no core has.
+const OUTSTANDING_RANGE: (f64, f64) = (1.0, 256.0);
+/// Halvings of that range: to a millionth.
+const HALVINGS: usize = 30;
+
+/// How near the model comes to what was measured, and what that leaves open.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredFit {
+    /// The fitted times, and how well the chains tell them.
+    pub fitted: Vec<Identified>,
+    /// What of the last cache there is to be seen, by the best of several fits.
+    pub last_cache_bytes: Bytes,
+    /// What the machine claims.
+    pub last_cache_claimed_bytes: Bytes,
+    /// Sum of errors with all that is claimed over that of the best.
+    pub claimed_worse: f64,
+    /// Where pages lie, by the better of two fits.
+    pub page_placement: PagePlacement,
+    /// Sum of errors of the other placement over that of this one.
+    pub other_placement_worse: f64,
+    /// Each chain.
+    pub chains: Vec<ChainResidual>,
+    /// The same by the place that serves most of a chain.
+    pub regions: Vec<RegionResidual>,
+    /// Median of absolute errors, in per cent.
+    pub median_error_percent: f64,
+    /// What nothing here tells of the workaround: what it would cost by other choices.
+    pub scenarios: Vec<Scenario>,
+    /// One read past all caches in loads from memory, as the Phenom's numbers are fitted.
+    pub phenom_reads_in_loads: f64,
+    /// True in a guest.
+    pub is_guest: bool,
+}
+
+/// A chain beside the model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChainResidual {
+    /// The bytes it goes through.
+    pub block_bytes: Bytes,
+    /// Distance of neighbouring elements.
+    pub stride_bytes: Bytes,
+    /// The place that serves most of it.
+    pub place: String,
+    /// Measured.
+    pub measured_ns: f64,
+    /// By the model.
+    pub fitted_ns: f64,
+    /// Of the measured number.
+    pub error_percent: f64,
+    /// One unit of error.
+    pub tolerance_percent: f64,
+}
+
+/// The chains that a place serves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RegionResidual {
+    /// A cache, or memory.
+    pub place: String,
+    /// How many.
+    pub chains: usize,
+    /// Median error with its sign, in per cent.
+    pub bias_percent: f64,
+    /// Median of absolute errors, in per cent.
+    pub median_error_percent: f64,
+    /// The largest error, with its sign.
+    pub worst_percent: f64,
+}
+
+/// One way in which page tables may be read with the workaround.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Scenario {
+    /// Entries of a walk that come from memory.
+    pub reads_per_walk: u32,
+    /// Each.
+    pub ns_per_read: f64,
+    /// A load of a random chain over 200 MiB.
+    pub random_200mb_ns: f64,
+    /// The same without the workaround.
+    pub random_200mb_off_ns: f64,
+}
+
+/// Chains with their counts: what is left is arithmetic.
+struct Problem {
+    machine: MemoryMachine,
+    chains: Vec<MeasuredChain>,
+    counters: Vec<Counters>,
+}
+
+impl Problem {
+    fn new(measured: &Measured, choice: Choice) -> Result<Self, TooLittleMeasured> {
+        let Choice { placement, last_cache_ways } = choice;
+        let mut machine = measured::described(measured, placement)?;
+        measured::keep_ways(&mut machine, last_cache_ways);
+        let geometry = machine.geometry(&machine.board[0], Workaround::Off);
+        let chains = measured.chains.clone();
+        let counted = |chain: &MeasuredChain| {
+            trace_placed(&geometry, placement, Program::RandomChase, chain.block_bytes, chain.stride_bytes)
+        };
+        let counters = chains.iter().map(counted).collect();
+        Ok(Self { machine, chains, counters })
+    }
+
+    /// Logarithms of the free times in nanoseconds.
+    fn start(&self) -> Vec<f64> {
+        let core_ns = self.core_ns();
+        let caches = self.machine.cache.iter().map(|cache| cache.core_cycles.value * core_ns);
+        let translation = &self.machine.translation;
+        let walks = [translation.second_hit_core_cycles.value, translation.walk_core_cycles.value];
+        let times = caches.chain([self.machine.dram_ns.value]).chain(walks.map(|cycles| cycles * core_ns));
+        times.map(f64::ln).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let caches = self.machine.cache.iter().map(|cache| format!("{} ns", cache.name));
+        let rest =
+            ["memory beyond the caches, ns", "second translation buffer, ns", "walk beside its reads, ns"];
+        caches.chain(rest.map(str::to_owned)).collect()
+    }
+
+    fn core_ns(&self) -> f64 {
+        1e9 / self.machine.board[0].core_hz.value.0
+    }
+
+    /// The machine with these times.
+    fn at(&self, logarithms: &[f64]) -> MemoryMachine {
+        let mut machine = self.machine.clone();
+        let core_ns = self.core_ns();
+        let caches = machine.cache.len();
+        for (cache, logarithm) in machine.cache.iter_mut().zip(logarithms) {
+            cache.core_cycles.value = logarithm.exp() / core_ns;
+        }
+        machine.dram_ns.value = logarithms[caches].exp();
+        machine.translation.second_hit_core_cycles.value = logarithms[caches + 1].exp() / core_ns;
+        machine.translation.walk_core_cycles.value = logarithms[caches + 2].exp() / core_ns;
+        machine
+    }
+
+    fn predicted(&self, machine: &MemoryMachine) -> Vec<TimePerAccess> {
+        let costs = Costs::new(machine, &machine.board[0], &Parameters::of(machine));
+        self.counters.iter().map(|counters| costs.time(counters, Waits::ForEach)).collect()
+    }
+
+    /// Errors in units of tolerance; `lenient` ones grow with the root of their size beyond one.
+    fn errors(&self, logarithms: &[f64], lenient: bool) -> Vec<f64> {
+        let pairs = self.predicted(&self.at(logarithms)).into_iter().zip(&self.chains);
+        pairs
+            .map(|(time, chain)| {
+                let error = (time.total_ns() / chain.ns).ln() / (1.0 + tolerance_percent(chain) / 100.0).ln();
+                if lenient { root_of_size(error) } else { error }
+            })
+            .collect()
+    }
+
+    fn solved(&self) -> Vec<f64> {
+        solve::least_squares(&self.start(), |logarithms| self.errors(logarithms, true))
+    }
+
+    fn squares(&self, logarithms: &[f64]) -> f64 {
+        self.errors(logarithms, true).iter().map(|error| error * error).sum()
+    }
+}
+
+/// A function whose square is quadratic near zero and straight far from it.
+fn root_of_size(error: f64) -> f64 {
+    (2.0 * ((1.0 + error * error).sqrt() - 1.0)).sqrt().copysign(error)
+}
+
+fn tolerance_percent(chain: &MeasuredChain) -> f64 {
+    chain.uncertainty_percent.clamp(TOLERANCE_MIN_PERCENT, TOLERANCE_MAX_PERCENT)
+}
+
+/// What is no number on a scale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Choice {
+    placement: PagePlacement,
+    /// Ways of the last cache that are there.
+    last_cache_ways: usize,
+}
+
+/// A fit of one choice.
+struct Fitted {
+    choice: Choice,
+    problem: Problem,
+    found: Vec<f64>,
+    squares: f64,
+}
+
+impl Fitted {
+    fn new(measured: &Measured, choice: Choice) -> Result<Self, TooLittleMeasured> {
+        let problem = Problem::new(measured, choice)?;
+        let found = problem.solved();
+        let squares = problem.squares(&found);
+        Ok(Self { choice, problem, found, squares })
+    }
+
+    /// By which factor another choice is worse.
+    fn worse(&self, other: f64) -> f64 {
+        other / self.squares.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// The fit of the best choice, and how much worse others are.
+struct Best {
+    fitted: Fitted,
+    claimed_worse: f64,
+    other_placement_worse: f64,
+}
+
+/// Tries all, half, a quarter, ... of the last cache with scattered pages, then the other placement with the best of them.
+fn best(measured: &Measured) -> Result<Best, TooLittleMeasured> {
+    let claimed = measured.caches.last().map_or(1, |cache| cache.ways);
+    let mut tried = Vec::new();
+    let mut ways = claimed;
+    while ways > 0 {
+        let choice = Choice { placement: PagePlacement::Scattered, last_cache_ways: ways };
+        tried.push(Fitted::new(measured, choice)?);
+        ways /= 2;
+    }
+    let claimed_squares = tried[0].squares;
+    let fitted = tried
+        .into_iter()
+        .reduce(|best, fit| if fit.squares < best.squares { fit } else { best })
+        .expect("a cache has ways");
+    let other = Fitted::new(measured, Choice { placement: PagePlacement::Contiguous, ..fitted.choice })?;
+    let (fitted, rival) = if other.squares < fitted.squares { (other, fitted) } else { (fitted, other) };
+    Ok(Best {
+        claimed_worse: fitted.worse(claimed_squares),
+        other_placement_worse: fitted.worse(rival.squares),
+        fitted,
+    })
+}
+
+/// Fits the model to what a machine measured, and simulates it without and with the workaround of erratum 298.
+///
+/// # Errors
+/// `TooLittleMeasured`.
+pub fn simulate_measured(measured: &Measured, scope: Scope) -> Result<Simulation, TooLittleMeasured> {
+    let line = measured.line_bytes;
+    let mut measured = measured.clone();
+    // Several elements in one line are served by one miss: the model would need to know in which order.
+    measured.chains.retain(|chain| chain.stride_bytes >= line && chain.ns > 0.0);
+    let best = best(&measured)?;
+    let Fitted { problem, found, .. } = &best.fitted;
+    let mut machine = problem.at(found);
+    widths(&mut machine, &measured);
+    machine.workaround.uncached_read_ns.value = memory_ns(&machine);
+    machine.test = tests(&machine, &measured);
+    let measured = &measured;
+    let mut simulation = simulate(
+        &Described { machine: machine.clone(), published: Vec::new() },
+        Scope { fit: false, chain: Program::RandomChase, ..scope },
+    );
+    join(&mut simulation, measured);
+    simulation.measured = Some(judged(&best, &machine, measured));
+    Ok(simulation)
+}
+
+/// A load that all caches lack.
+fn memory_ns(machine: &MemoryMachine) -> f64 {
+    let core_ns = 1e9 / machine.board[0].core_hz.value.0;
+    machine.cache.last().map_or(0.0, |cache| cache.core_cycles.value * core_ns) + machine.dram_ns.value
+}
+
+/// The same of the Phenom, against which its fitted read past all caches is held.
+fn phenom_reads_in_loads() -> f64 {
+    let phenom = KNOWN.iter().find(|(name, _)| *name == "phenom-9600").expect("a machine of ours");
+    let machine = parse(phenom.1, phenom.0).expect("a test reads it").machine;
+    let board = &machine.board[0];
+    let last = machine.cache.last().expect("a parsed machine has caches");
+    let ns = |cycles: f64, hertz: f64| cycles / hertz * 1e9;
+    let cache_ns = ns(last.core_cycles.value, board.core_hz.value.0)
+        + ns(last.northbridge_cycles.value, board.northbridge_hz.value.0);
+    machine.workaround.uncached_read_ns.value / (cache_ns + machine.dram_ns.value)
+}
+
+/// Widths of caches and lines under way by what was read from blocks of about half of each.
+fn widths(machine: &mut MemoryMachine, measured: &Measured) {
+    let core_hz = measured.core_hz.0;
+    let bytes_per_cycle = |mb_per_s: f64| mb_per_s * 1e6 / core_hz;
+    let mut above = Bytes(0);
+    for (index, cache) in machine.cache.iter_mut().enumerate() {
+        let half = Bytes(cache.size_bytes.value.0 / 2);
+        let fits = measured.reads.iter().filter(|read| read.block_bytes > above && read.block_bytes <= half);
+        if let Some(read) = fits.max_by_key(|read| read.block_bytes) {
+            let width = Sourced { value: bytes_per_cycle(read.mb_per_s), source: FITTED.to_owned() };
+            if index == 0 {
+                machine.load_bytes_per_core_cycle = width;
+            } else {
+                cache.bytes_per_core_cycle = Some(width);
+            }
+        }
+        above = cache.size_bytes.value;
+    }
+    let Some(read) = memory_read(measured) else { return };
+    let geometry = machine.geometry(&machine.board[0], Workaround::Off);
+    let counters = trace_placed(
+        &geometry,
+        machine.page_placement,
+        Program::Stream,
+        read.block_bytes,
+        machine.line_bytes,
+    );
+    let (mut few, mut many) = OUTSTANDING_RANGE;
+    for _ in 0..HALVINGS {
+        let lines = (few * many).sqrt();
+        let parameters = Parameters { outstanding_lines: lines, ..Parameters::of(machine) };
+        let time = Costs::new(machine, &machine.board[0], &parameters).time(&counters, Waits::ForNone);
+        let mb_per_s = machine.line_bytes.0 as f64 / time.total_ns() * 1e3;
+        if mb_per_s < read.mb_per_s { few = lines } else { many = lines }
+    }
+    machine.prefetch.outstanding_lines.value = (few * many).sqrt();
+}
+
+/// The largest read, if it is larger than all caches.
+fn memory_read(measured: &Measured) -> Option<MeasuredRead> {
+    let caches = measured.caches.iter().map(|cache| cache.size_bytes).max().unwrap_or_default();
+    let largest = measured.reads.iter().max_by_key(|read| read.block_bytes)?;
+    (largest.block_bytes.0 > caches.0).then_some(*largest)
+}
+
+/// A chain in half of each cache, pages in the largest block, a stream, and a chain all over memory.
+fn tests(machine: &MemoryMachine, measured: &Measured) -> Vec<Test> {
+    let test = |name: String, title: &str, unit, program, block_bytes, stride: Bytes| Test {
+        name,
+        title: title.to_owned(),
+        unit,
+        program,
+        block_bytes,
+        stride_bytes: Sourced { value: stride, source: "as measured".to_owned() },
+        off: measured::HOST.to_owned(),
+        on: measured::HOST.to_owned(),
+    };
+    let line = machine.line_bytes;
+    let mut tests = Vec::new();
+    for cache in &machine.cache {
+        let fits = measured.chains.iter().filter(|chain| {
+            chain.stride_bytes == line && chain.block_bytes.0 <= cache.size_bytes.value.0 / 2
+        });
+        if let Some(chain) = fits.max_by_key(|chain| chain.block_bytes) {
+            let name = format!("{}_ns", cache.name.to_lowercase());
+            let title = "latency of a random chain in half of it";
+            tests.push(test(name, title, Unit::Nanoseconds, Program::RandomChase, chain.block_bytes, line));
+        }
+    }
+    let largest = measured.chains.iter().map(|chain| chain.block_bytes).max().unwrap_or_default();
+    let page = machine.translation.page_bytes;
+    let title = "latency of a random chain through pages";
+    let name = "pages_ns".to_owned();
+    tests.push(test(name, title, Unit::Nanoseconds, Program::RandomChase, largest, page));
+    if let Some(read) = memory_read(measured) {
+        let name = "stream_mb_per_s".to_owned();
+        let title = "one core reads memory";
+        tests.push(test(name, title, Unit::MegabytesPerSecond, Program::Stream, read.block_bytes, line));
+    }
+    let title = "a program that is all over 200 MiB: random chain";
+    let name = "random_200mb_ns".to_owned();
+    tests.push(test(name, title, Unit::Nanoseconds, Program::RandomChase, SPREAD_BLOCK, line));
+    tests
+}
+
+/// Sets what was measured beside the predictions without the workaround.
+fn join(simulation: &mut Simulation, measured: &Measured) {
+    for row in &mut simulation.rows {
+        let chain = measured.chains.iter().find(|chain| {
+            row.unit == Unit::Nanoseconds
+                && (chain.block_bytes, chain.stride_bytes) == (row.block_bytes, row.stride_bytes)
+        });
+        let read = memory_read(measured).filter(|_| row.unit == Unit::MegabytesPerSecond);
+        row.measured = chain.map(|chain| chain.ns).or(read.map(|read| read.mb_per_s));
+        row.error_off_percent = row.measured.map(|number| error_percent(row.off, number));
+    }
+}
+
+fn judged(best: &Best, machine: &MemoryMachine, measured: &Measured) -> MeasuredFit {
+    let Fitted { problem, found, .. } = &best.fitted;
+    let raw = problem.errors(found, false);
+    // The chains scatter more or less than their tolerances say: what they really do counts.
+    let scatter = median(&raw.iter().map(|error| error.abs()).collect::<Vec<f64>>()).max(f64::MIN_POSITIVE);
+    let weighed = solve::weigh(found, |logarithms| problem.errors(logarithms, true));
+    let fitted =
+        problem.names().into_iter().zip(found).zip(&weighed.deviations).map(|((name, at), deviation)| {
+            let uncertainty_percent = deviation.map(|deviation| (deviation * scatter).exp_m1() * 100.0);
+            Identified { parameter: name, value: at.exp(), uncertainty_percent }
+        });
+    let fitted = fitted.collect();
+    let chains: Vec<ChainResidual> = problem
+        .predicted(&problem.at(found))
+        .iter()
+        .zip(problem.chains.iter().zip(&problem.counters))
+        .map(|(time, (chain, counters))| residual(machine, time, chain, counters))
+        .collect();
+    let absolute: Vec<f64> = chains.iter().map(|chain| chain.error_percent.abs()).collect();
+    MeasuredFit {
+        fitted,
+        last_cache_bytes: machine.cache.last().map_or(Bytes(0), |cache| cache.size_bytes.value),
+        last_cache_claimed_bytes: measured.caches.last().map_or(Bytes(0), |cache| cache.size_bytes),
+        claimed_worse: best.claimed_worse,
+        page_placement: machine.page_placement,
+        other_placement_worse: best.other_placement_worse,
+        regions: regions(machine, &chains),
+        median_error_percent: median(&absolute),
+        chains,
+        scenarios: scenarios(machine),
+        phenom_reads_in_loads: phenom_reads_in_loads(),
+        is_guest: measured.is_guest,
+    }
+}
+
+fn place_names(machine: &MemoryMachine) -> Vec<String> {
+    machine.cache.iter().map(|cache| cache.name.clone()).chain(["memory".to_owned()]).collect()
+}
+
+fn residual(
+    machine: &MemoryMachine,
+    time: &TimePerAccess,
+    chain: &MeasuredChain,
+    counters: &Counters,
+) -> ChainResidual {
+    let names = place_names(machine);
+    let served = |place: &usize| counters.served[*place].iter().sum::<u64>();
+    let place = (0..names.len()).max_by_key(served).unwrap_or(0);
+    ChainResidual {
+        block_bytes: chain.block_bytes,
+        stride_bytes: chain.stride_bytes,
+        place: names[place].clone(),
+        measured_ns: chain.ns,
+        fitted_ns: time.total_ns(),
+        error_percent: error_percent(time.total_ns(), chain.ns),
+        tolerance_percent: tolerance_percent(chain),
+    }
+}
+
+fn regions(machine: &MemoryMachine, chains: &[ChainResidual]) -> Vec<RegionResidual> {
+    let of = |place: String| {
+        let errors: Vec<f64> =
+            chains.iter().filter(|chain| chain.place == place).map(|chain| chain.error_percent).collect();
+        let worst = errors.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
+        Some(RegionResidual {
+            place,
+            chains: errors.len(),
+            bias_percent: median(&errors),
+            median_error_percent: median(&errors.iter().map(|error| error.abs()).collect::<Vec<f64>>()),
+            worst_percent: worst,
+        })
+    };
+    place_names(machine).into_iter().filter_map(of).collect()
+}
+
+/// One read or all reads of a walk, each as long as a load from memory or as the Phenom's were.
+fn scenarios(machine: &MemoryMachine) -> Vec<Scenario> {
+    let levels = machine.board[0].page_table_levels.value;
+    let loads_ns = memory_ns(machine);
+    let total_ns = |machine: &MemoryMachine, state| {
+        let geometry = machine.geometry(&machine.board[0], state);
+        let (placement, line) = (machine.page_placement, machine.line_bytes);
+        let counters = trace_placed(&geometry, placement, Program::RandomChase, SPREAD_BLOCK, line);
+        let costs = Costs::new(machine, &machine.board[0], &Parameters::of(machine));
+        move |read_ns: f64| {
+            let uncached_ns = counters.uncached_reads as f64 * read_ns / counters.accesses.max(1) as f64;
+            costs.time(&Counters { uncached_reads: 0, ..counters.clone() }, Waits::ForEach).total_ns()
+                + uncached_ns
+        }
+    };
+    let off_ns = total_ns(machine, Workaround::Off)(0.0);
+    let mut scenarios = Vec::new();
+    for (reads, reads_per_walk) in [(PageTableReads::LastUncached, 1), (PageTableReads::AllUncached, levels)]
+    {
+        let mut machine = machine.clone();
+        machine.workaround.page_table_reads.value = reads;
+        let on_ns = total_ns(&machine, Workaround::On);
+        for ns_per_read in [loads_ns, loads_ns * phenom_reads_in_loads()] {
+            scenarios.push(Scenario {
+                reads_per_walk,
+                ns_per_read,
+                random_200mb_ns: on_ns(ns_per_read),
+                random_200mb_off_ns: off_ns,
+            });
+        }
+    }
+    scenarios
+}
+
+fn median(values: &[f64]) -> f64 {
+    stats::median(values).unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Hertz;
+
+    use super::super::measured::{MeasuredCache, MeasuredTlb};
+    use super::*;
+
+    /// Latencies of three caches, memory beyond them, second translation buffer, walk: nanoseconds.
+    const TRUE_NS: [f64; 6] = [1.0, 4.0, 15.0, 80.0, 2.0, 10.0];
+
+    /// A machine that claims 1 MiB of last cache, of which it has `ways` of eight, measured without noise.
+    fn measured(ways: usize) -> Measured {
+        let cache =
+            |kib: u64, ways, is_victim| MeasuredCache { size_bytes: Bytes(kib << 10), ways, is_victim };
+        let tlb = |entries, ways| MeasuredTlb { entries, ways, source: "made up".to_owned() };
+        let blocks = (12..22).flat_map(|log2| [1_u64 << log2, 3 << (log2 - 1)]);
+        let chain = |block: u64, stride: u64| MeasuredChain {
+            block_bytes: Bytes(block),
+            stride_bytes: Bytes(stride),
+            ns: 1.0,
+            uncertainty_percent: 1.0,
+        };
+        let chains = blocks.flat_map(|block| [64, 1024, 4096].map(|stride| chain(block, stride)));
+        let mut measured = Measured {
+            title: "made up".to_owned(),
+            core_hz: Hertz(2e9),
+            line_bytes: Bytes(64),
+            caches: vec![cache(16, 4, false), cache(128, 8, false), cache(1024, 8, true)],
+            tlbs: [tlb(16, 16), tlb(128, 8)],
+            page_table_levels: 4,
+            is_guest: false,
+            chains: chains.filter(|chain| chain.block_bytes.0 / chain.stride_bytes.0 >= 4).collect(),
+            reads: vec![MeasuredRead { block_bytes: Bytes(64 << 20), mb_per_s: 8000.0 }],
+        };
+        let choice = Choice { placement: PagePlacement::Scattered, last_cache_ways: ways };
+        let problem = Problem::new(&measured, choice).expect("enough chains");
+        let times = problem.predicted(&problem.at(&TRUE_NS.map(f64::ln)));
+        for (chain, time) in measured.chains.iter_mut().zip(times) {
+            chain.ns = time.total_ns();
+        }
+        measured
+    }
+
+    #[test]
+    fn a_fit_finds_the_times_and_the_part_of_the_last_cache_that_made_the_chains() {
+        for ways in [8, 2] {
+            let simulation =
+                simulate_measured(&measured(ways), Scope::default()).expect("enough was measured");
+            let fit = simulation.measured.expect("it was fitted");
+            assert_eq!(fit.last_cache_bytes, Bytes((1 << 20) / 8 * ways as u64));
+            assert!(fit.median_error_percent < 0.5, "{}", fit.median_error_percent);
+            for (one, expected) in fit.fitted.iter().zip(TRUE_NS) {
+                assert!((one.value / expected - 1.0).abs() < 0.05, "{one:?}, {expected} expected");
+            }
+            let stream = simulation.rows.iter().find(|row| row.name == "stream_mb_per_s").expect("a read");
+            assert!((stream.off / 8000.0 - 1.0).abs() < 0.01, "{}", stream.off);
+            let spread = simulation.rows.iter().find(|row| row.name == "random_200mb_ns").expect("always");
+            assert!(spread.on > spread.off * 1.5 && spread.measured.is_none());
+        }
+    }
+
+    #[test]
+    fn too_little_is_an_error_that_says_what_to_measure() {
+        let few = Measured { chains: measured(8).chains[..5].to_vec(), ..measured(8) };
+        let error = simulate_measured(&few, Scope::default()).expect_err("too few chains").to_string();
+        assert!(error.contains("sidestep run --only surface"), "{error}");
+        let none = Measured { caches: Vec::new(), ..measured(8) };
+        assert!(simulate_measured(&none, Scope::default()).is_err());
+    }
+}
