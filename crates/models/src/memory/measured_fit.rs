@@ -171,23 +171,23 @@ impl Problem {
         self.counters.iter().map(|counters| costs.time(counters, Waits::ForEach)).collect()
     }
 
-    /// Errors in units of tolerance; `lenient` ones grow with the root of their size beyond one.
-    fn errors(&self, logarithms: &[f64], lenient: bool) -> Vec<f64> {
+    /// Errors in units of tolerance; large ones by the root of their size.
+    fn errors(&self, logarithms: &[f64]) -> Vec<f64> {
         let pairs = self.predicted(&self.at(logarithms)).into_iter().zip(&self.chains);
         pairs
             .map(|(time, chain)| {
                 let error = (time.total_ns() / chain.ns).ln() / (1.0 + tolerance_percent(chain) / 100.0).ln();
-                if lenient { root_of_size(error) } else { error }
+                root_of_size(error)
             })
             .collect()
     }
 
     fn solved(&self) -> Vec<f64> {
-        solve::least_squares(&self.start(), |logarithms| self.errors(logarithms, true))
+        solve::least_squares(&self.start(), |logarithms| self.errors(logarithms))
     }
 
     fn squares(&self, logarithms: &[f64]) -> f64 {
-        self.errors(logarithms, true).iter().map(|error| error * error).sum()
+        self.errors(logarithms).iter().map(|error| error * error).sum()
     }
 }
 
@@ -404,10 +404,10 @@ fn join(simulation: &mut Simulation, measured: &Measured) {
 
 fn judged(best: &Best, machine: &MemoryMachine, measured: &Measured) -> MeasuredFit {
     let Fitted { problem, found, .. } = &best.fitted;
-    let raw = problem.errors(found, false);
     // The chains scatter more or less than their tolerances say: what they really do counts.
-    let scatter = median(&raw.iter().map(|error| error.abs()).collect::<Vec<f64>>()).max(f64::MIN_POSITIVE);
-    let weighed = solve::weigh(found, |logarithms| problem.errors(logarithms, true));
+    let free = problem.chains.len().saturating_sub(found.len()).max(1);
+    let scatter = (best.fitted.squares / free as f64).sqrt();
+    let weighed = solve::weigh(found, |logarithms| problem.errors(logarithms));
     let fitted =
         problem.names().into_iter().zip(found).zip(&weighed.deviations).map(|((name, at), deviation)| {
             let uncertainty_percent = deviation.map(|deviation| (deviation * scatter).exp_m1() * 100.0);

@@ -80,10 +80,8 @@ pub(super) fn head(record: &Record) -> String {
         ("plan", "Plan"),
         ("data", "Data"),
     ]
-    .iter()
-    .filter(|(_, word)| !word.is_empty())
-    .map(|(id, word)| format!("<a href=\"#{id}\">{word}</a>"))
-    .collect::<String>();
+    .map(|(id, word)| if word.is_empty() { String::new() } else { format!("<a href=\"#{id}\">{word}</a>") })
+    .concat();
     format!(
         "<header><p class=\"kicker\">sidestep check-up</p><h1>{}</h1><p class=\"sub\">{}</p>\
          <p class=\"verdict\">{}</p>{partial}<p class=\"run\">{}</p><nav>{links}</nav></header>\n",

@@ -84,7 +84,7 @@ fn placement(fit: &MeasuredFit) -> String {
         format!("all {} that the last cache claims fit best", fit.last_cache_bytes)
     } else {
         format!(
-            "of the {} that the last cache claims {} fit best (all of it {} times as badly): others have the rest",
+            "of the {} that the last cache claims {} fit best (all of it {} times as badly): others may have the rest",
             fit.last_cache_claimed_bytes,
             fit.last_cache_bytes,
             number::short(fit.claimed_worse)
