@@ -2,8 +2,8 @@
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, golden, kill_toggles, promise, schema,
-    steps, tidy,
+    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles, promise,
+    schema, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -64,6 +64,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "experiments killed at random points, and who mends",
         help: kill_toggles::HELP,
         run: kill_toggles::run,
+    },
+    Command {
+        name: "fuzz",
+        summary: "every parser against inputs that nobody meant",
+        help: fuzz::HELP,
+        run: fuzz::run,
     },
     Command {
         name: "ab-evidence",

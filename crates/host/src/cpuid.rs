@@ -44,22 +44,28 @@ impl Cpuid {
     /// A recorded dump in a folder or tarball: `puN` at its top, in its one folder, or in `cpuid` there.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let root = Root::open_dump(path)?;
-        let mut cpus = BTreeMap::new();
+        let mut texts = Vec::new();
         for name in root.list("/") {
-            let Some(number) = dump_cpu(&name).filter(|number| *number < CPU_NUMBER_LIMIT) else { continue };
+            let Some(number) = dump_cpu(&name) else { continue };
             let text = root
                 .read(&name)
                 .map_err(|error| RootError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
-            cpus.insert(CpuId(number), Leaves::Recorded(Arc::new(parse(&text))));
+            texts.push((number, text));
         }
+        let texts = texts.iter().map(|(number, text)| (*number, text.as_str()));
+        Self::of_texts(texts).ok_or_else(|| RootError::Damaged {
+            path: path.to_owned(),
+            reason: "no file puN holds an answer for CPUID leaf 0".to_owned(),
+        })
+    }
+
+    /// The dump in the texts of its files, by the numbers of the CPUs; `None` if no CPU answers leaf 0.
+    pub fn of_texts<'a>(texts: impl IntoIterator<Item = (u32, &'a str)>) -> Option<Self> {
+        let believed = texts.into_iter().filter(|(number, _)| *number < CPU_NUMBER_LIMIT);
+        let cpus: BTreeMap<CpuId, Leaves> =
+            believed.map(|(number, text)| (CpuId(number), Leaves::Recorded(Arc::new(parse(text))))).collect();
         let answers = |leaves: &Leaves| leaves.max_leaf() > 0;
-        if !cpus.values().any(answers) {
-            return Err(RootError::Damaged {
-                path: path.to_owned(),
-                reason: "no file puN holds an answer for CPUID leaf 0".to_owned(),
-            });
-        }
-        Ok(Self { cpus, is_whole: true })
+        cpus.values().any(answers).then_some(Self { cpus, is_whole: true })
     }
 
     /// True if every CPU of the machine answered, not only the one this runs on.

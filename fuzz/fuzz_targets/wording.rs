@@ -1,0 +1,16 @@
+//! What a kernel may say in a file of vulnerabilities, by the general rule and by every entry's own wordings.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use flaws::{Catalogue, spoken};
+use libfuzzer_sys::fuzz_target;
+
+static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
+
+fuzz_target!(|text: &str| {
+    let catalogue = CATALOGUE.get_or_init(flaws::catalogue);
+    for flaw in &catalogue.flaws {
+        let _ = spoken(text, &flaw.wording);
+    }
+});
