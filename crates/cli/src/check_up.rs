@@ -250,6 +250,7 @@ fn has_same_results(after: &Record, before: &Record) -> bool {
     after.memory == before.memory
         && after.cores == before.cores
         && after.clocks == before.clocks
+        && after.clock_check == before.clock_check
         && timed(after) == timed(before)
 }
 

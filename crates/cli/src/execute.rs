@@ -3,7 +3,7 @@
 use probes::memory::{bandwidth, loaded, orders, parallel, stream, surface, walks};
 use probes::plan::{PlannedProbe, ProbeSettings};
 use probes::session::Session;
-use probes::{clocks, cores, signature};
+use probes::{clock_pairs, clocks, cores, signature};
 
 /// Runs a probe until it is done or its deadline comes; results are in the session's record either way.
 ///
@@ -18,6 +18,9 @@ pub(crate) fn execute(session: &mut Session<'_>, planned: &PlannedProbe) -> Resu
         ProbeSettings::Compute(settings) => cores::compute::run(session, settings).map_err(|e| text(&e)),
         ProbeSettings::Wake(settings) => cores::wake::run(session, settings).map_err(|e| text(&e)),
         ProbeSettings::Clocks(settings) => clocks::run(session, settings).map_err(|e| text(&e)),
+        ProbeSettings::ClockPairs(settings) => {
+            clock_pairs::check_up::run(session, settings).map_err(|e| text(&e))
+        }
         ProbeSettings::Signatures(settings) => {
             signature::check_up::run(session, settings);
             Ok(())

@@ -26,22 +26,33 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
                     .to_owned(),
             );
         }
-        check.remedies.extend(k8(flaw.workaround));
+        for line in k8(flaw.workaround) {
+            add(&mut check.remedies, line);
+        }
     }
     if check.kernel.condemned {
-        check.because.push("the kernel has given the counter up: see its messages".to_owned());
+        add(&mut check.because, "the kernel has given the counter up: see its messages".to_owned());
     }
     if check.backwards.iter().any(|count| count.ordered && count.backwards > 0) {
-        check.because.push("an ordered read went backwards between two CPUs".to_owned());
+        add(&mut check.because, "an ordered read went backwards between two CPUs".to_owned());
         if check.verdict == ClockVerdict::Safe {
             check.verdict = ClockVerdict::Unsafe;
         }
     }
-    check.remedies.extend(by_verdict(check).map(str::to_owned));
+    if let Some(line) = by_verdict(check) {
+        add(&mut check.remedies, line.to_owned());
+    }
     if check.backwards.iter().any(|count| !count.ordered && count.backwards > 0) {
         let line = "never compare bare RDTSC values of two threads: it runs before earlier loads are done; RDTSCP or LFENCE; \
                     RDTSC waits for them";
-        check.remedies.push(line.to_owned());
+        add(&mut check.remedies, line.to_owned());
+    }
+}
+
+/// Adds a sentence once: a document may be judged again.
+fn add(sentences: &mut Vec<String>, sentence: String) {
+    if !sentences.contains(&sentence) {
+        sentences.push(sentence);
     }
 }
 
@@ -119,6 +130,9 @@ mod tests {
             let mut check = ClockCheck::default();
             clock_remedies(&mut check, &[ramping(state)]);
             assert_eq!(check.verdict, verdict, "{state:?}");
+            let once = check.clone();
+            clock_remedies(&mut check, &[ramping(state)]);
+            assert_eq!(check, once, "judged twice");
             let offers = check.remedies.iter().any(|line| line.contains("toggles set k8-c1-ramping=off"));
             assert_eq!(offers, offered, "{state:?} {:?}", check.remedies);
         }

@@ -27,12 +27,15 @@ pub fn levels(record: &Record) -> Levels {
     levels
 }
 
-/// Fills in the levels, the level of each latency cell, and the findings, replacing any that are there.
+/// Fills in the levels, the level of each latency cell, what can be done about clocks, and the findings, replacing any that are there.
 pub fn diagnose(record: &mut Record) {
     record.levels = levels(record);
     for index in 0..record.memory.latency.len() {
         let level = classify(&record.memory.latency[index], &record.levels).map(str::to_owned);
         record.memory.latency[index].level = level;
+    }
+    if let Some(check) = &mut record.clock_check {
+        clock_remedies(check, &record.flaws);
     }
     record.findings = findings(record);
 }

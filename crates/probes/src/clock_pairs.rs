@@ -14,8 +14,10 @@
 //! | the verdict on all | [`verdict`] |
 //! | time going backwards between two threads | [`backwards`] |
 //! | the kernel's clocks against the raw one | [`system_clocks`] |
+//! | all of it in a check-up | [`check_up`] |
 
 pub mod backwards;
+pub mod check_up;
 pub mod classify;
 mod crew;
 pub mod pair_watch;
@@ -164,6 +166,9 @@ pub enum ClockPairsError {
     /// Only one CPU.
     #[error("only CPU {0} may be used, and one counter cannot be compared with itself; allow a second CPU")]
     OneCpu(CpuId),
+    /// The counter may not be read.
+    #[error(transparent)]
+    Denied(#[from] clock::CounterDenied),
     /// A CPU may not be used.
     #[error(transparent)]
     Affinity(#[from] AffinityError),

@@ -6,7 +6,9 @@ use machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory, Provenance};
+use crate::{
+    ClockCheck, ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory, Provenance,
+};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
 /// new field at the top does not raise it, a new variant of an enum does.
@@ -44,6 +46,9 @@ pub struct Record {
     /// Prices of time sources.
     #[serde(default)]
     pub clocks: Vec<ClockRead>,
+    /// Whether the counters of all CPUs agree, and what the kernel says of its clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_check: Option<ClockCheck>,
     /// Verdicts on the flaws of the catalogue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaws: Vec<FlawVerdict>,

@@ -1,6 +1,6 @@
 //! A check of clocks as text: the verdict first, then pairs, reads that went back, the kernel's clocks, what can be done.
 
-use record::{ClockCheck, ClockFault, ClockPair, ClockVerdict, KernelClocks, SystemClock};
+use record::{BackwardsCount, ClockCheck, ClockFault, ClockPair, ClockVerdict, KernelClocks, SystemClock};
 
 use crate::escape::plain;
 use crate::terminal::{Ink, Paper, Terminal, table_of};
@@ -51,20 +51,24 @@ fn opening(paper: &mut Paper, check: &ClockCheck) {
     for reason in &check.because {
         paper.wrapped("  ", &plain(reason));
     }
-    if let Some(blind) = check.blind_below_ns {
-        let drift = check.would_have_seen;
-        let step = check.counter_step_ns.filter(|step| *step > 1.0);
-        let parts = [
-            Some(format!("blind below {blind:.0} ns of offset")),
-            drift.map(|drift| {
-                format!("would have seen {} ppb of drift in {:.1} s", short(drift.ppb), drift.in_s)
-            }),
-            step.map(|step| format!("the counter counts in steps of {step:.0} ns")),
-        ];
-        let text = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
-        paper.wrapped_inked(Ink::Faint, "  ", &text);
+    if let Some(line) = sharpness(check) {
+        paper.wrapped_inked(Ink::Faint, "  ", &line);
     }
     paper.blank();
+}
+
+/// What would have stayed unseen, and what not; `None` if nothing was measured.
+pub(crate) fn sharpness(check: &ClockCheck) -> Option<String> {
+    let blind = check.blind_below_ns?;
+    let step = check.counter_step_ns.filter(|step| *step > 1.0);
+    let parts = [
+        Some(format!("blind below {blind:.0} ns of offset")),
+        check
+            .would_have_seen
+            .map(|drift| format!("would have seen {} ppb of drift in {:.1} s", short(drift.ppb), drift.in_s)),
+        step.map(|step| format!("the counter counts in steps of {step:.0} ns")),
+    ];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
 fn named(paper: &mut Paper, name: &str, text: &str) {
@@ -85,10 +89,12 @@ fn range(interval: Option<[f64; 2]>) -> String {
 }
 
 fn rounded(value: f64) -> String {
-    if value.abs() >= 100.0 { format!("{value:+.0}") } else { format!("{value:+.1}") }
+    // The sum makes minus zero zero.
+    let tenths = (value * 10.0).round() / 10.0 + 0.0;
+    if value.abs() >= 100.0 { format!("{value:+.0}") } else { format!("{tenths:+.1}") }
 }
 
-fn spread(value: Option<f64>, error: Option<f64>) -> String {
+pub(crate) fn spread(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
         (Some(value), Some(error)) => format!("{} ±{}", rounded(value), short(error)),
         (Some(value), None) => rounded(value),
@@ -164,22 +170,28 @@ fn backwards(paper: &mut Paper, check: &ClockCheck) {
     let headers = ["read", "ordered", "CPUs", "observations", "backwards", "largest ns"];
     let mut table = table_of(&headers.map(str::to_owned));
     for count in &check.backwards {
-        let share = count.backwards as f64 / count.fresh.max(1) as f64 * 100.0;
-        let seen = match count.backwards {
-            0 => "0".to_owned(),
-            _ => format!("{} ({share:.2} %)", count.backwards),
-        };
         table.add_row(vec![
-            count.name.trim_start_matches("clock_gettime(").trim_end_matches(')').to_owned(),
+            short_name(&count.name).to_owned(),
             if count.ordered { "yes" } else { "no" }.to_owned(),
             format!("{}-{}", count.a, count.b),
             count.fresh.to_string(),
-            seen,
+            share_back(count),
             short(count.largest_ns),
         ]);
     }
     paper.table(table);
     paper.blank();
+}
+
+/// A way to read without the name of the call.
+pub(crate) fn short_name(name: &str) -> &str {
+    name.trim_start_matches("clock_gettime(").trim_end_matches(')')
+}
+
+/// How often time went back, with its share.
+pub(crate) fn share_back(count: &BackwardsCount) -> String {
+    let share = count.backwards as f64 / count.fresh.max(1) as f64 * 100.0;
+    if count.backwards == 0 { "0".to_owned() } else { format!("{} ({share:.2} %)", count.backwards) }
 }
 
 fn system_clocks(paper: &mut Paper, clocks: &[SystemClock]) {
@@ -193,9 +205,23 @@ fn system_clocks(paper: &mut Paper, clocks: &[SystemClock]) {
 }
 
 fn kernel(paper: &mut Paper, kernel: &KernelClocks) {
-    let mut fact = |name: &str, text: &str| {
+    for KernelFact { name, text } in kernel_facts(kernel) {
+        named(paper, name, &text);
+    }
+}
+
+/// One thing that the kernel says of its clocks.
+pub(crate) struct KernelFact {
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
+}
+
+/// All that the kernel says of its clocks, nothing where it says nothing.
+pub(crate) fn kernel_facts(kernel: &KernelClocks) -> Vec<KernelFact> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &'static str, text: &str| {
         if !text.is_empty() {
-            named(paper, name, text);
+            facts.push(KernelFact { name, text: text.to_owned() });
         }
     };
     let source = kernel.clocksource.as_deref().unwrap_or("unknown");
@@ -222,6 +248,7 @@ fn kernel(paper: &mut Paper, kernel: &KernelClocks) {
         None => fact("messages", "the kernel's log may not be read here"),
         Some(messages) => counted(messages).iter().for_each(|message| fact("message", message)),
     }
+    facts
 }
 
 /// Each message once, in the order of their first appearance, with how often it came.

@@ -1,6 +1,7 @@
 //! The figures of a report: what each shows, from which results, and why it is missing when it is.
 
 mod bandwidth;
+mod clocks;
 mod latency;
 mod levels;
 mod pairs;
@@ -37,11 +38,17 @@ pub enum Figure {
     Wake,
     /// Cost of address translation against number of pages.
     Walks,
+    /// Counters of CPUs against each other.
+    ClockOffsets,
+    /// The same over time.
+    ClockDrift,
+    /// What each way to read the time costs.
+    ClockPrices,
 }
 
 impl Figure {
     /// Every figure, in the order of the report.
-    pub fn all() -> [Self; 10] {
+    pub fn all() -> [Self; 13] {
         [
             Self::Levels,
             Self::Bandwidth,
@@ -53,6 +60,9 @@ impl Figure {
             Self::LineTransfer,
             Self::Sharing,
             Self::Wake,
+            Self::ClockOffsets,
+            Self::ClockDrift,
+            Self::ClockPrices,
         ]
     }
 
@@ -69,6 +79,9 @@ impl Figure {
             Self::Sharing => "sharing",
             Self::Wake => "wake",
             Self::Walks => "walks",
+            Self::ClockOffsets => "clock-offsets",
+            Self::ClockDrift => "clock-drift",
+            Self::ClockPrices => "clock-prices",
         }
     }
 
@@ -91,6 +104,9 @@ impl Figure {
             Self::Sharing => "What CPUs share",
             Self::Wake => "Waking an idle CPU",
             Self::Walks => "Address translation against number of pages",
+            Self::ClockOffsets => "Counters of CPUs against each other",
+            Self::ClockDrift => "Counters over time",
+            Self::ClockPrices => "Price of reading the time",
         }
     }
 
@@ -105,6 +121,8 @@ impl Figure {
             Self::Sharing => &["shar"],
             Self::Wake => &["wake"],
             Self::Walks => &["walk", "tlb", "translation"],
+            Self::ClockOffsets | Self::ClockDrift => &["clock-pairs"],
+            Self::ClockPrices => &["clock-reads"],
         }
     }
 }
@@ -140,6 +158,9 @@ pub(crate) fn draw(record: &Record, figure: Figure) -> Result<Drawn, String> {
         Figure::Sharing => pairs::sharing(record),
         Figure::Wake => wake::draw(record),
         Figure::Walks => translation::draw(record),
+        Figure::ClockOffsets => clocks::offsets(record),
+        Figure::ClockDrift => clocks::drift(record),
+        Figure::ClockPrices => clocks::prices(record),
     };
     drawn.ok_or_else(|| plan::why_missing(record, figure.probe_words()))
 }

@@ -5,15 +5,14 @@ use std::time::{Duration, Instant};
 
 use ::flaws::catalogue;
 use anyhow::Context;
-use clock::{CounterSource, ExchangeLimits, FaultedCounter, TickRate, TimeStampCounter};
+use clock::{CounterSource as _, ExchangeLimits, FaultedCounter, TickRate, TimeStampCounter};
 use experiments::clock_frequencies::HeldFrequencies;
 use host::live;
 use host::{Root, Witness, kernel_clocks};
 use machine::{CpuId, Machine};
 use probes::clock_pairs::system_clocks::ClockMarks;
 use probes::clock_pairs::{self, Frequencies, NoFrequencies, Settings, backwards, verdict};
-use probes::cores::CpuPair;
-use record::{BackwardsCount, CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict};
+use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict};
 
 use super::arguments::{CheckArguments, StressName};
 use super::injection::CPUS_MAX;
@@ -155,7 +154,7 @@ fn measure(
         budget_s: budget.as_secs_f64(),
         limits: ExchangeLimits::default(),
     };
-    let marks = ClockMarks::take();
+    let marks = ClockMarks::take(true);
     let mut nobody = NoFrequencies;
     let frequencies = held.as_mut().map_or(&mut nobody as &mut dyn Frequencies, |held| held as _);
     let seen = clock_pairs::run(&settings, &double, frequencies, &line);
@@ -168,7 +167,7 @@ fn measure(
     if !seen.interrupted {
         line.begin("backwards", backwards::WORST);
         let source = double.read().map_err(|_| anyhow::anyhow!("a thread panicked"))?;
-        check.backwards = backwards_of(cpus, &*source, rate.hz, check)?;
+        backwards::fill(check, cpus, &*source, rate.hz, Instant::now() + 2 * backwards::WORST)?;
     }
     line.end();
     check.elapsed_s = started.elapsed().as_secs_f64();
@@ -205,34 +204,4 @@ fn double(
         }
     }
     Ok(RwLock::new(double))
-}
-
-/// Every way of reading, on the first pair and on one as far away as the numbers of CPUs tell.
-fn backwards_of(
-    cpus: &[CpuId],
-    source: &impl CounterSource,
-    counter_hz: f64,
-    check: &mut ClockCheck,
-) -> anyhow::Result<Vec<BackwardsCount>> {
-    let (Some(&first), Some(&next), Some(&last)) = (cpus.first(), cpus.get(1), cpus.last()) else {
-        return Ok(Vec::new());
-    };
-    let mut pairs = vec![CpuPair { a: first, b: next }];
-    if last != next {
-        pairs.push(CpuPair { a: first, b: last });
-    }
-    let mut counts = Vec::new();
-    for pair in pairs {
-        for count in backwards::run(pair, source, counter_hz)? {
-            if backwards::is_telling(&count) {
-                counts.push(count);
-            } else {
-                check.without.push(format!(
-                    "{} on CPUs {}-{}: the two hardly ran at the same time ({} observations)",
-                    count.name, count.a, count.b, count.fresh
-                ));
-            }
-        }
-    }
-    Ok(counts)
 }

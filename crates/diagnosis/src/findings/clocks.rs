@@ -1,6 +1,6 @@
-//! Prices of reading time, and what the clock source makes of them.
+//! Whether the counters of CPUs agree; prices of reading time, and what the clock source makes of them.
 
-use record::{ClockRead, Finding, Record, Severity};
+use record::{ClockCheck, ClockFault, ClockRead, ClockVerdict, Finding, Record, Severity};
 
 use super::finding;
 use crate::column::sane;
@@ -13,8 +13,80 @@ const SLOW_RATIO: f64 = 5.0;
 const SYSTEM_CALL_SHARE: f64 = 0.6;
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
+    found.extend(record.clock_check.as_ref().map(counters));
+    found.extend(price(record));
+}
+
+/// Whether time is safe, in one sentence.
+fn counters(check: &ClockCheck) -> Finding {
+    let reason = check.because.first().map_or("nothing was measured", String::as_str);
+    let (severity, text) = match check.verdict {
+        ClockVerdict::Safe => (Severity::Good, "the counters of all CPUs agree: time is safe".to_owned()),
+        ClockVerdict::Correctable => (Severity::Warning, format!("time needs correcting: {reason}")),
+        ClockVerdict::Unsafe => (Severity::Warning, format!("time is not safe on this machine: {reason}")),
+        ClockVerdict::CannotTell => {
+            (Severity::Inconclusive, format!("whether time is safe is not known: {reason}"))
+        }
+    };
+    let mut finding = finding("clock-counters", severity, text);
+    let worst = check
+        .pairs
+        .iter()
+        .filter(|pair| pair.interval_ns.is_some_and(|ends| ends.iter().all(|end| end.is_finite())))
+        .max_by(|a, b| reach(a.interval_ns).total_cmp(&reach(b.interval_ns)));
+    if let Some((pair, [low, high])) = worst.and_then(|pair| Some((pair, pair.interval_ns?))) {
+        finding.evidence.push(format!(
+            "{} pairs; widest offset CPU {}-{}: guaranteed within {low:+.1} and {high:+.1} ns",
+            check.pairs.len(),
+            pair.a,
+            pair.b
+        ));
+    }
+    if let Some(drift) = check.would_have_seen.filter(|drift| drift.ppb.is_finite()) {
+        finding
+            .evidence
+            .push(format!("would have seen {:.0} ppb of drift in {:.1} s", drift.ppb, drift.in_s));
+    }
+    let went_back = check.backwards.iter().filter(|count| count.backwards > 0);
+    finding.evidence.extend(went_back.map(|count| {
+        let order = if count.ordered { "ordered" } else { "not ordered" };
+        format!(
+            "{} ({order}) went back {} times of {} between CPUs {} and {}",
+            count.name, count.backwards, count.fresh, count.a, count.b
+        )
+    }));
+    finding.evidence.extend(check.because.iter().skip(1).cloned());
+    let source = check.kernel.clocksource.as_deref().unwrap_or("unknown");
+    finding.evidence.push(format!("clock source: {source}"));
+    finding.mechanism = check.pairs.iter().find_map(|pair| pair.fault).and_then(cause).map(str::to_owned);
+    finding.remedy = check.remedies.first().cloned();
+    finding
+}
+
+/// What usually makes counters differ so.
+fn cause(fault: ClockFault) -> Option<&'static str> {
+    match fault {
+        ClockFault::Offset => Some(
+            "one counter was started later or written: by firmware, hot-plug or a hypervisor (inference)",
+        ),
+        ClockFault::Slope => Some("the two run from different oscillators (inference)"),
+        ClockFault::Step => Some("a counter was written meanwhile: by firmware or a hypervisor (inference)"),
+        ClockFault::SlopeAtOneFrequency => Some("the counter follows the frequency of its core (inference)"),
+        ClockFault::SlopeAfterIdle => {
+            Some("the counter slows or stops while its core sleeps, as under C1 clock ramping (inference)")
+        }
+        ClockFault::RateChanges => None,
+    }
+}
+
+/// How far an interval reaches from zero.
+fn reach(interval: Option<[f64; 2]>) -> f64 {
+    interval.map_or(0.0, |[low, high]| low.abs().max(high.abs()))
+}
+
+fn price(record: &Record) -> Option<Finding> {
     let read = |name: &str| cheapest(record, |read| read.name == name);
-    let Some(monotonic) = read("clock_gettime(CLOCK_MONOTONIC)") else { return };
+    let monotonic = read("clock_gettime(CLOCK_MONOTONIC)")?;
     let counter = read("rdtscp").or_else(|| read("rdtsc"));
     let call = cheapest(record, |read| read.name.contains("system call"));
     let source = record.machine.environment.clock_sources.current.as_deref();
@@ -25,7 +97,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     } else if slow {
         (Severity::Warning, "clock_gettime is slow: much dearer than the counter behind it".to_owned())
     } else if counter.is_none() && call.is_none() {
-        return;
+        return None;
     } else {
         (Severity::Good, format!("reading the clock is cheap: {}", line(monotonic)))
     };
@@ -43,7 +115,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         );
         verdict.remedy = Some(remedy(record, source));
     }
-    found.push(verdict);
+    Some(verdict)
 }
 
 fn cheapest(record: &Record, wanted: impl Fn(&ClockRead) -> bool) -> Option<&ClockRead> {

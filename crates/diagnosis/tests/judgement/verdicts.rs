@@ -3,8 +3,8 @@
 use diagnosis::diagnose;
 use machine::{Bytes, CoreKind, CpuId, Hertz, Node, NodeId};
 use record::{
-    ClockRead, Control, Finding, LineTransfer, PairSlowdown, Quality, Record, Scope, Severity, StreamResult,
-    WakePoint,
+    ClockCheck, ClockRead, ClockVerdict, Control, Finding, KernelClocks, LineTransfer, PairSlowdown, Quality,
+    Record, Scope, Severity, StreamResult, WakePoint,
 };
 use stats::Random;
 
@@ -158,6 +158,30 @@ fn a_clock_that_enters_the_kernel_or_is_much_dearer_than_its_counter_is_slow() {
     check(clocks("tsc", 22.0), "clock-slow", Severity::Good, "cheap");
     let remedy = judged(clocks("hpet", 140.0), "clock-slow").and_then(|found| found.remedy);
     assert!(remedy.is_some_and(|text| text.contains("echo tsc")));
+}
+
+#[test]
+fn whether_counters_agree_is_a_finding_with_its_reason_and_remedy() {
+    let record = |verdict, because: &str| {
+        let kernel = KernelClocks { clocksource: Some("tsc".to_owned()), ..KernelClocks::default() };
+        let because = vec![because.to_owned()];
+        Record {
+            clock_check: Some(ClockCheck { verdict, because, kernel, ..ClockCheck::default() }),
+            ..Record::default()
+        }
+    };
+    check(record(ClockVerdict::Safe, "all agree"), "clock-counters", Severity::Good, "time is safe");
+    check(record(ClockVerdict::Unsafe, "they jumped"), "clock-counters", Severity::Warning, "they jumped");
+    check(record(ClockVerdict::Correctable, "an offset"), "clock-counters", Severity::Warning, "correcting");
+    check(
+        record(ClockVerdict::CannotTell, "never met"),
+        "clock-counters",
+        Severity::Inconclusive,
+        "not known",
+    );
+    let remedy = judged(record(ClockVerdict::Correctable, "an offset"), "clock-counters");
+    assert!(remedy.and_then(|found| found.remedy).is_some_and(|text| text.contains("corrects each CPU")));
+    assert_eq!(judged(Record::default(), "clock-counters"), None);
 }
 
 #[test]

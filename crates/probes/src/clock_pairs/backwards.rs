@@ -10,9 +10,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use clock::{CounterSource, FRESH_ENOUGH};
+use clock::{Clock, CounterSource, FRESH_ENOUGH};
 use host::live::{AffinityError, Pinned, TimeSource};
-use record::BackwardsCount;
+use machine::CpuId;
+use record::{BackwardsCount, ClockCheck};
 
 use crate::cores::CpuPair;
 use crate::session::SessionError;
@@ -28,6 +29,8 @@ const EACH_MOST: Duration = Duration::from_millis(700);
 const FRESH_WANTED: u64 = 20_000;
 /// Time for all ways on one pair at most: a dozen of them.
 pub const WORST: Duration = Duration::from_secs(9);
+/// Time for the clock of `sidestep-clock` to be calibrated; until then it gives the kernel's time.
+const OWN_CLOCK_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A way to read the time.
 struct Reading<'a> {
@@ -50,22 +53,59 @@ struct Count {
     largest: u64,
 }
 
-/// Looks at a pair by every way of reading.
+/// Looks at the first pair, and at one as far away as the numbers of CPUs tell, by every way of reading, until the time
+/// is up; what was seen, and what was not, goes into the document.
 ///
 /// # Errors
 /// A debug build, or a CPU that may not be used.
-pub fn run<S: CounterSource>(
-    pair: CpuPair,
+pub fn fill<S: CounterSource>(
+    check: &mut ClockCheck,
+    cpus: &[CpuId],
     source: &S,
     counter_hz: f64,
-) -> Result<Vec<BackwardsCount>, super::ClockPairsError> {
+    until: Instant,
+) -> Result<(), super::ClockPairsError> {
     if cfg!(debug_assertions) {
         return Err(SessionError::DebugBuild.into());
     }
-    Ok(reads(source, counter_hz).iter().map(|read| observe(pair, read)).collect::<Result<_, _>>()?)
+    let (Some(&first), Some(&next), Some(&last)) = (cpus.first(), cpus.get(1), cpus.last()) else {
+        return Ok(());
+    };
+    let mut pairs = vec![CpuPair { a: first, b: next }];
+    if last != next {
+        pairs.push(CpuPair { a: first, b: last });
+    }
+    let own_clock = Clock::new().ok().filter(|clock| clock.wait_for_counter(OWN_CLOCK_PATIENCE));
+    let mut late = Vec::new();
+    for pair in pairs {
+        for read in &reads(source, counter_hz, own_clock.as_ref()) {
+            if Instant::now() >= until {
+                late.push(format!("{} on CPUs {}-{}", read.name, pair.a, pair.b));
+                continue;
+            }
+            let count = observe(pair, read)?;
+            if is_telling(&count) {
+                check.backwards.push(count);
+            } else {
+                check.without.push(format!(
+                    "{} on CPUs {}-{}: {} new values are too few; it changes too rarely, or the two hardly ran at the \
+                     same time",
+                    count.name, count.a, count.b, count.fresh
+                ));
+            }
+        }
+    }
+    if !late.is_empty() {
+        check.without.push(format!("no time was left to look for steps back of {}", late.join(", ")));
+    }
+    Ok(())
 }
 
-fn reads<S: CounterSource>(source: &S, counter_hz: f64) -> Vec<Reading<'_>> {
+fn reads<'a, S: CounterSource>(
+    source: &'a S,
+    counter_hz: f64,
+    own_clock: Option<&'a Clock>,
+) -> Vec<Reading<'a>> {
     let tick_ns = 1e9 / counter_hz;
     let mut reads = vec![
         Reading {
@@ -86,6 +126,10 @@ fn reads<S: CounterSource>(source: &S, counter_hz: f64) -> Vec<Reading<'_>> {
         // A double has no such instruction: this one always reads the hardware.
         let read = Box::new(move |_| rdtscp.read().ticks);
         reads.push(Reading { name: "rdtscp", is_ordered: true, ns_per_unit: tick_ns, read });
+    }
+    if let Some(clock) = own_clock {
+        let read = Box::new(move |_| clock.now().as_nanos());
+        reads.push(Reading { name: "sidestep_clock", is_ordered: true, ns_per_unit: 1.0, read });
     }
     for (source, name) in TimeSource::ALL {
         if source.is_of_the_system() && source.read_ns().is_some() {
@@ -151,6 +195,6 @@ fn count(own: &AtomicU64, other: &AtomicU64, is_over: &AtomicBool, read: impl Fn
 }
 
 /// Whether two threads overlapped enough for the count to mean something.
-pub fn is_telling(count: &BackwardsCount) -> bool {
+fn is_telling(count: &BackwardsCount) -> bool {
     count.fresh >= 2 * FRESH_ENOUGH
 }

@@ -98,7 +98,10 @@ impl PairWatch {
     /// Interval and estimate; `None` without a usable exchange.
     pub fn known(&self) -> Option<Known> {
         let narrowest = self.whole.narrowest()?;
-        let bounds = Bounds { low: narrowest.lower.offset_ticks, high: narrowest.upper.offset_ticks };
+        // What a counter shows lags by up to a step.
+        let step = self.whole.resolution_ticks;
+        let bounds =
+            Bounds { low: narrowest.lower.offset_ticks - step, high: narrowest.upper.offset_ticks + step };
         let mut narrow = self.narrow();
         if narrow.sightings.len() < NARROW_MIN {
             narrow = self.whole.clone();
@@ -114,7 +117,15 @@ impl PairWatch {
             None => (centres.iter().map(|centre| (centre - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt(),
         };
         let error = line.map_or(f64::NAN, |line| line.offset_error_ticks);
-        Some(Known { bounds, estimate: mean, deviation, error })
+        // An estimate is the mean of two differences of readings, each of which is rounded down to a step: the variance of
+        // their rounding is a twelfth of its square. It need not average out: nothing shakes the steps.
+        let rounding = step / 12_f64.sqrt();
+        Some(Known {
+            bounds,
+            estimate: mean,
+            deviation: deviation.hypot(rounding),
+            error: error.hypot(rounding),
+        })
     }
 
     /// What a ring of three needs to know.

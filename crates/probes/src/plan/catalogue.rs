@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::{clocks, cores};
+use crate::{clock_pairs, clocks, cores};
 
 /// A group of probes, as `--only` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,7 +12,7 @@ pub enum Section {
     Memory,
     /// Frequency, sharing, line transfer, waking.
     Cores,
-    /// Price of reading time.
+    /// Whether counters agree, and the price of reading time.
     Clocks,
     /// What time tells of flaws and their workarounds.
     Flaws,
@@ -51,6 +51,8 @@ pub enum Probe {
     Wake,
     /// Price of clock reads.
     Clocks,
+    /// Whether the counters of all CPUs agree.
+    ClockPairs,
     /// Signatures of flaws.
     Signatures,
 }
@@ -90,7 +92,7 @@ const MEMORY: &str = "machine";
 /// The table in the order in which probes run: the machine warms up on the control loops; what disturbs others is last
 /// within its section. Times: measured on a loaded guest with two CPUs, rounded up; per CPU: the length of one visit times
 /// the rounds that a comparison of CPUs wants (at least five).
-pub(super) const TABLE: [Row; 16] = [
+pub(super) const TABLE: [Row; 17] = [
     row(Probe::Control, "control", Section::Cores, [0.4, 1.0, 2.0], 0.2).per_cpu(0.015),
     row(Probe::Surface, "surface", Section::Memory, [4.6, 11.8, 24.0], 3.0),
     row(Probe::SurfaceHuge, "surface-huge", Section::Memory, [1.2, 11.8, 24.0], 0.8).needs(Needs::HugePages),
@@ -117,18 +119,23 @@ pub(super) const TABLE: [Row; 16] = [
         .needs(Needs::TwoCpus)
         .disturbs(cores::wake::DISTURBS),
     row(Probe::Clocks, "clock-reads", Section::Clocks, [0.4, 1.0, 4.0], 0.2).disturbs(clocks::DISTURBS),
+    row(Probe::ClockPairs, "clock-pairs", Section::Clocks, [1.2, 6.0, 40.0], 0.6)
+        .per_cpu(0.02)
+        .needs(Needs::TwoCpus)
+        .disturbs(clock_pairs::DISTURBS),
     row(Probe::Signatures, "signatures", Section::Flaws, [1.4, 4.0, 8.0], 0.6).needs(Needs::Signatures),
 ];
 
 /// Most important first: what goes last when the budget is too small. First what all else is read against, then what
 /// most users come for, then what explains it, then what few ask for.
-pub(super) const BY_IMPORTANCE: [Probe; 16] = [
+pub(super) const BY_IMPORTANCE: [Probe; 17] = [
     Probe::Control,
     Probe::Surface,
     Probe::Stream,
     Probe::Bandwidth,
     Probe::Clocks,
     Probe::Signatures,
+    Probe::ClockPairs,
     Probe::Transfer,
     Probe::Sharing,
     Probe::Walks,

@@ -9,7 +9,7 @@ use crate::cores::{compute, control, sharing, transfer, wake};
 use crate::memory::surface::{self, Grid};
 use crate::memory::{bandwidth, loaded, orders, parallel, stream, walks};
 use crate::signature::check_up as signatures;
-use crate::{clocks, cores::CpuPair};
+use crate::{clock_pairs, clocks, cores::CpuPair};
 
 /// How one probe runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +40,8 @@ pub enum ProbeSettings {
     Wake(wake::Settings),
     /// Clock reads.
     Clocks(clocks::Settings),
+    /// Counters against each other.
+    ClockPairs(clock_pairs::check_up::Settings),
     /// Signatures of flaws.
     Signatures(signatures::Settings),
 }
@@ -236,6 +238,10 @@ pub(super) fn settings(subject: &Subject<'_>, probe: Probe, seconds: f64) -> (Pr
             let mut settings = clocks::Settings { cpus, visits, budget_s: 0.0 };
             settings.budget_s = net_s(seconds, settings.worst_case_s());
             whole(ProbeSettings::Clocks(settings))
+        }
+        Probe::ClockPairs => {
+            let (settings, reduced) = clock_pairs::check_up::Settings::within(seconds, depth, subject.cpus);
+            (ProbeSettings::ClockPairs(settings), reduced)
         }
         Probe::Signatures => {
             let probes = subject.options.signatures.clone();

@@ -39,7 +39,8 @@ impl Scale {
         let (low, high) = match axis {
             _ if low > high => (1.0, 2.0),
             Axis::Linear => {
-                (low.min(0.0), if high <= low.min(0.0) { low.min(0.0) + 1.0 } else { high * 1.05 })
+                let (low, high) = (low.min(0.0), high.max(0.0));
+                if low >= high { (0.0, 1.0) } else { (low * 1.05, high * 1.05) }
             }
             Axis::Decades => (low / 1.15, high * 1.15),
             Axis::Bytes | Axis::Powers if low >= high => (low / 2.0, high * 2.0),
@@ -133,6 +134,7 @@ mod tests {
         assert_eq!(labels(Axis::Bytes, &[4096.0, 16384.0]), ["4 KiB", "8 KiB", "16 KiB"]);
         assert_eq!(labels(Axis::Decades, &[1.0, 30.0]), ["1", "2", "5", "10", "20"]);
         assert_eq!(labels(Axis::Linear, &[0.0, 41.0]), ["0", "10", "20", "30", "40"]);
+        assert_eq!(labels(Axis::Linear, &[-41.0, -20.0]), ["-40", "-30", "-20", "-10", "0"]);
     }
 
     #[test]

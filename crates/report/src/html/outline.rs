@@ -2,7 +2,7 @@
 
 use record::Record;
 
-use super::{Charts, figure, flaws, tables};
+use super::{Charts, clocks, figure, flaws, tables};
 use crate::figure::Figure;
 
 pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) {
@@ -26,6 +26,10 @@ pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) 
     }
     *body += &tables::cores(record);
     *body += "</section>\n<section id=\"clocks\"><h2>Clocks</h2>\n";
-    *body += &tables::clocks(record);
+    *body += &clocks::verdict(record);
+    for one in [Figure::ClockOffsets, Figure::ClockDrift, Figure::ClockPrices] {
+        *body += &figure(record, one, charts);
+    }
+    *body += &clocks::details(record);
     *body += "</section>\n";
 }

@@ -156,31 +156,6 @@ pub(super) fn cores(record: &Record) -> String {
     )
 }
 
-/// Prices of time sources.
-pub(super) fn clocks(record: &Record) -> String {
-    let rows = record.clocks.iter().map(|read| {
-        let cycles = |cycles: Option<f64>| cycles.map_or_else(|| NONE.to_owned(), number::short);
-        vec![
-            read.name.clone(),
-            format!("CPU {}", read.cpu),
-            told(read.ns, &read.spread),
-            cycles(read.tsc_cycles),
-            cycles(read.core_cycles),
-            if read.ordered { "yes" } else { "no" }.to_owned(),
-        ]
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    if rows.is_empty() {
-        let why = crate::plan::why_missing(record, &["clock", "time"]);
-        return format!("<p class=\"missing\">{}</p>", crate::escape::markup(&why));
-    }
-    titled(
-        "Price of reading the time",
-        "Ordered reads cannot be overtaken by neighbouring instructions; the others can, and must be fenced.",
-        &data(&["source", "on", "ns", "TSC cycles", "core cycles", "ordered"], rows),
-    )
-}
-
 /// What was planned, what ran, what was left out and why.
 pub(super) fn plan(record: &Record) -> String {
     let rows = record.plan.entries.iter().map(|entry| {

@@ -27,7 +27,7 @@ fn hostile_record() -> Record {
 /// Puts the hostile text behind every free text; words and sets that the types check stay as they are.
 fn planted(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
-    const CHECKED: [&str; 14] = [
+    const CHECKED: [&str; 16] = [
         "quality",
         "severity",
         "scope",
@@ -42,6 +42,8 @@ fn planted(value: serde_json::Value) -> serde_json::Value {
         "isolated",
         "allowed",
         "vendor",
+        "verdict",
+        "fault",
     ];
     match value {
         Value::String(text) => Value::String(text + HOSTILE),

@@ -1,0 +1,135 @@
+//! The check of clocks within a check-up: counters are watched first, then steps back are looked for.
+
+use std::sync::RwLock;
+use std::time::{Duration, Instant};
+
+use clock::{ExchangeLimits, TimeStampCounter};
+use host::Root;
+use machine::CpuId;
+use record::{CLOCK_CHECK_SCHEMA, ClockCheck};
+
+use super::system_clocks::ClockMarks;
+use super::tournament::sweep_worst_s;
+use super::{ClockPairsError, NoFrequencies, Stress, backwards, run as watch, verdict};
+use crate::plan::Depth;
+use crate::session::Session;
+
+/// What the calibration of our own clock and the last way of reading can take beyond their time, in seconds.
+const BACKWARDS_BEYOND_S: f64 = 1.0;
+/// Share of the time in which steps back are looked for, where they are: twelve ways of 0.1 s each on a quiet machine.
+const BACKWARDS_SHARE: f64 = 0.35;
+
+/// What the check does, and for how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The CPUs, ascending, at least two.
+    pub cpus: Vec<CpuId>,
+    /// What they do between exchanges.
+    pub stresses: Vec<Stress>,
+    /// Time for watching the counters, in seconds.
+    pub watch_s: f64,
+    /// Time for looking for steps back; `None` leaves them out.
+    pub backwards_s: Option<f64>,
+    /// Whether the hardware clock is compared too: it tells only seconds.
+    pub with_rtc: bool,
+}
+
+impl Settings {
+    /// What fits into the time at this depth, and a line for what does not: where CPUs are so many that the time is too
+    /// short for two sweeps over them, some are left out.
+    pub fn within(seconds: f64, depth: Depth, cpus: &[CpuId]) -> (Self, Vec<String>) {
+        let looks_back = depth != Depth::Quick;
+        let net_s = if looks_back { seconds - BACKWARDS_BEYOND_S } else { seconds };
+        let backwards_s = looks_back.then_some(net_s * BACKWARDS_SHARE);
+        let watch_s = net_s - backwards_s.unwrap_or(0.0);
+        let chosen = spread_out(cpus, |count| 2.0 * sweep_s(count) <= watch_s);
+        let reduced = (chosen.len() < cpus.len()).then(|| {
+            format!("{} of {} CPUs: the time is too short for two sweeps over all", chosen.len(), cpus.len())
+        });
+        let settings = Self {
+            stresses: match depth {
+                Depth::Full => vec![Stress::AsIs, Stress::Load, Stress::Idle, Stress::Mixed],
+                _ => vec![Stress::AsIs],
+            },
+            watch_s: watch_s - sweep_s(chosen.len()),
+            cpus: chosen,
+            backwards_s,
+            with_rtc: depth == Depth::Full,
+        };
+        (settings, reduced.into_iter().collect())
+    }
+
+    /// Time it may take at most, in seconds.
+    pub fn worst_case_s(&self) -> f64 {
+        let backwards_s = self.backwards_s.map_or(0.0, |seconds| seconds + BACKWARDS_BEYOND_S);
+        self.watch_s + sweep_s(self.cpus.len()) + backwards_s
+    }
+}
+
+/// Time of one sweep over so many CPUs at most, in seconds.
+fn sweep_s(cpus: usize) -> f64 {
+    sweep_worst_s(cpus, ExchangeLimits::default().deadline_ns as f64 / 1e9)
+}
+
+/// As many of the CPUs as fit, two at least, evenly spread.
+fn spread_out(cpus: &[CpuId], fits: impl Fn(usize) -> bool) -> Vec<CpuId> {
+    let count = (2..=cpus.len()).rev().find(|&count| fits(count)).unwrap_or(2).min(cpus.len());
+    (0..count).map(|index| cpus[index * cpus.len() / count]).collect()
+}
+
+/// Watches the counters and looks for steps back; what it saw is in the session's record, without remedies.
+///
+/// # Errors
+/// A counter that may not be read, a CPU that may not be used, or one CPU only.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), ClockPairsError> {
+    let started = Instant::now();
+    let counter = RwLock::new(TimeStampCounter::new()?);
+    let mut check = ClockCheck {
+        schema: CLOCK_CHECK_SCHEMA,
+        kernel: host::kernel_clocks(&Root::live(), &session.record.machine),
+        ..ClockCheck::default()
+    };
+    let of_pairs = super::Settings {
+        cpus: settings.cpus.clone(),
+        stresses: settings.stresses.clone(),
+        budget_s: settings.watch_s,
+        limits: ExchangeLimits::default(),
+    };
+    let marks = ClockMarks::take(settings.with_rtc);
+    let seen = watch(&of_pairs, &counter, &mut NoFrequencies, session.progress)?;
+    check.system_clocks = marks.finish();
+    verdict::fill(&mut check, &seen, session.rate.hz);
+    match settings.backwards_s {
+        _ if seen.interrupted => {}
+        Some(seconds) => {
+            let until = Instant::now() + Duration::from_secs_f64(seconds);
+            let source = counter.into_inner().expect("no thread panics with the counter in hand");
+            backwards::fill(&mut check, &settings.cpus, &source, session.rate.hz, until)?;
+        }
+        None => check.without.push(
+            "steps back between two threads were not looked for: that takes more time than --quick has"
+                .to_owned(),
+        ),
+    }
+    check.elapsed_s = started.elapsed().as_secs_f64();
+    session.record.clock_check = Some(check);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_that_do_not_fit_are_left_out_evenly_and_told() {
+        let cpus: Vec<CpuId> = (0..512).map(CpuId).collect();
+        let (settings, reduced) = Settings::within(1.2, Depth::Quick, &cpus);
+        assert!(settings.cpus.len() >= 2 && settings.cpus.len() < 512, "{}", settings.cpus.len());
+        assert!(settings.cpus.last().is_some_and(|last| last.0 > 400), "{:?}", settings.cpus);
+        assert!(reduced[0].ends_with("of 512 CPUs: the time is too short for two sweeps over all"));
+        assert!(settings.worst_case_s() <= 1.2 + 1e-9 && settings.watch_s >= 0.5);
+        let (settings, reduced) = Settings::within(6.0, Depth::Default, &cpus[..2]);
+        assert_eq!((settings.cpus.len(), reduced.len()), (2, 0));
+        assert!(settings.worst_case_s() <= 6.0 + 1e-9);
+    }
+}

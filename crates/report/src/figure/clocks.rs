@@ -1,0 +1,213 @@
+//! Counters of CPUs against each other, now and over time, and what each way to read the time costs.
+
+use std::collections::BTreeSet;
+
+use machine::CpuId;
+use record::{ClockPair, ClockRead, Quality, Record};
+
+use super::{DataTable, Drawn, Figure};
+use crate::draw::{
+    Axis, BarChart, BarGroup, BarRow, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart,
+    MatrixPanel,
+};
+use crate::{interactive, number};
+
+/// Longer tables are cut; the record has all pairs.
+const MOST_ROWS: usize = 200;
+/// More curves than this cannot be told apart.
+const MOST_CURVES: usize = 6;
+/// Points of one curve in the picture; more are thinned.
+const MOST_POINTS: usize = 240;
+/// Exchanges below this make an estimate doubtful: its spread is then hardly known.
+const FEW_EXCHANGES: usize = 5;
+
+fn pairs(record: &Record) -> &[ClockPair] {
+    record.clock_check.as_ref().map_or(&[], |check| &check.pairs)
+}
+
+/// Two matrices: the likely offset, and how far it can be from zero for certain.
+pub(super) fn offsets(record: &Record) -> Option<Drawn> {
+    let pairs = pairs(record);
+    let cpus: Vec<CpuId> =
+        pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect::<BTreeSet<_>>().into_iter().collect();
+    let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+    let place = |cpu: CpuId| cpus.binary_search(&cpu).unwrap_or_default();
+    let panel = |title: &str, value: &dyn Fn(&ClockPair) -> Option<f64>, sign: f64| {
+        let cell = |pair: &ClockPair, row: CpuId, column: CpuId, value: f64| MatrixCell {
+            row: place(row),
+            column: place(column),
+            value,
+            doubtful: pair.usable < FEW_EXCHANGES,
+        };
+        let cells = pairs.iter().filter_map(|pair| Some((pair, value(pair)?)));
+        MatrixPanel {
+            title: title.to_owned(),
+            rows: names.clone(),
+            columns: names.clone(),
+            cells: cells
+                .flat_map(|(pair, value)| {
+                    [cell(pair, pair.a, pair.b, value), cell(pair, pair.b, pair.a, sign * value)]
+                })
+                .collect(),
+        }
+    };
+    let chart = MatrixChart {
+        row_label: "reference CPU",
+        column_label: "CPU",
+        unit: " ns",
+        logarithmic: false,
+        least: None,
+        panels_per_row: 2,
+        square: true,
+        panels: vec![
+            panel("likely offset", &|pair| pair.estimate_ns, -1.0),
+            panel("guaranteed: at most so far apart", &farthest, 1.0),
+        ],
+    };
+    let rows = pairs.iter().take(MOST_ROWS).map(|pair| {
+        vec![
+            format!("{}-{}", pair.a, pair.b),
+            bounds(pair.interval_ns),
+            told(pair.estimate_ns, pair.sd_ns),
+            told(pair.rate_ppb, pair.rate_error_ppb),
+            bounds(pair.rate_interval_ppb),
+            format!("{} of {}", pair.usable, pair.exchanges),
+        ]
+    });
+    let headers = ["CPUs", "guaranteed, ns", "estimate, ns", "drift, ppb", "certain, ppb", "usable"];
+    (!chart.is_empty()).then(|| Drawn {
+        svg: chart.draw(Figure::ClockOffsets.name()),
+        reading: "Counter of the column less that of the row. The guaranteed bound follows from causality alone; the \
+                  likely offset also takes it that a message needs as long there as back. An offset within the bound \
+                  cannot be noticed by programs that talk through memory."
+            .to_owned(),
+        table: DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() },
+        interactive: Some(interactive::matrices(&chart)),
+        needs_webgl: false,
+    })
+}
+
+/// How far two counters can be apart at most, in nanoseconds.
+fn farthest(pair: &ClockPair) -> Option<f64> {
+    pair.interval_ns.map(|[low, high]| low.abs().max(high.abs()))
+}
+
+fn bounds(interval: Option<[f64; 2]>) -> String {
+    interval.map_or_else(
+        || "-".to_owned(),
+        |[low, high]| format!("{} to {}", number::short(low), number::short(high)),
+    )
+}
+
+fn told(value: Option<f64>, error: Option<f64>) -> String {
+    match (value, error) {
+        (Some(value), Some(error)) => format!("{} ± {}", number::short(value), number::short(error)),
+        (Some(value), None) => number::short(value),
+        _ => "-".to_owned(),
+    }
+}
+
+/// Likely offset over time, a curve per pair, those that moved first.
+pub(super) fn drift(record: &Record) -> Option<Drawn> {
+    let mut shown: Vec<&ClockPair> = pairs(record).iter().filter(|pair| pair.centres.len() > 1).collect();
+    let steepness = |pair: &ClockPair| pair.rate_ppb.filter(|ppb| ppb.is_finite()).map_or(0.0, f64::abs);
+    shown.sort_by(|a, b| {
+        b.fault.is_some().cmp(&a.fault.is_some()).then(steepness(b).total_cmp(&steepness(a)))
+    });
+    let series = shown.iter().take(MOST_CURVES).enumerate().map(|(style, pair)| {
+        let every = pair.centres.len().div_ceil(MOST_POINTS).max(1);
+        let sd = pair.sd_ns.unwrap_or(0.0);
+        let points = pair.centres.iter().step_by(every).map(|&[seconds, ns]| LinePoint {
+            x: seconds,
+            y: ns,
+            low: ns - sd,
+            high: ns + sd,
+            doubtful: false,
+        });
+        LineSeries { name: format!("CPU {} less CPU {}", pair.b, pair.a), style, points: points.collect() }
+    });
+    let panels = vec![LinePanel { title: String::new(), series: series.collect(), marks: Vec::new() }];
+    let chart = LineChart {
+        x_label: "seconds since the first exchange",
+        y_label: "offset, ns",
+        x: Axis::Linear,
+        y: Axis::Linear,
+        panels,
+    };
+    let rows = shown.iter().take(MOST_ROWS).map(|pair| {
+        vec![
+            format!("{}-{}", pair.a, pair.b),
+            told(pair.rate_ppb, pair.rate_error_ppb),
+            bounds(pair.rate_interval_ppb),
+            number::short(pair.watched_s),
+            if pair.moves_for_certain { "yes" } else { "not seen" }.to_owned(),
+        ]
+    });
+    let headers = ["CPUs", "drift, ppb", "certain, ppb", "watched, s", "moves for certain"];
+    (!chart.is_empty()).then(|| Drawn {
+        svg: chart.draw(Figure::ClockDrift.name()),
+        reading: "Likely offset of each exchange; the ribbon is one standard deviation. Counters in step scatter about a \
+                  level line; drift is a slope, and a step stays."
+            .to_owned(),
+        table: DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() },
+        interactive: Some(interactive::lines(&chart)),
+        needs_webgl: false,
+    })
+}
+
+/// Nanoseconds per read, in groups of ordered and unordered ones.
+pub(super) fn prices(record: &Record) -> Option<Drawn> {
+    let first = record.clocks.first()?.cpu;
+    let group = |ordered: bool, style: usize, title: &str| {
+        let mut reads: Vec<&ClockRead> =
+            record.clocks.iter().filter(|read| read.ordered == ordered && read.cpu == first).collect();
+        reads.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+        BarGroup { title: title.to_owned(), style, rows: reads.into_iter().map(bar).collect() }
+    };
+    let groups = [
+        group(true, 0, "ordered: not overtaken by earlier loads"),
+        group(false, 1, "not ordered: may run too early"),
+    ];
+    let chart = BarChart {
+        x_label: "ns per read",
+        groups: groups.into_iter().filter(|group| !group.rows.is_empty()).collect(),
+    };
+    let rows = record.clocks.iter().map(|read| {
+        let cycles = |cycles: Option<f64>| cycles.map_or_else(|| "-".to_owned(), number::short);
+        vec![
+            read.name.clone(),
+            format!("CPU {}", read.cpu),
+            price(read),
+            cycles(read.tsc_cycles),
+            cycles(read.core_cycles),
+            if read.ordered { "yes" } else { "no" }.to_owned(),
+        ]
+    });
+    let headers = ["source", "on", "ns", "TSC cycles", "core cycles", "ordered"];
+    (!chart.is_empty()).then(|| Drawn {
+        svg: chart.draw(Figure::ClockPrices.name()),
+        reading: format!(
+            "On CPU {first}. Ordered reads cannot be overtaken by neighbouring instructions; the others can, and must be \
+             fenced before they are compared between threads."
+        ),
+        table: DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() },
+        interactive: Some(interactive::bars(&chart)),
+        needs_webgl: false,
+    })
+}
+
+fn price(read: &ClockRead) -> String {
+    let mark = number::quality_mark(read.spread.quality);
+    format!("{}{mark} {}", number::column(read.ns), number::uncertainty(read.ns, read.spread.interval))
+}
+
+fn bar(read: &ClockRead) -> BarRow {
+    BarRow {
+        name: read.name.replace("clock_gettime(CLOCK_", "").replace(')', "").replace("clock_gettime ", ""),
+        value: read.ns,
+        low: read.spread.interval.low,
+        high: read.spread.interval.high,
+        doubtful: read.spread.quality != Quality::Converged,
+        told: price(read),
+    }
+}
