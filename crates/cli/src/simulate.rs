@@ -2,6 +2,7 @@
 
 mod counters;
 mod host;
+mod sockets;
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use ::host::live::write_atomically;
 use clap::Args;
 use machine::Hertz;
 use models::memory::{self, Described, HOST, Scope, Simulation};
-use models::tsc;
+use models::{interconnect, tsc};
 use report::{Html, SimulationView};
 
 use crate::arguments::Global;
@@ -24,7 +25,7 @@ const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 /// Options of `simulate`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SimulateArguments {
-    /// phenom-9600, k8-opteron, a machine file of your own (TOML), or host: this machine, measured
+    /// phenom-9600, k8-opteron, x6440-8380 or a relative of it, a machine file of your own (TOML), or host: this machine, measured
     #[arg(value_name = "MACHINE|FILE.toml|host")]
     machine: String,
     /// With host: fit to this record of a check-up instead of measuring for 15 s
@@ -59,6 +60,8 @@ pub(crate) struct SimulateArguments {
     no_script: bool,
     #[command(flatten)]
     scenario: counters::ScenarioArguments,
+    #[command(flatten)]
+    sockets: sockets::SocketArguments,
 }
 
 impl SimulateArguments {
@@ -69,7 +72,6 @@ impl SimulateArguments {
             ("--bandwidth", self.bandwidth),
             ("--latency", self.latency),
             ("--surface", self.surface),
-            ("--fit", self.fit),
             ("--nb-clock", self.nb_clock.is_some()),
         ];
         given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
@@ -86,6 +88,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
         );
     }
     if arguments.machine == HOST {
+        no_wiring(arguments)?;
         return print_memory(of_this_machine(arguments, global)?, arguments, global);
     }
     anyhow::ensure!(
@@ -94,6 +97,11 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
         arguments.machine
     );
     let (text, file) = read(&arguments.machine)?;
+    if interconnect::is_described(&text) {
+        no_scenario(arguments)?;
+        return sockets::simulate(&interconnect::parse(&text, &file)?, arguments, global);
+    }
+    no_wiring(arguments)?;
     if tsc::is_described(&text) {
         return counters::simulate(&tsc::parse(&text, &file)?, arguments, global);
     }
@@ -130,6 +138,13 @@ fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Re
 fn no_scenario(arguments: &SimulateArguments) -> anyhow::Result<()> {
     match arguments.scenario.given() {
         Some(flag) => anyhow::bail!("{flag} belongs to machines whose counters drift, such as k8-opteron"),
+        None => Ok(()),
+    }
+}
+
+fn no_wiring(arguments: &SimulateArguments) -> anyhow::Result<()> {
+    match arguments.sockets.given() {
+        Some(flag) => anyhow::bail!("{flag} belongs to machines of linked sockets, such as x6440-8380"),
         None => Ok(()),
     }
 }
@@ -184,7 +199,9 @@ fn print_memory(
 fn read(machine: &str) -> anyhow::Result<(String, String)> {
     let of_memory = memory::KNOWN.iter().map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
     let of_counters = tsc::KNOWN.iter().map(|(name, file, text)| (*name, (*file).to_owned(), *text));
-    let known: Vec<_> = of_memory.chain(of_counters).collect();
+    let of_sockets =
+        interconnect::KNOWN.iter().map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
+    let known: Vec<_> = of_memory.chain(of_counters).chain(of_sockets).collect();
     if let Some((_, file, text)) = known.iter().find(|(name, ..)| *name == machine) {
         return Ok(((*text).to_owned(), file.clone()));
     }

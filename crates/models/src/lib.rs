@@ -4,6 +4,7 @@
 //! that no prediction can know it.
 #![forbid(unsafe_code)]
 
+pub mod interconnect;
 mod machine_file;
 pub mod memory;
 pub mod tsc;

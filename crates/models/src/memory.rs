@@ -47,3 +47,4 @@ pub use simulation::{
     BandwidthPoint, FitReport, Part, Row, Scope, Simulation, StrideDifference, SurfaceCell, simulate,
 };
 pub use simulator::{Counters, PLACES, RUN_LINES_MAX, Simulator};
+pub(crate) use solve::solved;

@@ -14,6 +14,7 @@ mod figure;
 mod flaws;
 mod html;
 mod interactive;
+mod interconnect;
 mod machine_text;
 mod naming;
 mod number;
@@ -32,6 +33,9 @@ pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};
 pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal, population_terminal};
 pub use html::{Html, html};
+pub use interconnect::{
+    GraphPicture, graph_dot, graph_svg, sockets_csv, sockets_html, sockets_picture, sockets_terminal,
+};
 pub use machine_text::machine_text;
 pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
 pub use terminal::{Terminal, terminal};

@@ -65,6 +65,11 @@ pub(super) fn simulate(
     if let Some(flag) = arguments.of_memory() {
         anyhow::bail!("{flag} belongs to machines whose memory is simulated; {} has counters", machine.name);
     }
+    anyhow::ensure!(
+        !arguments.fit,
+        "--fit: {} holds no published number; there is nothing to fit to",
+        machine.name
+    );
     let simulation = tsc::simulate(machine, arguments.scenario.scenario());
     if let Some(path) = &arguments.html {
         let page = report::drift_html(&simulation, Html { script: !arguments.no_script });

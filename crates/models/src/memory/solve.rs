@@ -91,7 +91,7 @@ fn normal(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
 }
 
 /// Gauss's elimination with the largest pivot; `None` if the matrix is singular.
-fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
+pub(crate) fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let count = right.len();
     for column in 0..count {
         let pivot =

@@ -1,0 +1,126 @@
+//! `sidestep simulate x6440-8380`: what each socket gets, why, and what other links would give.
+
+use clap::Args;
+use host::live::write_atomically;
+use machine::Hertz;
+use models::interconnect::{self, SocketMachine, Variant};
+
+use super::{SimulateArguments, parse_clock};
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::output;
+
+/// Options of machines of linked sockets.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SocketArguments {
+    /// With x6440-8380: a link more between two sockets, such as 0-3
+    #[arg(long, value_name = "A-B", value_parser = link)]
+    add_link: Vec<[usize; 2]>,
+    /// With x6440-8380: a link less
+    #[arg(long, value_name = "A-B", value_parser = link)]
+    remove_link: Vec<[usize; 2]>,
+    /// With x6440-8380: the four sockets in a square, as on boards that leave links unused
+    #[arg(long, conflicts_with = "full_mesh")]
+    square: bool,
+    /// With x6440-8380: a link between any two sockets
+    #[arg(long)]
+    full_mesh: bool,
+    /// With x6440-8380: a directory that spares local reads the snoops (HT Assist)
+    #[arg(long)]
+    snoop_filter: bool,
+    /// With x6440-8380: another clock of the cores, such as 2.7GHz
+    #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
+    clock: Option<Hertz>,
+}
+
+impl SocketArguments {
+    /// An option that was given and belongs to such machines only.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--add-link", !self.add_link.is_empty()),
+            ("--remove-link", !self.remove_link.is_empty()),
+            ("--square", self.square),
+            ("--full-mesh", self.full_mesh),
+            ("--snoop-filter", self.snoop_filter),
+            ("--clock", self.clock.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    fn variant(&self) -> Variant {
+        Variant {
+            add: self.add_link.clone(),
+            remove: self.remove_link.clone(),
+            square: self.square,
+            full_mesh: self.full_mesh,
+            snoop_filter: self.snoop_filter,
+            core_hz: self.clock,
+        }
+    }
+}
+
+/// Simulates and prints in the form asked for.
+pub(super) fn simulate(
+    machine: &SocketMachine,
+    arguments: &SimulateArguments,
+    global: &Global,
+) -> anyhow::Result<Outcome> {
+    if let Some(flag) = arguments.of_memory() {
+        anyhow::bail!("{flag} belongs to machines whose memory is simulated; {} has sockets", machine.name);
+    }
+    let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
+    let variant = arguments.sockets.variant();
+    let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
+    if let Some(path) = &arguments.html {
+        write_atomically(path, report::sockets_html(&simulation).as_bytes())?;
+    }
+    let text = if global.json {
+        output::json_text(&simulation)?
+    } else if global.quiet {
+        String::new()
+    } else if arguments.csv {
+        report::sockets_csv(&simulation)
+    } else {
+        report::sockets_terminal(&simulation, output::terminal(global))
+    };
+    output::print(&text)?;
+    Ok(Outcome::Done)
+}
+
+/// The machines whose published numbers are fitted together with those of this one.
+fn siblings(machine: &SocketMachine) -> anyhow::Result<Vec<SocketMachine>> {
+    let published = machine.published.len();
+    anyhow::ensure!(
+        published > 2 && machine.stream.is_some(),
+        "--fit: {} holds {published} published numbers; the two parameters need three or more",
+        machine.name
+    );
+    let sibling = |name: &String| {
+        let known = interconnect::KNOWN.iter().find(|(known, _)| known == name);
+        let Some((_, text)) = known else {
+            anyhow::bail!("{}: the sibling {name:?} is no machine that comes with sidestep", machine.name);
+        };
+        Ok(interconnect::parse(text, name)?)
+    };
+    machine.siblings.iter().map(sibling).collect()
+}
+
+/// Reads `0-3`.
+fn link(text: &str) -> Result<[usize; 2], String> {
+    let ends = text.split_once('-');
+    let ends = ends.and_then(|(from, to)| Some([from.trim().parse().ok()?, to.trim().parse().ok()?]));
+    ends.ok_or_else(|| "give two sockets such as 0-3".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_two_sockets() {
+        assert_eq!(link("0-3"), Ok([0, 3]));
+        for text in ["", "3", "0-", "a-b", "0-3-1", "-1-2", "0-99999999999999999999"] {
+            assert!(link(text).is_err(), "{text}");
+        }
+    }
+}

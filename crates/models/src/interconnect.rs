@@ -1,0 +1,25 @@
+//! Sockets and nodes joined by links: how far each is from each, how long a read takes, and what a core gets of memory.
+//!
+//! A machine on paper is a graph, latencies with their sources, and how a core streams; `simulate` says what each socket
+//! gets and what other links would give.
+//!
+//! Left out: contention on links and in the memory controllers, several cores of a socket, prefetchers that do not snoop.
+
+mod description;
+mod events;
+mod fit;
+mod graph;
+mod known;
+mod latency;
+mod linear;
+mod simulation;
+mod triad;
+mod variant;
+
+pub use description::{KIND, PublishedTriad, SocketMachine, StreamDescription, is_described, parse};
+pub use fit::{FittedParameter, FormFit, SocketFit, Transfer, TransferRow, fit};
+pub use graph::{ENUMERATED_NODES_MAX, Graph, Hops, LinkError, connected_graphs};
+pub use known::KNOWN;
+pub use latency::{Coherence, ReadTimes};
+pub use simulation::{Alternative, Likeness, NamedNumber, SocketRow, SocketSimulation, simulate};
+pub use variant::{Variant, VariantError};

@@ -1,0 +1,274 @@
+//! A machine of linked sockets run on paper: what each socket gets, why, and what the numbers cannot tell.
+
+use machine::Hertz;
+use serde::Serialize;
+
+use super::description::SocketMachine;
+use super::events::{Load, lines_per_ns};
+use super::fit::{SocketFit, fit, largest, rms};
+use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs};
+use super::latency::Coherence;
+use super::variant::{Variant, VariantError};
+use crate::memory::error_percent;
+
+/// One socket.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SocketRow {
+    /// The socket.
+    pub socket: usize,
+    /// Links to the farthest socket.
+    pub eccentricity: u32,
+    /// The sockets that far.
+    pub farthest: Vec<usize>,
+    /// Latency of a local read, as the model has it.
+    pub latency_ns: f64,
+    /// STREAM Triad of one core with its own memory, if the machine's file says how it streams.
+    pub triad_mb_per_s: Option<f64>,
+    /// Lowest and highest that the ranges of the file allow.
+    pub triad_range_mb_per_s: Option<[f64; 2]>,
+    /// The same without the changes, if there are any.
+    pub as_built_mb_per_s: Option<f64>,
+    /// What others measured of the machine as it is built; none if it is changed.
+    pub published_mb_per_s: Option<f64>,
+    /// By how much the prediction misses that, in per cent of it.
+    pub error_percent: Option<f64>,
+}
+
+/// One way to share the triad between lines under way, lines per row and latency: all give the same bandwidth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Alternative {
+    /// Lines under way.
+    pub outstanding_lines: f64,
+    /// Lines per row that are waited for.
+    pub demand_lines_per_row: f64,
+    /// Latency of the fastest socket.
+    pub fastest_ns: f64,
+    /// Latency of the slowest.
+    pub slowest_ns: f64,
+    /// What one link more costs, there and back; none if all sockets are alike.
+    pub hop_round_trip_ns: Option<f64>,
+}
+
+/// How many graphs of as many sockets look like this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Likeness {
+    /// Connected graphs of labelled sockets.
+    pub graphs: usize,
+    /// Those with the same eccentricity at each socket.
+    pub same_eccentricities: usize,
+}
+
+/// A number of the machine's file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NamedNumber {
+    /// Its key.
+    pub name: &'static str,
+    /// With its unit.
+    pub value: String,
+    /// Where it is from.
+    pub source: String,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SocketSimulation {
+    /// Short name of the machine.
+    pub machine: String,
+    /// For people.
+    pub title: String,
+    /// How it differs from the machine as built, in words.
+    pub changes: Vec<String>,
+    /// Links.
+    pub links: Vec<[usize; 2]>,
+    /// Whom a read asks.
+    pub coherence: Coherence,
+    /// Clock of the cores.
+    pub core_hz: Hertz,
+    /// A row per socket.
+    pub rows: Vec<SocketRow>,
+    /// Latency of a read by each socket (row) of memory at each (column).
+    pub latency_ns: Vec<Vec<f64>>,
+    /// What one link more to the farthest socket costs, there and back.
+    pub hop_round_trip_ns: f64,
+    /// Root mean square of the errors.
+    pub rms_percent: Option<f64>,
+    /// The largest error.
+    pub max_percent: Option<f64>,
+    /// By how much the event-by-event run differs from the closed form at most, in per cent.
+    pub events_differ_percent: Option<f64>,
+    /// If nothing but memory that asks nobody limited a core.
+    pub ceiling_mb_per_s: Option<f64>,
+    /// Other readings of the same bandwidths.
+    pub degeneracy: Vec<Alternative>,
+    /// Whether bandwidths alone could name the graph; none where there are too many graphs to walk through.
+    pub likeness: Option<Likeness>,
+    /// The numbers that were used.
+    pub numbers: Vec<NamedNumber>,
+    /// The fit, if asked for.
+    pub fit: Option<SocketFit>,
+}
+
+/// Runs a machine, changed or as built; `siblings` take part in the fit if one is asked for.
+///
+/// # Errors
+/// What the machine cannot be changed to.
+pub fn simulate(
+    machine: &SocketMachine,
+    variant: &Variant,
+    siblings: Option<&[SocketMachine]>,
+) -> Result<SocketSimulation, VariantError> {
+    let changed = variant.of(machine)?;
+    let (hops, built) = (changed.hops(), machine.hops());
+    let mut rows: Vec<SocketRow> = (0..changed.sockets).map(|socket| row(&changed, &hops, socket)).collect();
+    for row in &mut rows {
+        if variant.is_change() {
+            row.as_built_mb_per_s = machine.triad(&built, row.socket).map(|triad| triad.mb_per_s);
+        } else {
+            join(row, machine);
+        }
+    }
+    let errors: Vec<f64> = rows.iter().filter_map(|row| row.error_percent).collect();
+    let of_errors = |reduce: fn(&[f64]) -> f64| (!errors.is_empty()).then(|| reduce(&errors));
+    Ok(SocketSimulation {
+        machine: machine.name.clone(),
+        title: machine.title.clone(),
+        changes: variant.words(),
+        links: changed.links.value.clone(),
+        coherence: changed.coherence.value,
+        core_hz: changed.core_hz.value,
+        latency_ns: changed.read_times().matrix_ns(&hops, changed.coherence.value),
+        hop_round_trip_ns: changed.hop_round_trip_ns.value,
+        rms_percent: of_errors(rms),
+        max_percent: of_errors(largest),
+        events_differ_percent: events_differ_percent(&changed, &hops),
+        ceiling_mb_per_s: changed
+            .ceiling_mb_per_s()
+            .filter(|_| changed.coherence.value == Coherence::ProbeFilter),
+        degeneracy: degeneracy(&changed, &rows),
+        likeness: (changed.sockets <= ENUMERATED_NODES_MAX).then(|| likeness(&hops)),
+        numbers: numbers(&changed),
+        fit: siblings.map(|siblings| {
+            let machines: Vec<SocketMachine> = [machine].into_iter().chain(siblings).cloned().collect();
+            fit(&machines)
+        }),
+        rows,
+    })
+}
+
+fn row(machine: &SocketMachine, hops: &Hops, socket: usize) -> SocketRow {
+    let triad = machine.triad(hops, socket);
+    SocketRow {
+        socket,
+        eccentricity: hops.eccentricity(socket),
+        farthest: hops.farthest(socket),
+        latency_ns: machine.local_ns(hops, socket),
+        triad_mb_per_s: triad.map(|triad| triad.mb_per_s),
+        triad_range_mb_per_s: triad.and_then(|triad| triad.range_mb_per_s),
+        as_built_mb_per_s: None,
+        published_mb_per_s: None,
+        error_percent: None,
+    }
+}
+
+/// Puts the published number beside a prediction that is made.
+fn join(row: &mut SocketRow, machine: &SocketMachine) {
+    let published = machine.published.iter().find(|one| one.socket == row.socket);
+    row.published_mb_per_s = published.map(|one| one.triad_mb_per_s);
+    row.error_percent = row
+        .triad_mb_per_s
+        .zip(row.published_mb_per_s)
+        .map(|(predicted, published)| error_percent(predicted, published));
+}
+
+/// The run event by event against the closed form, where lines are whole.
+fn events_differ_percent(machine: &SocketMachine, hops: &Hops) -> Option<f64> {
+    /// Enough for every line to come round many times.
+    const LINES: usize = 512;
+    let outstanding = machine.stream.as_ref()?.outstanding_lines.value;
+    let (times, coherence, graph) = (machine.read_times(), machine.coherence.value, machine.graph());
+    let differs = |socket| {
+        let load = Load { socket, outstanding_lines: outstanding.round() as usize, lines: LINES };
+        let found = lines_per_ns(&graph, hops, times, coherence, load);
+        error_percent(found, outstanding.round() / machine.local_ns(hops, socket))
+    };
+    Some(largest(&(0..machine.sockets).map(differs).collect::<Vec<_>>()))
+}
+
+/// Choices of lines under way and lines per row that give the same triads with other latencies.
+fn degeneracy(machine: &SocketMachine, rows: &[SocketRow]) -> Vec<Alternative> {
+    /// From fewer than the documented eight lines to more, with stores that allocate (3) and that do not (2).
+    const CHOICES: [(f64, f64); 4] = [(6.0, 3.0), (8.0, 3.0), (8.0, 2.0), (10.0, 3.0)];
+    let Some(stream) = machine.stream.as_ref().filter(|_| machine.coherence.value == Coherence::Broadcast)
+    else {
+        return Vec::new();
+    };
+    let triads: Vec<(f64, u32)> =
+        rows.iter().filter_map(|row| Some((row.triad_mb_per_s?, row.eccentricity))).collect();
+    let extreme = |better: fn(f64, f64) -> bool| {
+        triads.iter().copied().reduce(|best, one| if better(one.0, best.0) { one } else { best })
+    };
+    let (Some(fastest), Some(slowest)) = (extreme(|one, best| one > best), extreme(|one, best| one < best))
+    else {
+        return Vec::new();
+    };
+    CHOICES
+        .into_iter()
+        .map(|(outstanding_lines, demand_lines_per_row)| {
+            let mut other = stream.clone();
+            other.outstanding_lines.value = outstanding_lines;
+            other.demand_lines_per_row.value = demand_lines_per_row;
+            let (fastest_ns, slowest_ns) = (other.latency_ns(fastest.0), other.latency_ns(slowest.0));
+            let hops = f64::from(slowest.1) - f64::from(fastest.1);
+            Alternative {
+                outstanding_lines,
+                demand_lines_per_row,
+                fastest_ns,
+                slowest_ns,
+                hop_round_trip_ns: (hops > 0.0).then(|| (slowest_ns - fastest_ns) / hops),
+            }
+        })
+        .collect()
+}
+
+fn likeness(hops: &Hops) -> Likeness {
+    let pattern = hops.eccentricities();
+    let (mut graphs, mut same_eccentricities) = (0, 0);
+    for (_, other) in connected_graphs(hops.nodes()) {
+        graphs += 1;
+        same_eccentricities += usize::from(other.eccentricities() == pattern);
+    }
+    Likeness { graphs, same_eccentricities }
+}
+
+fn numbers(machine: &SocketMachine) -> Vec<NamedNumber> {
+    let number = |name, value: String, source: &str| NamedNumber { name, value, source: source.to_owned() };
+    let links: Vec<String> = machine.links.value.iter().map(|[from, to]| format!("{from}-{to}")).collect();
+    let mut numbers = vec![
+        number("links", links.join(" "), &machine.links.source),
+        number("core_hz", format!("{} GHz", machine.core_hz.value.0 / 1e9), &machine.core_hz.source),
+        number(
+            "near_core_cycles",
+            format!("{} cycles", machine.near_core_cycles.value),
+            &machine.near_core_cycles.source,
+        ),
+        number("near_ns", format!("{} ns", machine.near_ns.value), &machine.near_ns.source),
+        number(
+            "hop_round_trip_ns",
+            format!("{} ns", machine.hop_round_trip_ns.value),
+            &machine.hop_round_trip_ns.source,
+        ),
+    ];
+    if let Some(stream) = &machine.stream {
+        let (lines, demand) = (&stream.outstanding_lines, &stream.demand_lines_per_row);
+        numbers.push(number("outstanding_lines", format!("{} lines", lines.value), &lines.source));
+        numbers.push(number("demand_lines_per_row", format!("{} lines", demand.value), &demand.source));
+    }
+    if let Some(dram) = &machine.dram_ns {
+        numbers.push(number("dram_ns", format!("{} ns", dram.value), &dram.source));
+    }
+    if let Some(idle) = &machine.idle_near_ns {
+        let [low, high] = idle.value;
+        numbers.push(number("idle_near_ns", format!("{low} to {high} ns"), &idle.source));
+    }
+    numbers
+}

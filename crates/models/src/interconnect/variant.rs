@@ -1,0 +1,157 @@
+//! What would be if the machine were made otherwise: other links, a snoop filter, another clock.
+
+use machine::Hertz;
+
+use super::description::SocketMachine;
+use super::graph::{Graph, LinkError};
+use super::latency::Coherence;
+
+/// Changes to a machine; none by default.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Variant {
+    /// Links that are not there.
+    pub add: Vec<[usize; 2]>,
+    /// Links that are there.
+    pub remove: Vec<[usize; 2]>,
+    /// Four sockets in a square: each without the link to the one across.
+    pub square: bool,
+    /// A link between any two sockets.
+    pub full_mesh: bool,
+    /// A directory at each home, so that local reads ask nobody.
+    pub snoop_filter: bool,
+    /// Another clock of the cores.
+    pub core_hz: Option<Hertz>,
+}
+
+/// Why a machine cannot be changed so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VariantError {
+    /// A link that cannot be.
+    #[error("{0}")]
+    Link(#[from] LinkError),
+    /// To be added, and there.
+    #[error("the link {0}-{1} is there already; leave it out")]
+    Present(usize, usize),
+    /// To be removed, and not there.
+    #[error("there is no link {0}-{1} to remove")]
+    Absent(usize, usize),
+    /// No way is left between some sockets.
+    #[error("some sockets can no longer reach others; leave a link between them")]
+    Disconnected,
+    /// A square of other than four.
+    #[error("a square has four sockets, this machine has {0}")]
+    NoSquare(usize),
+    /// Nothing is known of reads that ask nobody.
+    #[error("what a read takes that asks nobody is unknown for this machine; give dram_ns in its file")]
+    FilterUnknown,
+}
+
+impl Variant {
+    /// Whether anything is changed.
+    pub fn is_change(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// The machine as it would be.
+    ///
+    /// # Errors
+    /// What it cannot be.
+    pub fn of(&self, machine: &SocketMachine) -> Result<SocketMachine, VariantError> {
+        let mut changed = machine.clone();
+        let mut graph = machine.graph();
+        if self.full_mesh {
+            graph = Graph::complete(machine.sockets);
+        }
+        if self.square {
+            graph = square(machine.sockets)?;
+        }
+        for &[from, to] in &self.add {
+            graph.check(from, to)?;
+            if graph.is_linked(from, to) {
+                return Err(VariantError::Present(from, to));
+            }
+            graph.set(from, to, true);
+        }
+        for &[from, to] in &self.remove {
+            graph.check(from, to)?;
+            if !graph.is_linked(from, to) {
+                return Err(VariantError::Absent(from, to));
+            }
+            graph.set(from, to, false);
+        }
+        if graph.hops().is_none() {
+            return Err(VariantError::Disconnected);
+        }
+        changed.links.value = graph.links();
+        if self.snoop_filter {
+            if machine.dram_ns.is_none() {
+                return Err(VariantError::FilterUnknown);
+            }
+            changed.coherence.value = Coherence::ProbeFilter;
+        }
+        if let Some(core_hz) = self.core_hz {
+            changed.core_hz.value = core_hz;
+        }
+        Ok(changed)
+    }
+
+    /// The changes in words.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut say = |holds: bool, what: &str| {
+            if holds {
+                words.push(what.to_owned());
+            }
+        };
+        say(self.full_mesh, "a link between any two sockets");
+        say(self.square, "links in a square");
+        say(self.snoop_filter, "a snoop filter");
+        words.extend(self.add.iter().map(|[from, to]| format!("a link {from}-{to} more")));
+        words.extend(self.remove.iter().map(|[from, to]| format!("no link {from}-{to}")));
+        words.extend(self.core_hz.map(|hertz| format!("cores at {} GHz", hertz.0 / 1e9)));
+        words
+    }
+}
+
+/// The ring 0-1-3-2, whose missing diagonals are 0-3 and 1-2 as on boards with two links per socket.
+fn square(sockets: usize) -> Result<Graph, VariantError> {
+    const SOCKETS: usize = 4;
+    if sockets != SOCKETS {
+        return Err(VariantError::NoSquare(sockets));
+    }
+    Ok(Graph::of_links(SOCKETS, &[[0, 1], [1, 3], [2, 3], [0, 2]])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{KNOWN, parse};
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_changed_is_told() {
+        let machine = parse(KNOWN[0].1, "f").expect("it comes with sidestep");
+        let told = |variant: Variant| variant.of(&machine).expect_err("impossible").to_string();
+        assert!(told(Variant { add: vec![[0, 1]], ..Variant::default() }).contains("there already"));
+        assert!(told(Variant { add: vec![[0, 9]], ..Variant::default() }).contains("0 to 3"));
+        assert!(told(Variant { remove: vec![[0, 3]], ..Variant::default() }).contains("no link 0-3"));
+        let cut = Variant { remove: vec![[0, 1], [0, 2]], ..Variant::default() };
+        assert!(told(cut).contains("can no longer reach"));
+        let mut bare = machine.clone();
+        bare.dram_ns = None;
+        let filter = Variant { snoop_filter: true, ..Variant::default() };
+        assert_eq!(filter.of(&bare), Err(VariantError::FilterUnknown));
+        bare.sockets = 5;
+        assert_eq!(square(5), Err(VariantError::NoSquare(5)));
+    }
+
+    #[test]
+    fn a_square_is_the_board_without_the_link_between_its_middle_sockets() {
+        let machine = parse(KNOWN[0].1, "f").expect("it comes with sidestep");
+        let links = |variant: Variant| variant.of(&machine).expect("possible").links.value;
+        let square = links(Variant { square: true, ..Variant::default() });
+        assert_eq!(square, links(Variant { remove: vec![[1, 2]], ..Variant::default() }));
+        let full = links(Variant { full_mesh: true, ..Variant::default() });
+        assert_eq!(full, links(Variant { add: vec![[3, 0]], ..Variant::default() }));
+        assert!(!Variant::default().is_change());
+    }
+}

@@ -1,0 +1,123 @@
+//! The blades of the note on STREAM: the model meets the published triads, predicts what it was not shown, and never
+//! reads what it is held against.
+
+use machine::Hertz;
+use models::interconnect::{KNOWN, SocketMachine, SocketSimulation, Variant, fit, parse, simulate};
+
+fn machine(name: &str) -> SocketMachine {
+    let (_, text) = KNOWN.iter().find(|(known, _)| *known == name).expect(name);
+    parse(text, name).expect(name)
+}
+
+fn run(name: &str, variant: &Variant) -> SocketSimulation {
+    simulate(&machine(name), variant, None).expect(name)
+}
+
+fn triads(simulation: &SocketSimulation) -> Vec<f64> {
+    simulation.rows.iter().map(|row| row.triad_mb_per_s.expect("it streams")).collect()
+}
+
+#[test]
+fn five_links_and_two_parameters_meet_eight_published_triads() {
+    let errors: Vec<f64> = ["x6440-8380", "x6440-8384"]
+        .iter()
+        .flat_map(|name| run(name, &Variant::default()).rows)
+        .map(|row| row.error_percent.expect("published"))
+        .collect();
+    let rms = (errors.iter().map(|error| error * error).sum::<f64>() / 8.0).sqrt();
+    assert_eq!(errors.len(), 8);
+    assert!(rms <= 1.0, "{rms}");
+    assert!(errors.iter().all(|error| error.abs() <= 1.5), "{errors:?}");
+}
+
+#[test]
+fn the_files_hold_what_the_fit_finds() {
+    let machines = [machine("x6440-8380"), machine("x6440-8384")];
+    let fit = fit(&machines);
+    let ours = fit.forms.iter().find(|form| form.is_ours).expect("a form");
+    for machine in &machines {
+        let [near, hop] = [&ours.parameters[0], &ours.parameters[1]];
+        assert!((near.value - machine.near_core_cycles.value).abs() < 0.05, "{near:?}");
+        assert!((hop.value - machine.hop_round_trip_ns.value).abs() < 0.05, "{hop:?}");
+    }
+    assert!(ours.rms_percent < 0.75 && ours.max_percent < 1.4, "{ours:?}");
+    assert!(ours.left_out_max_percent.is_some_and(|error| error < 2.0), "{ours:?}");
+    // More parameters than these buy nothing beyond the scatter of the numbers themselves.
+    assert!(fit.forms.iter().all(|form| form.max_percent > 0.9 * fit.scatter_percent), "{fit:?}");
+}
+
+#[test]
+fn fitted_on_one_processor_it_predicts_the_other() {
+    let fit = fit(&[machine("x6440-8380"), machine("x6440-8384")]);
+    let transfer = fit.transfers.iter().find(|one| one.from == "x6440-8380").expect("a transfer");
+    assert_eq!((transfer.to.as_str(), transfer.rows.len()), ("x6440-8384", 4));
+    assert!(transfer.max_percent <= 2.0, "{transfer:?}");
+}
+
+#[test]
+fn other_links_give_what_the_note_says_of_other_boards() {
+    for (name, fast, slow) in [("x6440-8380", 4652.0, 3943.0), ("x6440-8384", 4975.0, 4159.0)] {
+        let all = |variant: &Variant, expected: f64| {
+            for triad in triads(&run(name, variant)) {
+                assert!((triad / expected - 1.0).abs() < 0.02, "{name} {variant:?}: {triad} for {expected}");
+            }
+        };
+        all(&Variant { square: true, ..Variant::default() }, slow);
+        all(&Variant { full_mesh: true, ..Variant::default() }, fast);
+        all(&Variant { add: vec![[0, 3]], ..Variant::default() }, fast);
+        let filtered = run(name, &Variant { snoop_filter: true, ..Variant::default() });
+        for (row, triad) in filtered.rows.iter().zip(triads(&filtered)) {
+            assert!((5650.0..6450.0).contains(&triad), "{name}: {row:?}");
+        }
+        assert!(filtered.ceiling_mb_per_s.is_some_and(|ceiling| ceiling < 9500.0));
+    }
+    let clocked = Variant { core_hz: Some(Hertz(2.7e9)), ..Variant::default() };
+    assert_eq!(triads(&run("x6440-8380", &clocked)), triads(&run("x6440-8384", &Variant::default())));
+}
+
+#[test]
+fn no_prediction_changes_if_every_published_number_does() {
+    for (name, _) in KNOWN {
+        let honest = machine(name);
+        let mut forged = honest.clone();
+        for one in &mut forged.published {
+            one.triad_mb_per_s *= 3.7;
+        }
+        for variant in [Variant::default(), Variant { full_mesh: true, ..Variant::default() }] {
+            let mut honest = simulate(&honest, &variant, None).expect(name);
+            let mut forged = simulate(&forged, &variant, None).expect(name);
+            for simulation in [&mut honest, &mut forged] {
+                (simulation.rms_percent, simulation.max_percent) = (None, None);
+                for row in &mut simulation.rows {
+                    (row.published_mb_per_s, row.error_percent) = (None, None);
+                }
+            }
+            assert_eq!(honest, forged, "{name}");
+        }
+    }
+}
+
+#[test]
+fn events_and_closed_form_agree_and_the_same_bandwidth_has_many_readings() {
+    let simulation = run("x6440-8380", &Variant::default());
+    assert!(simulation.events_differ_percent.is_some_and(|differ| differ < 0.1), "{simulation:?}");
+    let hops: Vec<f64> = simulation.degeneracy.iter().filter_map(|one| one.hop_round_trip_ns).collect();
+    assert_eq!(hops.len(), 4);
+    let (low, high) =
+        hops.iter().fold((f64::MAX, 0.0_f64), |(low, high), hop| (low.min(*hop), high.max(*hop)));
+    assert!(low < 15.5 && high > 29.0, "{hops:?}");
+    let alike = simulation.likeness.expect("few sockets");
+    assert_eq!((alike.graphs, alike.same_eccentricities), (38, 1));
+}
+
+#[test]
+fn the_relatives_say_only_what_is_known_of_them() {
+    let ranger = run("ranger-x6420", &Variant::default());
+    let latencies: Vec<f64> = ranger.rows.iter().map(|row| row.latency_ns).collect();
+    assert_eq!(latencies, [130.0, 100.0, 100.0, 130.0]);
+    assert!(ranger.rows.iter().all(|row| row.triad_mb_per_s.is_none()));
+    let shanghai = triads(&run("shanghai-2s", &Variant::default()));
+    assert!((shanghai[0] - shanghai[1]).abs() < 1e-9 && shanghai[0] > 5000.0);
+    let istanbul = run("istanbul-4s-probe-filter", &Variant::default());
+    assert!(istanbul.rows.iter().all(|row| (row.latency_ns - 54.0).abs() < 1e-9));
+}
