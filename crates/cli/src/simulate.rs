@@ -3,6 +3,7 @@
 mod counters;
 mod host;
 mod sockets;
+mod threads;
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use ::host::live::write_atomically;
 use clap::Args;
 use machine::Hertz;
 use models::memory::{self, Described, HOST, Scope, Simulation};
-use models::{interconnect, tsc};
+use models::{interconnect, scheduling, tsc};
 use report::{Html, SimulationView};
 
 use crate::arguments::Global;
@@ -25,7 +26,8 @@ const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 /// Options of `simulate`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SimulateArguments {
-    /// phenom-9600, k8-opteron, x6440-8380 or a relative of it, a machine file of your own (TOML), or host: this machine, measured
+    /// phenom-9600 (memory), k8-opteron (counters), x6440-8380 or a relative of it (sockets), fx-8150, jacobsville,
+    /// ryzen-1800x (threads), a machine file of your own (TOML), or host: this machine, measured
     #[arg(value_name = "MACHINE|FILE.toml|host")]
     machine: String,
     /// With host: fit to this record of a check-up instead of measuring for 15 s
@@ -62,6 +64,8 @@ pub(crate) struct SimulateArguments {
     scenario: counters::ScenarioArguments,
     #[command(flatten)]
     sockets: sockets::SocketArguments,
+    #[command(flatten)]
+    threads: threads::ThreadsArguments,
 }
 
 impl SimulateArguments {
@@ -105,6 +109,9 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     if tsc::is_described(&text) {
         return counters::simulate(&tsc::parse(&text, &file)?, arguments, global);
     }
+    if scheduling::is_described(&text) {
+        return threads::simulate(&scheduling::parse(&text, &file)?, arguments, global);
+    }
     print_memory(on_paper(memory::parse(&text, &file)?, arguments)?, arguments, global)
 }
 
@@ -136,6 +143,9 @@ fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Re
 }
 
 fn no_scenario(arguments: &SimulateArguments) -> anyhow::Result<()> {
+    if let Some(flag) = arguments.threads.given() {
+        anyhow::bail!("{flag} belongs to machines with threads, such as fx-8150");
+    }
     match arguments.scenario.given() {
         Some(flag) => anyhow::bail!("{flag} belongs to machines whose counters drift, such as k8-opteron"),
         None => Ok(()),
@@ -201,7 +211,8 @@ fn read(machine: &str) -> anyhow::Result<(String, String)> {
     let of_counters = tsc::KNOWN.iter().map(|(name, file, text)| (*name, (*file).to_owned(), *text));
     let of_sockets =
         interconnect::KNOWN.iter().map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
-    let known: Vec<_> = of_memory.chain(of_counters).chain(of_sockets).collect();
+    let of_threads = scheduling::KNOWN.iter().map(|(name, file, text)| (*name, (*file).to_owned(), *text));
+    let known: Vec<_> = of_memory.chain(of_counters).chain(of_sockets).chain(of_threads).collect();
     if let Some((_, file, text)) = known.iter().find(|(name, ..)| *name == machine) {
         return Ok(((*text).to_owned(), file.clone()));
     }
@@ -227,6 +238,12 @@ fn state(asked: Option<&str>, known: &str) -> anyhow::Result<Option<bool>> {
         Some(name) if name == known => Ok(Some(true)),
         Some(name) => anyhow::bail!("--workaround {name}: this machine has {known}; give that or none"),
     }
+}
+
+/// The one of that name.
+fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, String> {
+    let names = || all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ");
+    all.iter().copied().find(|one| name(*one) == text).ok_or_else(|| format!("give one of {}", names()))
 }
 
 /// Reads `1.8GHz`, `1800MHz` or `1800 MHz`.

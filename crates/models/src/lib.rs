@@ -7,6 +7,7 @@
 pub mod interconnect;
 mod machine_file;
 pub mod memory;
+pub mod scheduling;
 pub mod tsc;
 
 pub use machine_file::{DescriptionError, FITTED, Sourced};

@@ -19,6 +19,7 @@ mod machine_text;
 mod naming;
 mod number;
 mod plan;
+mod scheduling;
 mod simulation;
 mod terminal;
 
@@ -37,5 +38,6 @@ pub use interconnect::{
     GraphPicture, graph_dot, graph_svg, sockets_csv, sockets_html, sockets_picture, sockets_terminal,
 };
 pub use machine_text::machine_text;
+pub use scheduling::{scheduling_csv, scheduling_html, scheduling_terminal};
 pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
 pub use terminal::{Terminal, terminal};

@@ -18,6 +18,7 @@ use crate::totals::Totals;
 pub const HELP: &str = "  bandwidth OPERATION STORE BYTES best:N|mean:SECONDS   prints MB/s
   chase BYTES STRIDE                                    prints ns per load
   simulate PROGRAM BYTES STRIDE                         prints 10^6 modelled accesses per s of CPU time
+  schedule MACHINE LOAD POLICY THREADS                  prints 10^6 simulated events per s of CPU time
 
 What `bench` starts for our side of a contest. Use a release build, and pin it with taskset.
 ";
@@ -30,6 +31,8 @@ const CHASE_SAMPLE: Duration = Duration::from_millis(500);
 const CALL: Duration = Duration::from_millis(1);
 /// A simulation is timed over at least this much CPU time.
 const SIMULATION_NS: u64 = 2_000_000_000;
+/// Time on paper between two looks at the clock.
+const SIMULATED_NS: f64 = 1e8;
 /// Share of the block that must be in huge pages to call it a chase in huge pages.
 const HUGE_SHARE: f64 = 0.95;
 /// The switch that decides which pages the peers get, as they do not ask.
@@ -43,10 +46,12 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         ["simulate", program, block_bytes, stride_bytes] => {
             simulate(program, number(block_bytes)?, number(stride_bytes)?)?
         }
+        ["schedule", machine, load, policy, threads] => schedule(machine, load, policy, number(threads)?)?,
         ["chase", block_bytes, stride_bytes] => chase(number(block_bytes)?, number(stride_bytes)?)?,
         _ => {
             return Err(BadUse(
-                "bench-one takes bandwidth and four words, simulate and three, or chase and two".to_owned(),
+                "bench-one takes bandwidth or schedule and four words, simulate and three, or chase and two"
+                    .to_owned(),
             )
             .into());
         }
@@ -129,6 +134,26 @@ fn simulate(program: &str, block_bytes: usize, stride_bytes: usize) -> anyhow::R
         elapsed_ns = thread_cpu_time_ns() - begun_ns;
     }
     Ok(accesses as f64 * 1e3 / elapsed_ns as f64)
+}
+
+/// Events of threads on a machine on paper, in 10^6 per second of CPU time.
+fn schedule(machine: &str, load: &str, policy: &str, threads: usize) -> anyhow::Result<f64> {
+    use models::scheduling::{Class, Compiled, Engine, KNOWN, Pattern, Policy, parse};
+    let known = KNOWN.iter().find(|(name, ..)| *name == machine);
+    let (_, file, text) = known.with_context(|| format!("no machine {machine}"))?;
+    let compiled = Compiled::new(&parse(text, file)?, false);
+    let pattern = Pattern::ALL.into_iter().find(|pattern| pattern.name() == load);
+    let pattern = pattern.with_context(|| format!("no load {load}"))?;
+    let policy = Policy::ALL.into_iter().find(|known| known.name() == policy).context("no such policy")?;
+    let load = pattern.load(threads, Class::Integer, 0.0);
+    let mut engine = Engine::new(&compiled, &load, policy, &[], 1);
+    let (begun_ns, mut elapsed_ns, mut until_ns, mut events) = (thread_cpu_time_ns(), 0, 0.0, 0);
+    while elapsed_ns < SIMULATION_NS {
+        until_ns += SIMULATED_NS;
+        events = black_box(engine.run_until(until_ns)).events;
+        elapsed_ns = thread_cpu_time_ns() - begun_ns;
+    }
+    Ok(events as f64 * 1e3 / elapsed_ns as f64)
 }
 
 fn seconds<T>(work: impl FnOnce() -> T) -> f64 {

@@ -5,7 +5,7 @@ use host::live::write_atomically;
 use models::tsc::{self, Governor, Scenario, TscMachine, Workload};
 use report::Html;
 
-use super::SimulateArguments;
+use super::{SimulateArguments, named};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::output;
@@ -27,19 +27,23 @@ pub(crate) struct ScenarioArguments {
     /// With k8-opteron: how long, in seconds; 60 unless given
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<f64>,
-    /// With k8-opteron: seed of what is drawn
+    /// With k8-opteron and the machines with threads: seed of what is drawn
     #[arg(long, value_name = "NUMBER")]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
 }
 
 impl ScenarioArguments {
-    /// An option that was given and belongs to such machines only.
+    /// An option that was given and belongs to machines on which something is drawn.
     pub(super) fn given(&self) -> Option<&'static str> {
+        self.given_beside_seed().or(self.seed.map(|_| "--seed"))
+    }
+
+    /// An option that was given and belongs to machines whose counters drift only.
+    pub(super) fn given_beside_seed(&self) -> Option<&'static str> {
         let given = [
             ("--governor", self.governor.is_some()),
             ("--workload", self.workload.is_some()),
             ("--seconds", self.seconds.is_some()),
-            ("--seed", self.seed.is_some()),
         ];
         given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
     }
@@ -70,6 +74,12 @@ pub(super) fn simulate(
         "--fit: {} holds no published number; there is nothing to fit to",
         machine.name
     );
+    if let Some(flag) = arguments.threads.given() {
+        anyhow::bail!(
+            "{flag} belongs to machines with threads, such as fx-8150; {} has counters",
+            machine.name
+        );
+    }
     let simulation = tsc::simulate(machine, arguments.scenario.scenario());
     if let Some(path) = &arguments.html {
         let page = report::drift_html(&simulation, Html { script: !arguments.no_script });
@@ -94,11 +104,6 @@ fn governor(text: &str) -> Result<Governor, String> {
 
 fn workload(text: &str) -> Result<Workload, String> {
     named(&Workload::ALL, Workload::name, text)
-}
-
-fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Result<T, String> {
-    let names = || all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ");
-    all.iter().copied().find(|one| name(*one) == text).ok_or_else(|| format!("give one of {}", names()))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

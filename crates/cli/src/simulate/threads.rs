@@ -1,0 +1,172 @@
+//! `sidestep simulate fx-8150`: threads on shared modules, and what a policy of placement gains.
+
+use clap::Args;
+use host::live::write_atomically;
+use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachine};
+use report::Html;
+
+use super::{SimulateArguments, named};
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::output;
+
+/// More threads than this per CPU say nothing new.
+const THREADS_PER_CPU_MAX: usize = 4;
+/// Threads do not gain more than this from shared data: four times their speed.
+const SHARING_MAX: f64 = 3.0;
+/// Seed of a simulation for which none was asked.
+const SEED: u64 = 1;
+/// Names of classes on the command line.
+const CLASSES: [Class; 4] = [Class::Integer, Class::Floating, Class::FrontEnd, Class::Memory];
+
+/// Options of machines whose threads share units.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ThreadsArguments {
+    /// With fx-8150, jacobsville, ryzen-1800x: how many threads, such as 4 or 1..8
+    #[arg(long, value_name = "COUNTS", value_parser = counts)]
+    threads: Option<[usize; 2]>,
+    /// With the same: who places them: in-order, random, modules-first, modules-first-patient, pack, kernel-like,
+    /// process-grouping, data-aware
+    #[arg(long, value_name = "NAME", value_parser = policy)]
+    policy: Option<Policy>,
+    /// With the same: what a thread gains from data that it shares with a partner, as a share of its speed; a range such
+    /// as 0..0.4 asks where packing partners beats spreading them
+    #[arg(long, value_name = "SHARE", value_parser = sharing)]
+    sharing: Option<[f64; 2]>,
+    /// With the same: what each thread does: copies (compute), bursts (compute and sleep), pairs (hand work to and fro)
+    #[arg(long, value_name = "NAME", value_parser = pattern)]
+    load: Option<Pattern>,
+    /// With the same: what work keeps busy: integer, floating, front-end, memory
+    #[arg(long, value_name = "NAME", value_parser = class)]
+    class: Option<Class>,
+}
+
+impl ThreadsArguments {
+    /// An option that was given and belongs to such machines only.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--threads", self.threads.is_some()),
+            ("--policy", self.policy.is_some()),
+            ("--sharing", self.sharing.is_some()),
+            ("--load", self.load.is_some()),
+            ("--class", self.class.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    fn scenario(&self, machine: &SchedulingMachine, seed: Option<u64>) -> anyhow::Result<Scenario> {
+        let cpus = machine.cpus.value;
+        let sharing = self.sharing.unwrap_or([0.0; 2]);
+        let is_range = sharing[0] < sharing[1];
+        // Half of the CPUs: where packing and spreading differ most.
+        let threads = self.threads.unwrap_or(if is_range { [cpus.div_ceil(2); 2] } else { [1, cpus] });
+        anyhow::ensure!(
+            threads[1] <= cpus * THREADS_PER_CPU_MAX,
+            "--threads {}: {} has {cpus} CPUs; give up to {}",
+            threads[1],
+            machine.name,
+            cpus * THREADS_PER_CPU_MAX
+        );
+        anyhow::ensure!(
+            !is_range || self.policy.is_none(),
+            "--policy belongs to one strength of sharing; a range compares pack with modules-first"
+        );
+        Ok(Scenario {
+            policy: self.policy.unwrap_or(Policy::ModulesFirst),
+            pattern: self.load.unwrap_or(Pattern::Copies),
+            class: self.class.unwrap_or(Class::Integer),
+            threads,
+            sharing,
+            seed: seed.unwrap_or(SEED),
+        })
+    }
+}
+
+/// Simulates and prints in the form asked for.
+pub(super) fn simulate(
+    machine: &SchedulingMachine,
+    arguments: &SimulateArguments,
+    global: &Global,
+) -> anyhow::Result<Outcome> {
+    if let Some(flag) = arguments.of_memory() {
+        anyhow::bail!("{flag} belongs to machines whose memory is simulated; {} has threads", machine.name);
+    }
+    anyhow::ensure!(
+        !arguments.fit,
+        "--fit: {} is not fitted here; METHODOLOGY.md says how its numbers came about",
+        machine.name
+    );
+    if let Some(flag) = arguments.scenario.given_beside_seed() {
+        anyhow::bail!("{flag} belongs to machines whose counters drift; {} has threads", machine.name);
+    }
+    let scenario = arguments.threads.scenario(machine, arguments.scenario.seed)?;
+    let simulation = scheduling::simulate(machine, scenario);
+    if let Some(path) = &arguments.html {
+        let page = report::scheduling_html(&simulation, Html { script: !arguments.no_script });
+        write_atomically(path, page.as_bytes())?;
+    }
+    let text = if global.json {
+        output::json_text(&simulation)?
+    } else if global.quiet {
+        String::new()
+    } else if arguments.csv {
+        report::scheduling_csv(&simulation)
+    } else {
+        report::scheduling_terminal(&simulation, output::terminal(global))
+    };
+    output::print(&text)?;
+    Ok(Outcome::Done)
+}
+
+fn policy(text: &str) -> Result<Policy, String> {
+    named(&Policy::ALL, Policy::name, text)
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    named(&Pattern::ALL, Pattern::name, text)
+}
+
+fn class(text: &str) -> Result<Class, String> {
+    named(&CLASSES, Class::name, text)
+}
+
+/// Reads `4` or `1..8`; both ends count.
+fn counts(text: &str) -> Result<[usize; 2], String> {
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    let ends = low.parse().ok().zip(high.strip_prefix('=').unwrap_or(high).parse().ok());
+    match ends {
+        Some((low, high)) if 1 <= low && low <= high => Ok([low, high]),
+        _ => Err("give a number such as 4 or a rising range such as 1..8".to_owned()),
+    }
+}
+
+/// Reads `0.2` or `0..0.4`.
+fn sharing(text: &str) -> Result<[f64; 2], String> {
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    let ends = low.parse::<f64>().ok().zip(high.parse::<f64>().ok());
+    let range = 0.0..=SHARING_MAX;
+    match ends {
+        Some((low, high)) if range.contains(&low) && range.contains(&high) && low <= high => Ok([low, high]),
+        _ => Err(format!("give a share such as 0.2 or a rising range such as 0..0.4, up to {SHARING_MAX}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_shares_are_numbers_or_rising_ranges() {
+        assert_eq!(counts("4"), Ok([4, 4]));
+        assert_eq!(counts("1..8"), Ok([1, 8]));
+        assert_eq!(counts("1..=8"), Ok([1, 8]));
+        assert_eq!(sharing("0..0.4"), Ok([0.0, 0.4]));
+        assert_eq!(sharing("0.2"), Ok([0.2, 0.2]));
+        for text in ["", "0", "8..1", "..", "1..", "-1", "99999999999999999999", "1.5"] {
+            assert!(counts(text).is_err(), "{text}");
+        }
+        for text in ["", "nan", "0.4..0", "-0.1", "inf", "4", "0..nan"] {
+            assert!(sharing(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Schedulers on paper: threads on a tree of CPUs that share units, sleep and change frequency, under one policy of
+//! placement or another.
+//!
+//! A discrete-event simulator: threads compute in bursts, sleep, wake each other and wait; CPUs of a unit (a module, a
+//! core of two threads, a cluster with one cache) slow each other down; units that sleep take time to wake and let the
+//! others clock higher. What a policy gains is the ratio of two expected throughputs.
+//!
+//! Left out: what a change of frequency or of CPU costs, memory bandwidth, interrupts, priorities.
+
+mod break_even;
+mod compiled;
+mod description;
+mod engine;
+mod known;
+mod load;
+mod policy;
+mod published;
+mod simulation;
+mod speed;
+mod throughput;
+
+pub use break_even::{Packing, PackingPoint, packing};
+pub use compiled::Compiled;
+pub use description::{
+    CLASSES, Class, ClockDescription, IdleDescription, KIND, LevelDescription, SchedulingMachine, Speeds,
+    is_described, parse,
+};
+pub use engine::{Engine, Totals};
+pub use known::KNOWN;
+pub use load::{Length, Load, Pattern, SharedSet, Step, Thread};
+pub use policy::Policy;
+pub use published::{JoinedNumber, PublishedGain, join};
+pub use simulation::{GainRow, Scenario, SchedulingSimulation, simulate};
+pub use throughput::{Gain, Throughput, gain, throughput};

@@ -1,0 +1,417 @@
+//! A machine whose CPUs share units, as a TOML file describes it: each number with its source.
+
+use std::ops::RangeInclusive;
+
+use machine::Hertz;
+use serde::{Deserialize, Serialize};
+
+use super::published::PublishedGain;
+use crate::machine_file::{DescriptionError, Sourced};
+
+/// What a file says of itself under `kind`.
+pub const KIND: &str = "scheduling";
+/// More CPUs than this are a slip of the pen: the next event is found by looking at each.
+const CPUS_MAX: usize = 256;
+/// Clocks outside of this are slips of the pen, in hertz.
+const CLOCK_RANGE_HZ: RangeInclusive<f64> = 1e6..=1e11;
+/// Times outside of this are slips of the pen: a minute.
+const TIME_MAX_NS: f64 = 6e10;
+/// A thread beside another is not slower than this; a file that says so means something else.
+const SPEED_MIN: f64 = 0.01;
+/// A thread that misses its cache is not slower than this many times.
+const SLOWDOWN_MAX: f64 = 1000.0;
+
+/// What a burst of work keeps busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Integer units of the core.
+    Integer,
+    /// Floating point and SIMD.
+    Floating,
+    /// Fetch and decode: much code.
+    FrontEnd,
+    /// Caches and memory.
+    Memory,
+}
+
+impl Class {
+    /// How it is called on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Floating => "floating",
+            Self::FrontEnd => "front-end",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// How many classes there are.
+pub const CLASSES: usize = 4;
+
+/// Speed of a thread beside one other in the same unit; alone it is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Speeds {
+    /// The same for all.
+    Same(f64),
+    /// By class: a row for the thread's own, a column for the other's, in the order of [`Class`].
+    ByClass([[f64; CLASSES]; CLASSES]),
+}
+
+impl Speeds {
+    /// The speed of one class beside another.
+    pub fn of(self, own: usize, beside: usize) -> f64 {
+        match self {
+            Self::Same(speed) => speed,
+            Self::ByClass(speeds) => speeds[own][beside],
+        }
+    }
+}
+
+/// Units of equal size, such as modules or CPUs that share a cache. Their CPUs are numbered one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelDescription {
+    /// `module`, `smt`, `cluster`, `llc`, `node`.
+    pub name: String,
+    /// CPUs in a unit of it.
+    pub cpus: Sourced<usize>,
+    /// What two threads in one unit do to each other; nothing if absent.
+    pub speed_of_two: Option<Sourced<Speeds>>,
+    /// How much of the gain of shared data is had by sharing a unit of this level, from 0 to 1; none if absent.
+    pub shares_data: Option<Sourced<f64>>,
+    /// Size of the cache that a unit has, where the fit of working sets is modelled.
+    pub cache_bytes: Option<Sourced<u64>>,
+    /// How many times slower a memory-bound thread is of whose data nothing fits.
+    pub overflow_slowdown: Option<Sourced<f64>>,
+    /// True if the kernel balances over units of this level; false if absent.
+    pub kernel_balances: Option<Sourced<bool>>,
+}
+
+/// How the clock depends on how much is awake.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockDescription {
+    /// The level whose units are awake or asleep.
+    pub level: String,
+    /// Clock of all CPUs with one unit awake, with two and so on; the last stands for all larger numbers.
+    pub hz_by_awake: Sourced<Vec<Hertz>>,
+}
+
+/// A state of rest of a unit none of whose CPUs has work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdleDescription {
+    /// `C1`, `CC6`, `parked`.
+    pub name: String,
+    /// The level whose units enter it; single CPUs if absent.
+    pub level: Option<String>,
+    /// It is entered after so much idleness.
+    pub after_ns: Sourced<f64>,
+    /// The same under a policy that waits longer before it parks; `after_ns` if absent.
+    pub patient_after_ns: Option<Sourced<f64>>,
+    /// What waking from it takes.
+    pub exit_ns: Sourced<f64>,
+    /// A unit in it does not count as awake for the clock.
+    #[serde(default)]
+    pub asleep: bool,
+}
+
+/// A machine for schedulers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulingMachine {
+    /// Always `KIND`.
+    pub kind: String,
+    /// Short name.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// Logical CPUs.
+    pub cpus: Sourced<usize>,
+    /// Levels of units, the smallest first.
+    pub level: Vec<LevelDescription>,
+    /// The clock.
+    pub clock: ClockDescription,
+    /// States of rest, the lightest first.
+    #[serde(default)]
+    pub idle: Vec<IdleDescription>,
+    /// How long a thread runs before another of the same CPU gets its turn.
+    pub slice_ns: Sourced<f64>,
+    /// What others published of it; no prediction reads it.
+    #[serde(default)]
+    pub published: Vec<PublishedGain>,
+}
+
+impl SchedulingMachine {
+    /// Index of a level by its name.
+    pub fn level_of(&self, name: &str) -> Option<usize> {
+        self.level.iter().position(|level| level.name == name)
+    }
+
+    /// The same machine with one clock, that of all units awake.
+    #[must_use]
+    pub fn without_turbo(&self) -> Self {
+        let mut machine = self.clone();
+        let clocks = &mut machine.clock.hz_by_awake.value;
+        clocks.drain(..clocks.len() - 1);
+        machine
+    }
+
+    /// Every number of the machine with the name of its place and its source.
+    pub fn numbers(&self) -> Vec<(String, String, &str)> {
+        let clocks: Vec<String> =
+            self.clock.hz_by_awake.value.iter().map(|hz| format!("{} GHz", hz.0 / 1e9)).collect();
+        let mut rows = vec![
+            ("cpus".to_owned(), self.cpus.value.to_string(), self.cpus.source.as_str()),
+            ("clock".to_owned(), clocks.join(", "), self.clock.hz_by_awake.source.as_str()),
+            ("slice_ns".to_owned(), self.slice_ns.value.to_string(), self.slice_ns.source.as_str()),
+        ];
+        for level in &self.level {
+            let optional = [
+                row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speeds| said(*speeds)),
+                row(&level.name, "shares_data", level.shares_data.as_ref(), f64::to_string),
+                row(&level.name, "cache_bytes", level.cache_bytes.as_ref(), u64::to_string),
+                row(&level.name, "overflow_slowdown", level.overflow_slowdown.as_ref(), f64::to_string),
+                row(&level.name, "kernel_balances", level.kernel_balances.as_ref(), bool::to_string),
+            ];
+            rows.extend(row(&level.name, "cpus", Some(&level.cpus), usize::to_string));
+            rows.extend(optional.into_iter().flatten());
+        }
+        for idle in &self.idle {
+            let patient = row(&idle.name, "patient_after_ns", idle.patient_after_ns.as_ref(), f64::to_string);
+            rows.extend(row(&idle.name, "after_ns", Some(&idle.after_ns), f64::to_string));
+            rows.extend(patient);
+            rows.extend(row(&idle.name, "exit_ns", Some(&idle.exit_ns), f64::to_string));
+        }
+        rows
+    }
+}
+
+fn row<'a, T>(
+    place: &str,
+    key: &str,
+    number: Option<&'a Sourced<T>>,
+    text: impl Fn(&T) -> String,
+) -> Option<(String, String, &'a str)> {
+    number.map(|number| (format!("{place}.{key}"), text(&number.value), number.source.as_str()))
+}
+
+fn said(speeds: Speeds) -> String {
+    match speeds {
+        Speeds::Same(speed) => format!("{speed:.4}"),
+        Speeds::ByClass(table) => format!("{table:?}"),
+    }
+}
+
+/// Whether the text of a machine file says that it is for schedulers.
+pub fn is_described(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: Option<String>,
+    }
+    toml::from_str::<Kind>(text).is_ok_and(|found| found.kind.as_deref() == Some(KIND))
+}
+
+/// Reads a machine; `file` is its name for messages.
+///
+/// # Errors
+/// What is wrong, where, and what would be right.
+pub fn parse(text: &str, file: &str) -> Result<SchedulingMachine, DescriptionError> {
+    let machine: SchedulingMachine =
+        toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text, file))?;
+    let problem = impossible_shape(&machine)
+        .or_else(|| impossible_levels(&machine))
+        .or_else(|| impossible_times(&machine))
+        .or_else(|| impossible_publications(&machine));
+    match problem {
+        None => Ok(machine),
+        Some((key, problem)) => Err(DescriptionError::Impossible { file: file.to_owned(), key, problem }),
+    }
+}
+
+/// Where, and what is wrong there.
+type Problem = (String, String);
+
+fn problem(key: impl Into<String>, problem: impl Into<String>) -> Problem {
+    (key.into(), problem.into())
+}
+
+fn impossible_shape(machine: &SchedulingMachine) -> Option<Problem> {
+    if machine.kind != KIND {
+        return Some(problem("kind", format!("is {:?}; give {KIND:?}", machine.kind)));
+    }
+    if !(1..=CPUS_MAX).contains(&machine.cpus.value) {
+        return Some(problem("cpus", format!("is {}; give 1 to {CPUS_MAX}", machine.cpus.value)));
+    }
+    if machine.level.is_empty() {
+        return Some(problem("level", "is missing; give at least one, such as modules of two"));
+    }
+    let mut below = 1;
+    for (index, level) in machine.level.iter().enumerate() {
+        let cpus = level.cpus.value;
+        let key = format!("level {}", level.name);
+        if machine.level_of(&level.name) != Some(index) {
+            return Some(problem(key, "stands twice; give each level a name of its own"));
+        }
+        if cpus < 2 || !cpus.is_multiple_of(below) || !machine.cpus.value.is_multiple_of(cpus) {
+            return Some(problem(
+                key,
+                format!(
+                    "has cpus {cpus}; give at least 2, a multiple of the {below} of the level before, a divisor of all {}",
+                    machine.cpus.value
+                ),
+            ));
+        }
+        below = cpus;
+    }
+    None
+}
+
+fn impossible_levels(machine: &SchedulingMachine) -> Option<Problem> {
+    for level in &machine.level {
+        let key = |name: &str| format!("level {}, {name}", level.name);
+        let pairs = (0..CLASSES).flat_map(|own| (0..CLASSES).map(move |beside| (own, beside)));
+        if let Some(speeds) = &level.speed_of_two {
+            for speed in pairs.map(|(own, beside)| speeds.value.of(own, beside)) {
+                if !(SPEED_MIN..=1.0).contains(&speed) {
+                    return Some(problem(key("speed_of_two"), format!("is {speed}; give {SPEED_MIN} to 1")));
+                }
+            }
+        }
+        if let Some(share) = level.shares_data.as_ref().filter(|share| !(0.0..=1.0).contains(&share.value)) {
+            return Some(problem(key("shares_data"), format!("is {}; give 0 to 1", share.value)));
+        }
+        if level.cache_bytes.as_ref().is_some_and(|bytes| bytes.value == 0) {
+            return Some(problem(key("cache_bytes"), "is 0; leave it out where there is no cache"));
+        }
+        let slowdown = level.overflow_slowdown.as_ref().map_or(1.0, |slowdown| slowdown.value);
+        if !(1.0..=SLOWDOWN_MAX).contains(&slowdown) {
+            return Some(problem(
+                key("overflow_slowdown"),
+                format!("is {slowdown}; give 1 to {SLOWDOWN_MAX}"),
+            ));
+        }
+    }
+    None
+}
+
+fn impossible_times(machine: &SchedulingMachine) -> Option<Problem> {
+    let names = || machine.level.iter().map(|level| level.name.as_str()).collect::<Vec<_>>().join(", ");
+    if machine.level_of(&machine.clock.level).is_none() {
+        return Some(problem(
+            "clock.level",
+            format!("is {:?}; give one of {}", machine.clock.level, names()),
+        ));
+    }
+    let clocks = &machine.clock.hz_by_awake.value;
+    if clocks.is_empty() || clocks.iter().any(|hz| !CLOCK_RANGE_HZ.contains(&hz.0)) {
+        return Some(problem("clock.hz_by_awake", "gives no clocks of 1 MHz to 100 GHz"));
+    }
+    if !(1e3..=TIME_MAX_NS).contains(&machine.slice_ns.value) {
+        return Some(problem(
+            "slice_ns",
+            format!("is {}; give 1e3 to {TIME_MAX_NS}", machine.slice_ns.value),
+        ));
+    }
+    for idle in &machine.idle {
+        if let Some(level) = idle.level.as_ref().filter(|level| machine.level_of(level).is_none()) {
+            return Some(problem(
+                format!("idle {}", idle.name),
+                format!("has level {level:?}; give one of {}", names()),
+            ));
+        }
+        if idle.asleep && idle.level.as_deref() != Some(machine.clock.level.as_str()) {
+            return Some(problem(
+                format!("idle {}", idle.name),
+                format!("is asleep, but not of the clock's level; give it level = {:?}", machine.clock.level),
+            ));
+        }
+        let patient_ns = idle.patient_after_ns.as_ref().map_or(0.0, |after| after.value);
+        for (key, ns) in [
+            ("after_ns", idle.after_ns.value),
+            ("patient_after_ns", patient_ns),
+            ("exit_ns", idle.exit_ns.value),
+        ] {
+            if !(0.0..=TIME_MAX_NS).contains(&ns) {
+                return Some(problem(
+                    format!("idle {}, {key}", idle.name),
+                    format!("is {ns}; give 0 to {TIME_MAX_NS}"),
+                ));
+            }
+        }
+    }
+    None
+}
+
+fn impossible_publications(machine: &SchedulingMachine) -> Option<Problem> {
+    for one in &machine.published {
+        let key = format!("published {}", one.workload);
+        let [low, high] = one.gain_percent;
+        if !(low.is_finite() && high.is_finite() && -100.0 < low && low <= high) {
+            return Some(problem(
+                key,
+                format!("has gain_percent [{low}, {high}]; give the lower first, both above -100"),
+            ));
+        }
+        if one.threads.is_some_and(|threads| threads == 0) {
+            return Some(problem(key, "has threads 0; leave it out where the count is unknown"));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::known::KNOWN;
+    use super::*;
+
+    #[test]
+    fn the_machines_that_come_with_sidestep_are_possible() {
+        for (name, file, text) in KNOWN {
+            assert!(is_described(text));
+            assert_eq!(parse(text, file).expect(file).name, *name);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_named_with_its_key() {
+        let text = KNOWN[0].2;
+        for (from, to, key) in [
+            ("cpus = { value = 8", "cpus = { value = 7", "level module"),
+            ("cpus = { value = 8", "cpus = { value = 0", "cpus is 0"),
+            ("cpus = { value = 2", "cpus = { value = 3", "level module"),
+            ("name = \"l3\"", "name = \"module\"", "stands twice"),
+            ("value = 0.8,", "value = 1.8,", "level module, speed_of_two"),
+            (
+                "value = 0.8,",
+                "value = [[1.0, 1.0, 1.0, nan], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]],",
+                "NaN",
+            ),
+            ("[4.2e9, 4.2e9", "[4.2, 4.2e9", "clock.hz_by_awake"),
+            ("level = \"module\"\nhz", "level = \"die\"\nhz", "clock.level"),
+            ("kind = \"scheduling\"", "kind = \"x\"", "kind"),
+            ("gain_percent = [0, 0]", "gain_percent = [1, 0]", "published"),
+            ("asleep = true", "asleep = true\nexit_us = 1", "line"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let error = parse(&text.replacen(from, to, 1), "f.toml").expect_err(to).to_string();
+            assert!(error.contains("f.toml") && error.contains(key), "{error}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn no_text_makes_the_reader_panic(at in 0_usize..4000, text in "[ -~\n]{0,20}") {
+            let mut broken = KNOWN[0].2.to_owned();
+            let at = broken.floor_char_boundary(at.min(broken.len()));
+            broken.insert_str(at, &text);
+            let _ = parse(&broken, "f.toml");
+        }
+    }
+}

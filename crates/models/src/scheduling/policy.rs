@@ -1,0 +1,184 @@
+//! Who decides on which CPU a thread starts and wakes.
+
+use serde::{Deserialize, Serialize};
+use stats::Random;
+
+use super::compiled::{Compiled, Level};
+
+/// A policy of placement. All leave no CPU idle while a thread waits for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// The first idle CPU in the order of their numbers.
+    InOrder,
+    /// Any idle CPU.
+    Random,
+    /// The first idle CPU of the emptiest smallest unit: the first hotfix.
+    ModulesFirst,
+    /// The same with units that park later: both hotfixes.
+    ModulesFirstPatient,
+    /// An idle CPU of the fullest unit, so that others sleep.
+    Pack,
+    /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
+    KernelLike,
+    /// The same, but threads of one process are drawn to the last-level unit that holds most of them: cache-aware
+    /// scheduling.
+    ProcessGrouping,
+    /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
+    DataAware,
+}
+
+impl Policy {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::InOrder,
+        Self::Random,
+        Self::ModulesFirst,
+        Self::ModulesFirstPatient,
+        Self::Pack,
+        Self::KernelLike,
+        Self::ProcessGrouping,
+        Self::DataAware,
+    ];
+
+    /// How it is called on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InOrder => "in-order",
+            Self::Random => "random",
+            Self::ModulesFirst => "modules-first",
+            Self::ModulesFirstPatient => "modules-first-patient",
+            Self::Pack => "pack",
+            Self::KernelLike => "kernel-like",
+            Self::ProcessGrouping => "process-grouping",
+            Self::DataAware => "data-aware",
+        }
+    }
+
+    /// True if units park later under it.
+    pub fn is_patient(self) -> bool {
+        self == Self::ModulesFirstPatient
+    }
+}
+
+/// What a policy may look at.
+pub(super) struct View<'a> {
+    pub(super) machine: &'a Compiled,
+    /// Threads that run, start or queue on each CPU.
+    pub(super) assigned: &'a [u16],
+    /// When each CPU's last thread left it.
+    pub(super) idle_since_ns: &'a [f64],
+    /// The CPU that the thread ran on; none at its start.
+    pub(super) previous: Option<usize>,
+    /// CPUs of the threads of its process that have started, itself excluded.
+    pub(super) process_cpus: &'a [usize],
+    /// Threads of its process, itself included, started or not.
+    pub(super) process_threads: usize,
+    /// Where a plan for all threads wants it.
+    pub(super) planned: Option<usize>,
+}
+
+impl View<'_> {
+    fn is_idle(&self, cpu: usize) -> bool {
+        self.assigned[cpu] == 0
+    }
+
+    fn load(&self, cpus: std::ops::Range<usize>) -> u32 {
+        self.assigned[cpus].iter().map(|threads| u32::from(*threads)).sum()
+    }
+
+    fn smallest(&self) -> &Level {
+        &self.machine.levels[0]
+    }
+
+    fn idle(&self) -> impl Iterator<Item = usize> {
+        (0..self.machine.cpus).filter(|cpu| self.is_idle(*cpu))
+    }
+}
+
+/// The CPU for a thread that starts or wakes.
+pub(super) fn choose(policy: Policy, view: &View<'_>, random: &mut Random) -> usize {
+    let around = |cpu: usize| view.load(view.smallest().around(cpu));
+    let idle = match policy {
+        Policy::InOrder => view.idle().next(),
+        Policy::Random => {
+            let count = view.idle().count();
+            view.idle().nth(random.below(count))
+        }
+        Policy::ModulesFirst | Policy::ModulesFirstPatient => view.idle().min_by_key(|cpu| around(*cpu)),
+        Policy::Pack => view.idle().min_by_key(|cpu| std::cmp::Reverse(around(*cpu))),
+        Policy::KernelLike => kernel_like(view, 0..view.machine.cpus),
+        Policy::ProcessGrouping => process_grouping(view),
+        Policy::DataAware => view
+            .planned
+            .filter(|cpu| view.is_idle(*cpu))
+            .or_else(|| view.idle().min_by_key(|cpu| around(*cpu))),
+    };
+    idle.unwrap_or_else(|| least_loaded(policy, view, random))
+}
+
+/// Every CPU has work: the shortest queue.
+fn least_loaded(policy: Policy, view: &View<'_>, random: &mut Random) -> usize {
+    let shortest = view.assigned.iter().copied().min().unwrap_or(0);
+    let candidates = || (0..view.machine.cpus).filter(|cpu| view.assigned[*cpu] == shortest);
+    let wanted = view.planned.or(view.previous).filter(|cpu| view.assigned[*cpu] == shortest);
+    let found = match policy {
+        Policy::Random => {
+            let count = candidates().count();
+            candidates().nth(random.below(count))
+        }
+        Policy::KernelLike | Policy::ProcessGrouping | Policy::DataAware => {
+            wanted.or_else(|| candidates().next())
+        }
+        _ => candidates().next(),
+    };
+    found.unwrap_or(0)
+}
+
+/// At a wake-up the last CPU if it is idle, else the next idle one, whole idle units that the kernel balances over first. At the start, from the largest level to the
+/// smallest, the unit with the most idle CPUs, and in it the CPU that went idle last, the first of several.
+///
+/// Source: Linux, kernel/sched/fair.c, `select_idle_sibling`, `find_idlest_group`, and for the CPU commit 83a0a96a5f26 ("if multiple CPUs
+/// are idle"). Per-CPU depths of sleep are left out of the choice.
+fn kernel_like(view: &View<'_>, within: std::ops::Range<usize>) -> Option<usize> {
+    let levels = || view.machine.levels.iter().filter(|level| level.kernel_balances);
+    if let Some(previous) = view.previous.filter(|cpu| within.contains(cpu)) {
+        if view.is_idle(previous) {
+            return Some(previous);
+        }
+        let next = |offset: usize| within.start + (previous - within.start + offset) % within.len();
+        let scan = || (1..within.len()).map(next).filter(|cpu| view.is_idle(*cpu));
+        let whole = levels().next().and_then(|level| scan().find(|cpu| view.load(level.around(*cpu)) == 0));
+        return whole.or_else(|| scan().next());
+    }
+    let mut chosen = within;
+    let mut sizes: Vec<usize> = levels().map(|level| level.cpus).collect();
+    sizes.reverse();
+    for size in sizes {
+        if size < chosen.len() {
+            let units = chosen.clone().step_by(size).map(|first| first..first + size);
+            // Of equals the first.
+            chosen = units.min_by_key(|unit| view.load(unit.clone())).unwrap_or(chosen);
+        }
+    }
+    let idle = chosen.filter(|cpu| view.is_idle(*cpu));
+    idle.reduce(|best, cpu| if view.idle_since_ns[cpu] > view.idle_since_ns[best] { cpu } else { best })
+}
+
+/// Kernel-like inside of the unit of the last level that holds most of the process, as long as all its threads fit there.
+fn process_grouping(view: &View<'_>) -> Option<usize> {
+    let everywhere = 0..view.machine.cpus;
+    // The last level is the largest one that is not the whole machine; of a machine of one there is nothing to choose.
+    let last = view.machine.levels.iter().rev().find(|level| level.cpus < view.machine.cpus);
+    let last = last.filter(|level| level.shares_data > 0.0 && view.process_threads <= level.cpus);
+    let Some(level) = last else { return kernel_like(view, everywhere) };
+    let mut members = vec![0_usize; view.machine.cpus / level.cpus];
+    for cpu in view.process_cpus {
+        members[level.unit(*cpu)] += 1;
+    }
+    let most = members.iter().copied().max().filter(|most| *most > 0);
+    let preferred = most.and_then(|most| members.iter().position(|count| *count == most));
+    preferred
+        .and_then(|unit| kernel_like(view, unit * level.cpus..(unit + 1) * level.cpus))
+        .or_else(|| kernel_like(view, everywhere))
+}

@@ -1,0 +1,171 @@
+//! Expected throughput under a policy: runs with different seeds until the mean is known well enough.
+
+use serde::Serialize;
+use stats::{Interval, Random};
+
+use super::compiled::Compiled;
+use super::description::Class;
+use super::engine::{Engine, Totals};
+use super::load::{Length, Load, Step};
+use super::policy::Policy;
+
+/// What is not counted at the beginning of a run: all CPUs wake at once then.
+const WARM_UP_NS: f64 = 1e7;
+/// How long a run is counted: many bursts and slices.
+const COUNTED_NS: f64 = 1e8;
+/// Runs come in lots of this size.
+const LOT: usize = 32;
+/// Runs end when half the 95 % interval is below this share of the mean.
+const PRECISION: f64 = 3e-4;
+/// Or after this many.
+const RUNS_MAX: usize = 65_536;
+/// Or after this many events; the interval then says what that is worth.
+const EVENTS_MAX: u64 = 500_000;
+/// Half-width of a 95 % interval in standard errors, for the hundreds of runs that are needed where runs differ.
+const ERRORS_OF_95: f64 = 1.96;
+/// The same for a single lot: Student's t with 31 degrees of freedom.
+const ERRORS_OF_95_OF_A_LOT: f64 = 2.04;
+
+/// Expected throughput of all threads together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Throughput {
+    /// Cycles of undisturbed work per nanosecond, mean over runs.
+    pub cycles_per_ns: f64,
+    /// Its standard error; 0 where all runs are alike.
+    pub standard_error: f64,
+    /// Runs.
+    pub runs: usize,
+    /// Share of the running time in which the smallest unit had another running thread.
+    pub shared: f64,
+    /// Mean time to wake an idle CPU, in nanoseconds; 0 without any.
+    pub wake_ns: f64,
+    /// Mean number of units awake, of those that the clock depends on: a stand-in for energy.
+    pub awake: f64,
+    /// Events of all runs.
+    pub events: u64,
+}
+
+/// A ratio of throughputs less one, in per cent, with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Gain {
+    /// In per cent.
+    pub percent: f64,
+    /// At 95 %.
+    pub interval: Interval,
+}
+
+/// Runs a load until its throughput is known.
+pub fn throughput(machine: &Compiled, load: &Load, policy: Policy, seed: u64) -> Throughput {
+    let plan = if policy == Policy::DataAware { plan(machine, load) } else { Vec::new() };
+    let mut sums = Totals::default();
+    let (mut runs, mut mean, mut squares) = (0_usize, 0.0, 0.0);
+    loop {
+        for _ in 0..LOT {
+            let seed = Random::for_stream(seed, runs as u64).next_u64();
+            let found = run(machine, load, policy, &plan, seed);
+            let cycles_per_ns = found.work_cycles / COUNTED_NS;
+            runs += 1;
+            // Welford's update: runs that are alike leave exactly no variance.
+            let away = cycles_per_ns - mean;
+            mean += away / runs as f64;
+            squares += away * (cycles_per_ns - mean);
+            sums.running_ns += found.running_ns;
+            sums.shared_ns += found.shared_ns;
+            sums.wakes += found.wakes;
+            sums.wake_ns += found.wake_ns;
+            sums.awake_ns += found.awake_ns;
+            sums.events += found.events;
+        }
+        let standard_error = (squares / (runs - 1) as f64 / runs as f64).sqrt();
+        let is_known = half_width(standard_error, runs) <= PRECISION * mean;
+        if is_known || runs >= RUNS_MAX || sums.events >= EVENTS_MAX {
+            return Throughput {
+                cycles_per_ns: mean,
+                standard_error,
+                runs,
+                shared: if sums.running_ns > 0.0 { sums.shared_ns / sums.running_ns } else { 0.0 },
+                wake_ns: if sums.wakes > 0 { sums.wake_ns / sums.wakes as f64 } else { 0.0 },
+                awake: sums.awake_ns / COUNTED_NS / runs as f64,
+                events: sums.events,
+            };
+        }
+    }
+}
+
+fn half_width(standard_error: f64, runs: usize) -> f64 {
+    standard_error * if runs > LOT { ERRORS_OF_95 } else { ERRORS_OF_95_OF_A_LOT }
+}
+
+fn run(machine: &Compiled, load: &Load, policy: Policy, plan: &[usize], seed: u64) -> Totals {
+    let mut engine = Engine::new(machine, load, policy, plan, seed);
+    let before = engine.run_until(WARM_UP_NS);
+    engine.run_until(WARM_UP_NS + COUNTED_NS).since(&before)
+}
+
+/// The ratio of two throughputs whose runs are independent.
+pub fn gain(with: &Throughput, without: &Throughput) -> Gain {
+    let ratio = with.cycles_per_ns / without.cycles_per_ns;
+    let relative = |one: &Throughput| half_width(one.standard_error, one.runs) / one.cycles_per_ns;
+    let half = ratio * relative(with).hypot(relative(without));
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    Gain {
+        percent: percent(ratio),
+        interval: Interval { low: percent(ratio - half), high: percent(ratio + half) },
+    }
+}
+
+/// A CPU for each thread, with as many sharing groups together as give the best throughput if all threads compute all
+/// the time.
+///
+/// Groups are alike in the loads of this module, so that only their number matters; it is tried from none to all.
+fn plan(machine: &Compiled, load: &Load) -> Vec<usize> {
+    let always = always_computing(load);
+    let candidates = (0..=load.shared_sets.len()).map(|together| placed(machine, load, together));
+    let value = |plan: &Vec<usize>| run(machine, &always, Policy::DataAware, plan, 0).work_cycles;
+    let best = candidates
+        .map(|plan| (value(&plan), plan))
+        .reduce(|best, one| if one.0 > best.0 { one } else { best });
+    best.map_or_else(Vec::new, |(_, plan)| plan)
+}
+
+fn always_computing(load: &Load) -> Load {
+    let mut load = load.clone();
+    for thread in &mut load.threads {
+        let class = thread.steps.iter().find_map(|step| match step {
+            Step::Compute(class, _) => Some(*class),
+            _ => None,
+        });
+        thread.steps = vec![Step::Compute(class.unwrap_or(Class::Integer), Length::Endless)];
+    }
+    load
+}
+
+/// The first so many groups each in the emptiest unit that shares data, all others one by one in the emptiest unit.
+fn placed(machine: &Compiled, load: &Load, together: usize) -> Vec<usize> {
+    let smallest = &machine.levels[0];
+    let sharing = machine.levels.iter().find(|level| level.shares_data > 0.0).unwrap_or(smallest);
+    let mut threads_on = vec![0_usize; machine.cpus];
+    let mut plan = vec![None; load.threads.len()];
+    let members =
+        |set: usize| (0..load.threads.len()).filter(move |t| load.threads[*t].shared_set == Some(set));
+    for set in 0..together {
+        let count =
+            |unit: &usize| threads_on[unit * sharing.cpus..(unit + 1) * sharing.cpus].iter().sum::<usize>();
+        let unit = (0..machine.cpus / sharing.cpus).min_by_key(count).unwrap_or(0);
+        for thread in members(set) {
+            let cpus = unit * sharing.cpus..(unit + 1) * sharing.cpus;
+            let cpu = cpus.min_by_key(|cpu| threads_on[*cpu]).unwrap_or(0);
+            threads_on[cpu] += 1;
+            plan[thread] = Some(cpu);
+        }
+    }
+    let place = |planned: &Option<usize>| {
+        planned.unwrap_or_else(|| {
+            let around = |cpu: usize| threads_on[smallest.around(cpu)].iter().sum::<usize>();
+            let cpu = (0..machine.cpus).min_by_key(|cpu| (threads_on[*cpu], around(*cpu))).unwrap_or(0);
+            threads_on[cpu] += 1;
+            cpu
+        })
+    };
+    plan.iter().map(place).collect()
+}

@@ -1,0 +1,156 @@
+//! Gains of a policy as a page: numbers, the curve, what was published beside it, words, every number with its source.
+
+use models::scheduling::{GainRow, Packing, SchedulingSimulation};
+use stats::Interval;
+
+use super::words;
+use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
+use crate::escape::{self, markup};
+use crate::figure::{DataTable, Drawn};
+use crate::html::markup::{Charts, list, placed, section, table, terms};
+use crate::html::{self, Html};
+use crate::{interactive, number};
+
+/// The page of the simulation.
+pub fn scheduling_html(simulation: &SchedulingSimulation, options: Html) -> String {
+    let mut charts = Charts::new(options.script);
+    let mut body = format!(
+        "<header><p class=\"kicker\">sidestep simulation</p><h1>{}</h1><p class=\"sub\">on paper: {}</p></header>\n",
+        markup(&simulation.machine.title),
+        markup(&words::scenario(simulation))
+    );
+    let (title, chart) = match &simulation.packing {
+        Some(found) => ("Packed over spread", packing_chart(found)),
+        None => ("Gain by number of threads", gain_chart(&simulation.rows)),
+    };
+    if !simulation.rows.is_empty() {
+        body += &section("gains", "What the policy gains", &table(&gains(&simulation.rows)));
+    }
+    if !chart.is_empty() {
+        let drawn = Drawn {
+            svg: chart.draw("simulated-gain"),
+            reading: "Above zero the policy is better. Ribbons are 95 % intervals of the runs.".to_owned(),
+            table: DataTable::default(),
+            interactive: Some(interactive::lines(&chart)),
+            needs_webgl: false,
+        };
+        body += &section("curve", title, &placed("simulated-gain", title, drawn, &mut charts));
+    }
+    if !simulation.published.is_empty() {
+        body += &section("published", "Published, joined afterwards", &table(&published(simulation)));
+    }
+    body += &section("words", "In words", &list(&words::sentences(simulation)));
+    body += &section("numbers", "The machine", &numbers(simulation));
+    let mut page = html::frame(&markup(&simulation.machine.title), &body, options.script);
+    if options.script {
+        let json = serde_json::to_string(simulation).expect("numbers and texts can be written");
+        let attributes = "data-complete=\"true\" data-file=\"simulation.json\"";
+        let charts = escape::script_json(&charts.into_json().to_string());
+        html::embed(&mut page, &escape::script_json(&json), attributes, &charts, &html::library());
+    }
+    page + "</body>\n</html>\n"
+}
+
+fn gains(rows: &[GainRow]) -> DataTable {
+    let headers =
+        ["threads", "over random", "95 %", "over in-order", "over kernel-like", "shared", "awake", "runs"];
+    let row = |row: &GainRow| {
+        let Interval { low, high } = row.gain_over_random_interval;
+        vec![
+            row.threads.to_string(),
+            words::signed(row.gain_over_random_percent),
+            format!("{low:.2} to {high:.2}"),
+            words::signed(row.gain_over_in_order_percent),
+            words::signed(row.gain_over_kernel_like_percent),
+            number::percent(row.throughput.shared),
+            number::short(row.throughput.awake),
+            row.throughput.runs.to_string(),
+        ]
+    };
+    DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.iter().map(row).collect() }
+}
+
+fn published(simulation: &SchedulingSimulation) -> DataTable {
+    let headers = ["workload", "threads", "over", "published", "predicted", "all counts", "source"];
+    let row = |one: &models::scheduling::JoinedNumber| {
+        let published = &one.published;
+        let fitted = if published.fitted { " (fitted)" } else { "" };
+        vec![
+            published.workload.clone(),
+            published.threads.map_or("unknown".to_owned(), |threads| threads.to_string()),
+            published.over.name().to_owned(),
+            words::published(one),
+            one.predicted_percent.map_or(String::new(), |percent| words::signed(percent) + fitted),
+            words::range(one.predicted_range_percent),
+            published.source.clone(),
+        ]
+    };
+    DataTable {
+        headers: headers.map(str::to_owned).to_vec(),
+        rows: simulation.published.iter().map(row).collect(),
+    }
+}
+
+type Curve<'a> = (&'a str, Vec<(f64, f64, Interval)>);
+
+fn gain_chart(rows: &[GainRow]) -> LineChart {
+    let curve = |value: fn(&GainRow) -> (f64, Interval)| -> Vec<(f64, f64, Interval)> {
+        rows.iter().map(|row| (row.threads as f64, value(row).0, value(row).1)).collect()
+    };
+    chart(
+        "threads",
+        "Gain, per cent",
+        vec![
+            ("over random", curve(|row| (row.gain_over_random_percent, row.gain_over_random_interval))),
+            ("over in-order", curve(|row| (row.gain_over_in_order_percent, row.gain_over_in_order_interval))),
+            (
+                "over kernel-like",
+                curve(|row| (row.gain_over_kernel_like_percent, row.gain_over_kernel_like_interval)),
+            ),
+        ],
+    )
+}
+
+fn packing_chart(packing: &Packing) -> LineChart {
+    let exact = |x: f64, y: f64| (x, y, Interval { low: y, high: y });
+    let points = || packing.points.iter();
+    chart(
+        "what a thread gains from its partner, per cent",
+        "Packed over spread, per cent",
+        vec![
+            (
+                "with turbo",
+                points().map(|point| exact(point.sharing_percent, point.gain_of_packing_percent)).collect(),
+            ),
+            (
+                "without",
+                points()
+                    .map(|point| exact(point.sharing_percent, point.gain_of_packing_without_turbo_percent))
+                    .collect(),
+            ),
+        ],
+    )
+}
+
+fn chart(x_label: &'static str, y_label: &'static str, curves: Vec<Curve<'_>>) -> LineChart {
+    let series = curves.into_iter().enumerate().map(|(style, (name, points))| {
+        let point = |(x, y, interval): (f64, f64, Interval)| LinePoint {
+            x,
+            y,
+            low: interval.low,
+            high: interval.high,
+            doubtful: false,
+        };
+        LineSeries { name: name.to_owned(), style, points: points.into_iter().map(point).collect() }
+    });
+    let panel = LinePanel { title: y_label.to_owned(), series: series.collect(), marks: Vec::new() };
+    LineChart { x_label, y_label, x: Axis::Linear, y: Axis::Linear, panels: vec![panel] }
+}
+
+/// Each number of the machine with its source.
+fn numbers(simulation: &SchedulingSimulation) -> String {
+    let numbers = simulation.machine.numbers();
+    let said: Vec<(&str, String)> =
+        numbers.iter().map(|(name, value, source)| (name.as_str(), format!("{value}; {source}"))).collect();
+    terms(&said)
+}

@@ -1,0 +1,139 @@
+//! What a simulation of schedulers says, in words.
+
+use models::FITTED;
+use models::scheduling::{GainRow, JoinedNumber, Packing, SchedulingSimulation};
+
+use crate::number;
+
+/// How a source of a number begins that is a guess.
+const ASSUMED: &str = "assumed";
+/// A gain below this is none, in per cent: what the table shows as 0.0.
+const NOTHING_PERCENT: f64 = 0.05;
+
+/// A gain with its sign and one decimal.
+pub(super) fn signed(percent: f64) -> String {
+    if percent.abs() < NOTHING_PERCENT { "0 %".to_owned() } else { format!("{percent:+.1} %") }
+}
+
+/// Two gains, or one if they are the same.
+pub(super) fn range([low, high]: [f64; 2]) -> String {
+    let [first, last] = [low, high].map(signed);
+    if first == last { first } else { format!("{} to {last}", first.trim_end_matches(" %")) }
+}
+
+/// The published gain.
+pub(super) fn published(one: &JoinedNumber) -> String {
+    range(one.published.gain_percent)
+}
+
+/// What ran.
+pub(super) fn scenario(simulation: &SchedulingSimulation) -> String {
+    let scenario = simulation.scenario;
+    let (pattern, class) = (scenario.pattern.name(), scenario.class.name());
+    let placed = match &simulation.packing {
+        Some(_) => "pack against modules-first".to_owned(),
+        None => format!("policy {}", scenario.policy.name()),
+    };
+    let shared = match scenario.sharing {
+        [_, high] if high <= 0.0 => "no shared data".to_owned(),
+        [low, high] if low < high => {
+            format!("pairs that gain {} to {} %", number::short(low * 100.0), number::short(high * 100.0))
+        }
+        [share, _] => format!("pairs that gain {} %", number::short(share * 100.0)),
+    };
+    format!("{placed}, load {pattern} ({class}), {shared}, seed {}", scenario.seed)
+}
+
+/// Where something is gained, what the numbers stand on.
+pub(super) fn sentences(simulation: &SchedulingSimulation) -> Vec<String> {
+    let mut said = Vec::new();
+    if !simulation.rows.is_empty() {
+        said.extend(gains(&simulation.rows));
+    }
+    said.extend(simulation.packing.as_ref().map(packing));
+    said.extend(simulation.published.iter().filter_map(held_out));
+    said.push(grounds(simulation));
+    said
+}
+
+fn gains(rows: &[GainRow]) -> Vec<String> {
+    let best = rows.iter().max_by(|a, b| a.gain_over_random_percent.total_cmp(&b.gain_over_random_percent));
+    let counts = |holds: &dyn Fn(&GainRow) -> bool| -> Vec<String> {
+        rows.iter().filter(|row| holds(row)).map(|row| row.threads.to_string()).collect()
+    };
+    let mut said = Vec::new();
+    if let Some(best) = best.filter(|best| best.gain_over_random_percent >= NOTHING_PERCENT) {
+        said.push(format!(
+            "Most is gained with {} threads: {} over random placement, {} over threads in order.",
+            best.threads,
+            signed(best.gain_over_random_percent),
+            signed(best.gain_over_in_order_percent)
+        ));
+    }
+    let nothing = counts(&|row| row.gain_over_random_percent.abs() < NOTHING_PERCENT);
+    if !nothing.is_empty() {
+        said.push(format!("Nothing is gained over random placement with {} threads.", listed(&nothing)));
+    }
+    let lost = counts(&|row| row.gain_over_random_percent <= -NOTHING_PERCENT);
+    if !lost.is_empty() {
+        said.push(format!("Random placement is better with {} threads.", listed(&lost)));
+    }
+    said
+}
+
+fn packing(packing: &Packing) -> String {
+    let from = |percent: Option<f64>| {
+        percent.map_or("nowhere in this range".to_owned(), |percent| {
+            format!("from a gain of {} % per thread", number::short(percent))
+        })
+    };
+    format!(
+        "With {} threads, packing those that share data beats spreading all {}; without turbo {}.",
+        packing.threads,
+        from(packing.break_even_percent),
+        from(packing.break_even_without_turbo_percent)
+    )
+}
+
+/// A published number that was not used, on a machine on which another one was: the only test of a fit.
+fn held_out(one: &JoinedNumber) -> Option<String> {
+    /// Differences below this do not need a sentence.
+    const TOLD_PERCENT: f64 = 1.0;
+    let predicted = one.predicted_percent.filter(|_| !one.published.fitted)?;
+    let [low, high] = one.published.gain_percent;
+    let away = if predicted < low { predicted - low } else { (predicted - high).max(0.0) };
+    (away.abs() >= TOLD_PERCENT).then(|| {
+        format!(
+            "{}: predicted {}, published {}; the model is {:.1} points off.",
+            one.published.workload,
+            signed(predicted),
+            published(one),
+            away.abs()
+        )
+    })
+}
+
+fn grounds(simulation: &SchedulingSimulation) -> String {
+    let numbers = simulation.machine.numbers();
+    let of = |word: &str| -> Vec<String> {
+        let those = numbers.iter().filter(|(.., source)| source.starts_with(word));
+        those.map(|(name, ..)| name.clone()).collect()
+    };
+    let said = |verb: &str, names: Vec<String>| match names.as_slice() {
+        [] => String::new(),
+        names => format!("; {verb}: {}", names.join(", ")),
+    };
+    format!(
+        "On paper, not measured{}{}. The machine file gives the reasons.",
+        said("fitted", of(FITTED)),
+        said("assumed", of(ASSUMED))
+    )
+}
+
+fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
