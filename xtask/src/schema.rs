@@ -15,8 +15,8 @@ use crate::totals::Totals;
 /// The rest of `cargo xtask schema --help`.
 pub const HELP: &str =
     "Writes docs/NAME.schema.json anew from the types of the record crate, for record, comparison,
-experiment, factorial and reboots, and says which changed. Read the difference before committing
-it: a field that changes its meaning raises the number of its document.
+experiment, factorial, reboots, clock-check and clock-event, and says which changed. Read the
+difference before committing it: a field that changes its meaning raises the number of its document.
 
   --check FILE       instead, hold a document (JSON) against a committed schema
   --as NAME          which; record unless given

@@ -1,8 +1,10 @@
-//! `sidestep clock`: is time safe on this machine.
+//! `sidestep clock`: is time safe on this machine, and does it stay so.
 
 mod arguments;
 mod check;
 mod injection;
+mod metrics;
+mod watch;
 
 pub(crate) use arguments::ClockArguments;
 use arguments::ClockCommand;
@@ -14,5 +16,6 @@ use crate::outcome::Outcome;
 pub(crate) fn clock(arguments: &ClockArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
         ClockCommand::Check(check) => check::check(check, global),
+        ClockCommand::Watch(watch) => watch::watch(watch, global),
     }
 }

@@ -54,9 +54,18 @@ pub(crate) fn print_lines(text: &str) -> anyhow::Result<()> {
 
 /// One JSON document for stdout. Characters that would steer or deceive a terminal stand as escapes: the values stay.
 pub(crate) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
+    Ok(escaped(&serde_json::to_string_pretty(document)?) + "\n")
+}
+
+/// The same on one line, for documents that come one after the other.
+pub(crate) fn json_line(document: &impl Serialize) -> anyhow::Result<String> {
+    Ok(escaped(&serde_json::to_string(document)?) + "\n")
+}
+
+fn escaped(json: &str) -> String {
     let mut text = String::new();
     let mut units = [0; 2];
-    for c in serde_json::to_string_pretty(document)?.chars() {
+    for c in json.chars() {
         // Outside strings JSON has no such character but its line breaks.
         if is_harmful(c) && c != '\n' {
             text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
@@ -64,7 +73,7 @@ pub(crate) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
             text.push(c);
         }
     }
-    Ok(text + "\n")
+    text
 }
 
 /// Prints one line for people on stderr.

@@ -49,7 +49,7 @@ pub use hardware::{Hardware, NoCounter, allowed_cpus, pinned_exchange, start_kee
 pub use instant::{Instant, Ordered};
 pub use keeper::{Keeper, Timing};
 pub use kernel_clock::{KernelClock, Timescale};
-pub use platform::{monotonic_raw_ns, possible_cpu_count};
+pub use platform::{VmClock, monotonic_raw_ns, possible_cpu_count};
 pub use rate::{CalibrationError, TickRate};
 pub use slot::{Place, RATE_SHIFT, SPAN_SHIFT, Segment, Slot};
 pub use source::{CounterDenied, CounterSource, TimeStampCounter, resolution_ticks};

@@ -9,6 +9,7 @@
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
 //! | price of reading time | [`clocks`] |
 //! | whether the counters of CPUs agree | [`clock_pairs`] |
+//! | what happens to clocks, for as long as one wants to know | [`clock_watch`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
 //! | what time tells about flaws and their workarounds | [`signature`] |
 //! | what fits into the time | [`plan`] |
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock_pairs;
+pub mod clock_watch;
 pub mod clocks;
 pub mod control;
 pub mod cores;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod clock_check;
+mod clock_event;
 mod clocks;
 mod codec;
 mod comparison;
@@ -25,6 +26,7 @@ pub use clock_check::{
     BackwardsCount, CLOCK_CHECK_SCHEMA, ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict,
     KernelClocks, NtpState, SystemClock, VisibleDrift,
 };
+pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 pub use clocks::ClockRead;
 pub use codec::{DecodeError, EncodeError, Encoding, decode, encode, json_schemas};
 pub use comparison::{

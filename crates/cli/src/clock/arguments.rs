@@ -22,6 +22,8 @@ pub(crate) struct ClockArguments {
 pub(crate) enum ClockCommand {
     /// Whether the counters of all CPUs agree and stay so, whether time goes back, what the kernel thinks
     Check(CheckArguments),
+    /// Watch until told to end: drift, steps, time set, sleep, another clock source, a restored machine
+    Watch(WatchArguments),
 }
 
 /// Options of `clock check`.
@@ -41,6 +43,29 @@ pub(crate) struct CheckArguments {
     pub(crate) stress: Vec<StressName>,
     /// Pretend that a CPU's counter has a fault, to see what would be found: CPU:offset=NS, CPU:rate=PPB,
     /// CPU:step=NS@S, CPU:idle=PPB
+    #[arg(long, value_name = "FAULT", value_delimiter = ',')]
+    pub(crate) inject: Vec<Injection>,
+}
+
+/// Options of `clock watch`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WatchArguments {
+    /// Only these CPUs, such as 0-3,8
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Time from one probe to the next
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "1s")]
+    pub(crate) period: Duration,
+    /// End after this long, such as 10m; without it Ctrl-C ends the watch
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    /// Keep this file up to date with OpenMetrics, such as /var/lib/node_exporter/sidestep.prom
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics_file: Option<PathBuf>,
+    /// Serve OpenMetrics on a Unix socket at this path, with or without HTTP
+    #[arg(long, value_name = "PATH")]
+    pub(crate) metrics_socket: Option<PathBuf>,
+    /// Pretend that a CPU's counter has a fault, to see what would be told: CPU:offset=NS, CPU:rate=PPB, CPU:step=NS@S
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub(crate) inject: Vec<Injection>,
 }

@@ -1,11 +1,9 @@
 //! `sidestep clock check`: the counters of all CPUs against each other, the kernel's clocks, what the kernel thinks.
 
-use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
 use ::flaws::catalogue;
-use anyhow::Context;
-use clock::{CounterSource as _, ExchangeLimits, FaultedCounter, TickRate, TimeStampCounter};
+use clock::{ExchangeLimits, TickRate, TimeStampCounter};
 use experiments::clock_frequencies::HeldFrequencies;
 use host::live;
 use host::{Root, Witness, kernel_clocks};
@@ -15,7 +13,7 @@ use probes::clock_pairs::{self, Frequencies, NoFrequencies, Settings, backwards,
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict};
 
 use super::arguments::{CheckArguments, StressName};
-use super::injection::CPUS_MAX;
+use super::injection;
 use crate::arguments::Global;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
@@ -93,9 +91,7 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     let root = Root::live();
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
-    if let Some(injection) = arguments.inject.iter().find(|injection| !cpus.contains(&CpuId(injection.cpu))) {
-        anyhow::bail!("--inject {injection}: CPU {} is not among those measured", injection.cpu);
-    }
+    injection::check(&arguments.inject, &cpus)?;
     let mut check = begun(&root, &machine);
     let measured = match counter {
         Ok(counter) => {
@@ -141,7 +137,9 @@ fn measure(
     let line = Line::new(global.quiet);
     line.begin("clocks", budget);
     let rate = TickRate::calibrate(CALIBRATION_NS)?;
-    let double = double(check, subject, arguments, rate.hz)?;
+    let double = injection::double(subject.counter, cpus, &arguments.inject, rate.hz)?;
+    let injected: Vec<String> = arguments.inject.iter().map(ToString::to_string).collect();
+    check.injected = (!injected.is_empty()).then(|| injected.join(", "));
     let wants_pstates = arguments.stress.contains(&StressName::Pstate);
     let held = wants_pstates.then(|| HeldFrequencies::begin(machine, cpus, budget)).transpose();
     let mut held = held.unwrap_or_else(|reason| {
@@ -172,36 +170,4 @@ fn measure(
     line.end();
     check.elapsed_s = started.elapsed().as_secs_f64();
     Ok(left_changed)
-}
-
-/// The hardware's counters, with the faults asked for put in.
-fn double(
-    check: &mut ClockCheck,
-    subject: &Subject<'_>,
-    arguments: &CheckArguments,
-    counter_hz: f64,
-) -> anyhow::Result<RwLock<FaultedCounter<TimeStampCounter>>> {
-    let (counter, cpus) = (subject.counter, subject.cpus);
-    let faulted: Vec<String> = arguments.inject.iter().map(ToString::to_string).collect();
-    check.injected = (!faulted.is_empty()).then(|| faulted.join(", "));
-    let room = if faulted.is_empty() { 0 } else { CPUS_MAX as usize };
-    let mut double = FaultedCounter::new(counter, room);
-    let now_ticks = counter.ticks(0);
-    for &cpu in cpus {
-        let mut of_cpu: Vec<_> = arguments
-            .inject
-            .iter()
-            .filter(|injection| injection.cpu == cpu.0)
-            .map(|injection| injection.fault(counter_hz, now_ticks))
-            .collect();
-        of_cpu.sort_by_key(|fault| match fault {
-            clock::Fault::Step { at_ticks, .. } => *at_ticks,
-            _ => 0,
-        });
-        if !of_cpu.is_empty() {
-            let schedule = double.schedules.get_mut(cpu.0 as usize).context("no room for such a CPU")?;
-            *schedule = clock::FaultSchedule::new(now_ticks, &of_cpu);
-        }
-    }
-    Ok(RwLock::new(double))
 }

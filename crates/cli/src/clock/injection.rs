@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::RwLock;
 
-use clock::Fault;
+use anyhow::Context;
+use clock::{CounterSource, Fault, FaultSchedule, FaultedCounter, TimeStampCounter};
+use machine::CpuId;
 
 /// A fault of one CPU's counter, in the units of people.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,9 +30,49 @@ const NS_MAX: f64 = 1e16;
 /// A counter that runs twice as fast.
 const PPB_MAX: i64 = 1_000_000_000;
 /// CPUs that the double has room for.
-pub(crate) const CPUS_MAX: u32 = 4_096;
+const CPUS_MAX: u32 = 4_096;
+
+/// Refuses faults of CPUs that are not measured.
+pub(super) fn check(injections: &[Injection], cpus: &[CpuId]) -> anyhow::Result<()> {
+    match injections.iter().find(|injection| !cpus.contains(&CpuId(injection.cpu))) {
+        Some(injection) => {
+            anyhow::bail!("--inject {injection}: CPU {} is not among those measured", injection.cpu)
+        }
+        None => Ok(()),
+    }
+}
+
+/// The hardware's counters, with faults put in.
+pub(super) fn double(
+    counter: TimeStampCounter,
+    cpus: &[CpuId],
+    injections: &[Injection],
+    counter_hz: f64,
+) -> anyhow::Result<RwLock<FaultedCounter<TimeStampCounter>>> {
+    let room = if injections.is_empty() { 0 } else { CPUS_MAX as usize };
+    let mut double = FaultedCounter::new(counter, room);
+    let now_ticks = counter.ticks(0);
+    for &cpu in cpus {
+        let of_cpu = injections.iter().filter(|injection| injection.cpu == cpu.0);
+        let mut of_cpu: Vec<Fault> = of_cpu.map(|injection| injection.fault(counter_hz, now_ticks)).collect();
+        of_cpu.sort_by_key(|fault| match fault {
+            Fault::Step { at_ticks, .. } => *at_ticks,
+            _ => 0,
+        });
+        if !of_cpu.is_empty() {
+            let schedule = double.schedules.get_mut(cpu.0 as usize).context("no room for such a CPU")?;
+            *schedule = FaultSchedule::new(now_ticks, &of_cpu);
+        }
+    }
+    Ok(RwLock::new(double))
+}
 
 impl Injection {
+    /// Whether it shows only while the CPU sleeps.
+    pub(crate) const fn is_of_sleep(&self) -> bool {
+        matches!(self.kind, Kind::IdlePpb(_))
+    }
+
     /// The fault in ticks, for a counter of this rate whose run begins at `now_ticks`.
     pub(crate) fn fault(&self, counter_hz: f64, now_ticks: u64) -> Fault {
         let ticks = |ns: f64| (ns * counter_hz / 1e9).round() as i64;

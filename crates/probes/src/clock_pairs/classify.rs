@@ -96,7 +96,13 @@ fn jump(whole: &Strip) -> Option<f64> {
     };
     let (before, after) = (part(&sightings[..=place]).rate(), part(&sightings[place + 1..]).rate());
     let both = Bounds { low: before.low.max(after.low), high: before.high.min(after.high) };
-    (!both.is_empty()).then_some(size)
+    if both.is_empty() {
+        return None;
+    }
+    // What the common rate makes of the time between the two belongs to the rate.
+    let apart_ticks = sightings[place + 1].centre().at_ticks - sightings[place].centre().at_ticks;
+    let rate = f64::midpoint(both.low, both.high);
+    Some(if rate.is_finite() { size - rate * apart_ticks } else { size })
 }
 
 /// Least-squares rate within the stretches of one stress, each with an offset of its own; `None` if too little is known.

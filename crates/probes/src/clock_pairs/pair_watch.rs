@@ -86,6 +86,21 @@ impl PairWatch {
         }
     }
 
+    /// Forgets half of the exchanges, the wider of any two that follow each other: for a watch that has no end.
+    pub fn thin(&mut self) {
+        let halve = |strip: &mut Strip| {
+            let narrower = |two: &[Sighting]| {
+                two.iter().min_by(|a, b| a.half_width_ticks().total_cmp(&b.half_width_ticks())).copied()
+            };
+            strip.sightings = strip.sightings.chunks(2).filter_map(narrower).collect();
+        };
+        halve(&mut self.whole);
+        self.by_place.values_mut().for_each(halve);
+        self.overlap_shares.clear();
+        self.best_after_ticks.clear();
+        self.asked_again_at = 0;
+    }
+
     /// The narrow exchanges.
     fn narrow(&self) -> Strip {
         let limit = self.whole.narrowest().map_or(0.0, |sighting| sighting.half_width_ticks() * NARROW);

@@ -1,0 +1,176 @@
+//! `sidestep clock watch`: a probe each second for a thousandth of a CPU, and a line for each thing that happens.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clock::{CounterSource, TickRate, TimeStampCounter, monotonic_raw_ns, resolution_ticks};
+use host::live::{self, TimeSource};
+use probes::clock_watch::Watcher;
+use probes::clock_watch::probe::Prober;
+use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
+use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
+
+use super::arguments::WatchArguments;
+use super::injection;
+use super::metrics::Outlets;
+use crate::arguments::Global;
+use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::{check_up, describe, output};
+
+/// Time for the counter's rate.
+const CALIBRATION_NS: u64 = 50_000_000;
+/// Share of one CPU that the watch may take: counters are compared only while it is below.
+const CPU_SHARE: f64 = 0.001;
+/// What a start may take besides, in nanoseconds: reading the machine and the counter's rate.
+const START_NS: f64 = 100e6;
+/// Shorter periods would take more than the share.
+const PERIOD_MIN: Duration = Duration::from_millis(100);
+/// A signal is noticed within this.
+const NAP: Duration = Duration::from_millis(250);
+
+/// Watches until the budget is spent or a signal comes.
+pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Result<Outcome> {
+    if let Some(fault) = arguments.inject.iter().find(|fault| fault.is_of_sleep()) {
+        anyhow::bail!("--inject {fault}: a watch does not know who sleeps; sidestep clock check does");
+    }
+    anyhow::ensure!(arguments.period >= PERIOD_MIN, "--period is below 0.1s; give 0.1s or more");
+    // Before all else, as where the counter raises signals, so does the kernel's own clock in user space.
+    let counter = TimeStampCounter::new();
+    let machine = describe::live_machine();
+    let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
+    injection::check(&arguments.inject, &cpus)?;
+    let counter = counter.map_err(|denied| anyhow::Error::new(CouldNotMeasure).context(denied))?;
+    live::install_handlers()?;
+    let outlets = Outlets::open(arguments)?;
+    let rate = TickRate::calibrate(CALIBRATION_NS)?;
+    let double = injection::double(counter, &cpus, &arguments.inject, rate.hz)?;
+    let step_ticks = resolution_ticks(&counter, 0);
+    let mut round = Round {
+        global,
+        prober: Prober::new(&double, &cpus)
+            .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?,
+        watcher: Watcher::new(rate.hz, step_ticks),
+        outlets,
+        counts: ClockMetrics::no_counts(),
+        summary: ClockWatchSummary::default(),
+        started_ns: monotonic_raw_ns(),
+    };
+    let clock_source = machine.environment.clock_sources.current.clone();
+    let period_s = arguments.period.as_secs_f64();
+    round.tell(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
+    round.run(arguments)?;
+    let summary = round.summary;
+    round.tell(ClockHappening::Ended(summary))?;
+    Ok(match live::pending_signal() {
+        _ if global.gate && summary.events > 0 => Outcome::Gated,
+        Some(signal) => Outcome::Interrupted(signal),
+        None if global.strict && summary.usable == 0 => Outcome::Inconclusive,
+        None => Outcome::Done,
+    })
+}
+
+/// What lives as long as the watch.
+struct Round<'a, S> {
+    global: &'a Global,
+    prober: Prober<'a, S>,
+    watcher: Watcher,
+    outlets: Outlets,
+    counts: BTreeMap<&'static str, u64>,
+    summary: ClockWatchSummary,
+    started_ns: u64,
+}
+
+impl<S: CounterSource + Send> Round<'_, S> {
+    fn run(&mut self, arguments: &WatchArguments) -> anyhow::Result<()> {
+        let period_ns = arguments.period.as_nanos() as u64;
+        let end_ns = arguments.budget.map(|budget| self.started_ns + budget.as_nanos() as u64);
+        let mut due_ns = self.started_ns;
+        while wait_until(due_ns, end_ns) {
+            let used_ns = process_cpu_ns();
+            let allowed_ns = CPU_SHARE * monotonic_raw_ns().saturating_sub(self.started_ns) as f64 + START_NS;
+            let compares = used_ns < allowed_ns;
+            let pulse = self.prober.probe(due_ns, compares);
+            self.summary.probes += 1;
+            self.summary.spared += u64::from(!compares);
+            let is_usable = pulse.meeting.as_ref().is_some_and(|meeting| matches!(meeting.seen, Ok(Some(_))));
+            self.summary.usable += u64::from(is_usable);
+            for what in self.watcher.hear(pulse) {
+                self.summary.events += 1;
+                if let Some(count) = ClockMetrics::kind(&what).and_then(|kind| self.counts.get_mut(kind)) {
+                    *count += 1;
+                }
+                self.tell(what)?;
+            }
+            self.give_metrics(false)?;
+            // A probe that was missed is not made up for.
+            let now_ns = monotonic_raw_ns();
+            due_ns += period_ns * (now_ns.saturating_sub(due_ns) / period_ns + 1);
+        }
+        self.account();
+        self.give_metrics(true)
+    }
+
+    fn account(&mut self) {
+        let watched_ns = monotonic_raw_ns().saturating_sub(self.started_ns) as f64;
+        self.summary.watched_s = watched_ns / 1e9;
+        self.summary.cpu_share = process_cpu_ns() / watched_ns.max(1.0);
+    }
+
+    fn give_metrics(&mut self, last: bool) -> anyhow::Result<()> {
+        if !last && !self.outlets.is_wanted() {
+            return Ok(());
+        }
+        self.account();
+        let pulse = self.watcher.last();
+        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
+        let text = clock_metrics(&ClockMetrics {
+            pairs: &self.watcher.rows(),
+            counts: &self.counts,
+            summary: self.summary,
+            clock_source: pulse.and_then(|pulse| pulse.surroundings.clock_source.as_deref()),
+            synchronised: pulse.and_then(|pulse| pulse.synchronised),
+            last_probe_s: now_s,
+        });
+        self.outlets.tell(&text, last)
+    }
+
+    /// One event on stdout: a line, or a document on one line.
+    fn tell(&self, what: ClockHappening) -> anyhow::Result<()> {
+        let text = clock_happening_text(&what);
+        let event = ClockEvent { schema: CLOCK_EVENT_SCHEMA, at_utc: live::utc_now(), text, what };
+        if self.global.json {
+            output::print(&output::json_line(&event)?)
+        } else if !self.global.quiet {
+            output::print(&clock_event_terminal(&event, output::terminal(self.global)))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Sleeps until a time of the raw clock; false if the end or a signal comes first.
+fn wait_until(due_ns: u64, end_ns: Option<u64>) -> bool {
+    loop {
+        let now_ns = monotonic_raw_ns();
+        if live::pending_signal().is_some() || end_ns.is_some_and(|end_ns| now_ns.max(due_ns) >= end_ns) {
+            // What is left of the budget is waited for, as whoever gave it expects.
+            let left = end_ns.map_or(0, |end_ns| end_ns.saturating_sub(now_ns));
+            if live::pending_signal().is_none() && left > 0 {
+                thread::sleep(Duration::from_nanos(left).min(NAP));
+                continue;
+            }
+            return false;
+        }
+        if now_ns >= due_ns {
+            return true;
+        }
+        thread::sleep(Duration::from_nanos(due_ns - now_ns).min(NAP));
+    }
+}
+
+/// CPU time of the process in nanoseconds.
+fn process_cpu_ns() -> f64 {
+    let source = TimeSource::ALL.into_iter().find(|(_, name)| name.contains("PROCESS_CPUTIME"));
+    source.and_then(|(source, _)| source.read_ns()).unwrap_or(0) as f64
+}

@@ -1,0 +1,265 @@
+//! A watch over clocks that has no end: a probe each second, a thousandth of one CPU, and a word when something happens.
+//!
+//! Each probe reads the kernel's clocks and the counter at one moment, looks at the surroundings (clock source, CPUs, sleep,
+//! the hypervisor's marker) and compares the counters of two CPUs by a short exchange: each CPU against the first, in turns.
+//! [`Watcher`] judges probes and touches nothing, so that it runs on simulated ones; [`probe`] makes them.
+//!
+//! ```text
+//! two counters          as in a check: a step, a slope, an offset that no exchange allows to be zero
+//! time of day           REALTIME - BOOTTIME moved: both are slewed alike, so only a step moves it
+//! counter               counter - RAW moved by more than calibration can
+//! nothing ran           a probe came late by more than a busy machine makes it
+//! hardware clock        hardware clock - REALTIME moved, and the time of day was not set: paused or restored
+//! ```
+
+pub mod probe;
+
+use std::collections::BTreeMap;
+
+use clock::{Disruption, Exchanged, SIGHTINGS_FOR_DRIFT, Surroundings};
+use machine::CpuId;
+use record::{ClockFault, ClockHappening, ClockPair};
+
+use crate::clock_pairs::pair_watch::PairWatch;
+use crate::clock_pairs::{Place, Stress};
+use crate::cores::CpuPair;
+
+/// Exchanges of one pair that are remembered; then every second one is forgotten.
+const REMEMBERED: usize = 512;
+/// A step of the time of day below this is not told from the time between two reads, in nanoseconds.
+const STEP_NS_MIN: f64 = 10_000.0;
+/// How far a counter and the raw clock may part between two probes, in nanoseconds: a probe that was interrupted.
+const JUMP_NS_MIN: f64 = 1_000_000.0;
+/// The same as a share of the time between: two calibrations of one counter differ by less. Linux refines to within 1 % of
+/// the early one (arch/x86/kernel/tsc.c, `tsc_refine_calibration_work`), and 20 ms of ours are a few ppm.
+const JUMP_SHARE: f64 = 200e-6;
+/// A busy machine makes a probe late; this late, nothing ran, in nanoseconds.
+const STALL_NS_MIN: f64 = 2e9;
+/// A hardware clock tells seconds: two of its readings err by one.
+const HARDWARE_CLOCK_S_MIN: f64 = 2.5;
+
+/// What one probe saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pulse {
+    /// When it was to happen, by the raw clock, in nanoseconds.
+    pub due_ns: u64,
+    /// The raw clock.
+    pub raw_ns: u64,
+    /// The counter of whatever CPU the watch ran on, at that moment.
+    pub ticks: u64,
+    /// REALTIME at that moment.
+    pub realtime_ns: u64,
+    /// BOOTTIME at that moment.
+    pub boottime_ns: u64,
+    /// Time that reading all of them took.
+    pub width_ns: u64,
+    /// Clock source, CPUs, sleep, the hypervisor's marker.
+    pub surroundings: Surroundings,
+    /// Whether a daemon disciplines the clock; `None` where nobody says.
+    pub synchronised: Option<bool>,
+    /// The hardware clock in seconds; it is not looked at by each probe.
+    pub hardware_clock_s: Option<u64>,
+    /// Two counters compared.
+    pub meeting: Option<Meeting>,
+}
+
+/// Two CPUs that were to meet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Meeting {
+    /// The two.
+    pub pair: CpuPair,
+    /// What they saw of each other, nothing if they did not run at the same time; or which CPU is lost, and why.
+    pub seen: Result<Option<Exchanged>, (CpuId, String)>,
+}
+
+/// What has been told of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Told {
+    offset: bool,
+    slope: bool,
+}
+
+/// Judges probes one after the other.
+#[derive(Debug, Clone)]
+pub struct Watcher {
+    counter_hz: f64,
+    resolution_ticks: u64,
+    pairs: BTreeMap<CpuPair, (PairWatch, Told)>,
+    lost: BTreeMap<CpuId, String>,
+    last: Option<Pulse>,
+    /// Hardware clock less time of day when both were last read.
+    hardware_clock_ahead_s: Option<f64>,
+}
+
+impl Watcher {
+    /// Nothing is known yet of counters that count at this rate, in steps of so many ticks.
+    pub fn new(counter_hz: f64, resolution_ticks: u64) -> Self {
+        Self {
+            counter_hz,
+            resolution_ticks,
+            pairs: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            last: None,
+            hardware_clock_ahead_s: None,
+        }
+    }
+
+    /// What has happened since the last probe, the gravest first.
+    pub fn hear(&mut self, pulse: Pulse) -> Vec<ClockHappening> {
+        let mut happened = Vec::new();
+        if let Some(last) = self.last.take() {
+            surroundings(&last, &pulse, &mut happened);
+            self.system_clocks(&last, &pulse, &mut happened);
+        }
+        if happened.iter().any(unsettles_counters) {
+            self.pairs.clear();
+            self.lost.clear();
+        }
+        self.hardware_clock(&pulse, &mut happened);
+        match pulse.meeting.clone() {
+            Some(Meeting { pair, seen: Ok(exchanged) }) => {
+                happened.extend(self.counters(pair, exchanged.as_ref(), pulse.ticks));
+            }
+            Some(Meeting { seen: Err((cpu, reason)), .. }) if !self.lost.contains_key(&cpu) => {
+                self.lost.insert(cpu, reason.clone());
+                happened.push(ClockHappening::Lost { cpu, reason });
+            }
+            _ => {}
+        }
+        self.last = Some(pulse);
+        happened
+    }
+
+    /// What is known of each pair.
+    pub fn rows(&self) -> Vec<ClockPair> {
+        self.pairs.values().map(|(watch, _)| watch.row(self.counter_hz)).collect()
+    }
+
+    /// The last probe.
+    pub fn last(&self) -> Option<&Pulse> {
+        self.last.as_ref()
+    }
+
+    fn system_clocks(&mut self, last: &Pulse, now: &Pulse, happened: &mut Vec<ClockHappening>) {
+        let uncertain_ns = (last.width_ns + now.width_ns) as f64;
+        let ahead_ns = |pulse: &Pulse| pulse.realtime_ns.wrapping_sub(pulse.boottime_ns).cast_signed();
+        let step_ns = ahead_ns(now).wrapping_sub(ahead_ns(last)) as f64;
+        if step_ns.abs() > STEP_NS_MIN + uncertain_ns {
+            happened.push(ClockHappening::SystemTimeStepped { ns: step_ns });
+            // The hardware clock may or may not have been set with it.
+            self.hardware_clock_ahead_s = None;
+        }
+        let raw_ns = now.raw_ns.saturating_sub(last.raw_ns) as f64;
+        let slept = happened.iter().any(|what| matches!(what, ClockHappening::Suspended { .. }));
+        if slept {
+            // The counter may have gone on, stood, or begun anew.
+            return;
+        }
+        let counted_ns = now.ticks.wrapping_sub(last.ticks).cast_signed() as f64 / self.counter_hz * 1e9;
+        let jump_ns = counted_ns - raw_ns;
+        if jump_ns.abs() > JUMP_NS_MIN + uncertain_ns + JUMP_SHARE * raw_ns {
+            happened.push(ClockHappening::CounterJumped { ns: jump_ns });
+        }
+        let late_ns = now.raw_ns.saturating_sub(now.due_ns) as f64;
+        if late_ns > STALL_NS_MIN {
+            happened.push(ClockHappening::Stalled { ns: late_ns });
+        }
+    }
+
+    fn hardware_clock(&mut self, now: &Pulse, happened: &mut Vec<ClockHappening>) {
+        let Some(seconds) = now.hardware_clock_s else { return };
+        let ahead_s = seconds as f64 - now.realtime_ns as f64 / 1e9;
+        let before_s = self.hardware_clock_ahead_s.replace(ahead_s);
+        if let Some(gained_s) = before_s.map(|before_s| ahead_s - before_s)
+            && gained_s.abs() > HARDWARE_CLOCK_S_MIN
+        {
+            happened.push(ClockHappening::HardwareClockMoved { s: gained_s });
+        }
+    }
+
+    fn counters(
+        &mut self,
+        pair: CpuPair,
+        exchanged: Option<&Exchanged>,
+        now_ticks: u64,
+    ) -> Option<ClockHappening> {
+        let new = || (PairWatch::new(pair, now_ticks, self.resolution_ticks), Told::default());
+        let (watch, told) = self.pairs.entry(pair).or_insert_with(new);
+        watch.exchanges += 1;
+        watch.add(Place { stress: Stress::AsIs, stretch: 0 }, exchanged);
+        if watch.whole.sightings.len() >= REMEMBERED {
+            watch.thin();
+        }
+        if exchanged.is_none() || watch.whole.sightings.len() < SIGHTINGS_FOR_DRIFT {
+            return None;
+        }
+        if told.slope && !watch.whole.rate().is_empty() {
+            return None;
+        }
+        let motion = watch.motion()?;
+        let is_news = match motion.fault {
+            ClockFault::Offset => !told.offset,
+            ClockFault::Slope => !told.slope,
+            _ => true,
+        };
+        if !is_news {
+            return None;
+        }
+        let row = watch.row(self.counter_hz);
+        let happened = ClockHappening::Counters {
+            a: pair.a,
+            b: pair.b,
+            fault: motion.fault,
+            interval_ns: row.interval_ns,
+            step_ns: motion.step_ticks.map(|ticks| ticks / self.counter_hz * 1e9),
+            rate_ppb: row.rate_ppb.filter(|_| motion.fault == ClockFault::Slope),
+            seen_after_s: row.watched_s,
+        };
+        // What comes after a jump differs by a constant, and that is no news.
+        told.offset = true;
+        told.slope = motion.fault == ClockFault::Slope;
+        if !told.slope && motion.fault != ClockFault::Offset {
+            *watch = PairWatch::new(pair, now_ticks, self.resolution_ticks);
+        }
+        Some(happened)
+    }
+}
+
+/// What changed around the clocks.
+fn surroundings(last: &Pulse, now: &Pulse, happened: &mut Vec<ClockHappening>) {
+    let (before, after) = (&last.surroundings, &now.surroundings);
+    if let Some(Disruption::VmClock) = before.disruption(after) {
+        happened.push(ClockHappening::VmDisrupted);
+    }
+    let quiet = Surroundings { vm_marker: after.vm_marker, ..before.clone() };
+    if let Some(Disruption::Suspend) = quiet.disruption(after) {
+        happened.push(ClockHappening::Suspended { ns: (after.asleep_ns - before.asleep_ns) as f64 });
+    }
+    if before.clock_source != after.clock_source {
+        let (from, to) = (before.clock_source.clone(), after.clock_source.clone());
+        happened.push(ClockHappening::ClockSource { from, to });
+    }
+    if before.online_cpus != after.online_cpus {
+        let (from, to) = (before.online_cpus.clone(), after.online_cpus.clone());
+        happened.push(ClockHappening::HotPlug { from, to });
+    }
+    if let (Some(before), Some(synchronised)) = (last.synchronised, now.synchronised)
+        && before != synchronised
+    {
+        happened.push(ClockHappening::Synchronisation { synchronised });
+    }
+}
+
+/// Whether counters may show anything after this, so that what was seen before is worth nothing.
+fn unsettles_counters(what: &ClockHappening) -> bool {
+    matches!(
+        what,
+        ClockHappening::VmDisrupted
+            | ClockHappening::Suspended { .. }
+            | ClockHappening::HotPlug { .. }
+            | ClockHappening::CounterJumped { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests;

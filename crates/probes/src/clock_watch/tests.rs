@@ -1,0 +1,190 @@
+//! The watcher on simulated probes: each thing that may happen, once, and nothing where nothing did.
+
+use clock::{Bound, Fault, FaultSchedule, Regime};
+
+use super::*;
+
+const HZ: f64 = 2.5e9;
+const SECOND_NS: u64 = 1_000_000_000;
+const PAIR: CpuPair = CpuPair { a: CpuId(0), b: CpuId(1) };
+
+/// A machine in simulated time.
+struct World {
+    watcher: Watcher,
+    second: FaultSchedule,
+    number: u64,
+    noise: u64,
+    realtime_ahead_ns: i64,
+    counter_ahead_ticks: i64,
+    late_ns: u64,
+    surroundings: Surroundings,
+}
+
+impl World {
+    fn new(faults: &[Fault]) -> Self {
+        Self {
+            watcher: Watcher::new(HZ, 1),
+            second: FaultSchedule::new(0, faults),
+            number: 0,
+            noise: 1,
+            realtime_ahead_ns: 1_700_000_000 * SECOND_NS.cast_signed(),
+            counter_ahead_ticks: 0,
+            late_ns: 0,
+            surroundings: Surroundings {
+                clock_source: Some("tsc".to_owned()),
+                online_cpus: Some("0-1".to_owned()),
+                asleep_ns: 0,
+                vm_marker: None,
+            },
+        }
+    }
+
+    /// One probe, a second after the last.
+    fn step(&mut self) -> Vec<ClockHappening> {
+        self.number += 1;
+        let due_ns = self.number * SECOND_NS;
+        let raw_ns = due_ns + self.late_ns;
+        let at = (raw_ns as f64 * HZ / 1e9) as u64;
+        self.second.enter(Regime::Load, at);
+        let mut delay = || {
+            self.noise =
+                self.noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            100 + (self.noise >> 33) % 30
+        };
+        let (there, back) = (delay(), delay());
+        let upper = self.second.read(at + there).wrapping_sub(at).cast_signed();
+        let lower = self.second.read(at).wrapping_sub(at + back).cast_signed();
+        let exchanged = Exchanged {
+            at_least: Bound { at_ticks: at + back, offset_ticks: lower },
+            at_most: Bound { at_ticks: at, offset_ticks: upper },
+            fresh: [5_000; 2],
+            best_after_ticks: 1_000,
+            overlap_ns: 3,
+            elapsed_ns: 3,
+        };
+        let boottime_ns = raw_ns + self.surroundings.asleep_ns.cast_unsigned();
+        self.watcher.hear(Pulse {
+            due_ns,
+            raw_ns,
+            ticks: at.wrapping_add_signed(self.counter_ahead_ticks),
+            realtime_ns: boottime_ns.wrapping_add_signed(self.realtime_ahead_ns),
+            boottime_ns,
+            width_ns: 300,
+            surroundings: self.surroundings.clone(),
+            synchronised: Some(true),
+            hardware_clock_s: None,
+            meeting: Some(Meeting { pair: PAIR, seen: Ok(Some(exchanged)) }),
+        })
+    }
+
+    fn quiet(&mut self, seconds: u64) {
+        for second in 0..seconds {
+            let happened = self.step();
+            assert!(happened.is_empty(), "second {second}: {happened:?}");
+        }
+    }
+
+    /// What happens first within so many seconds, and after how many.
+    fn first_within(&mut self, seconds: u64) -> Option<(u64, ClockHappening)> {
+        (1..=seconds).find_map(|second| Some((second, self.step().into_iter().next()?)))
+    }
+}
+
+#[test]
+fn a_healthy_machine_is_silent_for_hours_and_its_memory_does_not_grow() {
+    let mut world = World::new(&[]);
+    world.quiet(3 * 3_600);
+    let (watch, _) = &world.watcher.pairs[&PAIR];
+    assert!(watch.whole.sightings.len() < REMEMBERED);
+    assert!(watch.whole.span_ticks() > 3_000.0 * HZ, "what is remembered reaches far back");
+}
+
+#[test]
+fn drift_is_told_once_and_a_step_each_time() {
+    let mut world = World::new(&[Fault::Rate { ppb: 100 }]);
+    let (second, what) = world.first_within(60).expect("100 ppb");
+    let ClockHappening::Counters { fault, rate_ppb, .. } = what else { panic!("{what:?}") };
+    assert_eq!(fault, ClockFault::Slope);
+    assert!(second <= 10 && rate_ppb.is_some_and(|ppb| (ppb - 100.0).abs() < 30.0), "{second} {rate_ppb:?}");
+    world.quiet(2_000);
+
+    let steps = [20_u64, 60].map(|s| Fault::Step { at_ticks: s * HZ as u64, ticks: 2_500 });
+    let mut world = World::new(&steps);
+    for _ in 0..2 {
+        let (_, what) = world.first_within(60).expect("a step");
+        let ClockHappening::Counters { fault, step_ns, .. } = what else { panic!("{what:?}") };
+        assert_eq!(fault, ClockFault::Step);
+        assert!(step_ns.is_some_and(|ns| (ns - 1_000.0).abs() < 20.0), "{step_ns:?}");
+    }
+    world.quiet(1_000);
+}
+
+#[test]
+fn an_offset_that_was_always_there_is_told_once() {
+    let mut world = World::new(&[Fault::Offset { ticks: -900 }]);
+    let (_, what) = world.first_within(10).expect("an offset");
+    assert!(matches!(what, ClockHappening::Counters { fault: ClockFault::Offset, .. }), "{what:?}");
+    world.quiet(1_000);
+}
+
+#[test]
+fn what_happens_around_the_counters_is_told_by_its_name() {
+    let mut world = World::new(&[]);
+    world.quiet(10);
+    world.surroundings.clock_source = Some("hpet".to_owned());
+    assert!(matches!(world.step()[..], [ClockHappening::ClockSource { .. }]));
+    world.realtime_ahead_ns -= 50_000;
+    assert!(
+        matches!(world.step()[..], [ClockHappening::SystemTimeStepped { ns }] if (ns + 50_000.0).abs() < 1.0)
+    );
+    world.surroundings.vm_marker = Some(2);
+    assert!(matches!(world.step()[..], [ClockHappening::VmDisrupted]));
+    world.surroundings.online_cpus = Some("0".to_owned());
+    assert!(matches!(world.step()[..], [ClockHappening::HotPlug { .. }]));
+    world.surroundings.asleep_ns += 7 * SECOND_NS.cast_signed();
+    world.counter_ahead_ticks = -4_000_000_000;
+    assert!(matches!(world.step()[..], [ClockHappening::Suspended { ns }] if (ns - 7e9).abs() < 1.0));
+    world.quiet(3);
+    world.counter_ahead_ticks += 5_000_000_000;
+    assert!(matches!(world.step()[..], [ClockHappening::CounterJumped { ns }] if (ns - 2e9).abs() < 1.0));
+    world.quiet(3);
+    world.late_ns = 5 * SECOND_NS;
+    assert!(matches!(world.step()[..], [ClockHappening::Stalled { ns }] if (ns - 5e9).abs() < 1.0));
+}
+
+#[test]
+fn a_hardware_clock_that_runs_on_without_us_is_told_and_one_that_is_set_with_the_time_is_not() {
+    let pulse = |raw_s: u64, hardware_clock_s: u64, realtime_s: u64| Pulse {
+        due_ns: raw_s * SECOND_NS,
+        raw_ns: raw_s * SECOND_NS,
+        ticks: raw_s * HZ as u64,
+        realtime_ns: realtime_s * SECOND_NS,
+        boottime_ns: raw_s * SECOND_NS,
+        width_ns: 100,
+        surroundings: Surroundings::default(),
+        synchronised: None,
+        hardware_clock_s: Some(hardware_clock_s),
+        meeting: None,
+    };
+    let mut watcher = Watcher::new(HZ, 1);
+    assert!(watcher.hear(pulse(0, 1_000, 1_000)).is_empty());
+    assert!(watcher.hear(pulse(60, 1_061, 1_060)).is_empty(), "hardware clocks tell seconds");
+    let happened = watcher.hear(pulse(120, 4_720, 1_120));
+    assert!(
+        matches!(happened[..], [ClockHappening::HardwareClockMoved { s }] if s > 3_000.0),
+        "{happened:?}"
+    );
+    let happened = watcher.hear(pulse(180, 4_780, 4_780));
+    assert!(matches!(happened[..], [ClockHappening::SystemTimeStepped { .. }]), "{happened:?}");
+    assert!(watcher.hear(pulse(240, 4_840, 4_840)).is_empty());
+}
+
+#[test]
+fn a_cpu_that_cannot_be_reached_is_told_once() {
+    let mut world = World::new(&[]);
+    world.quiet(2);
+    let mut lost = world.watcher.last().expect("two probes").clone();
+    lost.meeting = Some(Meeting { pair: PAIR, seen: Err((CpuId(1), "it went offline".to_owned())) });
+    assert!(matches!(world.watcher.hear(lost.clone())[..], [ClockHappening::Lost { .. }]));
+    assert!(world.watcher.hear(lost).is_empty());
+}
