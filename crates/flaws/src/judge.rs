@@ -83,6 +83,8 @@ fn protected(
 ) -> Answer {
     match affected {
         Answer::No => Answer::Yes,
+        // The kernel thinks itself safe as it thinks itself not affected: whoever doubts the one doubts the other.
+        _ if kernel.affected == Answer::No => protection(state),
         _ if state == kernel.workaround => kernel_protected,
         _ => protection(state),
     }

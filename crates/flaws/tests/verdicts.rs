@@ -134,6 +134,10 @@ fn a_guest_that_is_told_not_affected_pays_untold() {
     };
     let told = Reading::Is("Not affected".to_owned());
     evidence.vulnerabilities = Some([("gather_data_sampling".to_owned(), told)].into());
+    let untimed = FlawEvidence { timing: BTreeMap::new(), ..evidence.clone() };
+    let verdict = of(&catalogue(), &untimed, "gds");
+    assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, WorkaroundState::Unknown));
+    assert_eq!(verdict.protected, Answer::Unknown, "a guest's \"Not affected\" is no protection: {verdict:?}");
     let verdict = of(&catalogue(), &evidence, "gds");
     assert_eq!(verdict.special, Some(Special::PayingUntold));
     assert_eq!((verdict.affected, verdict.paid), (Answer::Yes, Answer::Yes));
