@@ -67,12 +67,20 @@ fn state_disagreements(said: &Said) -> Vec<String> {
             if let (Some(a), Some(b)) = pair
                 && a != b
             {
-                let (says, other_says) = (&statement.says, &other.says);
-                found.push(format!("{name} says \"{says}\", {other_name} says \"{other_says}\""));
+                found.push(contradiction((name, statement), (other_name, other)));
             }
         }
     }
+    // "In part" of registers means some CPUs without it, which "on" denies; of the kernel it means open siblings or the like.
+    if said.registers.workaround == WorkaroundState::Partial {
+        let sure = named.iter().filter(|(_, statement)| statement.workaround == WorkaroundState::On);
+        found.extend(sure.map(|&other| contradiction(named[1], other)));
+    }
     found
+}
+
+fn contradiction((name, one): (&str, &Statement), (other_name, other): (&str, &Statement)) -> String {
+    format!("{name} says \"{}\", {other_name} says \"{}\"", one.says, other.says)
 }
 
 fn protected(

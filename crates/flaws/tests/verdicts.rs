@@ -103,6 +103,24 @@ fn bits_that_differ_between_cpus_are_a_finding_and_no_yes() {
 }
 
 #[test]
+fn a_kernel_that_calls_it_on_is_contradicted_by_a_cpu_without_it() {
+    // MCU_OPT_CTRL[4] switches the workaround off on the second CPU.
+    let registers = [("10a", all_cpus(&[0x200_0000; 2])), ("123", all_cpus(&[0, 0x10]))];
+    let told = Reading::Is("Mitigation: Microcode".to_owned());
+    let evidence = FlawEvidence {
+        cpus: vec![cpu("GenuineIntel", 6, 0x55, 7); 2],
+        flags: vec!["avx2".into()],
+        msr: registers.map(|(number, readings)| (number.to_owned(), readings)).into(),
+        vulnerabilities: Some([("gather_data_sampling".to_owned(), told)].into()),
+        ..FlawEvidence::default()
+    };
+    let verdict = of(&catalogue(), &evidence, "gds");
+    assert_eq!((verdict.workaround, verdict.protected), (WorkaroundState::Partial, Answer::No));
+    let [disagreement] = &verdict.disagreements[..] else { panic!("one contradiction: {verdict:?}") };
+    assert!(disagreement.contains("unequal") && disagreement.contains("Mitigation: Microcode"));
+}
+
+#[test]
 fn registers_of_a_guest_are_no_witness_and_time_is() {
     let mut evidence = board(&[phenom(2), phenom(2)], [0x18; 2], [0x22; 2], 1);
     evidence.hypervisor = Some("KVM".into());
@@ -137,7 +155,11 @@ fn a_guest_that_is_told_not_affected_pays_untold() {
     let untimed = FlawEvidence { timing: BTreeMap::new(), ..evidence.clone() };
     let verdict = of(&catalogue(), &untimed, "gds");
     assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, WorkaroundState::Unknown));
-    assert_eq!(verdict.protected, Answer::Unknown, "a guest's \"Not affected\" is no protection: {verdict:?}");
+    assert_eq!(
+        verdict.protected,
+        Answer::Unknown,
+        "a guest's \"Not affected\" is no protection: {verdict:?}"
+    );
     let verdict = of(&catalogue(), &evidence, "gds");
     assert_eq!(verdict.special, Some(Special::PayingUntold));
     assert_eq!((verdict.affected, verdict.paid), (Answer::Yes, Answer::Yes));
