@@ -91,6 +91,8 @@ fn protected(
 ) -> Answer {
     match affected {
         Answer::No => Answer::Yes,
+        // Without its workaround only those are open who have the flaw.
+        Answer::Unknown if protection(state) == Answer::No => Answer::Unknown,
         // The kernel thinks itself safe as it thinks itself not affected: whoever doubts the one doubts the other.
         _ if kernel.affected == Answer::No => protection(state),
         _ if state == kernel.workaround => kernel_protected,

@@ -103,6 +103,18 @@ fn bits_that_differ_between_cpus_are_a_finding_and_no_yes() {
 }
 
 #[test]
+fn who_may_not_have_a_flaw_is_not_called_open_to_it() {
+    let evidence = FlawEvidence {
+        cpus: vec![cpu("GenuineIntel", 6, 0x8f, 8)],
+        flags: vec!["rtm".into()],
+        ..FlawEvidence::default()
+    };
+    let verdict = of(&catalogue(), &evidence, "tsx-off");
+    assert_eq!((verdict.affected, verdict.workaround), (Answer::Unknown, WorkaroundState::Off));
+    assert_eq!(verdict.protected, Answer::Unknown, "{verdict:?}");
+}
+
+#[test]
 fn a_kernel_that_calls_it_on_is_contradicted_by_a_cpu_without_it() {
     // MCU_OPT_CTRL[4] switches the workaround off on the second CPU.
     let registers = [("10a", all_cpus(&[0x200_0000; 2])), ("123", all_cpus(&[0, 0x10]))];
