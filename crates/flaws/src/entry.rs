@@ -131,6 +131,8 @@ pub struct Need {
     pub flag: Option<String>,
     /// Not this flag of /proc/cpuinfo.
     pub without_flag: Option<String>,
+    /// An x86 CPU, where no list of CPUs says so.
+    pub x86: bool,
 }
 
 /// Who applies a workaround.

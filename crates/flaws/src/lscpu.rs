@@ -15,6 +15,10 @@ use keys::Key;
 const VENDORS: [&str; 6] =
     ["GenuineIntel", "AuthenticAMD", "HygonGenuine", "CentaurHauls", "Shanghai", "VIA VIA VIA"];
 
+/// How `lscpu` begins the names of architectures that are not x86; the names are never translated. Linux, UTS_MACHINE.
+const OTHER_ARCHITECTURES: [&str; 10] =
+    ["aarch64", "arm", "ppc", "s390", "riscv", "mips", "loongarch", "ia64", "sparc", "alpha"];
+
 /// What a report says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
@@ -42,10 +46,15 @@ impl Report {
         let mut values: BTreeMap<Key, &str> = BTreeMap::new();
         let mut vulnerabilities = BTreeMap::new();
         let mut vendor = None;
+        let mut other_architecture = None;
         let mut flags: Vec<String> = Vec::new();
         for line in text.lines() {
             let Some((key, value)) = line.split_once([':', '：']) else { continue };
             let (key, value) = (key.trim(), value.trim());
+            // It is the first line of a report, whatever its key is called.
+            if values.is_empty() && OTHER_ARCHITECTURES.iter().any(|name| value.starts_with(name)) {
+                other_architecture.get_or_insert_with(|| value.to_owned());
+            }
             if VENDORS.contains(&value) {
                 vendor.get_or_insert_with(|| value.to_owned());
             } else if is_flags(value) && flags.is_empty() {
@@ -77,6 +86,7 @@ impl Report {
         let hypervisor = values.get(&Key::Hypervisor).map(|value| (*value).to_owned());
         let evidence = FlawEvidence {
             cpus: vec![cpu],
+            other_architecture,
             hypervisor: hypervisor
                 .or_else(|| flags.contains(&"hypervisor".to_owned()).then(|| "unknown".into())),
             vulnerabilities: (!vulnerabilities.is_empty()).then_some(vulnerabilities),
@@ -148,9 +158,10 @@ mod tests {
 
     #[test]
     fn other_architectures_and_broken_texts_are_told_apart() {
-        let arm = "Vendor ID: ARM\nModel: 3\nStepping: r0p3\nSocket(s): -\nVulnerability Mds: Not affected\n";
+        let arm = "Architecture: aarch64\nVendor ID: ARM\nModel: 3\nStepping: r0p3\nSocket(s): -\nVulnerability Mds: Not affected\n";
         let report = Report::parse(arm, &files()).expect("a report");
         assert_eq!(report.signature(), "other");
+        assert_eq!(report.evidence.other_architecture.as_deref(), Some("aarch64"));
         assert_eq!(report.evidence.shape.packages, 0);
         assert_eq!(Report::parse("", &files()), Err(ReportError::NoReport));
         assert_eq!(Report::parse("\u{0}\u{1}garbage", &files()), Err(ReportError::NoReport));

@@ -91,7 +91,11 @@ fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
     if !evidence.cpus.is_empty() && evidence.cpus.iter().all(is_spared) {
         return (Answer::No, "CPUs of this family never had it".into());
     }
-    if flaw.affected.is_empty() && flaw.unsure.is_empty() {
+    let has_list = !flaw.affected.is_empty() || !flaw.unsure.is_empty();
+    if has_list && let Some(architecture) = &evidence.other_architecture {
+        return (Answer::No, format!("its list names x86 CPUs, this is {architecture}"));
+    }
+    if !has_list {
         return (Answer::Unknown, "the catalogue has no list of CPUs for it".into());
     }
     if evidence.cpus.is_empty() {
@@ -178,6 +182,14 @@ fn one_need(need: &Need, evidence: &FlawEvidence) -> (Answer, String) {
             (true, _) => Answer::Unknown,
             (false, true) => Answer::Yes,
             (false, false) => Answer::No,
+        });
+    }
+    if need.x86 {
+        texts.push("an x86 CPU".to_owned());
+        answers.push(match (&evidence.other_architecture, evidence.cpus.is_empty()) {
+            (Some(_), _) => Answer::No,
+            (None, true) => Answer::Unknown,
+            (None, false) => Answer::Yes,
         });
     }
     let answer = if answers.contains(&Answer::No) {

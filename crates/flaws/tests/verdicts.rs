@@ -103,6 +103,31 @@ fn bits_that_differ_between_cpus_are_a_finding_and_no_yes() {
 }
 
 #[test]
+fn flaws_of_x86_are_not_looked_for_elsewhere() {
+    let told = Reading::Is("Mitigation: CSV2, BHB".to_owned());
+    let mut evidence = FlawEvidence {
+        other_architecture: Some("aarch64".into()),
+        vulnerabilities: Some([("spectre_v2".to_owned(), told)].into()),
+        ..FlawEvidence::default()
+    };
+    evidence.shape.cpus = 20;
+    evidence.shape.core_kinds = 2;
+    let catalogue = catalogue();
+    for (id, affected) in [
+        ("amd-298", Answer::No),
+        ("snoop-asymmetry", Answer::No),
+        ("split-lock", Answer::No),
+        ("gds", Answer::No),
+        ("spectre-v2", Answer::Yes),
+        ("hybrid-cores", Answer::Yes),
+        ("meltdown", Answer::Unknown),
+    ] {
+        let verdict = of(&catalogue, &evidence, id);
+        assert_eq!(verdict.affected, affected, "{verdict:?}");
+    }
+}
+
+#[test]
 fn who_may_not_have_a_flaw_is_not_called_open_to_it() {
     let evidence = FlawEvidence {
         cpus: vec![cpu("GenuineIntel", 6, 0x8f, 8)],

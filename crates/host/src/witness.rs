@@ -51,6 +51,7 @@ impl Witness<'_> {
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         let mut evidence = FlawEvidence {
             cpus: self.signatures(),
+            other_architecture: identity.architecture.clone().filter(|name| !name.starts_with("x86")),
             hypervisor: identity.hypervisor.clone(),
             flags: identity.flags.clone(),
             bugs: self.info.first("bugs").map(words),

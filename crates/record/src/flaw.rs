@@ -121,6 +121,8 @@ pub struct SignatureReading {
 pub struct FlawEvidence {
     /// One entry per CPU, or one for all where the source tells only once.
     pub cpus: Vec<CpuSignature>,
+    /// The architecture where it is told and not x86; the kernel alone tells of flaws there.
+    pub other_architecture: Option<String>,
     /// Who virtualises the machine; registers are then no witness.
     pub hypervisor: Option<String>,
     /// Feature flags of /proc/cpuinfo, sorted; empty if not told.
