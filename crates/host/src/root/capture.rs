@@ -51,20 +51,63 @@ const DEPTH_MAX: usize = 8;
 /// Fields of /proc/self/status that are kept.
 const STATUS_FIELDS: [&str; 4] =
     ["Speculation_Store_Bypass", "SpeculationIndirectBranch", "Cpus_allowed_list", "Mems_allowed_list"];
-/// Boot options whose values name this machine: disks, addresses, hosts.
-const NAMING_OPTIONS: [&str; 12] = [
-    "root",
-    "resume",
-    "ip",
-    "nfsroot",
-    "BOOTIF",
-    "hostname",
-    "systemd.hostname",
-    "BOOT_IMAGE",
-    "rd.lvm.lv",
-    "rd.luks.uuid",
-    "cryptdevice",
-    "netroot",
+/// Boot options whose values bear on flaws, speed or clocks, and name nobody; the values of all others are left out, as
+/// any of them may name a disk, an address, a host or a password. A dot stands for every option of a module.
+/// Linux 6.18, Documentation/admin-guide/kernel-parameters.txt.
+const TELLING_OPTIONS: [&str; 53] = [
+    "align_va_addr",
+    "amd_pstate",
+    "clearcpuid",
+    "clocksource",
+    "cpufreq.default_governor",
+    "cpuidle.governor",
+    "default_hugepagesz",
+    "gather_data_sampling",
+    "hpet",
+    "hugepages",
+    "hugepagesz",
+    "idle",
+    "indirect_target_selection",
+    "intel_idle.max_cstate",
+    "intel_iommu",
+    "intel_pstate",
+    "isolcpus",
+    "kpti",
+    "kvm.",
+    "kvm_amd.",
+    "kvm_intel.",
+    "l1d_flush",
+    "l1tf",
+    "maxcpus",
+    "mds",
+    "mitigations",
+    "mmio_stale_data",
+    "nmi_watchdog",
+    "nohz",
+    "nohz_full",
+    "nosmt",
+    "nr_cpus",
+    "numa",
+    "numa_balancing",
+    "preempt",
+    "processor.max_cstate",
+    "pti",
+    "rcu_nocbs",
+    "reg_file_data_sampling",
+    "retbleed",
+    "spec_rstack_overflow",
+    "spec_store_bypass_disable",
+    "spectre_bhi",
+    "spectre_v2",
+    "spectre_v2_user",
+    "split_lock_detect",
+    "srbds",
+    "transparent_hugepage",
+    "tsa",
+    "tsc",
+    "tsx",
+    "tsx_async_abort",
+    "vmscape",
 ];
 
 /// One file of a recording.
@@ -135,14 +178,23 @@ fn is_block(name: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The command line with the values left out that name disks, addresses and hosts.
+/// The command line without the values of options that are not known to name nobody, and without what is meant for init.
 fn without_names(line: &str) -> String {
-    let word = |word: &str| match word.split_once('=') {
-        Some((key, _)) if NAMING_OPTIONS.contains(&key) => format!("{key}=..."),
-        _ if word.contains('@') || word.contains("UUID") || word.contains("://") => "...".to_owned(),
-        _ => word.to_owned(),
+    let is_telling = |key: &str| {
+        let key = key.replace('-', "_");
+        TELLING_OPTIONS.iter().any(|known| match known.strip_suffix('.') {
+            Some(module) => key.split_once('.').is_some_and(|(name, _)| name == module),
+            None => key == *known,
+        })
     };
-    line.split_whitespace().map(word).collect::<Vec<_>>().join(" ") + "\n"
+    let word = |word: &str| match word.split_once('=') {
+        Some((key, _)) if is_telling(key) => word.to_owned(),
+        Some((key, _)) => format!("{key}=..."),
+        None if word.contains(['@', ':', '/', '"']) => "...".to_owned(),
+        None => word.to_owned(),
+    };
+    // What stands behind two dashes is for the first process: Linux, Documentation/admin-guide/kernel-parameters.rst.
+    line.split_whitespace().take_while(|word| *word != "--").map(word).collect::<Vec<_>>().join(" ") + "\n"
 }
 
 /// `Linux version 6.1.0` without who built it where.
@@ -167,7 +219,11 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
             std::fs::write(path, text).expect("a file");
         };
-        write("proc/cmdline", "root=UUID=1234 quiet mitigations=off ip=10.0.0.1 user@host nosmt\n");
+        write(
+            "proc/cmdline",
+            "BOOT_IMAGE=/vmlinuz root=UUID=1234 quiet mitigations=off ip=10.0.0.1 user@host nosmt kvm.nx_huge_pages=off \
+             rd.iscsi.password=secret systemd.machine_id=1234 spectre_v2=retpoline,generic -- --token secret\n",
+        );
         write("proc/version", "Linux version 6.1.0 (someone@somewhere) (gcc 12)\n");
         write("proc/self/status", "Name:\tx\nSpeculation_Store_Bypass:\tvulnerable\nUid:\t0\n");
         write("sys/class/dmi/id/product_serial", "secret");
@@ -183,7 +239,10 @@ mod tests {
         };
         assert_eq!(
             text("proc/cmdline").as_deref(),
-            Some("root=... quiet mitigations=off ip=... ... nosmt\n")
+            Some(
+                "BOOT_IMAGE=... root=... quiet mitigations=off ip=... ... nosmt kvm.nx_huge_pages=off \
+                 rd.iscsi.password=... systemd.machine_id=... spectre_v2=retpoline,generic\n"
+            )
         );
         assert_eq!(text("proc/version").as_deref(), Some("Linux version 6.1.0\n"));
         assert_eq!(text("proc/self/status").as_deref(), Some("Speculation_Store_Bypass:\tvulnerable\n"));
