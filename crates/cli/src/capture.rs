@@ -54,7 +54,7 @@ pub(crate) fn capture(arguments: &CaptureArguments, global: &Global) -> anyhow::
         let kib = capture.tarball.len().div_ceil(1024);
         output::print_lines(&format!(
             "{path}: {} files, CPUID of {} CPUs, {registers}; {kib} KiB\n\
-             sidestep machine --sysroot {path} --cpuid {path}\nsidestep flaws --sysroot {path}\n",
+             sidestep machine --sysroot {path} --cpuid {path}\nsidestep flaws --sysroot {path} --cpuid {path}\n",
             capture.files, capture.cpus
         ))?;
     }

@@ -13,6 +13,9 @@ pub(crate) const OSVW_LENGTH: u32 = 0xc001_0140;
 /// The OS-visible workaround status: AMD 41322, MSRC001_0141.
 pub(crate) const OSVW_STATUS: u32 = 0xc001_0141;
 
+/// The hypervisor of a guest that does not say whose it is.
+const UNKNOWN: &str = "unknown";
+
 /// The key of a model-specific register in the evidence.
 pub(crate) fn msr_key(number: u32) -> String {
     format!("{number:x}")
@@ -77,7 +80,8 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
         return silent("no register tells");
     }
     if let Some(hypervisor) = &evidence.hypervisor {
-        return silent(&format!("no witness: registers in a guest of {hypervisor} are made up"));
+        let whose = if hypervisor == UNKNOWN { String::new() } else { format!(" of {hypervisor}") };
+        return silent(&format!("no witness: registers in a guest{whose} are made up"));
     }
     let mut heard = Heard::default();
     // The same bits mean something else on CPUs that the entry is not about.

@@ -164,6 +164,10 @@ fn registers_of_a_guest_are_no_witness_and_time_is() {
     let verdict = of(&catalogue(), &evidence, "amd-298");
     assert_eq!(verdict.affected, Answer::Yes);
     assert_eq!(verdict.workaround, WorkaroundState::Unknown);
+    assert!(verdict.witnesses.registers.says.contains("a guest of KVM are"), "{verdict:?}");
+    evidence.hypervisor = Some("unknown".into());
+    let nobodys = of(&catalogue(), &evidence, "amd-298").witnesses.registers.says;
+    assert!(nobodys.contains("a guest are made up"), "{nobodys}");
     // Latencies at a stride of 4 KiB, absolute, from the curves quoted in the catalogue's sources.
     for (latency_ns, state) in [
         (253.0, WorkaroundState::On),

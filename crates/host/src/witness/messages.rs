@@ -34,9 +34,14 @@ pub(super) fn read(root: &Root) -> Vec<String> {
 fn chosen(text: &str) -> Vec<String> {
     let tells = |line: &&str| {
         let line = line.to_lowercase();
-        WORDS.iter().any(|word| line.contains(word))
+        WORDS.iter().any(|word| is_word(&line, word))
     };
     text.lines().filter(tells).map(|line| message(line).to_owned()).take(MESSAGES_MAX).collect()
+}
+
+/// True if the text occurs and no letter or digit stands before it: `its:` is no part of `nr_cpumask_bits:`.
+fn is_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
 /// A line without its level and time: `<6>[    0.123456] text`.
@@ -51,7 +56,8 @@ mod tests {
 
     #[test]
     fn only_what_tells_of_flaws_is_kept_without_level_and_time() {
-        let text = "<6>[    0.101] GDS: Mitigation: Microcode\n<6>[ 1.0] usb 1-1: new device\nSRSO: plain\n";
+        let text = "<6>[    0.101] GDS: Mitigation: Microcode\n<6>[ 1.0] usb 1-1: new device\n\
+                    setup_percpu: nr_cpumask_bits:2\nSRSO: plain\n";
         assert_eq!(chosen(text), ["GDS: Mitigation: Microcode", "SRSO: plain"]);
     }
 }
