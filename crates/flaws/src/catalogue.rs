@@ -142,7 +142,8 @@ impl Flaw {
         let kernel = self.vulnerability_file.is_some()
             || !self.kernel_flag.is_empty()
             || !self.task_status.is_empty()
-            || !self.boot_word.is_empty();
+            || !self.boot_word.is_empty()
+            || !self.kernel_message.is_empty();
         let registers = !self.msr.is_empty()
             || !self.pci.is_empty()
             || self.osvw.is_some()

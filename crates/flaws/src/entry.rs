@@ -80,6 +80,9 @@ pub struct Flaw {
     /// Words of the kernel's command line that tell.
     #[serde(default)]
     pub boot_word: Vec<BootWord>,
+    /// Messages of the kernel that tell, where they may be read.
+    #[serde(default)]
+    pub kernel_message: Vec<KernelMessage>,
     /// One register or the microcode suffices for the workaround; otherwise all belong together.
     #[serde(default)]
     pub any_register: bool,
@@ -228,6 +231,18 @@ pub struct BootWord {
     pub word: String,
     /// What it says.
     pub state: WorkaroundState,
+}
+
+/// A message of the kernel that tells of a workaround; its absence says nothing, as the buffer forgets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelMessage {
+    /// Part of its text, upper and lower case alike.
+    pub contains: String,
+    /// What it says.
+    pub state: WorkaroundState,
+    /// Who says so.
+    pub source: String,
 }
 
 /// What it means that a bit is as described.

@@ -104,6 +104,12 @@ fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
             found.push(hint(format!("booted with {word}"), boot.state));
         }
     }
+    for message in &flaw.kernel_message {
+        let wanted = message.contains.to_lowercase();
+        if let Some(text) = evidence.messages.iter().find(|text| text.to_lowercase().contains(&wanted)) {
+            found.push(hint(format!("message: {text}"), message.state));
+        }
+    }
     found
 }
 
@@ -116,6 +122,7 @@ fn silence(flaw: &Flaw, evidence: &FlawEvidence) -> String {
         && flaw.bug.is_none()
         && flaw.kernel_flag.is_empty()
         && flaw.task_status.is_empty()
-        && flaw.boot_word.is_empty();
+        && flaw.boot_word.is_empty()
+        && flaw.kernel_message.is_empty();
     if has_no_place { "Linux has no indicator for it".into() } else { "nothing".into() }
 }

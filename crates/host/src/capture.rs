@@ -11,6 +11,7 @@ use crate::Root;
 use crate::cpuid;
 use crate::live::{self, Pinned};
 use crate::root::{Recorded, record_files};
+use crate::witness::messages;
 
 /// Permissions of the files in a recording.
 const MODE: u32 = 0o644;
@@ -44,6 +45,11 @@ pub struct Capture {
 pub fn capture(options: &CaptureOptions) -> io::Result<Capture> {
     let root = Root::live();
     let mut files = record_files(Path::new("/"));
+    let messages = messages::of_this_machine();
+    if !messages.is_empty() {
+        let bytes = (messages.join("\n") + "\n").into_bytes();
+        files.push(Recorded { path: messages::RECORDED.to_owned(), bytes });
+    }
     let mut cpus = 0;
     let mut registers = 0;
     for cpu in live::allowed_cpus().iter() {

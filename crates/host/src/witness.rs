@@ -3,7 +3,7 @@
 //! Nothing here needs root; what root alone may read is asked for and its refusal kept. In a guest registers are not
 //! read at all: a hypervisor makes them up, and the reading of one it does not know may be logged on the host.
 
-mod messages;
+pub(crate) mod messages;
 mod registers;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -238,6 +238,19 @@ fn flags_and_boot_words_tell_where_there_is_no_file() {
 }
 
 #[test]
+fn messages_tell_of_what_no_file_shows() {
+    let cases = [
+        ("zen5-rdseed", "RDSEED32 is broken. Disabling the corresponding CPUID bit.", On),
+        ("zen5-rdseed", "random: crng init done", Unknown),
+        ("zenbleed", "Zenbleed: please update your microcode for the most optimal fix", On),
+    ];
+    for (id, message, state) in cases {
+        let evidence = FlawEvidence { messages: vec![message.into()], ..FlawEvidence::default() };
+        assert_eq!(of(&catalogue(), &evidence, id).workaround, state, "{id}: {message}");
+    }
+}
+
+#[test]
 fn a_zen_5_guest_pays_for_a_safe_return_that_does_not_protect_it() {
     // As a guest of family 1Ah model 2 under Linux 6.18 is told.
     let catalogue = catalogue();

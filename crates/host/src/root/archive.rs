@@ -27,8 +27,8 @@ const NAMES_LIMIT: &str = "500,000 files";
 /// The longest path kept, as the kernel's `PATH_MAX` (include/uapi/linux/limits.h).
 const PATH_BYTES_MAX: usize = 4096;
 
-/// The folders that describe a machine, `cpuid` for dumps beside them and `msr` for registers.
-const KEPT_FOLDERS: [&str; 7] = ["proc", "sys", "dev", "cgroup", "run", "cpuid", "msr"];
+/// The folders that describe a machine, `cpuid` for dumps beside them, `msr` for registers and the file `dmesg`.
+const KEPT_FOLDERS: [&str; 8] = ["proc", "sys", "dev", "cgroup", "run", "cpuid", "msr", "dmesg"];
 
 /// How far below the top the kept folders may lie: `<top>/fsroot/sys`.
 const KEPT_DEPTH_MAX: usize = 3;

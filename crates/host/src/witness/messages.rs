@@ -6,7 +6,7 @@ use crate::live;
 /// The most messages kept.
 const MESSAGES_MAX: usize = 100;
 /// What the kernel calls flaws when it boots: arch/x86/kernel/cpu/{bugs,amd,intel}.c, arch/x86/kernel/tsc.c.
-const WORDS: [&str; 16] = [
+const WORDS: [&str; 18] = [
     "spectre",
     "meltdown",
     "retbleed",
@@ -21,14 +21,23 @@ const WORDS: [&str; 16] = [
     "its:",
     "tsa:",
     "vmscape",
+    "zenbleed",
+    "rdseed",
     "erratum",
     "firmware bug",
 ];
 
+/// Where a recording has them.
+pub(crate) const RECORDED: &str = "dmesg";
+
 /// The messages; none where they may not be read.
 pub(super) fn read(root: &Root) -> Vec<String> {
-    let text = if root.is_live() { live::kernel_messages() } else { root.read("dmesg").ok() };
-    chosen(&text.unwrap_or_default())
+    if root.is_live() { of_this_machine() } else { chosen(&root.read(RECORDED).unwrap_or_default()) }
+}
+
+/// The messages of the machine that this runs on.
+pub(crate) fn of_this_machine() -> Vec<String> {
+    chosen(&live::kernel_messages().unwrap_or_default())
 }
 
 fn chosen(text: &str) -> Vec<String> {
@@ -47,7 +56,10 @@ fn is_word(line: &str, word: &str) -> bool {
 /// A line without its level and time: `<6>[    0.123456] text`.
 fn message(line: &str) -> &str {
     let line = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
-    line.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(line, |(_, rest)| rest).trim()
+    let is_time = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ' '));
+    // `[Firmware Bug]` belongs to the message.
+    let bracket = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    bracket.filter(|(time, _)| is_time(time)).map_or(line, |(_, rest)| rest).trim()
 }
 
 #[cfg(test)]
@@ -57,7 +69,7 @@ mod tests {
     #[test]
     fn only_what_tells_of_flaws_is_kept_without_level_and_time() {
         let text = "<6>[    0.101] GDS: Mitigation: Microcode\n<6>[ 1.0] usb 1-1: new device\n\
-                    setup_percpu: nr_cpumask_bits:2\nSRSO: plain\n";
-        assert_eq!(chosen(text), ["GDS: Mitigation: Microcode", "SRSO: plain"]);
+                    [Firmware Bug]: TSC\nsetup_percpu: nr_cpumask_bits:2\nSRSO: plain\n";
+        assert_eq!(chosen(text), ["GDS: Mitigation: Microcode", "[Firmware Bug]: TSC", "SRSO: plain"]);
     }
 }
