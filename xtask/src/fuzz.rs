@@ -44,6 +44,10 @@ const TARGETS: &[Target] = &[
     Target { name: "cpu_set", seeds: &["fuzz/seeds/cpu_set"] },
     Target { name: "cpuid_dump", seeds: &["fuzz/seeds/cpuid_dump"] },
     Target { name: "journals", seeds: &["crates/toggles/tests/journals"] },
+    Target {
+        name: "latency_matrix",
+        seeds: &["fuzz/seeds/latency_matrix", "tests/cli/matrices", "machines"],
+    },
     Target { name: "lscpu_report", seeds: &["fuzz/seeds/lscpu_report"] },
     Target { name: "memory_machine", seeds: &["machines", "tests/cli/machines"] },
     Target { name: "record", seeds: &["tests/cli/records"] },

@@ -12,6 +12,7 @@ use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
 use crate::simulate::SimulateArguments;
+use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
 
 /// Finds what a computing platform hides, and what that costs
@@ -81,6 +82,8 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Is time safe here: do the counters of all CPUs agree, does time go back, what does the kernel think
     Clock(ClockArguments),
+    /// How sockets and nodes are linked: what a matrix of latencies tells, and what it cannot
+    Sockets(SocketsArguments),
     /// How precise sidestep is on this machine, and what it is blind to here
     Selftest(SelftestArguments),
     /// A machine on paper: what a workaround costs on it, why, and how sure that is

@@ -18,6 +18,7 @@ mod selftest;
 mod shell;
 mod show;
 mod simulate;
+mod sockets;
 mod store;
 mod toggles;
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => compare::compare(&compare, &global),
         Command::Selftest(selftest) => selftest::selftest(&selftest, &global),
         Command::Simulate(arguments) => simulate::simulate(&arguments, &global),
+        Command::Sockets(arguments) => sockets::sockets(&arguments, &global),
         Command::Toggles(arguments) => toggles::toggles(&arguments, &global),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { directory } => shell::man(&directory),

@@ -1,6 +1,7 @@
 //! Linked sockets and nodes: in the terminal, as CSV, as a page, and their graph as a picture.
 
 mod graph;
+mod inference;
 mod terminal;
 mod words;
 
@@ -15,6 +16,7 @@ use crate::html::markup::{list, section, table, terms};
 use crate::number::{self, UNKNOWN};
 
 pub use graph::{GraphPicture, graph_dot, graph_svg};
+pub use inference::{inference_picture, inference_terminal};
 pub use terminal::sockets_terminal;
 
 fn joined_links(links: &[[usize; 2]]) -> String {
@@ -153,7 +155,9 @@ mod tests {
     fn the_slow_sockets_are_named_with_the_reason_and_what_cannot_be_told() {
         let text = sockets_terminal(&run("x6440-8380", &Variant::default()), Terminal::default());
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        for said in ["Sockets 0 and 3 get 15 % less than sockets 1 and 2", "cannot tell", "no other has"] {
+        for said in
+            ["Sockets 0 and 3 get 15 % less than sockets 1 and 2", "cannot tell", "this one alone has"]
+        {
             assert!(words.contains(said), "{said}: {text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

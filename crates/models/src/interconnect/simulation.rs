@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::description::SocketMachine;
 use super::events::{Load, lines_per_ns};
 use super::fit::{SocketFit, fit, largest, rms};
-use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs};
+use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs, pairs};
 use super::latency::Coherence;
 use super::variant::{Variant, VariantError};
 use crate::memory::error_percent;
@@ -56,6 +56,8 @@ pub struct Likeness {
     pub graphs: usize,
     /// Those with the same eccentricity at each socket.
     pub same_eccentricities: usize,
+    /// Others with the same order of near and far sockets at other distances.
+    pub same_order: usize,
 }
 
 /// A number of the machine's file.
@@ -232,12 +234,22 @@ fn degeneracy(machine: &SocketMachine, rows: &[SocketRow]) -> Vec<Alternative> {
 
 fn likeness(hops: &Hops) -> Likeness {
     let pattern = hops.eccentricities();
-    let (mut graphs, mut same_eccentricities) = (0, 0);
+    let mut likeness = Likeness { graphs: 0, same_eccentricities: 0, same_order: 0 };
     for (_, other) in connected_graphs(hops.nodes()) {
-        graphs += 1;
-        same_eccentricities += usize::from(other.eccentricities() == pattern);
+        let others = other.eccentricities();
+        likeness.graphs += 1;
+        if others == pattern {
+            likeness.same_eccentricities += 1;
+        } else if is_same_order(&pattern, &others) {
+            likeness.same_order += 1;
+        }
     }
-    Likeness { graphs, same_eccentricities }
+    likeness
+}
+
+/// Whether any two sockets are ordered alike by both.
+fn is_same_order(one: &[u32], other: &[u32]) -> bool {
+    pairs(one.len()).all(|(a, b)| one[a].cmp(&one[b]) == other[a].cmp(&other[b]))
 }
 
 fn numbers(machine: &SocketMachine) -> Vec<NamedNumber> {

@@ -155,22 +155,30 @@ fn degeneracy(simulation: &SocketSimulation) -> Option<String> {
 
 fn likeness(simulation: &SocketSimulation) -> Option<String> {
     let alike = simulation.likeness?;
-    let sockets = simulation.rows.len();
-    (alike.graphs > 1 && simulation.coherence == Coherence::Broadcast).then(|| {
-        let others = match alike.same_eccentricities {
-            1 => "no other has".to_owned(),
-            more => format!("{more} have"),
-        };
-        format!(
-            "Of the {} ways to connect {sockets} sockets {others} this pattern of near and far sockets{}.",
-            alike.graphs,
-            if alike.same_eccentricities == 1 {
-                ": under this model bandwidths alone name the links"
-            } else {
-                ", so bandwidths alone cannot name the links"
-            }
-        )
-    })
+    if alike.graphs < 2 || simulation.coherence != Coherence::Broadcast {
+        return None;
+    }
+    let far: Vec<String> = simulation.rows.iter().map(|row| row.eccentricity.to_string()).collect();
+    let equal = match alike.same_eccentricities {
+        1 => "this one alone has".to_owned(),
+        more => format!("{more} have"),
+    };
+    let similar = match alike.same_order {
+        0 => String::new(),
+        1 => ", and 1 more has the same order of near and far".to_owned(),
+        more => format!(", and {more} more have the same order of near and far"),
+    };
+    let told = if alike.same_eccentricities == 1 {
+        "bandwidths name the links if the latency at one link is known"
+    } else {
+        "bandwidths alone cannot name the links"
+    };
+    Some(format!(
+        "Of the {} ways to connect {} sockets {equal} the farthest sockets {} links away{similar}: {told}.",
+        alike.graphs,
+        simulation.rows.len(),
+        far.join(", ")
+    ))
 }
 
 fn fit_of_published(simulation: &SocketSimulation) -> Option<String> {

@@ -1,0 +1,31 @@
+//! `sidestep sockets`: how sockets and nodes are linked.
+
+mod infer;
+mod matrix;
+
+use clap::{Args, Subcommand};
+use infer::InferArguments;
+
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+
+/// Options of `sockets`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SocketsArguments {
+    #[command(subcommand)]
+    command: SocketsCommand,
+}
+
+/// What can be asked of sockets.
+#[derive(Debug, Clone, Subcommand)]
+enum SocketsCommand {
+    /// Which links make a matrix of latencies: the most probable graph, the next, and whether the data tell at all
+    Infer(InferArguments),
+}
+
+/// Does what was asked for.
+pub(crate) fn sockets(arguments: &SocketsArguments, global: &Global) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        SocketsCommand::Infer(infer) => infer::infer(infer, global),
+    }
+}

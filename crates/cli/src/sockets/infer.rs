@@ -1,0 +1,64 @@
+//! `sidestep sockets infer`: the links that a matrix of latencies tells.
+
+use clap::{Args, ValueEnum};
+use models::interconnect::{self, Verdict};
+use serde::Serialize;
+
+use super::matrix::MatrixArguments;
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::output;
+
+/// Version of the JSON document of this command.
+const SCHEMA: u32 = 1;
+
+/// Options of `sockets infer`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct InferArguments {
+    #[command(flatten)]
+    matrix: MatrixArguments,
+    /// Print the graph as a picture instead
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    picture: Option<Picture>,
+}
+
+/// How a graph is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Picture {
+    /// For browsers
+    Svg,
+    /// For Graphviz
+    Dot,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    source: &'a str,
+    format: &'a str,
+    #[serde(flatten)]
+    inference: &'a interconnect::Inference,
+}
+
+/// Infers and prints in the form asked for.
+pub(super) fn infer(arguments: &InferArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let given = arguments.matrix.read()?;
+    let mut inference = interconnect::infer(&given.reading.matrix);
+    inference.remarks.splice(..0, given.reading.remarks);
+    let picture = || report::inference_picture(&inference, &given.name);
+    let text = if global.json {
+        let format = given.reading.format;
+        output::json_text(&Document { schema: SCHEMA, source: &given.name, format, inference: &inference })?
+    } else if global.quiet {
+        String::new()
+    } else {
+        match arguments.picture {
+            Some(Picture::Svg) => report::graph_svg(&picture()) + "\n",
+            Some(Picture::Dot) => report::graph_dot(&picture()),
+            None => report::inference_terminal(&inference, &given.name, output::terminal(global)),
+        }
+    };
+    output::print(&text)?;
+    let is_told = inference.verdict == Verdict::Identified;
+    Ok(if global.strict && !is_told { Outcome::Inconclusive } else { Outcome::Done })
+}

@@ -1,0 +1,109 @@
+//! Where a matrix comes from: a file of one of several formats, or the distances of a machine.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use host::Root;
+use machine::Machine;
+use models::interconnect::{Matrix, MatrixReading, read_matrix};
+
+use crate::store;
+
+/// A table of 64 nodes with words has some kilobytes; hwloc's XML of a large machine some megabytes.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Which matrix.
+#[derive(Debug, Clone, Args)]
+pub(super) struct MatrixArguments {
+    /// A matrix: CSV, MCTOP (.mct), output of Intel MLC, hwloc XML; or a recorded machine, for its SLIT
+    #[arg(value_name = "MATRIX", required_unless_present = "sysroot")]
+    matrix: Option<PathBuf>,
+    /// The distances (ACPI SLIT) of a recorded machine: a directory or tarball with proc/ and sys/; / is this one
+    #[arg(long, value_name = "DIR|TARBALL", conflicts_with = "matrix")]
+    sysroot: Option<PathBuf>,
+    /// Standard error of an entry, in its unit; without it, it is taken from what no graph explains
+    #[arg(long, value_name = "NUMBER", value_parser = standard_error)]
+    error: Option<f64>,
+}
+
+/// A matrix and what to call it.
+pub(super) struct Given {
+    pub(super) name: String,
+    pub(super) reading: MatrixReading,
+}
+
+impl MatrixArguments {
+    /// Reads it.
+    pub(super) fn read(&self) -> anyhow::Result<Given> {
+        let path = self.matrix.as_ref().or(self.sysroot.as_ref()).context("name a matrix, or a --sysroot")?;
+        let mut given =
+            if self.sysroot.is_some() || is_recording(path) { of_machine(path)? } else { of_file(path)? };
+        given.reading.matrix.standard_error = self.error.or(given.reading.matrix.standard_error);
+        Ok(given)
+    }
+}
+
+/// Whether a path is a machine and no table.
+fn is_recording(path: &Path) -> bool {
+    const ARCHIVES: [&str; 6] = ["tar", "gz", "tgz", "bz2", "tbz2", "zst"];
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    path.is_dir() || extension.is_some_and(|extension| ARCHIVES.contains(&extension))
+}
+
+fn of_file(path: &Path) -> anyhow::Result<Given> {
+    let bytes = store::read_bounded(path, FILE_BYTES_MAX, "matrix of latencies")?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        anyhow::anyhow!("{} is not UTF-8; give a matrix as text, such as CSV", path.display())
+    })?;
+    let reading = read_matrix(&text).with_context(|| format!("cannot use {}", path.display()))?;
+    let name = format!("{} ({})", file_name(path), reading.format);
+    Ok(Given { name, reading })
+}
+
+fn of_machine(path: &Path) -> anyhow::Result<Given> {
+    let root = if path == Path::new("/") { Root::live() } else { Root::open(path)? };
+    let machine = host::describe(&root, None);
+    let matrix = distances(&machine).with_context(|| format!("cannot use {}", path.display()))?;
+    let reading = MatrixReading { format: "SLIT", matrix, bandwidth_mb_per_s: None, remarks: Vec::new() };
+    Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading })
+}
+
+/// The distances of a machine's nodes.
+pub(super) fn distances(machine: &Machine) -> anyhow::Result<Matrix> {
+    let topology = &machine.topology;
+    let columns = &topology.distance_nodes;
+    // A node without a row tells nothing; a row that is too short does not say of whom it speaks.
+    let told = topology
+        .nodes
+        .iter()
+        .filter(|node| columns.contains(&node.id) && node.distances.len() == columns.len());
+    let rows: Vec<Vec<u32>> = told.clone().map(|node| node.distances.clone()).collect();
+    anyhow::ensure!(
+        !rows.is_empty() && rows.len() == columns.len(),
+        "it tells no distances between its nodes; measure a matrix, or record node*/distance below sys"
+    );
+    Ok(Matrix::of_distances(told.map(|node| node.id.0).collect(), &rows)?)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+fn standard_error(text: &str) -> Result<f64, String> {
+    let error = text.parse::<f64>().ok().filter(|error| error.is_finite() && *error > 0.0);
+    error.ok_or_else(|| "give a number above 0, such as 1.5".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_more_than_nothing() {
+        assert_eq!(standard_error("1.5"), Ok(1.5));
+        for text in ["", "0", "-1", "nan", "inf", "two"] {
+            assert!(standard_error(text).is_err(), "{text}");
+        }
+    }
+}

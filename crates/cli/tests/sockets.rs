@@ -1,0 +1,81 @@
+//! Links of machines that others measured or recorded, as `sidestep sockets infer` tells them.
+//!
+//! They lie in the zoo beside the repository; where it is absent the test says so.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn zoo() -> Option<PathBuf> {
+    let zoo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/zoo");
+    zoo.join("matrices").is_dir().then_some(zoo)
+}
+
+fn inferred(file: &Path) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_sidestep"))
+        .args(["sockets", "infer", "--json"])
+        .arg(file)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn edge_count(inferred: &Value) -> usize {
+    inferred["edges"].as_array().expect("a list").len()
+}
+
+#[test]
+fn the_links_of_measured_machines_are_those_that_are_known() {
+    let Some(zoo) = zoo() else {
+        println!("skipped: zoo absent: no measured matrix was inferred from");
+        return;
+    };
+    let magny_cours = inferred(&zoo.join("matrices/mctop/lpd48core.mct"));
+    let slit = inferred(&zoo.join("sysfs/32amd64-4s2n4c-cgroup2.tar.bz2"));
+    assert_eq!((magny_cours["verdict"].as_str(), edge_count(&magny_cours)), (Some("identified"), 16));
+    assert_eq!(slit["verdict"], "identified");
+    assert_eq!(magny_cours["edges"], slit["edges"]);
+
+    for flat in [
+        "matrices/mctop/lpdquad.mct",
+        "sysfs/16amd64-4n4c-cgroup-distance-merge.tar.bz2",
+        "sysfs/16amd64-8n2c.tar.bz2",
+    ] {
+        let found = inferred(&zoo.join(flat));
+        assert_eq!((found["verdict"].as_str(), edge_count(&found)), (Some("not identifiable"), 0), "{flat}");
+    }
+
+    let clusters = inferred(&zoo.join("matrices/mlc/sapphirerapids_mlc.txt"));
+    let mesh = &clusters["explanation"];
+    assert_eq!((mesh["kind"].as_str(), &mesh["packages"]), (Some("mesh"), &2.into()));
+    assert_eq!((&mesh["columns"], &mesh["rows"]), (&2.into(), &2.into()));
+    assert!(clusters["max_percent"].as_f64().is_some_and(|error| error < 3.0), "{clusters}");
+}
+
+#[test]
+fn every_matrix_and_every_table_of_distances_is_answered() {
+    let Some(zoo) = zoo() else {
+        println!("skipped: zoo absent: no recorded table of distances was read");
+        return;
+    };
+    let files = |folder: &str| {
+        let entries = std::fs::read_dir(zoo.join(folder)).expect("a folder of the zoo");
+        entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file()).collect::<Vec<_>>()
+    };
+    let mut answered = 0;
+    for file in ["sysfs", "both", "matrices/mlc", "matrices/mctop"].into_iter().flat_map(files) {
+        if file.extension().is_some_and(|extension| extension == "csv") {
+            continue;
+        }
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_sidestep")).args(["sockets", "infer"]).arg(&file).output();
+        let output = output.expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        // A machine without nodes or without distances is told so.
+        assert!(output.status.success() || said.contains("tells no distances"), "{}: {said}", file.display());
+        answered += usize::from(output.status.success());
+    }
+    assert!(answered > 20, "{answered}");
+}

@@ -1,0 +1,224 @@
+//! A table of latencies or distances between nodes, as it was measured or as firmware tells it.
+
+use serde::Serialize;
+
+/// More nodes than this are not inferred from: the search would take minutes.
+pub const NODES_MAX: usize = 64;
+
+/// ACPI 6.5, 5.2.17: no way between two nodes.
+pub(super) const UNREACHABLE: u32 = 255;
+
+/// What an entry counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Measured, nanoseconds.
+    Nanoseconds,
+    /// Measured, cycles of some clock.
+    Cycles,
+    /// Told by firmware, without a unit: ACPI SLIT, where 10 is local.
+    Distance,
+}
+
+impl Unit {
+    /// Whether somebody measured it.
+    pub fn is_measured(self) -> bool {
+        self != Self::Distance
+    }
+
+    /// Its name behind a number; empty for distances.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Cycles => "cycles",
+            Self::Distance => "",
+        }
+    }
+
+    /// What rounding alone leaves of errors.
+    pub(super) fn rounding(self) -> f64 {
+        match self {
+            Self::Nanoseconds => 0.1,
+            Self::Cycles | Self::Distance => 0.5,
+        }
+    }
+}
+
+/// Reads by each node (row) of memory at each node (column).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Matrix {
+    /// The numbers of the nodes; they may have gaps.
+    pub nodes: Vec<u32>,
+    /// What an entry counts.
+    pub unit: Unit,
+    /// Standard error of an entry, in its unit, if known; else it is taken from what no graph explains.
+    pub standard_error: Option<f64>,
+    /// Row by row; none where nothing is known. As many as the square of the nodes, each more than 0 and finite.
+    entries: Vec<Option<f64>>,
+}
+
+/// Why a table cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MatrixError {
+    /// No rows.
+    #[error("holds no row of numbers")]
+    Empty,
+    /// As many columns as rows are needed.
+    #[error("row {row} has {columns} values and there are {rows} rows; a matrix has as many columns as rows")]
+    NotSquare {
+        /// Counted from 1.
+        row: usize,
+        /// In it.
+        columns: usize,
+        /// In all.
+        rows: usize,
+    },
+    /// An entry that is less than nothing.
+    #[error("row {row}, column {column} is {value}; a latency is more than 0 (leave unknown ones empty)")]
+    Negative {
+        /// Counted from 1.
+        row: usize,
+        /// Counted from 1.
+        column: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// Too many nodes.
+    #[error(
+        "has {0} nodes; at most {NODES_MAX} can be searched, so give the nodes of a machine and not its cores"
+    )]
+    TooLarge(usize),
+}
+
+impl Matrix {
+    /// A matrix of rows, nodes counted from 0; an entry of 0 is taken as not measured.
+    ///
+    /// # Errors
+    /// No rows, ragged rows, negative or endless entries, too many nodes.
+    pub fn of_rows(unit: Unit, rows: &[Vec<Option<f64>>]) -> Result<Self, MatrixError> {
+        if rows.is_empty() {
+            return Err(MatrixError::Empty);
+        }
+        if let Some((place, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != rows.len()) {
+            return Err(MatrixError::NotSquare { row: place + 1, columns: row.len(), rows: rows.len() });
+        }
+        if rows.len() > NODES_MAX {
+            return Err(MatrixError::TooLarge(rows.len()));
+        }
+        let mut entries = Vec::with_capacity(rows.len() * rows.len());
+        for (row, values) in rows.iter().enumerate() {
+            for (column, value) in values.iter().enumerate() {
+                if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
+                    return Err(MatrixError::Negative { row: row + 1, column: column + 1, value });
+                }
+                entries.push(value.filter(|value| *value > 0.0));
+            }
+        }
+        Ok(Self { nodes: (0..rows.len() as u32).collect(), unit, standard_error: None, entries })
+    }
+
+    /// The distances of a machine's nodes as ACPI SLIT tells them; 255 says that there is no way.
+    ///
+    /// # Errors
+    /// As `of_rows`.
+    pub fn of_distances(nodes: Vec<u32>, rows: &[Vec<u32>]) -> Result<Self, MatrixError> {
+        let known = |distance: &u32| (*distance < UNREACHABLE).then(|| f64::from(*distance));
+        let rows: Vec<Vec<Option<f64>>> = rows.iter().map(|row| row.iter().map(known).collect()).collect();
+        let matrix = Self::of_rows(Unit::Distance, &rows)?;
+        Ok(Self { nodes, ..matrix })
+    }
+
+    /// How many nodes.
+    pub fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// An entry, if it is known.
+    pub fn at(&self, row: usize, column: usize) -> Option<f64> {
+        self.entries[row * self.count() + column]
+    }
+
+    /// Every entry that is known, with its row and column.
+    pub fn known(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+        let count = self.count();
+        let place = move |index: usize| (index / count, index % count);
+        self.entries.iter().enumerate().filter_map(move |(index, entry)| {
+            let (row, column) = place(index);
+            Some((row, column, (*entry)?))
+        })
+    }
+
+    /// The mean of both directions, or the one that is known.
+    pub fn between(&self, one: usize, other: usize) -> Option<f64> {
+        match (self.at(one, other), self.at(other, one)) {
+            (Some(there), Some(back)) => Some(f64::midpoint(there, back)),
+            (there, back) => there.or(back),
+        }
+    }
+
+    /// What a reader should know of a strange matrix, in words.
+    pub fn remarks(&self) -> Vec<String> {
+        /// From here on, directions differ by more than noise usually makes them.
+        const ASYMMETRY_SHARE: f64 = 0.1;
+        let mut remarks = Vec::new();
+        let missing = self.entries.len() - self.known().count();
+        if missing > 0 {
+            remarks
+                .push(format!("{missing} of {} entries are unknown or 0, and left out", self.entries.len()));
+        }
+        let apart = |one: usize, other: usize| {
+            let (there, back) = (self.at(one, other)?, self.at(other, one)?);
+            Some((one, other, there, back, (there - back).abs() / there.max(back)))
+        };
+        let pairs = super::graph::pairs(self.count()).filter_map(|(one, other)| apart(one, other));
+        let worst = pairs.max_by(|a, b| a.4.total_cmp(&b.4)).filter(|worst| worst.4 > ASYMMETRY_SHARE);
+        if let Some((one, other, there, back, _)) = worst {
+            let (one, other) = (self.nodes[one], self.nodes[other]);
+            remarks.push(format!(
+                "asymmetric: from {one} to {other} {there}, back {back}; links work both ways, so both count"
+            ));
+        }
+        let slower = (0..self.count()).find_map(|node| {
+            let local = self.at(node, node)?;
+            let others = (0..self.count()).filter(|&other| other != node);
+            others
+                .filter_map(|other| self.at(node, other))
+                .find(|&remote| remote < local * (1.0 - ASYMMETRY_SHARE))?;
+            Some(self.nodes[node])
+        });
+        if let Some(node) = slower {
+            remarks.push(format!("node {node} reaches another node's memory sooner than its own"));
+        }
+        remarks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(of: &[&[f64]]) -> Vec<Vec<Option<f64>>> {
+        of.iter().map(|row| row.iter().copied().map(Some).collect()).collect()
+    }
+
+    #[test]
+    fn what_is_no_matrix_is_told_with_its_place() {
+        let told =
+            |of: &[&[f64]]| Matrix::of_rows(Unit::Nanoseconds, &rows(of)).expect_err("none").to_string();
+        assert!(told(&[]).contains("no row"));
+        assert!(told(&[&[1.0, 2.0], &[1.0]]).contains("row 2 has 1 values"));
+        assert!(told(&[&[1.0, -2.0], &[1.0, 1.0]]).contains("row 1, column 2 is -2"));
+        assert!(told(&[&[1.0, f64::NAN], &[1.0, 1.0]]).contains("NaN"));
+        let large = vec![vec![Some(1.0); 65]; 65];
+        assert_eq!(Matrix::of_rows(Unit::Cycles, &large), Err(MatrixError::TooLarge(65)));
+    }
+
+    #[test]
+    fn strange_matrices_are_remarked_upon() {
+        let matrix = |of: &[&[f64]]| Matrix::of_rows(Unit::Nanoseconds, &rows(of)).expect("a matrix");
+        assert!(matrix(&[&[80.0, 130.0], &[131.0, 81.0]]).remarks().is_empty());
+        let said = matrix(&[&[80.0, 130.0], &[90.0, 0.0]]).remarks();
+        assert!(said[0].contains("1 of 4") && said[1].contains("from 0 to 1 130, back 90"), "{said:?}");
+        assert!(matrix(&[&[80.0, 60.0], &[60.0, 80.0]]).remarks()[0].contains("sooner than its own"));
+    }
+}

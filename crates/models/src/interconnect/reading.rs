@@ -1,0 +1,142 @@
+//! Tables of latencies as other programs write them: CSV, MCTOP, Intel's Memory Latency Checker, hwloc's XML.
+
+mod checker;
+mod comma;
+mod mctop;
+mod xml;
+
+use super::matrix::{Matrix, MatrixError, Unit};
+
+/// Rows of values, some unknown.
+pub(super) type Rows = Vec<Vec<Option<f64>>>;
+
+/// What a file held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MatrixReading {
+    /// What wrote it, for people.
+    pub format: &'static str,
+    /// Latencies or distances.
+    pub matrix: Matrix,
+    /// Bandwidth by row (cores) and column (memory) in 10^6 bytes per second, where the file has one of the same nodes.
+    pub bandwidth_mb_per_s: Option<Rows>,
+    /// What was strange.
+    pub remarks: Vec<String>,
+}
+
+/// Why a file cannot be read.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ReadingError {
+    /// A cell that is no number.
+    #[error(
+        "line {line}, column {column}: {text:?} is no number; give a number, or nothing where it is unknown"
+    )]
+    NoNumber {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+        /// What stands there, shortened.
+        text: String,
+    },
+    /// The part of a file that holds latencies is not there.
+    #[error("{format}: there is no {what}; give a file that has one, or the matrix as CSV")]
+    Missing {
+        /// What the file seems to be.
+        format: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// A place of such a file is not as it should be.
+    #[error("{format}, {place}: {problem}")]
+    Wrong {
+        /// What the file seems to be.
+        format: &'static str,
+        /// Where.
+        place: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The numbers make no matrix.
+    #[error("the matrix {0}")]
+    Matrix(#[from] MatrixError),
+}
+
+/// Reads a matrix in any of the formats; which one the text itself says.
+///
+/// # Errors
+/// What is wrong and where.
+pub fn read_matrix(text: &str) -> Result<MatrixReading, ReadingError> {
+    let start = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    if start.starts_with('<') {
+        return xml::read(text);
+    }
+    if start.starts_with('#') && start.lines().next().is_some_and(|line| line.contains("#HWCs")) {
+        return mctop::read(start);
+    }
+    if text.contains("Memory Latency Checker") || text.contains("Measuring idle latencies") {
+        return checker::read(text);
+    }
+    comma::read(text)
+}
+
+/// Removes what would fill the screen.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 24;
+    text.chars().take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn formats_are_told_apart_by_their_text() {
+        for (text, format) in [
+            ("80,130\n131,81\n", "CSV"),
+            ("#box #HWCs 1 #Nodes 1 SMT 0\n0 0 0\n#Mem_latencies 1\n0 0 90\n", "MCTOP"),
+            ("Measuring idle latencies (in ns)...\nNuma node  0\n 0  80.1\n", "MLC"),
+        ] {
+            assert_eq!(read_matrix(text).expect(format).format, format);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,300}") {
+            let _ = read_matrix(&text);
+        }
+
+        #[test]
+        fn no_table_makes_it_panic(text in "[0-9.,; \\t\\n#-]{0,300}") {
+            let _ = read_matrix(&text);
+        }
+
+        #[test]
+        fn no_mctop_file_makes_it_panic(text in "([0-9]{1,3} [0-9]{1,3} [0-9]{1,4}\n|#Mem_latencies [0-9]\n|#Mem_bw-READ 2\n){0,40}") {
+            let _ = read_matrix(&format!("#x #HWCs 4 #Nodes 2 SMT 0\n{text}"));
+        }
+
+        #[test]
+        fn no_checker_output_makes_it_panic(text in "([0-9. -]{0,30}\n|Numa node [0-9 ]{0,9}\n|Measuring [a-zA-Z ]{0,9}\n){0,20}") {
+            let _ = read_matrix(&format!("Measuring idle latencies (in ns)...\n{text}"));
+        }
+
+        #[test]
+        fn what_was_written_as_csv_is_read_again(rows in (1_usize..9).prop_flat_map(|count| {
+            proptest::collection::vec(proptest::collection::vec(1.0_f64..1e4, count), count)
+        })) {
+            let text: Vec<String> = rows
+                .iter()
+                .map(|row| row.iter().map(f64::to_string).collect::<Vec<_>>().join(","))
+                .collect();
+            let read = read_matrix(&text.join("\n")).expect("a matrix").matrix;
+            for (row, values) in rows.iter().enumerate() {
+                for (column, value) in values.iter().enumerate() {
+                    prop_assert_eq!(read.at(row, column), Some(*value));
+                }
+            }
+        }
+    }
+}

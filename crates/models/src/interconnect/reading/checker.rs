@@ -1,0 +1,111 @@
+//! What Intel's Memory Latency Checker prints: idle latencies between nodes, and bandwidth where it got that far.
+
+use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, shortened};
+use crate::interconnect::matrix::{MatrixError, NODES_MAX};
+
+const FORMAT: &str = "MLC";
+/// How the heads of the tables begin.
+const LATENCIES: &str = "Measuring idle latencies";
+const BANDWIDTHS: &str = "Measuring Memory Bandwidths between nodes";
+
+/// A table with the numbers of its nodes.
+struct Table {
+    nodes: Vec<u32>,
+    rows: Rows,
+    is_cut_off: bool,
+}
+
+pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
+    let missing = ReadingError::Missing { format: FORMAT, what: "table of idle latencies between nodes" };
+    let table = table(text, LATENCIES)?.ok_or(missing)?;
+    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &table.rows)?;
+    matrix.nodes = table.nodes;
+    let mut remarks = Vec::new();
+    if table.is_cut_off {
+        remarks.push("the table of latencies is cut off".to_owned());
+    }
+    let bandwidth = self::table(text, BANDWIDTHS)?.filter(|bandwidth| bandwidth.nodes == matrix.nodes);
+    if bandwidth.as_ref().is_some_and(|bandwidth| bandwidth.is_cut_off) {
+        remarks.push("the table of bandwidths is cut off".to_owned());
+    }
+    let bandwidth_mb_per_s = bandwidth.map(|bandwidth| bandwidth.rows);
+    Ok(MatrixReading { format: FORMAT, matrix, bandwidth_mb_per_s, remarks })
+}
+
+/// The table under a head: a line with the nodes of the columns, then a line per node.
+fn table(text: &str, head: &str) -> Result<Option<Table>, ReadingError> {
+    let mut lines = text.lines().enumerate().skip_while(|(_, line)| !line.contains(head)).skip(1);
+    let columns = |line: &str| -> Option<Vec<u32>> {
+        let nodes: Vec<u32> = line
+            .trim()
+            .strip_prefix("Numa node")?
+            .split_whitespace()
+            .map_while(|word| word.parse().ok())
+            .collect();
+        (!nodes.is_empty()).then_some(nodes)
+    };
+    let Some(nodes) = lines
+        .by_ref()
+        .take_while(|(_, line)| !line.starts_with("Measuring"))
+        .find_map(|(_, line)| columns(line))
+    else {
+        return Ok(None);
+    };
+    if nodes.len() > NODES_MAX {
+        return Err(MatrixError::TooLarge(nodes.len()).into());
+    }
+    let mut rows: Rows = Vec::new();
+    let mut is_cut_off = false;
+    for ((number, line), node) in lines.by_ref().zip(&nodes) {
+        let mut words = line.split_whitespace();
+        if words.next().and_then(|word| word.parse::<u32>().ok()) != Some(*node) {
+            break;
+        }
+        let mut row = Vec::new();
+        for word in words {
+            row.push(value(word, number + 1)?);
+        }
+        is_cut_off |= row.len() < nodes.len();
+        row.resize(nodes.len(), None);
+        rows.push(row);
+    }
+    is_cut_off |= rows.len() < nodes.len();
+    rows.resize(nodes.len(), vec![None; nodes.len()]);
+    Ok(Some(Table { nodes, rows, is_cut_off }))
+}
+
+fn value(word: &str, line: usize) -> Result<Option<f64>, ReadingError> {
+    if word == "-" {
+        return Ok(None);
+    }
+    word.parse().map(Some).map_err(|_| ReadingError::Wrong {
+        format: FORMAT,
+        place: format!("line {line}"),
+        problem: format!("{:?} is no number", shortened(word)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "Intel(R) Memory Latency Checker - v3.1a\nMeasuring idle latencies (in ns)...\n\t\tNuma node\nNuma node\t 0\t 2\t\n 0\t 73.8\t 151.1\t\n 2\t 141.1\t 76.5\t\n\nMeasuring Memory Bandwidths between nodes within system \nUsing Read-only traffic type\n\t\tNuma node\nNuma node\t 0\t 2\t\n 0\t 36481.7\t 18909.5\t\n 2\t 20194.2\t";
+
+    #[test]
+    fn tables_are_read_with_the_numbers_of_their_nodes() {
+        let read = read(TEXT).expect("a table");
+        assert_eq!((read.matrix.nodes.as_slice(), read.matrix.at(1, 0)), ([0, 2].as_slice(), Some(141.1)));
+        assert_eq!(read.bandwidth_mb_per_s.expect("bandwidth")[1], [Some(20194.2), None]);
+        assert_eq!(read.remarks, ["the table of bandwidths is cut off"]);
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_told() {
+        let missing = read("Intel(R) Memory Latency Checker - v3.1a\nMeasuring Peak\n");
+        assert!(missing.is_err_and(|error| error.to_string().contains("no table of idle latencies")));
+        let wrong = read(&TEXT.replace("73.8", "7x"));
+        assert!(wrong.is_err_and(|error| error.to_string().contains("line 5: \"7x\" is no number")));
+        let cut = read(TEXT.split_once(" 2\t 141").expect("rows").0).expect("half a table");
+        assert!(cut.matrix.at(1, 1).is_none() && cut.remarks[0].contains("cut off"));
+    }
+}

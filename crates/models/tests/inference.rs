@@ -1,0 +1,151 @@
+//! Links inferred from simulated latencies: every graph of four nodes under noise, and what tells nothing.
+
+use models::interconnect::{
+    Coherence, Explanation, Graph, Matrix, ReadTimes, Unit, Verdict, connected_graphs, infer,
+};
+use stats::Random;
+
+/// Data take long enough that every link shows: no two graphs of four nodes predict the same entries.
+const TELLING: ReadTimes = ReadTimes { probe_ns: 40.0, dram_ns: 90.0, hop_ns: 16.5 };
+/// Those of the X6440: nearly all reads wait for probes, and many graphs predict the same.
+const PROBED: ReadTimes = ReadTimes { probe_ns: 67.0, dram_ns: 74.0, hop_ns: 16.5 };
+/// Seeds per graph and noise.
+const SEEDS: usize = 20;
+
+fn noisy(
+    times: ReadTimes,
+    coherence: Coherence,
+    graph: &Graph,
+    sigma_ns: f64,
+    random: &mut Random,
+) -> Matrix {
+    let hops = graph.hops().expect("connected");
+    let exact = times.matrix_ns(&hops, coherence);
+    let row = |row: &Vec<f64>| row.iter().map(|value| Some(value + sigma_ns * random.normal())).collect();
+    matrix(&exact.iter().map(row).collect::<Vec<_>>())
+}
+
+fn matrix(rows: &[Vec<Option<f64>>]) -> Matrix {
+    Matrix::of_rows(Unit::Nanoseconds, rows).expect("a matrix")
+}
+
+fn of(edges: &[[u32; 2]]) -> Vec<[usize; 2]> {
+    edges.iter().map(|[from, to]| [*from as usize, *to as usize]).collect()
+}
+
+/// Shares, in per cent, of all graphs of four nodes.
+struct Shares {
+    exact: f64,
+    among_alike: f64,
+    wrongly_identified: f64,
+}
+
+fn shares(times: ReadTimes, sigma_ns: f64, standard_error: Option<f64>) -> Shares {
+    let mut random = Random::new(38);
+    let (mut exact, mut among, mut wrong, mut all) = (0_usize, 0_usize, 0_usize, 0_usize);
+    for (graph, _) in connected_graphs(4) {
+        for _ in 0..SEEDS {
+            let mut matrix = noisy(times, Coherence::Broadcast, &graph, sigma_ns, &mut random);
+            matrix.standard_error = standard_error;
+            let found = infer(&matrix);
+            let is_exact = of(&found.edges) == graph.links();
+            all += 1;
+            exact += usize::from(is_exact);
+            among += usize::from(is_exact || found.alike.iter().any(|edges| of(edges) == graph.links()));
+            wrong += usize::from(!is_exact && found.verdict == Verdict::Identified);
+        }
+    }
+    let percent = |count: usize| count as f64 / all as f64 * 100.0;
+    Shares { exact: percent(exact), among_alike: percent(among), wrongly_identified: percent(wrong) }
+}
+
+#[test]
+fn every_graph_of_four_nodes_is_found_in_noise_where_links_show() {
+    for (sigma_ns, least) in [(0.0, 100.0), (2.0, 99.0), (4.0, 95.0)] {
+        let shares = shares(TELLING, sigma_ns, None);
+        assert!(shares.exact >= least, "{sigma_ns} ns: {} %", shares.exact);
+        assert!(shares.wrongly_identified <= 1.0, "{sigma_ns} ns: {} %", shares.wrongly_identified);
+    }
+}
+
+#[test]
+fn where_probes_hide_links_the_graph_is_among_those_that_look_alike() {
+    for (sigma_ns, least) in [(2.0, 99.0), (4.0, 93.0)] {
+        let shares = shares(PROBED, sigma_ns, Some(sigma_ns));
+        assert!(shares.among_alike >= least, "{sigma_ns} ns: {} %", shares.among_alike);
+        assert!(shares.wrongly_identified <= 1.0, "{sigma_ns} ns: {} %", shares.wrongly_identified);
+    }
+}
+
+#[test]
+fn noise_and_equal_distances_show_no_links() {
+    let mut random = Random::new(6);
+    let (mut guessed, tries) = (0, 300);
+    for _ in 0..tries {
+        let row = |random: &mut Random| (0..4).map(|_| Some(100.0 + 5.0 * random.normal())).collect();
+        let rows: Vec<Vec<Option<f64>>> = (0..4).map(|_| row(&mut random)).collect();
+        let found = infer(&matrix(&rows));
+        assert_eq!(found.verdict, Verdict::NotIdentifiable, "{found:?}");
+        guessed += usize::from(!found.edges.is_empty());
+    }
+    assert!(guessed * 20 <= tries, "{guessed} of {tries} show a guess");
+    for count in [3, 4, 5, 8, 16] {
+        let of = |row, column| if row == column { 10 } else { 20 };
+        let rows: Vec<Vec<u32>> =
+            (0..count).map(|row| (0..count).map(|column| of(row, column)).collect()).collect();
+        let slit = Matrix::of_distances((0..count).collect(), &rows).expect("a matrix");
+        let found = infer(&slit);
+        assert_eq!((found.verdict, found.edges.len()), (Verdict::NotIdentifiable, 0), "{found:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_searched_is_told() {
+    let said = |rows: &[Vec<Option<f64>>]| {
+        let found = infer(&matrix(rows));
+        assert_eq!((found.verdict, found.edges.len()), (Verdict::NotIdentifiable, 0), "{found:?}");
+        found.reason
+    };
+    assert!(said(&[vec![Some(80.0)]]).contains("one node"));
+    assert!(said(&[vec![Some(0.0), Some(0.0)], vec![Some(0.0), Some(0.0)]]).contains("no entry towards"));
+    let (near, none) = (Some(80.0), None);
+    let parts = [
+        vec![near, near, none, none],
+        vec![near, near, none, none],
+        vec![none, none, near, near],
+        vec![none, none, near, near],
+    ];
+    assert!(said(&parts).contains("no entry towards"));
+}
+
+#[test]
+fn eight_nodes_on_a_ring_and_twelve_on_a_chain_are_found() {
+    let linked = |nodes: usize, links: Vec<[usize; 2]>| Graph::of_links(nodes, &links).expect("a graph");
+    let ring = linked(8, (0..8).map(|node| [node, (node + 1) % 8]).collect());
+    let told = infer(&noisy(TELLING, Coherence::Broadcast, &ring, 2.0, &mut Random::new(8)));
+    assert_eq!((told.verdict, of(&told.edges)), (Verdict::Identified, ring.links()), "{told:?}");
+    let chain = linked(12, (1..12).map(|node| [node - 1, node]).collect());
+    let told = infer(&noisy(TELLING, Coherence::ProbeFilter, &chain, 2.0, &mut Random::new(8)));
+    assert_eq!((told.verdict, of(&told.edges)), (Verdict::Identified, chain.links()), "{told:?}");
+}
+
+#[test]
+fn clusters_of_a_package_are_told_from_links() {
+    let cluster = |node: usize| [node / 4, node % 2, node / 2 % 2];
+    let of = |row: usize, column: usize| {
+        let ([package, x, y], [other, to_x, to_y]) = (cluster(row), cluster(column));
+        if package == other {
+            96.0 + 9.0 * x.abs_diff(to_x) as f64 + 15.0 * y.abs_diff(to_y) as f64
+        } else {
+            188.0
+        }
+    };
+    let mut random = Random::new(4);
+    let rows: Vec<Vec<Option<f64>>> =
+        (0..8).map(|row| (0..8).map(|column| Some(of(row, column) + random.normal())).collect()).collect();
+    let found = infer(&matrix(&rows));
+    let Explanation::Mesh(mesh) = &found.explanation else { panic!("{found:?}") };
+    assert_eq!((mesh.packages, mesh.columns, mesh.rows), (2, 2, 2));
+    assert_eq!((found.verdict, found.edges.len()), (Verdict::Identified, 8));
+    assert!(found.max_percent < 3.0, "{found:?}");
+}
