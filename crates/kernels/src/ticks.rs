@@ -13,6 +13,9 @@ pub enum TickRead {
     Rdtscp,
     /// `lfence; rdtsc; lfence`: ordered on both sides.
     LfenceRdtscLfence,
+    /// `mfence; rdtsc`: after all earlier loads and stores, on AMD's CPUs, where Linux read it so before it made LFENCE wait
+    /// (arch/x86, MFENCE_RDTSC). Intel promises that of `mfence; lfence; rdtsc` only (SDM vol. 2B, "RDTSC").
+    MfenceRdtsc,
 }
 
 /// A read that this CPU can execute.
@@ -79,6 +82,19 @@ pub fn lfence_rdtsc_lfence() -> u64 {
     read_ticks!("lfence", "rdtsc", "lfence")
 }
 
+/// `mfence; rdtsc`: on AMD's CPUs after all earlier loads and stores.
+#[inline(always)]
+pub fn mfence_rdtsc() -> u64 {
+    read_ticks!("mfence", "rdtsc")
+}
+
+/// Whether MFENCE holds RDTSC back: see [`TickRead::MfenceRdtsc`].
+fn mfence_orders_ticks() -> bool {
+    let vendor = __cpuid(0);
+    let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+    matches!(name.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
+}
+
 impl Rdtscp {
     /// `Some` if this CPU has RDTSCP.
     pub fn new() -> Option<Self> {
@@ -97,7 +113,8 @@ impl Rdtscp {
 
 impl TickRead {
     /// All ways.
-    pub const ALL: [Self; 4] = [Self::Rdtsc, Self::LfenceRdtsc, Self::Rdtscp, Self::LfenceRdtscLfence];
+    pub const ALL: [Self; 5] =
+        [Self::Rdtsc, Self::LfenceRdtsc, Self::Rdtscp, Self::LfenceRdtscLfence, Self::MfenceRdtsc];
 
     /// Stable name, as it stands in records.
     pub const fn name(self) -> &'static str {
@@ -106,6 +123,7 @@ impl TickRead {
             Self::LfenceRdtsc => "lfence_rdtsc",
             Self::Rdtscp => "rdtscp",
             Self::LfenceRdtscLfence => "lfence_rdtsc_lfence",
+            Self::MfenceRdtsc => "mfence_rdtsc",
         }
     }
 
@@ -114,10 +132,11 @@ impl TickRead {
         !matches!(self, Self::Rdtsc)
     }
 
-    /// The batch loop, if this CPU has the instruction.
+    /// The batch loop, if this CPU has the instruction and the read means something on it.
     pub fn available(self) -> Option<TickLoop> {
         match self {
             Self::Rdtscp => Rdtscp::new().map(|_| TickLoop { read: self }),
+            Self::MfenceRdtsc => mfence_orders_ticks().then_some(TickLoop { read: self }),
             _ => Some(TickLoop { read: self }),
         }
     }
@@ -137,6 +156,19 @@ impl TickLoop {
             TickRead::LfenceRdtsc => sum_of(count, lfence_rdtsc),
             TickRead::Rdtscp => sum_of(count, || Rdtscp(()).read().ticks),
             TickRead::LfenceRdtscLfence => sum_of(count, lfence_rdtsc_lfence),
+            TickRead::MfenceRdtsc => sum_of(count, mfence_rdtsc),
+        }
+    }
+
+    /// Reads once.
+    #[inline(always)]
+    pub fn read_once(&self) -> u64 {
+        match self.read {
+            TickRead::Rdtsc => rdtsc(),
+            TickRead::LfenceRdtsc => lfence_rdtsc(),
+            TickRead::Rdtscp => Rdtscp(()).read().ticks,
+            TickRead::LfenceRdtscLfence => lfence_rdtsc_lfence(),
+            TickRead::MfenceRdtsc => mfence_rdtsc(),
         }
     }
 }
@@ -167,6 +199,7 @@ mod tests {
             assert_eq!(tick_loop.read(), read);
             assert_eq!(tick_loop.read_many(0), 0);
             assert_ne!(tick_loop.read_many(3), 0);
+            assert_ne!(tick_loop.read_once(), 0);
         }
     }
 }

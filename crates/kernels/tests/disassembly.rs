@@ -446,20 +446,32 @@ mod inlined {
         ticks::lfence_rdtsc()
     }
 
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn disassembly_mfence_rdtsc() -> u64 {
+        ticks::mfence_rdtsc()
+    }
+
     #[test]
     fn counter_reads_are_the_instructions_they_are_named_after() {
-        let reads = [disassembly_rdtsc, disassembly_lfence_rdtsc, disassembly_lfence_rdtsc_lfence];
+        let reads = [
+            disassembly_rdtsc,
+            disassembly_lfence_rdtsc,
+            disassembly_lfence_rdtsc_lfence,
+            disassembly_mfence_rdtsc,
+        ];
         assert!(std::hint::black_box(reads).into_iter().all(|read| read() != 0));
         let executable = std::env::current_exe().expect("a running program has a path");
         let Some(functions) = super::disassemble(&executable) else {
             println!("{}", super::SKIPPED);
             return;
         };
-        let fenced = |instruction: &&str| matches!(*instruction, "lfence" | "rdtsc");
+        let fenced = |instruction: &&str| matches!(*instruction, "lfence" | "mfence" | "rdtsc");
         for (path, expected) in [
             ("disassembly_rdtsc", &["rdtsc"][..]),
             ("disassembly_lfence_rdtsc", &["lfence", "rdtsc"]),
             ("disassembly_lfence_rdtsc_lfence", &["lfence", "rdtsc", "lfence"]),
+            ("disassembly_mfence_rdtsc", &["mfence", "rdtsc"]),
         ] {
             let instructions = super::function(&functions, path).iter().map(|i| i.text.as_str());
             assert_eq!(instructions.filter(fenced).collect::<Vec<_>>(), expected, "{path}");
@@ -472,6 +484,6 @@ fn batches_of_counter_reads_call_nothing() {
     let Some(functions) = functions() else { return };
     let batch = function(functions, "ticks::TickLoop::read_many");
     let count = |text: &str| batch.iter().filter(|instruction| instruction.text == text).count();
-    assert!(count("rdtsc") >= 3 && count("rdtscp") >= 1 && count("lfence") >= 3);
+    assert!(count("rdtsc") >= 4 && count("rdtscp") >= 1 && count("lfence") >= 3 && count("mfence") >= 1);
     assert!(!batch.iter().any(|instruction| instruction.text.starts_with("call")));
 }

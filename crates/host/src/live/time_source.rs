@@ -9,6 +9,8 @@ pub enum TimeSource {
     Clock(libc::clockid_t),
     /// `gettimeofday`, through the vDSO.
     GetTimeOfDay,
+    /// `time`, in whole seconds, through the vDSO.
+    Seconds,
     /// `clock_gettime(CLOCK_MONOTONIC)` as a system call.
     SystemCall,
 }
@@ -27,12 +29,19 @@ impl TimeSource {
         (Self::SystemCall, "clock_gettime system call"),
     ];
 
+    /// What only a list of prices holds: too coarse to tell anything of the time between two CPUs.
+    pub const COARSE: [(Self, &'static str); 2] = [
+        (Self::Clock(libc::CLOCK_REALTIME_COARSE), "clock_gettime(CLOCK_REALTIME_COARSE)"),
+        (Self::Seconds, "time"),
+    ];
+
     /// Reads the source `count` times and throws the values away; true if every read worked.
     #[inline]
     pub fn read_many(self, count: u32) -> bool {
         match self {
             Self::Clock(clock) => read_clock(clock, count),
             Self::GetTimeOfDay => read_time_of_day(count),
+            Self::Seconds => read_seconds(count),
             Self::SystemCall => read_by_system_call(count),
         }
     }
@@ -51,6 +60,11 @@ impl TimeSource {
                 time = libc::timespec { tv_sec: day.tv_sec, tv_nsec: day.tv_usec * 1_000 };
                 status
             }
+            Self::Seconds => {
+                // SAFETY: no place to fill is given.
+                time.tv_sec = unsafe { libc::time(ptr::null_mut()) };
+                0
+            }
             Self::SystemCall => {
                 let clock = libc::CLOCK_MONOTONIC;
                 // SAFETY: the number and arguments are those of clock_gettime(2), `time` is valid to fill.
@@ -61,6 +75,25 @@ impl TimeSource {
         // Before 1970, which only a clock that was set so shows, there is no number for it.
         let seconds = u64::try_from(time.tv_sec).ok()?;
         (status == 0).then(|| seconds * 1_000_000_000 + time.tv_nsec.unsigned_abs())
+    }
+
+    /// In which steps it tells the time, as the kernel says, in nanoseconds; `None` where it has no such clock. For the fine
+    /// clocks that is 1, whatever the counter behind them: clock_getres(2).
+    pub fn resolution_ns(self) -> Option<u64> {
+        /// Of a microsecond, in which `gettimeofday` counts.
+        const MICROSECOND_NS: u64 = 1_000;
+        /// Of a second, in which `time` counts.
+        const SECOND_NS: u64 = 1_000_000_000;
+        let clock = match self {
+            Self::Clock(clock) => clock,
+            Self::SystemCall => libc::CLOCK_MONOTONIC,
+            Self::GetTimeOfDay => return Some(MICROSECOND_NS),
+            Self::Seconds => return Some(SECOND_NS),
+        };
+        let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `step` is a valid timespec to fill.
+        let status = unsafe { libc::clock_getres(clock, &raw mut step) };
+        (status == 0).then(|| step.tv_sec.unsigned_abs() * SECOND_NS + step.tv_nsec.unsigned_abs())
     }
 
     /// Whether it tells of the world and not of a process or thread.
@@ -89,6 +122,15 @@ fn read_time_of_day(count: u32) -> bool {
     failures == 0
 }
 
+fn read_seconds(count: u32) -> bool {
+    let mut seen = 0;
+    for _ in 0..count {
+        // SAFETY: no place to fill is given.
+        seen |= unsafe { libc::time(ptr::null_mut()) };
+    }
+    seen >= 0
+}
+
 fn read_by_system_call(count: u32) -> bool {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let mut failures = 0;
@@ -105,8 +147,9 @@ mod tests {
 
     #[test]
     fn every_source_can_be_read() {
-        for (source, name) in TimeSource::ALL {
-            assert!(source.read_many(3), "{name}");
+        for (source, name) in TimeSource::ALL.into_iter().chain(TimeSource::COARSE) {
+            assert!(source.read_many(3) && source.read_ns().is_some(), "{name}");
+            assert!(source.resolution_ns().is_some_and(|ns| ns > 0), "{name}");
         }
     }
 }
