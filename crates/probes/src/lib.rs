@@ -7,7 +7,7 @@
 //! | the run: CPUs, budget, stop, progress, the record that grows | [`session`] |
 //! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
-//! | price of reading time | [`clocks`] |
+//! | price of reading time | [`clock_reads`], and of it in the check-up [`clocks`] |
 //! | whether the counters of CPUs agree | [`clock_pairs`] |
 //! | what happens to clocks, for as long as one wants to know | [`clock_watch`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock_pairs;
+pub mod clock_reads;
 pub mod clock_watch;
 pub mod clocks;
 pub mod control;

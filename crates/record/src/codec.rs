@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use crate::{
-    ClockCheck, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, RebootOutcome, Record,
-    SCHEMA,
+    ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, RebootOutcome,
+    Record, SCHEMA,
 };
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
@@ -163,7 +163,7 @@ fn absurd(value: &serde_json::Value) -> Option<(String, &serde_json::Number)> {
 }
 
 /// The JSON Schema of each document of this crate, generated from the types, by the document's name.
-pub fn json_schemas() -> [(&'static str, serde_json::Value); 7] {
+pub fn json_schemas() -> [(&'static str, serde_json::Value); 8] {
     [
         ("record", schemars::schema_for!(Record).to_value()),
         ("comparison", schemars::schema_for!(ComparisonTable).to_value()),
@@ -171,6 +171,7 @@ pub fn json_schemas() -> [(&'static str, serde_json::Value); 7] {
         ("factorial", schemars::schema_for!(FactorialOutcome).to_value()),
         ("reboots", schemars::schema_for!(RebootOutcome).to_value()),
         ("clock-check", schemars::schema_for!(ClockCheck).to_value()),
+        ("clock-cost", schemars::schema_for!(ClockCost).to_value()),
         ("clock-event", schemars::schema_for!(ClockEvent).to_value()),
     ]
 }
@@ -200,6 +201,7 @@ mod tests {
             core_cycles: None,
             ordered: false,
             spread: spread.clone(),
+            ..ClockRead::default()
         });
         record.memory.walks.push(WalkPoint {
             cpu: CpuId(1),

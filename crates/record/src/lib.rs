@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod clock_check;
+mod clock_cost;
 mod clock_event;
 mod clocks;
 mod codec;
@@ -26,8 +27,12 @@ pub use clock_check::{
     BackwardsCount, CLOCK_CHECK_SCHEMA, ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict,
     KernelClocks, NtpState, SystemClock, VisibleDrift,
 };
+pub use clock_cost::{
+    CLOCK_COST_SCHEMA, ClockCost, CostControl, CostVerdict, FailedRead, PublishedCost, RoundsSeen,
+    RoundsVerdict, ScalingVerdict, SourceCost, SourceCosts, ThreadCost,
+};
 pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
-pub use clocks::ClockRead;
+pub use clocks::{ClockRead, SlowRead};
 pub use codec::{DecodeError, EncodeError, Encoding, decode, encode, json_schemas};
 pub use comparison::{
     Better, COMPARISON_SCHEMA, ComparisonAverage, ComparisonRow, ComparisonTable, ConfigurationSummary,

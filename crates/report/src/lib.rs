@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod clock_check;
+mod clock_cost;
 mod clock_watch;
 mod comparison;
 mod csv;
@@ -25,6 +26,7 @@ mod simulation;
 mod terminal;
 
 pub use clock_check::clock_check_terminal;
+pub use clock_cost::clock_cost_terminal;
 pub use clock_watch::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 pub use comparison::{
     comparison_csv, comparison_html, comparison_markdown, comparison_terminal, experiment_terminal,

@@ -8,6 +8,7 @@ use machine::CpuSet;
 use probes::clock_pairs::Stress;
 
 use super::injection::Injection;
+use super::thread_range::ThreadRange;
 use crate::arguments::parse_budget;
 
 /// Options of `clock`.
@@ -22,6 +23,8 @@ pub(crate) struct ClockArguments {
 pub(crate) enum ClockCommand {
     /// Whether the counters of all CPUs agree and stay so, whether time goes back, what the kernel thinks
     Check(CheckArguments),
+    /// What each way to read the time costs: alone, by clock source, and in many threads
+    Cost(CostArguments),
     /// Watch until told to end: drift, steps, time set, sleep, another clock source, a restored machine
     Watch(WatchArguments),
 }
@@ -68,6 +71,38 @@ pub(crate) struct WatchArguments {
     /// Pretend that a CPU's counter has a fault, to see what would be told: CPU:offset=NS, CPU:rate=PPB, CPU:step=NS@S
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub(crate) inject: Vec<Injection>,
+}
+
+/// Options of `clock cost`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CostArguments {
+    /// Tell what could be measured on a recorded machine: a directory or tarball with proc/ and sys/
+    #[arg(long, value_name = "DIR|TARBALL", conflicts_with_all = ["cpus", "budget", "clocksources", "threads"])]
+    pub(crate) sysroot: Option<PathBuf>,
+    /// Only these CPUs, such as 0-3,8; reads are measured on the first, threads are pinned to all in turn
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+    /// Measure reads for this long, such as 5s or 1m; without it until enough is known, at most 10 seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    /// The clock source in use, or all: as root, each is switched to in turns, and the one in use put back
+    #[arg(long, value_name = "WHICH", default_value = "current")]
+    pub(crate) clocksources: SourceChoice,
+    /// So many threads at a time, pinned, such as 1..8; without it one, as many as CPUs, and twice as many
+    #[arg(long, value_name = "COUNT|RANGE")]
+    pub(crate) threads: Option<ThreadRange>,
+    /// Write the document, with the batches behind it, to this folder as clock-cost.json
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+/// Which clock sources are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SourceChoice {
+    /// The one in use
+    Current,
+    /// All that the kernel offers
+    All,
 }
 
 /// A stress as it is typed.

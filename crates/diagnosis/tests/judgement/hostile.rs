@@ -159,6 +159,7 @@ fn fill_cores(record: &mut Record, random: &mut Random) {
             core_cycles: None,
             ordered: true,
             spread: spread(random),
+            ..ClockRead::default()
         });
     }
 }

@@ -146,6 +146,7 @@ fn clocks(source: &str, monotonic_ns: f64) -> Record {
             core_cycles: None,
             ordered: true,
             spread: spread(ns, 0.5),
+            ..ClockRead::default()
         });
     }
     record

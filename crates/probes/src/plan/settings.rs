@@ -234,8 +234,7 @@ pub(super) fn settings(subject: &Subject<'_>, probe: Probe, seconds: f64) -> (Pr
             whole(ProbeSettings::Compute(settings))
         }
         Probe::Clocks => {
-            let (cpus, visits) = (subject.one_cpu_per_package(), by_depth(depth, [12, 30, 100]));
-            let mut settings = clocks::Settings { cpus, visits, budget_s: 0.0 };
+            let mut settings = clocks::Settings { cpus: subject.one_cpu_per_package(), budget_s: 0.0 };
             settings.budget_s = net_s(seconds, settings.worst_case_s());
             whole(ProbeSettings::Clocks(settings))
         }

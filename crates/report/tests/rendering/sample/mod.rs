@@ -262,6 +262,7 @@ fn clocks() -> Vec<ClockRead> {
         core_cycles: Some(ns * 3.45),
         ordered,
         spread: spread(ns, 0.011),
+        ..ClockRead::default()
     })
     .to_vec()
 }

@@ -1,0 +1,138 @@
+//! What reading the time costs: every way in turn, in short batches between two readings of the control loops.
+//!
+//! A cost without the speed of the core beside it means nothing: on a shared machine the core changes between states and
+//! every cost moves with it. So each batch stands between two readings of the control loops, all ways alternate in shuffled
+//! rounds, and afterwards [`level`] tells which batches count. The cost in cycles of the core is taken batch by batch with the
+//! frequency beside it, so that a frequency that moves from one second to the next does not widen it.
+//!
+//! | what | module |
+//! |---|---|
+//! | the ways to read, and what fails | [`catalogue`] |
+//! | which batches count | [`level`] |
+//! | from batches to costs | [`price`] |
+//! | the kernel's clock sources against each other | [`sources`] |
+//! | cost by number of threads | [`threads`] |
+//! | what threads read in one released round | [`rounds`] |
+
+pub mod catalogue;
+pub mod level;
+pub mod price;
+pub mod rounds;
+pub mod sources;
+pub mod threads;
+
+use std::time::Instant;
+
+use host::live;
+use stats::Random;
+
+use crate::sampler::Sampler;
+use crate::session::Progress;
+use catalogue::Read;
+use level::{Batch, Level};
+
+/// It keeps one core busy; [`threads`] and [`rounds`] all of them.
+pub const DISTURBS: &str = "core";
+
+/// Shortest batch in nanoseconds: the first and last read of the counter are below 0.5 % of it.
+const BATCH_NS: f64 = 15_000.0;
+/// Rounds over all ways in a visit.
+const ROUNDS_PER_VISIT: usize = 8;
+/// Fast batches of each way that are enough to end before the budget does.
+const FAST_WANTED: usize = 400;
+/// Between two looks at what is there.
+const VISITS_PER_LOOK: u32 = 100;
+
+/// What to measure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Time at most, in seconds.
+    pub budget_s: f64,
+    /// Time at least: what a busy neighbour does changes within seconds.
+    pub least_s: f64,
+}
+
+impl Settings {
+    /// For a command of its own.
+    pub const THOROUGH: Self = Self { budget_s: 10.0, least_s: 4.0 };
+    /// For one part of many.
+    pub const BRIEF: Self = Self { budget_s: 2.0, least_s: 1.0 };
+}
+
+/// What one way gave.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Batches {
+    /// All that were not interrupted, in the order taken.
+    pub taken: Vec<Batch>,
+    /// How many were interrupted.
+    pub interrupted: usize,
+}
+
+/// Finds how many reads fill a batch, way by way.
+pub fn counts(sampler: &Sampler, reads: &[Read]) -> Vec<u64> {
+    reads.iter().map(|read| sampler.rounds_for(BATCH_NS, |count| read.read_many(count))).collect()
+}
+
+/// Takes batches of all ways on the CPU that the calling thread is pinned to, until there are enough of them beside the whole
+/// core, the budget is spent, or a signal comes.
+pub fn measure(
+    sampler: &mut Sampler,
+    reads: &[Read],
+    settings: &Settings,
+    random: &mut Random,
+    progress: &dyn Progress,
+) -> Vec<Batches> {
+    let counts = counts(sampler, reads);
+    let mut batches = vec![Batches::default(); reads.len()];
+    let started = Instant::now();
+    for visit in 0.. {
+        take_visit(sampler, reads, &counts, visit, random, &mut batches);
+        let spent_s = started.elapsed().as_secs_f64();
+        progress.update(spent_s / settings.budget_s);
+        let is_enough = spent_s >= settings.least_s && visit % VISITS_PER_LOOK == 0 && is_enough(&batches);
+        if is_enough || spent_s >= settings.budget_s || live::pending_signal().is_some() {
+            break;
+        }
+    }
+    batches
+}
+
+/// Batches of all ways in shuffled rounds.
+pub(crate) fn take_visit(
+    sampler: &mut Sampler,
+    reads: &[Read],
+    counts: &[u64],
+    visit: u32,
+    random: &mut Random,
+    batches: &mut [Batches],
+) {
+    let mut order: Vec<usize> = (0..reads.len()).collect();
+    let mut before = sampler.control.read_long(sampler.rate);
+    for _ in 0..ROUNDS_PER_VISIT {
+        random.shuffle(&mut order);
+        for &index in &order {
+            let (read, count) = (&reads[index], counts[index]);
+            let window = sampler.window(|| read.read_many(count));
+            let after = sampler.control.read_long(sampler.rate);
+            match window {
+                Some(ns) => batches[index].taken.push(Batch {
+                    ns: ns / count as f64,
+                    visit,
+                    control: [before, after],
+                }),
+                None => batches[index].interrupted += 1,
+            }
+            before = after;
+        }
+    }
+}
+
+fn is_enough(batches: &[Batches]) -> bool {
+    let level = Level::of(batches.iter().flat_map(|batches| &batches.taken));
+    level.filter(Level::is_certain).is_some_and(|level| {
+        let fast = |batches: &Batches| {
+            batches.taken.iter().filter(|batch| level.company(batch) == level::Company::Fast).count()
+        };
+        batches.iter().all(|batches| fast(batches) >= FAST_WANTED)
+    })
+}
