@@ -1,9 +1,11 @@
 //! `sidestep sockets`: how sockets and nodes are linked.
 
+mod firmware;
 mod infer;
 mod matrix;
 
 use clap::{Args, Subcommand};
+use firmware::FirmwareArguments;
 use infer::InferArguments;
 
 use crate::arguments::Global;
@@ -21,11 +23,14 @@ pub(crate) struct SocketsArguments {
 enum SocketsCommand {
     /// Which links make a matrix of latencies: the most probable graph, the next, and whether the data tell at all
     Infer(InferArguments),
+    /// Which links firmware and hardware tell: SLIT, AMD routing registers, Intel UPI ports, HMAT; and where they differ
+    Firmware(FirmwareArguments),
 }
 
 /// Does what was asked for.
 pub(crate) fn sockets(arguments: &SocketsArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
         SocketsCommand::Infer(infer) => infer::infer(infer, global),
+        SocketsCommand::Firmware(firmware) => firmware::firmware(firmware, global),
     }
 }

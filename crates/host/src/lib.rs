@@ -9,6 +9,7 @@ mod kernel_clocks;
 pub mod live;
 pub mod root;
 pub mod sealed_file;
+mod socket_links;
 pub mod state_folder;
 pub mod witness;
 
@@ -20,5 +21,6 @@ pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Registers, Target}
 pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks};
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
+pub use socket_links::{northbridge_nodes, upi_ports};
 pub use state_folder::{Disk, Lock, LockError, StateFolder};
 pub use witness::Witness;

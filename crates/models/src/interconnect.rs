@@ -7,6 +7,7 @@
 
 mod description;
 mod events;
+mod firmware;
 mod fit;
 mod graph;
 mod inference;
@@ -20,6 +21,9 @@ mod triad;
 mod variant;
 
 pub use description::{KIND, PublishedTriad, SocketMachine, StreamDescription, is_described, parse};
+pub use firmware::{
+    FirmwareError, FirmwareGraph, differences, measured_by_links, northbridge_graph, upi_graph,
+};
 pub use fit::{FittedParameter, FormFit, SocketFit, Transfer, TransferRow, fit};
 pub use graph::{ENUMERATED_NODES_MAX, Graph, Hops, LinkError, connected_graphs};
 pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer};

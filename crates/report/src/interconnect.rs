@@ -1,5 +1,6 @@
 //! Linked sockets and nodes: in the terminal, as CSV, as a page, and their graph as a picture.
 
+mod firmware;
 mod graph;
 mod inference;
 mod terminal;
@@ -15,6 +16,7 @@ use crate::html;
 use crate::html::markup::{list, section, table, terms};
 use crate::number::{self, UNKNOWN};
 
+pub use firmware::{FirmwareLinks, MemoryClaim, firmware_terminal};
 pub use graph::{GraphPicture, graph_dot, graph_svg};
 pub use inference::{inference_picture, inference_terminal};
 pub use terminal::sockets_terminal;

@@ -51,7 +51,7 @@ fn is_recording(path: &Path) -> bool {
     path.is_dir() || extension.is_some_and(|extension| ARCHIVES.contains(&extension))
 }
 
-fn of_file(path: &Path) -> anyhow::Result<Given> {
+pub(super) fn of_file(path: &Path) -> anyhow::Result<Given> {
     let bytes = store::read_bounded(path, FILE_BYTES_MAX, "matrix of latencies")?;
     let text = String::from_utf8(bytes).map_err(|_| {
         anyhow::anyhow!("{} is not UTF-8; give a matrix as text, such as CSV", path.display())

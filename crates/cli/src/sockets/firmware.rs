@@ -1,0 +1,97 @@
+//! `sidestep sockets firmware`: the links that each source of a machine tells, and where they differ.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use host::Root;
+use machine::{Machine, Vendor};
+use models::interconnect::{
+    self, FirmwareGraph, differences, infer, measured_by_links, northbridge_graph, upi_graph,
+};
+use report::{FirmwareLinks, MemoryClaim};
+
+use super::matrix;
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::output;
+
+/// Version of the JSON document of this command.
+const SCHEMA: u32 = 1;
+
+/// Options of `sockets firmware`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct FirmwareArguments {
+    /// Read a recorded machine: a directory or tarball with proc/ and sys/
+    #[arg(long, value_name = "DIR|TARBALL")]
+    sysroot: Option<PathBuf>,
+    /// Hold it against a measured matrix: CSV, MCTOP (.mct), output of Intel MLC or hwloc XML
+    #[arg(long, value_name = "MATRIX")]
+    against: Option<PathBuf>,
+}
+
+/// Reads all sources and prints in the form asked for.
+pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let root = arguments.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
+    let machine = host::describe(&root, None);
+    let mut links = of_machine(&machine, &root);
+    if let Some(path) = &arguments.against {
+        let given = matrix::of_file(path)?;
+        let inference = infer(&given.reading.matrix);
+        let by_links =
+            links.graphs.iter().filter_map(|graph| measured_by_links(graph, &given.reading.matrix));
+        links.measured = by_links.collect();
+        links.graphs.push(FirmwareGraph::of_inference(&format!("the matrix {}", given.name), &inference));
+    }
+    links.findings = differences(&links.graphs);
+    let text = if global.json {
+        output::json_text(&links)?
+    } else if global.quiet {
+        String::new()
+    } else {
+        report::firmware_terminal(&links, output::terminal(global))
+    };
+    output::print(&text)?;
+    Ok(if global.gate && !links.findings.is_empty() { Outcome::Gated } else { Outcome::Done })
+}
+
+fn of_machine(machine: &Machine, root: &Root) -> FirmwareLinks {
+    let mut links = FirmwareLinks { schema: SCHEMA, ..FirmwareLinks::default() };
+    match matrix::distances(machine) {
+        Ok(distances) => links.graphs.push(FirmwareGraph::of_inference("SLIT", &infer(&distances))),
+        Err(error) => links.missing.push(format!("SLIT: {error}")),
+    }
+    match routing(machine, root) {
+        Ok(Some(graph)) => links.graphs.push(graph),
+        Ok(None) => links.missing.push("AMD routing registers: none shown".to_owned()),
+        Err(error) => links.missing.push(error.to_string()),
+    }
+    match upi_graph(&host::upi_ports(root)) {
+        Some(graph) => links.graphs.push(graph),
+        None => links.missing.push("Intel UPI ports: none shown".to_owned()),
+    }
+    let claims = machine.topology.nodes.iter().flat_map(|node| {
+        node.attributes.iter().map(|attribute| MemoryClaim {
+            node: node.id.0,
+            initiators: attribute.initiators.iter().map(|initiator| initiator.0).collect(),
+            read_latency_ns: attribute.read_latency_ns.filter(|ns| *ns > 0),
+            read_bandwidth_mb_per_s: attribute.read_bandwidth_mb_per_s.filter(|rate| *rate > 0),
+        })
+    });
+    links.claims = claims
+        .filter(|claim| claim.read_latency_ns.is_some() || claim.read_bandwidth_mb_per_s.is_some())
+        .collect();
+    if links.claims.is_empty() {
+        links.missing.push("HMAT: no latency and no bandwidth above 0".to_owned());
+    }
+    links
+}
+
+/// AMD's registers, where the machine is of a family that has them.
+fn routing(machine: &Machine, root: &Root) -> Result<Option<FirmwareGraph>, interconnect::FirmwareError> {
+    let family = machine.identity.family.filter(|_| machine.identity.vendor == Some(Vendor::Amd));
+    let nodes = host::northbridge_nodes(root);
+    match family {
+        Some(family) if !nodes.is_empty() => northbridge_graph(&nodes, family),
+        _ => Ok(None),
+    }
+}
