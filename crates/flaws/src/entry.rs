@@ -62,6 +62,9 @@ pub struct Flaw {
     /// File below /sys/devices/system/cpu/vulnerabilities.
     #[serde(default)]
     pub vulnerability_file: Option<String>,
+    /// CPUs at which the kernel looks, guests left out: elsewhere its "Not affected" says nothing. All where empty.
+    #[serde(default)]
+    pub kernel_looks_at: Vec<CpuRange>,
     /// The part of that file that is meant: from this word to the end of its part.
     #[serde(default)]
     pub vulnerability_part: Option<String>,

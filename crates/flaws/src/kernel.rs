@@ -3,6 +3,7 @@
 use record::{Answer, FlawEvidence, Reading, Statement, WorkaroundState};
 
 use crate::Flaw;
+use crate::cpu_range::{Membership, among};
 use crate::wording::{Spoken, spoken};
 
 /// What the kernel says, with what it says of safety.
@@ -26,6 +27,10 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
             Some(Reading::Is(text)) => {
                 heard = read(text, flaw);
                 says.push(format!("{file}: {}", text.trim()));
+                if heard.affected == Answer::No && !has_looked(flaw, evidence) {
+                    heard = Spoken::NOTHING;
+                    says.push("it has not looked at this CPU".into());
+                }
             }
             Some(Reading::Missing(reason)) => says.push(format!("{file}: {reason}")),
             None if evidence.vulnerabilities.is_some() => {
@@ -58,6 +63,12 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     let says = if says.is_empty() { silence(flaw, evidence) } else { says.join("; ") };
     let statement = Statement { says, affected: heard.affected, workaround: heard.workaround };
     KernelWord { statement, protected: heard.protected }
+}
+
+/// False where the kernel says "Not affected" of whom it does not know: CPUs that it has no list for, and guests.
+fn has_looked(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
+    let looks_at = |cpu| among(&flaw.kernel_looks_at, cpu) == Membership::Inside;
+    flaw.kernel_looks_at.is_empty() || (evidence.hypervisor.is_none() && evidence.cpus.iter().all(looks_at))
 }
 
 /// Reads the file, or the part of it that is meant; a part that is not there says nothing.

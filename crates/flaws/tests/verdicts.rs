@@ -128,6 +128,24 @@ fn flaws_of_x86_are_not_looked_for_elsewhere() {
 }
 
 #[test]
+fn a_kernel_that_has_not_looked_says_nothing() {
+    let told = Reading::Is("Not affected".to_owned());
+    let on = |cpu: CpuSignature, hypervisor: Option<&str>| FlawEvidence {
+        cpus: vec![cpu],
+        hypervisor: hypervisor.map(str::to_owned),
+        vulnerabilities: Some([("old_microcode".to_owned(), told.clone())].into()),
+        ..FlawEvidence::default()
+    };
+    for (evidence, affected) in [
+        (on(cpu("GenuineIntel", 6, 0x55, 7), None), Answer::No),
+        (on(cpu("GenuineIntel", 6, 0x55, 7), Some("KVM")), Answer::Unknown),
+        (on(cpu("AuthenticAMD", 0x1a, 2, 1), None), Answer::Unknown),
+    ] {
+        assert_eq!(of(&catalogue(), &evidence, "old-microcode").affected, affected, "{evidence:?}");
+    }
+}
+
+#[test]
 fn who_may_not_have_a_flaw_is_not_called_open_to_it() {
     let evidence = FlawEvidence {
         cpus: vec![cpu("GenuineIntel", 6, 0x8f, 8)],
