@@ -23,7 +23,7 @@ pub(crate) struct JudgedArguments {
     /// Judge a CPUID dump: a directory or tarball with pu0, pu1, ...
     #[arg(long, value_name = "DIR|TARBALL")]
     pub(crate) cpuid: Option<PathBuf>,
-    /// Judge reports of lscpu instead: files, folders or tarballs of them
+    /// Judge reports of lscpu instead: files, folders, tarballs of them, or a pipe (/dev/stdin)
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
     pub(crate) lscpu: Vec<PathBuf>,
     /// Hear the kernel and the registers only, and measure nothing

@@ -13,7 +13,7 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// Folders deeper than this are not entered.
 const DEPTH_MAX: usize = 32;
 
-/// Hands each text with its name to `take`; broken UTF-8 is replaced. Links are not followed.
+/// Hands each text with its name to `take`, that of a pipe too; broken UTF-8 is replaced. Links are not followed.
 ///
 /// # Errors
 /// The path is not there, or the tarball breaks off; a file that cannot be read is handed over as the reason.
@@ -23,6 +23,14 @@ pub fn each_text(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)
     if metadata.is_dir() {
         std::fs::read_dir(path).map_err(unreadable)?;
         below(path, 0, take);
+        return Ok(());
+    }
+    if !metadata.is_file() {
+        // A pipe, such as `<(ssh host lscpu)` of a shell, gives its text once and cannot be looked at before.
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        take(&path.to_string_lossy(), bounded(bytes));
         return Ok(());
     }
     match archive::decoded(path) {
@@ -109,6 +117,14 @@ mod tests {
         assert_eq!(texts(&reports), both);
         assert_eq!(texts(&tarball), both);
         assert_eq!(texts(&reports.join("a.txt")), both[..1]);
+        let mut long = Vec::new();
+        each_text(Path::new("/dev/zero"), &mut |_, text| long.push(text)).expect("readable");
+        assert!(matches!(&long[..], [Err(reason)] if reason.contains("1 MiB")), "{long:?}");
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        std::io::Write::write_all(&mut writer, b"piped").expect("room in a pipe");
+        drop(writer);
+        let pipe = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        assert_eq!(texts(Path::new(&pipe)), [Ok("piped".to_owned())]);
         assert!(each_text(&reports.join("none"), &mut |_, _| ()).is_err());
     }
 }
