@@ -15,6 +15,7 @@ fn a_half_present_tree_is_heard_as_far_as_it_goes() {
     std::fs::create_dir_all(base.join("proc")).expect("a folder");
     std::fs::create_dir_all(base.join("sys/bus/pci/devices/0000:00:18.3")).expect("folders");
     std::fs::write(files.join("mds"), "Mitigation: Clear CPU buffers; SMT disabled\n").expect("a file");
+    std::fs::write(files.join("taa"), "M".repeat(1 << 20)).expect("a file");
     std::fs::write(files.join("meltdown"), "").expect("a file");
     std::fs::write(files.join("srbds"), [0xff, 0xfe, b'x']).expect("a file");
     let cpuinfo = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: six\n\nprocessor\t: 1\n";
@@ -32,6 +33,7 @@ fn a_half_present_tree_is_heard_as_far_as_it_goes() {
     assert_eq!(told["meltdown"], Reading::Is(String::new()));
     assert!(matches!(&told["l1tf"], Reading::Missing(reason) if !reason.is_empty()), "{told:?}");
     assert!(told.contains_key("srbds"), "{told:?}");
+    assert!(matches!(&told["taa"], Reading::Missing(reason) if reason.starts_with("1048576 bytes")));
     assert!(matches!(&evidence.msr["10a"][0].value, Reading::Missing(reason) if reason.contains("msr/")));
     assert!(evidence.pci["3.84"].is_empty() && evidence.cpuid.is_empty());
     assert!(evidence.cpus.iter().all(|cpu| cpu.family.is_none()), "{:?}", evidence.cpus);

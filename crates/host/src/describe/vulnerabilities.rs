@@ -10,6 +10,9 @@ use crate::ReadError;
 /// Where the kernel tells of them.
 const FOLDER: &str = "/sys/devices/system/cpu/vulnerabilities";
 
+/// The most that a file of sysfs shows: a page of memory. Linux, Documentation/filesystems/sysfs.rst.
+const TEXT_BYTES_MAX: usize = 4096;
+
 /// Texts by file, or why one cannot be read.
 pub(crate) type Vulnerabilities = BTreeMap<String, Reading<String>>;
 
@@ -18,7 +21,8 @@ pub(crate) fn read(source: &Source<'_>) -> Option<Vulnerabilities> {
     let names = source.root().list(FOLDER);
     let told = |name: String| {
         let reading = match source.root().read(&format!("{FOLDER}/{name}")) {
-            Ok(text) => Reading::Is(text),
+            Ok(text) if text.len() <= TEXT_BYTES_MAX => Reading::Is(text),
+            Ok(text) => Reading::Missing(format!("{} bytes are no text of the kernel's", text.len())),
             Err(ReadError::Absent(_)) => Reading::Missing("absent".to_owned()),
             Err(error) => {
                 source.note(error.to_string());
