@@ -17,6 +17,8 @@ use arguments::{FlawCommand, JudgedArguments};
 pub(crate) use evidence::Heard;
 pub(crate) use timing::telling;
 
+/// The most flaws that are named when a word could mean several.
+const NEAR_MAX: usize = 8;
 /// Version of the JSON documents of this command.
 const SCHEMA: u32 = 1;
 
@@ -127,6 +129,12 @@ fn named<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Flaw> {
     match near.as_slice() {
         [] => anyhow::bail!("no flaw is called {name}; sidestep flaws list names them all"),
         [one] => Ok(catalogue.find(one).expect("the search found it")),
+        several if several.len() > NEAR_MAX => {
+            anyhow::bail!(
+                "{name:?} could be any of {}; sidestep flaws list {name:?} names them",
+                several.len()
+            )
+        }
         several => anyhow::bail!("{name} could be {}; name one of them", several.join(", ")),
     }
 }

@@ -231,15 +231,18 @@ pub fn population_terminal(counts: &Population, all: bool, terminal: Terminal) -
     /// Signatures that are named.
     const SIGNATURES: usize = 8;
     let mut paper = Paper::new(terminal);
-    paper.strong(&format!("{} reports of lscpu", counts.reports));
+    let (reports, one) = (counts.reports, counts.reports == 1);
+    paper.strong(&format!("{reports} {} of lscpu", if one { "report" } else { "reports" }));
     let mut common: Vec<(&String, &usize)> = counts.by_signature.iter().collect();
     common.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
     let named: Vec<String> =
         common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}")).collect();
-    let text = format!("{} family-model-steppings, most often {}", common.len(), named.join(", "));
+    let kinds = if common.len() == 1 { "family-model-stepping" } else { "family-model-steppings" };
+    let text = format!("{} {kinds}, most often {}", common.len(), named.join(", "));
     paper.wrapped_inked(Ink::Faint, "", &text);
     if counts.unreadable_count > 0 {
-        paper.wrapped_inked(Ink::Doubt, "? ", &format!("{} texts are no report", counts.unreadable_count));
+        let are = if counts.unreadable_count == 1 { "text is" } else { "texts are" };
+        paper.wrapped_inked(Ink::Doubt, "? ", &format!("{} {are} no report", counts.unreadable_count));
     }
     paper.blank();
     let titles = ["flaw", "have it", "safe", "pay unprotected", "cannot tell"];
