@@ -1,10 +1,12 @@
 //! `sidestep sockets`: how sockets and nodes are linked.
 
+mod export;
 mod firmware;
 mod infer;
 mod matrix;
 
 use clap::{Args, Subcommand};
+use export::ExportArguments;
 use firmware::FirmwareArguments;
 use infer::InferArguments;
 
@@ -25,6 +27,8 @@ enum SocketsCommand {
     Infer(InferArguments),
     /// Which links firmware and hardware tell: SLIT, AMD routing registers, Intel UPI ports, HMAT; and where they differ
     Firmware(FirmwareArguments),
+    /// A matrix for other programs: hwloc's XML with distances and memory attributes, or CSV
+    Export(ExportArguments),
 }
 
 /// Does what was asked for.
@@ -32,5 +36,6 @@ pub(crate) fn sockets(arguments: &SocketsArguments, global: &Global) -> anyhow::
     match &arguments.command {
         SocketsCommand::Infer(infer) => infer::infer(infer, global),
         SocketsCommand::Firmware(firmware) => firmware::firmware(firmware, global),
+        SocketsCommand::Export(export) => export::export(export, global),
     }
 }

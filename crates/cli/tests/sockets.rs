@@ -79,3 +79,48 @@ fn every_matrix_and_every_table_of_distances_is_answered() {
     }
     assert!(answered > 20, "{answered}");
 }
+
+#[test]
+fn hwloc_reads_what_is_exported_for_it_and_prints_it_back() {
+    const LSTOPO: &str = "lstopo-no-graphics";
+    if Command::new(LSTOPO).arg("--version").output().is_err() {
+        println!("skipped: {LSTOPO} absent: nothing exported was read by hwloc");
+        return;
+    }
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("exported.xml");
+    for (matrix, machine) in [
+        ("tests/cli/matrices/diamond.csv", Some("tests/machines/synthetic-x6440")),
+        ("tests/cli/matrices/diamond.csv", None),
+        ("tests/cli/matrices/clusters.csv", None),
+    ] {
+        let mut export = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+        export.current_dir(&repository).args(["sockets", "export", matrix]);
+        export.args(machine.iter().flat_map(|machine| ["--machine", machine]));
+        let exported = export.output().expect("the binary runs");
+        assert!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+        std::fs::write(&file, &exported.stdout).expect("a file");
+        let shown = |flag: &str| {
+            let output = Command::new(LSTOPO).arg("-i").arg(&file).arg(flag).output().expect("lstopo runs");
+            assert!(
+                output.status.success() && output.stderr.is_empty(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let text = std::fs::read_to_string(repository.join(matrix)).expect("a matrix");
+        let rows = text.lines().filter(|line| !line.starts_with('#')).enumerate();
+        let (distances, attributes) = (shown("--distances"), shown("--memattrs"));
+        assert!(distances.contains("name SidestepLatency kind 6"), "{distances}");
+        for (row, line) in rows {
+            let wanted = format!("{row} {}", line.replace(',', " "));
+            let is_row = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ") == wanted;
+            assert!(distances.lines().any(is_row), "{wanted}: {distances}");
+        }
+        let count = attributes.lines().filter(|line| line.contains(" from ")).count();
+        let nodes = text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(count, nodes * nodes, "{attributes}");
+    }
+}

@@ -2,13 +2,14 @@
 
 mod firmware;
 mod graph;
+mod hwloc;
 mod inference;
 mod terminal;
 mod words;
 
 use std::fmt::Write;
 
-use models::interconnect::{Graph, SocketRow, SocketSimulation};
+use models::interconnect::{Graph, Matrix, SocketRow, SocketSimulation, Unit};
 
 use crate::escape::{self, markup};
 use crate::figure::DataTable;
@@ -18,6 +19,7 @@ use crate::number::{self, UNKNOWN};
 
 pub use firmware::{FirmwareLinks, MemoryClaim, firmware_terminal};
 pub use graph::{GraphPicture, graph_dot, graph_svg};
+pub use hwloc::{HwlocNode, hwloc_xml};
 pub use inference::{inference_picture, inference_terminal};
 pub use terminal::sockets_terminal;
 
@@ -107,6 +109,22 @@ pub fn sockets_csv(simulation: &SocketSimulation) -> String {
     text
 }
 
+/// A matrix as CSV that can be read again.
+pub fn matrix_csv(matrix: &Matrix) -> String {
+    let unit = if matrix.unit == Unit::Distance { "distance" } else { matrix.unit.name() };
+    let nodes: Vec<String> = matrix.nodes.iter().map(u32::to_string).collect();
+    let mut text = format!("# unit: {unit}\n# nodes: {}\n", nodes.join(" "));
+    if let Some(error) = matrix.standard_error {
+        let _ = writeln!(text, "# error: {error}");
+    }
+    for row in 0..matrix.count() {
+        let cell = |column| matrix.at(row, column).map_or_else(String::new, |value| value.to_string());
+        text += &(0..matrix.count()).map(cell).collect::<Vec<_>>().join(",");
+        text.push('\n');
+    }
+    text
+}
+
 /// The page of the run.
 pub fn sockets_html(simulation: &SocketSimulation) -> String {
     let changes = if simulation.changes.is_empty() {
@@ -151,6 +169,13 @@ mod tests {
             let fields: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
             assert!(fields.iter().all(|count| *count == fields[0]), "{name}: {fields:?}");
         }
+    }
+
+    #[test]
+    fn a_matrix_as_csv_is_read_again() {
+        let text = "# unit: cycles\n# nodes: 0 3\n# error: 1.5\n80,130.25\n,81\n";
+        let read = models::interconnect::read_matrix(text).expect("a matrix").matrix;
+        assert_eq!((read.nodes.as_slice(), matrix_csv(&read).as_str()), ([0, 3].as_slice(), text));
     }
 
     #[test]

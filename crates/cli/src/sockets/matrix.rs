@@ -34,6 +34,11 @@ pub(super) struct Given {
 }
 
 impl MatrixArguments {
+    /// The recorded machine whose distances are meant, if they are.
+    pub(super) fn recording(&self) -> Option<&PathBuf> {
+        self.sysroot.as_ref().or(self.matrix.as_ref().filter(|path| is_recording(path)))
+    }
+
     /// Reads it.
     pub(super) fn read(&self) -> anyhow::Result<Given> {
         let path = self.matrix.as_ref().or(self.sysroot.as_ref()).context("name a matrix, or a --sysroot")?;
@@ -61,9 +66,13 @@ pub(super) fn of_file(path: &Path) -> anyhow::Result<Given> {
     Ok(Given { name, reading })
 }
 
+/// A recorded machine, or this one by the name of its root.
+pub(super) fn root(path: &Path) -> anyhow::Result<Root> {
+    Ok(if path == Path::new("/") { Root::live() } else { Root::open(path)? })
+}
+
 fn of_machine(path: &Path) -> anyhow::Result<Given> {
-    let root = if path == Path::new("/") { Root::live() } else { Root::open(path)? };
-    let machine = host::describe(&root, None);
+    let machine = host::describe(&root(path)?, None);
     let matrix = distances(&machine).with_context(|| format!("cannot use {}", path.display()))?;
     let reading = MatrixReading { format: "SLIT", matrix, bandwidth_mb_per_s: None, remarks: Vec::new() };
     Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading })

@@ -1,7 +1,7 @@
 //! A matrix as CSV: rows of numbers, with or without names, by commas, semicolons, tabs or spaces.
 //!
 //! A line `# unit: cycles` (or `ns`, `distance`) says what the numbers count; without it they are nanoseconds. A line `#
-//! error: 1.5` gives their standard error.
+//! error: 1.5` gives their standard error, a line `# nodes: 0 3` the numbers of the nodes.
 
 use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, shortened};
 use crate::interconnect::graph::pairs;
@@ -15,11 +15,13 @@ struct Line<'a> {
 pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     let mut unit = Unit::Nanoseconds;
     let mut standard_error = None;
+    let mut nodes: Option<Vec<u32>> = None;
     let mut lines: Vec<Line> = Vec::new();
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         if let Some(comment) = line.trim_start().strip_prefix('#') {
             unit = named_unit(comment).unwrap_or(unit);
             standard_error = error_of(comment).or(standard_error);
+            nodes = nodes_of(comment).or(nodes);
         } else if !line.trim().is_empty() {
             lines.push(Line { number: index + 1, cells: cells(line) });
         }
@@ -36,6 +38,7 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     }
     let mut matrix = Matrix::of_rows(unit, &rows)?;
     matrix.standard_error = standard_error;
+    matrix.nodes = nodes.filter(|nodes| nodes.len() == rows.len()).unwrap_or(matrix.nodes);
     Ok(MatrixReading { format: "CSV", matrix, bandwidth_mb_per_s: None, remarks })
 }
 
@@ -51,6 +54,13 @@ fn named_unit(comment: &str) -> Option<Unit> {
 fn error_of(comment: &str) -> Option<f64> {
     let error: f64 = comment.trim().strip_prefix("error:")?.trim().parse().ok()?;
     (error.is_finite() && error > 0.0).then_some(error)
+}
+
+/// Numbers that rise, as many as there are.
+fn nodes_of(comment: &str) -> Option<Vec<u32>> {
+    let words = comment.trim().strip_prefix("nodes:")?.split_whitespace();
+    let nodes: Vec<u32> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
+    nodes.windows(2).all(|pair| pair[0] < pair[1]).then_some(nodes)
 }
 
 fn cells(line: &str) -> Vec<&str> {
