@@ -2,8 +2,8 @@
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles, promise,
-    schema, steps, tidy,
+    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles,
+    placement_evidence, promise, schema, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -82,6 +82,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "sidestep clock check with drift put in, and ten minutes without",
         help: clock_evidence::HELP,
         run: clock_evidence::run,
+    },
+    Command {
+        name: "placement-evidence",
+        summary: "the optimiser of placements on every family: gaps, proofs, times",
+        help: placement_evidence::HELP,
+        run: placement_evidence::run,
     },
     Command {
         name: "spin",

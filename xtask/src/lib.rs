@@ -19,6 +19,7 @@ pub mod libtest;
 pub mod licences;
 pub mod load;
 pub mod packages;
+pub mod placement_evidence;
 pub mod promise;
 pub mod schema;
 pub mod steps;

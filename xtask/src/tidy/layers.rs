@@ -19,6 +19,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("clock-preload", 2),
     ("flaws", 2),
     ("models", 2),
+    ("placement", 3),
     ("probes", 3),
     ("toggles", 3),
     ("diagnosis", 4),

@@ -1,0 +1,157 @@
+//! Upper bounds for units of more than two: prices against all groups, or the best partners of each thread.
+
+use crate::branch;
+use crate::certificate::{Certificate, Price};
+use crate::problem::{Level, Problem};
+use crate::programme::{self, Programme};
+use crate::subsets::{Charges, Sizes, count};
+
+/// More groups than this are not looked at one by one.
+const GROUPS_MAX: f64 = 12e6;
+/// Multiplications for the programme over groups: some tenths of a second.
+const WORK_MAX: u64 = 700_000_000;
+/// Multiplications for splitting into cases, as many again.
+const SPLIT_WORK_MAX: u64 = 500_000_000;
+/// Rounds of shifting shares between the two threads of a pair.
+const SHARE_ROUNDS: usize = 400;
+
+/// Prices of threads, and the bound that they prove on the sum of pair values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Prices {
+    pub(crate) of_thread: Vec<f64>,
+    /// A group that has two or three of a triple pays for it.
+    pub(crate) of_triple: Vec<([usize; 3], f64)>,
+    pub(crate) bound: f64,
+}
+
+/// A bound, what proves it, and groups that looked good meanwhile.
+pub(crate) struct Bound {
+    pub(crate) value: f64,
+    pub(crate) certificate: Certificate,
+    pub(crate) chosen: Vec<Vec<usize>>,
+}
+
+/// The groups of a placement, empty ones left out.
+pub(crate) fn groups(unit_of: &[usize], units: usize) -> Vec<Vec<usize>> {
+    let mut members = vec![Vec::new(); units];
+    for (thread, unit) in unit_of.iter().enumerate() {
+        members[*unit].push(thread);
+    }
+    members.retain(|group: &Vec<usize>| !group.is_empty());
+    members
+}
+
+/// A bound on a problem of one level, the better the nearer it comes to `value`, that of a known placement.
+pub(crate) fn of_one_level(problem: &Problem, unit_of: &[usize], value: f64, seed: u64) -> Bound {
+    let sizes = sizes(problem);
+    if count(problem.threads(), sizes) > GROUPS_MAX {
+        return of_shares(problem);
+    }
+    let start = groups(unit_of, problem.units());
+    let mut chosen = Vec::new();
+    let mut prices: Vec<Price> = Vec::new();
+    let mut value_bound = f64::NEG_INFINITY;
+    // The number of units of the known placement first: its prices often do for the others.
+    let used = start.len();
+    let others = problem.usable_units().filter(|units| *units != used);
+    let goal = value + (value.abs() + problem.levels()[0].pairs.largest()) * 1e-10;
+    for units in std::iter::once(used).chain(others) {
+        let awake = problem.awake_value(units);
+        let by_known = prices.iter().map(|known| (bound_by(problem, known, units, sizes), known.clone()));
+        let by_known = by_known.min_by(|one, other| one.0.total_cmp(&other.0));
+        if let Some((bound, known)) = by_known.filter(|(bound, _)| bound + awake <= value_bound.max(goal)) {
+            prices.push(Price { units, ..known });
+            value_bound = value_bound.max(bound + awake);
+            continue;
+        }
+        let programme = Programme {
+            pairs: &problem.levels()[0].pairs,
+            sizes,
+            groups: units,
+            start: start.clone(),
+            good_enough: value_bound.max(goal) - awake,
+            work_max: WORK_MAX,
+        };
+        let solved = programme::solve(&programme, seed);
+        if units == used {
+            chosen = solved.chosen.iter().map(|(_, group)| group.clone()).collect();
+        }
+        if sizes.least == sizes.most {
+            let (bound, branches) = branch::split(&programme, solved, SPLIT_WORK_MAX, seed);
+            return or_shares(
+                problem,
+                Bound { value: bound + awake, certificate: Certificate::of(branches), chosen },
+            );
+        }
+        value_bound = value_bound.max(solved.prices.bound + awake);
+        let Prices { of_thread, of_triple, .. } = solved.prices;
+        prices.push(Price { units, of_thread, of_triple });
+    }
+    or_shares(problem, Bound { value: value_bound, certificate: Certificate::Groups(prices), chosen })
+}
+
+/// The bound by best partners if it is the lower one.
+fn or_shares(problem: &Problem, bound: Bound) -> Bound {
+    let of_shares = of_shares(problem);
+    if of_shares.value < bound.value { Bound { chosen: bound.chosen, ..of_shares } } else { bound }
+}
+
+fn sizes(problem: &Problem) -> Sizes {
+    let is_full = problem.threads() == problem.units() * problem.capacity();
+    Sizes { least: if is_full { problem.capacity() } else { 1 }, most: problem.capacity() }
+}
+
+/// What prices that were found for another number of units prove for this one.
+fn bound_by(problem: &Problem, price: &Price, units: usize, sizes: Sizes) -> f64 {
+    let pairs = &problem.levels()[0].pairs;
+    let charges = Charges::new(pairs, &price.of_thread, &price.of_triple);
+    price.sum() + units as f64 * charges.best(sizes, f64::INFINITY).1
+}
+
+/// The bound by best partners on the smallest level, with the best number of units in use.
+pub(crate) fn of_shares(problem: &Problem) -> Bound {
+    let (of_pairs, shares) = shares(&problem.levels()[0]);
+    let awake =
+        problem.usable_units().map(|units| problem.awake_value(units)).fold(f64::NEG_INFINITY, f64::max);
+    Bound { value: of_pairs + awake, certificate: Certificate::Shares(shares), chosen: Vec::new() }
+}
+
+/// Splits the value of each pair between its two threads so that the best `capacity - 1` shares of all add up to little.
+///
+/// If one of a pair counts it among its best and the other does not, the one has too large a share: it is shifted, by ever
+/// less.
+pub(crate) fn shares(level: &Level) -> (f64, Vec<Vec<f64>>) {
+    let threads = level.pairs.threads();
+    let mut shares: Vec<Vec<f64>> = (0..threads)
+        .map(|thread| level.pairs.row(thread).iter().map(|value| value / 2.0).collect())
+        .collect();
+    let mut best = (f64::INFINITY, shares.clone());
+    for round in 0..SHARE_ROUNDS {
+        let mut counted = vec![vec![false; threads]; threads];
+        let mut bound = 0.0;
+        for (thread, row) in shares.iter().enumerate() {
+            let mut order: Vec<usize> =
+                (0..threads).filter(|other| *other != thread && row[*other] > 0.0).collect();
+            order.sort_by(|one, other| row[*other].total_cmp(&row[*one]));
+            for other in order.into_iter().take(level.capacity - 1) {
+                counted[thread][other] = true;
+                bound += row[other];
+            }
+        }
+        if bound < best.0 {
+            best = (bound, shares.clone());
+        }
+        let step = 0.25 / (1.0 + round as f64 / 8.0);
+        for first in 0..threads {
+            for second in first + 1..threads {
+                if counted[first][second] != counted[second][first] {
+                    let shift = step * level.pairs.of(first, second).abs() / 2.0;
+                    let shift = if counted[first][second] { -shift } else { shift };
+                    shares[first][second] += shift;
+                    shares[second][first] -= shift;
+                }
+            }
+        }
+    }
+    best
+}

@@ -1,0 +1,115 @@
+//! `cargo xtask placement-evidence`: how near the optimiser comes to its bounds on every family of instances, and how fast.
+//!
+//! Instances can be written out, for solvers of other people: this repository has none.
+
+#[path = "../../crates/placement/tests/placements/families.rs"]
+mod families;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use host::live::thread_cpu_time_ns;
+use placement::{Answer, Effort, Level, PairValues, Problem, solve};
+
+use crate::cargo;
+use crate::flags::Flags;
+use crate::totals::Totals;
+use families::Family;
+
+/// The rest of `cargo xtask placement-evidence --help`.
+pub const HELP: &str = "  --seeds N     instances of each kind, default 3
+  --write DIR   also each instance with up to 24 threads as DIR/FAMILY-THREADS-CAPACITY-SEED.txt: capacity, value found, bound, then
+                the values of pairs row by row
+
+Prints a Markdown table: the largest gap and the longest CPU time of each kind, and what proved the bounds. Fails if pairs
+have a gap, if a planted or sparse instance of fours with up to 64 threads has one above 2 %, or if an answer takes a second.
+";
+
+/// Instances of each kind.
+const SEEDS: usize = 3;
+/// Threads and capacity of the units; all places are taken.
+const SHAPES: [(usize, usize); 13] = [
+    (16, 2),
+    (64, 2),
+    (256, 2),
+    (12, 3),
+    (24, 3),
+    (12, 4),
+    (16, 4),
+    (24, 4),
+    (48, 4),
+    (64, 4),
+    (24, 6),
+    (24, 8),
+    (64, 8),
+];
+/// Instances up to this size are written out.
+const WRITTEN_THREADS_MAX: usize = 24;
+/// The gap that is promised for planted and sparse fours.
+const GAP_PROMISED: f64 = 0.02;
+/// The time that is promised.
+const SECONDS_PROMISED: f64 = 1.0;
+
+/// `cargo xtask placement-evidence`.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    let flags = Flags::parse(arguments, &["--seeds", "--write"], &[])?;
+    if cfg!(debug_assertions) {
+        return cargo::again_in_release("placement-evidence", arguments);
+    }
+    let seeds = flags.count("--seeds", SEEDS)?;
+    let mut totals = Totals::default();
+    println!(
+        "| family | threads | in a unit | largest gap | CPU time, ms | proof |\n|---|---|---|---|---|---|"
+    );
+    for (threads, capacity) in SHAPES {
+        for family in Family::ALL {
+            let (mut gap, mut seconds, mut proofs) = (0.0_f64, 0.0_f64, Vec::new());
+            for seed in 0..seeds as u64 {
+                let pairs = family.pairs(threads, seed);
+                let level = vec![Level { capacity, pairs: pairs.clone() }];
+                let problem = Problem::new(threads, level, threads / capacity, Vec::new())?;
+                let begun_ns = thread_cpu_time_ns();
+                let answer = solve(&problem, Effort::default());
+                seconds = seconds.max((thread_cpu_time_ns() - begun_ns) as f64 / 1e9);
+                gap = gap.max(answer.gap());
+                if !proofs.contains(&answer.proof().name()) {
+                    proofs.push(answer.proof().name());
+                }
+                if let Some(folder) = flags.value("--write").filter(|_| threads <= WRITTEN_THREADS_MAX) {
+                    let name = format!("{family:?}-{threads}-{capacity}-{seed}.txt").to_lowercase();
+                    write(&Path::new(folder).join(name), &pairs, capacity, &answer)?;
+                }
+            }
+            println!(
+                "| {family:?} | {threads} | {capacity} | {} | {:.0} | {} |",
+                if gap > 0.0 { format!("{:.3} %", gap * 100.0) } else { "0".to_owned() },
+                seconds * 1e3,
+                proofs.join(", ")
+            );
+            let is_promised = match (family, capacity) {
+                (_, 2) => gap <= 0.0,
+                (Family::Planted | Family::Sparse, 4) => gap <= GAP_PROMISED,
+                _ => true,
+            };
+            let line = format!("placement-evidence: {family:?}, {threads} threads by {capacity}");
+            totals.add(match (is_promised, seconds < SECONDS_PROMISED) {
+                (true, true) => Totals::one_passed(),
+                (false, _) => Totals::one_failed(format!("{line}: a gap of {gap}")),
+                (true, false) => Totals::one_failed(format!("{line}: {seconds} s")),
+            });
+        }
+    }
+    print!("{}", totals.closing());
+    Ok(totals)
+}
+
+fn write(path: &Path, pairs: &PairValues, capacity: usize, answer: &Answer) -> anyhow::Result<()> {
+    let mut text = format!("{capacity} {} {}\n", answer.value, answer.bound);
+    for thread in 0..pairs.threads() {
+        let row: Vec<String> = pairs.row(thread).iter().map(f64::to_string).collect();
+        writeln!(text, "{}", row.join(" ")).context("cannot write a row")?;
+    }
+    std::fs::write(path, text)
+        .with_context(|| format!("cannot write {}; give a folder that exists", path.display()))
+}
