@@ -13,8 +13,10 @@
 //! | the kernel's clock sources against each other | [`sources`] |
 //! | cost by number of threads | [`threads`] |
 //! | what threads read in one released round | [`rounds`] |
+//! | the document of it all | [`fill`] |
 
 pub mod catalogue;
+pub mod fill;
 pub mod level;
 pub mod price;
 pub mod rounds;

@@ -91,7 +91,7 @@ fn brief(name: &str) -> String {
 }
 
 /// `1 ns`, `4 ms`, `1 s`.
-fn step(ns: f64) -> String {
+fn span(ns: f64) -> String {
     match ns {
         ns if ns >= 1e9 => format!("{} s", digits(ns / 1e9)),
         ns if ns >= 1e6 => format!("{} ms", digits(ns / 1e6)),
@@ -127,7 +127,7 @@ fn reads(paper: &mut Paper, reads: &[ClockRead]) {
             read.tsc_cycles.map_or_else(|| "-".to_owned(), short),
             half_width.unwrap_or_else(|| "-".to_owned()),
             ordered(read).to_owned(),
-            read.resolution_ns.map(step).unwrap_or_default(),
+            read.resolution_ns.map(span).unwrap_or_default(),
             bar(read.ns / longest, BAR_COLUMNS),
         ]);
     }
@@ -144,12 +144,23 @@ fn reads(paper: &mut Paper, reads: &[ClockRead]) {
     if !slow.is_empty() {
         paper.wrapped("", &format!("beside a core that others use too, ns: {}", slow.join(", ")));
     }
-    for read in reads {
-        if let Some(why) = &read.refused {
-            paper.wrapped_inked(Ink::Doubt, "? ", &format!("{}: {}", brief(&read.name), plain(why)));
-        }
+    for (why, names) in refusals(reads) {
+        paper.wrapped_inked(Ink::Doubt, "? ", &format!("{}: {}", names.join(", "), plain(why)));
     }
     paper.blank();
+}
+
+/// Why costs are not vouched for, in the order of their first read, with the names of all.
+fn refusals(reads: &[ClockRead]) -> Vec<(&str, Vec<String>)> {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for read in reads {
+        let Some(why) = read.refused.as_deref() else { continue };
+        match found.iter_mut().find(|(other, _)| *other == why) {
+            Some((_, names)) => names.push(brief(&read.name)),
+            None => found.push((why, vec![brief(&read.name)])),
+        }
+    }
+    found
 }
 
 fn clock_sources(paper: &mut Paper, costs: &SourceCosts) {
@@ -165,14 +176,13 @@ fn clock_sources(paper: &mut Paper, costs: &SourceCosts) {
         );
         paper.wrapped("", &text);
     }
-    let headers = ["read", "by", "ns", &format!("{} ns", plain(&costs.current)), "extra ns", "interval", "%"];
+    let headers = ["read", "by", "ns", "extra ns", "interval", "%"];
     let mut table = table_of(&headers.map(str::to_owned));
     for row in &costs.rows {
         table.add_row(vec![
             brief(&row.read),
             plain(&row.source),
             short(row.ns),
-            short(row.current_ns),
             format!("{:+.2}", row.extra_ns),
             format!("[{:+.2}, {:+.2}]", row.interval.low, row.interval.high),
             format!("{:+.1}", row.extra_percent),
@@ -246,16 +256,28 @@ fn scaling<'a>(rows: impl Iterator<Item = &'a ThreadCost>) -> String {
     }
 }
 
+/// For each read the fewest threads and the most, and whichever are not in order.
+fn shown_rounds(rows: &[RoundsSeen]) -> impl Iterator<Item = &RoundsSeen> {
+    let is_end = |index: usize, row: &RoundsSeen| {
+        let differs = |other: Option<&RoundsSeen>| other.is_none_or(|other| other.read != row.read);
+        differs(index.checked_sub(1).and_then(|before| rows.get(before))) || differs(rows.get(index + 1))
+    };
+    let is_shown = move |(index, row): &(usize, &RoundsSeen)| {
+        row.verdict == RoundsVerdict::Backwards || is_end(*index, row)
+    };
+    rows.iter().enumerate().filter(is_shown).map(|(_, row)| row)
+}
+
 fn rounds(paper: &mut Paper, rows: &[RoundsSeen]) {
-    let headers = ["in one round", "threads", "together", "largest ns", "bound ns", "outside", ""];
+    let headers = ["in one round", "threads", "together", "largest", "bound", "outside", ""];
     let mut table = table_of(&headers.map(str::to_owned));
-    for row in rows {
+    for row in shown_rounds(rows) {
         table.add_row(vec![
             brief(&row.read),
             row.threads.to_string(),
             if row.overlapping > 0 { format!("{}/{}", row.overlapping, row.rounds) } else { "-".to_owned() },
-            short(row.largest_ns),
-            short(row.bound_ns),
+            span(row.largest_ns),
+            span(row.bound_ns),
             row.outside.to_string(),
             match row.verdict {
                 RoundsVerdict::InOrder => "in order",
@@ -406,11 +428,11 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_told_in_the_unit_of_people() {
+    fn spans_are_told_in_the_unit_of_people() {
         for (ns, expected) in
             [(1.0, "1 ns"), (0.4, "0.4 ns"), (10.015, "10 ns"), (1e3, "1 µs"), (4e6, "4 ms"), (1e9, "1 s")]
         {
-            assert_eq!(step(ns), expected);
+            assert_eq!(span(ns), expected);
         }
     }
 }

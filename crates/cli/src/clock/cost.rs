@@ -9,19 +9,13 @@ use experiments::held_clock_source::{self, HeldClockSource};
 use host::live::{self, Pinned, write_atomically};
 use host::{Root, kernel_clocks};
 use machine::{CpuId, Machine};
-use probes::clock_reads::catalogue::{
-    CLOCK_NOW, Catalogue, MONOTONIC, RDTSCP, Read, SYSTEM_CALL, Scope, TIME_OF_DAY,
-};
-use probes::clock_reads::level::Level;
-use probes::clock_reads::price::{Price, Scale};
-use probes::clock_reads::{self, Batches, Settings, rounds, sources, threads};
+use probes::clock_reads::catalogue::{Catalogue, SHARED_WORD, Scope};
+use probes::clock_reads::fill::{self, Subject};
+use probes::clock_reads::{Settings, sources};
 use probes::control::ControlLoops;
 use probes::sampler::Sampler;
 use probes::session::SessionError;
-use record::{
-    CLOCK_COST_SCHEMA, ClockCost, CostControl, CostVerdict, FailedRead, PublishedCost, RawSeries,
-    RoundsVerdict, ScalingVerdict,
-};
+use record::{CLOCK_COST_SCHEMA, ClockCost, CostVerdict, PublishedCost, RoundsVerdict, ScalingVerdict};
 use stats::Random;
 use toggles::Surroundings;
 
@@ -37,8 +31,6 @@ const CALIBRATION_NS: u64 = 50_000_000;
 /// Time for clock sources in turns, and for bursts of threads.
 const SOURCES_S: f64 = 6.0;
 const THREADS_S: f64 = 3.0;
-/// What the kernel's clock costs at least of a system call where it is one.
-const CALL_SHARE: f64 = 0.7;
 /// The document in the folder of --record.
 const DOCUMENT: &str = "clock-cost.json";
 
@@ -80,8 +72,7 @@ fn outcome(cost: &ClockCost, global: &Global) -> Outcome {
     let is_open = |row: &record::ThreadCost| row.verdict == ScalingVerdict::CannotTell;
     let backwards = |row: &record::RoundsSeen| row.verdict == RoundsVerdict::Backwards;
     // A clock in one shared word is there to grow.
-    let of_clocks =
-        || cost.threads.iter().filter(|row| row.read != probes::clock_reads::catalogue::SHARED_WORD);
+    let of_clocks = || cost.threads.iter().filter(|row| row.read != SHARED_WORD);
     if global.gate && (of_clocks().any(grows) || cost.rounds.iter().any(backwards)) {
         Outcome::Gated
     } else if global.strict && (cost.verdict != CostVerdict::Repeatable || of_clocks().any(is_open)) {
@@ -168,10 +159,8 @@ fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result
 /// A run of all parts.
 struct Measuring<'a> {
     machine: &'a Machine,
-    cpus: Vec<CpuId>,
     arguments: &'a CostArguments,
-    sampler: Sampler,
-    random: Random,
+    subject: Subject,
     line: Line,
     started: Instant,
 }
@@ -188,25 +177,35 @@ impl<'a> Measuring<'a> {
         Ok(Self {
             machine,
             arguments,
-            sampler: Sampler::new(first, rate, ControlLoops::of(&machine.identity)),
-            cpus,
-            random: Random::new(check_up::seed_of_now()),
+            subject: Subject {
+                sampler: Sampler::new(first, rate, ControlLoops::of(&machine.identity)),
+                cpus,
+                random: Random::new(check_up::seed_of_now()),
+            },
             line: Line::new(global.quiet),
             started: Instant::now(),
         })
     }
 
     fn run(mut self, costed: &mut Costed) -> anyhow::Result<()> {
-        let rate = self.sampler.rate;
+        let rate = self.subject.sampler.rate;
         costed.cost.counter_hz = Some(rate.hz);
         // Before this project's clock is started: its keeper would take every change of the source for a disruption.
-        let pinned = Pinned::to(self.cpus[0])?;
+        let pinned = Pinned::to(self.subject.cpus[0])?;
         self.clock_sources(costed);
         if live::pending_signal().is_none() {
             let catalogue = Catalogue::find(Scope::All, rate);
-            self.reads(&catalogue, &mut costed.cost);
+            let budget_s = self.arguments.budget.map(|budget| budget.as_secs_f64());
+            let settings =
+                budget_s.map_or(Settings::THOROUGH, |budget_s| Settings { budget_s, least_s: budget_s });
+            self.line.begin("reads", Duration::from_secs_f64(settings.budget_s + THREADS_S));
+            self.subject.reads(&mut costed.cost, &catalogue, &settings, &self.line);
             drop(pinned);
-            self.scaling(&catalogue, &mut costed.cost);
+            let cpus = self.subject.cpus.len();
+            let counts =
+                self.arguments.threads.map_or_else(|| fill::thread_counts(cpus), ThreadRange::counts);
+            self.line.begin("threads", Duration::from_secs_f64(THREADS_S));
+            self.subject.scaling(&mut costed.cost, &catalogue, &counts, THREADS_S, &self.line);
         }
         self.line.end();
         costed.cost.elapsed_s = self.started.elapsed().as_secs_f64();
@@ -238,13 +237,13 @@ impl<'a> Measuring<'a> {
         };
         self.line.begin("clock sources", budget);
         let names = held.names();
-        let reads = Catalogue::find(Scope::Library, self.sampler.rate).chosen(&sources::READS);
+        let reads = Catalogue::find(Scope::Library, self.subject.sampler.rate).chosen(&sources::READS);
         let seen = sources::take_turns(
-            &mut self.sampler,
+            &mut self.subject.sampler,
             &reads,
             &names,
             SOURCES_S,
-            &mut self.random,
+            &mut self.subject.random,
             &mut held,
             &self.line,
         );
@@ -255,132 +254,5 @@ impl<'a> Measuring<'a> {
             costed.cost.without.push(format!("clock sources were not changed any longer: {reason}"));
         }
         costed.cost.clock_sources = Some(sources::compare(&seen, &reads, &names));
-    }
-
-    /// Every way to read on the first CPU.
-    fn reads(&mut self, catalogue: &Catalogue, cost: &mut ClockCost) {
-        let failed =
-            |(name, reason): &(&str, String)| FailedRead { name: (*name).to_owned(), reason: reason.clone() };
-        cost.failed = catalogue.failed.iter().map(failed).collect();
-        let budget_s = self.arguments.budget.map(|budget| budget.as_secs_f64());
-        let settings =
-            budget_s.map_or(Settings::THOROUGH, |budget_s| Settings { budget_s, least_s: budget_s });
-        self.line.begin("reads", Duration::from_secs_f64(settings.budget_s));
-        let batches = clock_reads::measure(
-            &mut self.sampler,
-            &catalogue.reads,
-            &settings,
-            &mut self.random,
-            &self.line,
-        );
-        let cycles_per_step = self.sampler.control.believed_cycles(self.sampler.rate);
-        price(cost, &catalogue.reads, &batches, &self.sampler, cycles_per_step);
-    }
-
-    /// The same in many threads.
-    fn scaling(&mut self, catalogue: &Catalogue, cost: &mut ClockCost) {
-        let mut reads = catalogue.chosen(&[TIME_OF_DAY, MONOTONIC, RDTSCP, CLOCK_NOW]);
-        let rate = self.sampler.rate;
-        let cpus = self.cpus.len();
-        let counts =
-            self.arguments.threads.map_or_else(|| ThreadRange::counts_for(cpus), ThreadRange::counts);
-        let most = counts.last().copied().unwrap_or(1);
-        self.line.begin("rounds", Duration::from_secs_f64(THREADS_S));
-        for read in &reads {
-            for &count in counts.iter().filter(|count| **count > 1) {
-                if live::pending_signal().is_some() {
-                    return;
-                }
-                let ns_per_unit = if read.is_in_ticks() { rate.nanoseconds(1_000_000) / 1e6 } else { 1.0 };
-                match rounds::run(read, count, &self.cpus, ns_per_unit) {
-                    Ok(seen) => cost.rounds.push(seen),
-                    Err(reason) => {
-                        let told = format!("rounds of {} in {count} threads: {reason}", read.name);
-                        cost.without.push(told);
-                    }
-                }
-            }
-        }
-        reads.push(Read::shared_word());
-        let settings = threads::Settings { counts, cpus: self.cpus.clone(), budget_s: THREADS_S };
-        self.line.begin("threads", Duration::from_secs_f64(THREADS_S));
-        match threads::run(&self.sampler, &reads, &settings, &mut self.random, &self.line) {
-            Ok(rows) => cost.threads = rows,
-            Err(reason) => cost.without.push(format!("cost in up to {most} threads: {reason}")),
-        }
-    }
-}
-
-/// From batches to costs and the verdict on them.
-fn price(cost: &mut ClockCost, reads: &[Read], batches: &[Batches], sampler: &Sampler, cycles: Option<f64>) {
-    let all = || batches.iter().flat_map(|batches| &batches.taken);
-    let level = Level::of(all());
-    let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
-    let scale = Scale { cycles_per_step: cycles, ticks_per_ns: has_counter.then(|| sampler.rate.ticks(1.0)) };
-    for (index, (read, batches)) in reads.iter().zip(batches).enumerate() {
-        let price = level.and_then(|level| Price::of(batches, &level, index as u64));
-        let Some(price) = price else {
-            let count = batches.taken.len() + batches.interrupted;
-            cost.without.push(format!("{}: all but a few of {count} batches were disturbed", read.name));
-            continue;
-        };
-        let mut row = price.record(read, sampler.cpu, &scale);
-        row.spread.raw = Some(cost.raw.len());
-        let visits = price.pieces.iter().map(|piece| piece.iter().map(|ns| *ns as f32).collect()).collect();
-        cost.raw.push(RawSeries {
-            name: format!("cost of {}", read.name),
-            unit: "ns".to_owned(),
-            visits,
-            mapping_of_visit: Vec::new(),
-        });
-        cost.reads.push(row);
-    }
-    let multiply_ns = Level::multiply_ns(all());
-    cost.control = level.zip(multiply_ns).map(|(level, multiply_ns)| CostControl {
-        cpu: sampler.cpu,
-        multiply_ns,
-        port_ns: level.share * multiply_ns,
-        core_hz: cycles.map(|cycles| cycles / multiply_ns * 1e9),
-        adds_per_cycle: cycles.map(|cycles| 1.0 / (level.share * cycles)),
-        near_share: level.near,
-        plateau_share: level.on_plateau,
-        readings: level.readings,
-    });
-    judge(cost, level);
-}
-
-fn judge(cost: &mut ClockCost, level: Option<Level>) {
-    let refused = cost.reads.iter().filter(|read| read.refused.is_some()).count();
-    let vouched = cost.reads.len() - refused;
-    let near = level.map_or(0.0, |level| level.near * 100.0);
-    cost.verdict = if cost.reads.is_empty() {
-        let why = "hardly a batch stood beside a core that was ours alone";
-        cost.because.push(format!("{why}; try again when the machine is quieter, or with a longer --budget"));
-        CostVerdict::CannotTell
-    } else if !level.is_some_and(|level| level.is_certain()) {
-        cost.because.push(
-            "the core was never ours alone for certain: another run may find a whole core, and lower costs; \
-             try again when the machine is quieter, or with a longer --budget"
-                .to_owned(),
-        );
-        CostVerdict::Refused
-    } else if refused == 0 && cost.without.iter().all(|line| !line.ends_with("disturbed")) {
-        cost.because.push(format!(
-            "the core was ours alone in {near:.0} % of the readings, and only batches beside these count"
-        ));
-        CostVerdict::Repeatable
-    } else {
-        cost.because
-            .push(format!("another run agrees within 2 % on {vouched} of {} reads", cost.reads.len()));
-        CostVerdict::PartlyRepeatable
-    };
-    let ns = |name: &str| cost.reads.iter().find(|read| read.name == name).map(|read| read.ns);
-    if let (Some(clock), Some(call)) = (ns(MONOTONIC), ns(SYSTEM_CALL))
-        && clock >= CALL_SHARE * call
-    {
-        let source = cost.kernel.clocksource.as_deref().unwrap_or("unknown");
-        cost.because.push(format!(
-            "every read of the kernel's clock is a system call: the clock source, {source}, cannot be read in user space"
-        ));
     }
 }

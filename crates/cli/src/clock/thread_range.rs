@@ -15,13 +15,6 @@ pub(crate) struct ThreadRange {
 }
 
 impl ThreadRange {
-    /// Without a wish: all CPUs, and twice as many threads.
-    pub(crate) fn counts_for(cpus: usize) -> Vec<usize> {
-        let mut counts = vec![1, cpus.min(THREADS_MAX), (2 * cpus).min(THREADS_MAX)];
-        counts.dedup();
-        counts
-    }
-
     /// The numbers to measure, ascending; the first is 1, with which all others are compared.
     pub(crate) fn counts(self) -> Vec<usize> {
         let mut counts: Vec<usize> = if self.high - self.low < ALL_UP_TO {
@@ -81,12 +74,5 @@ mod tests {
         for text in ["", "0", "0..4", "5..2", "100000", "1..100000", "-1", "1..", "..", "x", "1..2..3"] {
             assert!(text.parse::<ThreadRange>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn without_a_wish_threads_go_beyond_the_cpus() {
-        assert_eq!(ThreadRange::counts_for(1), [1, 2]);
-        assert_eq!(ThreadRange::counts_for(2), [1, 2, 4]);
-        assert_eq!(ThreadRange::counts_for(4_000), [1, 1024]);
     }
 }

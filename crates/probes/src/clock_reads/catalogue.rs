@@ -96,7 +96,7 @@ impl Catalogue {
         if scope >= Scope::Library {
             found.cpu_numbers();
         }
-        found.kernel(scope);
+        found.kernel(scope, system_call_denied().as_ref());
         if scope >= Scope::Library {
             let fine = TimeSource::Clock(CLOCK_MONOTONIC).resolution_ns().map(|ns| ns as f64);
             let library = |name, way| Read { ordered: true, resolution_ns: fine, ..Read::of(name, way) };
@@ -141,12 +141,11 @@ impl Catalogue {
 
     /// All of the kernel's are ordered: the vDSO reads the counter behind a fence, a system call is one, and coarse clocks
     /// only load, which x86 keeps in order. Linux, arch/x86/include/asm/msr.h, `rdtsc_ordered`.
-    fn kernel(&mut self, scope: Scope) {
-        let denied = system_call_denied();
+    fn kernel(&mut self, scope: Scope, denied: Option<&String>) {
         let coarse = TimeSource::COARSE.into_iter().filter(|_| scope >= Scope::Library);
         for (source, name) in TimeSource::ALL.into_iter().chain(coarse) {
             let by_call = source == TimeSource::SystemCall || !source.is_of_the_system();
-            if let Some(reason) = denied.as_ref().filter(|_| by_call) {
+            if let Some(reason) = denied.filter(|_| by_call) {
                 self.failed.push((name, reason.clone()));
             } else if source.read_many(1) {
                 let resolution_ns = source.resolution_ns().map(|ns| ns as f64);
@@ -302,6 +301,19 @@ mod tests {
         let told = reads.iter().filter(|read| read.now().is_some() && !read.ordered);
         let names: Vec<&str> = told.map(|read| read.name).collect();
         assert_eq!(names, if cfg!(target_arch = "x86_64") { vec!["rdtsc"] } else { vec![] });
+    }
+
+    #[test]
+    fn a_filter_that_kills_for_the_system_call_leaves_the_clocks_that_need_none() {
+        let mut catalogue = Catalogue::default();
+        catalogue.kernel(Scope::Machine, Some(&"a filter".to_owned()));
+        let failed: Vec<&str> = catalogue.failed.iter().map(|(name, _)| *name).collect();
+        for name in
+            [SYSTEM_CALL, "clock_gettime(CLOCK_THREAD_CPUTIME_ID)", "clock_gettime(CLOCK_PROCESS_CPUTIME_ID)"]
+        {
+            assert!(failed.contains(&name), "{name} in {failed:?}");
+        }
+        assert!(catalogue.reads.iter().any(|read| read.name == MONOTONIC));
     }
 
     #[test]

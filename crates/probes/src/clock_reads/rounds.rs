@@ -20,8 +20,8 @@ use super::catalogue::Read;
 
 /// Time for the rounds of one read in so many threads.
 const EACH: Duration = Duration::from_millis(60);
-/// Rounds at least, unless the patience ends.
-const ROUNDS_MIN: usize = 20;
+/// Rounds of more threads than CPUs that are enough: in each, every value is held against causality.
+const CROWDED_MIN: usize = 3;
 /// Rounds kept at most.
 const ROUNDS_MAX: usize = 4_000;
 /// Time at most: more threads than CPUs take turns.
@@ -101,6 +101,7 @@ pub fn run(read: &Read, threads: usize, cpus: &[CpuId], ns_per_unit: f64) -> Res
         is_over: AtomicBool::new(false),
         desks: (1..threads).map(|_| Desk::default()).collect(),
     };
+    let judge = Judge::of(read, threads <= cpus.len(), ns_per_unit);
     let rounds = std::thread::scope(|scope| {
         let mut started = Ok(());
         for index in 1..threads {
@@ -111,15 +112,15 @@ pub fn run(read: &Read, threads: usize, cpus: &[CpuId], ns_per_unit: f64) -> Res
                 break;
             }
         }
-        let rounds = started.and_then(|()| lead(read, cpus[0], &meeting));
+        let rounds = started.and_then(|()| lead(read, cpus[0], &meeting, &judge));
         meeting.is_over.store(true, Ordering::Release);
         rounds
     })?;
-    Ok(judge(read, threads, threads <= cpus.len(), &rounds, ns_per_unit))
+    Ok(judge.judge(read, threads, &rounds))
 }
 
 /// The first thread.
-fn lead(read: &Read, cpu: CpuId, meeting: &Meeting) -> Result<Vec<Round>, String> {
+fn lead(read: &Read, cpu: CpuId, meeting: &Meeting, judge: &Judge) -> Result<Vec<Round>, String> {
     let _pinned = Pinned::to(cpu).map_err(|error| error.to_string())?;
     let others = meeting.desks.len();
     let now = || read.now().unwrap_or_default();
@@ -127,10 +128,10 @@ fn lead(read: &Read, cpu: CpuId, meeting: &Meeting) -> Result<Vec<Round>, String
     // All are there before the first round counts.
     meeting.go.store(1, Ordering::Release);
     wait(|| meeting.arrived.load(Ordering::Acquire) == others);
-    let started = Instant::now();
+    let (started, mut overlapping) = (Instant::now(), 0);
     while rounds.len() < ROUNDS_MAX {
         let elapsed = started.elapsed();
-        if elapsed >= PATIENCE || (elapsed >= EACH && rounds.len() >= ROUNDS_MIN) {
+        if elapsed >= PATIENCE || (elapsed >= EACH && judge.is_enough(rounds.len(), overlapping)) {
             break;
         }
         meeting.arrived.store(0, Ordering::Relaxed);
@@ -140,7 +141,9 @@ fn lead(read: &Read, cpu: CpuId, meeting: &Meeting) -> Result<Vec<Round>, String
         wait(|| meeting.arrived.load(Ordering::Acquire) == others);
         let arrived = now();
         let values = meeting.desks.iter().map(|desk| desk.0.load(Ordering::Relaxed));
-        rounds.push(Round::of(released, arrived, values.chain([own])));
+        let round = Round::of(released, arrived, values.chain([own]));
+        overlapping += usize::from(judge.overlaps(&round));
+        rounds.push(round);
     }
     Ok(rounds)
 }
@@ -163,34 +166,59 @@ fn follow(read: &Read, cpu: CpuId, index: usize, meeting: &Meeting) {
     }
 }
 
-fn judge(read: &Read, threads: usize, could_overlap: bool, rounds: &[Round], ns_per_unit: f64) -> RoundsSeen {
-    let ns = |units: u64| units as f64 * ns_per_unit;
-    // The clock may stand still within a round: it took at most a step more than it shows.
-    let step_ns = read.resolution_ns.unwrap_or(0.0);
-    let overlaps = |round: &&Round| could_overlap && ns(round.bound) + step_ns <= OVERLAP_NS;
-    let overlapping: Vec<&Round> = rounds.iter().filter(overlaps).collect();
-    let outside = rounds.iter().map(|round| round.outside).sum();
-    let all: Vec<&Round> = rounds.iter().collect();
-    let count = overlapping.len();
-    let is_enough = if could_overlap { count >= OVERLAPPING_MIN } else { rounds.len() >= ROUNDS_MIN };
-    let shown = if count > 0 { &overlapping } else { &all };
-    let largest = shown.iter().max_by_key(|round| round.apart);
-    RoundsSeen {
-        read: read.name.to_owned(),
-        threads,
-        rounds: rounds.len(),
-        overlapping: count,
-        largest_ns: largest.map_or(0.0, |round| ns(round.apart)),
-        bound_ns: largest.map_or(0.0, |round| ns(round.bound)),
-        typical_ns: median(&shown.iter().map(|round| ns(round.apart)).collect::<Vec<f64>>()).unwrap_or(0.0),
-        outside,
-        verdict: if outside > 0 {
-            RoundsVerdict::Backwards
-        } else if is_enough {
-            RoundsVerdict::InOrder
-        } else {
-            RoundsVerdict::CannotTell
-        },
+/// What rounds of one read are held against.
+#[derive(Debug, Clone, Copy)]
+struct Judge {
+    could_overlap: bool,
+    ns_per_unit: f64,
+    step_ns: f64,
+}
+
+impl Judge {
+    fn of(read: &Read, could_overlap: bool, ns_per_unit: f64) -> Self {
+        Self { could_overlap, ns_per_unit, step_ns: read.resolution_ns.unwrap_or(0.0) }
+    }
+
+    fn ns(&self, units: u64) -> f64 {
+        units as f64 * self.ns_per_unit
+    }
+
+    /// Whether all threads were running: the clock may stand still within a round, which took at most a step more than
+    /// it shows.
+    fn overlaps(&self, round: &Round) -> bool {
+        self.could_overlap && self.ns(round.bound) + self.step_ns <= OVERLAP_NS
+    }
+
+    /// Whether something can be said after so many rounds, of which so many overlap.
+    fn is_enough(&self, rounds: usize, overlapping: usize) -> bool {
+        if self.could_overlap { overlapping >= OVERLAPPING_MIN } else { rounds >= CROWDED_MIN }
+    }
+
+    fn judge(&self, read: &Read, threads: usize, rounds: &[Round]) -> RoundsSeen {
+        let overlapping: Vec<&Round> = rounds.iter().filter(|round| self.overlaps(round)).collect();
+        let all: Vec<&Round> = rounds.iter().collect();
+        let count = overlapping.len();
+        let shown = if count > 0 { &overlapping } else { &all };
+        let largest = shown.iter().max_by_key(|round| round.apart);
+        let apart: Vec<f64> = shown.iter().map(|round| self.ns(round.apart)).collect();
+        let outside = rounds.iter().map(|round| round.outside).sum();
+        RoundsSeen {
+            read: read.name.to_owned(),
+            threads,
+            rounds: rounds.len(),
+            overlapping: count,
+            largest_ns: largest.map_or(0.0, |round| self.ns(round.apart)),
+            bound_ns: largest.map_or(0.0, |round| self.ns(round.bound)),
+            typical_ns: median(&apart).unwrap_or(0.0),
+            outside,
+            verdict: if outside > 0 {
+                RoundsVerdict::Backwards
+            } else if self.is_enough(rounds.len(), count) {
+                RoundsVerdict::InOrder
+            } else {
+                RoundsVerdict::CannotTell
+            },
+        }
     }
 }
 
@@ -220,19 +248,21 @@ mod tests {
     fn threads_that_hardly_met_leave_it_open_and_one_step_back_settles_it() {
         let read = Read::shared_word();
         let round = |bound, outside| Round { apart: 40, bound, outside };
-        let judged = |rounds: &[Round], could_overlap| judge(&read, 2, could_overlap, rounds, 1.0).verdict;
+        let judged = |rounds: &[Round], could_overlap| {
+            Judge::of(&read, could_overlap, 1.0).judge(&read, 2, rounds).verdict
+        };
         let (short, long) = (vec![round(300, 0); 60], vec![round(3_000_000, 0); 60]);
         assert_eq!(judged(&short, true), RoundsVerdict::InOrder);
         assert_eq!(judged(&long, true), RoundsVerdict::CannotTell);
         // More threads than CPUs cannot all run at once: causality holds all the same.
         assert_eq!(judged(&long, false), RoundsVerdict::InOrder);
         assert_eq!(judged(&[round(3_000_000, 1)], true), RoundsVerdict::Backwards);
-        let seen = judge(&read, 2, true, &[long[0], Round { apart: 70, ..short[0] }], 0.5);
+        let seen = Judge::of(&read, true, 0.5).judge(&read, 2, &[long[0], Round { apart: 70, ..short[0] }]);
         assert_eq!((seen.largest_ns, seen.bound_ns, seen.overlapping), (35.0, 150.0, 1));
         // A clock that tells milliseconds cannot tell that a round was short.
         let mut coarse = Read::shared_word();
         coarse.resolution_ns = Some(4e6);
-        assert_eq!(judge(&coarse, 2, true, &[Round { apart: 0, bound: 0, outside: 0 }], 1.0).overlapping, 0);
+        assert!(!Judge::of(&coarse, true, 1.0).overlaps(&Round { apart: 0, bound: 0, outside: 0 }));
     }
 
     #[test]

@@ -85,7 +85,8 @@ pub fn take_turns(
     seen
 }
 
-/// What every read costs more by every other source than by the first.
+/// What every read costs more by every other source than by the first. What the control seems to cost more is noise: the
+/// intervals of the others are widened by it.
 pub fn compare(seen: &Seen, reads: &[Read], names: &[String]) -> SourceCosts {
     let mut costs = SourceCosts {
         current: names.first().cloned().unwrap_or_default(),
@@ -96,6 +97,7 @@ pub fn compare(seen: &Seen, reads: &[Read], names: &[String]) -> SourceCosts {
         return costs;
     };
     for (source, name) in names.iter().enumerate().skip(1) {
+        let from = costs.rows.len();
         for (index, read) in reads.iter().enumerate() {
             let [current, other] =
                 [0, source].map(|source| by_half(&seen.batches[source][index], seen.halves, &level));
@@ -118,8 +120,18 @@ pub fn compare(seen: &Seen, reads: &[Read], names: &[String]) -> SourceCosts {
                 pairs: delta.pairs,
             });
         }
+        widen(&mut costs.rows[from..]);
     }
     costs
+}
+
+/// Widens the intervals of one source by what its control shows.
+fn widen(rows: &mut [SourceCost]) {
+    let noise_ns = rows.iter().find(|row| row.read == RDTSCP).map_or(0.0, |row| row.extra_ns.abs());
+    for row in rows.iter_mut().filter(|row| row.read != RDTSCP) {
+        row.interval.low -= noise_ns;
+        row.interval.high += noise_ns;
+    }
 }
 
 /// The cost in each half-block, in nanoseconds; `None` where the core was hardly ours alone.
@@ -167,6 +179,23 @@ mod tests {
         // A last half-block that a signal cut short has one turn only: it is no pair.
         let cut = Seen { halves: 9, ..seen };
         assert_eq!(compare(&cut, &[Read::shared_word()], &names).rows[0].pairs, 9);
+    }
+
+    #[test]
+    fn what_the_control_shows_widens_the_others() {
+        let row = |read: &str, extra_ns: f64| SourceCost {
+            source: "kvm-clock".to_owned(),
+            read: read.to_owned(),
+            ns: 30.0,
+            current_ns: 20.0,
+            extra_ns,
+            interval: stats::Interval { low: extra_ns - 1.0, high: extra_ns + 1.0 },
+            extra_percent: 0.0,
+            pairs: 10,
+        };
+        let mut rows = [row(MONOTONIC, 10.0), row(RDTSCP, -0.5)];
+        widen(&mut rows);
+        assert_eq!(rows.map(|row| (row.interval.low, row.interval.high)), [(8.5, 11.5), (-1.5, 0.5)]);
     }
 
     #[test]

@@ -20,11 +20,16 @@ use crate::control::{ControlLoops, ControlReading};
 use crate::sampler::Sampler;
 use crate::session::Progress;
 
-/// Batches of each thread in a burst: about 1 ms.
-const BATCHES_PER_BURST: usize = 32;
-/// The same for more threads than these, so that a burst stays short.
-const MANY_THREADS: usize = 64;
-const BATCHES_OF_MANY: usize = 8;
+/// Batches of each thread in a burst at most: about 1 ms.
+const BATCHES_PER_THREAD: usize = 32;
+/// Batches of all threads of a burst, as far as the next bound allows, so that a burst of many threads stays short.
+const BATCHES_PER_BURST: usize = 512;
+/// Batches of each thread in a burst at least: others have to meet them.
+const BATCHES_MIN: usize = 2;
+/// Rounds without which there is no interval, made beyond the budget as well.
+const ROUNDS_MIN: u32 = 6;
+/// But not when the budget is exceeded so many times.
+const BUDGETS_MAX: f64 = 8.0;
 /// Which quantile of a burst counts: others only add time.
 const QUANTILE: f64 = 0.25;
 /// Batches without which a burst says nothing.
@@ -43,7 +48,7 @@ pub struct Settings {
     pub counts: Vec<usize>,
     /// CPUs, over which threads are laid in a circle.
     pub cpus: Vec<CpuId>,
-    /// Time at most, in seconds; one round is always made.
+    /// Time to spend, in seconds; a few rounds are made also where they take longer.
     pub budget_s: f64,
 }
 
@@ -87,7 +92,7 @@ pub fn run(
         .collect();
     let mut bursts = vec![vec![Vec::new(); settings.counts.len()]; reads.len()];
     let started = Instant::now();
-    loop {
+    for round in 1.. {
         random.shuffle(&mut cells);
         for &(read, count) in &cells {
             let work = Work {
@@ -104,7 +109,8 @@ pub fn run(
         }
         let spent_s = started.elapsed().as_secs_f64();
         progress.update(spent_s / settings.budget_s);
-        if spent_s >= settings.budget_s || live::pending_signal().is_some() {
+        let is_enough = spent_s >= settings.budget_s && round >= ROUNDS_MIN;
+        if is_enough || spent_s >= settings.budget_s * BUDGETS_MAX || live::pending_signal().is_some() {
             break;
         }
     }
@@ -153,7 +159,7 @@ fn serve(
 ) -> Result<Vec<Batch>, String> {
     let pinned = Pinned::to(cpu).map_err(|error| error.to_string());
     let mut sampler = Sampler::new(cpu, work.rate, work.control);
-    let count = if threads > MANY_THREADS { BATCHES_OF_MANY } else { BATCHES_PER_BURST };
+    let count = (BATCHES_PER_BURST / threads).clamp(BATCHES_MIN, BATCHES_PER_THREAD);
     let mut batches = Vec::with_capacity(count);
     work.read.read_many(1);
     if ready.fetch_add(1, Ordering::AcqRel) + 1 == threads {

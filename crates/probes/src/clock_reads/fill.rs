@@ -1,0 +1,230 @@
+//! From measuring to the document: reads, threads, and the verdict on both; all of it, or briefly for a check-up.
+
+use clock::Counter;
+use host::live::{self, AffinityError, Pinned};
+use machine::CpuId;
+use record::{ClockCost, CostControl, CostVerdict, FailedRead, RawSeries};
+use stats::Random;
+
+use super::catalogue::{CLOCK_NOW, Catalogue, MONOTONIC, RDTSCP, Read, SYSTEM_CALL, Scope, TIME_OF_DAY};
+use super::level::Level;
+use super::price::{Price, Scale};
+use super::{Batches, Settings, measure, rounds, threads};
+use crate::sampler::Sampler;
+use crate::session::Progress;
+
+/// What the kernel's clock costs at least of a system call where it is one.
+const CALL_SHARE: f64 = 0.7;
+/// Time for threads in a check-up, in seconds.
+const BRIEF_THREADS_S: f64 = 1.0;
+/// More threads than these are not started unasked.
+const THREADS_UNASKED: usize = 1024;
+
+/// Where it is measured.
+pub struct Subject {
+    /// Samples on the first of the CPUs.
+    pub sampler: Sampler,
+    /// CPUs that threads are pinned to; never empty.
+    pub cpus: Vec<CpuId>,
+    /// Of all random choices.
+    pub random: Random,
+}
+
+/// Numbers of threads where none are asked for: one, as many as CPUs, and twice as many.
+pub fn thread_counts(cpus: usize) -> Vec<usize> {
+    let mut counts = vec![1, cpus.min(THREADS_UNASKED), (2 * cpus).min(THREADS_UNASKED)];
+    counts.dedup();
+    counts
+}
+
+impl Subject {
+    /// Reads and threads in some four seconds, and less where nobody disturbs.
+    ///
+    /// # Errors
+    /// The first CPU may not be used.
+    pub fn brief(&mut self, cost: &mut ClockCost, progress: &dyn Progress) -> Result<(), AffinityError> {
+        let rate = self.sampler.rate;
+        cost.counter_hz = Some(rate.hz);
+        let pinned = Pinned::to(self.cpus[0])?;
+        let catalogue = Catalogue::find(Scope::All, rate);
+        self.reads(cost, &catalogue, &Settings::BRIEF, progress);
+        drop(pinned);
+        self.scaling(cost, &catalogue, &thread_counts(self.cpus.len()), BRIEF_THREADS_S, progress);
+        Ok(())
+    }
+
+    /// Every way to read on the first CPU, which the calling thread is pinned to.
+    pub fn reads(
+        &mut self,
+        cost: &mut ClockCost,
+        catalogue: &Catalogue,
+        settings: &Settings,
+        progress: &dyn Progress,
+    ) {
+        let failed =
+            |(name, reason): &(&str, String)| FailedRead { name: (*name).to_owned(), reason: reason.clone() };
+        cost.failed = catalogue.failed.iter().map(failed).collect();
+        let batches = measure(&mut self.sampler, &catalogue.reads, settings, &mut self.random, progress);
+        let cycles_per_step = self.sampler.control.believed_cycles(self.sampler.rate);
+        let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
+        let ticks_per_ns = has_counter.then(|| self.sampler.rate.ticks(1.0));
+        let scale = Scale { cycles_per_step, ticks_per_ns };
+        price(cost, &catalogue.reads, &batches, self.cpus[0], &scale);
+    }
+
+    /// What is read, and what that costs, in so many threads; the first number is 1.
+    pub fn scaling(
+        &mut self,
+        cost: &mut ClockCost,
+        catalogue: &Catalogue,
+        counts: &[usize],
+        budget_s: f64,
+        progress: &dyn Progress,
+    ) {
+        let mut reads = catalogue.chosen(&[TIME_OF_DAY, MONOTONIC, RDTSCP, CLOCK_NOW]);
+        let tick_ns = 1e9 / self.sampler.rate.hz;
+        for read in &reads {
+            for &count in counts.iter().filter(|count| **count > 1) {
+                if live::pending_signal().is_some() {
+                    return;
+                }
+                match rounds::run(read, count, &self.cpus, if read.is_in_ticks() { tick_ns } else { 1.0 }) {
+                    Ok(seen) => cost.rounds.push(seen),
+                    Err(reason) => {
+                        let told = format!("rounds of {} in {count} threads: {reason}", read.name);
+                        cost.without.push(told);
+                    }
+                }
+            }
+        }
+        reads.push(Read::shared_word());
+        let settings = threads::Settings { counts: counts.to_vec(), cpus: self.cpus.clone(), budget_s };
+        match threads::run(&self.sampler, &reads, &settings, &mut self.random, progress) {
+            Ok(rows) => cost.threads = rows,
+            Err(reason) => cost.without.push(format!("cost by number of threads: {reason}")),
+        }
+    }
+}
+
+/// From batches to costs and the verdict on them.
+fn price(cost: &mut ClockCost, reads: &[Read], batches: &[Batches], cpu: CpuId, scale: &Scale) {
+    let all = || batches.iter().flat_map(|batches| &batches.taken);
+    let level = Level::of(all());
+    for (index, (read, batches)) in reads.iter().zip(batches).enumerate() {
+        let price = level.and_then(|level| Price::of(batches, &level, index as u64));
+        let Some(price) = price else {
+            let count = batches.taken.len() + batches.interrupted;
+            cost.without.push(format!("{}: all but a few of {count} batches were disturbed", read.name));
+            continue;
+        };
+        let mut row = price.record(read, cpu, scale);
+        row.spread.raw = Some(cost.raw.len());
+        let piece = |piece: &Vec<f64>| piece.iter().map(|ns| *ns as f32).collect();
+        cost.raw.push(RawSeries {
+            name: format!("cost of {}", read.name),
+            unit: "ns".to_owned(),
+            visits: price.pieces.iter().map(piece).collect(),
+            mapping_of_visit: Vec::new(),
+        });
+        cost.reads.push(row);
+    }
+    let multiply_ns = Level::multiply_ns(all());
+    let cycles = scale.cycles_per_step;
+    cost.control = level.zip(multiply_ns).map(|(level, multiply_ns)| CostControl {
+        cpu,
+        multiply_ns,
+        port_ns: level.share * multiply_ns,
+        core_hz: cycles.map(|cycles| cycles / multiply_ns * 1e9),
+        adds_per_cycle: cycles.map(|cycles| 1.0 / (level.share * cycles)),
+        near_share: level.near,
+        plateau_share: level.on_plateau,
+        readings: level.readings,
+    });
+    judge(cost, level, reads.len());
+}
+
+/// The verdict, on so many ways that were measured.
+fn judge(cost: &mut ClockCost, level: Option<Level>, measured: usize) {
+    const AGAIN: &str = "try again when the machine is quieter, or with a longer --budget";
+    let vouched = cost.reads.iter().filter(|read| read.refused.is_none()).count();
+    let near_percent = level.map_or(0.0, |level| level.near * 100.0);
+    let (verdict, why) = if cost.reads.is_empty() {
+        let why = format!("hardly a batch stood beside a core that was ours alone; {AGAIN}");
+        (CostVerdict::CannotTell, why)
+    } else if !level.is_some_and(|level| level.is_certain()) {
+        let why =
+            "the core was never ours alone for certain: another run may find a whole core, and lower costs";
+        (CostVerdict::Refused, format!("{why}; {AGAIN}"))
+    } else if vouched == measured {
+        let why = format!(
+            "the core was ours alone in {near_percent:.0} % of the readings, and only batches beside these count"
+        );
+        (CostVerdict::Repeatable, why)
+    } else if vouched == 0 {
+        (CostVerdict::Refused, format!("another run may differ by more than 2 % on every read; {AGAIN}"))
+    } else {
+        let why = format!("another run agrees within 2 % on {vouched} of {measured} reads");
+        (CostVerdict::PartlyRepeatable, why)
+    };
+    cost.verdict = verdict;
+    cost.because.push(why);
+    let ns = |name: &str| cost.reads.iter().find(|read| read.name == name).map(|read| read.ns);
+    if let (Some(clock), Some(call)) = (ns(MONOTONIC), ns(SYSTEM_CALL))
+        && clock >= CALL_SHARE * call
+    {
+        let source = cost.kernel.clocksource.as_deref().unwrap_or("unknown");
+        cost.because.push(format!(
+            "every read of the kernel's clock is a system call: the clock source, {source}, cannot be read in user space"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::ClockRead;
+
+    const LEVEL: Level = Level { share: 1.0 / 16.0, near: 0.6, on_plateau: 0.8, readings: 1_000 };
+
+    fn read(name: &str, ns: f64, refused: Option<&str>) -> ClockRead {
+        ClockRead { name: name.to_owned(), ns, refused: refused.map(str::to_owned), ..ClockRead::default() }
+    }
+
+    #[test]
+    fn the_verdict_vouches_for_what_would_come_out_again_only() {
+        let (good, bad) = (read("a", 20.0, None), read("b", 30.0, Some("two states")));
+        let slope = Level { on_plateau: 0.2, ..LEVEL };
+        for (reads, level, expected) in [
+            (vec![good.clone()], Some(LEVEL), CostVerdict::Repeatable),
+            (vec![good.clone(), bad.clone()], Some(LEVEL), CostVerdict::PartlyRepeatable),
+            (vec![bad], Some(LEVEL), CostVerdict::Refused),
+            (vec![good], Some(slope), CostVerdict::Refused),
+            (vec![], None, CostVerdict::CannotTell),
+        ] {
+            let mut cost = ClockCost { reads, ..ClockCost::default() };
+            let measured = cost.reads.len();
+            judge(&mut cost, level, measured);
+            assert_eq!((cost.verdict, cost.because.len()), (expected, 1), "{:?}", cost.because);
+        }
+        // One way of which nothing is known is one that nobody vouches for.
+        let mut cost = ClockCost { reads: vec![read("a", 20.0, None)], ..ClockCost::default() };
+        judge(&mut cost, Some(LEVEL), 2);
+        assert_eq!(cost.verdict, CostVerdict::PartlyRepeatable);
+    }
+
+    #[test]
+    fn a_clock_source_that_only_the_kernel_can_read_is_named() {
+        let reads = vec![read(MONOTONIC, 900.0, None), read(SYSTEM_CALL, 1_000.0, None)];
+        let mut cost = ClockCost { reads, ..ClockCost::default() };
+        cost.kernel.clocksource = Some("hpet".to_owned());
+        judge(&mut cost, Some(LEVEL), 2);
+        assert!(cost.because.iter().any(|why| why.contains("hpet, cannot be read in user space")));
+    }
+
+    #[test]
+    fn unasked_threads_go_beyond_the_cpus() {
+        assert_eq!(thread_counts(1), [1, 2]);
+        assert_eq!(thread_counts(2), [1, 2, 4]);
+        assert_eq!(thread_counts(4_000), [1, 1024]);
+    }
+}
