@@ -46,3 +46,20 @@ fn nothing_at_all_is_heard_of_an_empty_root() {
     assert_eq!((evidence.vulnerabilities, evidence.bugs, evidence.command_line), (None, None, None));
     assert!(evidence.cpus.is_empty() && evidence.task_status.is_empty());
 }
+
+#[test]
+fn a_whole_machine_of_a_cloud_is_no_guest() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let base = folder.path();
+    let names = base.join("sys/class/dmi/id");
+    std::fs::create_dir_all(&names).expect("folders");
+    std::fs::create_dir_all(base.join("proc")).expect("a folder");
+    std::fs::write(names.join("sys_vendor"), "Amazon EC2\n").expect("a file");
+    std::fs::write(base.join("proc/cpuinfo"), "processor\t: 0\nflags\t\t: fpu vme\n").expect("a file");
+    for (product, hypervisor) in [("m5.metal", None), ("m5.large", Some("KVM"))] {
+        std::fs::write(names.join("product_name"), product).expect("a file");
+        let root = Root::open(base).expect("a recording");
+        let evidence = Witness::of(&root, None).hear(&RegistersAsked::default());
+        assert_eq!(evidence.hypervisor.as_deref(), hypervisor, "{product}");
+    }
+}

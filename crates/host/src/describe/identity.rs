@@ -20,6 +20,10 @@ const DMI_HYPERVISORS: [(&str, &str); 8] = [
     ("Amazon EC2", "KVM"),
 ];
 
+/// What Amazon's products hold that are a whole machine without a hypervisor: `m5.metal`, `c7i.metal-24xl`.
+/// docs.aws.amazon.com, Amazon EC2 instance types.
+const METAL: &str = ".metal";
+
 /// Reads who the machine says it is from procfs and DMI; CPUID is added by the cross-check.
 pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Identity {
     let number = |key: &str| info.first(key).and_then(|value| value.parse().ok());
@@ -66,6 +70,9 @@ fn hypervisor(source: &Source<'_>, has_flag: bool) -> Option<String> {
         return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
     }
     let system = described(source, &["sys_vendor", "product_name"]).unwrap_or_default();
+    if system.contains(METAL) {
+        return has_flag.then(|| "unknown".to_owned());
+    }
     let known =
         DMI_HYPERVISORS.iter().find(|(text, _)| system.contains(text)).map(|(_, name)| (*name).to_owned());
     known.or_else(|| has_flag.then(|| "unknown".to_owned()))
