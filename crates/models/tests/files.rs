@@ -34,6 +34,7 @@ fn what_no_machine_can_be_is_named_with_its_place() {
         ("walker_reads_from_level = { value = 2", "walker_reads_from_level = { value = 9", "is 9"),
         ("dram_ns = { value = 27.63", "dram_ns = { value = nan", "dram_ns is NaN"),
         ("core_hz = { value = 2.3e9", "core_hz = { value = 0.0", "core_hz is 0"),
+        ("core_hz = { value = 2.3e9", "core_hz = { value = 1e-300", "give 1e6 to 1e11"),
         ("page_table_levels = { value = 4", "page_table_levels = { value = 6", "is 6; give 1 to 5"),
         ("off = \"phenom-9600\"", "off = \"elsewhere\"", "names the board elsewhere"),
         ("stride_bytes = { value = 512", "stride_bytes = { value = 0", "steps by 0"),

@@ -12,6 +12,8 @@ use super::prediction::{Program, Test};
 use super::published::Published;
 use crate::machine_file::{DescriptionError, Sourced};
 
+/// Clocks outside of this are slips of the pen.
+const CLOCK_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 /// The simulator numbers lines in 32 bits; shorter ones than this would not fit.
 const LINE_BYTES_MIN: u64 = 64;
 /// The smallest page of x86. AMD64 APM vol. 2 (24593), page translation.
@@ -168,8 +170,14 @@ fn numbers(machine: &MemoryMachine) -> Option<(String, String)> {
         }
     }
     for board in &machine.board {
-        positive.push((format!("board {} core_hz", board.name), board.core_hz.value.0));
-        positive.push((format!("board {} northbridge_hz", board.name), board.northbridge_hz.value.0));
+        for (name, clock) in
+            [("core_hz", board.core_hz.value.0), ("northbridge_hz", board.northbridge_hz.value.0)]
+        {
+            if !CLOCK_HZ.contains(&clock) {
+                let key = format!("board {} {name}", board.name);
+                return Some(said(key, format!("is {clock}; give 1e6 to 1e11, in hertz")));
+            }
+        }
     }
     let bad = |(_, value): &&(String, f64), above: bool| {
         !value.is_finite() || *value < 0.0 || (above && *value == 0.0) || *value > 1e12
