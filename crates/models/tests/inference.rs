@@ -3,6 +3,7 @@
 use models::interconnect::{
     Coherence, Explanation, Graph, Matrix, ReadTimes, Unit, Verdict, connected_graphs, infer,
 };
+use proptest::prelude::*;
 use stats::Random;
 
 /// Data take long enough that every link shows: no two graphs of four nodes predict the same entries.
@@ -96,7 +97,16 @@ fn noise_and_equal_distances_show_no_links() {
         let slit = Matrix::of_distances((0..count).collect(), &rows).expect("a matrix");
         let found = infer(&slit);
         assert_eq!((found.verdict, found.edges.len()), (Verdict::NotIdentifiable, 0), "{found:?}");
+        assert!(found.reason.contains("equally far everywhere"), "{found:?}");
     }
+}
+
+#[test]
+fn distances_that_no_graph_meets_identify_none() {
+    let rows = [[10, 16, 32, 33], [16, 10, 25, 32], [32, 25, 10, 16], [33, 32, 16, 10]].map(Vec::from);
+    let found = infer(&Matrix::of_distances(vec![0, 1, 2, 3], &rows).expect("a matrix"));
+    assert_eq!(found.verdict, Verdict::NotIdentifiable, "{found:?}");
+    assert!(found.reason.contains("no noise"), "{found:?}");
 }
 
 #[test]
@@ -148,4 +158,18 @@ fn clusters_of_a_package_are_told_from_links() {
     assert_eq!((mesh.packages, mesh.columns, mesh.rows), (2, 2, 2));
     assert_eq!((found.verdict, found.edges.len()), (Verdict::Identified, 8));
     assert!(found.max_percent < 3.0, "{found:?}");
+}
+
+proptest! {
+    #[test]
+    fn no_matrix_makes_it_panic(rows in (1_usize..6).prop_flat_map(|count| {
+        let entry = prop_oneof![Just(None), Just(Some(0.0)), (0.0_f64..500.0).prop_map(Some), Just(Some(1e300))];
+        proptest::collection::vec(proptest::collection::vec(entry, count), count)
+    })) {
+        for unit in [Unit::Nanoseconds, Unit::Distance] {
+            let found = infer(&Matrix::of_rows(unit, &rows).expect("a matrix"));
+            prop_assert!((0.0..=1.0).contains(&found.probability), "{found:?}");
+            prop_assert!(found.verdict == Verdict::NotIdentifiable || !found.edges.is_empty(), "{found:?}");
+        }
+    }
 }

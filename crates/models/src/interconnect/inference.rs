@@ -22,6 +22,8 @@ const PROBABILITY_MIN: f64 = 0.99;
 const ALIKE_ODDS: f64 = 100.0;
 /// And if it explains at least this share of the variance of the entries.
 const EXPLAINED_MIN: f64 = 0.5;
+/// Firmware rounds its distances to whole numbers; a graph that misses them by more is not theirs.
+const DISTANCE_RMS_MAX: f64 = 1.0;
 /// Where not all graphs were looked at, a better one may have been missed: then it is this share.
 const EXPLAINED_MIN_OF_SEARCH: f64 = 0.9;
 /// In a full mesh whose local reads wait for probes the longest way has two links, and remote ones three: the ratio of their
@@ -248,32 +250,19 @@ fn judge(matrix: &Matrix, entries: &Entries, weighed: Vec<Weighed>, examined: us
     let (graphs, flats): (Vec<Weighed>, Vec<Weighed>) =
         weighed.into_iter().partition(|one| one.graph.is_some());
     let flat = flats.into_iter().next().expect("there is always the reading that all is alike");
-    let Some(best) = graphs.first() else {
-        return told(
-            matrix,
-            &[],
-            Some(&flat),
-            examined,
-            Verdict::NotIdentifiable,
-            "no graph fits these entries".to_owned(),
-        );
+    let best = match graphs.first() {
+        Some(best) if best.log_weight > flat.log_weight => best,
+        _ => return told(matrix, &graphs, Some(&flat), examined, Verdict::NotIdentifiable, why_flat(&flat)),
     };
     let explained = 1.0 - best.squares / entries.squares_about_mean(|_, _| true).max(f64::MIN_POSITIVE);
     let probability = best.log_weight.exp();
-    if best.log_weight <= flat.log_weight {
-        let reason = match &flat.explanation {
-            Explanation::Flat { local: Some(local), remote: Some(remote) }
-                if (remote - local).abs() > f64::EPSILON =>
-            {
-                "remote memory is equally far everywhere, and local reads do not wait for probes: any machine whose nodes are all as far looks so, whatever joins them"
-            }
-            _ => "the entries differ no more than by chance: they show no links",
-        };
-        return told(matrix, &graphs, Some(&flat), examined, Verdict::NotIdentifiable, reason.to_owned());
-    }
     let least = if matrix.count() > ENUMERATED_NODES_MAX { EXPLAINED_MIN_OF_SEARCH } else { EXPLAINED_MIN };
     let alike = graphs.iter().filter(|one| is_alike(best, one)).count();
-    let (verdict, reason) = if explained < least {
+    let rms = (best.squares / entries.values.len() as f64).sqrt();
+    let (verdict, reason) = if !matrix.unit.is_measured() && rms > DISTANCE_RMS_MAX {
+        let reason = format!("distances carry no noise, and the best graph still misses them by {rms:.1}");
+        (Verdict::NotIdentifiable, reason)
+    } else if explained < least {
         let reason = format!("the best graph explains {:.0} % of the differences only", explained * 100.0);
         (Verdict::NotIdentifiable, reason)
     } else if probability < PROBABILITY_MIN {
@@ -286,6 +275,18 @@ fn judge(matrix: &Matrix, entries: &Entries, weighed: Vec<Weighed>, examined: us
         (Verdict::Identified, format!("it explains {:.1} % of the differences", explained * 100.0))
     };
     told(matrix, &graphs, None, examined, verdict, reason)
+}
+
+fn why_flat(flat: &Weighed) -> String {
+    let why = match &flat.explanation {
+        Explanation::Flat { local: Some(local), remote: Some(remote) }
+            if (remote - local).abs() > f64::EPSILON =>
+        {
+            "remote memory is equally far everywhere, and local reads do not wait for probes: any machine whose nodes are all as far looks so, whatever joins them"
+        }
+        _ => "the entries differ no more than by chance: they show no links",
+    };
+    why.to_owned()
 }
 
 /// Whether the data do not speak clearly for one graph against the other.
