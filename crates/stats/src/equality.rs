@@ -1,0 +1,274 @@
+//! Whether several subjects are alike that were measured in interleaved rounds on a machine where noise only adds time.
+//!
+//! ```text
+//! value of a subject   low quantile of its windows over all rounds: what a disturbance left alone
+//! ratio                value / geometric mean of the others' values
+//! interval             bootstrap over rounds, the same rounds for all subjects, corrected for their number (Bonferroni)
+//! A/A                  the same subject, even rounds against odd ones: half-width of that ratio's interval
+//! ```
+//! A claim needs an interval beyond the margin, both halves of the run beyond it on the same side, and twice what A/A shows.
+//! A thief that takes a CPU part of the time leaves windows alone and does not move a low quantile; what slows every window does.
+
+use crate::{Interval, Random, quantile_of_sorted};
+
+/// Quantile of the windows that stands for a subject.
+const LOW: f64 = 0.10;
+/// Resamples: the ends of a 95 % interval corrected for ten subjects still have five beyond them.
+const RESAMPLES: usize = 2_000;
+/// Rounds below which nothing is said.
+pub const FEWEST_ROUNDS: usize = 8;
+/// Level of the intervals over all subjects together.
+const ALARMS: f64 = 0.05;
+
+/// How two or more subjects compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// No subject differs by more than the margin.
+    Alike,
+    /// At least one does, beyond doubt.
+    Asymmetric,
+    /// It cannot be told.
+    Inconclusive,
+}
+
+/// One subject against the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SubjectRatio {
+    /// Low quantile of its windows, in their unit.
+    pub value: f64,
+    /// That over the geometric mean of the others' values: above 1 is slower.
+    pub ratio: f64,
+    /// Interval of the ratio, at 95 % for all subjects together.
+    pub interval: Interval,
+    /// The ratio in the first and in the second half of the run.
+    pub halves: [f64; 2],
+    /// Whether it differs beyond doubt.
+    pub differs: bool,
+}
+
+/// All subjects together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Equality {
+    /// The subjects, in the order given.
+    pub subjects: Vec<SubjectRatio>,
+    /// Half-width of the widest A/A interval, relative: smaller differences cannot be told.
+    pub aa_half_width: f64,
+    /// The verdict.
+    pub likeness: Likeness,
+}
+
+/// Compares subjects: `rounds[r][s]` are the windows of subject `s` in round `r`, in time per unit of work. `margin` is the
+/// relative difference that is of no matter. `None` with fewer than two subjects, fewer than [`FEWEST_ROUNDS`] rounds in which
+/// all have windows, or a window that is no positive number.
+pub fn equality(rounds: &[Vec<Vec<f64>>], margin: f64, seed: u64) -> Option<Equality> {
+    let count = rounds.first()?.len();
+    let whole: Vec<&Vec<Vec<f64>>> = rounds
+        .iter()
+        .filter(|round| round.len() == count && round.iter().all(|windows| !windows.is_empty()))
+        .collect();
+    let is_sane = |value: &f64| value.is_finite() && *value > 0.0;
+    if count < 2 || whole.len() < FEWEST_ROUNDS || !whole.iter().copied().flatten().flatten().all(is_sane) {
+        return None;
+    }
+    let rounds = whole.len();
+    let windows: Vec<Windows> = (0..count).map(|subject| Windows::of(&whole, subject)).collect();
+    let all: Vec<usize> = (0..rounds).collect();
+    let of = |some: &[usize]| log_ratios(&values(&windows, &each_of(some, rounds)));
+    let (logs, halves) = (of(&all), [of(&all[..rounds / 2]), of(&all[rounds / 2..])]);
+    let mut random = Random::new(seed);
+    let mut resampled = vec![Vec::with_capacity(RESAMPLES); count];
+    for _ in 0..RESAMPLES {
+        let logs = log_ratios(&values(&windows, &draw(&mut random, &all, rounds)));
+        resampled.iter_mut().zip(logs).for_each(|(of_subject, log)| of_subject.push(log));
+    }
+    let (even, odd): (Vec<usize>, Vec<usize>) = all.iter().partition(|&&round| round % 2 == 0);
+    let mut twins = vec![Vec::with_capacity(RESAMPLES); count];
+    for _ in 0..RESAMPLES {
+        let [first, second] = [&even, &odd].map(|of| values(&windows, &draw(&mut random, of, rounds)));
+        for (of_subject, (a, b)) in twins.iter_mut().zip(first.iter().zip(&second)) {
+            of_subject.push((a / b).ln());
+        }
+    }
+    let tail = ALARMS / 2.0 / count as f64;
+    let width = |samples: &Vec<f64>| {
+        let Interval { low, high } = ends(samples, ALARMS / 2.0);
+        (high - low) / 2.0
+    };
+    // Halves of a run scatter by sqrt(2) twice: once as each has half of the rounds, once as there are two.
+    let aa_half_width = twins.iter().map(width).fold(0.0, f64::max) / 2.0;
+    let beyond = (1.0 + margin).ln().max(2.0 * aa_half_width);
+    let base = values(&windows, &each_of(&all, rounds));
+    let subjects: Vec<SubjectRatio> = (0..count)
+        .map(|index| {
+            let interval = ends(&resampled[index], tail);
+            let halves = [halves[0][index], halves[1][index]];
+            let is_beyond = |log: f64, sign: f64| log * sign > beyond;
+            let differs = [1.0, -1.0].into_iter().any(|sign| {
+                let near = if sign > 0.0 { interval.low } else { interval.high };
+                near * sign > (1.0 + margin).ln()
+                    && is_beyond(logs[index], sign)
+                    && halves.iter().all(|&log| log * sign > (1.0 + margin).ln())
+            });
+            SubjectRatio {
+                value: base[index],
+                ratio: logs[index].exp(),
+                interval: interval.map(f64::exp),
+                halves: halves.map(f64::exp),
+                differs,
+            }
+        })
+        .collect();
+    let within = |subject: &SubjectRatio| {
+        subject.interval.low > 1.0 / (1.0 + 2.0 * margin) && subject.interval.high < 1.0 + 2.0 * margin
+    };
+    let likeness = if subjects.iter().any(|subject| subject.differs) {
+        Likeness::Asymmetric
+    } else if subjects.iter().all(within) {
+        Likeness::Alike
+    } else {
+        Likeness::Inconclusive
+    };
+    Some(Equality { subjects, aa_half_width, likeness })
+}
+
+/// The windows of one subject, ascending, each with the round it is of.
+struct Windows(Vec<(f64, usize)>);
+
+impl Windows {
+    fn of(rounds: &[&Vec<Vec<f64>>], subject: usize) -> Self {
+        let each = |(number, round): (usize, &&Vec<Vec<f64>>)| {
+            round[subject].iter().map(move |&window| (window, number)).collect::<Vec<_>>()
+        };
+        let mut windows: Vec<(f64, usize)> = rounds.iter().enumerate().flat_map(each).collect();
+        windows.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        Self(windows)
+    }
+
+    /// The low quantile, each window as often as its round was drawn: the first below which the share lies.
+    fn low(&self, drawn: &[u32]) -> f64 {
+        let total: u32 = self.0.iter().map(|&(_, round)| drawn[round]).sum();
+        let mut left = LOW * f64::from(total);
+        let found = self.0.iter().find(|&&(_, round)| {
+            left -= f64::from(drawn[round]);
+            left < 0.0
+        });
+        found.map_or(f64::NAN, |&(window, _)| window)
+    }
+}
+
+/// The value of each subject over the rounds, each as often as it was drawn.
+fn values(subjects: &[Windows], drawn: &[u32]) -> Vec<f64> {
+    subjects.iter().map(|windows| windows.low(drawn)).collect()
+}
+
+/// How often each round is drawn when as many are drawn from these as there are.
+fn draw(random: &mut Random, from: &[usize], rounds: usize) -> Vec<u32> {
+    let mut drawn = vec![0; rounds];
+    for _ in from {
+        drawn[from[random.below(from.len())]] += 1;
+    }
+    drawn
+}
+
+/// Each of these rounds once.
+fn each_of(from: &[usize], rounds: usize) -> Vec<u32> {
+    let mut drawn = vec![0; rounds];
+    from.iter().for_each(|&round| drawn[round] = 1);
+    drawn
+}
+
+/// Logarithm of each value over the geometric mean of the others.
+fn log_ratios(values: &[f64]) -> Vec<f64> {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let sum: f64 = logs.iter().sum();
+    let others = (values.len() - 1) as f64;
+    logs.iter().map(|log| log - (sum - log) / others).collect()
+}
+
+/// The ends that leave a tail on either side.
+fn ends(samples: &[f64], tail: f64) -> Interval {
+    let mut ascending = samples.to_vec();
+    ascending.sort_unstable_by(f64::total_cmp);
+    let end = |q| quantile_of_sorted(&ascending, q).unwrap_or(f64::NAN);
+    Interval { low: end(tail), high: end(1.0 - tail) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUNDS: usize = 24;
+    const WINDOWS: usize = 8;
+
+    /// Windows of subjects: each has a cost, the share of windows that a thief lengthens, and noise that only adds.
+    fn run(costs: &[f64], stolen: &[f64], seed: u64) -> Vec<Vec<Vec<f64>>> {
+        let mut random = Random::new(seed);
+        (0..ROUNDS)
+            .map(|_| {
+                let round_slow = 1.0 + 0.02 * random.unit();
+                costs
+                    .iter()
+                    .zip(stolen)
+                    .map(|(cost, stolen)| {
+                        (0..WINDOWS)
+                            .map(|_| {
+                                let noise = 1.0 + 0.01 * random.normal().abs();
+                                let theft = if random.unit() < *stolen { 1.0 + random.unit() } else { 1.0 };
+                                cost * round_slow * noise * theft
+                            })
+                            .collect()
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn found(costs: &[f64], stolen: &[f64]) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for seed in 0..24 {
+            let equality = equality(&run(costs, stolen, seed), 0.015, seed).expect("enough rounds");
+            counts[equality.likeness as usize] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn equal_subjects_are_not_called_asymmetric_and_five_per_cent_in_every_window_are() {
+        let [alike, asymmetric, _] = found(&[1.0; 4], &[0.0; 4]);
+        assert!(asymmetric == 0 && alike >= 20, "{alike} alike, {asymmetric} asymmetric of 24");
+        let [_, asymmetric, _] = found(&[1.0, 1.0, 1.05, 1.0], &[0.0; 4]);
+        assert!(asymmetric >= 23, "{asymmetric} of 24");
+        let [_, asymmetric, _] = found(&[1.0, 1.05], &[0.0; 2]);
+        assert!(asymmetric >= 23, "{asymmetric} of 24");
+    }
+
+    #[test]
+    fn a_thief_of_part_of_the_time_is_no_asymmetry() {
+        for stolen in [0.2, 0.5, 0.7] {
+            let [_, asymmetric, _] = found(&[1.0; 2], &[0.0, stolen]);
+            assert!(asymmetric <= 1, "{asymmetric} of 24 with {stolen}");
+        }
+    }
+
+    #[test]
+    fn what_differs_has_its_name_and_the_others_lie_on_the_other_side() {
+        let equality = equality(&run(&[1.0, 1.0, 1.2, 1.0], &[0.0; 4], 7), 0.015, 1).expect("enough");
+        let differs: Vec<bool> = equality.subjects.iter().map(|subject| subject.differs).collect();
+        assert!(differs[2]);
+        let slow = equality.subjects[2];
+        assert!(slow.interval.low <= slow.ratio && slow.ratio <= slow.interval.high);
+        assert!((slow.ratio - 1.2).abs() < 0.02, "{}", slow.ratio);
+    }
+
+    #[test]
+    fn too_little_or_senseless_is_none() {
+        assert_eq!(equality(&[], 0.01, 1), None);
+        assert_eq!(equality(&run(&[1.0], &[0.0], 1), 0.01, 1), None);
+        assert_eq!(equality(&run(&[1.0, 1.0], &[0.0; 2], 1)[..FEWEST_ROUNDS - 1], 0.01, 1), None);
+        let mut wrong = run(&[1.0, 1.0], &[0.0; 2], 1);
+        wrong[3][1][0] = f64::NAN;
+        assert_eq!(equality(&wrong, 0.01, 1), None);
+        wrong[3][1].clear();
+        assert!(equality(&wrong, 0.01, 1).is_some(), "a round in which one has nothing is left out");
+    }
+}
