@@ -3,7 +3,7 @@
 use crate::totals::Totals;
 use crate::{
     ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles,
-    placement_evidence, promise, schema, steps, tidy,
+    placement_evidence, promise, schema, sockets_evidence, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -88,6 +88,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "the optimiser of placements on every family: gaps, proofs, times",
         help: placement_evidence::HELP,
         run: placement_evidence::run,
+    },
+    Command {
+        name: "sockets-evidence",
+        summary: "sidestep sockets on a busy machine: equal CPUs, 5 % put in, a thief",
+        help: sockets_evidence::HELP,
+        run: sockets_evidence::run,
     },
     Command {
         name: "spin",

@@ -22,6 +22,7 @@ pub mod packages;
 pub mod placement_evidence;
 pub mod promise;
 pub mod schema;
+pub mod sockets_evidence;
 pub mod steps;
 pub mod tidy;
 pub mod totals;

@@ -47,6 +47,6 @@ fn run(command: &Command, arguments: &[String]) -> ExitCode {
 }
 
 fn overview() -> String {
-    let rows = COMMANDS.iter().map(|command| format!("  {:<15}{}\n", command.name, command.summary));
+    let rows = COMMANDS.iter().map(|command| format!("  {:<20}{}\n", command.name, command.summary));
     format!("cargo xtask COMMAND [--help]\n\n{}", rows.collect::<String>())
 }

@@ -82,7 +82,7 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Is time safe here: do the counters of all CPUs agree, does time go back, what does the kernel think
     Clock(ClockArguments),
-    /// How sockets and nodes are linked: what a matrix of latencies tells, and what it cannot
+    /// Whether sockets are alike, and how they are linked: measured, told by firmware, inferred from a matrix
     Sockets(SocketsArguments),
     /// How precise sidestep is on this machine, and what it is blind to here
     Selftest(SelftestArguments),

@@ -1,23 +1,28 @@
-//! `sidestep sockets`: how sockets and nodes are linked.
+//! `sidestep sockets`: whether they are alike, and how sockets and nodes are linked.
 
 mod export;
 mod firmware;
 mod infer;
 mod matrix;
+mod measure;
 
 use clap::{Args, Subcommand};
 use export::ExportArguments;
 use firmware::FirmwareArguments;
 use infer::InferArguments;
+use measure::MeasureArguments;
 
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 
 /// Options of `sockets`.
 #[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SocketsArguments {
+    #[command(flatten)]
+    measure: MeasureArguments,
     #[command(subcommand)]
-    command: SocketsCommand,
+    command: Option<SocketsCommand>,
 }
 
 /// What can be asked of sockets.
@@ -34,8 +39,9 @@ enum SocketsCommand {
 /// Does what was asked for.
 pub(crate) fn sockets(arguments: &SocketsArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
-        SocketsCommand::Infer(infer) => infer::infer(infer, global),
-        SocketsCommand::Firmware(firmware) => firmware::firmware(firmware, global),
-        SocketsCommand::Export(export) => export::export(export, global),
+        None => measure::measure(&arguments.measure, global),
+        Some(SocketsCommand::Infer(infer)) => infer::infer(infer, global),
+        Some(SocketsCommand::Firmware(firmware)) => firmware::firmware(firmware, global),
+        Some(SocketsCommand::Export(export)) => export::export(export, global),
     }
 }

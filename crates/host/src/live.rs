@@ -11,6 +11,7 @@ mod interrupt;
 mod mapping;
 mod memory_policy;
 mod messages;
+mod node_memory;
 mod ntp;
 mod process;
 mod process_setting;
@@ -32,6 +33,7 @@ pub use interrupt::{Signal, install_handlers, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages};
 pub use memory_policy::{MemoryPolicy, current_memory_policy};
 pub use messages::kernel_messages;
+pub use node_memory::{NodeMemoryError, map_on_node, page_nodes};
 pub use ntp::ntp_state;
 pub use process::{
     boot_id, effective_root, host_name, is_writable, kernel_release, peak_resident_bytes, utc_now,

@@ -8,6 +8,7 @@ pub mod orders;
 pub mod parallel;
 mod room;
 mod series;
+pub mod sockets;
 pub mod stream;
 pub mod surface;
 pub mod walks;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ClockCheck, ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory, Provenance,
+    Sockets,
 };
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
@@ -49,6 +50,9 @@ pub struct Record {
     /// Whether the counters of all CPUs agree, and what the kernel says of its clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_check: Option<ClockCheck>,
+    /// Every CPU against the memory of every node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<Sockets>,
     /// Verdicts on the flaws of the catalogue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaws: Vec<FlawVerdict>,

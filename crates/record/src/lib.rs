@@ -21,6 +21,7 @@ mod levels;
 mod memory;
 mod provenance;
 mod reboots;
+mod sockets;
 mod spread;
 
 pub use clock_check::{
@@ -60,4 +61,8 @@ pub use memory::{
 };
 pub use provenance::Provenance;
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
+pub use sockets::{
+    Concurrency, NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketNode, SocketSubject,
+    SocketVerdict, Sockets, SubjectEquality, SubjectRow,
+};
 pub use spread::{Quality, Spread};

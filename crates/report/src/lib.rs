@@ -23,6 +23,7 @@ mod number;
 mod plan;
 mod scheduling;
 mod simulation;
+mod sockets;
 mod terminal;
 
 pub use clock_check::clock_check_terminal;
@@ -46,4 +47,5 @@ pub use interconnect::{
 pub use machine_text::machine_text;
 pub use scheduling::{scheduling_csv, scheduling_html, scheduling_terminal};
 pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
+pub use sockets::measured_sockets_terminal;
 pub use terminal::{Terminal, terminal};

@@ -81,21 +81,8 @@ pub fn equality(rounds: &[Vec<Vec<f64>>], margin: f64, seed: u64) -> Option<Equa
         let logs = log_ratios(&values(&windows, &draw(&mut random, &all, rounds)));
         resampled.iter_mut().zip(logs).for_each(|(of_subject, log)| of_subject.push(log));
     }
-    let (even, odd): (Vec<usize>, Vec<usize>) = all.iter().partition(|&&round| round % 2 == 0);
-    let mut twins = vec![Vec::with_capacity(RESAMPLES); count];
-    for _ in 0..RESAMPLES {
-        let [first, second] = [&even, &odd].map(|of| values(&windows, &draw(&mut random, of, rounds)));
-        for (of_subject, (a, b)) in twins.iter_mut().zip(first.iter().zip(&second)) {
-            of_subject.push((a / b).ln());
-        }
-    }
     let tail = ALARMS / 2.0 / count as f64;
-    let width = |samples: &Vec<f64>| {
-        let Interval { low, high } = ends(samples, ALARMS / 2.0);
-        (high - low) / 2.0
-    };
-    // Halves of a run scatter by sqrt(2) twice: once as each has half of the rounds, once as there are two.
-    let aa_half_width = twins.iter().map(width).fold(0.0, f64::max) / 2.0;
+    let aa_half_width = twin_half_width(&windows, rounds, &mut random);
     let beyond = (1.0 + margin).ln().max(2.0 * aa_half_width);
     let base = values(&windows, &each_of(&all, rounds));
     let subjects: Vec<SubjectRatio> = (0..count)
@@ -173,8 +160,25 @@ fn draw(random: &mut Random, from: &[usize], rounds: usize) -> Vec<u32> {
 /// Each of these rounds once.
 fn each_of(from: &[usize], rounds: usize) -> Vec<u32> {
     let mut drawn = vec![0; rounds];
-    from.iter().for_each(|&round| drawn[round] = 1);
+    for &round in from {
+        drawn[round] = 1;
+    }
     drawn
+}
+
+/// Half-width of the widest interval of a subject's even rounds against its odd ones.
+fn twin_half_width(windows: &[Windows], rounds: usize, random: &mut Random) -> f64 {
+    let (even, odd): (Vec<usize>, Vec<usize>) = (0..rounds).partition(|round| round % 2 == 0);
+    let mut twins = vec![Vec::with_capacity(RESAMPLES); windows.len()];
+    for _ in 0..RESAMPLES {
+        let [first, second] = [&even, &odd].map(|of| values(windows, &draw(random, of, rounds)));
+        for (of_subject, (a, b)) in twins.iter_mut().zip(first.iter().zip(&second)) {
+            of_subject.push((a / b).ln());
+        }
+    }
+    let half_widths = twins.iter().map(|samples: &Vec<f64>| ends(samples, ALARMS / 2.0).half_width());
+    // Halves of a run scatter by sqrt(2) twice: once as each has half of the rounds, once as there are two.
+    half_widths.fold(0.0, f64::max) / 2.0
 }
 
 /// Logarithm of each value over the geometric mean of the others.

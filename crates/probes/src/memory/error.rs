@@ -1,6 +1,8 @@
 //! Why a memory probe could not measure.
 
-use host::live::{AffinityError, MappingError};
+use host::live::{AffinityError, MappingError, NodeMemoryError};
+
+use crate::session::SessionError;
 
 /// Why a memory probe could not measure.
 #[derive(Debug, thiserror::Error)]
@@ -8,6 +10,12 @@ pub enum MemoryError {
     /// No memory for the block.
     #[error(transparent)]
     Mapping(#[from] MappingError),
+    /// No memory of a node.
+    #[error(transparent)]
+    Node(#[from] NodeMemoryError),
+    /// A debug build.
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// A CPU may not be used.
     #[error(transparent)]
     Affinity(#[from] AffinityError),

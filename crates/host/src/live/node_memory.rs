@@ -1,0 +1,120 @@
+//! Memory from one NUMA node, and where pages really are.
+//!
+//! System call: move_pages(2) without a list of nodes only asks; statuses below zero are errors of one page.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ptr;
+
+use machine::NodeId;
+
+use super::memory_policy::{MemoryPolicy, current_memory_policy, set_memory_policy};
+use super::{Mapping, MappingError, PageRequest};
+
+/// Pages asked about, evenly spread: enough to see a share of a thousandth.
+const PAGES_ASKED: usize = 1_024;
+/// The largest node that a policy of ours can name.
+const NODE_MAX: u32 = 63;
+
+/// Why there is no memory of a node.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeMemoryError {
+    /// A node that no mask of ours holds.
+    #[error("node {0} is beyond node {NODE_MAX}, the last that can be named here")]
+    Beyond(NodeId),
+    /// A cpuset, a container or a kernel without NUMA forbids it.
+    #[error(
+        "memory of node {node} may not be had: {source}; a cpuset (cpuset.mems) or container may forbid it"
+    )]
+    Forbidden {
+        /// The node.
+        node: NodeId,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// There is none.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+}
+
+/// Puts the policy of the thread back.
+struct PolicyGuard(MemoryPolicy);
+
+impl Drop for PolicyGuard {
+    fn drop(&mut self) {
+        // A policy that was in force is allowed.
+        drop(set_memory_policy(&self.0));
+    }
+}
+
+/// Maps and touches memory that comes from one node; the policy of the calling thread is put back.
+///
+/// # Errors
+/// A node that may not be used, or too little memory.
+pub fn map_on_node(bytes: usize, request: PageRequest, node: NodeId) -> Result<Mapping, NodeMemoryError> {
+    if node.0 > NODE_MAX {
+        return Err(NodeMemoryError::Beyond(node));
+    }
+    let forbidden = |source| NodeMemoryError::Forbidden { node, source };
+    let before = current_memory_policy().map_err(forbidden)?;
+    set_memory_policy(&MemoryPolicy::Bind(1 << node.0)).map_err(forbidden)?;
+    let _guard = PolicyGuard(before);
+    Ok(Mapping::new(bytes, request)?)
+}
+
+/// How many pages of a sample lie on each node; pages that the kernel will not tell of are left out.
+///
+/// # Errors
+/// What the kernel said: `ENOSYS` without NUMA, `EPERM` in a sandbox.
+pub fn page_nodes(mapping: &mut Mapping) -> io::Result<BTreeMap<NodeId, usize>> {
+    /// The distance of base pages: a huge page answers for each of its parts.
+    const PAGE_BYTES: usize = 4_096;
+    let slice = mapping.as_mut_slice();
+    let count = (slice.len() / PAGE_BYTES).clamp(1, PAGES_ASKED);
+    let step = slice.len() / count / PAGE_BYTES * PAGE_BYTES;
+    let mut pages: Vec<*mut libc::c_void> =
+        (0..count).map(|index| slice[index * step..].as_mut_ptr().cast()).collect();
+    let mut status = vec![0_i32; count];
+    let ask: *const libc::c_int = ptr::null();
+    // SAFETY: both lists have `count` entries, the addresses lie in a live mapping, and without nodes nothing moves.
+    let result = unsafe {
+        libc::syscall(libc::SYS_move_pages, 0, count, pages.as_mut_ptr(), ask, status.as_mut_ptr(), 0)
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut nodes = BTreeMap::new();
+    for node in status.into_iter().filter_map(|node| u32::try_from(node).ok()) {
+        *nodes.entry(NodeId(node)).or_insert(0) += 1;
+    }
+    Ok(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_a_node_lies_there_and_the_policy_is_put_back() {
+        std::thread::spawn(|| {
+            let Ok(before) = current_memory_policy() else { return };
+            // A sandbox may refuse both calls; a machine with NUMA may lack node 0.
+            let Ok(mut mapping) = map_on_node(8 << 20, PageRequest::Base, NodeId(0)) else { return };
+            assert_eq!(current_memory_policy().expect("it was told before"), before);
+            let Ok(nodes) = page_nodes(&mut mapping) else { return };
+            assert!(nodes.keys().all(|&node| node == NodeId(0)) && !nodes.is_empty(), "{nodes:?}");
+        })
+        .join()
+        .expect("the thread ends");
+    }
+
+    #[test]
+    fn nodes_that_cannot_be_are_refused() {
+        assert!(matches!(
+            map_on_node(4096, PageRequest::Base, NodeId(64)),
+            Err(NodeMemoryError::Beyond(NodeId(64)))
+        ));
+        let absent = map_on_node(4096, PageRequest::Base, NodeId(62));
+        assert!(absent.is_err(), "no machine of a test has 63 nodes");
+    }
+}

@@ -1,0 +1,354 @@
+//! Every CPU against the memory of every node, in interleaved rounds: latency, bandwidth, and whether equal CPUs are equal.
+//!
+//! All CPUs walk and stream through the same blocks, one per node, which are placed by policy and looked up afterwards. A round
+//! visits every pair of CPU and node once, in shuffled order; blocks are laid anew every few rounds, as where they lie matters.
+//! Whether CPUs are alike is told from windows in their own memory: low quantiles over rounds, with A/A ([`stats::equality`]).
+
+mod choice;
+mod equality;
+mod keep;
+mod scaling;
+
+use std::time::Instant;
+
+use host::live::{Mapping, PageRequest, Pinned, map_on_node, page_nodes};
+use kernels::offset_chase::{OFFSETS_PER_ROUND, OffsetChase};
+use kernels::{Operation, Store, StreamKernel, StreamLoop};
+use machine::{Bytes, CpuId, NodeId};
+use record::{LineTransfer, SOCKETS_SCHEMA, SocketNode, SocketSubject, Sockets};
+
+pub use choice::{Per, subjects};
+
+use super::crew::{CrewMemory, StreamJob, stream_visit};
+use super::error::MemoryError;
+use super::series::{ControlPair, PointVisit, Series};
+use crate::cores::{CpuPair, transfer};
+use crate::sampler::VisitPlan;
+use crate::session::{Session, SessionError};
+
+/// Caches of a package together, doubled: the block is then in no cache.
+const CACHES_PER_BLOCK: u64 = 2;
+/// Bounds of a block.
+const BLOCK: (Bytes, Bytes) = (Bytes(64 << 20), Bytes(512 << 20));
+/// Rounds on one set of mappings.
+const ROUNDS_PER_LAP: u32 = 8;
+/// Windows of a chase per visit: 0.2 ms each.
+const CHASE_WINDOWS: usize = 8;
+/// Length of a chase's window in nanoseconds: a thousand loads and more.
+const CHASE_WINDOW_NS: f64 = 200_000.0;
+/// Rounds of a chase's window at least, so that a share of them can be planted.
+const CHASE_ROUNDS_MIN: u64 = 40;
+/// Windows of a stream per visit; a window sweeps 16 MiB.
+const STREAM_WINDOWS: usize = 6;
+/// Half-width at which a value counts as converged.
+const HALF_WIDTH: f64 = 0.02;
+
+/// Share of the budget in which several CPUs of a package work at once.
+const SCALING_SHARE: f64 = 0.2;
+/// Share of the budget in which a line moves between the CPUs.
+const TRANSFER_SHARE: f64 = 0.1;
+
+/// Lines of each visit of a pair, and rounds over all pairs: as in a check-up.
+const TRANSFER_LINES: usize = 6;
+const TRANSFER_ROUNDS: u32 = 40;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The CPUs, each with those it stands for.
+    pub subjects: Vec<SocketSubject>,
+    /// The nodes whose memory is measured; none stands for memory from wherever it comes.
+    pub nodes: Vec<NodeId>,
+    /// Time for everything in seconds.
+    pub budget_s: f64,
+    /// More work put into each window of one CPU's chase, as a share: to see what would be found.
+    pub planted: Option<(CpuId, f64)>,
+}
+
+/// One kernel on one CPU and node.
+struct Point {
+    kernel: StreamLoop,
+    series: Series,
+}
+
+/// One CPU and one node.
+struct Cell {
+    subject: usize,
+    node: usize,
+    chase: Series,
+    streams: Vec<Point>,
+}
+
+/// The memory of one node.
+struct NodeMemory {
+    walked: Mapping,
+    chase: OffsetChase,
+    streamed: CrewMemory,
+}
+
+/// The run while it is measured.
+struct Table<'s> {
+    settings: &'s Settings,
+    block: Bytes,
+    cells: Vec<Cell>,
+    started: Instant,
+    /// Rounds of a chase that fill a window, by node.
+    chase_rounds: Vec<Option<u64>>,
+    laps: u32,
+    next_chunk: usize,
+    nodes: Vec<SocketNode>,
+    without: Vec<String>,
+}
+
+/// Measures until the budget is spent, and puts what it has into the session's record.
+///
+/// # Errors
+/// A debug build, no memory on any node, or a CPU that may not be used; what was measured is in the record.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryError> {
+    if cfg!(debug_assertions) {
+        return Err(SessionError::DebugBuild.into());
+    }
+    let mut table = Table::new(session, settings);
+    let mut result = table.measure(session);
+    let line_transfer = transfers(session, settings);
+    let scaling = match scaling::run(session, settings.budget_s * SCALING_SHARE) {
+        Ok(rows) => rows,
+        Err(error) => {
+            result = result.and(Err(error));
+            Vec::new()
+        }
+    };
+    let mut sockets = Sockets {
+        schema: SOCKETS_SCHEMA,
+        subjects: settings.subjects.clone(),
+        line_transfer,
+        scaling,
+        ..Sockets::default()
+    };
+    table.keep(session, &mut sockets);
+    sockets.elapsed_s = table.started.elapsed().as_secs_f64();
+    session.record.sockets = Some(sockets);
+    result
+}
+
+/// A line between each two of the subjects.
+fn transfers(session: &mut Session<'_>, settings: &Settings) -> Vec<LineTransfer> {
+    let cpus: Vec<CpuId> = settings.subjects.iter().map(|subject| subject.cpu).collect();
+    let pairs = cpus
+        .iter()
+        .enumerate()
+        .flat_map(|(index, &a)| cpus[index + 1..].iter().map(move |&b| CpuPair { a, b }));
+    let before = session.record.cores.line_transfer.len();
+    let of_lines = transfer::Settings {
+        pairs: pairs.collect(),
+        lines: TRANSFER_LINES,
+        rounds: TRANSFER_ROUNDS,
+        budget_s: settings.budget_s * TRANSFER_SHARE,
+    };
+    // What could not be measured is missing from the document, and the memory of all is in it.
+    drop(transfer::run(session, &of_lines));
+    session.record.cores.line_transfer.split_off(before)
+}
+
+impl<'s> Table<'s> {
+    fn new(session: &Session<'_>, settings: &'s Settings) -> Self {
+        let machine = &session.record.machine;
+        let cache = machine.topology.largest_cache_bytes().unwrap_or_default();
+        let wanted = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
+        // Two blocks per node.
+        let share = Bytes(wanted.0 * 2 * settings.nodes.len().max(1) as u64);
+        let room = super::room::largest_block(machine, share);
+        let block = Bytes((room.0 / 2 / settings.nodes.len().max(1) as u64).min(wanted.0) >> 21 << 21);
+        let kernels = kernels();
+        let cells = (0..settings.subjects.len())
+            .flat_map(|subject| (0..settings.nodes.len().max(1)).map(move |node| (subject, node)))
+            .map(|(subject, node)| Cell {
+                subject,
+                node,
+                chase: Series::default(),
+                streams: kernels.iter().map(|&kernel| Point { kernel, series: Series::default() }).collect(),
+            })
+            .collect();
+        Self {
+            settings,
+            block: block.max(Bytes(2 << 20)),
+            cells,
+            started: Instant::now(),
+            chase_rounds: vec![None; settings.nodes.len().max(1)],
+            laps: 0,
+            next_chunk: 0,
+            nodes: Vec::new(),
+            without: Vec::new(),
+        }
+    }
+
+    fn is_over(&self, session: &Session<'_>) -> bool {
+        session.must_stop()
+            || self.started.elapsed().as_secs_f64()
+                >= self.settings.budget_s * (1.0 - SCALING_SHARE - TRANSFER_SHARE)
+    }
+
+    fn measure(&mut self, session: &mut Session<'_>) -> Result<(), MemoryError> {
+        while !self.is_over(session) {
+            let mut memories = self.lay(session)?;
+            for _ in 0..ROUNDS_PER_LAP {
+                let mut order: Vec<usize> = (0..self.cells.len()).collect();
+                for last in (1..order.len()).rev() {
+                    order.swap(last, session.random.below(last as u64 + 1) as usize);
+                }
+                for index in order {
+                    if self.is_over(session) {
+                        return Ok(());
+                    }
+                    let node = self.cells[index].node;
+                    if let Some(memory) = memories[node].as_mut() {
+                        self.visit(session, memory, index)?;
+                    }
+                }
+                let share = self.started.elapsed().as_secs_f64() / self.settings.budget_s;
+                session.progress.update(share);
+            }
+            self.laps += 1;
+        }
+        Ok(())
+    }
+
+    /// Maps the blocks of all nodes; one that is not to be had is left out and told.
+    fn lay(&mut self, session: &mut Session<'_>) -> Result<Vec<Option<NodeMemory>>, MemoryError> {
+        let mut memories = Vec::new();
+        let is_first = self.laps == 0;
+        let wanted: Vec<Option<NodeId>> = match self.settings.nodes.as_slice() {
+            [] => vec![None],
+            nodes => nodes.iter().copied().map(Some).collect(),
+        };
+        let mut refused = None;
+        for node in wanted {
+            match self.lay_one(session, node, is_first) {
+                Ok(memory) => memories.push(Some(memory)),
+                Err(error) => {
+                    if is_first {
+                        self.without.push(error.to_string());
+                    }
+                    memories.push(None);
+                    refused = Some(error);
+                }
+            }
+        }
+        match refused {
+            Some(error) if memories.iter().all(Option::is_none) => Err(error),
+            _ => Ok(memories),
+        }
+    }
+
+    fn lay_one(
+        &mut self,
+        session: &mut Session<'_>,
+        node: Option<NodeId>,
+        is_first: bool,
+    ) -> Result<NodeMemory, MemoryError> {
+        let bytes = self.block.0 as usize;
+        let map = || -> Result<Mapping, MemoryError> {
+            match node {
+                // Without several nodes there is nothing to bind to, and often no leave to do so.
+                Some(node) if self.settings.nodes.len() > 1 => {
+                    Ok(map_on_node(bytes, PageRequest::Huge, node)?)
+                }
+                _ => Ok(Mapping::new(bytes, PageRequest::Huge)?),
+            }
+        };
+        let (mut walked, mut streamed) = (map()?, map()?);
+        streamed.as_mut_slice().fill(0x3f);
+        let chase = OffsetChase::lay(walked.as_mut_slice(), session.random.next_u64())
+            .expect("a mapping starts on a page");
+        if let Some(node) = node.filter(|_| is_first) {
+            let placed = page_nodes(&mut walked).ok().map(|nodes| {
+                let total: usize = nodes.values().sum();
+                nodes.get(&node).copied().unwrap_or(0) as f64 / total.max(1) as f64
+            });
+            if let Some(share) = placed.filter(|&share| share < 1.0) {
+                self.without
+                    .push(format!("{:.1} % of node {node}'s block lie elsewhere", 100.0 * (1.0 - share)));
+            }
+            self.nodes.push(SocketNode { node, block_bytes: self.block, placed_share: placed });
+        }
+        let pages = vec![streamed.pages()];
+        let streamed = CrewMemory { cpus: Vec::new(), mappings: vec![streamed], pages };
+        Ok(NodeMemory { walked, chase, streamed })
+    }
+
+    fn visit(
+        &mut self,
+        session: &mut Session<'_>,
+        memory: &mut NodeMemory,
+        index: usize,
+    ) -> Result<(), MemoryError> {
+        let mapping = self.laps;
+        let cell = &mut self.cells[index];
+        let cpu = self.settings.subjects[cell.subject].cpu;
+        let chased = {
+            let _pinned = Pinned::to(cpu)?;
+            let mut sampler = session.sampler(cpu);
+            let NodeMemory { walked, chase, .. } = memory;
+            let known = self.chase_rounds[cell.node];
+            let rounds = known.unwrap_or_else(|| {
+                sampler
+                    .rounds_for(CHASE_WINDOW_NS, |rounds| chase.walk(walked.as_mut_slice(), rounds))
+                    .max(CHASE_ROUNDS_MIN)
+            });
+            self.chase_rounds[cell.node] = Some(rounds);
+            let more =
+                self.settings.planted.filter(|(planted, _)| *planted == cpu).map_or(0.0, |(_, share)| share);
+            let really = (rounds as f64 * (1.0 + more)).round() as u64;
+            let plan =
+                VisitPlan { windows_min: CHASE_WINDOWS, windows_max: CHASE_WINDOWS, half_width: HALF_WIDTH };
+            let visit = sampler.visit(plan, rounds, OFFSETS_PER_ROUND as f64, |_| {
+                chase.walk(walked.as_mut_slice(), really);
+            });
+            session.absorb(&mut sampler);
+            visit
+        };
+        let control = vec![ControlPair { cpu, readings: chased.control }];
+        cell.chase.visits.push(PointVisit {
+            mapping,
+            windows: chased.windows,
+            dropped: chased.dropped,
+            control,
+        });
+        memory.streamed.cpus = vec![cpu];
+        for point in &mut cell.streams {
+            let job = StreamJob {
+                kernel: point.kernel,
+                part_bytes: memory.streamed.mappings[0].len(),
+                offset_bytes: 0,
+                passes: Some(1),
+                windows: STREAM_WINDOWS,
+                warm_bytes_max: 0,
+                first_chunk: self.next_chunk,
+            };
+            // The next visit goes on where this one ends, so that it finds nothing in the caches.
+            self.next_chunk += STREAM_WINDOWS * 4;
+            let visit = stream_visit(session, &mut memory.streamed, &job)?;
+            point.series.visits.push(PointVisit {
+                mapping,
+                windows: visit.rates,
+                dropped: visit.dropped,
+                control: visit.control,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Triad first: it is what sockets are compared by.
+fn kernels() -> Vec<StreamLoop> {
+    [
+        (Operation::Triad, Store::Plain),
+        (Operation::Triad, Store::NonTemporal),
+        (Operation::Read, Store::None),
+        (Operation::Write, Store::Plain),
+        (Operation::Write, Store::NonTemporal),
+    ]
+    .into_iter()
+    .filter_map(|(operation, store)| StreamKernel::widest(operation, store))
+    .collect()
+}

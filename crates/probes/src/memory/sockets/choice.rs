@@ -1,0 +1,113 @@
+//! Which CPUs stand for which: one of each core, last-level cache or package, or each for itself.
+
+use machine::{CpuId, CpuSet, Topology};
+use record::SocketSubject;
+
+/// What one CPU stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Per {
+    /// Itself.
+    Cpu,
+    /// The threads of its core.
+    Core,
+    /// The CPUs of its last-level cache.
+    Cache,
+    /// The CPUs of its package.
+    Package,
+}
+
+impl Per {
+    /// The coarsest of which the CPUs make at least two groups: what can differ most is looked at first.
+    pub fn coarsest(topology: &Topology, cpus: &[CpuId]) -> Self {
+        let groups = |per: &Self| subjects(topology, cpus, *per).len() >= 2;
+        [Self::Package, Self::Cache, Self::Core].into_iter().find(groups).unwrap_or(Self::Cpu)
+    }
+}
+
+/// The first CPU of each group, in the order of their numbers.
+pub fn subjects(topology: &Topology, cpus: &[CpuId], per: Per) -> Vec<SocketSubject> {
+    let mut subjects: Vec<SocketSubject> = Vec::new();
+    for &cpu in cpus {
+        if let Some(have) = subjects.iter_mut().find(|have| are_one(topology, per, have.cpu, cpu)) {
+            have.stands_for.insert(cpu);
+            continue;
+        }
+        let told = topology.cpu(cpu);
+        subjects.push(SocketSubject {
+            cpu,
+            package: told.map(|told| told.package).filter(|&package| package >= 0),
+            node: told.and_then(|told| told.node),
+            stands_for: [cpu].into_iter().collect::<CpuSet>(),
+        });
+    }
+    subjects
+}
+
+/// Whether two CPUs belong to one group; where the machine does not tell, they do not.
+fn are_one(topology: &Topology, per: Per, a: CpuId, b: CpuId) -> bool {
+    match per {
+        Per::Cpu => false,
+        Per::Core => topology.siblings(a).contains(b),
+        Per::Cache => {
+            let last = topology.caches.iter().map(|cache| cache.level).max();
+            let shared = |cache: &&machine::Cache| Some(cache.level) == last && cache.shared_by.contains(a);
+            topology.caches.iter().find(shared).is_some_and(|cache| cache.shared_by.contains(b))
+        }
+        Per::Package => {
+            let [a, b] =
+                [a, b].map(|cpu| topology.cpu(cpu).map(|cpu| cpu.package).filter(|&package| package >= 0));
+            a.is_some() && a == b
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::{Bytes, Cache, CacheKind, CoreKind, Cpu};
+
+    use super::*;
+
+    /// Two packages of two CPUs, each package with a cache.
+    fn topology() -> Topology {
+        let mut topology = Topology::default();
+        for number in 0..4_u32 {
+            topology.cpus.push(Cpu {
+                id: CpuId(number),
+                core_index: number as usize,
+                package: i64::from(number / 2),
+                die: None,
+                capacity: None,
+                module: None,
+                node: None,
+                core_kind: CoreKind::default(),
+            });
+        }
+        for package in 0..2 {
+            topology.caches.push(Cache {
+                level: 3,
+                kind: CacheKind::Unified,
+                size_bytes: Some(Bytes(1 << 20)),
+                line_bytes: None,
+                ways: None,
+                shared_by: (package * 2..package * 2 + 2).map(CpuId).collect(),
+            });
+        }
+        topology
+    }
+
+    #[test]
+    fn one_stands_for_all_of_its_group_and_the_coarsest_of_two_is_taken() {
+        let (topology, cpus) = (topology(), (0..4).map(CpuId).collect::<Vec<_>>());
+        let of = |per, cpus: &[CpuId]| {
+            let chosen = subjects(&topology, cpus, per);
+            chosen.iter().map(|one| (one.cpu.0, one.stands_for.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Per::Package, &cpus), [(0, 2), (2, 2)]);
+        assert_eq!(of(Per::Cache, &cpus), [(0, 2), (2, 2)]);
+        assert_eq!(of(Per::Cpu, &cpus), [(0, 1), (1, 1), (2, 1), (3, 1)]);
+        assert_eq!(Per::coarsest(&topology, &cpus), Per::Package);
+        assert_eq!(Per::coarsest(&topology, &cpus[..1]), Per::Cpu);
+        assert!(matches!(Per::coarsest(&topology, &cpus[..2]), Per::Core | Per::Cpu));
+        assert!(of(Per::Package, &[]).is_empty());
+    }
+}

@@ -1,0 +1,177 @@
+//! From visits to the document: values by CPU and node, lines in flight, and the verdict.
+
+use record::{Concurrency, NodeBandwidth, NodeLatency, SocketVerdict, Sockets, Spread, SubjectEquality};
+use stats::Interval;
+
+use super::equality;
+use super::{Cell, HALF_WIDTH, Table};
+use crate::memory::series::{Judge, Kind, Series};
+use crate::session::Session;
+
+/// Half-width of a 95 % interval in standard errors.
+const STANDARD_ERRORS: f64 = 1.96;
+/// Bytes of a cache line on x86-64.
+const LINE_BYTES: f64 = 64.0;
+
+impl Table<'_> {
+    /// Puts everything into the document.
+    pub(super) fn keep(&mut self, session: &mut Session<'_>, sockets: &mut Sockets) {
+        sockets.nodes = std::mem::take(&mut self.nodes);
+        sockets.without = std::mem::take(&mut self.without);
+        self.latencies(session, sockets);
+        self.bandwidths(session, sockets);
+        sockets.concurrency = concurrency(sockets);
+        self.likeness(sockets, session.record.provenance.seed);
+    }
+
+    fn latencies(&self, session: &mut Session<'_>, sockets: &mut Sockets) {
+        let judge = Judge::of(Kind::Duration, HALF_WIDTH, self.cells.iter().map(|cell| &cell.chase));
+        for cell in &self.cells {
+            let Some(judged) = judge.judge(&cell.chase) else { continue };
+            let (cpu, node) = self.place(cell);
+            let name = format!("latency of CPU {cpu} to node {node}, huge pages, block {}", self.block);
+            let raw = session.record.push_raw(cell.chase.raw(name, "ns"));
+            sockets.latency.push(NodeLatency {
+                cpu,
+                node,
+                ns: judged.value,
+                standard_error_ns: judged.spread.interval.half_width() / STANDARD_ERRORS,
+                spread: Spread { raw: Some(raw), ..judged.spread },
+            });
+        }
+    }
+
+    fn bandwidths(&self, session: &mut Session<'_>, sockets: &mut Sockets) {
+        let count = self.cells.first().map_or(0, |cell| cell.streams.len());
+        for index in 0..count {
+            let of_kernel = self.cells.iter().map(|cell| &cell.streams[index].series);
+            let judge = Judge::of(Kind::Rate, HALF_WIDTH, of_kernel);
+            for cell in &self.cells {
+                let point = &cell.streams[index];
+                let Some(judged) = judge.judge(&point.series) else { continue };
+                let kernel = point.kernel.kernel();
+                let accounting = kernel.accounting();
+                let (cpu, node) = self.place(cell);
+                let name = format!("stream, {kernel}, CPU {cpu}, node {node}, block {}", self.block);
+                let raw = session.record.push_raw(point.series.raw(name, "bytes_per_s"));
+                let bus_share = f64::from(accounting.bus_bytes) / f64::from(accounting.counted_bytes);
+                sockets.bandwidth.push(NodeBandwidth {
+                    cpu,
+                    node,
+                    kernel: kernel.operation.name().to_owned(),
+                    isa: kernel.isa.name().to_owned(),
+                    store: kernel.store.name().to_owned(),
+                    bytes_per_s: judged.value,
+                    bus_bytes_per_s: judged.value * bus_share,
+                    spread: Spread { raw: Some(raw), ..judged.spread },
+                });
+            }
+        }
+    }
+
+    fn place(&self, cell: &Cell) -> (machine::CpuId, machine::NodeId) {
+        let node = self.settings.nodes.get(cell.node).copied().unwrap_or(machine::NodeId(0));
+        (self.settings.subjects[cell.subject].cpu, node)
+    }
+
+    /// The cell of a CPU and its own memory; the first node where the machine does not tell.
+    fn own(&self, subject: usize) -> Option<&Cell> {
+        let node = self.settings.subjects[subject].node;
+        let own = self.settings.nodes.iter().position(|&have| Some(have) == node).unwrap_or(0);
+        self.cells.iter().find(|cell| cell.subject == subject && cell.node == own)
+    }
+
+    fn likeness(&self, sockets: &mut Sockets, seed: u64) {
+        let subjects = &self.settings.subjects;
+        let own: Option<Vec<&Cell>> = (0..subjects.len()).map(|subject| self.own(subject)).collect();
+        let Some(own) = own else { return };
+        let chases: Vec<&Series> = own.iter().map(|cell| &cell.chase).collect();
+        let triads: Option<Vec<&Series>> =
+            own.iter().map(|cell| Some(&cell.streams.first()?.series)).collect();
+        sockets.equality.extend(equality::judge("latency", subjects, &chases, false, seed));
+        if let Some(triads) = triads {
+            sockets.equality.extend(equality::judge("triad", subjects, &triads, true, seed));
+        }
+        if subjects.len() < 2 {
+            sockets.because.push("there is one CPU to measure, and one is always like itself".to_owned());
+            return;
+        }
+        let unequal = equality::unequal_cores(subjects, &chases);
+        for (cpu, what, share) in &unequal {
+            sockets.because.push(format!(
+                "CPU {cpu} differs in its {what} by {:.1} %: what its memory does cannot be told from that",
+                100.0 * share
+            ));
+        }
+        let (verdict, because) = verdict(&sockets.equality);
+        sockets.verdict = if unequal.is_empty() { verdict } else { SocketVerdict::Inconclusive };
+        sockets.because.extend(because);
+    }
+}
+
+fn verdict(equality: &[SubjectEquality]) -> (SocketVerdict, Vec<String>) {
+    let mut because = Vec::new();
+    let mut verdict = if equality.is_empty() { SocketVerdict::Inconclusive } else { SocketVerdict::Alike };
+    for of in equality {
+        for row in of.rows.iter().filter(|row| row.differs) {
+            because.push(format!(
+                "{} of CPU {} takes {:+.1} % of the others' time, between {:+.1} and {:+.1} %",
+                of.quantity,
+                row.cpu,
+                100.0 * (row.ratio - 1.0),
+                100.0 * (row.interval.low - 1.0),
+                100.0 * (row.interval.high - 1.0)
+            ));
+        }
+        match of.verdict {
+            SocketVerdict::Asymmetric => verdict = SocketVerdict::Asymmetric,
+            SocketVerdict::Inconclusive => {
+                because.push(format!(
+                    "{}: the same CPU differs from itself by ±{:.1} %, too much to call the CPUs alike",
+                    of.quantity,
+                    100.0 * of.aa_half_width
+                ));
+                if verdict == SocketVerdict::Alike {
+                    verdict = SocketVerdict::Inconclusive;
+                }
+            }
+            SocketVerdict::Alike => {}
+        }
+    }
+    if verdict == SocketVerdict::Alike {
+        because.push(format!(
+            "no CPU differs from the others by more than {:.0} %",
+            200.0 * super::equality::MARGIN
+        ));
+    }
+    if equality.is_empty() {
+        because.push("too few undisturbed rounds; give more time with --budget".to_owned());
+    }
+    (verdict, because)
+}
+
+/// Traffic on the bus times latency over a line, for the reading kernel and triad with plain stores.
+fn concurrency(sockets: &Sockets) -> Vec<Concurrency> {
+    let wanted = |bandwidth: &&NodeBandwidth| {
+        matches!((bandwidth.kernel.as_str(), bandwidth.store.as_str()), ("read", _) | ("triad", "plain"))
+    };
+    let of = |bandwidth: &NodeBandwidth| {
+        let latency = sockets
+            .latency
+            .iter()
+            .find(|latency| latency.cpu == bandwidth.cpu && latency.node == bandwidth.node)?;
+        let lines = bandwidth.bus_bytes_per_s * latency.ns / 1e9 / LINE_BYTES;
+        let relative = |half: f64, value: f64| half / value;
+        let error = relative(bandwidth.spread.interval.half_width(), bandwidth.bytes_per_s)
+            .hypot(relative(latency.spread.interval.half_width(), latency.ns));
+        let interval = Interval { low: lines * (1.0 - error), high: lines * (1.0 + error) };
+        Some(Concurrency {
+            cpu: bandwidth.cpu,
+            node: bandwidth.node,
+            kernel: bandwidth.kernel.clone(),
+            lines,
+            interval,
+        })
+    };
+    sockets.bandwidth.iter().filter(wanted).filter_map(of).collect()
+}

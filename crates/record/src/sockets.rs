@@ -1,0 +1,170 @@
+//! Every CPU against the memory of every node: what `sidestep sockets` measures.
+
+use machine::{Bytes, CpuId, CpuSet, NodeId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{LineTransfer, Spread};
+
+/// Version of the document.
+pub const SOCKETS_SCHEMA: u32 = 1;
+
+/// Latency and bandwidth by CPU and node, and whether equal CPUs are equal.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Sockets {
+    /// Version of the document, `SOCKETS_SCHEMA` when written by this version.
+    pub schema: u32,
+    /// Whether the CPUs are alike in their own memory.
+    pub verdict: SocketVerdict,
+    /// Why, one sentence each.
+    pub because: Vec<String>,
+    /// The CPUs measured; each stands for those that it was chosen from.
+    pub subjects: Vec<SocketSubject>,
+    /// The nodes whose memory was measured.
+    pub nodes: Vec<SocketNode>,
+    /// Load-to-use latency, of one CPU (row) to one node's memory (column).
+    pub latency: Vec<NodeLatency>,
+    /// Bandwidth of one CPU to one node's memory, by kernel.
+    pub bandwidth: Vec<NodeBandwidth>,
+    /// Lines in flight by Little's law: bandwidth times latency over a line.
+    pub concurrency: Vec<Concurrency>,
+    /// Bandwidth of 1 to n CPUs of one package at once, in their own memory.
+    pub scaling: Vec<PackageScaling>,
+    /// A cache line between two CPUs.
+    pub line_transfer: Vec<LineTransfer>,
+    /// Whether the CPUs are alike, by quantity.
+    pub equality: Vec<SubjectEquality>,
+    /// What was not measured, and why.
+    pub without: Vec<String>,
+    /// Wall time in seconds.
+    pub elapsed_s: f64,
+}
+
+/// Whether the CPUs are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SocketVerdict {
+    /// None differs by more than the margin.
+    Alike,
+    /// At least one differs beyond doubt.
+    Asymmetric,
+    /// It cannot be told.
+    #[default]
+    Inconclusive,
+}
+
+/// A CPU that was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SocketSubject {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Its package, where the machine tells.
+    pub package: Option<i64>,
+    /// The node whose memory is its own.
+    pub node: Option<NodeId>,
+    /// The CPUs that it stands for, itself included.
+    pub stands_for: CpuSet,
+}
+
+/// A node whose memory was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SocketNode {
+    /// The node.
+    pub node: NodeId,
+    /// Bytes of its memory that were measured in.
+    pub block_bytes: Bytes,
+    /// Share of the pages that were seen to lie on it; `None` where the kernel does not tell.
+    pub placed_share: Option<f64>,
+}
+
+/// Latency of a CPU to a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeLatency {
+    /// The CPU that loads.
+    pub cpu: CpuId,
+    /// The node whose memory it loads from.
+    pub node: NodeId,
+    /// Nanoseconds per dependent load.
+    pub ns: f64,
+    /// Standard error in nanoseconds, from the interval.
+    pub standard_error_ns: f64,
+    /// Interval, counts, doubts.
+    pub spread: Spread,
+}
+
+/// Bandwidth of a CPU to a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeBandwidth {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// The node.
+    pub node: NodeId,
+    /// `read`, `write`, `triad`.
+    pub kernel: String,
+    /// Instruction set.
+    pub isa: String,
+    /// Kind of store.
+    pub store: String,
+    /// Bytes per second as STREAM counts them.
+    pub bytes_per_s: f64,
+    /// Bytes per second over the bus, with the reads that stores cause.
+    pub bus_bytes_per_s: f64,
+    /// Interval, counts, doubts.
+    pub spread: Spread,
+}
+
+/// Lines in flight.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Concurrency {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// The node.
+    pub node: NodeId,
+    /// From which kernel's traffic on the bus.
+    pub kernel: String,
+    /// Lines of 64 bytes.
+    pub lines: f64,
+    /// Interval from those of bandwidth and latency, as if they erred independently.
+    pub interval: stats::Interval,
+}
+
+/// Bandwidth of several CPUs of a package at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackageScaling {
+    /// The package, where the machine tells.
+    pub package: Option<i64>,
+    /// The CPUs at work.
+    pub cpus: CpuSet,
+    /// Bytes per second of all together, triad with plain stores.
+    pub bytes_per_s: f64,
+    /// Interval, counts, doubts.
+    pub spread: Spread,
+}
+
+/// Whether the subjects are alike in one quantity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectEquality {
+    /// `latency` or `triad`, each in the CPU's own memory.
+    pub quantity: String,
+    /// The verdict on it.
+    pub verdict: SocketVerdict,
+    /// Half-width of the A/A interval: smaller differences cannot be told.
+    pub aa_half_width: f64,
+    /// Rounds in which every CPU had windows that count.
+    pub rounds: usize,
+    /// Each CPU against the others.
+    pub rows: Vec<SubjectRow>,
+}
+
+/// One CPU against the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectRow {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Its time over that of the others: above 1 is slower.
+    pub ratio: f64,
+    /// Interval of the ratio, at 95 % over all CPUs together.
+    pub interval: stats::Interval,
+    /// Whether it differs beyond doubt.
+    pub differs: bool,
+}

@@ -1,0 +1,268 @@
+//! Every CPU against the memory of every node, as text: the verdict first, then matrices, lines in flight, scaling.
+
+use machine::{CpuId, NodeId};
+use record::{NodeBandwidth, SocketVerdict, Sockets};
+
+use crate::escape::plain;
+use crate::naming;
+use crate::number::{column, gigabytes, percent, plus_minus, quality_mark};
+use crate::terminal::{Ink, Paper, Terminal, table_of};
+
+/// Nodes shown beside each other; --json has all.
+const NODES_SHOWN: usize = 8;
+/// CPUs shown below each other.
+const CPUS_SHOWN: usize = 24;
+
+/// The page.
+pub fn measured_sockets_terminal(sockets: &Sockets, terminal: Terminal) -> String {
+    let mut paper = Paper::new(terminal);
+    opening(&mut paper, sockets);
+    latencies(&mut paper, sockets);
+    bandwidths(&mut paper, sockets);
+    likeness(&mut paper, sockets);
+    for scaling in &sockets.scaling {
+        let value = gigabytes(scaling.bytes_per_s);
+        paper.wrapped(
+            "together ",
+            &format!(
+                "{} {}: triad {} GB/s{} {}",
+                if scaling.cpus.len() == 1 { "CPU" } else { "CPUs" },
+                scaling.cpus,
+                column(value),
+                quality_mark(scaling.spread.quality),
+                plus_minus(value, scaling.spread.interval.map(gigabytes))
+            ),
+        );
+    }
+    for transfer in sockets.line_transfer.iter().take(CPUS_SHOWN) {
+        paper.wrapped(
+            "line     ",
+            &format!(
+                "CPUs {}-{}, {}: {} ns {}",
+                transfer.a,
+                transfer.b,
+                naming::words(&transfer.protocol),
+                column(transfer.ns),
+                plus_minus(transfer.ns, transfer.spread.interval)
+            ),
+        );
+    }
+    for line in &sockets.without {
+        paper.wrapped_inked(Ink::Doubt, "? ", &plain(line));
+    }
+    paper.finish()
+}
+
+fn opening(paper: &mut Paper, sockets: &Sockets) {
+    let (ink, verdict) = match sockets.verdict {
+        SocketVerdict::Alike => (Ink::Good, "alike"),
+        SocketVerdict::Asymmetric => (Ink::Warning, "asymmetric"),
+        SocketVerdict::Inconclusive => (Ink::Doubt, "inconclusive"),
+    };
+    paper.inked(ink, &format!("{} CPUs in their own memory: {verdict}", sockets.subjects.len()));
+    for reason in &sockets.because {
+        paper.wrapped("  ", &plain(reason));
+    }
+    let stand_for = sockets.subjects.iter().filter(|subject| subject.stands_for.len() > 1);
+    for subject in stand_for.take(CPUS_SHOWN) {
+        paper.faint(&format!("  CPU {} stands for CPUs {}", subject.cpu, subject.stands_for));
+    }
+    paper.blank();
+}
+
+fn places(sockets: &Sockets) -> (Vec<CpuId>, Vec<NodeId>) {
+    let cpus = sockets.subjects.iter().map(|subject| subject.cpu).take(CPUS_SHOWN).collect();
+    let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|latency| latency.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.truncate(NODES_SHOWN);
+    (cpus, nodes)
+}
+
+/// One row per CPU, one column per node.
+fn matrix(paper: &mut Paper, title: &str, sockets: &Sockets, cell: &dyn Fn(CpuId, NodeId) -> Option<String>) {
+    let (cpus, nodes) = places(sockets);
+    let headers: Vec<String> =
+        std::iter::once(title.to_owned()).chain(nodes.iter().map(|node| format!("node {node}"))).collect();
+    let mut table = table_of(&headers);
+    for cpu in cpus {
+        let cells = nodes.iter().map(|&node| cell(cpu, node).unwrap_or_else(|| "-".to_owned()));
+        table.add_row(std::iter::once(format!("CPU {cpu}")).chain(cells).collect::<Vec<String>>());
+    }
+    paper.table(table);
+    paper.blank();
+}
+
+fn latencies(paper: &mut Paper, sockets: &Sockets) {
+    if sockets.latency.is_empty() {
+        return;
+    }
+    matrix(paper, "latency, ns", sockets, &|cpu, node| {
+        let latency = sockets.latency.iter().find(|one| one.cpu == cpu && one.node == node)?;
+        let mark = quality_mark(latency.spread.quality);
+        Some(format!("{}{mark} ±{:.1}", column(latency.ns), latency.standard_error_ns))
+    });
+    let legend = "± standard error; row: the CPU that loads, column: the node whose memory it loads";
+    paper.wrapped_inked(Ink::Faint, "", legend);
+    paper.blank();
+}
+
+fn bandwidths(paper: &mut Paper, sockets: &Sockets) {
+    let mut kernels: Vec<(&str, &str)> = Vec::new();
+    for one in &sockets.bandwidth {
+        if !kernels.contains(&(&one.kernel, &one.store)) {
+            kernels.push((&one.kernel, &one.store));
+        }
+    }
+    let is_one_node = places(sockets).1.len() <= 1;
+    if is_one_node {
+        by_kernel(paper, sockets, &kernels);
+        return;
+    }
+    for (kernel, store) in kernels {
+        let title = format!("{}, GB/s", naming::series_short(kernel, "", store, false));
+        matrix(paper, &title, sockets, &|cpu, node| {
+            let of = |one: &&NodeBandwidth| {
+                one.cpu == cpu && one.node == node && one.kernel == kernel && one.store == store
+            };
+            sockets.bandwidth.iter().find(of).map(rate)
+        });
+    }
+}
+
+fn rate(one: &NodeBandwidth) -> String {
+    let value = gigabytes(one.bytes_per_s);
+    let mark = quality_mark(one.spread.quality);
+    format!("{}{mark} {}", column(value), plus_minus(value, one.spread.interval.map(gigabytes)))
+}
+
+/// With one node, kernels stand beside each other.
+fn by_kernel(paper: &mut Paper, sockets: &Sockets, kernels: &[(&str, &str)]) {
+    if kernels.is_empty() {
+        return;
+    }
+    let names = kernels.iter().map(|(kernel, store)| naming::series_short(kernel, "", store, false));
+    let headers: Vec<String> = std::iter::once("GB/s".to_owned()).chain(names).collect();
+    let mut table = table_of(&headers);
+    for cpu in places(sockets).0 {
+        let cell = |(kernel, store): &(&str, &str)| {
+            let of = |one: &&NodeBandwidth| one.cpu == cpu && one.kernel == *kernel && one.store == *store;
+            sockets.bandwidth.iter().find(of).map_or_else(|| "-".to_owned(), rate)
+        };
+        table.add_row(
+            std::iter::once(format!("CPU {cpu}")).chain(kernels.iter().map(cell)).collect::<Vec<String>>(),
+        );
+    }
+    paper.table(table);
+    paper.blank();
+}
+
+fn likeness(paper: &mut Paper, sockets: &Sockets) {
+    for of in &sockets.equality {
+        let rows = of.rows.iter().take(CPUS_SHOWN).map(|row| {
+            format!(
+                "CPU {} {:+.1} % [{:+.1}, {:+.1}]{}",
+                row.cpu,
+                100.0 * (row.ratio - 1.0),
+                100.0 * (row.interval.low - 1.0),
+                100.0 * (row.interval.high - 1.0),
+                if row.differs { " !" } else { "" }
+            )
+        });
+        paper.wrapped(
+            "alike    ",
+            &format!(
+                "{}: {}; A/A ±{} over {} rounds",
+                plain(&of.quantity),
+                rows.collect::<Vec<_>>().join(", "),
+                percent(of.aa_half_width),
+                of.rounds
+            ),
+        );
+    }
+    let lines = sockets.concurrency.iter().take(CPUS_SHOWN).map(|one| {
+        format!(
+            "CPU {} node {} {} {} [{}, {}]",
+            one.cpu,
+            one.node,
+            plain(&one.kernel),
+            column(one.lines),
+            column(one.interval.low),
+            column(one.interval.high)
+        )
+    });
+    let lines: Vec<String> = lines.collect();
+    if !lines.is_empty() {
+        paper.wrapped("flying   ", &format!("lines of 64 B at once: {}", lines.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::CpuSet;
+    use record::{NodeLatency, SocketSubject, Spread, SubjectEquality, SubjectRow};
+    use stats::Interval;
+
+    use super::*;
+
+    fn sockets(cpus: u32, nodes: u32) -> Sockets {
+        let pairs = || (0..cpus).flat_map(move |cpu| (0..nodes).map(move |node| (CpuId(cpu), NodeId(node))));
+        Sockets {
+            verdict: SocketVerdict::Asymmetric,
+            because: vec!["latency of CPU 0 takes +16.0 % of the others' time".to_owned()],
+            subjects: (0..cpus)
+                .map(|cpu| SocketSubject {
+                    cpu: CpuId(cpu),
+                    package: None,
+                    node: None,
+                    stands_for: CpuSet::new(),
+                })
+                .collect(),
+            latency: pairs()
+                .map(|(cpu, node)| NodeLatency {
+                    cpu,
+                    node,
+                    ns: 123.4,
+                    standard_error_ns: 1.2,
+                    spread: Spread { interval: Interval { low: 121.0, high: 125.8 }, ..Spread::default() },
+                })
+                .collect(),
+            bandwidth: pairs()
+                .map(|(cpu, node)| NodeBandwidth {
+                    cpu,
+                    node,
+                    kernel: "triad".to_owned(),
+                    isa: "avx2".to_owned(),
+                    store: "plain".to_owned(),
+                    bytes_per_s: 12.3e9,
+                    bus_bytes_per_s: 16.4e9,
+                    spread: Spread { interval: Interval { low: 12.0e9, high: 12.6e9 }, ..Spread::default() },
+                })
+                .collect(),
+            equality: vec![SubjectEquality {
+                quantity: "latency".to_owned(),
+                verdict: SocketVerdict::Asymmetric,
+                aa_half_width: 0.004,
+                rounds: 24,
+                rows: (0..cpus)
+                    .map(|cpu| SubjectRow {
+                        cpu: CpuId(cpu),
+                        ratio: 1.16,
+                        interval: Interval { low: 1.15, high: 1.17 },
+                        differs: true,
+                    })
+                    .collect(),
+            }],
+            ..Sockets::default()
+        }
+    }
+
+    #[test]
+    fn the_page_begins_with_the_verdict_and_keeps_to_80_columns() {
+        for (cpus, nodes) in [(0, 0), (1, 1), (2, 1), (8, 8), (64, 64)] {
+            let text = measured_sockets_terminal(&sockets(cpus, nodes), Terminal::default());
+            assert!(text.starts_with(&format!("{cpus} CPUs in their own memory: asymmetric\n")), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
+    }
+}
