@@ -3,10 +3,11 @@
 //! ```text
 //! value of a subject   low quantile of its windows over all rounds: what a disturbance left alone
 //! ratio                value / geometric mean of the others' values
-//! interval             bootstrap over rounds, the same rounds for all subjects, corrected for their number (Bonferroni)
-//! A/A                  the same subject, even rounds against odd ones: half-width of that ratio's interval
+//! interval             bootstrap over blocks of rounds, the same for all subjects, corrected for their number (Bonferroni)
+//! A/A                  the same subject, even blocks against odd ones: half-width of that ratio's interval
 //! ```
-//! A claim needs an interval beyond the margin, both halves of the run beyond it on the same side, and twice what A/A shows.
+//! Blocks, as a neighbour's moods outlast a round. A claim needs an A/A below the margin, an interval beyond it, both halves of the
+//! run beyond it on the same side, and twice what A/A shows.
 //! A thief that takes a CPU part of the time leaves windows alone and does not move a low quantile; what slows every window does.
 
 use crate::{Interval, Random, quantile_of_sorted};
@@ -17,6 +18,8 @@ const LOW: f64 = 0.10;
 const RESAMPLES: usize = 2_000;
 /// Rounds below which nothing is said.
 pub const FEWEST_ROUNDS: usize = 8;
+/// Blocks that a run is cut into.
+const BLOCKS: usize = 8;
 /// Level of the intervals over all subjects together.
 const ALARMS: f64 = 0.05;
 
@@ -75,10 +78,11 @@ pub fn equality(rounds: &[Vec<Vec<f64>>], margin: f64, seed: u64) -> Option<Equa
     let all: Vec<usize> = (0..rounds).collect();
     let of = |some: &[usize]| log_ratios(&values(&windows, &each_of(some, rounds)));
     let (logs, halves) = (of(&all), [of(&all[..rounds / 2]), of(&all[rounds / 2..])]);
+    let blocks: Vec<usize> = (0..BLOCKS).collect();
     let mut random = Random::new(seed);
     let mut resampled = vec![Vec::with_capacity(RESAMPLES); count];
     for _ in 0..RESAMPLES {
-        let logs = log_ratios(&values(&windows, &draw(&mut random, &all, rounds)));
+        let logs = log_ratios(&values(&windows, &draw(&mut random, &blocks, rounds)));
         resampled.iter_mut().zip(logs).for_each(|(of_subject, log)| of_subject.push(log));
     }
     let tail = ALARMS / 2.0 / count as f64;
@@ -92,7 +96,8 @@ pub fn equality(rounds: &[Vec<Vec<f64>>], margin: f64, seed: u64) -> Option<Equa
             let is_beyond = |log: f64, sign: f64| log * sign > beyond;
             let differs = [1.0, -1.0].into_iter().any(|sign| {
                 let near = if sign > 0.0 { interval.low } else { interval.high };
-                near * sign > (1.0 + margin).ln()
+                aa_half_width <= margin
+                    && near * sign > (1.0 + margin).ln()
                     && is_beyond(logs[index], sign)
                     && halves.iter().all(|&log| log * sign > (1.0 + margin).ln())
             });
@@ -148,13 +153,13 @@ fn values(subjects: &[Windows], drawn: &[u32]) -> Vec<f64> {
     subjects.iter().map(|windows| windows.low(drawn)).collect()
 }
 
-/// How often each round is drawn when as many are drawn from these as there are.
+/// How often each round is drawn when as many blocks are drawn from these as there are; a round belongs to the block of its time.
 fn draw(random: &mut Random, from: &[usize], rounds: usize) -> Vec<u32> {
-    let mut drawn = vec![0; rounds];
+    let mut of_block = [0; BLOCKS];
     for _ in from {
-        drawn[from[random.below(from.len())]] += 1;
+        of_block[from[random.below(from.len())]] += 1;
     }
-    drawn
+    (0..rounds).map(|round| of_block[round * BLOCKS / rounds]).collect()
 }
 
 /// Each of these rounds once.
@@ -166,9 +171,9 @@ fn each_of(from: &[usize], rounds: usize) -> Vec<u32> {
     drawn
 }
 
-/// Half-width of the widest interval of a subject's even rounds against its odd ones.
+/// Half-width of the widest interval of a subject's even blocks against its odd ones.
 fn twin_half_width(windows: &[Windows], rounds: usize, random: &mut Random) -> f64 {
-    let (even, odd): (Vec<usize>, Vec<usize>) = (0..rounds).partition(|round| round % 2 == 0);
+    let (even, odd): (Vec<usize>, Vec<usize>) = (0..BLOCKS).partition(|block| block % 2 == 0);
     let mut twins = vec![Vec::with_capacity(RESAMPLES); windows.len()];
     for _ in 0..RESAMPLES {
         let [first, second] = [&even, &odd].map(|of| values(windows, &draw(random, of, rounds)));
