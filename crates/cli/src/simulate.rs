@@ -12,7 +12,8 @@ use clap::Args;
 use machine::Hertz;
 use models::memory::{self, Described, HOST, Scope, Simulation};
 use models::{interconnect, scheduling, tsc};
-use report::{Html, SimulationView};
+use report::{Html, SimulationView, Terminal};
+use serde::Serialize;
 
 use crate::arguments::Global;
 use crate::outcome::Outcome;
@@ -93,7 +94,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     }
     if arguments.machine == HOST {
         no_wiring(arguments)?;
-        return print_memory(of_this_machine(arguments, global)?, arguments, global);
+        return print_memory(&of_this_machine(arguments, global)?, arguments, global);
     }
     anyhow::ensure!(
         arguments.record.is_none(),
@@ -112,7 +113,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     if scheduling::is_described(&text) {
         return threads::simulate(&scheduling::parse(&text, &file)?, arguments, global);
     }
-    print_memory(on_paper(memory::parse(&text, &file)?, arguments)?, arguments, global)
+    print_memory(&on_paper(memory::parse(&text, &file)?, arguments)?, arguments, global)
 }
 
 /// A machine of ours or of a file.
@@ -172,7 +173,7 @@ fn scope(arguments: &SimulateArguments) -> Scope {
 
 /// Prints a simulated memory in the form asked for.
 fn print_memory(
-    simulation: Simulation,
+    simulation: &Simulation,
     arguments: &SimulateArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
@@ -180,26 +181,51 @@ fn print_memory(
         workaround: state(arguments.workaround.as_deref(), &simulation.workaround)?,
         strides: arguments.latency,
     };
-    if let Some(path) = &arguments.html {
-        let page = report::simulation_html(&simulation, Html { script: !arguments.no_script });
-        write_atomically(path, page.as_bytes())?;
-    }
-    let text = if global.json {
-        output::json_text(&simulation)?
-    } else if global.quiet {
-        String::new()
-    } else if arguments.csv {
-        report::simulation_csv(&simulation)
-    } else {
-        // Pictures that only the page asked for stay in the page.
-        let mut shown = simulation;
+    // Pictures that only the page asked for stay in the page.
+    let terminal = |simulation: &Simulation, terminal| {
+        let mut shown = simulation.clone();
         if !arguments.bandwidth {
             shown.bandwidth.clear();
         }
         if !arguments.surface {
             shown.surface.clear();
         }
-        report::simulation_terminal(&shown, view, output::terminal(global))
+        report::simulation_terminal(&shown, view, terminal)
+    };
+    let forms = Forms { html: report::simulation_html, csv: report::simulation_csv, terminal };
+    tell(simulation, forms, arguments, global)
+}
+
+/// How a simulation is written: each form is made only if it is asked for.
+struct Forms<H, C, T> {
+    html: H,
+    csv: C,
+    terminal: T,
+}
+
+/// Writes the page if one was asked for, and prints in the form asked for.
+fn tell<S: Serialize>(
+    simulation: &S,
+    forms: Forms<
+        impl FnOnce(&S, Html) -> String,
+        impl FnOnce(&S) -> String,
+        impl FnOnce(&S, Terminal) -> String,
+    >,
+    arguments: &SimulateArguments,
+    global: &Global,
+) -> anyhow::Result<Outcome> {
+    if let Some(path) = &arguments.html {
+        let page = (forms.html)(simulation, Html { script: !arguments.no_script });
+        write_atomically(path, page.as_bytes())?;
+    }
+    let text = if global.json {
+        output::json_text(simulation)?
+    } else if global.quiet {
+        String::new()
+    } else if arguments.csv {
+        (forms.csv)(simulation)
+    } else {
+        (forms.terminal)(simulation, output::terminal(global))
     };
     output::print(&text)?;
     Ok(Outcome::Done)

@@ -15,6 +15,7 @@ use std::io::Read;
 
 use flate2::read::DeflateDecoder;
 use record::Record;
+use serde::Serialize;
 
 use crate::draw::{STYLE_DARK, STYLE_LIGHT};
 use crate::escape;
@@ -54,7 +55,7 @@ pub fn html(record: &Record, html: Html) -> String {
     if html.script {
         scripts(&mut page, record, charts);
     }
-    page + "</body>\n</html>\n"
+    page + PAGE_END
 }
 
 /// The page up to its scripts; title and body are markup already.
@@ -98,6 +99,27 @@ pub(crate) fn embed(page: &mut String, data: &str, attributes: &str, charts: &st
          <script>{SCRIPT}</script>\n"
     );
 }
+
+/// The page of a simulation, whole: its data and charts are in it where scripts are.
+pub(crate) fn simulation_page(
+    title: &str,
+    body: &str,
+    simulation: &impl Serialize,
+    charts: Charts,
+    options: Html,
+) -> String {
+    let mut page = frame(&escape::markup(title), body, options.script);
+    if options.script {
+        let json = serde_json::to_string(simulation).expect("numbers and texts can be written");
+        let attributes = "data-complete=\"true\" data-file=\"simulation.json\"";
+        let charts = escape::script_json(&charts.into_json().to_string());
+        embed(&mut page, &escape::script_json(&json), attributes, &charts, &library());
+    }
+    page + PAGE_END
+}
+
+/// What ends every page.
+pub(crate) const PAGE_END: &str = "</body>\n</html>\n";
 
 /// The chart library's script, packed by the build script.
 pub(crate) fn library() -> String {

@@ -147,7 +147,7 @@ pub fn sockets_html(simulation: &SocketSimulation) -> String {
         simulation.numbers.iter().map(|one| (one.name, format!("{}; {}", one.value, one.source))).collect();
     body += &section("numbers", "The machine", &terms(&numbers));
     let page = html::frame(&escape::markup(&simulation.title), &body, false);
-    page + "</body>\n</html>\n"
+    page + html::PAGE_END
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Numbers as people read them: three significant digits, a unit, and the uncertainty beside them.
 
 use machine::{Bytes, Hertz};
-use record::Quality;
+use record::{Quality, Spread};
 use stats::Interval;
 
 /// What stands where a number is missing or is not one.
@@ -76,6 +76,11 @@ pub(crate) fn duration_ns(ns: f64) -> String {
         v if v < 1e9 => format!("{} ms", short(ns / 1e6)),
         _ => format!("{} s", short(ns / 1e9)),
     }
+}
+
+/// A value with its doubts and its uncertainty, for the cell of a table.
+pub(crate) fn told(value: f64, spread: &Spread) -> String {
+    format!("{}{} {}", column(value), quality_mark(spread.quality), uncertainty(value, spread.interval))
 }
 
 /// Bytes per second in decimal gigabytes, as STREAM counts.

@@ -13,9 +13,10 @@ use probes::clock_pairs::{self, Frequencies, NoFrequencies, Settings, backwards,
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict};
 
 use super::arguments::{CheckArguments, StressName};
+use super::ended;
 use super::injection;
 use crate::arguments::Global;
-use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::outcome::Outcome;
 use crate::progress::Line;
 use crate::{check_up, describe, output};
 
@@ -37,19 +38,7 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     } else if !global.quiet {
         output::print(&report::clock_check_terminal(&check, output::terminal(global)))?;
     }
-    if !left_changed.is_empty() {
-        return Ok(Outcome::LeftChanged(anyhow::anyhow!(
-            "{} are not put back; sidestep toggles revert does it",
-            left_changed.join(", ")
-        )));
-    }
-    if let Some(signal) = live::pending_signal() {
-        return Ok(Outcome::Interrupted(signal));
-    }
-    if let Some(failure) = failure {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(failure));
-    }
-    Ok(match check.verdict {
+    ended(&left_changed, failure, || match check.verdict {
         ClockVerdict::Unsafe | ClockVerdict::Correctable if global.gate => Outcome::Gated,
         ClockVerdict::CannotTell if global.strict => Outcome::Inconclusive,
         _ => Outcome::Done,

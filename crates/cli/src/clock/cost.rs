@@ -20,9 +20,10 @@ use stats::Random;
 use toggles::Surroundings;
 
 use super::arguments::{CostArguments, SourceChoice};
+use super::ended;
 use super::thread_range::ThreadRange;
 use crate::arguments::Global;
-use crate::outcome::{CouldNotMeasure, Outcome};
+use crate::outcome::Outcome;
 use crate::progress::Line;
 use crate::{check_up, describe, output};
 
@@ -52,19 +53,7 @@ pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result
     } else if !global.quiet {
         output::print(&report::clock_cost_terminal(&cost, output::terminal(global)))?;
     }
-    if !left_changed.is_empty() {
-        return Ok(Outcome::LeftChanged(anyhow::anyhow!(
-            "{} are not put back; sidestep toggles revert does it",
-            left_changed.join(", ")
-        )));
-    }
-    if let Some(signal) = live::pending_signal() {
-        return Ok(Outcome::Interrupted(signal));
-    }
-    if let Some(failure) = failure {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(failure));
-    }
-    Ok(outcome(&cost, global))
+    ended(&left_changed, failure, || outcome(&cost, global))
 }
 
 fn outcome(cost: &ClockCost, global: &Global) -> Outcome {

@@ -1,14 +1,11 @@
 //! `sidestep simulate k8-opteron`: counters that drift, and what each remedy does.
 
 use clap::Args;
-use host::live::write_atomically;
 use models::tsc::{self, Governor, Scenario, TscMachine, Workload};
-use report::Html;
 
-use super::{SimulateArguments, named};
+use super::{Forms, SimulateArguments, named, tell};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
-use crate::output;
 
 /// Shorter runs show nothing, longer ones take minutes.
 const SECONDS_RANGE: std::ops::RangeInclusive<f64> = 1.0..=3600.0;
@@ -81,21 +78,8 @@ pub(super) fn simulate(
         );
     }
     let simulation = tsc::simulate(machine, arguments.scenario.scenario());
-    if let Some(path) = &arguments.html {
-        let page = report::drift_html(&simulation, Html { script: !arguments.no_script });
-        write_atomically(path, page.as_bytes())?;
-    }
-    let text = if global.json {
-        output::json_text(&simulation)?
-    } else if global.quiet {
-        String::new()
-    } else if arguments.csv {
-        report::drift_csv(&simulation)
-    } else {
-        report::drift_terminal(&simulation, output::terminal(global))
-    };
-    output::print(&text)?;
-    Ok(Outcome::Done)
+    let forms = Forms { html: report::drift_html, csv: report::drift_csv, terminal: report::drift_terminal };
+    tell(&simulation, forms, arguments, global)
 }
 
 fn governor(text: &str) -> Result<Governor, String> {

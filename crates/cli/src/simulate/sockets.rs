@@ -1,14 +1,12 @@
 //! `sidestep simulate x6440-8380`: what each socket gets, why, and what other links would give.
 
 use clap::Args;
-use host::live::write_atomically;
 use machine::Hertz;
 use models::interconnect::{self, SocketMachine, Variant};
 
-use super::{SimulateArguments, parse_clock};
+use super::{Forms, SimulateArguments, parse_clock, tell};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
-use crate::output;
 
 /// Options of machines of linked sockets.
 #[derive(Debug, Clone, Args)]
@@ -71,20 +69,12 @@ pub(super) fn simulate(
     let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
     let variant = arguments.sockets.variant();
     let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
-    if let Some(path) = &arguments.html {
-        write_atomically(path, report::sockets_html(&simulation).as_bytes())?;
-    }
-    let text = if global.json {
-        output::json_text(&simulation)?
-    } else if global.quiet {
-        String::new()
-    } else if arguments.csv {
-        report::sockets_csv(&simulation)
-    } else {
-        report::sockets_terminal(&simulation, output::terminal(global))
+    let forms = Forms {
+        html: |simulation: &_, _| report::sockets_html(simulation),
+        csv: report::sockets_csv,
+        terminal: report::sockets_terminal,
     };
-    output::print(&text)?;
-    Ok(Outcome::Done)
+    tell(&simulation, forms, arguments, global)
 }
 
 /// The machines whose published numbers are fitted together with those of this one.

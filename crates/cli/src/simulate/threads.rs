@@ -1,14 +1,11 @@
 //! `sidestep simulate fx-8150`: threads on shared modules, and what a policy of placement gains.
 
 use clap::Args;
-use host::live::write_atomically;
 use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachine};
-use report::Html;
 
-use super::{SimulateArguments, named};
+use super::{Forms, SimulateArguments, named, tell};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
-use crate::output;
 
 /// More threads than this per CPU say nothing new.
 const THREADS_PER_CPU_MAX: usize = 4;
@@ -101,21 +98,12 @@ pub(super) fn simulate(
     }
     let scenario = arguments.threads.scenario(machine, arguments.scenario.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
-    if let Some(path) = &arguments.html {
-        let page = report::scheduling_html(&simulation, Html { script: !arguments.no_script });
-        write_atomically(path, page.as_bytes())?;
-    }
-    let text = if global.json {
-        output::json_text(&simulation)?
-    } else if global.quiet {
-        String::new()
-    } else if arguments.csv {
-        report::scheduling_csv(&simulation)
-    } else {
-        report::scheduling_terminal(&simulation, output::terminal(global))
+    let forms = Forms {
+        html: report::scheduling_html,
+        csv: report::scheduling_csv,
+        terminal: report::scheduling_terminal,
     };
-    output::print(&text)?;
-    Ok(Outcome::Done)
+    tell(&simulation, forms, arguments, global)
 }
 
 fn policy(text: &str) -> Result<Policy, String> {

@@ -41,7 +41,7 @@ pub fn comparison_html(
         let charts = escape::script_json(&charts.into_json().to_string());
         html::embed(&mut page, &escape::script_json(&json), &attributes, &charts, &html::library());
     }
-    page + "</body>\n</html>\n"
+    page + html::PAGE_END
 }
 
 fn head(table: &ComparisonTable) -> String {

@@ -5,7 +5,7 @@ use models::tsc::{DriftRow, DriftSimulation, Remedy};
 
 use super::{terminal, words};
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
-use crate::escape::{self, markup};
+use crate::escape::markup;
 use crate::figure::{DataTable, Drawn};
 use crate::html::markup::{Charts, list, placed, section, table, terms};
 use crate::html::{self, Html};
@@ -33,14 +33,7 @@ pub fn drift_html(simulation: &DriftSimulation, options: Html) -> String {
         body += &section("drift", "Drift", &picture);
     }
     body += &section("numbers", "The machine", &terms(&numbers(simulation)));
-    let mut page = html::frame(&markup(&simulation.machine.title), &body, options.script);
-    if options.script {
-        let json = serde_json::to_string(simulation).expect("numbers and texts can be written");
-        let attributes = "data-complete=\"true\" data-file=\"simulation.json\"";
-        let charts = escape::script_json(&charts.into_json().to_string());
-        html::embed(&mut page, &escape::script_json(&json), attributes, &charts, &html::library());
-    }
-    page + "</body>\n</html>\n"
+    html::simulation_page(&simulation.machine.title, &body, simulation, charts, options)
 }
 
 fn remedies(simulation: &DriftSimulation) -> DataTable {

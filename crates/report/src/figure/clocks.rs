@@ -1,10 +1,9 @@
 //! Counters of CPUs against each other, now and over time, and what each way to read the time costs.
 
-use std::collections::BTreeSet;
-
 use machine::CpuId;
 use record::{ClockPair, ClockRead, Quality, Record};
 
+use super::pairs::Seats;
 use super::{DataTable, Drawn, Figure};
 use crate::draw::{
     Axis, BarChart, BarGroup, BarRow, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart,
@@ -28,22 +27,19 @@ fn pairs(record: &Record) -> &[ClockPair] {
 /// Two matrices: the likely offset, and how far it can be from zero for certain.
 pub(super) fn offsets(record: &Record) -> Option<Drawn> {
     let pairs = pairs(record);
-    let cpus: Vec<CpuId> =
-        pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect::<BTreeSet<_>>().into_iter().collect();
-    let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-    let place = |cpu: CpuId| cpus.binary_search(&cpu).unwrap_or_default();
+    let seats = Seats::of(pairs.iter().flat_map(|pair| [pair.a, pair.b]));
     let panel = |title: &str, value: &dyn Fn(&ClockPair) -> Option<f64>, sign: f64| {
         let cell = |pair: &ClockPair, row: CpuId, column: CpuId, value: f64| MatrixCell {
-            row: place(row),
-            column: place(column),
+            row: seats.place(row),
+            column: seats.place(column),
             value,
             doubtful: pair.usable < FEW_EXCHANGES,
         };
         let cells = pairs.iter().filter_map(|pair| Some((pair, value(pair)?)));
         MatrixPanel {
             title: title.to_owned(),
-            rows: names.clone(),
-            columns: names.clone(),
+            rows: seats.names(),
+            columns: seats.names(),
             cells: cells
                 .flat_map(|(pair, value)| {
                     [cell(pair, pair.a, pair.b, value), cell(pair, pair.b, pair.a, sign * value)]
@@ -177,7 +173,7 @@ pub(super) fn prices(record: &Record) -> Option<Drawn> {
         vec![
             read.name.clone(),
             format!("CPU {}", read.cpu),
-            price(read),
+            number::told(read.ns, &read.spread),
             cycles(read.tsc_cycles),
             cycles(read.core_cycles),
             if read.ordered { "yes" } else { "no" }.to_owned(),
@@ -196,11 +192,6 @@ pub(super) fn prices(record: &Record) -> Option<Drawn> {
     })
 }
 
-fn price(read: &ClockRead) -> String {
-    let mark = number::quality_mark(read.spread.quality);
-    format!("{}{mark} {}", number::column(read.ns), number::uncertainty(read.ns, read.spread.interval))
-}
-
 fn bar(read: &ClockRead) -> BarRow {
     BarRow {
         name: read.name.replace("clock_gettime(CLOCK_", "").replace(')', "").replace("clock_gettime ", ""),
@@ -208,6 +199,6 @@ fn bar(read: &ClockRead) -> BarRow {
         low: read.spread.interval.low,
         high: read.spread.interval.high,
         doubtful: read.spread.quality != Quality::Converged,
-        told: price(read),
+        told: number::told(read.ns, &read.spread),
     }
 }

@@ -92,25 +92,39 @@ fn kinds<'r>(pairs: &[Pair<'r>]) -> Vec<&'r str> {
     kinds
 }
 
+/// The rows and columns of a matrix of CPUs, ascending.
+pub(super) struct Seats(Vec<CpuId>);
+
+impl Seats {
+    pub(super) fn of(cpus: impl Iterator<Item = CpuId>) -> Self {
+        Self(cpus.collect::<BTreeSet<_>>().into_iter().collect())
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.iter().map(ToString::to_string).collect()
+    }
+
+    pub(super) fn place(&self, cpu: CpuId) -> usize {
+        self.0.binary_search(&cpu).unwrap_or_default()
+    }
+}
+
 /// One panel per kind. `mirrored` pairs were measured once and hold in both directions.
 fn panels(pairs: &[Pair<'_>], mirrored: bool) -> Vec<MatrixPanel> {
-    let cpus: Vec<CpuId> =
-        pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect::<BTreeSet<_>>().into_iter().collect();
-    let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-    let place = |cpu: CpuId| cpus.binary_search(&cpu).unwrap_or_default();
+    let seats = Seats::of(pairs.iter().flat_map(|pair| [pair.a, pair.b]));
     kinds(pairs)
         .into_iter()
         .map(|kind| {
             let mut cells = Vec::new();
             for pair in pairs.iter().filter(|pair| pair.kind == kind) {
-                let (row, column) = (place(pair.a), place(pair.b));
+                let (row, column) = (seats.place(pair.a), seats.place(pair.b));
                 let doubtful = pair.spread.quality != Quality::Converged;
                 cells.push(MatrixCell { row, column, value: pair.value, doubtful });
                 if mirrored && row != column {
                     cells.push(MatrixCell { row: column, column: row, value: pair.value, doubtful });
                 }
             }
-            MatrixPanel { title: naming::words(kind), rows: names.clone(), columns: names.clone(), cells }
+            MatrixPanel { title: naming::words(kind), rows: seats.names(), columns: seats.names(), cells }
         })
         .collect()
 }

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use record::{ClockCheck, ClockVerdict, Record};
 
-use super::markup::{list, table, terms};
+use super::markup::{list, terms};
+use super::tables::{data, titled};
 use crate::clock_check::{KernelFact, kernel_facts, share_back, short_name, spread};
 use crate::escape::markup;
 use crate::figure::DataTable;
@@ -36,12 +37,12 @@ pub(super) fn verdict(record: &Record) -> String {
 pub(super) fn details(record: &Record) -> String {
     let Some(check) = &record.clock_check else { return String::new() };
     let mut html = String::new();
-    html += &block(
+    html += &titled(
         "Does time go back between two threads?",
         "One thread reads a time that another has read before it.",
         &backwards(check),
     );
-    html += &block(
+    html += &titled(
         "The kernel's clocks",
         "Against CLOCK_MONOTONIC_RAW, which nothing disciplines.",
         &system_clocks(check),
@@ -53,13 +54,6 @@ pub(super) fn details(record: &Record) -> String {
         let _ = writeln!(html, "<div class=\"block\"><h3>Not looked at</h3>{}</div>", list(&check.without));
     }
     html
-}
-
-fn block(title: &str, note: &str, rows: &DataTable) -> String {
-    if rows.rows.is_empty() {
-        return String::new();
-    }
-    format!("<div class=\"block\"><h3>{title}</h3><p class=\"note\">{note}</p>{}</div>\n", table(rows))
 }
 
 fn backwards(check: &ClockCheck) -> DataTable {
@@ -74,7 +68,7 @@ fn backwards(check: &ClockCheck) -> DataTable {
         ]
     });
     let headers = ["read", "ordered", "CPUs", "observations", "backwards", "largest, ns"];
-    DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() }
+    data(&headers, rows.collect())
 }
 
 fn system_clocks(check: &ClockCheck) -> DataTable {
@@ -86,5 +80,5 @@ fn system_clocks(check: &ClockCheck) -> DataTable {
         ]
     });
     let headers = ["clock", "rate, ppm", ""];
-    DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() }
+    data(&headers, rows.collect())
 }

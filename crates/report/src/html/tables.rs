@@ -2,28 +2,21 @@
 
 use std::fmt::Write;
 
-use record::{PlanOutcome, Record, Spread};
+use record::{PlanOutcome, Record};
 
 use super::markup;
 use crate::figure::DataTable;
-use crate::{naming, number};
+use crate::naming;
+use crate::number::{self, told};
 
 const NONE: &str = "-";
 
-fn data(headers: &[&str], rows: Vec<Vec<String>>) -> DataTable {
+pub(super) fn data(headers: &[&str], rows: Vec<Vec<String>>) -> DataTable {
     DataTable { headers: headers.iter().map(|header| (*header).to_owned()).collect(), rows }
 }
 
-fn told(value: f64, spread: &Spread) -> String {
-    format!(
-        "{}{} {}",
-        number::column(value),
-        number::quality_mark(spread.quality),
-        number::uncertainty(value, spread.interval)
-    )
-}
-
-fn titled(title: &str, note: &str, table: &DataTable) -> String {
+/// A table below a heading and a sentence; nothing without rows. Title and note are words of ours.
+pub(super) fn titled(title: &str, note: &str, table: &DataTable) -> String {
     if table.rows.is_empty() {
         return String::new();
     }

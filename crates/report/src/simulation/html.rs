@@ -3,7 +3,7 @@
 use models::memory::{Row, Simulation};
 
 use super::{curves, measured, state, words};
-use crate::escape::{self, markup};
+use crate::escape::markup;
 use crate::figure::DataTable;
 use crate::html::markup::{Charts, list, placed, section, table};
 use crate::html::{self, Html};
@@ -42,14 +42,7 @@ pub fn simulation_html(simulation: &Simulation, options: Html) -> String {
     if !told.is_empty() {
         body += &section("fit", "What the numbers tell", &list(&told));
     }
-    let mut page = html::frame(&markup(&simulation.title), &body, options.script);
-    if options.script {
-        let json = serde_json::to_string(simulation).expect("numbers and texts can be written");
-        let attributes = "data-complete=\"true\" data-file=\"simulation.json\"";
-        let charts = escape::script_json(&charts.into_json().to_string());
-        html::embed(&mut page, &escape::script_json(&json), attributes, &charts, &html::library());
-    }
-    page + "</body>\n</html>\n"
+    html::simulation_page(&simulation.title, &body, simulation, charts, options)
 }
 
 fn tests(simulation: &Simulation) -> String {
