@@ -1,5 +1,6 @@
 //! What all machine files have: numbers with their source, and words for what is wrong with a file.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// How the source of a number begins that was chosen so that the model meets published ones.
@@ -47,14 +48,45 @@ pub enum DescriptionError {
     },
 }
 
-impl DescriptionError {
-    /// What the TOML reader says of `text`, with the line.
-    pub(crate) fn of_toml(error: &toml::de::Error, text: &str, file: &str) -> Self {
+/// Where in a machine something is wrong, and what.
+pub(crate) type Problem = (String, String);
+
+/// A problem from texts of any kind.
+pub(crate) fn problem(key: impl Into<String>, problem: impl Into<String>) -> Problem {
+    (key.into(), problem.into())
+}
+
+/// Whether a machine file says that it is of this kind, well formed or not otherwise.
+pub(crate) fn is_of_kind(text: &str, kind: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: Option<String>,
+    }
+    toml::from_str::<Kind>(text).is_ok_and(|found| found.kind.as_deref() == Some(kind))
+}
+
+/// What a machine file holds; `file` is its name for messages.
+pub(crate) fn decoded<T: DeserializeOwned>(text: &str, file: &str) -> Result<T, DescriptionError> {
+    toml::from_str(text).map_err(|error| {
         let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
-        Self::Syntax {
+        DescriptionError::Syntax {
             file: file.to_owned(),
             line: before.matches('\n').count() + 1,
             message: error.message().to_owned(),
+        }
+    })
+}
+
+/// The machine, unless it cannot be.
+pub(crate) fn unless_impossible<T>(
+    machine: T,
+    problem: Option<(impl Into<String>, String)>,
+    file: &str,
+) -> Result<T, DescriptionError> {
+    match problem {
+        None => Ok(machine),
+        Some((key, problem)) => {
+            Err(DescriptionError::Impossible { file: file.to_owned(), key: key.into(), problem })
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::{Graph, Hops};
 use super::latency::Coherence;
-use crate::machine_file::{DescriptionError, Sourced};
+use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, unless_impossible};
 
 /// What a file says of itself under `kind`.
 pub const KIND: &str = "linked-sockets";
@@ -103,11 +103,7 @@ impl SocketMachine {
 
 /// Whether the text of a machine file says that it describes linked sockets.
 pub fn is_described(text: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Kind {
-        kind: Option<String>,
-    }
-    toml::from_str::<Kind>(text).is_ok_and(|found| found.kind.as_deref() == Some(KIND))
+    is_of_kind(text, KIND)
 }
 
 /// Reads a machine; `file` is its name for messages.
@@ -115,15 +111,9 @@ pub fn is_described(text: &str) -> bool {
 /// # Errors
 /// What is wrong, where, and what would be right.
 pub fn parse(text: &str, file: &str) -> Result<SocketMachine, DescriptionError> {
-    let machine: SocketMachine =
-        toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text, file))?;
+    let machine: SocketMachine = decoded(text, file)?;
     let problem = impossible(&machine).or_else(|| impossible_number(&machine));
-    match problem {
-        None => Ok(machine),
-        Some((key, problem)) => {
-            Err(DescriptionError::Impossible { file: file.to_owned(), key: key.to_owned(), problem })
-        }
-    }
+    unless_impossible(machine, problem, file)
 }
 
 /// What cannot be of the graph and of what others published.

@@ -10,7 +10,7 @@ use super::description::{
 use super::geometry::{LEVELS_MAX, PagePlacement};
 use super::prediction::{Program, Test};
 use super::published::Published;
-use crate::machine_file::{DescriptionError, Sourced};
+use crate::machine_file::{DescriptionError, Problem, Sourced, decoded, problem, unless_impossible};
 
 /// Clocks outside of this are slips of the pen.
 const CLOCK_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
@@ -61,7 +61,7 @@ struct File {
 /// # Errors
 /// `Syntax` with the line where the text is no machine, `Impossible` where no machine can be so.
 pub fn parse(text: &str, file: &str) -> Result<Described, DescriptionError> {
-    let parsed: File = toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text, file))?;
+    let parsed: File = decoded(text, file)?;
     let machine = MemoryMachine {
         name: parsed.name,
         title: parsed.title,
@@ -77,14 +77,12 @@ pub fn parse(text: &str, file: &str) -> Result<Described, DescriptionError> {
         test: parsed.test,
     };
     let described = Described { machine, published: parsed.published };
-    match problem(&described) {
-        None => Ok(described),
-        Some((key, problem)) => Err(DescriptionError::Impossible { file: file.to_owned(), key, problem }),
-    }
+    let problem = impossible(&described);
+    unless_impossible(described, problem, file)
 }
 
 /// The first thing that no machine can be, and where.
-fn problem(described: &Described) -> Option<(String, String)> {
+fn impossible(described: &Described) -> Option<Problem> {
     let machine = &described.machine;
     sizes(machine)
         .or_else(|| numbers(machine))
@@ -92,11 +90,7 @@ fn problem(described: &Described) -> Option<(String, String)> {
         .or_else(|| published(described))
 }
 
-fn said(key: impl Into<String>, problem: impl Into<String>) -> (String, String) {
-    (key.into(), problem.into())
-}
-
-fn sizes(machine: &MemoryMachine) -> Option<(String, String)> {
+fn sizes(machine: &MemoryMachine) -> Option<Problem> {
     let translation = &machine.translation;
     let powers = [
         ("line_bytes", machine.line_bytes, LINE_BYTES_MIN),
@@ -105,11 +99,14 @@ fn sizes(machine: &MemoryMachine) -> Option<(String, String)> {
     ];
     for (key, bytes, least) in powers {
         if !bytes.0.is_power_of_two() || bytes.0 < least || bytes > Bytes::GIB {
-            return Some(said(key, format!("is {}; give a power of two from {least} to 2^30", bytes.0)));
+            return Some(problem(key, format!("is {}; give a power of two from {least} to 2^30", bytes.0)));
         }
     }
     if !(1..=LEVELS_MAX).contains(&machine.cache.len()) {
-        return Some(said("cache", format!("stands {} times; give 1 to {LEVELS_MAX}", machine.cache.len())));
+        return Some(problem(
+            "cache",
+            format!("stands {} times; give 1 to {LEVELS_MAX}", machine.cache.len()),
+        ));
     }
     for cache in &machine.cache {
         let line_bytes = machine.line_bytes.0;
@@ -117,7 +114,7 @@ fn sizes(machine: &MemoryMachine) -> Option<(String, String)> {
         let fits = cache.ways.value > 0 && lines > 0 && lines.is_multiple_of(cache.ways.value as u64);
         if !fits || cache.size_bytes.value.0 % line_bytes != 0 || lines > PLACES_MAX {
             let name = &cache.name;
-            return Some(said(
+            return Some(problem(
                 format!("cache {name}"),
                 format!(
                     "has size_bytes {} and ways {}; the size must be whole sets of lines of {line_bytes} bytes, at most 1 GiB",
@@ -132,15 +129,15 @@ fn sizes(machine: &MemoryMachine) -> Option<(String, String)> {
     ];
     for (key, entries, ways) in buffers {
         if ways == 0 || entries == 0 || entries % ways != 0 || entries as u64 > PLACES_MAX {
-            return Some(said(key, format!("is {entries} in {ways} ways; give whole sets, at least one")));
+            return Some(problem(key, format!("is {entries} in {ways} ways; give whole sets, at least one")));
         }
     }
     if translation.walk_cache_entries.value as u64 > PLACES_MAX {
-        return Some(said("translation.walk_cache_entries", "is too large; give the number of entries"));
+        return Some(problem("translation.walk_cache_entries", "is too large; give the number of entries"));
     }
     let level = translation.walker_reads_from_level.value;
     if !(1..=machine.cache.len()).contains(&level) {
-        return Some(said(
+        return Some(problem(
             "translation.walker_reads_from_level",
             format!("is {level}; give one of the caches"),
         ));
@@ -148,7 +145,7 @@ fn sizes(machine: &MemoryMachine) -> Option<(String, String)> {
     None
 }
 
-fn numbers(machine: &MemoryMachine) -> Option<(String, String)> {
+fn numbers(machine: &MemoryMachine) -> Option<Problem> {
     let (translation, prefetch) = (&machine.translation, &machine.prefetch);
     let mut positive = vec![
         ("load_bytes_per_core_cycle".to_owned(), machine.load_bytes_per_core_cycle.value),
@@ -175,7 +172,7 @@ fn numbers(machine: &MemoryMachine) -> Option<(String, String)> {
         {
             if !CLOCK_HZ.contains(&clock) {
                 let key = format!("board {} {name}", board.name);
-                return Some(said(key, format!("is {clock}; give 1e6 to 1e11, in hertz")));
+                return Some(problem(key, format!("is {clock}; give 1e6 to 1e11, in hertz")));
             }
         }
     }
@@ -183,20 +180,20 @@ fn numbers(machine: &MemoryMachine) -> Option<(String, String)> {
         !value.is_finite() || *value < 0.0 || (above && *value == 0.0) || *value > 1e12
     };
     if let Some((key, value)) = positive.iter().find(|one| bad(one, true)) {
-        return Some(said(key, format!("is {value}; give a number above 0")));
+        return Some(problem(key, format!("is {value}; give a number above 0")));
     }
     let (key, value) = others.iter().find(|one| bad(one, false))?;
-    Some(said(key, format!("is {value}; give 0 or more")))
+    Some(problem(key, format!("is {value}; give 0 or more")))
 }
 
-fn boards_and_tests(machine: &MemoryMachine) -> Option<(String, String)> {
+fn boards_and_tests(machine: &MemoryMachine) -> Option<Problem> {
     if machine.board.is_empty() {
-        return Some(said("board", "is missing; give at least one"));
+        return Some(problem("board", "is missing; give at least one"));
     }
     for board in &machine.board {
         let levels = board.page_table_levels.value;
         if !(1..=5).contains(&levels) {
-            return Some(said(
+            return Some(problem(
                 format!("board {} page_table_levels", board.name),
                 format!("is {levels}; give 1 to 5"),
             ));
@@ -205,14 +202,14 @@ fn boards_and_tests(machine: &MemoryMachine) -> Option<(String, String)> {
     for (index, test) in machine.test.iter().enumerate() {
         let key = format!("test {}", test.name);
         if machine.test[..index].iter().any(|other| other.name == test.name) {
-            return Some(said(key, "stands twice; give each test a name of its own"));
+            return Some(problem(key, "stands twice; give each test a name of its own"));
         }
         if let Some(name) = [&test.off, &test.on].into_iter().find(|name| machine.board(name).is_none()) {
-            return Some(said(key, format!("names the board {name}, which the file does not describe")));
+            return Some(problem(key, format!("names the board {name}, which the file does not describe")));
         }
         let (block, stride) = (test.block_bytes.0, test.stride_bytes.value.0);
         if stride == 0 || block < stride || block > BLOCK_BYTES_MAX || block / stride > STEPS_MAX {
-            return Some(said(
+            return Some(problem(
                 key,
                 format!(
                     "steps by {stride} through {block} bytes; give a stride above 0 and a block of at most 2^26 of them, below 2^37"
@@ -220,7 +217,7 @@ fn boards_and_tests(machine: &MemoryMachine) -> Option<(String, String)> {
             ));
         }
         if test.program == Program::Stream && stride != machine.line_bytes.0 {
-            return Some(said(
+            return Some(problem(
                 key,
                 format!("streams by {stride} bytes; a stream goes by lines of {}", machine.line_bytes.0),
             ));
@@ -229,15 +226,15 @@ fn boards_and_tests(machine: &MemoryMachine) -> Option<(String, String)> {
     None
 }
 
-fn published(described: &Described) -> Option<(String, String)> {
+fn published(described: &Described) -> Option<Problem> {
     for published in &described.published {
         let key = format!("published {}", published.test);
         if !described.machine.test.iter().any(|test| test.name == published.test) {
-            return Some(said(key, "is of no test that the file describes"));
+            return Some(problem(key, "is of no test that the file describes"));
         }
         let values = [published.off, published.on, published.tolerance_percent];
         if let Some(value) = values.into_iter().flatten().find(|value| !value.is_finite() || *value <= 0.0) {
-            return Some(said(key, format!("has the value {value}; give a number above 0")));
+            return Some(problem(key, format!("has the value {value}; give a number above 0")));
         }
     }
     None

@@ -6,7 +6,9 @@ use machine::Hertz;
 use serde::{Deserialize, Serialize};
 
 use super::published::PublishedGain;
-use crate::machine_file::{DescriptionError, Sourced};
+use crate::machine_file::{
+    DescriptionError, Problem, Sourced, decoded, is_of_kind, problem, unless_impossible,
+};
 
 /// What a file says of itself under `kind`.
 pub const KIND: &str = "scheduling";
@@ -208,11 +210,7 @@ fn said(speeds: Speeds) -> String {
 
 /// Whether the text of a machine file says that it is for schedulers.
 pub fn is_described(text: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Kind {
-        kind: Option<String>,
-    }
-    toml::from_str::<Kind>(text).is_ok_and(|found| found.kind.as_deref() == Some(KIND))
+    is_of_kind(text, KIND)
 }
 
 /// Reads a machine; `file` is its name for messages.
@@ -220,23 +218,12 @@ pub fn is_described(text: &str) -> bool {
 /// # Errors
 /// What is wrong, where, and what would be right.
 pub fn parse(text: &str, file: &str) -> Result<SchedulingMachine, DescriptionError> {
-    let machine: SchedulingMachine =
-        toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text, file))?;
+    let machine: SchedulingMachine = decoded(text, file)?;
     let problem = impossible_shape(&machine)
         .or_else(|| impossible_levels(&machine))
         .or_else(|| impossible_times(&machine))
         .or_else(|| impossible_publications(&machine));
-    match problem {
-        None => Ok(machine),
-        Some((key, problem)) => Err(DescriptionError::Impossible { file: file.to_owned(), key, problem }),
-    }
-}
-
-/// Where, and what is wrong there.
-type Problem = (String, String);
-
-fn problem(key: impl Into<String>, problem: impl Into<String>) -> Problem {
-    (key.into(), problem.into())
+    unless_impossible(machine, problem, file)
 }
 
 fn impossible_shape(machine: &SchedulingMachine) -> Option<Problem> {

@@ -3,7 +3,7 @@
 use machine::Hertz;
 use serde::{Deserialize, Serialize};
 
-use crate::machine_file::{DescriptionError, Sourced};
+use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, unless_impossible};
 
 /// What a file says of itself under `kind`.
 pub const KIND: &str = "time-stamp-counters";
@@ -93,11 +93,7 @@ impl TscMachine {
 
 /// Whether the text of a machine file says that it describes counters.
 pub fn is_described(text: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Kind {
-        kind: Option<String>,
-    }
-    toml::from_str::<Kind>(text).is_ok_and(|found| found.kind.as_deref() == Some(KIND))
+    is_of_kind(text, KIND)
 }
 
 /// Reads a machine; `file` is its name for messages.
@@ -105,14 +101,9 @@ pub fn is_described(text: &str) -> bool {
 /// # Errors
 /// What is wrong, where, and what would be right.
 pub fn parse(text: &str, file: &str) -> Result<TscMachine, DescriptionError> {
-    let machine: TscMachine =
-        toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text, file))?;
-    match impossible(&machine) {
-        None => Ok(machine),
-        Some((key, problem)) => {
-            Err(DescriptionError::Impossible { file: file.to_owned(), key: key.to_owned(), problem })
-        }
-    }
+    let machine: TscMachine = decoded(text, file)?;
+    let problem = impossible(&machine);
+    unless_impossible(machine, problem, file)
 }
 
 fn impossible(machine: &TscMachine) -> Option<(&'static str, String)> {
