@@ -44,7 +44,7 @@ pub use process_setting::{
 };
 pub use speculation::{Speculation, SpeculationState, speculation, stop_speculation};
 pub use system_call::ask_for_parent;
-pub use thread_usage::{ThreadUsage, thread_cpu_time_ns};
+pub use thread_usage::{ThreadUsage, process_cpu_time_ns, thread_cpu_time_ns};
 pub use time_source::TimeSource;
 pub use wake_latency::{WakeLatency, wake_latency_us};
 pub use watchdog::{Watch, Watchdog, process_start_ticks, watch};

@@ -33,6 +33,13 @@ impl SplitMix64 {
     pub const fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }
+
+    /// Puts items in random order: D. Knuth, "The Art of Computer Programming", volume 2, algorithm 3.4.2P.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -45,6 +52,20 @@ mod tests {
         let mut random = SplitMix64::new(1_234_567);
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!(expected.map(|_| random.next_u64()), expected);
+    }
+
+    #[test]
+    fn a_shuffle_loses_nothing_and_reaches_every_order() {
+        let mut random = SplitMix64::new(5);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let mut items = [1, 2, 3];
+            random.shuffle(&mut items);
+            seen.insert(items);
+        }
+        assert_eq!(seen.len(), 6);
+        assert!(seen.iter().all(|items| items.iter().sum::<i32>() == 6));
+        random.shuffle::<u8>(&mut []);
     }
 
     #[test]

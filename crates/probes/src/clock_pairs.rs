@@ -36,6 +36,7 @@ use machine::CpuId;
 
 use crate::cores::CpuPair;
 use crate::session::Progress;
+pub(crate) use crew::one_side;
 use crew::{Crew, Meeting};
 use pair_watch::PairWatch;
 

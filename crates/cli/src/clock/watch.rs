@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clock::{CounterSource, TickRate, TimeStampCounter, monotonic_raw_ns, resolution_ticks};
-use host::live::{self, TimeSource};
+use host::live;
 use probes::clock_watch::Watcher;
 use probes::clock_watch::probe::Prober;
 use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
@@ -87,7 +87,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
         let end_ns = arguments.budget.map(|budget| self.started_ns + budget.as_nanos() as u64);
         let mut due_ns = self.started_ns;
         while wait_until(due_ns, end_ns) {
-            let used_ns = process_cpu_ns();
+            let used_ns = live::process_cpu_time_ns() as f64;
             let allowed_ns = CPU_SHARE * monotonic_raw_ns().saturating_sub(self.started_ns) as f64 + START_NS;
             let compares = used_ns < allowed_ns;
             let pulse = self.prober.probe(due_ns, compares);
@@ -114,7 +114,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
     fn account(&mut self) {
         let watched_ns = monotonic_raw_ns().saturating_sub(self.started_ns) as f64;
         self.summary.watched_s = watched_ns / 1e9;
-        self.summary.cpu_share = process_cpu_ns() / watched_ns.max(1.0);
+        self.summary.cpu_share = live::process_cpu_time_ns() as f64 / watched_ns.max(1.0);
     }
 
     fn give_metrics(&mut self, last: bool) -> anyhow::Result<()> {
@@ -167,10 +167,4 @@ fn wait_until(due_ns: u64, end_ns: Option<u64>) -> bool {
         }
         thread::sleep(Duration::from_nanos(due_ns - now_ns).min(NAP));
     }
-}
-
-/// CPU time of the process in nanoseconds.
-fn process_cpu_ns() -> f64 {
-    let source = TimeSource::ALL.into_iter().find(|(_, name)| name.contains("PROCESS_CPUTIME"));
-    source.and_then(|(source, _)| source.read_ns()).unwrap_or(0) as f64
 }

@@ -32,10 +32,19 @@ impl ThreadUsage {
 
 /// CPU time the calling thread has used, in nanoseconds.
 pub fn thread_cpu_time_ns() -> u64 {
+    cpu_time_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of all threads of the process since it began, in nanoseconds.
+pub fn process_cpu_time_ns() -> u64 {
+    cpu_time_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu_time_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec for the kernel to fill.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    assert!(status == 0, "CLOCK_THREAD_CPUTIME_ID exists on every Linux with threads");
+    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    assert!(status == 0, "the clocks of CPU time exist on every Linux with threads");
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
@@ -50,5 +59,6 @@ mod tests {
         assert!(later.minor_faults >= usage.minor_faults);
         assert!(later.involuntary_switches >= usage.involuntary_switches);
         assert!(thread_cpu_time_ns() >= cpu_ns);
+        assert!(process_cpu_time_ns() >= cpu_ns);
     }
 }

@@ -191,7 +191,7 @@ fn serve<S: CounterSource>(
         let turn = desk.turn.lock().expect("no thread panics").take();
         if let Some(turn) = turn {
             let view = match &pinned {
-                Ok(_) => one_exchange(cpu, &turn, source, &limits),
+                Ok(_) => one_side(cpu, turn.side, &turn.exchange, source, &limits),
                 Err(error) => Err(error.to_string()),
             };
             *desk.view.lock().expect("no thread panics") = Some(view);
@@ -202,16 +202,21 @@ fn serve<S: CounterSource>(
     }
 }
 
-fn one_exchange<S: CounterSource>(
+/// One side of an exchange by the calling thread, which is pinned to the CPU.
+///
+/// # Errors
+/// That the thread was elsewhere before or after it.
+pub(crate) fn one_side<S: CounterSource>(
     cpu: CpuId,
-    turn: &Turn,
+    side: Side,
+    exchange: &Exchange,
     source: &RwLock<S>,
     limits: &ExchangeLimits,
 ) -> Result<SideView, String> {
     let elsewhere = || current_cpu().filter(|&now| now != cpu);
     let source = source.read().expect("no thread panics with the counters in hand");
     let before = elsewhere();
-    let view = turn.exchange.run(turn.side, cpu.0, &*source, limits);
+    let view = exchange.run(side, cpu.0, &*source, limits);
     match before.or_else(elsewhere) {
         Some(now) => {
             Err(format!("its thread was moved to CPU {now}; the CPU went offline, or others pinned it"))

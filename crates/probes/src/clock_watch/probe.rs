@@ -12,6 +12,7 @@ use host::{Root, hardware_clock_seconds, live};
 use machine::CpuId;
 
 use super::{Meeting, Pulse};
+use crate::clock_pairs::one_side;
 use crate::cores::CpuPair;
 use crate::session::SessionError;
 
@@ -104,14 +105,7 @@ fn meet<S: CounterSource + Send>(
     let exchange = Exchange::new();
     let side = |side: Side, cpu: CpuId| -> Result<SideView, (CpuId, String)> {
         let _pinned = Pinned::to(cpu).map_err(|error| (cpu, error.to_string()))?;
-        let source = source.read().map_err(|_| (cpu, "a thread panicked".to_owned()))?;
-        let view = exchange.run(side, cpu.0, &*source, &LIMITS);
-        match current_cpu().filter(|&now| now != cpu) {
-            Some(now) => {
-                Err((cpu, format!("its thread was moved to CPU {now}; it went offline, or others pinned it")))
-            }
-            None => Ok(view),
-        }
+        one_side(cpu, side, &exchange, source, &LIMITS).map_err(|reason| (cpu, reason))
     };
     let [first, second] = thread::scope(|scope| {
         let other = scope.spawn(|| side(Side::Second, pair.b));

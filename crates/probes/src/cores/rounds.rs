@@ -57,9 +57,7 @@ pub(super) fn in_rounds<E>(
     let started = Instant::now();
     let mut order: Vec<usize> = (0..items).collect();
     for round in 0..pace.rounds {
-        for last in (1..order.len()).rev() {
-            order.swap(last, session.random.below(last as u64 + 1) as usize);
-        }
+        session.random.shuffle(&mut order);
         for (done, &item) in order.iter().enumerate() {
             let spent_s = started.elapsed().as_secs_f64();
             if session.must_stop() || spent_s >= pace.budget_s {

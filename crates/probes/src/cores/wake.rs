@@ -265,9 +265,7 @@ fn round(
     let _pinned = Pinned::to(pair.a)?;
     let mut random = SplitMix64::new(session.random.next_u64());
     let mut order: Vec<usize> = (0..idle_us.len()).collect();
-    for last in (1..order.len()).rev() {
-        order.swap(last, random.below(last as u64 + 1) as usize);
-    }
+    random.shuffle(&mut order);
     let board = Board::default();
     let session = &*session;
     thread::scope(|scope| {

@@ -11,12 +11,10 @@ use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine};
 use record::{BandwidthPoint, Scope, Spread};
 
-use super::crew::{
-    CrewMemory, PART_BYTES_MIN, StreamJob, StreamVisit, map_for_crew, stream_visit, worst_case_visit_s,
-};
+use super::crew::{CrewMemory, PART_BYTES_MIN, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
 use super::error::MemoryError;
 use super::room::{claimed_cache, largest_block};
-use super::series::{Judge, Kind, PointVisit, Series, doubted, page_bytes};
+use super::series::{Judge, Kind, Series, doubted, page_bytes};
 use crate::session::Session;
 
 /// The smallest block of a curve.
@@ -278,9 +276,7 @@ impl<'s> Curves<'s> {
         let mut chosen: Vec<usize> = (0..self.points.len())
             .filter(|&index| round < FULL_ROUNDS || judge.wants_more(&self.points[index].series))
             .collect();
-        for last in (1..chosen.len()).rev() {
-            chosen.swap(last, session.random.below(last as u64 + 1) as usize);
-        }
+        session.random.shuffle(&mut chosen);
         chosen
     }
 
@@ -303,10 +299,10 @@ impl<'s> Curves<'s> {
             warm_bytes_max: self.warm_bytes_max / self.cpus.len(),
             first_chunk: session.random.below(u64::from(u32::MAX)) as usize,
         };
-        let StreamVisit { rates, dropped, apart, passes, control } = stream_visit(session, memory, &job)?;
-        point.passes = Some(passes);
-        point.windows_apart += apart;
-        point.series.visits.push(PointVisit { mapping, windows: rates, dropped, control });
+        let visit = stream_visit(session, memory, &job)?;
+        point.passes = Some(visit.passes);
+        point.windows_apart += visit.apart;
+        point.series.visits.push(visit.into_point(mapping));
         Ok(())
     }
 

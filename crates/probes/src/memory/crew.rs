@@ -16,11 +16,13 @@ use host::live::{AffinityError, Pinned};
 use crate::sampler::Sampler;
 
 pub(super) use streaming::{
-    CrewMemory, PART_BYTES_MIN, StreamJob, StreamVisit, map_for_crew, stream_visit, worst_case_visit_s,
+    CrewMemory, FILL_BYTE, PART_BYTES_MIN, StreamJob, map_for_crew, stream_visit, worst_case_visit_s,
 };
 
 /// Parts of one window.
 pub(super) const PARTS: u64 = 4;
+/// Chunks that a visit of a large part moves on by in one window of one pass.
+pub(super) const CHUNKS_PER_WINDOW: usize = PARTS as usize;
 /// Neighbours that a member looks at: a look costs a cache miss inside the window.
 const WATCHED_MAX: usize = 16;
 /// Starting a thread and pinning it takes about this long, in seconds: for worst-case estimates.

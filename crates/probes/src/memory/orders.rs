@@ -140,9 +140,7 @@ fn rounds(
             let pages = mapping.pages();
             let mut order: Vec<usize> =
                 (0..points.len()).filter(|&index| points[index].request == request).collect();
-            for last in (1..order.len()).rev() {
-                order.swap(last, session.random.below(last as u64 + 1) as usize);
-            }
+            session.random.shuffle(&mut order);
             for index in order {
                 if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
                     return Ok(());

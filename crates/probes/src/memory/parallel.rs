@@ -167,9 +167,7 @@ fn mappings(
 
 fn shuffled(count: usize, session: &mut Session<'_>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        order.swap(last, session.random.below(last as u64 + 1) as usize);
-    }
+    session.random.shuffle(&mut order);
     order
 }
 

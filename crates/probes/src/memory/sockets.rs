@@ -19,7 +19,7 @@ use record::{LineTransfer, SOCKETS_SCHEMA, SocketNode, SocketSubject, Sockets};
 
 pub use choice::{Per, subjects};
 
-use super::crew::{CrewMemory, StreamJob, stream_visit};
+use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, FILL_BYTE, StreamJob, stream_visit};
 use super::error::MemoryError;
 use super::series::{ControlPair, PointVisit, Series};
 use crate::cores::{CpuPair, transfer};
@@ -193,9 +193,7 @@ impl<'s> Table<'s> {
             let mut memories = self.lay(session)?;
             for _ in 0..ROUNDS_PER_LAP {
                 let mut order: Vec<usize> = (0..self.cells.len()).collect();
-                for last in (1..order.len()).rev() {
-                    order.swap(last, session.random.below(last as u64 + 1) as usize);
-                }
+                session.random.shuffle(&mut order);
                 for index in order {
                     if self.is_over(session) {
                         return Ok(());
@@ -257,7 +255,7 @@ impl<'s> Table<'s> {
             }
         };
         let (mut walked, mut streamed) = (map()?, map()?);
-        streamed.as_mut_slice().fill(0x3f);
+        streamed.as_mut_slice().fill(FILL_BYTE);
         let chase = OffsetChase::lay(walked.as_mut_slice(), session.random.next_u64())
             .expect("a mapping starts on a page");
         if let Some(node) = node.filter(|_| is_first) {
@@ -326,14 +324,9 @@ impl<'s> Table<'s> {
                 first_chunk: self.next_chunk,
             };
             // The next visit goes on where this one ends, so that it finds nothing in the caches.
-            self.next_chunk += STREAM_WINDOWS * 4;
+            self.next_chunk += STREAM_WINDOWS * CHUNKS_PER_WINDOW;
             let visit = stream_visit(session, &mut memory.streamed, &job)?;
-            point.series.visits.push(PointVisit {
-                mapping,
-                windows: visit.rates,
-                dropped: visit.dropped,
-                control: visit.control,
-            });
+            point.series.visits.push(visit.into_point(mapping));
         }
         Ok(())
     }

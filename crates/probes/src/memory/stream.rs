@@ -11,10 +11,10 @@ use kernels::{Isa, Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
 use record::{Scope, Spread, StreamResult};
 
-use super::crew::{CrewMemory, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
+use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
 use super::error::MemoryError;
 use super::room::{claimed_cache, claimed_caches_together, largest_block};
-use super::series::{Judge, Kind, PointVisit, Series, doubted, page_bytes};
+use super::series::{Judge, Kind, Series, doubted, page_bytes};
 use crate::session::Session;
 
 /// STREAM's rule: each array is at least so many times the largest cache (STREAM 5.10, instruction 1).
@@ -25,8 +25,6 @@ const ARRAYS: u64 = 3;
 const SMALLEST_BLOCK: Bytes = Bytes(192 << 20);
 /// Windows of one visit; a window sweeps 16 MiB per CPU.
 const WINDOWS: usize = 10;
-/// Parts of a window: how far a visit moves on per window, in chunks.
-const CHUNKS_PER_WINDOW: usize = 4;
 /// Mapping, touching and filling runs at least this fast, in bytes per second.
 const SLOWEST_FILL_BYTES_PER_S: f64 = 1.0e9;
 /// Rounds that visit every CPU and kernel.
@@ -241,7 +239,7 @@ impl Table<'_> {
             if round >= FULL_ROUNDS && self.all_done() {
                 break;
             }
-            shuffle(&mut homes, session);
+            session.random.shuffle(&mut homes);
             for home in homes.clone() {
                 if self.is_over(session) {
                     return Ok(());
@@ -250,7 +248,7 @@ impl Table<'_> {
                     |point: &Point| point.team.scope == Scope::Cpu && home.cpus.contains(&point.team.cpus[0]);
                 self.on_one_mapping(session, &[home.cpus[0]], of_home)?;
             }
-            shuffle(&mut crews, session);
+            session.random.shuffle(&mut crews);
             for crew in crews.clone() {
                 if self.is_over(session) {
                     return Ok(());
@@ -283,7 +281,7 @@ impl Table<'_> {
     ) -> Result<(), MemoryError> {
         let mut chosen: Vec<usize> =
             (0..self.points.len()).filter(|&index| is_chosen(&self.points[index])).collect();
-        shuffle(&mut chosen, session);
+        session.random.shuffle(&mut chosen);
         let Some(&first) = chosen.first() else { return Ok(()) };
         let part_bytes =
             self.points[first].block.0 as usize / touched_by.len() / PART_STEP_BYTES * PART_STEP_BYTES;
@@ -323,12 +321,7 @@ impl Table<'_> {
         let visit = stream_visit(session, memory, &job)?;
         point.windows_apart += visit.apart;
         point.pages.extend(&memory.pages);
-        point.series.visits.push(PointVisit {
-            mapping,
-            windows: visit.rates,
-            dropped: visit.dropped,
-            control: visit.control,
-        });
+        point.series.visits.push(visit.into_point(mapping));
         Ok(())
     }
 
@@ -362,12 +355,6 @@ impl Table<'_> {
 
 /// Parts of a block are multiples of a huge page.
 const PART_STEP_BYTES: usize = 2 << 20;
-
-fn shuffle<T>(items: &mut [T], session: &mut Session<'_>) {
-    for last in (1..items.len()).rev() {
-        items.swap(last, session.random.below(last as u64 + 1) as usize);
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -113,9 +113,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
         let mut mapping = Mapping::new(spacing.mapping_bytes(pages_max), PageRequest::Base)?;
         given.push(mapping.pages());
         let mut order: Vec<usize> = chosen(&points, pass, settings);
-        for last in (1..order.len()).rev() {
-            order.swap(last, session.random.below(last as u64 + 1) as usize);
-        }
+        session.random.shuffle(&mut order);
         for index in order {
             if is_over(session) {
                 break 'passes;

@@ -11,14 +11,14 @@ use machine::{Bytes, CpuId};
 
 use super::{Member, PARTS, WindowReport, lockstep, on_each};
 use crate::memory::error::MemoryError;
-use crate::memory::series::ControlPair;
+use crate::memory::series::{ControlPair, PointVisit};
 use crate::sampler::{Tally, WINDOW_NS};
 use crate::session::Session;
 
 /// Chunks of a large part: four of them are a window of about a millisecond at 16 GB/s.
 const CHUNK_BYTES: usize = 4 << 20;
 /// Filled into fresh memory: as a double 4.8e-4. Some CPUs skip writing back zeros that overwrite zeros.
-const FILL_BYTE: u8 = 0x3f;
+pub(in crate::memory) const FILL_BYTE: u8 = 0x3f;
 /// The smallest part of a member: three arrays of the granule of the kernels, and some more.
 pub(in crate::memory) const PART_BYTES_MIN: usize = 4096;
 
@@ -53,6 +53,13 @@ pub(in crate::memory) struct StreamVisit {
     pub(in crate::memory) passes: u64,
     /// Control loops of every member.
     pub(in crate::memory) control: Vec<ControlPair>,
+}
+
+impl StreamVisit {
+    /// As a visit of a point, on the mapping of this number.
+    pub(in crate::memory) fn into_point(self, mapping: u32) -> PointVisit {
+        PointVisit { mapping, windows: self.rates, dropped: self.dropped, control: self.control }
+    }
 }
 
 /// Memory of a crew: one mapping per member, touched by it.

@@ -35,12 +35,17 @@ pub fn subjects(topology: &Topology, cpus: &[CpuId], per: Per) -> Vec<SocketSubj
         let told = topology.cpu(cpu);
         subjects.push(SocketSubject {
             cpu,
-            package: told.map(|told| told.package).filter(|&package| package >= 0),
+            package: package_of(topology, cpu),
             node: told.and_then(|told| told.node),
             stands_for: [cpu].into_iter().collect::<CpuSet>(),
         });
     }
     subjects
+}
+
+/// The package of a CPU, where the machine tells.
+pub(super) fn package_of(topology: &Topology, cpu: CpuId) -> Option<i64> {
+    topology.cpu(cpu).map(|cpu| cpu.package).filter(|&package| package >= 0)
 }
 
 /// Whether two CPUs belong to one group; where the machine does not tell, they do not.
@@ -54,8 +59,7 @@ fn are_one(topology: &Topology, per: Per, a: CpuId, b: CpuId) -> bool {
             topology.caches.iter().find(shared).is_some_and(|cache| cache.shared_by.contains(b))
         }
         Per::Package => {
-            let [a, b] =
-                [a, b].map(|cpu| topology.cpu(cpu).map(|cpu| cpu.package).filter(|&package| package >= 0));
+            let [a, b] = [a, b].map(|cpu| package_of(topology, cpu));
             a.is_some() && a == b
         }
     }

@@ -6,9 +6,10 @@ use kernels::{Operation, Store, StreamKernel};
 use machine::{CpuId, CpuSet};
 use record::PackageScaling;
 
+use super::choice::package_of;
 use crate::memory::crew::{StreamJob, map_for_crew, stream_visit};
 use crate::memory::error::MemoryError;
-use crate::memory::series::{Judge, Kind, PointVisit, Series, doubted};
+use crate::memory::series::{Judge, Kind, Series, doubted};
 use crate::session::Session;
 
 /// Memory of each CPU: beyond its share of any cache.
@@ -50,12 +51,7 @@ pub(super) fn run(session: &mut Session<'_>, budget_s: f64) -> Result<Vec<Packag
             };
             let visit = stream_visit(session, &mut memory, &job)?;
             team.apart += visit.apart;
-            team.series.visits.push(PointVisit {
-                mapping: round,
-                windows: visit.rates,
-                dropped: visit.dropped,
-                control: visit.control,
-            });
+            team.series.visits.push(visit.into_point(round));
         }
     }
     let judge = Judge::of(Kind::Rate, super::HALF_WIDTH, teams.iter().map(|team| &team.series));
@@ -74,7 +70,7 @@ pub(super) fn run(session: &mut Session<'_>, budget_s: f64) -> Result<Vec<Packag
 /// Of each package its first CPU, its first two, four, ... and all; first one thread of each core, then the others.
 fn teams(session: &Session<'_>) -> Vec<Team> {
     let topology = &session.record.machine.topology;
-    let package = |cpu: CpuId| topology.cpu(cpu).map(|cpu| cpu.package).filter(|&package| package >= 0);
+    let package = |cpu| package_of(topology, cpu);
     let mut packages: Vec<Option<i64>> = session.cpus.iter().map(|&cpu| package(cpu)).collect();
     packages.sort_unstable();
     packages.dedup();

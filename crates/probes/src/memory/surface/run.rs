@@ -271,9 +271,7 @@ fn is_knee(neighbours: &[Place], place: Place, values: &BTreeMap<Place, f64>) ->
 }
 
 fn shuffled(mut places: Vec<Place>, random: &mut SplitMix64) -> VecDeque<Place> {
-    for last in (1..places.len()).rev() {
-        places.swap(last, random.below(last as u64 + 1) as usize);
-    }
+    random.shuffle(&mut places);
     places.into()
 }
 
