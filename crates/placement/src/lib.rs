@@ -15,6 +15,7 @@ mod pairs;
 mod problem;
 mod programme;
 mod search;
+pub mod sharing;
 mod simplex;
 mod solve;
 mod subsets;

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::{
     ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, RebootOutcome,
-    Record, SCHEMA, Sockets,
+    Record, SCHEMA, Sharing, Sockets,
 };
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
@@ -163,7 +163,7 @@ fn absurd(value: &serde_json::Value) -> Option<(String, &serde_json::Number)> {
 }
 
 /// The JSON Schema of each document of this crate, generated from the types, by the document's name.
-pub fn json_schemas() -> [(&'static str, serde_json::Value); 9] {
+pub fn json_schemas() -> [(&'static str, serde_json::Value); 10] {
     [
         ("record", schemars::schema_for!(Record).to_value()),
         ("comparison", schemars::schema_for!(ComparisonTable).to_value()),
@@ -174,6 +174,7 @@ pub fn json_schemas() -> [(&'static str, serde_json::Value); 9] {
         ("clock-cost", schemars::schema_for!(ClockCost).to_value()),
         ("clock-event", schemars::schema_for!(ClockEvent).to_value()),
         ("sockets", schemars::schema_for!(Sockets).to_value()),
+        ("sharing", schemars::schema_for!(Sharing).to_value()),
     ]
 }
 

@@ -21,6 +21,7 @@ mod levels;
 mod memory;
 mod provenance;
 mod reboots;
+mod sharing;
 mod sockets;
 mod spread;
 
@@ -61,6 +62,10 @@ pub use memory::{
 };
 pub use provenance::Provenance;
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
+pub use sharing::{
+    IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, Sharing, SharingMatrix,
+    SharingSource, SharingThread, UnitDemand,
+};
 pub use sockets::{
     Concurrency, NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketNode, SocketSubject,
     SocketVerdict, Sockets, SubjectEquality, SubjectRow,
