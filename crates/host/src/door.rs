@@ -6,6 +6,7 @@
 //! before them that fails or dies at a chosen step.
 
 mod binding;
+mod followed;
 mod form;
 pub(crate) mod register;
 mod tree;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use binding::{Bindings, Bound};
+pub use followed::{Followed, ProcessId};
 pub use register::Registers;
 
 /// What is written. Paths have no leading slash and lie below `sys/` or `proc/sys/`, or are affinities in `proc/irq/`.
@@ -161,6 +163,13 @@ pub trait Door {
     /// # Errors
     /// `Bindings`, if it cannot be told which CPUs are there, or too much is bound to be remembered.
     fn bindings(&mut self) -> Result<Bindings, DoorError>;
+
+    /// The threads of those of these processes that still run, and of all that descends from them. A process that ended
+    /// has none, which is no error.
+    ///
+    /// # Errors
+    /// `Bindings`, where a door is made to fail.
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError>;
 }
 
 impl<D: Door + ?Sized> Door for &mut D {
@@ -174,6 +183,10 @@ impl<D: Door + ?Sized> Door for &mut D {
 
     fn bindings(&mut self) -> Result<Bindings, DoorError> {
         (**self).bindings()
+    }
+
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+        (**self).threads(processes)
     }
 }
 
@@ -280,6 +293,10 @@ impl Door for MachineDoor {
     fn bindings(&mut self) -> Result<Bindings, DoorError> {
         let own_process = self.tree.is_none().then(std::process::id);
         binding::read(&self.place(""), own_process).map_err(|source| DoorError::Bindings { source })
+    }
+
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+        Ok(followed::read(&self.place(""), processes))
     }
 }
 

@@ -17,7 +17,7 @@ pub use amd_node::{NodeFunction, node_functions};
 pub use capture::{Capture, CaptureOptions, capture};
 pub use cpuid::Cpuid;
 pub use describe::describe;
-pub use door::{Bindings, Bound, Door, DoorError, MachineDoor, Registers, Target};
+pub use door::{Bindings, Bound, Door, DoorError, Followed, MachineDoor, ProcessId, Registers, Target};
 pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks};
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};

@@ -16,6 +16,7 @@ use machine::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{Entry, Journal};
+use crate::pins::unpin;
 use crate::restore::{Fate, Restored, restore};
 
 /// The default of new interrupts: a mask where all else is a list.
@@ -186,21 +187,24 @@ fn cpus(target: &Target, text: &str) -> Option<CpuSet> {
     }
 }
 
-fn parse_thread(text: &str) -> Option<Target> {
+pub(crate) fn parse_thread(text: &str) -> Option<Target> {
     let (process, rest) = text.split_once('/')?;
     let (thread, start) = rest.split_once('@')?;
     let (process, thread) = (process.parse().ok()?, thread.parse().ok()?);
     Some(Target::Task { process, thread, start_ticks: start.parse().ok()? })
 }
 
-/// Puts back all that a journal holds: first what was switched, then, if every CPU is back, what was bound to them.
-/// Of what was bound only differences are told.
+/// Puts back all that a journal holds: first what was switched, then, if every CPU is back, what was bound to them, then
+/// threads that were pinned. Of what was bound only differences are told.
 pub fn put_back(door: &mut impl Door, journal: &Journal, force: bool) -> Vec<Restored> {
     let mut results = restore(door, &journal.entries, force);
     if let Some(affinities) = &journal.affinities
         && results.iter().all(Restored::is_settled)
     {
         results.extend(rebind(door, affinities, force));
+    }
+    if let Some(pins) = &journal.pins {
+        results.extend(unpin(door, pins));
     }
     results
 }
@@ -260,8 +264,13 @@ fn source(error: &DoorError) -> Option<&io::Error> {
     }
 }
 
+/// The number of the error by which the kernel refused.
+pub(crate) fn refusal_code(error: &DoorError) -> Option<i32> {
+    source(error).and_then(io::Error::raw_os_error)
+}
+
 /// True if the thread ended, or the cpuset or interrupt was removed.
-fn is_gone(error: &DoorError) -> bool {
+pub(crate) fn is_gone(error: &DoorError) -> bool {
     /// `ESRCH`, include/uapi/asm-generic/errno-base.h.
     const NO_SUCH_PROCESS: i32 = 3;
     source(error).is_some_and(|error| {
@@ -277,7 +286,7 @@ fn refusal(target: &Target, error: &DoorError) -> String {
     const IO: i32 = 5;
     /// `EINVAL`.
     const INVAL: i32 = 22;
-    let code = source(error).and_then(io::Error::raw_os_error);
+    let code = refusal_code(error);
     let is_interrupt = matches!(target, Target::File { path } if path.starts_with("proc/irq/"));
     let is_thread = matches!(target, Target::Task { .. });
     let why = match code {

@@ -93,6 +93,18 @@ pub fn survey(door: &mut impl Door, states: &[&[Change]]) -> Result<Vec<Entry>, 
     Ok(entries)
 }
 
+/// A journal of this boot, or one that cannot be read, has to be dealt with before another is written.
+pub(crate) fn ensure_no_journal(disk: &mut impl Disk, owner: &Owner) -> Result<(), ExperimentError> {
+    match journal::load(disk).map_err(ExperimentError::Journal)? {
+        Some(Ok(old)) if old.owner.boot_id == owner.boot_id => {
+            Err(ExperimentError::Stale { label: old.label, since: old.since })
+        }
+        Some(Err(damaged @ Unreadable::Damaged(_))) => Err(ExperimentError::Damaged(damaged)),
+        Some(Err(other)) => Err(ExperimentError::OtherFormat(other)),
+        Some(Ok(_)) | None => Ok(()),
+    }
+}
+
 /// A journalled experiment. Dropping it puts the machine back; [`Experiment::end`] does so and tells what happened.
 #[derive(Debug)]
 pub struct Experiment<D: Door, K: Disk> {
@@ -119,18 +131,11 @@ impl<D: Door, K: Disk> Experiment<D, K> {
         intent: &Intent,
         since: String,
     ) -> Result<Self, ExperimentError> {
-        match journal::load(&mut disk).map_err(ExperimentError::Journal)? {
-            Some(Ok(old)) if old.owner.boot_id == owner.boot_id => {
-                return Err(ExperimentError::Stale { label: old.label, since: old.since });
-            }
-            Some(Err(damaged @ Unreadable::Damaged(_))) => return Err(ExperimentError::Damaged(damaged)),
-            Some(Err(other)) => return Err(ExperimentError::OtherFormat(other)),
-            Some(Ok(_)) | None => {}
-        }
+        ensure_no_journal(&mut disk, &owner)?;
         let entries = survey(&mut door, intent.states)?;
         let affinities = remember(&mut door, &entries)?;
         let (label, kept) = (intent.label.to_owned(), intent.kept);
-        let journal = Journal { owner, label, since, kept, entries, affinities };
+        let journal = Journal { owner, label, since, kept, entries, affinities, pins: None };
         journal::store(&mut disk, &journal).map_err(ExperimentError::Journal)?;
         Ok(Self { door, disk, journal, is_open: true })
     }
@@ -231,7 +236,11 @@ pub fn settle(disk: &mut impl Disk, journal: &Journal, results: &[Restored]) -> 
     if left.entries.is_empty() {
         left.affinities = journal.affinities.as_ref().and_then(|have| have.only(&open));
     }
-    if left.entries.is_empty() && left.affinities.is_none() {
+    let is_pin = |target: &Target| matches!(target, Target::Task { .. });
+    if !open.iter().any(|target| is_pin(target)) {
+        left.pins = None;
+    }
+    if left.entries.is_empty() && left.affinities.is_none() && left.pins.is_none() {
         return journal::clear(disk);
     }
     if left == *journal {

@@ -5,12 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use host::live::{Watch, Watchdog, process_start_ticks, utc_now, watch};
+use host::live::{Watch, Watchdog, effective_root, process_start_ticks, utc_now, watch};
 use host::{Lock, LockError, MachineDoor, Root, RootError, StateFolder};
 
 use crate::affinity::put_back;
 use crate::experiment::{Experiment, ExperimentError, Intent, settle};
 use crate::journal::{self, Owner};
+use crate::pinning::{PinError, PinIntent, Pinning};
 use crate::restore::Restored;
 use crate::toggle::Change;
 
@@ -27,6 +28,17 @@ impl Place {
     /// This machine.
     pub fn live() -> Self {
         Self { state: PathBuf::from(host::state_folder::LIVE_STATE), tree: None }
+    }
+
+    /// Where what belongs to this user is journalled: the machine's place for root, else a folder of the user's own (`XDG_STATE_HOME`,
+    /// or `.local/state` at home), as no privilege is needed to pin one's own threads.
+    pub fn of_user() -> Self {
+        if effective_root() {
+            return Self::live();
+        }
+        let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
+        Self { state: state.map_or_else(|| Self::live().state, |state| state.join("sidestep")), tree: None }
     }
 
     /// What is written through.
@@ -85,14 +97,36 @@ pub enum HoldError {
     Watchdog(io::Error),
 }
 
+/// The lock, and the watchdog that puts back what a killed sidestep leaves.
+#[derive(Debug)]
+struct Keeper {
+    watchdog: Option<Watchdog>,
+    _lock: Lock,
+}
+
+impl Keeper {
+    fn start(place: &Place, owner: &Owner, deadline: Duration, lock: Lock) -> Result<Self, HoldError> {
+        let arguments = watch_arguments(place, owner, deadline);
+        let watchdog = Watchdog::start(&arguments).map_err(HoldError::Watchdog)?;
+        Ok(Self { watchdog: Some(watchdog), _lock: lock })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(watchdog) = self.watchdog.take() {
+            watchdog.dismiss();
+        }
+    }
+}
+
 /// A running experiment. However it ends, the machine is put back: by [`Hold::end`], by dropping this, by the watchdog
 /// after a crash, and if that was killed too, by `sidestep toggles revert`.
 #[derive(Debug)]
 pub struct Hold {
     // In this order: the machine is put back, then the watchdog dismissed, then the lock given up.
     experiment: Option<Experiment<MachineDoor, StateFolder>>,
-    watchdog: Option<Watchdog>,
-    _lock: Lock,
+    _keeper: Keeper,
 }
 
 impl Hold {
@@ -105,12 +139,10 @@ impl Hold {
     pub fn begin(place: &Place, intent: &Intent, deadline: Duration) -> Result<Self, HoldError> {
         let lock = place.folder().try_lock()?;
         let owner = place.owner()?;
-        let arguments = watch_arguments(place, &owner, deadline);
         // First the watchdog: then no moment is left in which a journal lies there and nobody watches.
-        let watchdog = Watchdog::start(&arguments).map_err(HoldError::Watchdog)?;
-        let mut hold = Self { experiment: None, watchdog: Some(watchdog), _lock: lock };
-        hold.experiment = Some(Experiment::begin(place.door(), place.folder(), owner, intent, utc_now())?);
-        Ok(hold)
+        let keeper = Keeper::start(place, &owner, deadline, lock)?;
+        let experiment = Experiment::begin(place.door(), place.folder(), owner, intent, utc_now())?;
+        Ok(Self { experiment: Some(experiment), _keeper: keeper })
     }
 
     /// Makes changes that the intent named, and reads each back.
@@ -127,12 +159,36 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
-    fn drop(&mut self) {
-        drop(self.experiment.take());
-        if let Some(watchdog) = self.watchdog.take() {
-            watchdog.dismiss();
-        }
+/// A process tree that is pinned on this machine.
+pub type PinnedTree = Pinning<MachineDoor, StateFolder>;
+
+/// The lock and the watchdog for process trees that are pinned one after the other; the trees go first.
+#[derive(Debug)]
+pub struct PinHold {
+    place: Place,
+    owner: Owner,
+    _keeper: Keeper,
+}
+
+impl PinHold {
+    /// Takes the lock and starts the watchdog, which sets the tree free that a killed sidestep leaves pinned, or that is pinned
+    /// after `deadline`. Nothing is pinned yet.
+    ///
+    /// # Errors
+    /// Another experiment, or no watchdog.
+    pub fn ready(place: &Place, deadline: Duration) -> Result<Self, HoldError> {
+        let lock = place.folder().try_lock()?;
+        let owner = place.owner()?;
+        let keeper = Keeper::start(place, &owner, deadline, lock)?;
+        Ok(Self { place: place.clone(), owner, _keeper: keeper })
+    }
+
+    /// Reads what a tree may use, and journals it.
+    ///
+    /// # Errors
+    /// A journal that was left, a process that ended, or a disk that does not keep the journal.
+    pub fn begin(&self, intent: &PinIntent) -> Result<PinnedTree, PinError> {
+        Pinning::begin(self.place.door(), self.place.folder(), self.owner.clone(), intent, utc_now())
     }
 }
 

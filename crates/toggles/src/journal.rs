@@ -8,6 +8,7 @@ use host::{Damaged, Disk, SealedFile, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::affinity::Affinities;
+use crate::pins::Pins;
 
 /// Its name in the state folder.
 pub const JOURNAL_NAME: &str = "journal.json";
@@ -55,6 +56,9 @@ pub struct Journal {
     /// What was bound to CPUs, if any of them can go away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinities: Option<Affinities>,
+    /// The process tree that is pinned, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pins: Option<Pins>,
 }
 
 /// The bytes of a journal.
@@ -147,6 +151,7 @@ pub(crate) fn example() -> Journal {
         kept: false,
         entries: vec![entry("sys/a", "madvise", &["never", "always"]), entry("proc/sys/b", "1", &["0"])],
         affinities: None,
+        pins: None,
     }
 }
 

@@ -10,6 +10,8 @@ mod hold;
 mod journal;
 mod latch;
 mod pair;
+mod pinning;
+mod pins;
 mod process_toggle;
 mod register_toggle;
 mod restore;
@@ -22,11 +24,13 @@ pub use affinity::{Affinities, FileAffinity, TaskGroup, put_back, rebind, rememb
 pub use catalogue::{UnknownToggle, catalogue, find};
 pub use combination::{CombinationError, TOGGLES_MAX, combinable};
 pub use experiment::{Experiment, ExperimentError, Intent, settle, survey};
-pub use hold::{Hold, HoldError, Place, stand_watch};
+pub use hold::{Hold, HoldError, PinHold, PinnedTree, Place, stand_watch};
 pub use journal::{
     Entry, JOURNAL_NAME, Journal, Owner, Unreadable, clear, decode, encode, load, set_aside, store,
 };
 pub use pair::{Pair, PairError, Position};
+pub use pinning::{PinError, PinIntent, Pinning, Seen};
+pub use pins::{Pins, ThreadId};
 pub use restore::{Fate, Restored, restore};
 pub use revert::{Found, Revert, RevertError, Reverted, find_state, revert, revert_on};
 pub use risk::{Consent, Refusal, Risk};

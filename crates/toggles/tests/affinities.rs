@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use host::{Bindings, Disk, Door, DoorError, MachineDoor, StateFolder, Target};
+use host::{Bindings, Disk, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
 use toggles::{
     Change, Experiment, ExperimentError, Fate, Intent, JOURNAL_NAME, Journal, Owner, Restored, Revert,
     Reverted, decode, revert_on,
@@ -206,6 +206,10 @@ impl Door for Kernel {
     fn bindings(&mut self) -> Result<Bindings, DoorError> {
         self.steps.step().map_err(|source| DoorError::Bindings { source })?;
         self.door.bindings()
+    }
+
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+        self.door.threads(processes)
     }
 }
 

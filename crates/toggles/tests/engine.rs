@@ -6,7 +6,7 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
-use host::{Bindings, Disk, Door, DoorError, MachineDoor, StateFolder, Target};
+use host::{Bindings, Disk, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
 use toggles::{
     Change, Experiment, ExperimentError, Fate, Intent, JOURNAL_NAME, Journal, Owner, Revert, Reverted,
     decode, revert_on,
@@ -158,6 +158,10 @@ impl Door for FaultyDoor {
     fn bindings(&mut self) -> Result<Bindings, DoorError> {
         self.1.borrow_mut().step().map_err(|source| DoorError::Bindings { source })?;
         self.0.bindings()
+    }
+
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+        self.0.threads(processes)
     }
 }
 
@@ -334,6 +338,9 @@ fn a_write_that_the_machine_does_not_take_is_put_back() {
         fn bindings(&mut self) -> Result<Bindings, DoorError> {
             self.0.bindings()
         }
+        fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+            self.0.threads(processes)
+        }
     }
     let bench = Bench::new();
     let error = run(Deaf(bench.door()), bench.disk()).expect_err("the register keeps its bit").to_string();
@@ -412,6 +419,10 @@ impl Door for TracedDoor {
 
     fn bindings(&mut self) -> Result<Bindings, DoorError> {
         self.0.bindings()
+    }
+
+    fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
+        self.0.threads(processes)
     }
 }
 

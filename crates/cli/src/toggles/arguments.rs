@@ -124,10 +124,16 @@ pub(crate) struct PlaceArguments {
 impl PlaceArguments {
     /// The live machine, unless a tree and its state folder are given.
     pub(crate) fn place(&self) -> Place {
-        match (&self.tree, &self.state) {
-            (Some(tree), Some(state)) => Place { state: state.clone(), tree: Some(tree.clone()) },
-            _ => Place::live(),
-        }
+        self.recorded().unwrap_or_else(Place::live)
+    }
+
+    /// The same for what was left behind: of a user who is not root, only pins of his own threads can be.
+    pub(crate) fn of_user(&self) -> Place {
+        self.recorded().unwrap_or_else(Place::of_user)
+    }
+
+    fn recorded(&self) -> Option<Place> {
+        Some(Place { state: self.state.clone()?, tree: Some(self.tree.clone()?) })
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal};
 use host::Door;
 use serde_json::{Value as Json, json};
 use toggles::{
-    Affinities, Entry, Fate, Found, Journal, Place, Restored, Revert, Reverted, Unreadable, find_state,
+    Affinities, Entry, Fate, Found, Journal, Pins, Place, Restored, Revert, Reverted, Unreadable, find_state,
 };
 
 use super::SCHEMA;
@@ -16,7 +16,7 @@ use crate::output;
 
 /// Puts back what was left.
 pub(super) fn revert(arguments: &RevertArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let place = arguments.place.place();
+    let place = arguments.place.of_user();
     if arguments.dry_run {
         return dry_run(&place, arguments.force, global);
     }
@@ -128,6 +128,7 @@ fn dry_run(place: &Place, force: bool, global: &Global) -> anyhow::Result<Outcom
     lines.extend(
         journal.affinities.as_ref().map(|have| format!("{}, and what differs is put back\n", bound(have))),
     );
+    lines.extend(journal.pins.as_ref().map(|pins| format!("{}\n", pinned(pins))));
     output::print_lines(&lines)?;
     Ok(Outcome::Done)
 }
@@ -200,7 +201,15 @@ fn values(place: &Place, journal: &Journal) -> String {
     };
     let mut lines: String = journal.entries.iter().map(line).collect();
     lines.extend(journal.affinities.as_ref().map(|have| format!("  {}\n", bound(have))));
+    lines.extend(journal.pins.as_ref().map(|pins| format!("  {}\n", pinned(pins))));
     lines
+}
+
+/// Which threads will be set free.
+fn pinned(pins: &Pins) -> String {
+    let processes: Vec<String> = pins.process_ids().iter().map(|id| id.process.to_string()).collect();
+    let (processes, cpus) = (processes.join(", "), &pins.cpus);
+    format!("threads of process {processes} and its descendants that are pinned may use CPUs {cpus} again")
 }
 
 /// What will be compared once all CPUs are back.
@@ -215,7 +224,7 @@ pub(super) fn bound(affinities: &Affinities) -> String {
 /// Says on standard error that an earlier experiment left the machine changed; asks whether to mend that, where
 /// somebody is there to answer.
 pub(crate) fn mention_what_was_left(global: &Global) {
-    if let Err(error) = offer_to_mend(&Place::live(), global) {
+    if let Err(error) = offer_to_mend(&Place::of_user(), global) {
         output::say(&format!("{error:#}"));
     }
 }

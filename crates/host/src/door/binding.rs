@@ -66,7 +66,7 @@ fn online(top: &Path) -> io::Result<CpuSet> {
 }
 
 /// The names in a folder that are numbers, by value.
-fn numbers(folder: &Path) -> Vec<u32> {
+pub(super) fn numbers(folder: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let number = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
     let mut found: Vec<u32> = entries.filter_map(number).collect();
