@@ -1,5 +1,6 @@
 //! `sidestep sockets`: whether they are alike, and how sockets and nodes are linked.
 
+mod explain;
 mod export;
 mod firmware;
 mod infer;
@@ -7,6 +8,7 @@ mod matrix;
 mod measure;
 
 use clap::{Args, Subcommand};
+use explain::ExplainArguments;
 use export::ExportArguments;
 use firmware::FirmwareArguments;
 use infer::InferArguments;
@@ -28,6 +30,8 @@ pub(crate) struct SocketsArguments {
 /// What can be asked of sockets.
 #[derive(Debug, Clone, Subcommand)]
 enum SocketsCommand {
+    /// Why each socket gets what it gets: measured beside one model, the links it goes over, and what cannot be told
+    Explain(ExplainArguments),
     /// Which links make a matrix of latencies: the most probable graph, the next, and whether the data tell at all
     Infer(InferArguments),
     /// Which links firmware and hardware tell: SLIT, AMD routing registers, Intel UPI ports, HMAT; and where they differ
@@ -40,6 +44,7 @@ enum SocketsCommand {
 pub(crate) fn sockets(arguments: &SocketsArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
         None => measure::measure(&arguments.measure, global),
+        Some(SocketsCommand::Explain(explain)) => explain::explain(explain, global),
         Some(SocketsCommand::Infer(infer)) => infer::infer(infer, global),
         Some(SocketsCommand::Firmware(firmware)) => firmware::firmware(firmware, global),
         Some(SocketsCommand::Export(export)) => export::export(export, global),

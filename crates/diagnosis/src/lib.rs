@@ -11,12 +11,14 @@ mod column;
 mod findings;
 mod memory;
 mod plateaus;
+mod sockets;
 mod translation;
 mod wording;
 
 pub use classify::classify;
 pub use clock_remedies::clock_remedies;
 pub use findings::findings;
+pub use sockets::{socket_account, socket_matrix};
 
 use record::{Levels, Record};
 

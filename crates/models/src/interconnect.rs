@@ -5,6 +5,7 @@
 //!
 //! Left out: contention on links and in the memory controllers, several cores of a socket, prefetchers that do not snoop.
 
+mod account;
 mod description;
 mod events;
 mod firmware;
@@ -20,6 +21,7 @@ mod simulation;
 mod triad;
 mod variant;
 
+pub use account::{AccountRow, GraphUsed, MeasuredSocket, Misses, SocketAccount, account};
 pub use description::{KIND, PublishedTriad, SocketMachine, StreamDescription, is_described, parse};
 pub use firmware::{
     FirmwareError, FirmwareGraph, differences, measured_by_links, northbridge_graph, upi_graph,

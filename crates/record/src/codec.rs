@@ -2,9 +2,11 @@
 
 use std::io::Read;
 
+use machine::Machine;
+
 use crate::{
     ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, RebootOutcome,
-    Record, SCHEMA, Sharing, Sockets,
+    Record, SCHEMA, SOCKETS_SCHEMA, Sharing, Sockets,
 };
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
@@ -53,6 +55,9 @@ pub enum DecodeError {
         /// The number found.
         found: u64,
     },
+    /// A record, but not of sockets.
+    #[error("the record holds no measured sockets; measure them with sidestep sockets --record DIR")]
+    NoSockets,
     /// The zstd frame is damaged or unpacks to more than any record.
     #[error("damaged zstd record: {0}")]
     Zstd(String),
@@ -117,6 +122,47 @@ pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
         return Err(DecodeError::Zstd("unpacks to more than 512 MiB".to_owned()));
     }
     decode_json(&json)
+}
+
+/// Measured sockets, and the machine that they are of where the document tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredSockets {
+    /// The sockets.
+    pub sockets: Sockets,
+    /// The machine of a record.
+    pub machine: Option<Machine>,
+}
+
+/// Reads the sockets of a record, or the document that `sidestep sockets --json` prints.
+///
+/// # Errors
+/// `DecodeError` says what is wrong and what to do.
+pub fn decode_sockets(bytes: &[u8]) -> Result<MeasuredSockets, DecodeError> {
+    if !bytes.starts_with(&ZSTD_MAGIC) {
+        let value: serde_json::Value = serde_json::from_slice(bytes)?;
+        // Only the document of sockets has them at its top.
+        if value.get("subjects").is_some() {
+            return Ok(MeasuredSockets { sockets: sockets_of(&value)?, machine: None });
+        }
+    }
+    let record = decode(bytes)?;
+    let sockets = record.sockets.ok_or(DecodeError::NoSockets)?;
+    Ok(MeasuredSockets { sockets, machine: Some(record.machine) })
+}
+
+fn sockets_of(value: &serde_json::Value) -> Result<Sockets, DecodeError> {
+    let found = value.get("schema").and_then(serde_json::Value::as_u64).ok_or(DecodeError::NoSchema)?;
+    if found > u64::from(SOCKETS_SCHEMA) {
+        return Err(DecodeError::Newer { found });
+    }
+    if let Some((path, number)) = absurd(value) {
+        let reason = format!("{number} is more than any machine gives");
+        return Err(DecodeError::Field { path: path.trim_start_matches('.').to_owned(), reason });
+    }
+    serde_path_to_error::deserialize(value).map_err(|error| DecodeError::Field {
+        path: error.path().to_string(),
+        reason: error.inner().to_string(),
+    })
 }
 
 fn decode_json(json: &[u8]) -> Result<Record, DecodeError> {
@@ -323,5 +369,25 @@ mod tests {
         assert!(text.starts_with("memory.walks[0].delta_ns cannot be read: -1e+300"), "{text}");
         let quality = decoded(|value| value["clocks"][0]["quality"] = json!("wide")).expect("a known word");
         assert_eq!(quality.clocks[0].spread.quality, Quality::Wide);
+    }
+
+    #[test]
+    fn sockets_are_read_from_their_document_and_from_a_record() {
+        let sockets = Sockets { schema: SOCKETS_SCHEMA, elapsed_s: 1.5, ..Sockets::default() };
+        let document = serde_json::to_vec(&sockets).expect("JSON");
+        let read = decode_sockets(&document).expect("a document");
+        assert_eq!(read, MeasuredSockets { sockets: sockets.clone(), machine: None });
+        let record = Record { schema: SCHEMA, sockets: Some(sockets.clone()), ..Record::default() };
+        for encoding in [Encoding::Json, Encoding::Zstd] {
+            let read = decode_sockets(&encode(&record, encoding).expect("encodable")).expect("a record");
+            assert_eq!((read.sockets, read.machine), (sockets.clone(), Some(record.machine.clone())));
+        }
+        let without = Record { schema: SCHEMA, ..Record::default() };
+        let told = |bytes: &[u8]| decode_sockets(bytes).expect_err("none").to_string();
+        assert!(told(&encode(&without, Encoding::Json).expect("encodable")).contains("no measured sockets"));
+        assert!(told(br#"{"schema": 99, "subjects": []}"#).contains("newer"));
+        assert!(told(br#"{"schema": 1, "subjects": [{"cpu": -1}]}"#).contains("subjects[0]"));
+        assert!(told(br#"{"schema": 1, "subjects": [], "elapsed_s": 1e300}"#).contains("elapsed_s"));
+        assert!(told(b"").contains("not a sidestep record"));
     }
 }

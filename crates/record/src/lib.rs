@@ -35,7 +35,9 @@ pub use clock_cost::{
 };
 pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 pub use clocks::{ClockRead, SlowRead};
-pub use codec::{DecodeError, EncodeError, Encoding, decode, encode, json_schemas};
+pub use codec::{
+    DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, encode, json_schemas,
+};
 pub use comparison::{
     Better, COMPARISON_SCHEMA, ComparisonAverage, ComparisonRow, ComparisonTable, ConfigurationSummary,
     Drift, FactDifference, UnmatchedTest,
@@ -67,7 +69,7 @@ pub use sharing::{
     SharingSource, SharingThread, UnitDemand,
 };
 pub use sockets::{
-    Concurrency, NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketNode, SocketSubject,
-    SocketVerdict, Sockets, SubjectEquality, SubjectRow,
+    Concurrency, NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketLinks, SocketNode,
+    SocketSubject, SocketVerdict, Sockets, SubjectEquality, SubjectRow,
 };
 pub use spread::{Quality, Spread};

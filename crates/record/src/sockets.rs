@@ -34,6 +34,9 @@ pub struct Sockets {
     pub line_transfer: Vec<LineTransfer>,
     /// Whether the CPUs are alike, by quantity.
     pub equality: Vec<SubjectEquality>,
+    /// Links that firmware and hardware tell, the most trusted first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<SocketLinks>,
     /// What was not measured, and why.
     pub without: Vec<String>,
     /// Wall time in seconds.
@@ -64,6 +67,17 @@ pub struct SocketSubject {
     pub node: Option<NodeId>,
     /// The CPUs that it stands for, itself included.
     pub stands_for: CpuSet,
+}
+
+/// Links between nodes, as one source tells them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SocketLinks {
+    /// Who tells it: `AMD routing registers`, `Intel UPI ports`, `SLIT`.
+    pub source: String,
+    /// Nodes, by number.
+    pub nodes: Vec<u32>,
+    /// Links between them.
+    pub edges: Vec<[u32; 2]>,
 }
 
 /// A node whose memory was measured.

@@ -1,5 +1,6 @@
 //! Linked sockets and nodes: in the terminal, as CSV, as a page, and their graph as a picture.
 
+mod account;
 mod firmware;
 mod graph;
 mod hwloc;
@@ -17,6 +18,7 @@ use crate::html;
 use crate::html::markup::{list, section, table, terms};
 use crate::number::{self, UNKNOWN};
 
+pub use account::account_terminal;
 pub use firmware::{FirmwareLinks, MemoryClaim, firmware_terminal};
 pub use graph::{GraphPicture, graph_dot, graph_svg};
 pub use hwloc::{HwlocNode, hwloc_xml};

@@ -6,8 +6,9 @@ use clap::Args;
 use host::Root;
 use machine::{Machine, Vendor};
 use models::interconnect::{
-    self, FirmwareGraph, differences, infer, measured_by_links, northbridge_graph, upi_graph,
+    self, FirmwareGraph, Matrix, differences, infer, measured_by_links, northbridge_graph, upi_graph,
 };
+use record::SocketLinks;
 use report::{FirmwareLinks, MemoryClaim};
 
 use super::matrix;
@@ -17,6 +18,9 @@ use crate::output;
 
 /// Version of the JSON document of this command.
 const SCHEMA: u32 = 1;
+
+/// What the distances of firmware are called.
+const SLIT: &str = "SLIT";
 
 /// Options of `sockets firmware`.
 #[derive(Debug, Clone, Args)]
@@ -54,10 +58,19 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     Ok(if global.gate && !links.findings.is_empty() { Outcome::Gated } else { Outcome::Done })
 }
 
+/// The links that sources tell, the most trusted first: routes that packets take, ports, what firmware says of distances.
+pub(super) fn told(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
+    let mut graphs = of_machine(machine, root).graphs;
+    // SLIT is read first and trusted least.
+    graphs.sort_by_key(|graph| graph.source == SLIT);
+    let told = graphs.into_iter().filter(|graph| graph.untold.is_none());
+    told.map(|graph| SocketLinks { source: graph.source, nodes: graph.nodes, edges: graph.edges }).collect()
+}
+
 fn of_machine(machine: &Machine, root: &Root) -> FirmwareLinks {
     let mut links = FirmwareLinks { schema: SCHEMA, ..FirmwareLinks::default() };
-    match matrix::distances(machine) {
-        Ok(distances) => links.graphs.push(FirmwareGraph::of_inference("SLIT", &infer(&distances))),
+    match Matrix::of_machine(machine) {
+        Ok(distances) => links.graphs.push(FirmwareGraph::of_inference(SLIT, &infer(&distances))),
         Err(error) => links.missing.push(format!("SLIT: {error}")),
     }
     match routing(machine, root) {

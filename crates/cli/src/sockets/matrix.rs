@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use host::Root;
-use machine::Machine;
 use models::interconnect::{Matrix, MatrixReading, read_matrix};
 
 use crate::store;
@@ -73,29 +72,12 @@ pub(super) fn root(path: &Path) -> anyhow::Result<Root> {
 
 fn of_machine(path: &Path) -> anyhow::Result<Given> {
     let machine = host::describe(&root(path)?, None);
-    let matrix = distances(&machine).with_context(|| format!("cannot use {}", path.display()))?;
+    let matrix = Matrix::of_machine(&machine).with_context(|| format!("cannot use {}", path.display()))?;
     let reading = MatrixReading { format: "SLIT", matrix, bandwidth_mb_per_s: None, remarks: Vec::new() };
     Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading })
 }
 
-/// The distances of a machine's nodes.
-pub(super) fn distances(machine: &Machine) -> anyhow::Result<Matrix> {
-    let topology = &machine.topology;
-    let columns = &topology.distance_nodes;
-    // A node without a row tells nothing; a row that is too short does not say of whom it speaks.
-    let told = topology
-        .nodes
-        .iter()
-        .filter(|node| columns.contains(&node.id) && node.distances.len() == columns.len());
-    let rows: Vec<Vec<u32>> = told.clone().map(|node| node.distances.clone()).collect();
-    anyhow::ensure!(
-        !rows.is_empty() && rows.len() == columns.len(),
-        "it tells no distances between its nodes; measure a matrix, or record node*/distance below sys"
-    );
-    Ok(Matrix::of_distances(told.map(|node| node.id.0).collect(), &rows)?)
-}
-
-fn file_name(path: &Path) -> String {
+pub(super) fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 

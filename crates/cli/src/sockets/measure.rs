@@ -1,19 +1,22 @@
 //! `sidestep sockets`: every CPU against the memory of every node, and whether equal CPUs are equal.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use host::live;
+use host::{Root, live};
 use machine::{CpuId, CpuSet, Machine, NodeId};
-use models::interconnect::{self, Matrix, Unit};
+use models::interconnect;
 use probes::memory::sockets::{self, Per, Settings, subjects};
 use probes::session::Session;
 use record::{Provenance, Record, SocketVerdict, Sockets};
 
+use super::firmware;
 use crate::arguments::{Global, parse_budget};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
+use crate::store::Folder;
 use crate::{check_up, describe, output};
 
 /// Time without --budget: two dozen rounds over two CPUs and a node, three over eight of each.
@@ -31,6 +34,9 @@ pub(super) struct MeasureArguments {
     /// Time for measuring, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     budget: Option<Duration>,
+    /// Write the record here, for sidestep sockets explain and sidestep show
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
     /// Give the loads of one CPU more to do in every window, to see what would be found: CPU:slow=PERCENT
     #[arg(long, value_name = "FAULT")]
     inject: Option<Planted>,
@@ -86,43 +92,29 @@ impl PerName {
 pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::Result<Outcome> {
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
-    let per = arguments.per.map_or_else(|| Per::coarsest(&machine.topology, &cpus), PerName::per);
-    let budget = arguments.budget.unwrap_or(BUDGET);
-    let settings = Settings {
-        subjects: subjects(&machine.topology, &cpus, per),
-        nodes: nodes_with_memory(&machine),
-        budget_s: budget.as_secs_f64(),
-        planted: arguments.inject.map(|planted| (planted.cpu, planted.share)),
-    };
-    if let Some(planted) = arguments.inject
-        && !settings.subjects.iter().any(|subject| subject.cpu == planted.cpu)
-    {
-        anyhow::bail!("--inject: CPU {} is not among those measured", planted.cpu);
-    }
+    let settings = settings(arguments, &machine, &cpus)?;
     live::install_handlers()?;
+    let folder = arguments.record.as_deref().map(|place| Folder::create(Some(place), false)).transpose()?;
     let line = Line::new(global.quiet);
-    let provenance = Provenance { seed: check_up::seed_of_now(), ..Provenance::default() };
-    let record = Record { machine, provenance, ..Record::default() };
-    let mut session = Session::start(record, cpus, &line)
-        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
-    session.deadline = Instant::now() + budget;
-    line.begin("sockets", budget);
-    let measured = sockets::run(&mut session, &settings);
-    line.end();
-    let sockets = session.record.sockets.take().unwrap_or_default();
-    if let Err(error) = measured
-        && sockets.latency.is_empty()
-    {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(error));
-    }
-    let mut sockets = sockets;
+    let record = begin(machine, &cpus, settings.budget_s);
+    let measured = run(&settings, record, cpus, &line);
+    let mut record = measured.inspect_err(|_| {
+        folder.as_ref().inspect(|folder| folder.remove_if_empty());
+    })?;
+    let mut sockets = record.sockets.take().unwrap_or_default();
+    sockets.links = firmware::told(&record.machine, &Root::live());
     if let Some(planted) = arguments.inject {
         let percent = planted.share * 100.0;
         sockets
             .because
             .insert(0, format!("put in on purpose: CPU {} has {percent} % more to do", planted.cpu));
     }
-    tell(&sockets, global)?;
+    record.sockets = Some(sockets.clone());
+    if let Some(folder) = &folder {
+        record.partial = live::pending_signal().map(|_| "ended by a signal".to_owned());
+        folder.write_record(&record)?;
+    }
+    tell(&sockets, folder.as_ref(), global)?;
     Ok(match (live::pending_signal(), sockets.verdict) {
         (Some(signal), _) => Outcome::Interrupted(signal),
         (None, SocketVerdict::Asymmetric) if global.gate => Outcome::Gated,
@@ -131,7 +123,57 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     })
 }
 
-fn tell(sockets: &Sockets, global: &Global) -> anyhow::Result<()> {
+fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> anyhow::Result<Settings> {
+    let per = arguments.per.map_or_else(|| Per::coarsest(&machine.topology, cpus), PerName::per);
+    let settings = Settings {
+        subjects: subjects(&machine.topology, cpus, per),
+        nodes: nodes_with_memory(machine),
+        budget_s: arguments.budget.unwrap_or(BUDGET).as_secs_f64(),
+        planted: arguments.inject.map(|planted| (planted.cpu, planted.share)),
+    };
+    if let Some(planted) = arguments.inject
+        && !settings.subjects.iter().any(|subject| subject.cpu == planted.cpu)
+    {
+        anyhow::bail!("--inject: CPU {} is not among those measured", planted.cpu);
+    }
+    Ok(settings)
+}
+
+fn begin(machine: Machine, cpus: &[CpuId], budget_s: f64) -> Record {
+    let provenance = Provenance {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        arguments: std::env::args().skip(1).collect(),
+        started_utc: live::utc_now(),
+        seed: check_up::seed_of_now(),
+        boot_id: live::boot_id(),
+        cpus: cpus.iter().copied().collect(),
+        budget_s,
+        root: live::effective_root(),
+        without: machine.missing.clone(),
+        ..Provenance::default()
+    };
+    Record { schema: record::SCHEMA, provenance, machine, ..Record::default() }
+}
+
+/// Measures, and gives the record back; an error only where there is nothing to tell.
+fn run(settings: &Settings, record: Record, cpus: Vec<CpuId>, line: &Line) -> anyhow::Result<Record> {
+    let mut session = Session::start(record, cpus, line)
+        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let budget = Duration::from_secs_f64(settings.budget_s);
+    let started = Instant::now();
+    session.deadline = started + budget;
+    line.begin("sockets", budget);
+    let measured = sockets::run(&mut session, settings);
+    line.end();
+    session.record.elapsed_s = started.elapsed().as_secs_f64();
+    let is_empty = session.record.sockets.as_ref().is_none_or(|sockets| sockets.latency.is_empty());
+    match measured {
+        Err(error) if is_empty => Err(anyhow::Error::new(CouldNotMeasure).context(error)),
+        _ => Ok(session.record),
+    }
+}
+
+fn tell(sockets: &Sockets, folder: Option<&Folder>, global: &Global) -> anyhow::Result<()> {
     if global.json {
         return output::print(&output::json_text(sockets)?);
     }
@@ -140,41 +182,21 @@ fn tell(sockets: &Sockets, global: &Global) -> anyhow::Result<()> {
     }
     let terminal = output::terminal(global);
     let mut text = report::measured_sockets_terminal(sockets, terminal);
-    if let Some(matrix) = matrix(sockets) {
+    if let Some(matrix) = diagnosis::socket_matrix(sockets) {
         let inference = interconnect::infer(&matrix);
         text += "\n";
         text += &report::inference_terminal(&inference, "the measured latencies", terminal);
     }
-    output::print(&text)
+    output::print(&text)?;
+    folder.map_or(Ok(()), |folder| {
+        output::print_lines(&format!("record  {}\n", folder.record_path().display()))
+    })
 }
 
 /// Nodes that have memory; none where the kernel tells of none.
 fn nodes_with_memory(machine: &Machine) -> Vec<NodeId> {
     let nodes = machine.topology.nodes.iter();
     nodes.filter(|node| node.memory_bytes.is_none_or(|bytes| bytes.0 > 0)).map(|node| node.id).collect()
-}
-
-/// Latencies by node, if each of two or more nodes has a CPU that was measured.
-fn matrix(sockets: &Sockets) -> Option<Matrix> {
-    let nodes: Vec<NodeId> = sockets.nodes.iter().map(|node| node.node).collect();
-    if nodes.len() < 2 {
-        return None;
-    }
-    let row = |from: &NodeId| {
-        let subject = sockets.subjects.iter().find(|subject| subject.node == Some(*from))?;
-        let entry = |to: &NodeId| {
-            let of = sockets.latency.iter().find(|one| one.cpu == subject.cpu && one.node == *to)?;
-            Some(of.ns)
-        };
-        Some(nodes.iter().map(entry).collect::<Vec<Option<f64>>>())
-    };
-    let rows: Option<Vec<Vec<Option<f64>>>> = nodes.iter().map(row).collect();
-    let mut errors: Vec<f64> = sockets.latency.iter().map(|one| one.standard_error_ns).collect();
-    errors.sort_by(f64::total_cmp);
-    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows?).ok()?;
-    matrix.standard_error = errors.get(errors.len() / 2).copied().filter(|error| error.is_finite());
-    matrix.nodes = nodes.iter().map(|node| node.0).collect();
-    Some(matrix)
 }
 
 #[cfg(test)]
@@ -188,10 +210,5 @@ mod tests {
         for text in ["", "1", "1:slow=", "x:slow=5", "1:slow=-1", "1:slow=nan", "1:slow=1e9", "1:fast=5"] {
             assert!(text.parse::<Planted>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_matrix_needs_two_nodes_each_with_a_cpu() {
-        assert!(matrix(&Sockets::default()).is_none());
     }
 }

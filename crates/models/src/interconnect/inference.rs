@@ -349,30 +349,54 @@ fn told(
 /// The largest error of a reading, in per cent of its entry.
 fn max_percent(matrix: &Matrix, weighed: &Weighed) -> f64 {
     let hops = weighed.graph.as_ref().and_then(Graph::hops);
-    let predicted = |row: usize, column: usize| match &weighed.explanation {
-        Explanation::Flat { local, remote } => {
-            if row == column {
-                *local
-            } else {
-                *remote
-            }
-        }
-        Explanation::Mesh(mesh) => Some(mesh.predicted(row, column)),
-        Explanation::Levels { levels } => {
-            let hops = hops.as_ref()?;
-            let first = hops.diameter() as usize + 1 - levels.len();
-            levels.get((hops.between(row, column) as usize).checked_sub(first)?).copied()
-        }
-        Explanation::Snoops { probe, dram, hop } => {
-            let hops = hops.as_ref()?;
-            let of = |start: &Option<f64>, links: u32| start.map(|start| start + hop * f64::from(links));
-            let (probe, data) =
-                (of(probe, hops.probe_path(row, column)), of(dram, 2 * hops.between(row, column)));
-            probe.into_iter().chain(data).reduce(f64::max)
-        }
-    };
     let error = |(row, column, value): (usize, usize, f64)| {
-        Some((predicted(row, column)? / value - 1.0).abs() * 100.0)
+        let predicted = weighed.explanation.predicted(hops.as_ref(), row, column)?;
+        Some((predicted / value - 1.0).abs() * 100.0)
     };
     matrix.known().filter_map(error).fold(0.0, f64::max)
+}
+
+impl Explanation {
+    /// What it says of a read by one node (row) of another's memory (column), over the links of its graph.
+    pub fn predicted(&self, hops: Option<&Hops>, row: usize, column: usize) -> Option<f64> {
+        match self {
+            Self::Flat { local, remote } => {
+                if row == column {
+                    *local
+                } else {
+                    *remote
+                }
+            }
+            Self::Mesh(mesh) => Some(mesh.predicted(row, column)),
+            Self::Levels { levels } => {
+                let hops = hops?;
+                let first = (hops.diameter() as usize + 1).checked_sub(levels.len())?;
+                levels.get((hops.between(row, column) as usize).checked_sub(first)?).copied()
+            }
+            Self::Snoops { probe, dram, hop } => {
+                let hops = hops?;
+                let of = |start: &Option<f64>, links: u32| start.map(|start| start + hop * f64::from(links));
+                let (probe, data) =
+                    (of(probe, hops.probe_path(row, column)), of(dram, 2 * hops.between(row, column)));
+                probe.into_iter().chain(data).reduce(f64::max)
+            }
+        }
+    }
+}
+
+/// How a graph that is known from elsewhere explains a matrix; none if its links show no better than no links at all.
+pub(super) fn over_known_links(matrix: &Matrix, graph: &Graph) -> Option<Explanation> {
+    let entries = Entries::of(matrix);
+    let hops = graph.hops().filter(|hops| hops.nodes() == matrix.count())?;
+    let found = Found { graph: graph.clone(), explained: hypothesis::explain(&entries, &hops)? };
+    let weighed = weigh(found, 0.0);
+    let flat = flats(matrix, &entries).into_iter().map(|flat| flat.log_weight).fold(f64::MIN, f64::max);
+    (weighed.log_weight - flat > ALIKE_ODDS.ln()).then_some(weighed.explanation)
+}
+
+/// The best reading without links.
+pub(super) fn without_links(matrix: &Matrix) -> Option<Explanation> {
+    let entries = Entries::of(matrix);
+    let best = flats(matrix, &entries).into_iter().max_by(|a, b| a.log_weight.total_cmp(&b.log_weight));
+    best.map(|best| best.explanation)
 }

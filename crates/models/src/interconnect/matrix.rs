@@ -1,5 +1,6 @@
 //! A table of latencies or distances between nodes, as it was measured or as firmware tells it.
 
+use machine::Machine;
 use serde::Serialize;
 
 /// More nodes than this are not inferred from: the search would take minutes.
@@ -88,6 +89,9 @@ pub enum MatrixError {
         "has {0} nodes; at most {NODES_MAX} can be searched, so give the nodes of a machine and not its cores"
     )]
     TooLarge(usize),
+    /// A machine without distances.
+    #[error("it tells no distances between its nodes; measure a matrix, or record node*/distance below sys")]
+    Untold,
 }
 
 impl Matrix {
@@ -126,6 +130,25 @@ impl Matrix {
         let rows: Vec<Vec<Option<f64>>> = rows.iter().map(|row| row.iter().map(known).collect()).collect();
         let matrix = Self::of_rows(Unit::Distance, &rows)?;
         Ok(Self { nodes, ..matrix })
+    }
+
+    /// The distances (ACPI SLIT) of a machine's nodes.
+    ///
+    /// # Errors
+    /// `Untold`, or as `of_rows`.
+    pub fn of_machine(machine: &Machine) -> Result<Self, MatrixError> {
+        let topology = &machine.topology;
+        let columns = &topology.distance_nodes;
+        // A node without a row tells nothing; a row that is too short does not say of whom it speaks.
+        let told = topology
+            .nodes
+            .iter()
+            .filter(|node| columns.contains(&node.id) && node.distances.len() == columns.len());
+        let rows: Vec<Vec<u32>> = told.clone().map(|node| node.distances.clone()).collect();
+        if rows.is_empty() || rows.len() != columns.len() {
+            return Err(MatrixError::Untold);
+        }
+        Self::of_distances(told.map(|node| node.id.0).collect(), &rows)
     }
 
     /// How many nodes.

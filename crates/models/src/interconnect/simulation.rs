@@ -8,6 +8,7 @@ use super::events::{Load, lines_per_ns};
 use super::fit::{SocketFit, fit, largest, rms};
 use super::graph::{ENUMERATED_NODES_MAX, Hops, connected_graphs, pairs};
 use super::latency::Coherence;
+use super::triad;
 use super::variant::{Variant, VariantError};
 use crate::memory::error_percent;
 
@@ -198,14 +199,19 @@ fn events_differ_percent(machine: &SocketMachine, hops: &Hops) -> Option<f64> {
 
 /// Choices of lines under way and lines per row that give the same triads with other latencies.
 fn degeneracy(machine: &SocketMachine, rows: &[SocketRow]) -> Vec<Alternative> {
-    /// From fewer than the documented eight lines to more, with stores that allocate (3) and that do not (2).
-    const CHOICES: [(f64, f64); 4] = [(6.0, 3.0), (8.0, 3.0), (8.0, 2.0), (10.0, 3.0)];
     let Some(stream) = machine.stream.as_ref().filter(|_| machine.coherence.value == Coherence::Broadcast)
     else {
         return Vec::new();
     };
     let triads: Vec<(f64, u32)> =
         rows.iter().filter_map(|row| Some((row.triad_mb_per_s?, row.eccentricity))).collect();
+    alternatives(f64::from(stream.line_bytes.value), &triads)
+}
+
+/// Readings of triads in MB/s, each with the links to its farthest socket, that differ in latency alone.
+pub(super) fn alternatives(line_bytes: f64, triads: &[(f64, u32)]) -> Vec<Alternative> {
+    /// From fewer than the documented eight lines to more, with stores that allocate (3) and that do not (2).
+    const CHOICES: [(f64, f64); 4] = [(6.0, 3.0), (8.0, 3.0), (8.0, 2.0), (10.0, 3.0)];
     let extreme = |better: fn(f64, f64) -> bool| {
         triads.iter().copied().reduce(|best, one| if better(one.0, best.0) { one } else { best })
     };
@@ -213,23 +219,20 @@ fn degeneracy(machine: &SocketMachine, rows: &[SocketRow]) -> Vec<Alternative> {
     else {
         return Vec::new();
     };
-    CHOICES
-        .into_iter()
-        .map(|(outstanding_lines, demand_lines_per_row)| {
-            let mut other = stream.clone();
-            other.outstanding_lines.value = outstanding_lines;
-            other.demand_lines_per_row.value = demand_lines_per_row;
-            let (fastest_ns, slowest_ns) = (other.latency_ns(fastest.0), other.latency_ns(slowest.0));
-            let hops = f64::from(slowest.1) - f64::from(fastest.1);
-            Alternative {
-                outstanding_lines,
-                demand_lines_per_row,
-                fastest_ns,
-                slowest_ns,
-                hop_round_trip_ns: (hops > 0.0).then(|| (slowest_ns - fastest_ns) / hops),
-            }
-        })
-        .collect()
+    let of = |(outstanding_lines, demand_lines_per_row)| {
+        let latency_ns =
+            |mb_per_s| triad::latency_ns_of(line_bytes, outstanding_lines, demand_lines_per_row, mb_per_s);
+        let (fastest_ns, slowest_ns) = (latency_ns(fastest.0), latency_ns(slowest.0));
+        let hops = f64::from(slowest.1) - f64::from(fastest.1);
+        Alternative {
+            outstanding_lines,
+            demand_lines_per_row,
+            fastest_ns,
+            slowest_ns,
+            hop_round_trip_ns: (hops > 0.0).then(|| (slowest_ns - fastest_ns) / hops),
+        }
+    };
+    CHOICES.into_iter().map(of).collect()
 }
 
 fn likeness(hops: &Hops) -> Likeness {

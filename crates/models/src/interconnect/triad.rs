@@ -74,9 +74,14 @@ impl StreamDescription {
 
     /// The latency that makes this triad, if nothing is lost.
     pub(super) fn latency_ns(&self, mb_per_s: f64) -> f64 {
-        COUNTED_LINES * f64::from(self.line_bytes.value) * 1e3 * self.outstanding_lines.value
-            / (self.demand_lines_per_row.value * mb_per_s)
+        let (lines, demand) = (self.outstanding_lines.value, self.demand_lines_per_row.value);
+        latency_ns_of(f64::from(self.line_bytes.value), lines, demand, mb_per_s)
     }
+}
+
+/// The latency at which so many lines under way, of which so many are waited for per row, make this triad.
+pub(super) fn latency_ns_of(line_bytes: f64, lines: f64, demand_lines_per_row: f64, mb_per_s: f64) -> f64 {
+    COUNTED_LINES * line_bytes * 1e3 * lines / (demand_lines_per_row * mb_per_s)
 }
 
 #[cfg(test)]

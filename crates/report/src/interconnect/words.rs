@@ -37,7 +37,7 @@ fn classes(simulation: &SocketSimulation) -> Vec<(u32, Vec<&SocketRow>)> {
     classes
 }
 
-fn links(count: u32) -> String {
+pub(super) fn links(count: u32) -> String {
     if count == 1 { "one link".to_owned() } else { format!("{count} links") }
 }
 
@@ -50,7 +50,7 @@ fn sockets(rows: &[&SocketRow]) -> String {
     }
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,0 +1,74 @@
+//! `sidestep sockets explain`: measured sockets beside what one model makes of them, and why.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use models::interconnect::SocketAccount;
+use record::{MeasuredSockets, SocketVerdict, decode_sockets};
+use serde::Serialize;
+
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::{output, store};
+
+/// Version of the JSON document of this command.
+const SCHEMA: u32 = 1;
+/// Sockets of 256 CPUs and 64 nodes have some ten megabytes.
+const DOCUMENT_BYTES_MAX: u64 = 128 << 20;
+
+/// Options of `sockets explain`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ExplainArguments {
+    /// A record or its folder (sidestep sockets --record DIR), what sidestep sockets --json prints, or - for standard input
+    record: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    source: &'a str,
+    #[serde(flatten)]
+    account: &'a SocketAccount,
+}
+
+/// Explains and prints in the form asked for.
+pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let (name, measured) = load(&arguments.record)?;
+    let MeasuredSockets { sockets, machine } = measured;
+    let account = diagnosis::socket_account(&sockets, machine.as_ref());
+    let text = if global.json {
+        output::json_text(&Document { schema: SCHEMA, source: &name, account: &account })?
+    } else if global.quiet {
+        String::new()
+    } else {
+        report::account_terminal(&account, &sockets, &name, output::terminal(global))
+    };
+    output::print(&text)?;
+    let is_told = account.graph.is_some() && sockets.verdict != SocketVerdict::Inconclusive;
+    Ok(if global.strict && !is_told { Outcome::Inconclusive } else { Outcome::Done })
+}
+
+/// Measured sockets and what to call them.
+pub(super) fn load(path: &Path) -> anyhow::Result<(String, MeasuredSockets)> {
+    let (name, bytes) = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        let input = std::io::stdin().lock();
+        input.take(DOCUMENT_BYTES_MAX + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
+        anyhow::ensure!(
+            bytes.len() as u64 <= DOCUMENT_BYTES_MAX,
+            "standard input is larger than any document of sockets; give one"
+        );
+        ("standard input".to_owned(), bytes)
+    } else {
+        let (file, bytes) = store::read(path)?;
+        (super::matrix::file_name(&file), bytes)
+    };
+    let measured = decode_sockets(&bytes).with_context(|| format!("cannot use {name}"))?;
+    anyhow::ensure!(
+        !measured.sockets.subjects.is_empty(),
+        "cannot use {name}: it holds no CPU that was measured; measure with sidestep sockets --record DIR"
+    );
+    Ok((name, measured))
+}

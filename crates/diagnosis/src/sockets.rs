@@ -1,0 +1,83 @@
+//! Measured sockets for the models: the matrix of their nodes, their own memory, and what a model makes of both.
+
+use machine::{CpuId, Machine, NodeId};
+use models::interconnect::{FirmwareGraph, Matrix, MeasuredSocket, SocketAccount, Unit, account, infer};
+use record::{NodeLatency, SocketLinks, SocketSubject, Sockets};
+
+/// Latencies by node, over the nodes that have both a CPU that was measured and memory; none with fewer than two.
+pub fn socket_matrix(sockets: &Sockets) -> Option<Matrix> {
+    let has_memory = |node: NodeId| sockets.latency.iter().any(|one| one.node == node);
+    let subject = |node: NodeId| sockets.subjects.iter().find(|subject| subject.node == Some(node));
+    let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.retain(|&node| has_memory(node) && subject(node).is_some());
+    if nodes.len() < 2 {
+        return None;
+    }
+    let entry = |from: NodeId, to: NodeId| sane(latency(sockets, subject(from)?.cpu, to)?.ns);
+    let row = |&from: &NodeId| nodes.iter().map(|&to| entry(from, to)).collect();
+    let rows: Vec<Vec<Option<f64>>> = nodes.iter().map(row).collect();
+    let mut errors: Vec<f64> = sockets.latency.iter().filter_map(|one| sane(one.standard_error_ns)).collect();
+    errors.sort_by(f64::total_cmp);
+    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows).ok()?;
+    matrix.standard_error = errors.get(errors.len() / 2).copied();
+    matrix.nodes = nodes.iter().map(|node| node.0).collect();
+    Some(matrix)
+}
+
+/// What one model makes of the measured sockets; `machine` adds its SLIT where the document holds no links.
+pub fn socket_account(sockets: &Sockets, machine: Option<&Machine>) -> SocketAccount {
+    let measured: Vec<MeasuredSocket> =
+        sockets.subjects.iter().map(|subject| measured(sockets, subject)).collect();
+    let mut told: Vec<FirmwareGraph> = sockets.links.iter().map(graph_of).collect();
+    if let Some(matrix) = machine.and_then(|machine| Matrix::of_machine(machine).ok())
+        && told.is_empty()
+    {
+        told.push(FirmwareGraph::of_inference("SLIT", &infer(&matrix)));
+    }
+    account(&measured, socket_matrix(sockets).as_ref(), &told)
+}
+
+/// The latency of one CPU to one node.
+pub(crate) fn latency(sockets: &Sockets, cpu: CpuId, node: NodeId) -> Option<&NodeLatency> {
+    sockets.latency.iter().find(|one| one.cpu == cpu && one.node == node)
+}
+
+/// The node whose memory is a CPU's own: as the machine tells, else the one that it reaches soonest.
+pub(crate) fn own_node(sockets: &Sockets, subject: &SocketSubject) -> Option<NodeId> {
+    let told = subject.node.filter(|&node| latency(sockets, subject.cpu, node).is_some());
+    told.or_else(|| {
+        let of_cpu = sockets.latency.iter().filter(|one| one.cpu == subject.cpu && sane(one.ns).is_some());
+        of_cpu.min_by(|a, b| a.ns.total_cmp(&b.ns)).map(|one| one.node)
+    })
+}
+
+fn measured(sockets: &Sockets, subject: &SocketSubject) -> MeasuredSocket {
+    let own = own_node(sockets, subject);
+    let triad = sockets.bandwidth.iter().find(|one| {
+        one.cpu == subject.cpu && Some(one.node) == own && one.kernel == "triad" && one.store == "plain"
+    });
+    MeasuredSocket {
+        cpu: subject.cpu.0,
+        node: own.map(|node| node.0),
+        latency_ns: own.and_then(|node| sane(latency(sockets, subject.cpu, node)?.ns)),
+        triad_mb_per_s: triad.and_then(|one| sane(one.bytes_per_s / 1e6)),
+    }
+}
+
+fn graph_of(links: &SocketLinks) -> FirmwareGraph {
+    FirmwareGraph {
+        source: links.source.clone(),
+        untold: None,
+        nodes: links.nodes.clone(),
+        edges: links.edges.clone(),
+        eccentricities: Vec::new(),
+        probe_depths: Vec::new(),
+    }
+}
+
+/// A measured number; none if a file holds what no machine gives.
+pub(crate) fn sane(value: f64) -> Option<f64> {
+    (value.is_finite() && value > 0.0).then_some(value)
+}
