@@ -251,6 +251,7 @@ fn has_same_results(after: &Record, before: &Record) -> bool {
         && after.cores == before.cores
         && after.clocks == before.clocks
         && after.clock_check == before.clock_check
+        && after.sockets == before.sockets
         && timed(after) == timed(before)
 }
 

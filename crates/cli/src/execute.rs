@@ -1,6 +1,6 @@
 //! Runs one planned probe with its settings.
 
-use probes::memory::{bandwidth, loaded, orders, parallel, stream, surface, walks};
+use probes::memory::{bandwidth, loaded, orders, parallel, sockets, stream, surface, walks};
 use probes::plan::{PlannedProbe, ProbeSettings};
 use probes::session::Session;
 use probes::{clock_pairs, clocks, cores, signature};
@@ -35,6 +35,7 @@ pub(crate) fn execute(session: &mut Session<'_>, planned: &PlannedProbe) -> Resu
         ProbeSettings::Orders(settings) => orders::run(session, settings).map_err(|e| text(&e)),
         ProbeSettings::Parallel(settings) => parallel::run(session, settings).map_err(|e| text(&e)),
         ProbeSettings::Loaded(settings) => loaded::run(session, settings).map_err(|e| text(&e)),
+        ProbeSettings::Sockets(settings) => sockets::run(session, settings).map_err(|e| text(&e)),
     }
 }
 

@@ -109,7 +109,7 @@ pub struct CheckUpPlan {
 
 /// Plans a check-up of the CPUs given.
 pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
-    let wanted = fit::wanted(machine, cpus.len(), options);
+    let wanted = fit::wanted(machine, cpus, options);
     let fitted = fit::fit(wanted.rows, options.budget_s());
     let subject = settings::Subject { machine, cpus, options, seed };
     let probes = fitted

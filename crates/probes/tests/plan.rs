@@ -238,6 +238,7 @@ fn settings_end_within_the_time_they_were_given() {
                     S::Orders(settings) => settings.worst_case_s(cpu_count, &machine),
                     S::Parallel(settings) => settings.worst_case_s(cpu_count, &machine),
                     S::Loaded(settings) => settings.worst_case_s(cpu_count, &machine),
+                    S::Sockets(settings) => settings.worst_case_s(&machine),
                     S::ClockPairs(settings) => settings.worst_case_s(),
                 };
                 assert!(

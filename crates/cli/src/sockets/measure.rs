@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use host::{Root, live};
-use machine::{CpuId, CpuSet, Machine, NodeId};
+use machine::{CpuId, CpuSet, Machine};
 use models::interconnect;
-use probes::memory::sockets::{self, Per, Settings, subjects};
+use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
 use record::{Provenance, Record, SocketVerdict, Sockets};
 
@@ -25,7 +25,7 @@ const BUDGET: Duration = Duration::from_secs(15);
 /// Options of `sockets` itself.
 #[derive(Debug, Clone, Args)]
 pub(super) struct MeasureArguments {
-    /// Which CPUs: one of each socket, last-level cache or core, or all; without it the coarsest of which there are two
+    /// Which CPUs: one of each socket, node, last-level cache or core, or all; without it the coarsest of which there are two
     #[arg(long, value_name = "UNIT")]
     per: Option<PerName>,
     /// Only these CPUs, such as 0-3,8
@@ -69,6 +69,8 @@ impl FromStr for Planted {
 enum PerName {
     /// One CPU of each socket
     Socket,
+    /// One CPU of each node
+    Node,
     /// One CPU of each last-level cache
     L3,
     /// One CPU of each core
@@ -81,6 +83,7 @@ impl PerName {
     const fn per(self) -> Per {
         match self {
             Self::Socket => Per::Package,
+            Self::Node => Per::Node,
             Self::L3 => Per::Cache,
             Self::Core => Per::Core,
             Self::Cpu => Per::Cpu,
@@ -127,9 +130,11 @@ fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> 
     let per = arguments.per.map_or_else(|| Per::coarsest(&machine.topology, cpus), PerName::per);
     let settings = Settings {
         subjects: subjects(&machine.topology, cpus, per),
-        nodes: nodes_with_memory(machine),
+        nodes: nodes_with_memory(&machine.topology),
         budget_s: arguments.budget.unwrap_or(BUDGET).as_secs_f64(),
         planted: arguments.inject.map(|planted| (planted.cpu, planted.share)),
+        streams: Streams::All,
+        with_transfer: true,
     };
     if let Some(planted) = arguments.inject
         && !settings.subjects.iter().any(|subject| subject.cpu == planted.cpu)
@@ -191,12 +196,6 @@ fn tell(sockets: &Sockets, folder: Option<&Folder>, global: &Global) -> anyhow::
     folder.map_or(Ok(()), |folder| {
         output::print_lines(&format!("record  {}\n", folder.record_path().display()))
     })
-}
-
-/// Nodes that have memory; none where the kernel tells of none.
-fn nodes_with_memory(machine: &Machine) -> Vec<NodeId> {
-    let nodes = machine.topology.nodes.iter();
-    nodes.filter(|node| node.memory_bytes.is_none_or(|bytes| bytes.0 > 0)).map(|node| node.id).collect()
 }
 
 #[cfg(test)]

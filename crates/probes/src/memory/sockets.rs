@@ -4,6 +4,7 @@
 //! visits every pair of CPU and node once, in shuffled order; blocks are laid anew every few rounds, as where they lie matters.
 //! Whether CPUs are alike is told from windows in their own memory: low quantiles over rounds, with A/A ([`stats::equality`]).
 
+pub mod check_up;
 mod choice;
 mod equality;
 mod keep;
@@ -14,10 +15,10 @@ use std::time::Instant;
 use host::live::{Mapping, PageRequest, Pinned, map_on_node, page_nodes};
 use kernels::offset_chase::{OFFSETS_PER_ROUND, OffsetChase};
 use kernels::{Operation, Store, StreamKernel, StreamLoop};
-use machine::{Bytes, CpuId, NodeId};
+use machine::{Bytes, CpuId, Machine, NodeId};
 use record::{LineTransfer, SOCKETS_SCHEMA, SocketNode, SocketSubject, Sockets};
 
-pub use choice::{Per, subjects};
+pub use choice::{Per, nodes_with_memory, subjects};
 
 use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, FILL_BYTE, StreamJob, stream_visit};
 use super::error::MemoryError;
@@ -63,6 +64,26 @@ pub struct Settings {
     pub budget_s: f64,
     /// More work put into each window of one CPU's chase, as a share: to see what would be found.
     pub planted: Option<(CpuId, f64)>,
+    /// What is streamed.
+    pub streams: Streams,
+    /// Whether a line is moved between the CPUs.
+    pub with_transfer: bool,
+}
+
+/// What is streamed to and from each node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// Triad and write with both kinds of stores, and read.
+    All,
+    /// Triad with plain stores, by which CPUs are compared, and read.
+    TriadAndRead,
+}
+
+impl Settings {
+    /// Share of the budget that is left for latency and bandwidth of single CPUs.
+    fn single_share(&self) -> f64 {
+        1.0 - SCALING_SHARE - if self.with_transfer { TRANSFER_SHARE } else { 0.0 }
+    }
 }
 
 /// One kernel on one CPU and node.
@@ -110,7 +131,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     }
     let mut table = Table::new(session, settings);
     let mut result = table.measure(session);
-    let line_transfer = transfers(session, settings);
+    let line_transfer = if settings.with_transfer { transfers(session, settings) } else { Vec::new() };
     let scaling = match scaling::run(session, settings.budget_s * SCALING_SHARE) {
         Ok(rows) => rows,
         Err(error) => {
@@ -153,13 +174,8 @@ fn transfers(session: &mut Session<'_>, settings: &Settings) -> Vec<LineTransfer
 impl<'s> Table<'s> {
     fn new(session: &Session<'_>, settings: &'s Settings) -> Self {
         let machine = &session.record.machine;
-        let cache = machine.topology.largest_cache_bytes().unwrap_or_default();
-        let wanted = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
-        // Two blocks per node.
-        let share = Bytes(wanted.0 * 2 * settings.nodes.len().max(1) as u64);
-        let room = super::room::largest_block(machine, share);
-        let block = Bytes((room.0 / 2 / settings.nodes.len().max(1) as u64).min(wanted.0) >> 21 << 21);
-        let kernels = kernels();
+        let block = block(machine, settings.nodes.len());
+        let kernels = kernels(settings.streams);
         let cells = (0..settings.subjects.len())
             .flat_map(|subject| (0..settings.nodes.len().max(1)).map(move |node| (subject, node)))
             .map(|(subject, node)| Cell {
@@ -171,7 +187,7 @@ impl<'s> Table<'s> {
             .collect();
         Self {
             settings,
-            block: block.max(Bytes(2 << 20)),
+            block,
             cells,
             started: Instant::now(),
             chase_rounds: vec![None; settings.nodes.len().max(1)],
@@ -183,14 +199,20 @@ impl<'s> Table<'s> {
     }
 
     fn is_over(&self, session: &Session<'_>) -> bool {
-        session.must_stop()
-            || self.started.elapsed().as_secs_f64()
-                >= self.settings.budget_s * (1.0 - SCALING_SHARE - TRANSFER_SHARE)
+        session.must_stop() || self.left_s() <= 0.0
+    }
+
+    fn left_s(&self) -> f64 {
+        self.settings.budget_s * self.settings.single_share() - self.started.elapsed().as_secs_f64()
     }
 
     fn measure(&mut self, session: &mut Session<'_>) -> Result<(), MemoryError> {
-        while !self.is_over(session) {
+        let mut laying_s = 0.0;
+        // Blocks that are laid when there is no time to use them would only delay the end.
+        while !self.is_over(session) && self.left_s() > laying_s {
+            let laying = Instant::now();
             let mut memories = self.lay(session)?;
+            laying_s = laying.elapsed().as_secs_f64();
             for _ in 0..ROUNDS_PER_LAP {
                 let mut order: Vec<usize> = (0..self.cells.len()).collect();
                 session.random.shuffle(&mut order);
@@ -213,7 +235,7 @@ impl<'s> Table<'s> {
 
     /// Maps the blocks of all nodes; one that is not to be had is left out and told.
     fn lay(&mut self, session: &mut Session<'_>) -> Result<Vec<Option<NodeMemory>>, MemoryError> {
-        let mut memories = Vec::new();
+        let mut memories: Vec<Option<NodeMemory>> = Vec::new();
         let is_first = self.laps == 0;
         let wanted: Vec<Option<NodeId>> = match self.settings.nodes.as_slice() {
             [] => vec![None],
@@ -221,7 +243,8 @@ impl<'s> Table<'s> {
         };
         let mut refused = None;
         for node in wanted {
-            match self.lay_one(session, node, is_first) {
+            let laid = memories.iter_mut().flatten().next();
+            match self.lay_one(session, node, is_first, laid) {
                 Ok(memory) => memories.push(Some(memory)),
                 Err(error) => {
                     if is_first {
@@ -243,6 +266,7 @@ impl<'s> Table<'s> {
         session: &mut Session<'_>,
         node: Option<NodeId>,
         is_first: bool,
+        laid: Option<&mut NodeMemory>,
     ) -> Result<NodeMemory, MemoryError> {
         let bytes = self.block.0 as usize;
         let map = || -> Result<Mapping, MemoryError> {
@@ -256,8 +280,14 @@ impl<'s> Table<'s> {
         };
         let (mut walked, mut streamed) = (map()?, map()?);
         streamed.as_mut_slice().fill(FILL_BYTE);
-        let chase = OffsetChase::lay(walked.as_mut_slice(), session.random.next_u64())
-            .expect("a mapping starts on a page");
+        // Links are offsets: what was laid on one node holds on another, and copying is faster than laying.
+        let chase = if let Some(laid) = laid {
+            walked.as_mut_slice().copy_from_slice(laid.walked.as_mut_slice());
+            laid.chase.clone()
+        } else {
+            OffsetChase::lay(walked.as_mut_slice(), session.random.next_u64())
+                .expect("a mapping starts on a page")
+        };
         if let Some(node) = node.filter(|_| is_first) {
             let placed = page_nodes(&mut walked).ok().map(|nodes| {
                 let total: usize = nodes.values().sum();
@@ -332,16 +362,30 @@ impl<'s> Table<'s> {
     }
 }
 
+/// Bytes of one of the two blocks of a node: in no cache, and all blocks together in the memory that may be taken.
+fn block(machine: &Machine, nodes: usize) -> Bytes {
+    let blocks = 2 * nodes.max(1) as u64;
+    let cache = machine.topology.largest_cache_bytes().unwrap_or_default();
+    let wanted = Bytes(cache.0 * CACHES_PER_BLOCK).clamp(BLOCK.0, BLOCK.1);
+    let room = super::room::largest_block(machine, Bytes(wanted.0 * blocks));
+    Bytes((room.0 / blocks).min(wanted.0) >> 21 << 21).max(Bytes(2 << 20))
+}
+
 /// Triad first: it is what sockets are compared by.
-fn kernels() -> Vec<StreamLoop> {
-    [
+fn kernels(streams: Streams) -> Vec<StreamLoop> {
+    let all = [
         (Operation::Triad, Store::Plain),
-        (Operation::Triad, Store::NonTemporal),
         (Operation::Read, Store::None),
+        (Operation::Triad, Store::NonTemporal),
         (Operation::Write, Store::Plain),
         (Operation::Write, Store::NonTemporal),
-    ]
-    .into_iter()
-    .filter_map(|(operation, store)| StreamKernel::widest(operation, store))
-    .collect()
+    ];
+    let count = match streams {
+        Streams::All => all.len(),
+        Streams::TriadAndRead => 2,
+    };
+    all.into_iter()
+        .take(count)
+        .filter_map(|(operation, store)| StreamKernel::widest(operation, store))
+        .collect()
 }

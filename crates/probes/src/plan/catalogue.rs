@@ -41,6 +41,8 @@ pub enum Probe {
     Parallel,
     /// Latency under load.
     Loaded,
+    /// Every CPU against the memory of every node.
+    Sockets,
     /// One line bounced between two CPUs.
     Transfer,
     /// Slowdown of one loop by another.
@@ -62,6 +64,8 @@ pub enum Probe {
 pub(super) enum Needs {
     Nothing,
     TwoCpus,
+    /// Two CPUs or two nodes with memory: one is always like itself.
+    TwoPlaces,
     HugePages,
     /// A flaw that may concern the machine and has a signature.
     Signatures,
@@ -92,7 +96,7 @@ const MEMORY: &str = "machine";
 /// The table in the order in which probes run: the machine warms up on the control loops; what disturbs others is last
 /// within its section. Times: measured on a loaded guest with two CPUs, rounded up; per CPU: the length of one visit times
 /// the rounds that a comparison of CPUs wants (at least five).
-pub(super) const TABLE: [Row; 17] = [
+pub(super) const TABLE: [Row; 18] = [
     row(Probe::Control, "control", Section::Cores, [0.4, 1.0, 2.0], 0.2).per_cpu(0.015),
     row(Probe::Surface, "surface", Section::Memory, [4.6, 11.8, 24.0], 3.0),
     row(Probe::SurfaceHuge, "surface-huge", Section::Memory, [1.2, 11.8, 24.0], 0.8).needs(Needs::HugePages),
@@ -100,11 +104,15 @@ pub(super) const TABLE: [Row; 17] = [
     row(Probe::Stream, "stream", Section::Memory, [1.7, 8.0, 30.0], 1.0).per_cpu(0.06).disturbs(MEMORY),
     row(Probe::Walks, "walks", Section::Memory, [1.0, 6.0, 20.0], 0.8),
     row(Probe::Orders, "orders", Section::Memory, [1.0, 3.0, 10.0], 1.0).disturbs(MEMORY),
-    row(Probe::Parallel, "parallel", Section::Memory, [0.0, 2.0, 8.0], 0.5).not_quick().disturbs(MEMORY),
+    row(Probe::Parallel, "parallel", Section::Memory, [0.0, 2.0, 8.0], 1.4).not_quick().disturbs(MEMORY),
     row(Probe::SurfaceLarge, "surface-large", Section::Memory, [0.0, 0.0, 60.0], 12.0).only_full(),
-    row(Probe::Loaded, "loaded", Section::Memory, [0.0, 4.0, 15.0], 1.0)
+    row(Probe::Loaded, "loaded", Section::Memory, [0.0, 4.0, 15.0], 2.8)
         .not_quick()
         .needs(Needs::TwoCpus)
+        .disturbs(MEMORY),
+    row(Probe::Sockets, "sockets", Section::Memory, [0.0, 6.0, 30.0], 2.5)
+        .not_quick()
+        .needs(Needs::TwoPlaces)
         .disturbs(MEMORY),
     row(Probe::Transfer, "transfer", Section::Cores, [0.6, 2.0, 10.0], 0.3)
         .per_cpu(0.02)
@@ -128,7 +136,7 @@ pub(super) const TABLE: [Row; 17] = [
 
 /// Most important first: what goes last when the budget is too small. First what all else is read against, then what
 /// most users come for, then what explains it, then what few ask for.
-pub(super) const BY_IMPORTANCE: [Probe; 17] = [
+pub(super) const BY_IMPORTANCE: [Probe; 18] = [
     Probe::Control,
     Probe::Surface,
     Probe::Stream,
@@ -136,6 +144,7 @@ pub(super) const BY_IMPORTANCE: [Probe; 17] = [
     Probe::Clocks,
     Probe::Signatures,
     Probe::ClockPairs,
+    Probe::Sockets,
     Probe::Transfer,
     Probe::Sharing,
     Probe::Walks,

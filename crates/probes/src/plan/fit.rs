@@ -1,9 +1,10 @@
 //! Fitting the probes into the budget: shorter first, then fewer.
 
-use machine::{Bytes, Machine};
+use machine::{Bytes, CpuId, Machine};
 
 use super::catalogue::{BY_IMPORTANCE, Needs, Row, TABLE};
 use super::{Depth, DroppedProbe, Options, Probe};
+use crate::memory::sockets::{self, nodes_with_memory};
 
 /// Time of a run besides its probes, in seconds: reading the machine (0.1), calibration (0.1), pinning and starting
 /// threads, diagnosis, writing record and report (1 to 2 on a busy machine).
@@ -66,7 +67,8 @@ fn has_huge_pages(machine: &Machine) -> bool {
 }
 
 /// The probes that the user wants and the machine allows; of the others only those that the user wants get a reason.
-pub(super) fn wanted(machine: &Machine, cpu_count: usize, options: &Options) -> Wishes {
+pub(super) fn wanted(machine: &Machine, cpus: &[CpuId], options: &Options) -> Wishes {
+    let cpu_count = cpus.len();
     let mut wishes = Wishes { rows: Vec::new(), dropped: Vec::new() };
     for row in TABLE.iter().filter(|row| options.only.contains(row.probe)) {
         let mut drop = |reason: String| wishes.dropped.push(DroppedProbe { probe: row.probe, reason });
@@ -74,12 +76,19 @@ pub(super) fn wanted(machine: &Machine, cpu_count: usize, options: &Options) -> 
             drop("no CPU to measure on".to_owned());
         } else if row.needs == Needs::TwoCpus && cpu_count < 2 {
             drop("it needs two CPUs, and there is one to measure on".to_owned());
+        } else if row.needs == Needs::TwoPlaces
+            && cpu_count < 2
+            && nodes_with_memory(&machine.topology).len() < 2
+        {
+            drop("it compares CPUs or nodes, and there is one of each to measure on".to_owned());
         } else if row.needs == Needs::HugePages && !has_huge_pages(machine) {
             drop("no huge pages: transparent ones are off and no 2 MiB page is reserved".to_owned());
         } else if row.needs == Needs::Signatures && options.signatures.is_empty() {
             drop("no flaw that may concern this machine has a signature".to_owned());
         } else if let Some(seconds) = seconds_of(row, options.depth) {
-            let wanted_s = seconds + row.per_cpu_s * cpu_count.saturating_sub(2) as f64;
+            let more_s =
+                if row.probe == Probe::Sockets { sockets::check_up::more_s(machine, cpus) } else { 0.0 };
+            let wanted_s = seconds + row.per_cpu_s * cpu_count.saturating_sub(2) as f64 + more_s;
             wishes.rows.push(Wish { probe: row.probe, wanted_s, least_s: row.least_s.min(wanted_s) });
         } else {
             let next = if row.default_s.is_some() { "the default check-up and --full" } else { "--full" };

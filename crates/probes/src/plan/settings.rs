@@ -7,7 +7,7 @@ use super::pairs::{ChosenPairs, choose_pairs};
 use super::{Depth, Options, Probe};
 use crate::cores::{compute, control, sharing, transfer, wake};
 use crate::memory::surface::{self, Grid};
-use crate::memory::{bandwidth, loaded, orders, parallel, stream, walks};
+use crate::memory::{bandwidth, loaded, orders, parallel, sockets, stream, walks};
 use crate::signature::check_up as signatures;
 use crate::{clock_pairs, clocks, cores::CpuPair};
 
@@ -30,6 +30,8 @@ pub enum ProbeSettings {
     Parallel(parallel::Settings),
     /// Latency under load.
     Loaded(loaded::Settings),
+    /// Every CPU against the memory of every node.
+    Sockets(sockets::Settings),
     /// Line transfer.
     Transfer(transfer::Settings),
     /// Sharing.
@@ -241,6 +243,11 @@ pub(super) fn settings(subject: &Subject<'_>, probe: Probe, seconds: f64) -> (Pr
         Probe::ClockPairs => {
             let (settings, reduced) = clock_pairs::check_up::Settings::within(seconds, depth, subject.cpus);
             (ProbeSettings::ClockPairs(settings), reduced)
+        }
+        Probe::Sockets => {
+            let (settings, reduced) =
+                sockets::Settings::within(seconds, depth, subject.machine, subject.cpus);
+            (ProbeSettings::Sockets(settings), reduced)
         }
         Probe::Signatures => {
             let probes = subject.options.signatures.clone();

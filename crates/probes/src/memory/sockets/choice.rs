@@ -1,6 +1,6 @@
 //! Which CPUs stand for which: one of each core, last-level cache or package, or each for itself.
 
-use machine::{CpuId, CpuSet, Topology};
+use machine::{CpuId, CpuSet, NodeId, Topology};
 use record::SocketSubject;
 
 /// What one CPU stands for.
@@ -12,15 +12,32 @@ pub enum Per {
     Core,
     /// The CPUs of its last-level cache.
     Cache,
+    /// The CPUs of its node.
+    Node,
     /// The CPUs of its package.
     Package,
 }
 
 impl Per {
-    /// The coarsest of which the CPUs make at least two groups: what can differ most is looked at first.
+    /// The coarsest of which the CPUs make at least two groups: what can differ most is looked at first. Nodes before packages
+    /// where there are more of them: a node without a CPU in the matrix says nothing of links.
     pub fn coarsest(topology: &Topology, cpus: &[CpuId]) -> Self {
-        let groups = |per: &Self| subjects(topology, cpus, *per).len() >= 2;
-        [Self::Package, Self::Cache, Self::Core].into_iter().find(groups).unwrap_or(Self::Cpu)
+        let count = |per: Self| subjects(topology, cpus, per).len();
+        if count(Self::Node) > count(Self::Package) {
+            return Self::Node;
+        }
+        [Self::Package, Self::Cache, Self::Core].into_iter().find(|&per| count(per) >= 2).unwrap_or(Self::Cpu)
+    }
+
+    /// What it stands for, of several: `nodes`.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPUs",
+            Self::Core => "cores",
+            Self::Cache => "last-level caches",
+            Self::Node => "nodes",
+            Self::Package => "packages",
+        }
     }
 }
 
@@ -43,6 +60,12 @@ pub fn subjects(topology: &Topology, cpus: &[CpuId], per: Per) -> Vec<SocketSubj
     subjects
 }
 
+/// Nodes that have memory; none where the kernel tells of none.
+pub fn nodes_with_memory(topology: &Topology) -> Vec<NodeId> {
+    let nodes = topology.nodes.iter();
+    nodes.filter(|node| node.memory_bytes.is_none_or(|bytes| bytes.0 > 0)).map(|node| node.id).collect()
+}
+
 /// The package of a CPU, where the machine tells.
 pub(super) fn package_of(topology: &Topology, cpu: CpuId) -> Option<i64> {
     topology.cpu(cpu).map(|cpu| cpu.package).filter(|&package| package >= 0)
@@ -58,6 +81,11 @@ fn are_one(topology: &Topology, per: Per, a: CpuId, b: CpuId) -> bool {
             let shared = |cache: &&machine::Cache| Some(cache.level) == last && cache.shared_by.contains(a);
             topology.caches.iter().find(shared).is_some_and(|cache| cache.shared_by.contains(b))
         }
+        Per::Node => {
+            let [a, b] = [a, b].map(|cpu| topology.cpu(cpu).and_then(|cpu| cpu.node));
+            // Without numbers of nodes there is one memory for all.
+            a == b
+        }
         Per::Package => {
             let [a, b] = [a, b].map(|cpu| package_of(topology, cpu));
             a.is_some() && a == b
@@ -71,8 +99,8 @@ mod tests {
 
     use super::*;
 
-    /// Two packages of two CPUs, each package with a cache.
-    fn topology() -> Topology {
+    /// Two packages of two CPUs, each package with a cache; nodes of a CPU each, or none.
+    fn topology(nodes_differ: bool) -> Topology {
         let mut topology = Topology::default();
         for number in 0..4_u32 {
             topology.cpus.push(Cpu {
@@ -82,7 +110,7 @@ mod tests {
                 die: None,
                 capacity: None,
                 module: None,
-                node: None,
+                node: nodes_differ.then_some(NodeId(number)),
                 core_kind: CoreKind::default(),
             });
         }
@@ -101,7 +129,7 @@ mod tests {
 
     #[test]
     fn one_stands_for_all_of_its_group_and_the_coarsest_of_two_is_taken() {
-        let (topology, cpus) = (topology(), (0..4).map(CpuId).collect::<Vec<_>>());
+        let (topology, cpus) = (topology(false), (0..4).map(CpuId).collect::<Vec<_>>());
         let of = |per, cpus: &[CpuId]| {
             let chosen = subjects(&topology, cpus, per);
             chosen.iter().map(|one| (one.cpu.0, one.stands_for.len())).collect::<Vec<_>>()
@@ -113,5 +141,13 @@ mod tests {
         assert_eq!(Per::coarsest(&topology, &cpus[..1]), Per::Cpu);
         assert!(matches!(Per::coarsest(&topology, &cpus[..2]), Per::Core | Per::Cpu));
         assert!(of(Per::Package, &[]).is_empty());
+    }
+
+    #[test]
+    fn every_node_gets_a_cpu_where_packages_have_several() {
+        let cpus: Vec<CpuId> = (0..4).map(CpuId).collect();
+        assert_eq!(Per::coarsest(&topology(true), &cpus), Per::Node);
+        assert_eq!(subjects(&topology(true), &cpus, Per::Node).len(), 4);
+        assert_eq!(subjects(&topology(false), &cpus, Per::Node).len(), 1);
     }
 }

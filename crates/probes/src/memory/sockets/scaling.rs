@@ -15,7 +15,7 @@ use crate::session::Session;
 /// Memory of each CPU: beyond its share of any cache.
 const PART_BYTES: usize = 64 << 20;
 /// Windows per visit.
-const WINDOWS: usize = 8;
+pub(super) const WINDOWS: usize = 8;
 /// Rounds at most.
 const ROUNDS_MAX: u32 = 8;
 
