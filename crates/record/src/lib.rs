@@ -69,7 +69,7 @@ pub use sharing::{
     SharingSource, SharingThread, UnitDemand,
 };
 pub use sockets::{
-    Concurrency, NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketLinks, SocketNode,
-    SocketSubject, SocketVerdict, Sockets, SubjectEquality, SubjectRow,
+    Concurrency, NodeBandwidth, NodeLatency, NodeLoadedLatency, PackageScaling, SOCKETS_SCHEMA, SocketLinks,
+    SocketNode, SocketSubject, SocketVerdict, Sockets, SubjectEquality, SubjectRow,
 };
 pub use spread::{Quality, Spread};

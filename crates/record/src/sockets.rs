@@ -4,7 +4,7 @@ use machine::{Bytes, CpuId, CpuSet, NodeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{LineTransfer, Spread};
+use crate::{LineTransfer, LoadedLatency, Spread};
 
 /// Version of the document.
 pub const SOCKETS_SCHEMA: u32 = 1;
@@ -30,6 +30,9 @@ pub struct Sockets {
     pub concurrency: Vec<Concurrency>,
     /// Bandwidth of 1 to n CPUs of one package at once, in their own memory.
     pub scaling: Vec<PackageScaling>,
+    /// Latency to one node's memory while CPUs stream there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loaded: Vec<NodeLoadedLatency>,
     /// A cache line between two CPUs.
     pub line_transfer: Vec<LineTransfer>,
     /// Whether the CPUs are alike, by quantity.
@@ -104,6 +107,16 @@ pub struct NodeLatency {
     pub standard_error_ns: f64,
     /// Interval, counts, doubts.
     pub spread: Spread,
+}
+
+/// Latency of a CPU to a node whose memory others load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeLoadedLatency {
+    /// The node whose memory all use.
+    pub node: NodeId,
+    /// Who chases, who streams, and what came of it.
+    #[serde(flatten)]
+    pub point: LoadedLatency,
 }
 
 /// Bandwidth of a CPU to a node.

@@ -20,6 +20,7 @@ pub fn measured_sockets_terminal(sockets: &Sockets, terminal: Terminal) -> Strin
     latencies(&mut paper, sockets);
     bandwidths(&mut paper, sockets);
     likeness(&mut paper, sockets);
+    under_load(&mut paper, sockets);
     for scaling in &sockets.scaling {
         let value = gigabytes(scaling.bytes_per_s);
         paper.wrapped(
@@ -197,10 +198,42 @@ fn likeness(paper: &mut Paper, sockets: &Sockets) {
     }
 }
 
+/// Idle latency of each node, and what it becomes.
+fn under_load(paper: &mut Paper, sockets: &Sockets) {
+    let mut nodes: Vec<NodeId> = sockets.loaded.iter().map(|one| one.node).collect();
+    nodes.dedup();
+    for node in nodes.into_iter().take(CPUS_SHOWN) {
+        let points = sockets.loaded.iter().filter(|one| one.node == node).map(|one| &one.point);
+        let told: Vec<String> = points
+            .clone()
+            .map(|point| {
+                let load = match point.loading.len() {
+                    0 => "idle".to_owned(),
+                    _ => format!(
+                        "beside CPUs {} at {} GB/s",
+                        point.loading,
+                        column(gigabytes(point.load_bytes_per_s))
+                    ),
+                };
+                let mark = quality_mark(point.spread.quality);
+                format!(
+                    "{load} {} ns{mark} {}",
+                    column(point.ns),
+                    plus_minus(point.ns, point.spread.interval)
+                )
+            })
+            .collect();
+        let cpu = points.map(|point| point.cpu).next().map_or_else(String::new, |cpu| cpu.to_string());
+        paper.wrapped("loaded   ", &format!("CPU {cpu} to node {node}: {}", told.join("; ")));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use machine::CpuSet;
-    use record::{NodeLatency, SocketSubject, Spread, SubjectEquality, SubjectRow};
+    use record::{
+        LoadedLatency, NodeLatency, NodeLoadedLatency, SocketSubject, Spread, SubjectEquality, SubjectRow,
+    };
     use stats::Interval;
 
     use super::*;
@@ -237,6 +270,24 @@ mod tests {
                     bytes_per_s: 12.3e9,
                     bus_bytes_per_s: 16.4e9,
                     spread: Spread { interval: Interval { low: 12.0e9, high: 12.6e9 }, ..Spread::default() },
+                })
+                .collect(),
+            loaded: (0..nodes)
+                .flat_map(|node| [0, cpus].map(|load| (NodeId(node), load)))
+                .map(|(node, load)| NodeLoadedLatency {
+                    node,
+                    point: LoadedLatency {
+                        cpu: CpuId(0),
+                        loading: (1..load).map(CpuId).collect(),
+                        load_bytes_per_s: 12.3e9,
+                        load_interval: Interval { low: 12.0e9, high: 12.6e9 },
+                        overlapped_windows: 32,
+                        ns: 234.5,
+                        spread: Spread {
+                            interval: Interval { low: 230.0, high: 239.0 },
+                            ..Spread::default()
+                        },
+                    },
                 })
                 .collect(),
             equality: vec![SubjectEquality {

@@ -135,6 +135,7 @@ fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> 
         planted: arguments.inject.map(|planted| (planted.cpu, planted.share)),
         streams: Streams::All,
         with_transfer: true,
+        with_load: true,
     };
     if let Some(planted) = arguments.inject
         && !settings.subjects.iter().any(|subject| subject.cpu == planted.cpu)

@@ -12,13 +12,13 @@ use std::time::Instant;
 
 use host::live::{Mapping, PageRequest, Pages, Pinned};
 use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Operation, Order, Position, Store, StreamKernel};
-use machine::{Bytes, CpuId, CpuSet, Machine};
+use machine::{Bytes, CpuId, CpuSet, Machine, NodeId};
 use record::{LoadedLatency, Spread};
 use stats::{Interval, median};
 
-use self::loaders::{Loaders, with_loaders};
+use self::loaders::{Loaders, Work, with_loaders};
 use super::error::MemoryError;
-use super::room::{claimed_cache, claimed_caches_together, largest_block};
+use super::room::{claimed_cache, claimed_caches_together, largest_block, mapped};
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, doubted, page_bytes};
 use crate::sampler::Sampler;
 use crate::session::Session;
@@ -120,6 +120,20 @@ impl Point {
     }
 }
 
+/// Who chases in whose memory, and who loads it.
+pub(super) struct Chased<'c> {
+    /// The CPU that chases.
+    pub(super) cpu: CpuId,
+    /// The CPUs that stream.
+    pub(super) others: &'c [CpuId],
+    /// The node whose memory all use; none is wherever it comes from.
+    pub(super) node: Option<NodeId>,
+    /// Of the chase.
+    pub(super) block: Bytes,
+    /// Of all loaders together.
+    pub(super) load_block: Bytes,
+}
+
 /// Chases on the first CPU of the session while the others stream, and adds the results to the record, also when
 /// stopped half-way.
 ///
@@ -131,11 +145,30 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     };
     let others = others.to_vec();
     let [block, load_block] = settings.blocks(&session.record.machine);
+    let chased = Chased { cpu, others: &others, node: None, block, load_block };
+    let (points, result) = under_load(session, settings, &chased);
+    session.record.memory.loaded.extend(points);
+    result
+}
+
+/// Chases in one block while more and more others stream: idle first. What was measured comes back beside an error.
+pub(super) fn under_load(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    chased: &Chased<'_>,
+) -> (Vec<LoadedLatency>, Result<(), MemoryError>) {
+    let mut points: Vec<Point> =
+        std::iter::once(0).chain(ladder(chased.others.len())).map(Point::new).collect();
+    let chase = || -> Result<(Pinned, Mapping), MemoryError> {
+        Ok((Pinned::to(chased.cpu)?, mapped(chased.block, chased.node)?))
+    };
+    let (pinned, mut mapping) = match chase() {
+        Ok(chase) => chase,
+        Err(error) => return (Vec::new(), Err(error)),
+    };
     let store = if settings.operation.stores() { Store::Plain } else { Store::None };
     let kernel =
         StreamKernel::widest(settings.operation, store).expect("scalar loops exist for every operation");
-    let pinned = Pinned::to(cpu)?;
-    let mut mapping = Mapping::new(block.0 as usize, PageRequest::Huge)?;
     let pages = mapping.pages();
     let layout = Layout {
         stride_bytes: STRIDE_BYTES,
@@ -144,16 +177,18 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
         seed: session.random.next_u64(),
     };
     let chain = Chain::build(mapping.as_mut_slice(), layout).expect("a mapping is aligned");
-    let part_bytes = load_block.0 as usize / others.len();
-    let mut points: Vec<Point> = std::iter::once(0).chain(ladder(others.len())).map(Point::new).collect();
-    let mut sampler = session.sampler(cpu);
-    let result = with_loaders(&others, kernel, part_bytes, |loaders| {
+    let work = Work {
+        kernel,
+        part_bytes: chased.load_block.0 as usize / chased.others.len().max(1),
+        node: chased.node,
+    };
+    let mut sampler = session.sampler(chased.cpu);
+    let result = with_loaders(chased.others, work, |loaders| {
         measure(session, settings, &mut sampler, &chain, loaders, &mut points);
     });
     session.absorb(&mut sampler);
     drop(pinned);
-    keep(session, settings, cpu, &others, &points, block, pages);
-    result
+    (judged(session, settings, chased, &points, pages), result)
 }
 
 fn measure(
@@ -226,30 +261,30 @@ fn visit(
     point.latency.visits.push(PointVisit { mapping: quad, windows, dropped, control });
 }
 
-fn keep(
+fn judged(
     session: &mut Session<'_>,
     settings: &Settings,
-    cpu: CpuId,
-    others: &[CpuId],
+    chased: &Chased<'_>,
     points: &[Point],
-    block: Bytes,
     pages: Pages,
-) {
+) -> Vec<LoadedLatency> {
     let judge = Judge::of(Kind::Duration, settings.half_width, points.iter().map(|point| &point.latency));
     let page = page_bytes(PageRequest::Huge, &[pages]);
+    let place = chased.node.map_or_else(String::new, |node| format!(", node {node}"));
+    let mut loaded = Vec::new();
     for point in points {
         let Some(judged) = judge.judge(&point.latency) else { continue };
-        let loading: CpuSet = others.iter().take(point.active).copied().collect();
+        let loading: CpuSet = chased.others.iter().take(point.active).copied().collect();
         let name = format!(
-            "loaded latency, {} CPUs at {}, {page} pages, block {block}",
-            point.active, settings.operation
+            "loaded latency, {} CPUs at {}, {page} pages, block {}{place}",
+            point.active, settings.operation, chased.block
         );
         let raw = session.record.push_raw(point.latency.raw(name, "ns"));
         let traffic = stats::sorted(&point.traffic);
         // All visits share one mapping: what differs between them is time, not place.
         let spread = Spread { raw: Some(raw), mappings: 1, ..doubted(judged.spread, point.windows_apart) };
-        session.record.memory.loaded.push(LoadedLatency {
-            cpu,
+        loaded.push(LoadedLatency {
+            cpu: chased.cpu,
             loading,
             load_bytes_per_s: median(&traffic).unwrap_or(0.0),
             load_interval: stats::quantile_interval(&traffic, 0.5)
@@ -260,6 +295,7 @@ fn keep(
             spread,
         });
     }
+    loaded
 }
 
 #[cfg(test)]

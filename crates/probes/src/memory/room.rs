@@ -1,6 +1,9 @@
-//! How much memory a probe may take on this machine, and what its caches claim.
+//! How much memory a probe may take on this machine, from which node, and what its caches claim.
 
-use machine::{Bytes, Machine};
+use host::live::{Mapping, PageRequest, map_on_node};
+use machine::{Bytes, Machine, NodeId};
+
+use super::error::MemoryError;
 
 /// A block takes at most this share of the machine's memory.
 const SHARE_OF_MEMORY: u64 = 4;
@@ -18,6 +21,18 @@ pub fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
     ];
     let most = bounds.into_iter().flatten().fold(wish.0, u64::min);
     Bytes((most / Bytes::MIB.0).max(1) * Bytes::MIB.0)
+}
+
+/// Huge pages of one node, or from wherever they come.
+///
+/// # Errors
+/// A node that may not be used, or too little memory.
+pub(super) fn mapped(block: Bytes, node: Option<NodeId>) -> Result<Mapping, MemoryError> {
+    let bytes = block.0 as usize;
+    Ok(match node {
+        Some(node) => map_on_node(bytes, PageRequest::Huge, node)?,
+        None => Mapping::new(bytes, PageRequest::Huge)?,
+    })
 }
 
 /// The largest data or unified cache claimed; `fallback` where the machine claims none.

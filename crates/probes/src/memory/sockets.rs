@@ -8,11 +8,12 @@ pub mod check_up;
 mod choice;
 mod equality;
 mod keep;
+mod load;
 mod scaling;
 
 use std::time::Instant;
 
-use host::live::{Mapping, PageRequest, Pinned, map_on_node, page_nodes};
+use host::live::{Mapping, Pinned, page_nodes};
 use kernels::offset_chase::{OFFSETS_PER_ROUND, OffsetChase};
 use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
@@ -22,6 +23,7 @@ pub use choice::{Per, nodes_with_memory, subjects};
 
 use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, FILL_BYTE, StreamJob, stream_visit};
 use super::error::MemoryError;
+use super::room::mapped;
 use super::series::{ControlPair, PointVisit, Series};
 use crate::cores::{CpuPair, transfer};
 use crate::sampler::VisitPlan;
@@ -45,7 +47,9 @@ const STREAM_WINDOWS: usize = 6;
 const HALF_WIDTH: f64 = 0.02;
 
 /// Share of the budget in which several CPUs of a package work at once.
-const SCALING_SHARE: f64 = 0.2;
+const SCALING_SHARE: f64 = 0.15;
+/// Share of the budget in which a CPU of each node chases while the others of the node stream.
+const LOAD_SHARE: f64 = 0.1;
 /// Share of the budget in which a line moves between the CPUs.
 const TRANSFER_SHARE: f64 = 0.1;
 
@@ -68,6 +72,8 @@ pub struct Settings {
     pub streams: Streams,
     /// Whether a line is moved between the CPUs.
     pub with_transfer: bool,
+    /// Whether latency under load is measured.
+    pub with_load: bool,
 }
 
 /// What is streamed to and from each node.
@@ -82,7 +88,13 @@ pub enum Streams {
 impl Settings {
     /// Share of the budget that is left for latency and bandwidth of single CPUs.
     fn single_share(&self) -> f64 {
-        1.0 - SCALING_SHARE - if self.with_transfer { TRANSFER_SHARE } else { 0.0 }
+        let of = |is_measured: bool, share: f64| if is_measured { share } else { 0.0 };
+        1.0 - SCALING_SHARE - of(self.with_transfer, TRANSFER_SHARE) - of(self.with_load, LOAD_SHARE)
+    }
+
+    /// The node that memory is bound to: without several there is nothing to bind to, and often no leave to do so.
+    fn bound(&self, node: Option<NodeId>) -> Option<NodeId> {
+        node.filter(|_| self.nodes.len() > 1)
     }
 }
 
@@ -139,13 +151,17 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
             Vec::new()
         }
     };
+    let (loaded, refused) =
+        if settings.with_load { load::run(session, settings, table.block) } else { Default::default() };
     let mut sockets = Sockets {
         schema: SOCKETS_SCHEMA,
         subjects: settings.subjects.clone(),
         line_transfer,
         scaling,
+        loaded,
         ..Sockets::default()
     };
+    table.without.extend(refused);
     table.keep(session, &mut sockets);
     sockets.elapsed_s = table.started.elapsed().as_secs_f64();
     session.record.sockets = Some(sockets);
@@ -268,17 +284,8 @@ impl<'s> Table<'s> {
         is_first: bool,
         laid: Option<&mut NodeMemory>,
     ) -> Result<NodeMemory, MemoryError> {
-        let bytes = self.block.0 as usize;
-        let map = || -> Result<Mapping, MemoryError> {
-            match node {
-                // Without several nodes there is nothing to bind to, and often no leave to do so.
-                Some(node) if self.settings.nodes.len() > 1 => {
-                    Ok(map_on_node(bytes, PageRequest::Huge, node)?)
-                }
-                _ => Ok(Mapping::new(bytes, PageRequest::Huge)?),
-            }
-        };
-        let (mut walked, mut streamed) = (map()?, map()?);
+        let from = self.settings.bound(node);
+        let (mut walked, mut streamed) = (mapped(self.block, from)?, mapped(self.block, from)?);
         streamed.as_mut_slice().fill(FILL_BYTE);
         // Links are offsets: what was laid on one node holds on another, and copying is faster than laying.
         let chase = if let Some(laid) = laid {

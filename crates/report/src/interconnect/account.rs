@@ -87,7 +87,7 @@ fn signed_percent(value: f64) -> String {
 fn sentences(account: &SocketAccount, sockets: &Sockets) -> Vec<String> {
     let mut said = vec![why(account)];
     said.extend(law(account));
-    said.extend(degeneracy(account));
+    said.extend(degeneracy(account, sockets));
     said.extend(unexplained(account));
     said.extend(left_over(account));
     said.extend(doubt(sockets));
@@ -246,7 +246,7 @@ fn law(account: &SocketAccount) -> Option<String> {
     ))
 }
 
-fn degeneracy(account: &SocketAccount) -> Option<String> {
+fn degeneracy(account: &SocketAccount, sockets: &Sockets) -> Option<String> {
     let (first, _) = account.degeneracy.split_first()?;
     let is_measured = account.lines.is_some();
     let ratio = first.slowest_ns / first.fastest_ns;
@@ -274,7 +274,25 @@ fn degeneracy(account: &SocketAccount) -> Option<String> {
     } else {
         " A measured latency would choose."
     };
+    if let Some(longer) = longer_under_load(sockets).filter(|_| is_measured) {
+        let _ = write!(
+            said,
+            " With all CPUs of a node streaming, a read took up to {} times as long as idle.",
+            number::short(longer)
+        );
+    }
     Some(said)
+}
+
+/// By what a latency grows at most when others stream.
+fn longer_under_load(sockets: &Sockets) -> Option<f64> {
+    let idle = |node| {
+        let points =
+            sockets.loaded.iter().filter(move |one| one.node == node && one.point.loading.is_empty());
+        points.map(|one| one.point.ns).find(|ns| *ns > 0.0)
+    };
+    let ratios = sockets.loaded.iter().filter_map(|one| Some(one.point.ns / idle(one.node)?));
+    ratios.filter(|ratio| ratio.is_finite() && *ratio > 1.0).reduce(f64::max)
 }
 
 /// Bandwidths that do not come from latencies.

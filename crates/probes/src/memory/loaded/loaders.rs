@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::live::{Mapping, PageRequest, Pinned};
+use host::live::Pinned;
 use kernels::{Arrays, StreamLoop};
-use machine::CpuId;
+use machine::{Bytes, CpuId, NodeId};
 
 use crate::memory::crew::Beat;
 use crate::memory::error::MemoryError;
+use crate::memory::room::mapped;
 
 /// A loader sweeps this much between two looks at the switch: about 20 us.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -18,6 +19,16 @@ const CHUNK_BYTES: usize = 256 << 10;
 const FILL_BYTE: u8 = 0x3f;
 /// Loaders that have not moved after this time do not get a turn on their CPUs.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What each loader does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    pub(super) kernel: StreamLoop,
+    /// Its own memory.
+    pub(super) part_bytes: usize,
+    /// From this node, else from wherever it comes.
+    pub(super) node: Option<NodeId>,
+}
 
 /// The loaders, seen by the one who measures.
 pub(super) struct Loaders {
@@ -61,16 +72,11 @@ impl Loaders {
         false
     }
 
-    fn work(
-        &self,
-        index: usize,
-        cpu: CpuId,
-        kernel: StreamLoop,
-        part_bytes: usize,
-    ) -> Result<(), MemoryError> {
+    fn work(&self, index: usize, cpu: CpuId, work: Work) -> Result<(), MemoryError> {
+        let kernel = work.kernel;
         let part = (|| {
             let pinned = Pinned::to(cpu)?;
-            let mut mapping = Mapping::new(part_bytes.max(CHUNK_BYTES), PageRequest::Huge)?;
+            let mut mapping = mapped(Bytes(work.part_bytes.max(CHUNK_BYTES) as u64), work.node)?;
             mapping.as_mut_slice().fill(FILL_BYTE);
             Ok::<_, MemoryError>((pinned, mapping))
         })();
@@ -113,8 +119,7 @@ impl Drop for EndOnDrop<'_> {
 /// If a loader gets no memory or may not use its CPU; `measure` is run nevertheless, and sees it stand still.
 pub(super) fn with_loaders(
     cpus: &[CpuId],
-    kernel: StreamLoop,
-    part_bytes: usize,
+    work: Work,
     measure: impl FnOnce(&Loaders),
 ) -> Result<(), MemoryError> {
     let loaders = &Loaders::new(cpus.len());
@@ -123,7 +128,7 @@ pub(super) fn with_loaders(
         let threads: Vec<_> = cpus
             .iter()
             .enumerate()
-            .map(|(index, &cpu)| scope.spawn(move || loaders.work(index, cpu, kernel, part_bytes)))
+            .map(|(index, &cpu)| scope.spawn(move || loaders.work(index, cpu, work)))
             .collect();
         while loaders.ready.load(Ordering::Acquire) < cpus.len() {
             thread::yield_now();

@@ -37,6 +37,7 @@ impl Settings {
             planted: None,
             streams,
             with_transfer: false,
+            with_load: false,
         };
         settings.budget_s = (seconds - settings.beyond_budget_s(machine)).max(0.0);
         (settings, reduced)
