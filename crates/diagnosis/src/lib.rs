@@ -11,6 +11,7 @@ mod column;
 mod findings;
 mod memory;
 mod plateaus;
+mod socket_gate;
 mod sockets;
 mod translation;
 mod wording;
@@ -18,6 +19,7 @@ mod wording;
 pub use classify::classify;
 pub use clock_remedies::clock_remedies;
 pub use findings::findings;
+pub use socket_gate::{GoodMachine, socket_gate};
 pub use sockets::{socket_account, socket_matrix};
 
 use record::{Levels, Record};

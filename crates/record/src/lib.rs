@@ -22,6 +22,7 @@ mod memory;
 mod provenance;
 mod reboots;
 mod sharing;
+mod socket_gate;
 mod sockets;
 mod spread;
 
@@ -68,8 +69,9 @@ pub use sharing::{
     IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, Sharing, SharingMatrix,
     SharingSource, SharingThread, UnitDemand,
 };
+pub use socket_gate::{GateVerdict, SocketBand, SocketCause, SocketCauseKind, SocketGate};
 pub use sockets::{
     Concurrency, NodeBandwidth, NodeLatency, NodeLoadedLatency, PackageScaling, SOCKETS_SCHEMA, SocketLinks,
-    SocketNode, SocketSubject, SocketVerdict, Sockets, SubjectEquality, SubjectRow,
+    SocketNode, SocketSubject, SocketVerdict, Sockets, SubjectCore, SubjectEquality, SubjectRow,
 };
 pub use spread::{Quality, Spread};

@@ -4,7 +4,7 @@ use machine::{Bytes, CpuId, CpuSet, NodeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{LineTransfer, LoadedLatency, Spread};
+use crate::{LineTransfer, LoadedLatency, SocketGate, Spread};
 
 /// Version of the document.
 pub const SOCKETS_SCHEMA: u32 = 1;
@@ -40,6 +40,12 @@ pub struct Sockets {
     /// Links that firmware and hardware tell, the most trusted first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<SocketLinks>,
+    /// How the cores of the CPUs ran meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<SubjectCore>,
+    /// Each socket against what is expected of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<SocketGate>,
     /// What was not measured, and why.
     pub without: Vec<String>,
     /// Wall time in seconds.
@@ -107,6 +113,21 @@ pub struct NodeLatency {
     pub standard_error_ns: f64,
     /// Interval, counts, doubts.
     pub spread: Spread,
+}
+
+/// How the core of a CPU ran beside its visits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectCore {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Nanoseconds per dependent multiply: the core's clock.
+    pub multiply_ns: f64,
+    /// 95 % interval of its median.
+    pub multiply_interval: stats::Interval,
+    /// Nanoseconds per add of the port-saturating loop: the share of the core.
+    pub port_ns: f64,
+    /// Share of the visits beside which either was much slower than is usual for the CPU.
+    pub disturbed_share: f64,
 }
 
 /// Latency of a CPU to a node whose memory others load.

@@ -2,6 +2,7 @@
 
 mod account;
 mod firmware;
+mod gate;
 mod graph;
 mod hwloc;
 mod inference;
@@ -20,6 +21,7 @@ use crate::number::{self, UNKNOWN};
 
 pub use account::account_terminal;
 pub use firmware::{FirmwareLinks, MemoryClaim, firmware_terminal};
+pub use gate::socket_gate_terminal;
 pub use graph::{GraphPicture, graph_dot, graph_svg};
 pub use hwloc::{HwlocNode, hwloc_xml};
 pub use inference::{inference_picture, inference_terminal};

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use diagnosis::GoodMachine;
+use machine::Machine;
 use models::interconnect::SocketAccount;
-use record::{MeasuredSockets, SocketVerdict, decode_sockets};
+use record::{GateVerdict, MeasuredSockets, SocketGate, SocketVerdict, Sockets, decode_sockets};
 use serde::Serialize;
 
 use crate::arguments::Global;
@@ -23,6 +25,33 @@ const DOCUMENT_BYTES_MAX: u64 = 128 << 20;
 pub(super) struct ExplainArguments {
     /// A record or its folder (sidestep sockets --record DIR), what sidestep sockets --json prints, or - for standard input
     record: PathBuf,
+    #[command(flatten)]
+    expected: ExpectArguments,
+}
+
+/// What sockets are held against.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ExpectArguments {
+    /// Hold each socket against the record of a machine that is good, not against the other sockets
+    #[arg(long, value_name = "RECORD")]
+    expect: Option<PathBuf>,
+}
+
+impl ExpectArguments {
+    /// Reads what was named, before anything is measured.
+    pub(super) fn load(&self) -> anyhow::Result<Option<(String, MeasuredSockets)>> {
+        self.expect.as_deref().map(load).transpose().context("--expect")
+    }
+}
+
+/// Each socket against what is expected of it.
+pub(super) fn gate(
+    sockets: &Sockets,
+    machine: Option<&Machine>,
+    good: Option<&(String, MeasuredSockets)>,
+) -> SocketGate {
+    let good = good.map(|(name, measured)| GoodMachine { name, sockets: &measured.sockets });
+    diagnosis::socket_gate(sockets, machine, good)
 }
 
 #[derive(Serialize)]
@@ -31,23 +60,37 @@ struct Document<'a> {
     source: &'a str,
     #[serde(flatten)]
     account: &'a SocketAccount,
+    gate: &'a SocketGate,
 }
 
 /// Explains and prints in the form asked for.
 pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let good = arguments.expected.load()?;
     let (name, measured) = load(&arguments.record)?;
     let MeasuredSockets { sockets, machine } = measured;
+    let gate = gate(&sockets, machine.as_ref(), good.as_ref());
     let account = diagnosis::socket_account(&sockets, machine.as_ref());
     let text = if global.json {
-        output::json_text(&Document { schema: SCHEMA, source: &name, account: &account })?
+        output::json_text(&Document { schema: SCHEMA, source: &name, account: &account, gate: &gate })?
     } else if global.quiet {
         String::new()
     } else {
-        report::account_terminal(&account, &sockets, &name, output::terminal(global))
+        let terminal = output::terminal(global);
+        report::account_terminal(&account, &sockets, &name, terminal)
+            + "\n"
+            + &report::socket_gate_terminal(&gate, terminal)
     };
     output::print(&text)?;
-    let is_told = account.graph.is_some() && sockets.verdict != SocketVerdict::Inconclusive;
-    Ok(if global.strict && !is_told { Outcome::Inconclusive } else { Outcome::Done })
+    let is_told = account.graph.is_some()
+        && sockets.verdict != SocketVerdict::Inconclusive
+        && gate.verdict != GateVerdict::Inconclusive;
+    Ok(if global.gate && gate.verdict == GateVerdict::Outside {
+        Outcome::Gated
+    } else if global.strict && !is_told {
+        Outcome::Inconclusive
+    } else {
+        Outcome::Done
+    })
 }
 
 /// Measured sockets and what to call them.

@@ -10,8 +10,9 @@ use machine::{CpuId, CpuSet, Machine};
 use models::interconnect;
 use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
-use record::{Provenance, Record, SocketVerdict, Sockets};
+use record::{GateVerdict, Provenance, Record, SocketVerdict, Sockets};
 
+use super::explain::{self, ExpectArguments};
 use super::firmware;
 use crate::arguments::{Global, parse_budget};
 use crate::outcome::{CouldNotMeasure, Outcome};
@@ -37,6 +38,8 @@ pub(super) struct MeasureArguments {
     /// Write the record here, for sidestep sockets explain and sidestep show
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    expected: ExpectArguments,
     /// Give the loads of one CPU more to do in every window, to see what would be found: CPU:slow=PERCENT
     #[arg(long, value_name = "FAULT")]
     inject: Option<Planted>,
@@ -96,6 +99,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings = settings(arguments, &machine, &cpus)?;
+    let good = arguments.expected.load()?;
     live::install_handlers()?;
     let folder = arguments.record.as_deref().map(|place| Folder::create(Some(place), false)).transpose()?;
     let line = Line::new(global.quiet);
@@ -112,17 +116,21 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
             .because
             .insert(0, format!("put in on purpose: CPU {} has {percent} % more to do", planted.cpu));
     }
+    let gate = explain::gate(&sockets, Some(&record.machine), good.as_ref());
+    let is_outside = gate.verdict == GateVerdict::Outside;
+    let is_told = sockets.verdict != SocketVerdict::Inconclusive && gate.verdict != GateVerdict::Inconclusive;
+    sockets.gate = Some(gate);
     record.sockets = Some(sockets.clone());
     if let Some(folder) = &folder {
         record.partial = live::pending_signal().map(|_| "ended by a signal".to_owned());
         folder.write_record(&record)?;
     }
     tell(&sockets, folder.as_ref(), global)?;
-    Ok(match (live::pending_signal(), sockets.verdict) {
-        (Some(signal), _) => Outcome::Interrupted(signal),
-        (None, SocketVerdict::Asymmetric) if global.gate => Outcome::Gated,
-        (None, SocketVerdict::Inconclusive) if global.strict => Outcome::Inconclusive,
-        _ => Outcome::Done,
+    Ok(match live::pending_signal() {
+        Some(signal) => Outcome::Interrupted(signal),
+        None if global.gate && is_outside => Outcome::Gated,
+        None if global.strict && !is_told => Outcome::Inconclusive,
+        None => Outcome::Done,
     })
 }
 
@@ -192,6 +200,10 @@ fn tell(sockets: &Sockets, folder: Option<&Folder>, global: &Global) -> anyhow::
         let inference = interconnect::infer(&matrix);
         text += "\n";
         text += &report::inference_terminal(&inference, "the measured latencies", terminal);
+    }
+    if let Some(gate) = &sockets.gate {
+        text += "\n";
+        text += &report::socket_gate_terminal(gate, terminal);
     }
     output::print(&text)?;
     folder.map_or(Ok(()), |folder| {

@@ -3,8 +3,8 @@
 use machine::{Bytes, CpuId, CpuSet, NodeId};
 use models::interconnect::{Coherence, Graph, ReadTimes};
 use record::{
-    NodeBandwidth, NodeLatency, SOCKETS_SCHEMA, SocketNode, SocketSubject, SocketVerdict, Sockets, Spread,
-    SubjectEquality, SubjectRow,
+    NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketNode, SocketSubject, SocketVerdict,
+    Sockets, Spread, SubjectCore, SubjectEquality, SubjectRow,
 };
 use stats::{Interval, Random};
 
@@ -21,6 +21,23 @@ pub(crate) struct Simulated {
     pub(crate) noise: f64,
     /// Half-width of A/A.
     pub(crate) aa_half_width: f64,
+    /// What is wrong with one socket.
+    pub(crate) fault: Option<(u32, Fault)>,
+}
+
+/// What can be wrong with a socket.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Fault {
+    /// All CPUs together get this share.
+    Together(f64),
+    /// Its clock is this share of what it should be.
+    Clock(f64),
+    /// Somebody on the other thread takes this share of the core, and a tenth of the bandwidth.
+    Neighbour(f64),
+    /// Its package is cut into two nodes.
+    TwoNodes,
+    /// A single CPU gets this share of bandwidth, for no reason that is seen.
+    Bandwidth(f64),
 }
 
 impl Simulated {
@@ -34,6 +51,7 @@ impl Simulated {
             lines: 8.0,
             noise: 0.002,
             aa_half_width: 0.004,
+            fault: None,
         }
     }
 
@@ -50,6 +68,22 @@ impl Simulated {
     /// Four nodes whose memory is all as far.
     pub(crate) fn flat() -> Self {
         Self { times: ReadTimes { probe_ns: 0.0, dram_ns: 100.0, hop_ns: 0.0 }, ..Self::blade() }
+    }
+
+    /// Four sockets that are alike, of which one is not.
+    pub(crate) fn with_fault(fault: Fault) -> Self {
+        Self { fault: Some((2, fault)), ..Self::probe_filter() }
+    }
+
+    /// Four sockets that are alike on a machine where the same CPU differs from itself by 6 %.
+    pub(crate) fn noisy() -> Self {
+        Self { noise: 0.08, aa_half_width: 0.06, ..Self::probe_filter() }
+    }
+
+    /// The share that a fault leaves of something of a socket.
+    fn left(&self, cpu: CpuId, of: impl Fn(Fault) -> Option<f64>) -> f64 {
+        let hit = self.fault.filter(|(socket, _)| cpu.0 / 4 == *socket);
+        hit.and_then(|(_, fault)| of(fault)).unwrap_or(1.0)
     }
 
     /// What would be measured.
@@ -79,7 +113,12 @@ impl Simulated {
         for &cpu in &cpus {
             for node in 0..self.nodes {
                 let ns = self.times.read_ns(&hops, self.coherence, home(cpu), node);
-                let triad = self.lines * 64e9 / ns;
+                let left = self.left(cpu, |fault| match fault {
+                    Fault::Bandwidth(share) => Some(share),
+                    Fault::Neighbour(_) => Some(0.9),
+                    _ => None,
+                });
+                let triad = self.lines * 64e9 / ns * left;
                 let seen = rounded(ns * noisy(&mut random, self.noise));
                 sockets.latency.push(NodeLatency {
                     cpu,
@@ -101,8 +140,48 @@ impl Simulated {
                 });
             }
         }
+        for &cpu in &cpus {
+            sockets.cores.push(self.core(cpu));
+            sockets.scaling.push(self.together(cpu, &mut random));
+        }
         self.judge(&mut sockets, &cpus);
+        if let Some((socket, Fault::TwoNodes)) = self.fault {
+            let mut other = sockets.subjects[socket as usize].clone();
+            other.cpu = CpuId(4 * socket + 2);
+            other.node = Some(NodeId(self.nodes as u32));
+            sockets.subjects.push(other);
+        }
         sockets
+    }
+
+    fn core(&self, cpu: CpuId) -> SubjectCore {
+        let clock = self.left(cpu, |fault| if let Fault::Clock(share) = fault { Some(share) } else { None });
+        let share = self
+            .left(cpu, |fault| if let Fault::Neighbour(taken) = fault { Some(1.0 - taken) } else { None });
+        let multiply_ns = rounded(1.2 / clock);
+        SubjectCore {
+            cpu,
+            multiply_ns,
+            multiply_interval: Interval {
+                low: rounded(multiply_ns * 0.999),
+                high: rounded(multiply_ns * 1.001),
+            },
+            port_ns: rounded(0.1 / clock / share),
+            disturbed_share: 0.04,
+        }
+    }
+
+    /// All four CPUs of a socket: a roof that is met by two and a half of them.
+    fn together(&self, cpu: CpuId, random: &mut Random) -> PackageScaling {
+        let left =
+            self.left(cpu, |fault| if let Fault::Together(share) = fault { Some(share) } else { None });
+        let rate = rounded(2.5 * self.lines * 64e9 / self.times.dram_ns * left * noisy(random, self.noise));
+        PackageScaling {
+            package: Some(i64::from(cpu.0 / 4)),
+            cpus: (cpu.0..cpu.0 + 4).map(CpuId).collect::<CpuSet>(),
+            bytes_per_s: rate,
+            spread: spread(rate, self.noise),
+        }
     }
 
     /// The verdict that goes with what was measured.

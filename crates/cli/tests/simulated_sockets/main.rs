@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use machine::Simulated;
+use machine::{Fault, Simulated};
 use record::Sockets;
 use serde_json::Value;
 
@@ -38,6 +38,8 @@ fn stored() -> Vec<(&'static str, Simulated)> {
         ("sockets-one-node", Simulated::one_node()),
         ("sockets-flat", Simulated::flat()),
         ("sockets-probe-filter", Simulated::probe_filter()),
+        ("sockets-missing-channel", Simulated::with_fault(Fault::Together(0.75))),
+        ("sockets-noisy", Simulated::noisy()),
     ]
 }
 
@@ -73,6 +75,68 @@ fn what_shows_no_links_is_given_none() {
         let strict = explained(&simulated.sockets(), &["--strict", "--quiet"]);
         assert_eq!((strict.status.code(), strict.stdout.len()), (Some(3), 0));
     }
+}
+
+/// Exit code and likely causes, with `--gate`.
+fn gated(simulated: &Simulated, arguments: &[&str]) -> (Option<i32>, Vec<(u64, String)>) {
+    let output = explained(&simulated.sockets(), &[&["--json", "--gate"], arguments].concat());
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let causes = document["gate"]["causes"].as_array().expect("a list").iter();
+    let named = |cause: &Value| {
+        (cause["cpu"].as_u64().expect("a CPU"), cause["kind"].as_str().expect("a kind").to_owned())
+    };
+    (output.status.code(), causes.map(named).collect())
+}
+
+#[test]
+fn each_fault_is_gated_and_its_socket_named_with_the_cause() {
+    for (fault, kind) in [
+        (Fault::Together(0.75), "missing_channel"),
+        (Fault::Together(0.5), "missing_channel"),
+        (Fault::Clock(0.8), "throttling"),
+        (Fault::Neighbour(0.4), "noisy_neighbour"),
+        (Fault::TwoNodes, "node_mode"),
+        (Fault::Bandwidth(0.8), "unknown"),
+    ] {
+        let found = gated(&Simulated::with_fault(fault), &[]);
+        assert_eq!(found, (Some(1), vec![(8, kind.to_owned())]), "{fault:?}");
+    }
+    let hop = "snoop_hop".to_owned();
+    assert_eq!(gated(&Simulated::blade(), &[]), (Some(1), vec![(0, hop.clone()), (12, hop)]));
+}
+
+#[test]
+fn equals_and_noise_are_not_gated_and_noise_is_inconclusive() {
+    for simulated in [Simulated::probe_filter(), Simulated::flat(), Simulated::one_node()] {
+        assert_eq!(gated(&simulated, &[]), (Some(0), Vec::new()));
+    }
+    assert_eq!(gated(&Simulated::noisy(), &[]), (Some(0), Vec::new()));
+    assert_eq!(gated(&Simulated::noisy(), &["--strict"]).0, Some(3));
+    // Also where there is something to find.
+    for fault in [Fault::Together(0.9), Fault::Bandwidth(0.9)] {
+        let noisy = Simulated { fault: Some((2, fault)), ..Simulated::noisy() };
+        assert_eq!(gated(&noisy, &[]), (Some(0), Vec::new()));
+    }
+}
+
+#[test]
+fn a_good_record_makes_the_wiring_expected_and_shows_what_all_sockets_share() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let stored = |name: &str, simulated: &Simulated| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, serde_json::to_vec(&simulated.sockets()).expect("JSON")).expect("writable");
+        file.into_os_string().into_string().expect("a name")
+    };
+    let blade = stored("blade.json", &Simulated::blade());
+    assert_eq!(gated(&Simulated::blade(), &["--expect", &blade]), (Some(0), Vec::new()));
+    // The filter is off on all sockets: against each other 1 and 2 look well, against the good machine none does.
+    let filter = stored("filter.json", &Simulated::probe_filter());
+    let (code, causes) = gated(&Simulated::blade(), &["--expect", &filter]);
+    assert_eq!((code, causes.len()), (Some(1), 4), "{causes:?}");
+    let noisy = stored("noisy.json", &Simulated::noisy());
+    assert_eq!(gated(&Simulated::blade(), &["--expect", &noisy]).1, Vec::new());
+    let missing = explained(&Simulated::blade().sockets(), &["--expect", "/nowhere"]);
+    assert_eq!(missing.status.code(), Some(2));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Whether the CPUs are alike in their own memory: the windows of each round side by side.
 
 use machine::CpuId;
-use record::{SocketSubject, SocketVerdict, SubjectEquality, SubjectRow};
-use stats::{Likeness, equality, median};
+use record::{SocketSubject, SocketVerdict, SubjectCore, SubjectEquality, SubjectRow};
+use stats::{Interval, Likeness, equality, median, quantile_interval, sorted};
 
 use crate::control::ControlReading;
 use crate::memory::series::{PointVisit, Series};
@@ -96,6 +96,25 @@ pub(super) fn unequal_cores(
         }
     }
     unequal
+}
+
+/// How each CPU's core ran beside its visits.
+pub(super) fn cores(subjects: &[SocketSubject], by_subject: &[&Series]) -> Vec<SubjectCore> {
+    let of = |(subject, series): (&SocketSubject, &&Series)| {
+        let usual = usual_control(series)?;
+        let readings = series.visits.iter().flat_map(|visit| &visit.control).flat_map(|pair| pair.readings);
+        let multiplies = sorted(&readings.map(|reading| reading.multiply_ns).collect::<Vec<_>>());
+        let point = Interval { low: usual.multiply_ns, high: usual.multiply_ns };
+        let disturbed = series.visits.iter().filter(|visit| is_slow(visit, usual)).count();
+        Some(SubjectCore {
+            cpu: subject.cpu,
+            multiply_ns: usual.multiply_ns,
+            multiply_interval: quantile_interval(&multiplies, 0.5).unwrap_or(point),
+            port_ns: usual.port_ns,
+            disturbed_share: disturbed as f64 / series.visits.len().max(1) as f64,
+        })
+    };
+    subjects.iter().zip(by_subject).filter_map(of).collect()
 }
 
 /// The median of each control loop beside the visits of a CPU.

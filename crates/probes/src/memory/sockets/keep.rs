@@ -92,6 +92,7 @@ impl Table<'_> {
         if let Some(triads) = triads {
             sockets.equality.extend(equality::judge("triad", subjects, &triads, true, seed));
         }
+        sockets.cores = equality::cores(subjects, &chases);
         if subjects.len() < 2 {
             sockets.because.push("there is one CPU to measure, and one is always like itself".to_owned());
             return;
