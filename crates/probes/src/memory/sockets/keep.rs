@@ -127,11 +127,7 @@ fn verdict(equality: &[SubjectEquality]) -> (SocketVerdict, Vec<String>) {
         match of.verdict {
             SocketVerdict::Asymmetric => verdict = SocketVerdict::Asymmetric,
             SocketVerdict::Inconclusive => {
-                because.push(format!(
-                    "{}: the same CPU differs from itself by ±{:.1} %, too much to call the CPUs alike",
-                    of.quantity,
-                    100.0 * of.aa_half_width
-                ));
+                because.push(undecided(of));
                 if verdict == SocketVerdict::Alike {
                     verdict = SocketVerdict::Inconclusive;
                 }
@@ -149,6 +145,23 @@ fn verdict(equality: &[SubjectEquality]) -> (SocketVerdict, Vec<String>) {
         because.push("too few undisturbed rounds; give more time with --budget".to_owned());
     }
     (verdict, because)
+}
+
+/// Why one quantity does not tell: noise, or a difference that is neither small nor beyond doubt.
+fn undecided(of: &SubjectEquality) -> String {
+    let aa_percent = 100.0 * of.aa_half_width;
+    if of.aa_half_width > equality::MARGIN {
+        return format!(
+            "{}: the same CPU differs from itself by ±{aa_percent:.1} %, too much to call the CPUs alike",
+            of.quantity
+        );
+    }
+    let farthest = of.rows.iter().map(|row| (row.ratio - 1.0).abs()).fold(0.0, f64::max);
+    format!(
+        "{}: the CPUs differ by {:.1} %, neither beyond doubt nor little enough to call them alike; the same CPU differs from itself by ±{aa_percent:.1} %",
+        of.quantity,
+        100.0 * farthest
+    )
 }
 
 /// Traffic on the bus times latency over a line, for the reading kernel and triad with plain stores.
