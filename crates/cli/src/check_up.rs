@@ -18,7 +18,7 @@ use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::plan_text::plan_text;
 use crate::progress::Line;
 use crate::store::Folder;
-use crate::{output, show};
+use crate::{output, show, sockets};
 
 /// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
 const STEAL_DOUBTFUL: f64 = 0.02;
@@ -80,10 +80,13 @@ fn conclude(
     folder: &Folder,
     started: Instant,
 ) -> anyhow::Result<Outcome> {
+    if let Some(sockets) = &mut record.sockets {
+        sockets.links = sockets::links_told(&record.machine);
+    }
     diagnosis::diagnose(&mut record);
     record.elapsed_s = started.elapsed().as_secs_f64();
     folder.write_record(&record)?;
-    folder.write_report(&report::html(&record, Html { script: !arguments.no_script }))?;
+    folder.write_report(&page(&record, Html { script: !arguments.no_script }))?;
     let outcome = verdict(&record, global);
     let nothing_measured = all_failed(&record);
     if global.json {
@@ -103,6 +106,13 @@ fn conclude(
         }
         None => outcome,
     })
+}
+
+/// The page of a record.
+pub(crate) fn page(record: &Record, options: Html) -> String {
+    let sockets = record.sockets.as_ref();
+    let account = sockets.map(|sockets| diagnosis::socket_account(sockets, Some(&record.machine)));
+    report::html(record, account.as_ref(), options)
 }
 
 /// True if every probe that was planned failed.

@@ -16,7 +16,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         report::figure_svg(&record, figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
     } else if arguments.html {
-        report::html(&record, Html { script: !arguments.no_script })
+        check_up::page(&record, Html { script: !arguments.no_script })
     } else if arguments.csv {
         report::csv(&record)
     } else if global.json {

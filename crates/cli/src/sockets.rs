@@ -11,8 +11,11 @@ use clap::{Args, Subcommand};
 use explain::ExplainArguments;
 use export::ExportArguments;
 use firmware::FirmwareArguments;
+use host::Root;
 use infer::InferArguments;
+use machine::Machine;
 use measure::MeasureArguments;
+use record::SocketLinks;
 
 use crate::arguments::Global;
 use crate::outcome::Outcome;
@@ -38,6 +41,11 @@ enum SocketsCommand {
     Firmware(FirmwareArguments),
     /// A matrix for other programs: hwloc's XML with distances and memory attributes, or CSV
     Export(ExportArguments),
+}
+
+/// The links that this machine tells of itself, the most trusted source first.
+pub(crate) fn links_told(machine: &Machine) -> Vec<SocketLinks> {
+    firmware::told(machine, &Root::live())
 }
 
 /// Does what was asked for.

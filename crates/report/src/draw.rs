@@ -12,6 +12,8 @@ pub(crate) use bars::{BarChart, BarGroup, BarRow};
 pub(crate) use canvas::{Anchor, Svg};
 pub(crate) use lines::{LineChart, LinePanel, LinePoint, LineSeries, Mark};
 pub(crate) use matrix::{MatrixCell, MatrixChart, MatrixPanel, outline};
-pub(crate) use palette::{STYLE_DARK, STYLE_LIGHT, level_colour, level_rank, magnitude, series_colour};
+pub(crate) use palette::{
+    STYLE_DARK, STYLE_LIGHT, ink_on, level_colour, level_rank, magnitude, series_colour,
+};
 pub(crate) use scale::{Axis, Scale};
 pub(crate) use surface::{SurfaceCell, SurfaceChart};

@@ -14,6 +14,7 @@ use std::fmt::Write;
 use std::io::Read;
 
 use flate2::read::DeflateDecoder;
+use models::interconnect::SocketAccount;
 use record::Record;
 use serde::Serialize;
 
@@ -39,15 +40,15 @@ const POLICY_STATIC: &str = "default-src 'none'; style-src 'unsafe-inline'; img-
 const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/script.js");
 
-/// The report of a record.
-pub fn html(record: &Record, html: Html) -> String {
+/// The report of a record; `sockets` is what the models make of its measured sockets.
+pub fn html(record: &Record, sockets: Option<&SocketAccount>, html: Html) -> String {
     let mut charts = Charts::new(html.script);
     let mut body = String::new();
     body += &facts::head(record);
     body += &facts::findings(record);
     body += &facts::guards(record);
     body += &facts::machine(record);
-    outline::sections(&mut body, record, &mut charts);
+    outline::sections(&mut body, record, sockets, &mut charts);
     body += &tables::plan(record);
     body += &facts::data(record, html.script);
     let title = escape::markup(&crate::machine_text::headline(&record.machine));

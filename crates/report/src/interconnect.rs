@@ -16,14 +16,17 @@ use models::interconnect::{Graph, Matrix, SocketRow, SocketSimulation, Unit};
 use crate::escape::{self, markup};
 use crate::figure::DataTable;
 use crate::html;
-use crate::html::markup::{list, section, table, terms};
+use crate::html::markup::{Charts, list, placed, section, table, terms};
 use crate::number::{self, UNKNOWN};
 
 pub use account::account_terminal;
+pub(crate) use account::sentences as account_sentences;
 pub use firmware::{FirmwareLinks, MemoryClaim, firmware_terminal};
 pub use gate::socket_gate_terminal;
-pub use graph::{GraphPicture, graph_dot, graph_svg};
+pub(crate) use graph::draw as draw_graph;
+pub use graph::{GraphPicture, Reads, graph_dot, graph_svg};
 pub use hwloc::{HwlocNode, hwloc_xml};
+pub(crate) use inference::inference_facts;
 pub use inference::{inference_picture, inference_terminal};
 pub use terminal::sockets_terminal;
 
@@ -37,9 +40,19 @@ pub fn sockets_picture(simulation: &SocketSimulation) -> GraphPicture {
     GraphPicture {
         title: simulation.title.clone(),
         graph: Graph::of_links(simulation.rows.len(), &simulation.links).expect("links of a machine"),
-        names: simulation.rows.iter().map(|row| row.socket.to_string()).collect(),
+        names: names(simulation),
         notes: simulation.rows.iter().map(|row| note(row.triad_mb_per_s)).collect(),
+        reads: Some(Reads { unit: "ns".to_owned(), measured: Vec::new(), predicted: matrix(simulation) }),
     }
+}
+
+fn names(simulation: &SocketSimulation) -> Vec<String> {
+    simulation.rows.iter().map(|row| row.socket.to_string()).collect()
+}
+
+/// Latencies of the run, by reader and home.
+fn matrix(simulation: &SocketSimulation) -> Vec<Vec<Option<f64>>> {
+    simulation.latency_ns.iter().map(|row| row.iter().copied().map(Some).collect()).collect()
 }
 
 /// A column of the table of sockets.
@@ -143,9 +156,16 @@ pub fn sockets_html(simulation: &SocketSimulation) -> String {
         number::frequency(simulation.core_hz)
     );
     body += &section("sockets", "What each socket gets", &table(&socket_table(simulation)));
-    let picture = graph::draw(&sockets_picture(simulation), "links");
-    let drawn = picture.finish("Links between sockets", "Colours: links to the farthest socket.", false);
-    body += &section("links", "Links", &format!("<figure>{drawn}</figure>"));
+    let mut charts = Charts::new(false);
+    let picture = crate::sockets::graph(&sockets_picture(simulation), "socket-links");
+    body += &section(
+        "links",
+        "Links",
+        &placed("socket-links", "How the sockets are linked", picture, &mut charts),
+    );
+    let map = crate::sockets::read_map(&names(simulation), &matrix(simulation), "predicted");
+    let title = "Latency from each socket to each socket's memory";
+    body += &section("reads", "Reads", &placed("socket-latency", title, map, &mut charts));
     body += &section("words", "In words", &list(&words::sentences(simulation)));
     let numbers: Vec<(&str, String)> =
         simulation.numbers.iter().map(|one| (one.name, format!("{}; {}", one.value, one.source))).collect();

@@ -1,7 +1,12 @@
 //! Every CPU against the memory of every node, as text: the verdict first, then matrices, lines in flight, scaling.
 
+mod figures;
+mod links;
+mod page;
+mod words;
+
 use machine::{CpuId, NodeId};
-use record::{NodeBandwidth, SocketVerdict, Sockets};
+use record::{NodeBandwidth, SocketSubject, SocketVerdict, Sockets};
 
 use crate::escape::plain;
 use crate::naming;
@@ -12,6 +17,10 @@ use crate::terminal::{Ink, Paper, Terminal, table_of};
 const NODES_SHOWN: usize = 8;
 /// CPUs shown below each other.
 const CPUS_SHOWN: usize = 24;
+
+pub(crate) use figures::{graph, read_map};
+pub(crate) use page::section;
+pub(crate) use words::{asymmetry_words, likeness_words};
 
 /// The page.
 pub fn measured_sockets_terminal(sockets: &Sockets, terminal: Terminal) -> String {
@@ -108,13 +117,25 @@ fn latencies(paper: &mut Paper, sockets: &Sockets) {
     paper.blank();
 }
 
-fn bandwidths(paper: &mut Paper, sockets: &Sockets) {
+/// Kernels with their kinds of store, in the order measured.
+fn kernels(sockets: &Sockets) -> Vec<(&str, &str)> {
     let mut kernels: Vec<(&str, &str)> = Vec::new();
     for one in &sockets.bandwidth {
         if !kernels.contains(&(&one.kernel, &one.store)) {
             kernels.push((&one.kernel, &one.store));
         }
     }
+    kernels
+}
+
+/// The node whose memory is a CPU's own: as the machine tells, else the first that was measured.
+fn own_node(sockets: &Sockets, subject: &SocketSubject) -> Option<NodeId> {
+    let of_cpu = || sockets.latency.iter().filter(|one| one.cpu == subject.cpu).map(|one| one.node);
+    subject.node.filter(|&node| of_cpu().any(|other| other == node)).or_else(|| of_cpu().next())
+}
+
+fn bandwidths(paper: &mut Paper, sockets: &Sockets) {
+    let kernels = kernels(sockets);
     let is_one_node = places(sockets).1.len() <= 1;
     if is_one_node {
         by_kernel(paper, sockets, &kernels);

@@ -2,6 +2,7 @@
 
 mod findings;
 mod paint;
+mod sockets;
 mod tables;
 
 use std::fmt::Write;
@@ -33,7 +34,9 @@ const SCREEN_LINES: usize = 45;
 /// The summary of a record: findings, levels, bandwidth, cores, clocks, guards.
 pub fn terminal(record: &Record, terminal: Terminal) -> String {
     let mut body = Paper::new(terminal);
-    tables::all(&mut body, record);
+    tables::memory(&mut body, record);
+    sockets::write(&mut body, record);
+    tables::cores(&mut body, record);
     guards(&mut body, record);
     let mut head = Paper::new(terminal);
     opening(&mut head, record);

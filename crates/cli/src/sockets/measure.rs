@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use host::{Root, live};
+use host::live;
 use machine::{CpuId, CpuSet, Machine};
 use models::interconnect;
 use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
@@ -13,7 +13,6 @@ use probes::session::Session;
 use record::{GateVerdict, Provenance, Record, SocketVerdict, Sockets};
 
 use super::explain::{self, ExpectArguments};
-use super::firmware;
 use crate::arguments::{Global, parse_budget};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
@@ -109,7 +108,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
         folder.as_ref().inspect(|folder| folder.remove_if_empty());
     })?;
     let mut sockets = record.sockets.take().unwrap_or_default();
-    sockets.links = firmware::told(&record.machine, &Root::live());
+    sockets.links = super::links_told(&record.machine);
     if let Some(planted) = arguments.inject {
         let percent = planted.share * 100.0;
         sockets

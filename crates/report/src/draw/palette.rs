@@ -19,14 +19,14 @@ pub(crate) const STYLE_LIGHT: &str = ".chart{font-family:system-ui,-apple-system
 .chart .axis{stroke:#9aa5b1;stroke-width:1}.chart .wall{stroke:#c8d0d8;stroke-width:.8;fill:none}.chart .empty{fill:#eef1f4}\
 .chart .mark{stroke:#66727f;stroke-width:1;stroke-dasharray:2 3}.chart .whisker{stroke:#16202b;stroke-width:1.2;fill:none}\
 .chart .halo{paint-order:stroke;stroke:#fff;stroke-width:3.5px;stroke-linejoin:round}.chart .hollow{fill:#fff}\
-.chart .hatch{stroke:#16202b;stroke-width:1.1}.chart .onlight{fill:#10161d}.chart .ondark{fill:#fff}\
+.chart .hatch{stroke:#16202b;stroke-width:1.1}.chart .onlight{fill:#000}.chart .ondark{fill:#fff}\
 .chart .neutral{fill:#fafafa}.chart .onneutral text{fill:#10161d}.chart .ondark text{fill:#fff}";
 
 /// What changes on a dark ground.
 pub(crate) const STYLE_DARK: &str = ".chart text{fill:#b9c4cf}.chart .ink,.chart .strong{fill:#eef2f6}.chart .dim{fill:#8f9ba8}\
 .chart .paper,.chart .hollow{fill:#11171e}.chart .grid{stroke:#26303a}.chart .axis{stroke:#566270}.chart .wall{stroke:#3b4753}\
 .chart .empty{fill:#1b232c}.chart .mark{stroke:#8f9ba8}.chart .whisker{stroke:#eef2f6}.chart .halo{stroke:#11171e}\
-.chart .onlight{fill:#10161d}.chart .ondark{fill:#fff}.chart .hatch{stroke:#10161d}\
+.chart .onlight{fill:#000}.chart .ondark{fill:#fff}.chart .hatch{stroke:#10161d}\
 .chart .neutral{fill:#333e4a}.chart .onneutral text{fill:#eef2f6}.chart .hatch.overneutral{stroke:#eef2f6}";
 
 /// The colour of the n-th series.
@@ -57,9 +57,51 @@ pub(crate) fn magnitude(share: f64) -> (String, &'static str) {
     let mix = |channel: usize| {
         MAGNITUDE[low][channel] + (MAGNITUDE[low + 1][channel] - MAGNITUDE[low][channel]) * part
     };
-    let [r, g, b] = [mix(0), mix(1), mix(2)];
-    // Relative luminance, ITU-R BT.709 weights, without gamma: enough to choose black or white.
-    let luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    let text = if luminance > 118.0 { "onlight" } else { "ondark" };
-    (format!("#{:02x}{:02x}{:02x}", r as u8, g as u8, b as u8), text)
+    let [r, g, b] = [mix(0), mix(1), mix(2)].map(|channel| channel as u8);
+    let colour = format!("#{r:02x}{g:02x}{b:02x}");
+    let text = ink_on(&colour);
+    (colour, text)
+}
+
+/// The class of text that is readable on a colour given as `#RRGGBB`: the one of more contrast, as WCAG 2 counts it.
+pub(crate) fn ink_on(colour: &str) -> &'static str {
+    let ground = luminance(colour) + STRAY;
+    if (1.0 + STRAY) / ground >= ground / STRAY { "ondark" } else { "onlight" }
+}
+
+/// What WCAG 2 adds to each luminance for stray light.
+const STRAY: f64 = 0.05;
+
+/// Relative luminance, WCAG 2: linear light by the weights of ITU-R BT.709.
+fn luminance(colour: &str) -> f64 {
+    let channel = |at: usize| {
+        let byte = colour.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let share = f64::from(byte.unwrap_or_default()) / 255.0;
+        if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_on_every_colour_has_the_contrast_that_wcag_asks_for() {
+        const LEAST: f64 = 4.5;
+        let contrast = |ground: &str, class: &str| {
+            let ink = if class == "ondark" { "#ffffff" } else { "#000000" };
+            let (a, b) = (luminance(ground) + STRAY, luminance(ink) + STRAY);
+            a.max(b) / a.min(b)
+        };
+        for colour in SERIES.iter().chain(&LEVELS) {
+            let got = contrast(colour, ink_on(colour));
+            assert!(got >= LEAST, "{colour}: {got:.2}");
+        }
+        for step in 0..=100 {
+            let (colour, class) = magnitude(f64::from(step) / 100.0);
+            let got = contrast(&colour, class);
+            assert!(got >= LEAST, "{colour} {class}: {got:.2}");
+        }
+    }
 }

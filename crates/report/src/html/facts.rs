@@ -75,6 +75,7 @@ pub(super) fn head(record: &Record) -> String {
         ("machine", "Machine"),
         ("flaws", if record.flaws.is_empty() { "" } else { "Flaws" }),
         ("levels", "Memory"),
+        ("sockets", "Sockets"),
         ("cores", "Cores"),
         ("clocks", "Clocks"),
         ("plan", "Plan"),

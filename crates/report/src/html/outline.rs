@@ -1,11 +1,17 @@
-//! The order of the page after the machine: flaws, memory, cores, clocks.
+//! The order of the page after the machine: flaws, memory, sockets, cores, clocks.
 
+use models::interconnect::SocketAccount;
 use record::Record;
 
 use super::{Charts, clocks, figure, flaws, tables};
-use crate::figure::Figure;
+use crate::{figure::Figure, sockets};
 
-pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) {
+pub(super) fn sections(
+    body: &mut String,
+    record: &Record,
+    account: Option<&SocketAccount>,
+    charts: &mut Charts,
+) {
     *body += &flaws::section(record);
     *body += "<section id=\"levels\"><h2>Memory hierarchy</h2>\n";
     for one in [
@@ -20,7 +26,9 @@ pub(super) fn sections(body: &mut String, record: &Record, charts: &mut Charts) 
     }
     *body += &tables::levels(record);
     *body += &tables::memory(record);
-    *body += "</section>\n<section id=\"cores\"><h2>Cores</h2>\n";
+    *body += "</section>\n";
+    *body += &sockets::section(record, account, charts);
+    *body += "<section id=\"cores\"><h2>Cores</h2>\n";
     for one in [Figure::Stream, Figure::LineTransfer, Figure::Sharing, Figure::Wake] {
         *body += &figure(record, one, charts);
     }

@@ -84,7 +84,8 @@ fn signed_percent(value: f64) -> String {
     if matches!(text.as_str(), "+0.0 %" | "-0.0 %") { "0.0 %".to_owned() } else { text }
 }
 
-fn sentences(account: &SocketAccount, sockets: &Sockets) -> Vec<String> {
+/// Why each socket gets what it gets, and what cannot be told.
+pub(crate) fn sentences(account: &SocketAccount, sockets: &Sockets) -> Vec<String> {
     let mut said = vec![why(account)];
     said.extend(law(account));
     said.extend(degeneracy(account, sockets));

@@ -1,12 +1,17 @@
-//! A link graph as a picture: SVG and DOT, nodes coloured by how far their farthest node is.
+//! A link graph as a picture: SVG and DOT, nodes coloured by how far their farthest node is, their reads shown on demand.
 
+use std::collections::VecDeque;
 use std::f64::consts::TAU;
 use std::fmt::Write;
 
 use models::interconnect::Graph;
 
-use crate::draw::{Anchor, Svg, series_colour};
-use crate::escape::plain;
+use crate::draw::{Anchor, Svg, ink_on, series_colour};
+use crate::escape::{markup, plain};
+use crate::number;
+
+/// What a graph without eccentricities is painted with.
+const UNCONNECTED: &str = "#9AA5B1";
 
 /// A graph to be drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +24,35 @@ pub struct GraphPicture {
     pub names: Vec<String>,
     /// A further line below each name; empty for none.
     pub notes: Vec<String>,
+    /// What each node's reads take, shown when somebody points at it.
+    pub reads: Option<Reads>,
+}
+
+/// How long reads take, by reader (row) and home (column).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reads {
+    /// Behind a number.
+    pub unit: String,
+    /// Measured; empty if nobody measured.
+    pub measured: Vec<Vec<Option<f64>>>,
+    /// As the model of the links has it; empty without one.
+    pub predicted: Vec<Vec<Option<f64>>>,
+}
+
+impl Reads {
+    /// `146 ns (147)`: measured, then predicted; or the one that there is.
+    pub(crate) fn told(&self, reader: usize, home: usize) -> Option<String> {
+        let of = |rows: &[Vec<Option<f64>>]| rows.get(reader)?.get(home).copied().flatten();
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        match (of(&self.measured), of(&self.predicted)) {
+            (Some(seen), Some(model)) => {
+                Some(format!("{}{unit} ({})", number::short(seen), number::short(model)))
+            }
+            (Some(one), None) => Some(format!("{}{unit}", number::short(one))),
+            (None, Some(one)) => Some(format!("({}{unit})", number::short(one))),
+            (None, None) => None,
+        }
+    }
 }
 
 impl GraphPicture {
@@ -36,33 +70,129 @@ impl GraphPicture {
     }
 
     fn colour(&self, node: usize) -> &'static str {
-        const UNCONNECTED: &str = "#9AA5B1";
         let of = self.eccentricities().map(|all| all[node]);
         let class = of.and_then(|of| self.classes().iter().position(|class| *class == of));
         class.map_or(UNCONNECTED, series_colour)
     }
 
-    fn reading(&self) -> String {
+    /// How to read it, in a sentence or two.
+    pub(crate) fn reading(&self) -> String {
         let classes = self.classes();
-        match classes.as_slice() {
+        let colours = match classes.as_slice() {
             [] => "Some nodes cannot reach others over these links.".to_owned(),
             [one] => format!("Each node is {one} from its farthest, counted in links."),
             [near, .., far] => {
                 format!("Colours: links to the farthest node, from {near} to {far}.")
             }
+        };
+        match &self.reads {
+            Some(reads) if reads.measured.is_empty() => {
+                format!(
+                    "{colours} Point at a node, or step to it with the Tab key: the way of its reads, and what the model says they take."
+                )
+            }
+            Some(_) => format!(
+                "{colours} Point at a node, or step to it with the Tab key: the way of its reads, what they take, and in brackets what the links predict."
+            ),
+            None => colours,
         }
     }
 }
 
-/// Where nodes stand, in units of the picture: four as on a board, else in a ring.
-fn places(nodes: usize, radius: f64) -> Vec<(f64, f64)> {
-    const BOARD: [(f64, f64); 4] = [(-0.8, -0.8), (0.8, -0.8), (-0.8, 0.8), (0.8, 0.8)];
-    let ring = |node: usize| {
-        let angle = TAU * (node as f64 / nodes as f64 - 0.25);
-        (angle.cos(), angle.sin())
+/// Where nodes stand and how large they are, in units of the picture.
+struct Layout {
+    at: Vec<(f64, f64)>,
+    node_radius: f64,
+    legend_x: f64,
+    width: f64,
+    height: f64,
+}
+
+/// Below the head line, with room for labels on all sides and for the legend on the right.
+fn layout(graph: &Graph) -> Layout {
+    const MARGIN: f64 = 64.0;
+    const HEAD: f64 = 30.0;
+    const LEGEND: f64 = 210.0;
+    /// As wide as the other pictures of a page, so that its text is as large as theirs.
+    const WIDTH: f64 = 900.0;
+    /// Room for a label on either side of the outermost nodes.
+    const SIDE: f64 = 46.0;
+    /// Distance of neighbours on the ring, in radii: room for what stands above and below a node.
+    const APART: f64 = 4.4;
+    let nodes = graph.nodes();
+    let node_radius = match nodes {
+        0..=8 => 26.0,
+        9..=16 => 21.0,
+        _ => 15.0,
     };
-    let of = |node: usize| if nodes == BOARD.len() { BOARD[node] } else { ring(node) };
-    (0..nodes).map(of).map(|(x, y)| (radius * (1.0 + x), radius * (1.0 + y))).collect()
+    let radius = (nodes as f64 * node_radius * APART / TAU).max(130.0);
+    let (left, top) = (MARGIN + SIDE, MARGIN + HEAD);
+    let at: Vec<(f64, f64)> = places(graph)
+        .into_iter()
+        .map(|(x, y)| (left + radius * (1.0 + x), top + radius * (1.0 + y)))
+        .collect();
+    let lowest = at.iter().map(|(_, y)| *y).fold(top, f64::max);
+    Layout {
+        at,
+        node_radius,
+        legend_x: 2.0 * (radius + MARGIN + SIDE),
+        width: (2.0 * (radius + MARGIN + SIDE) + LEGEND).max(WIDTH),
+        height: lowest + MARGIN,
+    }
+}
+
+/// Two nodes side by side, four as on a board, else in a ring on which linked nodes are near each other; from -1 to 1.
+fn places(graph: &Graph) -> Vec<(f64, f64)> {
+    const PAIR: [(f64, f64); 2] = [(-0.8, -0.8), (0.8, -0.8)];
+    const BOARD: [(f64, f64); 4] = [(-0.8, -0.8), (0.8, -0.8), (-0.8, 0.8), (0.8, 0.8)];
+    let nodes = graph.nodes();
+    match nodes {
+        2 => return PAIR.to_vec(),
+        4 => return BOARD.to_vec(),
+        _ => {}
+    }
+    let mut at = vec![(0.0, 0.0); nodes];
+    for (seat, node) in seats(graph).into_iter().enumerate() {
+        let angle = TAU * (seat as f64 / nodes as f64 - 0.25);
+        at[node] = (angle.cos(), angle.sin());
+    }
+    at
+}
+
+/// The order around the ring: pairs change places as long as the links get shorter.
+fn seats(graph: &Graph) -> Vec<usize> {
+    /// Enough for the rings and ladders that boards are; a picture needs no more.
+    const PASSES: usize = 12;
+    let nodes = graph.nodes();
+    let links = graph.links();
+    let mut seat_of: Vec<usize> = (0..nodes).collect();
+    let length = |seat_of: &[usize]| -> usize {
+        let around = |a: usize, b: usize| a.abs_diff(b).min(nodes - a.abs_diff(b));
+        links.iter().map(|&[from, to]| around(seat_of[from], seat_of[to])).sum()
+    };
+    let mut best = length(&seat_of);
+    for _ in 0..PASSES {
+        let before = best;
+        for one in 0..nodes {
+            for other in one + 1..nodes {
+                seat_of.swap(one, other);
+                let now = length(&seat_of);
+                if now < best {
+                    best = now;
+                } else {
+                    seat_of.swap(one, other);
+                }
+            }
+        }
+        if best == before {
+            break;
+        }
+    }
+    let mut seats = vec![0; nodes];
+    for (node, seat) in seat_of.into_iter().enumerate() {
+        seats[seat] = node;
+    }
+    seats
 }
 
 /// The picture, standing alone.
@@ -70,36 +200,107 @@ pub fn graph_svg(picture: &GraphPicture) -> String {
     draw(picture, "links").finish(&picture.title, &picture.reading(), true)
 }
 
-pub(super) fn draw(picture: &GraphPicture, name: &str) -> Svg {
-    const NODE_RADIUS: f64 = 26.0;
-    const MARGIN: f64 = 60.0;
-    const HEAD: f64 = 30.0;
-    let nodes = picture.graph.nodes();
-    // Neighbours on the ring keep their distance however many there are.
-    let radius = (nodes as f64 * NODE_RADIUS * 3.0 / TAU).max(110.0);
-    let (width, height) = (2.0 * (radius + MARGIN), 2.0 * (radius + MARGIN) + HEAD);
-    let at: Vec<(f64, f64)> =
-        places(nodes, radius).into_iter().map(|(x, y)| (x + MARGIN, y + MARGIN + HEAD)).collect();
-    let mut svg = Svg::new(name, width, height);
-    svg.text((width / 2.0, 20.0), "strong", Anchor::Middle, &picture.title);
-    for [from, to] in picture.graph.links() {
-        svg.line("axis", at[from], at[to]);
+pub(crate) fn draw(picture: &GraphPicture, name: &str) -> Svg {
+    let layout = layout(&picture.graph);
+    let mut svg = Svg::new(name, layout.width, layout.height);
+    if picture.reads.is_some() {
+        svg.hold_parts();
     }
-    let far = picture.eccentricities();
-    for (node, &(x, y)) in at.iter().enumerate() {
-        svg.circle((x, y), NODE_RADIUS, &format!("fill=\"{}\"", picture.colour(node)));
-        svg.open("class=\"ondark\"");
-        svg.text((x, y + 1.0), "", Anchor::Middle, &picture.names[node]);
-        let links = far.as_ref().map_or_else(String::new, |far| format!("far {}", far[node]));
-        svg.text((x, y + 14.0), "tiny", Anchor::Middle, &links);
-        svg.close();
-        if !picture.notes[node].is_empty() {
-            svg.text((x, y + NODE_RADIUS + 14.0), "ink halo", Anchor::Middle, &picture.notes[node]);
-        }
+    svg.text((20.0, 20.0), "strong", Anchor::Start, &picture.title);
+    legend(&mut svg, picture, layout.legend_x);
+    for [from, to] in picture.graph.links() {
+        svg.line("axis", layout.at[from], layout.at[to]);
+    }
+    for node in 0..picture.graph.nodes() {
+        one_node(&mut svg, picture, &layout, node);
     }
     svg
 }
 
+/// A row per colour: how far, and who.
+fn legend(svg: &mut Svg, picture: &GraphPicture, x: f64) {
+    const ROW: f64 = 40.0;
+    /// More names than this do not fit beside the picture.
+    const NAMES_MAX: usize = 8;
+    let far = picture.eccentricities().unwrap_or_default();
+    for (index, class) in picture.classes().into_iter().enumerate() {
+        let y = 50.0 + ROW * index as f64;
+        svg.rectangle((x, y), (14.0, 14.0), &format!("fill=\"{}\" rx=\"3\"", series_colour(index)));
+        let links = if class == 1 { "1 link".to_owned() } else { format!("{class} links") };
+        svg.text((x + 22.0, y + 11.5), "ink", Anchor::Start, &format!("{links} to the farthest"));
+        let of = || far.iter().zip(&picture.names).filter(|(far, _)| **far == class).map(|(_, name)| name);
+        let mut who = of().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+        if of().count() > NAMES_MAX {
+            let _ = write!(who, " and {} more", of().count() - NAMES_MAX);
+        }
+        svg.text((x + 22.0, y + 27.0), "dim small", Anchor::Start, &who);
+    }
+}
+
+fn one_node(svg: &mut Svg, picture: &GraphPicture, layout: &Layout, node: usize) {
+    let ((x, y), radius) = (layout.at[node], layout.node_radius);
+    let colour = picture.colour(node);
+    if let Some(reads) = &picture.reads {
+        let label = markup(&spoken(picture, reads, node));
+        svg.open(&format!("class=\"node\" tabindex=\"0\" role=\"img\" aria-label=\"{label}\""));
+    } else {
+        svg.open("class=\"node\"");
+    }
+    svg.circle((x, y), radius, &format!("fill=\"{colour}\""));
+    svg.text((x, y + 4.5), ink_on(colour), Anchor::Middle, &picture.names[node]);
+    if !picture.notes[node].is_empty() {
+        svg.text((x, y + radius + 15.0), "ink halo", Anchor::Middle, &picture.notes[node]);
+    }
+    if let Some(reads) = &picture.reads {
+        paths(svg, picture, layout, reads, node);
+    }
+    svg.close();
+}
+
+/// What a reader with ears gets in place of lines and labels.
+fn spoken(picture: &GraphPicture, reads: &Reads, node: usize) -> String {
+    let of = |home: usize| Some(format!("{} {}", picture.names[home], reads.told(node, home)?));
+    let all: Vec<String> = (0..picture.graph.nodes()).filter_map(of).collect();
+    format!("node {} reads {}", picture.names[node], all.join(", "))
+}
+
+/// The way from a node to each other one and what it takes; hidden until the page shows it.
+fn paths(svg: &mut Svg, picture: &GraphPicture, layout: &Layout, reads: &Reads, from: usize) {
+    let radius = layout.node_radius;
+    svg.open("class=\"paths\" visibility=\"hidden\"");
+    for (near, far) in tree(&picture.graph, from) {
+        let ((ax, ay), (bx, by)) = (layout.at[near], layout.at[far]);
+        let share = (radius + 1.0) / (bx - ax).hypot(by - ay).max(1.0);
+        let (dx, dy) = ((bx - ax) * share, (by - ay) * share);
+        let ends = [(ax + dx, ay + dy), (bx - dx, by - dy)];
+        svg.polyline(&ends, "class=\"path\"");
+    }
+    svg.circle(layout.at[from], radius + 4.0, "class=\"ring\"");
+    for (home, &(x, y)) in layout.at.iter().enumerate() {
+        if let Some(told) = reads.told(from, home) {
+            svg.text((x, y - radius - 8.0), "strong halo", Anchor::Middle, &told);
+        }
+    }
+    svg.close();
+}
+
+/// The links over which the other nodes are reached on a shortest way, the nearer end first.
+fn tree(graph: &Graph, from: usize) -> Vec<(usize, usize)> {
+    let mut seen = vec![false; graph.nodes()];
+    let mut links = Vec::new();
+    let mut waiting = VecDeque::from([from]);
+    seen[from] = true;
+    while let Some(near) = waiting.pop_front() {
+        for far in graph.neighbours(near) {
+            if !seen[far] {
+                seen[far] = true;
+                links.push((near, far));
+                waiting.push_back(far);
+            }
+        }
+    }
+    links
+}
 /// The graph in the language of Graphviz.
 pub fn graph_dot(picture: &GraphPicture) -> String {
     let quoted = |text: &str| plain(text).replace('\\', "\\\\").replace('"', "\\\"");
@@ -132,6 +333,7 @@ mod tests {
             graph: Graph::of_links(nodes, links).expect("a graph"),
             names: (0..nodes).map(|node| node.to_string()).collect(),
             notes: vec![String::new(); nodes],
+            reads: None,
         }
     }
 
@@ -146,6 +348,29 @@ mod tests {
         let svg = graph_svg(&picture);
         assert_eq!((svg.matches("<circle").count(), svg.matches("<line").count()), (4, 5));
         roxmltree::Document::parse(&svg).expect("well formed");
+    }
+
+    #[test]
+    fn each_node_tells_its_reads_to_eyes_and_ears() {
+        let rows = vec![vec![Some(102.0), Some(120.0), None]; 3];
+        let reads = Reads { unit: "ns".to_owned(), measured: rows.clone(), predicted: rows };
+        let svg = graph_svg(&GraphPicture { reads: Some(reads), ..picture(3, &[[0, 1], [1, 2]]) });
+        assert_eq!(svg.matches("tabindex=\"0\"").count(), 3);
+        assert!(svg.contains("aria-label=\"node 1 reads 0 102 ns (102), 1 120 ns (120)\""), "{svg}");
+        // Two links lead from each node to the others.
+        assert_eq!(svg.matches("class=\"path\"").count(), 6);
+        assert!(svg.contains("visibility=\"hidden\"") && !svg.contains("role=\"img\" aria-labelledby"));
+        roxmltree::Document::parse(&svg).expect("well formed");
+    }
+
+    #[test]
+    fn a_ladder_is_seated_so_that_its_sides_are_neighbours() {
+        let links = [[0, 1], [1, 2], [2, 3], [4, 5], [5, 6], [6, 7], [0, 4], [1, 5], [2, 6], [3, 7]];
+        let graph = Graph::of_links(8, &links).expect("a graph");
+        let seats = seats(&graph);
+        let seat = |node: usize| seats.iter().position(|one| *one == node).expect("seated");
+        let around = |[a, b]: [usize; 2]| seat(a).abs_diff(seat(b)).min(8 - seat(a).abs_diff(seat(b)));
+        assert!(links.into_iter().map(around).sum::<usize>() <= 14, "{seats:?}");
     }
 
     #[test]

@@ -16,29 +16,8 @@ pub fn inference_terminal(inference: &Inference, from: &str, terminal: Terminal)
     paper.blank();
     let ink = if inference.verdict == Verdict::Identified { Ink::Good } else { Ink::Doubt };
     paper.wrapped_inked(ink, "", &plain(&format!("{}: {}", inference.verdict.name(), inference.reason)));
-    links(&mut paper, inference);
-    paper.wrapped("because  ", &plain(&explanation(inference)));
-    let unit = unit(inference.unit);
-    let rms = if inference.rms < 0.005 { "0".to_owned() } else { number::short(inference.rms) };
-    let error = format!("{rms}{unit} root mean square, {:.1} % of an entry at most", inference.max_percent);
-    paper.wrapped("error    ", &error);
-    if let Some(next) = inference.runner_up.as_ref().filter(|_| !inference.edges.is_empty()) {
-        let told = format!(
-            "{} (probability {}, error {}{unit})",
-            listed(&next.edges),
-            probability(next.probability),
-            number::short(next.rms)
-        );
-        paper.wrapped("next     ", &plain(&told));
-    }
-    if !inference.alike.is_empty() {
-        paper.wrapped(
-            "alike    ",
-            &format!("{} more graphs explain the entries about as well", inference.alike.len()),
-        );
-    }
-    for remark in &inference.remarks {
-        paper.wrapped("note     ", &plain(remark));
+    for (name, told) in inference_facts(inference) {
+        paper.wrapped(&format!("{name:<9}"), &plain(&told));
     }
     paper.wrapped_inked(
         Ink::Faint,
@@ -48,22 +27,44 @@ pub fn inference_terminal(inference: &Inference, from: &str, terminal: Terminal)
     paper.finish()
 }
 
-fn links(paper: &mut Paper, inference: &Inference) {
-    if inference.edges.is_empty() {
-        return;
+/// What is known of the links, each with its name.
+pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if !inference.edges.is_empty() {
+        let name = if inference.verdict == Verdict::Identified { "links" } else { "a guess" };
+        let told =
+            format!("{} (probability {})", listed(&inference.edges), probability(inference.probability));
+        facts.push((name, told));
+        let far: Vec<String> = inference
+            .nodes
+            .iter()
+            .zip(&inference.eccentricities)
+            .map(|(node, far)| format!("{node}: {far}"))
+            .collect();
+        if !far.is_empty() {
+            facts.push(("far", format!("{} (links to the farthest node)", far.join(", "))));
+        }
     }
-    let name = if inference.verdict == Verdict::Identified { "links    " } else { "a guess  " };
-    let told = format!("{} (probability {})", listed(&inference.edges), probability(inference.probability));
-    paper.wrapped(name, &told);
-    let far: Vec<String> = inference
-        .nodes
-        .iter()
-        .zip(&inference.eccentricities)
-        .map(|(node, far)| format!("{node}: {far}"))
-        .collect();
-    if !far.is_empty() {
-        paper.wrapped("far      ", &format!("{} (links to the farthest node)", far.join(", ")));
+    facts.push(("because", explanation(inference)));
+    let unit = unit(inference.unit);
+    let rms = if inference.rms < 0.005 { "0".to_owned() } else { number::short(inference.rms) };
+    let error = format!("{rms}{unit} root mean square, {:.1} % of an entry at most", inference.max_percent);
+    facts.push(("error", error));
+    if let Some(next) = inference.runner_up.as_ref().filter(|_| !inference.edges.is_empty()) {
+        let told = format!(
+            "{} (probability {}, error {}{unit})",
+            listed(&next.edges),
+            probability(next.probability),
+            number::short(next.rms)
+        );
+        facts.push(("next", told));
     }
+    if !inference.alike.is_empty() {
+        let told = format!("{} more graphs explain the entries about as well", inference.alike.len());
+        facts.push(("alike", told));
+    }
+    facts.extend(inference.remarks.iter().map(|remark| ("note", remark.clone())));
+    facts
 }
 
 fn listed(edges: &[[u32; 2]]) -> String {
@@ -156,6 +157,7 @@ pub fn inference_picture(inference: &Inference, from: &str) -> GraphPicture {
         graph,
         names: inference.nodes.iter().map(u32::to_string).collect(),
         notes: vec![String::new(); inference.nodes.len()],
+        reads: None,
     }
 }
 

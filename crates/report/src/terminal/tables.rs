@@ -26,11 +26,11 @@ const SHARED_PAIRS: usize = 3;
 /// Columns of the bar behind each cache level.
 const BAR_COLUMNS: usize = 10;
 
-pub(super) fn all(paper: &mut Paper, record: &Record) {
+/// What concerns memory.
+pub(super) fn memory(paper: &mut Paper, record: &Record) {
     levels(paper, record);
     translation(paper, record);
     stream(paper, record);
-    cores(paper, record);
 }
 
 fn titles(names: &[&str]) -> Vec<String> {
@@ -302,7 +302,8 @@ fn sharing(paper: &mut Paper, record: &Record) {
     }
 }
 
-fn cores(paper: &mut Paper, record: &Record) {
+/// What concerns cores and clocks.
+pub(super) fn cores(paper: &mut Paper, record: &Record) {
     let before = paper.line_count();
     line_transfer(paper, record);
     sharing(paper, record);

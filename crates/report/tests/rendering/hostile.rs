@@ -191,6 +191,6 @@ proptest! {
                 prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));
             }
         }
-        check_html(&html(&record, Html { script: false }));
+        check_html(&html(&record, None, Html { script: false }));
     }
 }

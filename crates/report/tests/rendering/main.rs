@@ -6,4 +6,5 @@ mod markup;
 mod page;
 mod sample;
 mod simulation;
+mod sockets;
 mod text;

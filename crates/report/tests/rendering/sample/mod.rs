@@ -6,8 +6,10 @@ mod clock_part;
 mod cores_part;
 mod machine_part;
 mod memory_part;
+mod sockets_part;
 
 pub(crate) use machine_part::sample_machine;
+pub(crate) use sockets_part::{of_known, of_latencies, of_one_node};
 
 use machine::{Bytes, CpuId, CpuSet, Hertz};
 use record::{
@@ -82,6 +84,7 @@ pub(crate) fn sample_record(cpu_count: u32) -> Record {
     };
     memory_part::fill(&mut record, cpu_count);
     record.cores = cores_part::cores(cpu_count);
+    record.sockets = (cpu_count > 1).then(|| of_known("x6440-8380"));
     record
 }
 

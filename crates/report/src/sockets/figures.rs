@@ -1,0 +1,347 @@
+//! The figures of sockets and nodes: links, latency and bandwidth by CPU and node, bandwidth of several CPUs at once.
+
+use machine::{CpuId, NodeId};
+use models::interconnect::SocketAccount;
+use record::{NodeBandwidth, NodeLatency, PackageScaling, Quality, Sockets, Spread};
+
+use super::links::predicted;
+use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel};
+use crate::figure::{DataTable, Drawn};
+use crate::interconnect::{self, GraphPicture};
+use crate::{interactive, naming, number};
+
+/// Panels with more columns than this stand below each other.
+const COLUMNS_BESIDE: usize = 8;
+/// Curves that can be told apart; of more packages the slowest, the median and the fastest are shown.
+const CURVES_MAX: usize = 4;
+/// Longer tables are cut; --json has all.
+const MOST_ROWS: usize = 64;
+
+/// The graph of links, with what each node's reads take.
+pub(crate) fn graph(picture: &GraphPicture, name: &str) -> Drawn {
+    Drawn {
+        svg: interconnect::draw_graph(picture, name),
+        reading: picture.reading(),
+        table: reads_table(picture),
+        interactive: None,
+        needs_webgl: false,
+    }
+}
+
+/// A row per reader: what its reads of each home take, measured and predicted.
+fn reads_table(picture: &GraphPicture) -> DataTable {
+    let Some(reads) = &picture.reads else { return DataTable::default() };
+    let names = picture.names.iter().map(|name| format!("memory of {name}"));
+    let count = picture.names.len();
+    let row = |reader: usize| {
+        let cells = (0..count).map(|home| reads.told(reader, home).unwrap_or_else(|| "-".to_owned()));
+        std::iter::once(format!("from {}", picture.names[reader])).chain(cells).collect()
+    };
+    DataTable {
+        headers: std::iter::once("read".to_owned()).chain(names).collect(),
+        rows: (0..count).map(row).collect(),
+    }
+}
+
+/// Values by reader (row) and home (column) as cells; what is not there stays empty.
+fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> MatrixPanel {
+    let cells = rows.iter().enumerate().flat_map(|(row, values)| {
+        let cell = move |(column, value): (usize, &Option<f64>)| {
+            Some(MatrixCell { row, column, value: (*value)?, doubtful: false })
+        };
+        values.iter().enumerate().filter_map(cell)
+    });
+    MatrixPanel {
+        title: title.to_owned(),
+        rows: names.to_vec(),
+        columns: names.to_vec(),
+        cells: cells.collect(),
+    }
+}
+
+/// Latencies of reads by reader and home, on paper.
+pub(crate) fn read_map(names: &[String], rows: &[Vec<Option<f64>>], title: &str) -> Drawn {
+    let chart = chart(vec![matrix_panel(title, names, rows)], "reader", " ns");
+    Drawn {
+        svg: chart.draw("socket-latency"),
+        reading: "Nanoseconds of a read: row, who reads; column, whose memory.".to_owned(),
+        table: DataTable::default(),
+        interactive: None,
+        needs_webgl: false,
+    }
+}
+
+fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) -> MatrixChart {
+    let widest = panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(0);
+    MatrixChart {
+        row_label,
+        column_label: "memory of node",
+        unit,
+        logarithmic: false,
+        least: None,
+        panels_per_row: if widest <= COLUMNS_BESIDE { 2 } else { 1 },
+        square: true,
+        panels,
+    }
+}
+
+/// Whether there is one memory for all CPUs.
+pub(crate) fn is_one_node(sockets: &Sockets) -> bool {
+    Seats::of(sockets).nodes.len() < 2
+}
+
+/// Rows and columns of what was measured: CPUs with their nodes, and nodes.
+struct Seats {
+    cpus: Vec<CpuId>,
+    nodes: Vec<NodeId>,
+    rows: Vec<String>,
+}
+
+impl Seats {
+    fn of(sockets: &Sockets) -> Self {
+        let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
+        nodes.extend(sockets.bandwidth.iter().map(|one| one.node));
+        nodes.sort_unstable();
+        nodes.dedup();
+        let name = |subject: &record::SocketSubject| {
+            subject.node.map_or_else(|| subject.cpu.to_string(), |node| format!("{} (n{node})", subject.cpu))
+        };
+        Self {
+            cpus: sockets.subjects.iter().map(|subject| subject.cpu).collect(),
+            nodes,
+            rows: sockets.subjects.iter().map(name).collect(),
+        }
+    }
+
+    /// The label of the rows, where their names leave room for one.
+    fn label(&self) -> &'static str {
+        const NAME_MAX: usize = 7;
+        if self.rows.iter().all(|name| name.len() <= NAME_MAX) { "CPU" } else { "" }
+    }
+
+    /// Texts by CPU (row) and node (column), the title in the corner; CPUs beyond a page are cut.
+    fn table(&self, title: &str, texts: impl Iterator<Item = (CpuId, NodeId, String)>) -> DataTable {
+        let mut rows: Vec<Vec<String>> = self
+            .rows
+            .iter()
+            .map(|name| {
+                std::iter::once(name.clone()).chain(self.nodes.iter().map(|_| "-".to_owned())).collect()
+            })
+            .collect();
+        for (cpu, node, text) in texts {
+            let row = self.cpus.iter().position(|&one| one == cpu);
+            let column = self.nodes.iter().position(|&one| one == node);
+            if let (Some(row), Some(column)) = (row, column) {
+                rows[row][column + 1] = text;
+            }
+        }
+        rows.truncate(MOST_ROWS);
+        let nodes = self.nodes.iter().map(|node| format!("node {node}"));
+        DataTable { headers: std::iter::once(title.to_owned()).chain(nodes).collect(), rows }
+    }
+
+    fn panel(&self, title: String, values: impl Iterator<Item = Entry>) -> MatrixPanel {
+        let cell = |entry: Entry| {
+            Some(MatrixCell {
+                row: self.cpus.iter().position(|&cpu| cpu == entry.cpu)?,
+                column: self.nodes.iter().position(|&node| node == entry.node)?,
+                value: entry.value,
+                doubtful: entry.doubtful,
+            })
+        };
+        MatrixPanel {
+            title,
+            rows: self.rows.clone(),
+            columns: self.nodes.iter().map(ToString::to_string).collect(),
+            cells: values.filter_map(cell).collect(),
+        }
+    }
+}
+
+/// One number of a CPU and a node.
+struct Entry {
+    cpu: CpuId,
+    node: NodeId,
+    value: f64,
+    doubtful: bool,
+}
+
+fn is_doubtful(spread: &Spread) -> bool {
+    spread.quality != Quality::Converged
+}
+
+/// Latency by CPU and node; none on a machine of one node, where it is a column of the table of CPUs.
+pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Option<Drawn> {
+    let seats = Seats::of(sockets);
+    if seats.nodes.len() < 2 {
+        return None;
+    }
+    let value = |one: &NodeLatency| Entry {
+        cpu: one.cpu,
+        node: one.node,
+        value: one.ns,
+        doubtful: is_doubtful(&one.spread),
+    };
+    let mut panels = vec![seats.panel("measured".to_owned(), sockets.latency.iter().map(value))];
+    // Beside a large map there is no room; the numbers of the graph hold both.
+    let model = account.map(predicted).filter(|rows| (1..=COLUMNS_BESIDE).contains(&rows.len()));
+    if let (Some(rows), Some(inference)) = (model, account.and_then(|account| account.inference.as_ref())) {
+        let names: Vec<String> = inference.nodes.iter().map(ToString::to_string).collect();
+        panels.push(matrix_panel("as the links predict, by node", &names, &rows));
+    }
+    let chart = chart(panels, seats.label(), " ns");
+    let reading = "Nanoseconds per dependent load, idle machine: row, the CPU that loads and its node; column, the node whose \
+                   memory it loads from.";
+    let cell = |one: &NodeLatency| {
+        let mark = number::quality_mark(one.spread.quality);
+        (one.cpu, one.node, format!("{}{mark} ±{:.1}", number::column(one.ns), one.standard_error_ns))
+    };
+    let table = seats.table("ns ± standard error", sockets.latency.iter().map(cell));
+    finish(&chart, "socket-latency", reading, table)
+}
+
+/// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.
+pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
+    let seats = Seats::of(sockets);
+    if seats.nodes.len() < 2 {
+        return None;
+    }
+    let panels = super::kernels(sockets).into_iter().map(|(kernel, store)| {
+        let of = sockets.bandwidth.iter().filter(|one| one.kernel == kernel && one.store == store);
+        let value = |one: &NodeBandwidth| Entry {
+            cpu: one.cpu,
+            node: one.node,
+            value: number::gigabytes(one.bytes_per_s),
+            doubtful: is_doubtful(&one.spread),
+        };
+        seats.panel(naming::series_short(kernel, "", store, false), of.map(value))
+    });
+    let chart = chart(panels.collect(), seats.label(), " GB/s");
+    let reading = "One CPU alone, bytes counted as STREAM counts them. Bright is fast. nt: stores that go past the caches.";
+    let mut table = DataTable::default();
+    for (kernel, store) in super::kernels(sockets) {
+        let of = sockets.bandwidth.iter().filter(|one| one.kernel == kernel && one.store == store);
+        let title = format!("{}, GB/s", naming::series_short(kernel, "", store, false));
+        let part = seats.table(&title, of.map(|one| (one.cpu, one.node, super::rate(one))));
+        if table.headers.is_empty() {
+            table = part;
+        } else {
+            // One table below the other, each with its name in the corner.
+            table.rows.push(part.headers);
+            table.rows.extend(part.rows);
+        }
+    }
+    finish(&chart, "socket-bandwidth", reading, table)
+}
+
+fn finish(chart: &MatrixChart, name: &str, reading: &str, table: DataTable) -> Option<Drawn> {
+    (!chart.is_empty()).then(|| Drawn {
+        svg: chart.draw(name),
+        reading: reading.to_owned(),
+        table,
+        interactive: Some(interactive::matrices(chart)),
+        needs_webgl: false,
+    })
+}
+
+/// Bandwidth of 1 to n CPUs of a package, with what as many single CPUs would make up to the roof; none with fewer than three
+/// points, which make no curve.
+pub(crate) fn together(sockets: &Sockets) -> Option<Drawn> {
+    let packages = shown_packages(&sockets.scaling);
+    let mut series: Vec<LineSeries> = Vec::new();
+    for (style, package) in packages.iter().enumerate() {
+        let points = of_package(&sockets.scaling, *package).map(point).collect();
+        series.push(LineSeries { name: package_name(*package), style, points });
+    }
+    if series.iter().all(|one| one.points.len() < 3) {
+        return None;
+    }
+    let first = of_package(&sockets.scaling, packages[0]).collect::<Vec<_>>();
+    series.push(LineSeries {
+        name: format!("{}: n times one CPU, up to its roof", package_name(packages[0])),
+        style: CURVES_MAX,
+        points: ideal(&first),
+    });
+    let chart = LineChart {
+        x_label: "CPUs at work",
+        y_label: "GB/s",
+        x: Axis::Linear,
+        y: Axis::Linear,
+        panels: vec![LinePanel { title: String::new(), series, marks: Vec::new() }],
+    };
+    let reading = "Triad with plain stores, every CPU in memory of its own. Where the curve bends down from the straight line, \
+                   CPUs wait for each other; what single CPUs differ by vanishes where they reach the roof.";
+    Some(Drawn {
+        svg: chart.draw("socket-together"),
+        reading: reading.to_owned(),
+        table: together_table(sockets),
+        interactive: Some(interactive::lines(&chart)),
+        needs_webgl: false,
+    })
+}
+
+/// The same as numbers.
+pub(crate) fn together_table(sockets: &Sockets) -> DataTable {
+    let row = |one: &PackageScaling| {
+        let value = number::gigabytes(one.bytes_per_s);
+        vec![
+            package_name(one.package),
+            format!("{} {}", if one.cpus.len() == 1 { "CPU" } else { "CPUs" }, one.cpus),
+            format!("{}{}", number::column(value), number::quality_mark(one.spread.quality)),
+            number::uncertainty(value, one.spread.interval.map(number::gigabytes)),
+        ]
+    };
+    DataTable {
+        headers: ["package", "at work", "GB/s", "95 %"].map(str::to_owned).to_vec(),
+        rows: sockets.scaling.iter().take(MOST_ROWS).map(row).collect(),
+    }
+}
+
+fn package_name(package: Option<i64>) -> String {
+    package.map_or_else(|| "all CPUs".to_owned(), |package| format!("package {package}"))
+}
+
+fn of_package(scaling: &[PackageScaling], package: Option<i64>) -> impl Iterator<Item = &PackageScaling> {
+    scaling.iter().filter(move |one| one.package == package && one.bytes_per_s.is_finite())
+}
+
+/// All packages, or of many the slowest, the median and the fastest by their greatest bandwidth.
+fn shown_packages(scaling: &[PackageScaling]) -> Vec<Option<i64>> {
+    let mut roofs: Vec<(Option<i64>, f64)> = Vec::new();
+    for one in scaling.iter().filter(|one| one.bytes_per_s.is_finite()) {
+        match roofs.iter_mut().find(|(package, _)| *package == one.package) {
+            Some((_, roof)) => *roof = roof.max(one.bytes_per_s),
+            None => roofs.push((one.package, one.bytes_per_s)),
+        }
+    }
+    if roofs.len() > CURVES_MAX {
+        roofs.sort_by(|a, b| a.1.total_cmp(&b.1));
+        roofs = vec![roofs[0], roofs[roofs.len() / 2], roofs[roofs.len() - 1]];
+    }
+    roofs.into_iter().map(|(package, _)| package).collect()
+}
+
+fn point(one: &PackageScaling) -> LinePoint {
+    let interval = one.spread.interval.map(number::gigabytes);
+    LinePoint {
+        x: one.cpus.len() as f64,
+        y: number::gigabytes(one.bytes_per_s),
+        low: interval.low,
+        high: interval.high,
+        doubtful: is_doubtful(&one.spread),
+    }
+}
+
+/// A straight line from the first point to where it meets the greatest value, then that.
+fn ideal(of_package: &[&PackageScaling]) -> Vec<LinePoint> {
+    let at = |x: f64, y: f64| LinePoint { x, y, low: y, high: y, doubtful: false };
+    let points: Vec<LinePoint> = of_package.iter().map(|one| point(one)).collect();
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
+    let (each, roof) = (first.y / first.x, points.iter().map(|point| point.y).fold(0.0, f64::max));
+    let bend = (roof / each).clamp(first.x, last.x);
+    let mut line = vec![at(first.x, first.y), at(bend, each * bend)];
+    if bend < last.x {
+        line.push(at(last.x, roof));
+    }
+    line
+}

@@ -1,0 +1,95 @@
+//! The links that an account of measured sockets goes over, as a picture, and the distances of firmware beside what was measured.
+
+use machine::{Machine, NodeId};
+use models::interconnect::{Graph, SocketAccount};
+use record::Sockets;
+
+use crate::interconnect::{GraphPicture, Reads};
+use crate::number;
+
+/// The graph with the reads of each node; none if neither latencies nor hardware tell one.
+pub(crate) fn picture(sockets: &Sockets, account: &SocketAccount) -> Option<GraphPicture> {
+    let used = account.graph.as_ref()?;
+    let nodes = &account.inference.as_ref()?.nodes;
+    let place = |node: &u32| nodes.iter().position(|other| other == node);
+    let links: Option<Vec<[usize; 2]>> =
+        used.edges.iter().map(|[from, to]| Some([place(from)?, place(to)?])).collect();
+    Some(GraphPicture {
+        title: format!("as {} tell", used.source),
+        graph: Graph::of_links(nodes.len(), &links?).ok()?,
+        names: nodes.iter().map(u32::to_string).collect(),
+        notes: nodes.iter().map(|&node| own_triad(sockets, NodeId(node))).collect(),
+        reads: Some(Reads {
+            unit: "ns".to_owned(),
+            measured: measured(sockets, nodes),
+            predicted: predicted(account),
+        }),
+    })
+}
+
+/// The matrix as the model of the links has it; empty without links.
+pub(crate) fn predicted(account: &SocketAccount) -> Vec<Vec<Option<f64>>> {
+    let (Some(inference), Some(explanation), Some(used)) =
+        (&account.inference, &account.explanation, &account.graph)
+    else {
+        return Vec::new();
+    };
+    let place = |node: &u32| inference.nodes.iter().position(|other| other == node);
+    let count = inference.nodes.len();
+    let mut graph = Graph::new(count);
+    for [from, to] in &used.edges {
+        if let (Some(from), Some(to)) = (place(from), place(to)) {
+            graph.set(from, to, true);
+        }
+    }
+    let hops = graph.hops();
+    let entry = |row, column| explanation.predicted(hops.as_ref(), row, column);
+    (0..count).map(|row| (0..count).map(|column| entry(row, column)).collect()).collect()
+}
+
+/// Latencies by node that reads and node that is read.
+fn measured(sockets: &Sockets, nodes: &[u32]) -> Vec<Vec<Option<f64>>> {
+    let entry = |from: u32, to: u32| {
+        let cpu = sockets.subjects.iter().find(|subject| subject.node == Some(NodeId(from)))?.cpu;
+        let of = sockets.latency.iter().find(|one| one.cpu == cpu && one.node == NodeId(to))?;
+        number::positive(of.ns)
+    };
+    nodes.iter().map(|&from| nodes.iter().map(|&to| entry(from, to)).collect()).collect()
+}
+
+/// What was measured at each distance that firmware gives: `10: 102 to 138 ns, 20: 120 to 146 ns`; none without distances.
+pub(crate) fn by_distance(sockets: &Sockets, machine: &Machine) -> Option<String> {
+    let topology = &machine.topology;
+    let distance = |from: NodeId, to: NodeId| {
+        let column = topology.distance_nodes.iter().position(|node| *node == to)?;
+        topology.nodes.iter().find(|node| node.id == from)?.distances.get(column).copied()
+    };
+    let mut classes: Vec<(u32, f64, f64)> = Vec::new();
+    for one in sockets.latency.iter().filter(|one| one.ns.is_finite()) {
+        let from = sockets.subjects.iter().find(|subject| subject.cpu == one.cpu);
+        let Some(distance) = from.and_then(|from| distance(from.node?, one.node)) else { continue };
+        match classes.iter_mut().find(|(of, ..)| *of == distance) {
+            Some((_, low, high)) => (*low, *high) = (low.min(one.ns), high.max(one.ns)),
+            None => classes.push((distance, one.ns, one.ns)),
+        }
+    }
+    classes.sort_unstable_by_key(|(distance, ..)| *distance);
+    let told = classes.iter().map(|(distance, low, high)| {
+        let [low, high] = [low, high].map(|ns| number::short(*ns));
+        let span = if low == high { low } else { format!("{low} to {high}") };
+        format!("{distance}: {span} ns")
+    });
+    let told = told.collect::<Vec<String>>().join(", ");
+    (!told.is_empty()).then_some(told)
+}
+
+/// Triad of a node's CPU in its own memory: `4.7 GB/s`; empty if it was not measured.
+fn own_triad(sockets: &Sockets, node: NodeId) -> String {
+    let Some(subject) = sockets.subjects.iter().find(|subject| subject.node == Some(node)) else {
+        return String::new();
+    };
+    let of = sockets.bandwidth.iter().find(|one| {
+        one.cpu == subject.cpu && one.node == node && one.kernel == "triad" && one.store != "non_temporal"
+    });
+    of.map_or_else(String::new, |one| format!("{} GB/s", number::short(number::gigabytes(one.bytes_per_s))))
+}

@@ -1,0 +1,221 @@
+//! The sockets section of the page: the verdict, the links, heat maps, bandwidth of several CPUs, and what cannot be told.
+
+use std::fmt::Write;
+
+use machine::Machine;
+use models::interconnect::{SocketAccount, Verdict};
+use record::{Record, SocketVerdict, Sockets, SubjectRow};
+
+use super::{figures, links};
+use crate::escape::markup;
+use crate::figure::DataTable;
+use crate::html::markup::{Charts, list, placed, table, terms};
+use crate::interconnect::{account_sentences, inference_facts};
+use crate::number::{self, told};
+use crate::{naming, plan};
+
+/// Rows of the table of CPUs; more are in the data.
+const CPUS_SHOWN: usize = 64;
+
+/// The section of the check-up's page.
+pub(crate) fn section(record: &Record, account: Option<&SocketAccount>, charts: &mut Charts) -> String {
+    let mut html = String::from("<section id=\"sockets\"><h2>Sockets and nodes</h2>\n");
+    if let Some(sockets) = &record.sockets {
+        html += &body(sockets, &record.machine, account, charts);
+    } else {
+        let why = markup(&plan::why_missing(record, &["sockets"]));
+        let _ = writeln!(
+            html,
+            "<div class=\"missing\" data-missing=\"sockets\"><h3>Are the sockets alike?</h3><p>{why}</p></div>"
+        );
+    }
+    html + "</section>\n"
+}
+
+/// All of it, below a heading.
+pub(crate) fn body(
+    sockets: &Sockets,
+    machine: &Machine,
+    account: Option<&SocketAccount>,
+    charts: &mut Charts,
+) -> String {
+    let mut html = verdict(sockets);
+    html += &linked(sockets, machine, account, charts);
+    if let Some(drawn) = figures::latency(sockets, account) {
+        html += &placed("socket-latency", "Latency from each CPU to each node", drawn, charts);
+    }
+    if let Some(drawn) = figures::bandwidth(sockets) {
+        html += &placed("socket-bandwidth", "Bandwidth from each CPU to each node", drawn, charts);
+    }
+    if let Some(drawn) = figures::together(sockets) {
+        html += &placed("socket-together", "Bandwidth of several CPUs at once", drawn, charts);
+    } else {
+        let numbers = table(&figures::together_table(sockets));
+        html +=
+            &block("Bandwidth of several CPUs at once", "Triad, every CPU in memory of its own.", &numbers);
+    }
+    html += &block("CPU by CPU, each in its own memory", CPUS_NOTE, &table(&cpus(sockets)));
+    if !sockets.without.is_empty() {
+        html += &block("Not measured", "", &list(&sockets.without));
+    }
+    html
+}
+
+const CPUS_NOTE: &str = "Vs others: how much more time this CPU takes than the others, with its 95 % interval; ! \
+                         where that is beyond doubt. Lines: those of 64 bytes that the CPU and its prefetchers keep on their way, \
+                         traffic times latency over 64 bytes (Little's law).";
+
+fn block(title: &str, note: &str, body: &str) -> String {
+    if body.is_empty() {
+        return String::new();
+    }
+    let note = if note.is_empty() { String::new() } else { format!("<p class=\"note\">{note}</p>") };
+    format!("<div class=\"block\"><h3>{title}</h3>{note}{body}</div>\n")
+}
+
+fn verdict(sockets: &Sockets) -> String {
+    let (class, word) = match sockets.verdict {
+        SocketVerdict::Alike => ("fine", "alike"),
+        SocketVerdict::Asymmetric => ("bad", "asymmetric"),
+        SocketVerdict::Inconclusive => ("doubt", "inconclusive"),
+    };
+    let told = match sockets.verdict {
+        SocketVerdict::Alike => super::likeness_words(sockets),
+        SocketVerdict::Asymmetric => super::asymmetry_words(sockets),
+        SocketVerdict::Inconclusive => String::new(),
+    };
+    let colon = if told.is_empty() { "" } else { ": " };
+    let reasons = list(&sockets.because);
+    // What is said of each CPU stands folded below what is said of all.
+    let reasons = if sockets.verdict == SocketVerdict::Asymmetric && sockets.because.len() > 1 {
+        format!("<details><summary>Each CPU</summary>{reasons}</details>")
+    } else {
+        reasons
+    };
+    let one_node = if figures::is_one_node(sockets) {
+        "<p class=\"note\">There is one node: no memory is nearer than other memory, and there are no links to draw.</p>"
+    } else {
+        ""
+    };
+    format!(
+        "<div class=\"block\"><h3>Are the CPUs alike, each in its own memory?</h3><p class=\"lead\"><b class=\"{class}\">{word}</b>{colon}{}</p>{reasons}{one_node}</div>\n",
+        markup(&told)
+    )
+}
+
+/// The graph where it is known, or in words that it is not; then why each CPU gets what it gets.
+fn linked(
+    sockets: &Sockets,
+    machine: &Machine,
+    account: Option<&SocketAccount>,
+    charts: &mut Charts,
+) -> String {
+    // With one node nothing is modelled that the verdict does not say.
+    let Some(account) = account.filter(|_| !figures::is_one_node(sockets)) else { return String::new() };
+    let mut html = String::new();
+    if let Some(picture) = links::picture(sockets, account) {
+        let drawn = figures::graph(&picture, "socket-links");
+        html += &placed("socket-links", "How the nodes are linked", drawn, charts);
+    }
+    if let Some(inference) = &account.inference {
+        let class = if inference.verdict == Verdict::Identified { "fine" } else { "doubt" };
+        let mut facts = inference_facts(inference);
+        if let Some(told) = links::by_distance(sockets, machine) {
+            facts.push((
+                "firmware",
+                format!("measured latencies by the distance that ACPI SLIT gives: {told}"),
+            ));
+        }
+        let _ = writeln!(
+            html,
+            "<div class=\"block\"><h3>What the latencies tell of the links</h3><p class=\"lead\"><b class=\"{class}\">{}</b>: {}</p>{}</div>",
+            inference.verdict.name(),
+            markup(&inference.reason),
+            terms(&facts)
+        );
+    }
+    html + &block("Why, by one model of all CPUs", "", &list(&account_sentences(account, sockets)))
+}
+
+/// A row per CPU: what it reaches in its own memory, and how it compares.
+fn cpus(sockets: &Sockets) -> DataTable {
+    let mut headers: Vec<String> = ["CPU", "stands for", "latency, ns"].map(str::to_owned).to_vec();
+    let kernels = super::kernels(sockets);
+    headers.extend(
+        kernels
+            .iter()
+            .map(|(kernel, store)| format!("{}, GB/s", naming::series_short(kernel, "", store, false))),
+    );
+    headers.extend(sockets.equality.iter().map(|of| format!("{} vs others", of.quantity)));
+    let flying = flying_kernels(sockets);
+    headers.extend(flying.iter().map(|kernel| format!("lines, {kernel}")));
+    let row = |subject: &record::SocketSubject| {
+        let own = super::own_node(sockets, subject);
+        let is_own = |cpu, node| cpu == subject.cpu && Some(node) == own;
+        let none = || "-".to_owned();
+        let name =
+            own.map_or_else(|| subject.cpu.to_string(), |node| format!("{} (node {node})", subject.cpu));
+        let mut cells = vec![name, subject.stands_for.to_string()];
+        let latency = sockets.latency.iter().find(|one| is_own(one.cpu, one.node));
+        cells.push(latency.map_or_else(none, |one| told(one.ns, &one.spread)));
+        cells.extend(kernels.iter().map(|(kernel, store)| {
+            let of = sockets
+                .bandwidth
+                .iter()
+                .find(|one| is_own(one.cpu, one.node) && one.kernel == *kernel && one.store == *store);
+            of.map_or_else(none, super::rate)
+        }));
+        cells.extend(
+            sockets
+                .equality
+                .iter()
+                .map(|of| of.rows.iter().find(|row| row.cpu == subject.cpu).map_or_else(none, compared)),
+        );
+        cells.extend(flying.iter().map(|kernel| {
+            let of =
+                sockets.concurrency.iter().find(|one| is_own(one.cpu, one.node) && one.kernel == *kernel);
+            of.map_or_else(none, |one| {
+                format!("{} {}", number::short(one.lines), number::uncertainty(one.lines, one.interval))
+            })
+        }));
+        cells
+    };
+    let mut rows: Vec<Vec<String>> = sockets.subjects.iter().take(CPUS_SHOWN).map(row).collect();
+    if sockets.subjects.len() > CPUS_SHOWN {
+        let mut last = vec![String::new(); headers.len()];
+        last[0] = format!("{} more", sockets.subjects.len() - CPUS_SHOWN);
+        rows.push(last);
+    }
+    rows.extend(noise(sockets, 3 + kernels.len(), headers.len()));
+    DataTable { headers, rows }
+}
+
+/// Kernels of which lines in flight are known.
+fn flying_kernels(sockets: &Sockets) -> Vec<&str> {
+    let mut kernels: Vec<&str> = Vec::new();
+    for one in &sockets.concurrency {
+        if !kernels.contains(&one.kernel.as_str()) {
+            kernels.push(&one.kernel);
+        }
+    }
+    kernels
+}
+
+/// `+16.0 ±0.9 % !`: how much more time than the others it takes.
+fn compared(row: &SubjectRow) -> String {
+    let mark = if row.differs { " !" } else { "" };
+    format!("{:+.1} ±{:.1} %{mark}", 100.0 * (row.ratio - 1.0), 100.0 * row.interval.half_width())
+}
+
+/// What a CPU differs from itself by, below the CPUs; the comparisons begin at the column `first`.
+fn noise(sockets: &Sockets, first: usize, columns: usize) -> Option<Vec<String>> {
+    if sockets.equality.is_empty() {
+        return None;
+    }
+    let mut cells = vec![String::new(); columns];
+    "against itself".clone_into(&mut cells[0]);
+    for (index, of) in sockets.equality.iter().enumerate() {
+        cells[first + index] = format!("±{}, {} rounds", number::percent(of.aa_half_width), of.rounds);
+    }
+    Some(cells)
+}

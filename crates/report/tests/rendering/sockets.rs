@@ -1,0 +1,137 @@
+//! The sockets section of the page, for machines on paper: what is identified is drawn, what is not is said.
+
+use models::interconnect::{Matrix, MeasuredSocket, SocketAccount, Unit, account};
+use record::{Record, Sockets};
+use report::{Html, Terminal, html, terminal};
+
+use crate::markup::check_html;
+use crate::sample::{of_known, of_latencies, of_one_node};
+
+/// The page without scripts stays below this; the other sections are empty here.
+const LIMIT_BYTES: usize = 250_000;
+
+/// What the models make of the sockets, as `diagnosis` would: rows of CPUs are not asked for here.
+fn accounted(sockets: &Sockets) -> SocketAccount {
+    let nodes: Vec<u32> = sockets.subjects.iter().filter_map(|subject| Some(subject.node?.0)).collect();
+    let entry = |reader: usize, home: &u32| {
+        let cpu = sockets.subjects[reader].cpu;
+        sockets.latency.iter().find(|one| one.cpu == cpu && one.node.0 == *home).map(|one| one.ns)
+    };
+    let row = |reader: usize| nodes.iter().map(|home| entry(reader, home)).collect();
+    let rows: Vec<Vec<Option<f64>>> = (0..nodes.len()).map(row).collect();
+    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows).expect("a matrix");
+    matrix.standard_error = Some(0.8);
+    matrix.nodes.clone_from(&nodes);
+    let own = |(reader, subject): (usize, &record::SocketSubject)| MeasuredSocket {
+        cpu: subject.cpu.0,
+        node: Some(nodes[reader]),
+        latency_ns: entry(reader, &nodes[reader]),
+        triad_mb_per_s: entry(reader, &nodes[reader]).map(|ns| 8.0 * 64e3 / ns),
+    };
+    let measured: Vec<MeasuredSocket> = sockets.subjects.iter().enumerate().map(own).collect();
+    account(&measured, Some(&matrix).filter(|_| nodes.len() > 1), &[])
+}
+
+/// The page of a record that holds sockets alone.
+fn page(sockets: Sockets, account: Option<&SocketAccount>) -> String {
+    let record = Record { sockets: Some(sockets), ..Record::default() };
+    let page = html(&record, account, Html { script: false });
+    check_html(&page);
+    assert!(page.len() < LIMIT_BYTES, "{} bytes", page.len());
+    page
+}
+
+fn has_figure(page: &str, name: &str) -> bool {
+    page.contains(&format!("data-figure=\"{name}\""))
+}
+
+/// A ring of nodes, `step` ns more for each link.
+fn ring(nodes: usize, step: f64) -> Vec<Vec<f64>> {
+    let hops = |a: usize, b: usize| a.abs_diff(b).min(nodes - a.abs_diff(b)) as f64;
+    (0..nodes).map(|a| (0..nodes).map(|b| 80.0 + step * hops(a, b)).collect()).collect()
+}
+
+#[test]
+fn the_blade_is_drawn_with_its_links_its_maps_and_what_its_reads_take() {
+    let sockets = of_known("x6440-8380");
+    let account = accounted(&sockets);
+    let page = page(sockets, Some(&account));
+    for name in ["socket-links", "socket-latency", "socket-bandwidth", "socket-together"] {
+        assert!(has_figure(&page, name), "{name}");
+    }
+    assert!(
+        page.contains("<b class=\"bad\">asymmetric</b>: latency") && page.contains("2 links to the farthest")
+    );
+    assert_eq!(page.matches("class=\"node\" tabindex=\"0\"").count(), 4);
+    assert!(page.contains("as the links predict") && page.contains("0-1 0-2 1-2 1-3 2-3"));
+}
+
+#[test]
+fn many_nodes_sparse_numbers_and_memory_without_cpus_are_drawn_too() {
+    let sparse: Vec<u32> = (0..8).map(|node| node * 3).collect();
+    let mut with_memory = ring(4, 25.0);
+    for row in &mut with_memory {
+        row.push(250.0);
+    }
+    for (latency_ns, nodes) in
+        [(ring(8, 25.0), sparse), (ring(16, 25.0), (0..16).collect()), (with_memory, vec![0, 1, 2, 3, 9])]
+    {
+        let sockets = of_latencies(&latency_ns, &nodes);
+        let account = accounted(&sockets);
+        let page = page(sockets, Some(&account));
+        let last = nodes.last().expect("nodes");
+        assert!(
+            has_figure(&page, "socket-latency") && page.contains(&format!(">{last}</text>")),
+            "{nodes:?}"
+        );
+    }
+}
+
+#[test]
+fn flat_latencies_draw_no_links_and_say_so() {
+    let rows: Vec<Vec<f64>> =
+        (0..4).map(|a| (0..4).map(|b| if a == b { 90.0 } else { 140.0 }).collect()).collect();
+    let sockets = of_latencies(&rows, &[0, 1, 2, 3]);
+    let account = accounted(&sockets);
+    let page = page(sockets, Some(&account));
+    assert!(!has_figure(&page, "socket-links") && page.contains("not identifiable"));
+    assert!(has_figure(&page, "socket-latency") && !page.contains("as the links predict"));
+}
+
+#[test]
+fn one_node_gets_its_table_and_no_empty_picture() {
+    let sockets = of_one_node();
+    let page = page(sockets, None);
+    assert!(page.contains("There is one node") && page.contains("against itself"));
+    for name in ["socket-links", "socket-latency", "socket-bandwidth"] {
+        assert!(!has_figure(&page, name), "{name}");
+    }
+    let none = html(&Record::default(), None, Html { script: false });
+    assert!(none.contains("data-missing=\"sockets\""));
+}
+
+#[test]
+fn a_simulation_draws_the_same_figures() {
+    let (_, text) = models::interconnect::KNOWN[0];
+    let machine = models::interconnect::parse(text, "x6440").expect("a description");
+    let run = models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), None);
+    let page = report::sockets_html(&run.expect("it runs"));
+    assert!(has_figure(&page, "socket-links") && has_figure(&page, "socket-latency"));
+    check_html(&page);
+}
+
+#[test]
+fn the_summary_tells_the_verdict_in_80_columns_and_nothing_where_there_is_none() {
+    let told =
+        |sockets: Option<Sockets>| terminal(&Record { sockets, ..Record::default() }, Terminal::default());
+    let blade = told(Some(of_known("x6440-8380")));
+    assert!(blade.contains("longer on CPUs 0,12") && blade.contains("nodes   own memory"), "{blade}");
+    let many = told(Some(of_latencies(&ring(16, 25.0), &(0..16).collect::<Vec<_>>())));
+    assert!(many.contains("alike: 16 CPUs in their own memory, latency within ±0 %"), "{many}");
+    let one = told(Some(of_one_node()));
+    assert!(one.contains("sockets inconclusive: latency: the same") && !one.contains("nodes   "), "{one}");
+    assert!(!told(None).contains("sockets"));
+    for text in [blade, many, one] {
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
