@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::draw::Svg;
 use crate::plan;
+pub(crate) use pairs::line_transfer;
 
 /// A picture that a report may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -154,7 +155,7 @@ pub(crate) fn draw(record: &Record, figure: Figure) -> Result<Drawn, String> {
         Figure::LatencySurfaceHuge => latency::surface(record, latency::Pages::Huge),
         Figure::LatencyHeatmap => latency::heat_map(record),
         Figure::Stream => stream::draw(record),
-        Figure::LineTransfer => pairs::line_transfer(record),
+        Figure::LineTransfer => pairs::line_transfer(&record.cores.line_transfer, figure.name()),
         Figure::Sharing => pairs::sharing(record),
         Figure::Wake => wake::draw(record),
         Figure::Walks => translation::draw(record),

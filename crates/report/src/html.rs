@@ -19,7 +19,7 @@ use record::Record;
 use serde::Serialize;
 
 use crate::draw::{STYLE_DARK, STYLE_LIGHT};
-use crate::escape;
+use crate::{escape, sockets};
 use markup::{Charts, figure};
 
 /// What the page may hold.
@@ -40,16 +40,22 @@ const POLICY_STATIC: &str = "default-src 'none'; style-src 'unsafe-inline'; img-
 const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/script.js");
 
-/// The report of a record; `sockets` is what the models make of its measured sockets.
-pub fn html(record: &Record, sockets: Option<&SocketAccount>, html: Html) -> String {
+/// The report of a record; `account` is what the models make of its measured sockets.
+pub fn html(record: &Record, account: Option<&SocketAccount>, html: Html) -> String {
     let mut charts = Charts::new(html.script);
     let mut body = String::new();
-    body += &facts::head(record);
-    body += &facts::findings(record);
-    body += &facts::guards(record);
-    body += &facts::machine(record);
-    outline::sections(&mut body, record, sockets, &mut charts);
-    body += &tables::plan(record);
+    if record.plan.entries.is_empty() && record.sockets.is_some() {
+        // Sockets that were measured alone leave nothing else to show, or to miss.
+        body += &sockets::head(record);
+        body += &sockets::section(record, account, &mut charts);
+    } else {
+        body += &facts::head(record);
+        body += &facts::findings(record);
+        body += &facts::guards(record);
+        body += &facts::machine(record);
+        outline::sections(&mut body, record, account, &mut charts);
+        body += &tables::plan(record);
+    }
     body += &facts::data(record, html.script);
     let title = escape::markup(&crate::machine_text::headline(&record.machine));
     let mut page = frame(&title, &body, html.script);

@@ -19,7 +19,7 @@ const NODES_SHOWN: usize = 8;
 const CPUS_SHOWN: usize = 24;
 
 pub(crate) use figures::{graph, read_map};
-pub(crate) use page::section;
+pub(crate) use page::{head, section};
 pub(crate) use words::{asymmetry_words, likeness_words};
 
 /// The page.

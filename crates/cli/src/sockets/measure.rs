@@ -11,6 +11,7 @@ use models::interconnect;
 use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
 use record::{GateVerdict, Provenance, Record, SocketVerdict, Sockets};
+use report::Html;
 
 use super::explain::{self, ExpectArguments};
 use crate::arguments::{Global, parse_budget};
@@ -34,7 +35,7 @@ pub(super) struct MeasureArguments {
     /// Time for measuring, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     budget: Option<Duration>,
-    /// Write the record here, for sidestep sockets explain and sidestep show
+    /// Write the record and its report here, for sidestep sockets explain and sidestep show
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     #[command(flatten)]
@@ -123,6 +124,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     if let Some(folder) = &folder {
         record.partial = live::pending_signal().map(|_| "ended by a signal".to_owned());
         folder.write_record(&record)?;
+        folder.write_report(&check_up::page(&record, Html { script: true }))?;
     }
     tell(&sockets, folder.as_ref(), global)?;
     Ok(match live::pending_signal() {
@@ -206,7 +208,11 @@ fn tell(sockets: &Sockets, folder: Option<&Folder>, global: &Global) -> anyhow::
     }
     output::print(&text)?;
     folder.map_or(Ok(()), |folder| {
-        output::print_lines(&format!("record  {}\n", folder.record_path().display()))
+        output::print_lines(&format!(
+            "record  {}\nreport  {}\n",
+            folder.record_path().display(),
+            folder.report_path().display()
+        ))
     })
 }
 

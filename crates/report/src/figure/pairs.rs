@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use machine::CpuId;
-use record::{Quality, Record, Spread};
+use record::{LineTransfer, Quality, Record, Spread};
 
 use super::{DataTable, Drawn, Figure};
 use crate::draw::{MatrixCell, MatrixChart, MatrixPanel};
@@ -21,10 +21,9 @@ struct Pair<'r> {
     spread: &'r Spread,
 }
 
-pub(super) fn line_transfer(record: &Record) -> Option<Drawn> {
-    let pairs: Vec<Pair<'_>> = record
-        .cores
-        .line_transfer
+/// A line between CPUs; `name` makes it one of its own in the page.
+pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Drawn> {
+    let pairs: Vec<Pair<'_>> = transfers
         .iter()
         .map(|p| Pair { a: p.a, b: p.b, kind: &p.protocol, value: p.ns, spread: &p.spread })
         .collect();
@@ -41,7 +40,7 @@ pub(super) fn line_transfer(record: &Record) -> Option<Drawn> {
     let reading = "One way of a bounced cache line, half of a round trip. The two protocols measure different things: \
                    compare-and-swap spins on exclusive ownership, read-then-write shares the line first. Never compare \
                    numbers of one with numbers of the other.";
-    finish(&chart, Figure::LineTransfer, reading, table(&pairs, ["CPUs", "protocol", "ns"], "-"))
+    finish(&chart, name, reading, table(&pairs, ["CPUs", "protocol", "ns"], "-"))
 }
 
 pub(super) fn sharing(record: &Record) -> Option<Drawn> {
@@ -66,15 +65,15 @@ pub(super) fn sharing(record: &Record) -> Option<Drawn> {
                    the machine says.";
     finish(
         &chart,
-        Figure::Sharing,
+        Figure::Sharing.name(),
         reading,
         table(&pairs, ["CPU beside CPU", "resource", "slowdown"], " beside "),
     )
 }
 
-fn finish(chart: &MatrixChart, figure: Figure, reading: &str, table: DataTable) -> Option<Drawn> {
+fn finish(chart: &MatrixChart, name: &str, reading: &str, table: DataTable) -> Option<Drawn> {
     (!chart.is_empty()).then(|| Drawn {
-        svg: chart.draw(figure.name()),
+        svg: chart.draw(name),
         reading: reading.to_owned(),
         table,
         interactive: Some(interactive::matrices(chart)),

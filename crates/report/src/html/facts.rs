@@ -11,6 +11,10 @@ use crate::{machine_text, number};
 
 /// Width of the full description of the machine, in columns of a fixed font.
 const MACHINE_COLUMNS: usize = 100;
+/// Doubts that stand open.
+const DOUBTS_SHOWN: usize = 5;
+/// The source of what needs no other: said once, below the findings.
+const METHOD: &str = "METHODOLOGY.md";
 
 fn mark_and_word(severity: Severity) -> (&'static str, &'static str, &'static str) {
     match severity {
@@ -71,7 +75,7 @@ pub(super) fn head(record: &Record) -> String {
     });
     let links = [
         ("findings", "Findings"),
-        ("guards", "Guards"),
+        ("guards", "Trust"),
         ("machine", "Machine"),
         ("flaws", if record.flaws.is_empty() { "" } else { "Flaws" }),
         ("levels", "Memory"),
@@ -113,13 +117,14 @@ pub(super) fn findings(record: &Record) -> String {
             ("Mechanism", &finding.mechanism),
             ("Expected", &finding.prediction),
             ("What to do", &finding.remedy),
-            ("Source", &finding.source),
         ];
+        let source = finding.source.clone().filter(|source| source != METHOD);
         let mut rows: Vec<(&str, String)> = Vec::new();
         for (index, line) in finding.evidence.iter().enumerate() {
             rows.push((if index == 0 { "Evidence" } else { "" }, line.clone()));
         }
         rows.extend(texts.map(|(term, text)| (term, text.clone().unwrap_or_default())));
+        rows.push(("Source", source.unwrap_or_default()));
         if rows.iter().any(|(_, text)| !text.is_empty()) {
             // What is as expected needs no room until somebody asks.
             let folded = finding.severity == Severity::Good;
@@ -128,6 +133,10 @@ pub(super) fn findings(record: &Record) -> String {
             html += if folded { "</details>" } else { "" };
         }
         html += "</div></article>\n";
+    }
+    if record.findings.iter().any(|finding| finding.source.as_deref() == Some(METHOD)) {
+        let _ =
+            write!(html, "<p class=\"note\">How each was judged, unless a source is named: {METHOD}.</p>");
     }
     html + "</section>\n"
 }
@@ -175,14 +184,28 @@ pub(super) fn guards(record: &Record) -> String {
     html += "</div>";
     let lines: Vec<&String> = guards.doubts.iter().chain(&record.provenance.without).collect();
     if !lines.is_empty() {
-        html += "<ul class=\"doubts\">";
-        for line in lines {
-            let _ = write!(html, "<li>{}</li>", markup(line));
+        // On a busy machine every clock has a line of its own: a few are read, the rest are looked up.
+        let (shown, folded) = lines.split_at(lines.len().min(DOUBTS_SHOWN));
+        html += &doubt_list(shown);
+        if !folded.is_empty() {
+            let _ = write!(
+                html,
+                "<details><summary>{} more</summary>{}</details>",
+                folded.len(),
+                doubt_list(folded)
+            );
         }
-        html += "</ul>";
     }
     html + "<p class=\"note\">Behind a number stands its 95 % interval: ±x %, or [low, high] where it is wide. \
             ~ marks an interval wider than aimed for, * a value with several states or mappings that disagree.</p></section>\n"
+}
+
+fn doubt_list(lines: &[&String]) -> String {
+    let items = lines.iter().fold(String::new(), |mut items, line| {
+        let _ = write!(items, "<li>{}</li>", markup(line));
+        items
+    });
+    format!("<ul class=\"doubts\">{items}</ul>")
 }
 
 /// What the machine claims to be.

@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use machine::Machine;
 use models::interconnect::{SocketAccount, Verdict};
-use record::{Record, SocketVerdict, Sockets, SubjectRow};
+use record::{GateVerdict, NodeLoadedLatency, Record, SocketGate, SocketVerdict, Sockets, SubjectRow};
 
 use super::{figures, links};
 use crate::escape::markup;
-use crate::figure::DataTable;
+use crate::figure::{DataTable, line_transfer};
 use crate::html::markup::{Charts, list, placed, table, terms};
 use crate::interconnect::{account_sentences, inference_facts};
 use crate::number::{self, told};
-use crate::{naming, plan};
+use crate::{machine_text, naming, plan};
 
 /// Rows of the table of CPUs; more are in the data.
 const CPUS_SHOWN: usize = 64;
@@ -32,6 +32,23 @@ pub(crate) fn section(record: &Record, account: Option<&SocketAccount>, charts: 
     html + "</section>\n"
 }
 
+/// The head of the page of sockets that were measured alone.
+pub(crate) fn head(record: &Record) -> String {
+    let origin = &record.provenance;
+    let run = format!(
+        "sidestep {}, started {}, took {} s, seed {}",
+        origin.tool_version,
+        origin.started_utc,
+        number::short(record.elapsed_s),
+        origin.seed
+    );
+    format!(
+        "<header><p class=\"kicker\">sidestep sockets</p><h1>{}</h1><p class=\"run\">{}</p></header>\n",
+        markup(&machine_text::headline(&record.machine)),
+        markup(&run)
+    )
+}
+
 /// All of it, below a heading.
 pub(crate) fn body(
     sockets: &Sockets,
@@ -40,6 +57,7 @@ pub(crate) fn body(
     charts: &mut Charts,
 ) -> String {
     let mut html = verdict(sockets);
+    html += &sockets.gate.as_ref().map_or_else(String::new, gate);
     html += &linked(sockets, machine, account, charts);
     if let Some(drawn) = figures::latency(sockets, account) {
         html += &placed("socket-latency", "Latency from each CPU to each node", drawn, charts);
@@ -55,6 +73,14 @@ pub(crate) fn body(
             &block("Bandwidth of several CPUs at once", "Triad, every CPU in memory of its own.", &numbers);
     }
     html += &block("CPU by CPU, each in its own memory", CPUS_NOTE, &table(&cpus(sockets)));
+    html += &block(
+        "Latency under load",
+        "One CPU reads while others stream to and from the same node's memory.",
+        &table(&loaded(sockets)),
+    );
+    if let Some(drawn) = line_transfer(&sockets.line_transfer, "socket-lines") {
+        html += &placed("socket-lines", "Moving a cache line between these CPUs", drawn, charts);
+    }
     if !sockets.without.is_empty() {
         html += &block("Not measured", "", &list(&sockets.without));
     }
@@ -103,6 +129,50 @@ fn verdict(sockets: &Sockets) -> String {
     )
 }
 
+/// Each socket against what is expected of it.
+fn gate(gate: &SocketGate) -> String {
+    let (class, word) = match gate.verdict {
+        GateVerdict::Within => ("fine", "as expected"),
+        GateVerdict::Outside => ("bad", "not as expected"),
+        GateVerdict::Inconclusive => ("doubt", "inconclusive"),
+    };
+    let mut html = format!(
+        "<div class=\"block\"><h3>Does each socket get what is expected?</h3><p class=\"lead\"><b class=\"{class}\">{word}</b>, against {}</p>",
+        markup(&gate.expected_from)
+    );
+    for cause in &gate.causes {
+        let _ = write!(html, "<p>{}</p>{}", markup(&cause.text), list(&cause.reasoning));
+    }
+    if !gate.because.is_empty() {
+        html += &list(&gate.because);
+    }
+    html + "</div>\n"
+}
+
+/// Idle latency of each node, and what it becomes.
+fn loaded(sockets: &Sockets) -> DataTable {
+    let row = |one: &NodeLoadedLatency| {
+        let point = &one.point;
+        let (rate, interval) = (point.load_bytes_per_s, point.load_interval);
+        vec![
+            format!("CPU {}", point.cpu),
+            format!("node {}", one.node),
+            if point.loading.is_empty() { "idle".to_owned() } else { format!("CPUs {}", point.loading) },
+            if point.loading.is_empty() {
+                "-".to_owned()
+            } else {
+                let told = number::uncertainty(number::gigabytes(rate), interval.map(number::gigabytes));
+                format!("{} {told}", number::column(number::gigabytes(rate)))
+            },
+            told(point.ns, &point.spread),
+        ]
+    };
+    DataTable {
+        headers: ["reads", "memory of", "beside", "their traffic, GB/s", "ns"].map(str::to_owned).to_vec(),
+        rows: sockets.loaded.iter().take(2 * CPUS_SHOWN).map(row).collect(),
+    }
+}
+
 /// The graph where it is known, or in words that it is not; then why each CPU gets what it gets.
 fn linked(
     sockets: &Sockets,
@@ -139,7 +209,12 @@ fn linked(
 
 /// A row per CPU: what it reaches in its own memory, and how it compares.
 fn cpus(sockets: &Sockets) -> DataTable {
-    let mut headers: Vec<String> = ["CPU", "stands for", "latency, ns"].map(str::to_owned).to_vec();
+    // Columns that say the same of every CPU say nothing.
+    let stand = sockets.subjects.iter().any(|subject| subject.stands_for.len() > 1);
+    let mut headers: Vec<String> = vec!["CPU".to_owned()];
+    headers.extend(stand.then(|| "stands for".to_owned()));
+    headers.push("latency, ns".to_owned());
+    let with_node = !figures::is_one_node(sockets);
     let kernels = super::kernels(sockets);
     headers.extend(
         kernels
@@ -153,9 +228,11 @@ fn cpus(sockets: &Sockets) -> DataTable {
         let own = super::own_node(sockets, subject);
         let is_own = |cpu, node| cpu == subject.cpu && Some(node) == own;
         let none = || "-".to_owned();
-        let name =
-            own.map_or_else(|| subject.cpu.to_string(), |node| format!("{} (node {node})", subject.cpu));
-        let mut cells = vec![name, subject.stands_for.to_string()];
+        let name = own
+            .filter(|_| with_node)
+            .map_or_else(|| subject.cpu.to_string(), |node| format!("{} (node {node})", subject.cpu));
+        let mut cells = vec![name];
+        cells.extend(stand.then(|| subject.stands_for.to_string()));
         let latency = sockets.latency.iter().find(|one| is_own(one.cpu, one.node));
         cells.push(latency.map_or_else(none, |one| told(one.ns, &one.spread)));
         cells.extend(kernels.iter().map(|(kernel, store)| {
@@ -186,7 +263,7 @@ fn cpus(sockets: &Sockets) -> DataTable {
         last[0] = format!("{} more", sockets.subjects.len() - CPUS_SHOWN);
         rows.push(last);
     }
-    rows.extend(noise(sockets, 3 + kernels.len(), headers.len()));
+    rows.extend(noise(sockets, 2 + usize::from(stand) + kernels.len(), headers.len()));
     DataTable { headers, rows }
 }
 

@@ -106,6 +106,10 @@ fn one_node_gets_its_table_and_no_empty_picture() {
     for name in ["socket-links", "socket-latency", "socket-bandwidth"] {
         assert!(!has_figure(&page, name), "{name}");
     }
+    assert!(
+        !page.contains("id=\"findings\"") && page.contains("sidestep sockets"),
+        "a page of sockets alone"
+    );
     let none = html(&Record::default(), None, Html { script: false });
     assert!(none.contains("data-missing=\"sockets\""));
 }
