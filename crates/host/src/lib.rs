@@ -1,5 +1,6 @@
 //! The only door to Linux: files, CPUID, memory, threads, signals.
 
+pub mod address_space;
 mod amd_node;
 mod capture;
 pub mod cpuid;
@@ -13,6 +14,7 @@ mod socket_links;
 pub mod state_folder;
 pub mod witness;
 
+pub use address_space::{AddressSpace, MappedRange};
 pub use amd_node::{NodeFunction, node_functions};
 pub use capture::{Capture, CaptureOptions, capture};
 pub use cpuid::Cpuid;

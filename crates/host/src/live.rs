@@ -13,8 +13,12 @@ mod memory_policy;
 mod messages;
 mod node_memory;
 mod ntp;
+mod perf;
 mod process;
+mod process_memory;
 mod process_setting;
+mod process_tree;
+mod program_file;
 mod speculation;
 mod system_call;
 mod thread_usage;
@@ -35,13 +39,19 @@ pub use memory_policy::{MemoryPolicy, current_memory_policy};
 pub use messages::kernel_messages;
 pub use node_memory::{NodeMemoryError, map_on_node, page_nodes};
 pub use ntp::ntp_state;
+pub use perf::{
+    CODE_BYTES, Code, Observation, PerfError, PerfSampler, RegisterSample, Registers, parse_records,
+};
 pub use process::{
     boot_id, effective_root, host_name, is_writable, kernel_release, peak_resident_bytes, utc_now,
 };
+pub use process_memory::read_process_memory;
 pub use process_setting::{
     ProcessSetting, SettingError, SettingGuard, forbid_huge_pages, huge_pages_forbidden, node_mask, prepare,
     timer_slack_ns,
 };
+pub use process_tree::{ThreadState, is_running, thread_state, threads_below};
+pub use program_file::ProgramFile;
 pub use speculation::{Speculation, SpeculationState, speculation, stop_speculation};
 pub use system_call::ask_for_parent;
 pub use thread_usage::{ThreadUsage, process_cpu_time_ns, thread_cpu_time_ns};

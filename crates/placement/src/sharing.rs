@@ -1,5 +1,25 @@
-//! Who shares what: from what was learnt of threads to the weights of an [`Objective`](crate::Objective).
+//! Who shares what: threads watched by samples of their registers, and the weights of an [`Objective`](crate::Objective).
+//!
+//! A sample names a thread, the instruction that comes next and the registers before it; decoded, that is the address it
+//! touches, without a performance counter and without privilege. Touches of all threads, sorted by address, fall into stretches
+//! of memory that the same threads touch; two threads share as much as their touches overlap in these.
 
+mod instruction;
+mod overlap;
+mod program;
+mod region;
+mod segment;
+mod source;
+mod symbols;
+mod tally;
+mod touch;
+mod watch;
 mod weights;
 
+pub use instruction::{Access, Operand, Run};
+pub use overlap::{Overlaps, TOUCHES_MIN, overlaps};
+pub use segment::{LINE_BYTES, Segment, Use, segments};
+pub use source::{ClockRegisters, Source};
+pub use touch::{Extent, Object, Touch, Touches};
+pub use watch::{Profile, ProfileError, ProfileOptions, RATE_HZ, Subject, profile, watch};
 pub use weights::{SharingWeights, demand, weights};

@@ -19,6 +19,8 @@ const DOORS_OF_HOST: &[&str] = &[
     // Whole files, and the folder of the journal.
     "crates/host/src/live/atomic_file.rs",
     "crates/host/src/state_folder.rs",
+    // The code and the symbols of a program that is watched.
+    "crates/host/src/live/program_file.rs",
     // A device that is held open, and the permissions of a file.
     "crates/host/src/live/wake_latency.rs",
     "crates/host/src/live/process.rs",

@@ -1,0 +1,160 @@
+//! What is asked of `perf_event_open`, and why the kernel may say no.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use machine::CpuId;
+
+use super::record::SAMPLED_REGISTERS;
+use crate::Root;
+
+/// The attributes up to the registers; PERF_ATTR_SIZE_VER5, include/uapi/linux/perf_event.h.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Attributes {
+    kind: u32,
+    size_bytes: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_watermark: u32,
+    breakpoint_type: u32,
+    config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clock_id: i32,
+    sample_regs_intr: u64,
+    aux_watermark: u32,
+    sample_max_stack: u16,
+    reserved: u16,
+}
+
+// All from include/uapi/linux/perf_event.h.
+/// PERF_TYPE_SOFTWARE.
+const TYPE_SOFTWARE: u32 = 1;
+/// PERF_COUNT_SW_CPU_CLOCK: nanoseconds of CPU time of the thread.
+const CPU_CLOCK: u64 = 0;
+/// PERF_SAMPLE_IP, _TID, _TIME and _REGS_USER.
+pub(super) const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 12;
+const DISABLED: u64 = 1;
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const MAPPINGS_OF_CODE: u64 = 1 << 8;
+const NAMES: u64 = 1 << 9;
+const ENABLE_ON_EXEC: u64 = 1 << 12;
+const BEGIN_AND_END: u64 = 1 << 13;
+const WATERMARK: u64 = 1 << 14;
+const LONG_MAPPINGS: u64 = 1 << 23;
+/// PERF_FLAG_FD_CLOEXEC.
+const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+
+/// Bytes in a ring at which the reader is woken, besides its own looking.
+const WATERMARK_BYTES: u32 = 32 << 10;
+
+/// From when on samples are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// From now on.
+    Now,
+    /// From the next `exec` of a child.
+    AtExec,
+}
+
+/// Why a program cannot be watched by the kernel's clock.
+#[derive(Debug, thiserror::Error)]
+pub enum PerfError {
+    /// A setting, a container's filter or an owner other than the caller.
+    #[error(
+        "cannot watch {whom} with perf_event_open: {source} (kernel.perf_event_paranoid is {paranoid}; 2 or \
+         less is needed, and the program must be yours)"
+    )]
+    Forbidden {
+        /// The thread, or `what is started`.
+        whom: String,
+        /// The kernel's setting, `unknown` if it cannot be read.
+        paranoid: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It has ended, or never was.
+    #[error("there is no such process or thread; it may have ended")]
+    NoSuchThread,
+    /// All else.
+    #[error("perf_event_open failed: {0}; raise the limit of open files (ulimit -n) if that is why")]
+    Refused(io::Error),
+    /// The records have no place.
+    #[error("cannot map the ring of records: {0}; raise kernel.perf_event_mlock_kb or ulimit -l")]
+    Ring(io::Error),
+}
+
+/// Opens one event of a thread (of the calling one if none is named) on one CPU.
+pub(super) fn open(
+    thread: Option<u32>,
+    cpu: CpuId,
+    period: Duration,
+    begin: Begin,
+) -> Result<OwnedFd, PerfError> {
+    let begin = if begin == Begin::AtExec { DISABLED | ENABLE_ON_EXEC } else { 0 };
+    let attributes = Attributes {
+        kind: TYPE_SOFTWARE,
+        size_bytes: size_of::<Attributes>() as u32,
+        config: CPU_CLOCK,
+        sample_period: u64::try_from(period.as_nanos()).unwrap_or(u64::MAX),
+        sample_type: SAMPLE_TYPE,
+        flags: begin
+            | INHERIT
+            | EXCLUDE_KERNEL
+            | EXCLUDE_HYPERVISOR
+            | MAPPINGS_OF_CODE
+            | NAMES
+            | BEGIN_AND_END
+            | WATERMARK
+            | LONG_MAPPINGS,
+        wakeup_watermark: WATERMARK_BYTES,
+        sample_regs_user: SAMPLED_REGISTERS,
+        ..Attributes::default()
+    };
+    let pid = libc::pid_t::try_from(thread.unwrap_or(0)).map_err(|_| PerfError::NoSuchThread)?;
+    let cpu = libc::c_int::try_from(cpu.0).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the attributes are as large as they say, and the kernel only reads them.
+    let file = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, pid, cpu, -1, CLOSE_ON_EXEC)
+    };
+    if let Ok(file) = libc::c_int::try_from(file)
+        && file >= 0
+    {
+        // SAFETY: the kernel has just opened it for us alone.
+        return Ok(unsafe { OwnedFd::from_raw_fd(file) });
+    }
+    let source = io::Error::last_os_error();
+    Err(match source.raw_os_error() {
+        Some(libc::ESRCH) => PerfError::NoSuchThread,
+        Some(libc::EACCES | libc::EPERM | libc::ENOSYS) => PerfError::Forbidden {
+            whom: thread.map_or_else(|| "what is started".to_owned(), |thread| format!("thread {thread}")),
+            paranoid: paranoid(),
+            source,
+        },
+        _ => PerfError::Refused(source),
+    })
+}
+
+fn paranoid() -> String {
+    Root::live().read("/proc/sys/kernel/perf_event_paranoid").unwrap_or_else(|_| "unknown".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_attributes_are_as_large_as_their_version() {
+        // PERF_ATTR_SIZE_VER5.
+        assert_eq!(size_of::<Attributes>(), 112);
+    }
+}

@@ -1,0 +1,106 @@
+//! Processes with their descendants and threads, as `/proc` shows them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Root;
+
+/// Every thread of the process and of all its descendants; none if it is gone.
+pub fn threads_below(pid: u32) -> Vec<u32> {
+    let root = Root::live();
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for process in numbers(&root, "/proc") {
+        if let Some(parent) = parent_of(&root, process) {
+            children.entry(parent).or_default().push(process);
+        }
+    }
+    let (mut wanted, mut open) = (BTreeSet::new(), vec![pid]);
+    while let Some(process) = open.pop() {
+        if wanted.insert(process) {
+            open.extend(children.get(&process).into_iter().flatten());
+        }
+    }
+    wanted.iter().flat_map(|process| numbers(&root, &format!("/proc/{process}/task"))).collect()
+}
+
+/// True if a thread of the process has not ended; one that waits to be collected by its parent has.
+pub fn is_running(pid: u32) -> bool {
+    let root = Root::live();
+    let runs = |thread: &u32| {
+        let state = field_after_name(&root, &format!("/proc/{pid}/task/{thread}/stat"), 0);
+        state.is_some_and(|state| !["Z", "X"].contains(&state.as_str()))
+    };
+    numbers(&root, &format!("/proc/{pid}/task")).iter().any(runs)
+}
+
+fn numbers(root: &Root, folder: &str) -> Vec<u32> {
+    root.list(folder).into_iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// Field 4 of `/proc/PID/stat`; proc_pid_stat(5).
+fn parent_of(root: &Root, pid: u32) -> Option<u32> {
+    field_after_name(root, &format!("/proc/{pid}/stat"), 1)?.parse().ok()
+}
+
+/// A field by its place behind the name's closing parenthesis: the name may hold blanks itself.
+fn field_after_name(root: &Root, path: &str, place: usize) -> Option<String> {
+    let text = root.read(path).ok()?;
+    let (_, after_name) = text.rsplit_once(')')?;
+    after_name.split_whitespace().nth(place).map(str::to_owned)
+}
+
+/// A thread at one time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadState {
+    /// Its process.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// CPU time since it began, in nanoseconds; `None` on a kernel without scheduler statistics.
+    pub cpu_ns: Option<u64>,
+}
+
+/// What a thread is called and has used; `None` if it is gone.
+pub fn thread_state(tid: u32) -> Option<ThreadState> {
+    let root = Root::live();
+    // A thread answers under its own number too, though no listing shows it: proc(5).
+    let status = root.read(&format!("/proc/{tid}/status")).ok()?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().to_owned())
+    };
+    let pid = field("Tgid:")?.parse().ok()?;
+    let statistics = root.read(&format!("/proc/{pid}/task/{tid}/schedstat")).ok();
+    let cpu_ns = statistics.and_then(|text| text.split_whitespace().next()?.parse().ok());
+    Some(ThreadState { pid, name: field("Name:")?, cpu_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_threads_and_no_process_has_none() {
+        let own = std::process::id();
+        assert!(threads_below(own).contains(&own));
+        assert_eq!(threads_below(u32::MAX), Vec::<u32>::new());
+        assert!(is_running(own) && !is_running(u32::MAX));
+        let state = thread_state(own).expect("it runs");
+        assert!(state.pid == own && !state.name.is_empty());
+        assert_eq!(thread_state(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_process_that_waits_to_be_collected_runs_no_more() {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut child = std::process::Command::new("true").stdout(writer).spawn().expect("true is there");
+        // The pipe ends when the last process that could write to it has.
+        std::io::read_to_string(reader).expect("it ends");
+        let mut looks = 0;
+        while is_running(child.id()) {
+            looks += 1;
+            assert!(looks < 1_000_000, "it closed its files and goes on");
+            std::thread::yield_now();
+        }
+        assert!(child.wait().expect("it is ours").success());
+    }
+}

@@ -1,0 +1,177 @@
+//! Watching a program: samples in, the document out.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use host::live::{
+    ChildError, ChildOutput, ChildRun, PerfError, is_running, pending_signal, run_child, thread_cpu_time_ns,
+};
+use record::{SHARING_SCHEMA, Sharing};
+
+use super::overlap::{TOUCHES_MIN, overlaps};
+use super::region::regions;
+use super::segment::segments;
+use super::source::{ClockRegisters, Source};
+use super::tally::Tally;
+
+/// Samples per second of CPU time unless asked otherwise: what a thread loses by that is below what can be measured.
+pub const RATE_HZ: f64 = 250.0;
+/// How often the rings are emptied: code that a program makes while it runs must be read before it is made anew, and a ring
+/// holds some seconds.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the kernel is asked for names and CPU times.
+const THREADS_EVERY: Duration = Duration::from_millis(500);
+/// More threads than this are not listed one by one: the matrices would have more than 65,536 cells.
+const THREADS_MAX: usize = 256;
+
+/// Who is watched.
+#[derive(Debug)]
+pub enum Subject {
+    /// A program that is started for it, and runs to its end.
+    Command(Command, ChildOutput),
+    /// A process that runs, and its descendants.
+    Process(u32),
+}
+
+/// How.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProfileOptions {
+    /// Samples per second of a thread's CPU time.
+    pub rate_hz: f64,
+    /// The longest time of watching; a program that was started goes on to its end.
+    pub limit: Option<Duration>,
+    /// So many samples that touch memory are enough.
+    pub memory_samples: Option<u64>,
+}
+
+impl Default for ProfileOptions {
+    fn default() -> Self {
+        Self { rate_hz: RATE_HZ, limit: None, memory_samples: None }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Who shares what.
+    pub sharing: Sharing,
+    /// How the program ended that was started.
+    pub run: Option<ChildRun>,
+}
+
+/// Why a program cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// The kernel says no.
+    #[error(transparent)]
+    Perf(#[from] PerfError),
+    /// The program could not be started.
+    #[error(transparent)]
+    Child(#[from] ChildError),
+    /// A rate that is none.
+    #[error("cannot take {0} samples per second; give 1 to 10000")]
+    Rate(f64),
+}
+
+/// Watches a program until it ends, the time is over, there are samples enough, or a signal comes.
+///
+/// # Errors
+/// It cannot be started or watched.
+pub fn profile(subject: Subject, options: ProfileOptions) -> Result<Profile, ProfileError> {
+    /// perf_event_open takes no period below 10 us (kernel/events/core.c, `perf_swevent_start_hrtimer`), and at 10 kHz a thread
+    /// is disturbed by more than 1 %.
+    const RATES_HZ: std::ops::RangeInclusive<f64> = 1.0..=10_000.0;
+    if !RATES_HZ.contains(&options.rate_hz) {
+        return Err(ProfileError::Rate(options.rate_hz));
+    }
+    let period = Duration::from_secs_f64(1.0 / options.rate_hz);
+    match subject {
+        Subject::Process(pid) => {
+            let mut source = ClockRegisters::of_process(pid, period)?;
+            let sharing = watch(&mut source, options, || !is_running(pid));
+            Ok(Profile { sharing, run: None })
+        }
+        Subject::Command(command, output) => {
+            let mut source = ClockRegisters::of_children(period)?;
+            let ended = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                let watcher = scope.spawn(|| watch(&mut source, options, || ended.load(Ordering::Acquire)));
+                // The events are of this thread, and only what it starts inherits them.
+                let run = run_child(command, &[], output, None);
+                ended.store(true, Ordering::Release);
+                let sharing = watcher.join().expect("watching does not panic");
+                Ok(Profile { sharing, run: Some(run?) })
+            })
+        }
+    }
+}
+
+/// Takes samples from a source until `is_over`, or as the options say, and adds them up.
+pub fn watch(source: &mut dyn Source, options: ProfileOptions, is_over: impl Fn() -> bool) -> Sharing {
+    let (begun, begun_cpu_ns) = (Instant::now(), thread_cpu_time_ns());
+    let mut tally = Tally::default();
+    let mut threads_at = begun;
+    loop {
+        // Asked before the last look, so that nothing that came before the end is left.
+        let over = is_over()
+            || pending_signal().is_some()
+            || options.limit.is_some_and(|limit| begun.elapsed() >= limit);
+        let mut seen = Vec::new();
+        source.drain(&mut |observation| seen.push(observation));
+        tally.take(seen);
+        if threads_at <= Instant::now() || over {
+            tally.look_at_threads();
+            threads_at = Instant::now() + THREADS_EVERY;
+        }
+        let enough = options.memory_samples.is_some_and(|enough| tally.memory_samples >= enough);
+        // A source that cannot be waited for is looked at all the same.
+        if over || enough || source.wait(LOOK_EVERY).is_err() && source.kind() == record::SharingSource::None
+        {
+            break;
+        }
+    }
+    let cpu_ns = thread_cpu_time_ns() - begun_cpu_ns;
+    conclude(source, tally, options.rate_hz, &Effort { seconds: begun.elapsed().as_secs_f64(), cpu_ns })
+}
+
+/// What watching took.
+struct Effort {
+    seconds: f64,
+    cpu_ns: u64,
+}
+
+fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort) -> Sharing {
+    let left_out = tally.keep_busiest(THREADS_MAX);
+    let segments = segments(&tally.touches);
+    let overlaps = overlaps(&segments, tally.threads.len());
+    let regions = regions(&segments, &tally.touches, &mut tally.programs);
+    let mut blind_spots = source.blind_spots();
+    if tally.threads.iter().any(|one| one.thread.memory_samples < TOUCHES_MIN as u64) {
+        blind_spots.push(format!(
+            "of threads with fewer than {TOUCHES_MIN} samples that touch memory nothing is said; watch longer"
+        ));
+    }
+    let seconds = effort.seconds;
+    let threads: Vec<_> = tally.threads.into_iter().map(|one| one.done(seconds, rate_hz)).collect();
+    let busy_s: f64 = threads.iter().map(|thread| thread.cpu_share * seconds).sum();
+    Sharing {
+        schema: SHARING_SCHEMA,
+        source: source.kind(),
+        seconds,
+        rate_hz,
+        samples: tally.samples,
+        memory_samples: tally.memory_samples,
+        undecodable: tally.undecodable,
+        lost: tally.lost,
+        skipped: tally.skipped,
+        threads,
+        threads_left_out: left_out,
+        write_shared: overlaps.write_shared,
+        read_shared: overlaps.read_shared,
+        wakes: None,
+        regions,
+        overhead: (busy_s > 0.0).then(|| effort.cpu_ns as f64 / 1e9 / busy_s),
+        blind_spots,
+    }
+}
