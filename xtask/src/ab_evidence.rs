@@ -186,7 +186,7 @@ fn experiment(seed: u64, seconds: f64, planted: f64, margin: f64) -> anyhow::Res
     let own = std::env::current_exe().context("cannot find this program")?;
     let program = |rounds: u64| {
         let rounds = OsString::from(rounds.to_string());
-        Program { words: vec![own.clone().into_os_string(), OsString::from("spin"), rounds] }
+        Program::of(vec![own.clone().into_os_string(), OsString::from("spin"), rounds])
     };
     let slower = (ROUNDS as f64 * (1.0 + planted)).round() as u64;
     let programs = [program(ROUNDS), program(slower)];

@@ -68,9 +68,11 @@ fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
 /// What experiments and comparisons print, held against the schemas.
 fn check_documents(binary: &Path) -> anyhow::Result<Totals> {
     const EXAMPLES: [&str; 2] = ["examples/phenom-9600/no-patch.csv", "examples/phenom-9600/patch.csv"];
-    let rows: [(&str, &[&str]); 3] = [
+    let rows: [(&str, &[&str]); 5] = [
         ("comparison", &["compare", EXAMPLES[0], EXAMPLES[1]]),
         ("experiment", &["ab", "--budget", "1s", "--a", "true", "--b", "true"]),
+        ("place", &["place", "--budget", "2s", "--", "sh", "-c", "sleep 0.1"]),
+        ("place-sweep", &["place", "--budget", "2s", "--threads", "1..2", "--", "sh", "-c", "sleep 0.1"]),
         (
             "factorial",
             &[

@@ -3,7 +3,7 @@
 use crate::totals::Totals;
 use crate::{
     ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles,
-    placement_evidence, promise, schema, sockets_evidence, steps, tidy,
+    placement_evidence, placement_programs, promise, schema, sockets_evidence, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -100,6 +100,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "the program that ab-evidence runs",
         help: ab_evidence::SPIN_HELP,
         run: ab_evidence::spin,
+    },
+    Command {
+        name: "threads",
+        summary: "the programs that placement-evidence runs",
+        help: placement_programs::HELP,
+        run: placement_programs::run,
     },
     Command {
         name: "dist",

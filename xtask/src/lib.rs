@@ -20,6 +20,8 @@ pub mod licences;
 pub mod load;
 pub mod packages;
 pub mod placement_evidence;
+pub mod placement_programs;
+mod placement_proof;
 pub mod promise;
 pub mod schema;
 pub mod sockets_evidence;

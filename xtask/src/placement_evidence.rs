@@ -14,6 +14,7 @@ use placement::{Answer, Effort, Level, PairValues, Problem, solve};
 
 use crate::cargo;
 use crate::flags::Flags;
+use crate::placement_proof;
 use crate::totals::Totals;
 use families::Family;
 
@@ -24,6 +25,14 @@ pub const HELP: &str = "  --seeds N     instances of each kind, default 3
 
 Prints a Markdown table: the largest gap and the longest CPU time of each kind, and what proved the bounds. Fails if pairs
 have a gap, if a planted or sparse instance of fours with up to 64 threads has one above 2 %, or if an answer takes a second.
+
+  --end-to-end N  instead: sidestep place (release build) on two pairs of threads that wake each other by eventfd and on independent
+                  threads, N times each
+  --aa N          instead: N experiments of sidestep place in which no arm changes anything
+  --seconds N     of each run of sidestep place, default 20
+
+Fails if the pairs gain less than 1.8 times in the median run, if anything is recommended for independent threads that is more than 1 %
+worse than the kernel, or if more than 2 in 100 experiments without any change recommend something.
 ";
 
 /// Instances of each kind.
@@ -53,7 +62,10 @@ const SECONDS_PROMISED: f64 = 1.0;
 
 /// `cargo xtask placement-evidence`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--seeds", "--write"], &[])?;
+    let flags = Flags::parse(arguments, &["--seeds", "--write", "--end-to-end", "--aa", "--seconds"], &[])?;
+    if flags.value("--end-to-end").is_some() || flags.value("--aa").is_some() {
+        return placement_proof::run(&flags);
+    }
     if cfg!(debug_assertions) {
         return cargo::again_in_release("placement-evidence", arguments);
     }

@@ -28,8 +28,8 @@ use crate::check_up::{chosen_cpus, seed_of_now};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
 use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
-pub(crate) use arguments::AbArguments;
-use line::Line;
+pub(crate) use arguments::{AbArguments, Way};
+pub(crate) use line::Line;
 
 /// Version of the document of `--dry-run --json`.
 const DRY_RUN_SCHEMA: u32 = 1;
@@ -76,7 +76,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         anyhow::ensure!(!pairs.is_empty(), "--dry-run shows what a toggle writes; name one with --toggle");
         return dry_run::dry_run(&pairs, global);
     }
-    let file = arguments.record.as_deref().map(prepare_folder).transpose()?;
+    let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
     if pairs.iter().any(|pair| matches!(pair.to_b, Switch::System(_))) {
         offer_to_mend(&toggles::Place::live(), global)?;
@@ -375,14 +375,14 @@ impl Verdicts {
 }
 
 /// The folder exists and holds no experiment yet: one that cannot be kept should not start.
-fn prepare_folder(folder: &Path) -> anyhow::Result<std::path::PathBuf> {
+pub(crate) fn prepare_folder(folder: &Path, name: &str) -> anyhow::Result<std::path::PathBuf> {
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot create {}; choose another place with --record DIR", folder.display())
     })?;
-    let file = folder.join(FILE_NAME);
+    let file = folder.join(name);
     anyhow::ensure!(
         !file.exists(),
-        "{} already holds {FILE_NAME}; choose another place with --record DIR",
+        "{} already holds {name}; choose another place with --record DIR",
         folder.display()
     );
     Ok(file)

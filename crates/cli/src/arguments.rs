@@ -11,6 +11,7 @@ use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
+use crate::place::PlaceArguments;
 use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
@@ -84,6 +85,8 @@ pub(crate) enum Command {
     Clock(ClockArguments),
     /// Whether sockets are alike, and how they are linked: measured, told by firmware, inferred from a matrix
     Sockets(SocketsArguments),
+    /// Which threads belong together, what that is worth on this program, and proof by turns against the kernel
+    Place(Box<PlaceArguments>),
     /// How precise sidestep is on this machine, and what it is blind to here
     Selftest(SelftestArguments),
     /// A machine on paper: what a workaround costs on it, why, and how sure that is

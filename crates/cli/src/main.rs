@@ -12,6 +12,7 @@ mod execute;
 mod flaws;
 mod outcome;
 mod output;
+mod place;
 mod plan_text;
 mod progress;
 mod selftest;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
         Command::Ab(arguments) => ab::ab(&arguments, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),
+        Command::Place(arguments) => place::place(&arguments, &global),
         Command::Selftest(selftest) => selftest::selftest(&selftest, &global),
         Command::Simulate(arguments) => simulate::simulate(&arguments, &global),
         Command::Sockets(arguments) => sockets::sockets(&arguments, &global),

@@ -9,7 +9,7 @@
 pub mod across_reboot;
 pub mod command_subject;
 pub mod course;
-mod drift_probe;
+pub(crate) mod drift_probe;
 pub mod effects;
 pub mod factorial;
 mod factorial_sentences;

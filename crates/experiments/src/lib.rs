@@ -3,10 +3,11 @@
 //! `compare` sets finished measurements side by side: records, or results imported from elsewhere. Nothing in it opens
 //! a file, reads a clock or asks a CPU: bytes in, documents out. `ab` takes the measurements itself, in turns: it flips a
 //! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are checked,
-//! `held_clock_source` changes the clock source while they are priced.
+//! `place` puts threads on CPUs and proves what that gains, `held_clock_source` changes the clock source while they are priced.
 #![forbid(unsafe_code)]
 
 pub mod ab;
 pub mod clock_frequencies;
 pub mod compare;
 pub mod held_clock_source;
+pub mod place;

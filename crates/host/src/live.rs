@@ -6,6 +6,7 @@ mod child;
 mod disturbance;
 mod echo_process;
 mod echo_thread;
+mod event;
 mod forked;
 mod interrupt;
 mod mapping;
@@ -28,10 +29,11 @@ mod watchdog;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu, set_task_affinity};
 pub use atomic_file::{WriteError, create_directory_anew, write_atomically};
-pub use child::{ChildError, ChildOutput, ChildRun, Ending, run_child};
+pub use child::{ChildError, ChildOutput, ChildRun, Ending, Observer, observe_child, run_child};
 pub use disturbance::{Disturbance, snapshot};
 pub use echo_process::EchoProcess;
 pub use echo_thread::EchoThread;
+pub use event::Event;
 pub use forked::{Forked, in_forked_child};
 pub use interrupt::{Signal, install_handlers, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages};
@@ -43,7 +45,8 @@ pub use perf::{
     CODE_BYTES, Code, Observation, PerfError, PerfSampler, RegisterSample, Registers, parse_records,
 };
 pub use process::{
-    boot_id, effective_root, host_name, is_writable, kernel_release, peak_resident_bytes, utc_now,
+    boot_id, effective_root, effective_user, host_name, is_writable, kernel_release, peak_resident_bytes,
+    process_user, utc_now,
 };
 pub use process_memory::read_process_memory;
 pub use process_setting::{

@@ -19,6 +19,7 @@ mod flaw;
 mod guards;
 mod levels;
 mod memory;
+mod place;
 mod provenance;
 mod reboots;
 mod sharing;
@@ -63,6 +64,7 @@ pub use memory::{
     BandwidthPoint, ChaseOrder, LatencyCell, LoadedLatency, Memory, OrderedLatency, ParallelChase, Scope,
     StreamResult, WalkPoint,
 };
+pub use place::*;
 pub use provenance::Provenance;
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
 pub use sharing::{

@@ -20,6 +20,7 @@ mod interconnect;
 mod machine_text;
 mod naming;
 mod number;
+mod place;
 mod plan;
 mod scheduling;
 mod simulation;
@@ -45,6 +46,7 @@ pub use interconnect::{
     sockets_csv, sockets_html, sockets_picture, sockets_terminal,
 };
 pub use machine_text::machine_text;
+pub use place::{place_html, place_sweep_terminal, place_terminal};
 pub use scheduling::{scheduling_csv, scheduling_html, scheduling_terminal};
 pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
 pub use sockets::measured_sockets_terminal;

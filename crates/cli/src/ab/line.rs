@@ -10,7 +10,7 @@ const STEPS: u64 = 1000;
 const REDRAWS_PER_S: u8 = 4;
 
 /// The line at the foot of the terminal.
-pub(super) struct Line {
+pub(crate) struct Line {
     bar: ProgressBar,
     /// The toggles of a factorial experiment; else none.
     toggles: Vec<String>,
@@ -18,12 +18,12 @@ pub(super) struct Line {
 
 impl Line {
     /// A line that draws on stderr if that is a terminal and the user did not ask for quiet.
-    pub(super) fn new(quiet: bool) -> Self {
+    pub(crate) fn new(quiet: bool) -> Self {
         Self::of_toggles(quiet, Vec::new())
     }
 
     /// The same for a factorial experiment with these toggles.
-    pub(super) fn of_toggles(quiet: bool, toggles: Vec<String>) -> Self {
+    pub(crate) fn of_toggles(quiet: bool, toggles: Vec<String>) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
         } else {
@@ -39,7 +39,7 @@ impl Line {
     }
 
     /// Takes the line away.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }
 }

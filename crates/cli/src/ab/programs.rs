@@ -14,7 +14,7 @@ pub(super) fn programs(arguments: &AbArguments) -> anyhow::Result<[Program; 2]> 
     if let (Some(a), Some(b)) = (&arguments.a, &arguments.b) {
         return Ok([program(a, arguments.no_shell)?, program(b, arguments.no_shell)?]);
     }
-    let program = Program { words: arguments.command.clone() };
+    let program = Program::of(arguments.command.clone());
     Ok([program.clone(), program])
 }
 
@@ -25,7 +25,7 @@ fn program(text: &str, no_shell: bool) -> anyhow::Result<Program> {
         ["sh", "-c", text].map(OsString::from).to_vec()
     };
     anyhow::ensure!(!text.trim().is_empty(), "--a and --b need a command each");
-    Ok(Program { words })
+    Ok(Program::of(words))
 }
 
 /// How programs are run.

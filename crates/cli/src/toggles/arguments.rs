@@ -117,12 +117,12 @@ pub(crate) struct PlaceArguments {
     #[arg(long, value_name = "DIR", requires = "state", hide = true)]
     tree: Option<PathBuf>,
     /// The folder of lock and journal
-    #[arg(long, value_name = "DIR", requires = "tree", hide = true)]
+    #[arg(long, value_name = "DIR", hide = true)]
     state: Option<PathBuf>,
 }
 
 impl PlaceArguments {
-    /// The live machine, unless a tree and its state folder are given.
+    /// The live machine, unless a state folder is given, or a tree and its state folder.
     pub(crate) fn place(&self) -> Place {
         self.recorded().unwrap_or_else(Place::live)
     }
@@ -133,7 +133,7 @@ impl PlaceArguments {
     }
 
     fn recorded(&self) -> Option<Place> {
-        Some(Place { state: self.state.clone()?, tree: Some(self.tree.clone()?) })
+        Some(Place { state: self.state.clone()?, tree: self.tree.clone() })
     }
 }
 

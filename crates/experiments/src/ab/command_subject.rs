@@ -35,6 +35,22 @@ pub struct Metric {
 pub struct Program {
     /// Program and arguments.
     pub words: Vec<OsString>,
+    /// Variables beside those of this process.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Program {
+    /// Without variables of its own.
+    pub fn of(words: Vec<OsString>) -> Self {
+        Self { words, environment: Vec::new() }
+    }
+
+    /// Ready to be started.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).envs(self.environment.iter().cloned());
+        command
+    }
 }
 
 /// How it is run.
@@ -99,76 +115,101 @@ impl CommandSubject {
         let drift = DriftProbe::new(seed);
         Self { programs, how, metric, switcher, drift, control, begun: Instant::now() }
     }
+}
 
-    fn around(&self, flag: &'static str, command: Option<&String>) -> Result<(), CommandError> {
-        let Some(text) = command else { return Ok(()) };
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(text);
-        let run = run_child(shell, &[], self.how.output, None)?;
-        match failure(&run, false) {
-            // After Ctrl-C the trial is thrown away anyway.
-            Some(how) if run.ending != Ending::Interrupted => {
-                Err(CommandError::Around { flag, command: text.clone(), how })
-            }
-            _ => Ok(()),
+/// Runs a command around the runs, if there is one.
+pub(crate) fn around(
+    how: &HowToRun,
+    flag: &'static str,
+    command: Option<&String>,
+) -> Result<(), CommandError> {
+    let Some(text) = command else { return Ok(()) };
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(text);
+    let run = run_child(shell, &[], how.output, None)?;
+    match failure(&run, false) {
+        // After Ctrl-C the trial is thrown away anyway.
+        Some(failed) if run.ending != Ending::Interrupted => {
+            Err(CommandError::Around { flag, command: text.clone(), how: failed })
         }
+        _ => Ok(()),
     }
+}
 
-    fn values(&self, run: &ChildRun) -> Vec<f64> {
-        let memory = run.max_resident_bytes;
-        // The kernel counts what this process held at the start of the child as the child's.
-        let floor_bytes = peak_resident_bytes().unwrap_or(0);
-        let memory = if memory > floor_bytes { memory as f64 / f64::from(1 << 20) } else { 0.0 };
-        let own = self.metric.as_ref().map(|metric| found(&metric.pattern, &run.output).unwrap_or(f64::NAN));
-        own.into_iter()
-            .chain([
-                run.wall_s,
-                run.user_s + run.system_s,
-                run.user_s,
-                run.system_s,
-                memory,
-                run.page_faults as f64,
-                run.context_switches as f64,
-            ])
-            .collect()
+/// What a run brought, by [`program_rows`]; why it does not count, if it does not.
+pub(crate) fn program_values(
+    run: &ChildRun,
+    metric: Option<&Metric>,
+    any_exit_code: bool,
+) -> (Vec<f64>, Option<String>) {
+    let memory = run.max_resident_bytes;
+    // The kernel counts what this process held at the start of the child as the child's.
+    let floor_bytes = peak_resident_bytes().unwrap_or(0);
+    let memory = if memory > floor_bytes { memory as f64 / f64::from(1 << 20) } else { 0.0 };
+    let own = metric.map(|metric| found(&metric.pattern, &run.output).unwrap_or(f64::NAN));
+    let of_kernel = [
+        run.wall_s,
+        run.user_s + run.system_s,
+        run.user_s,
+        run.system_s,
+        memory,
+        run.page_faults as f64,
+        run.context_switches as f64,
+    ];
+    let mut values: Vec<f64> = own.into_iter().chain(of_kernel).collect();
+    let mut failure = failure(run, any_exit_code);
+    if failure.is_none() && own.is_some_and(f64::is_nan) {
+        failure = Some("its output holds no number where --metric looks for one".to_owned());
     }
+    if failure.is_some() {
+        values.fill(f64::NAN);
+    }
+    (values, failure)
+}
+
+/// The rows of a program.
+pub(crate) fn program_rows(metric: Option<&Metric>) -> Vec<RowSpec> {
+    let row = |name: &str, unit: &str| RowSpec {
+        name: name.to_owned(),
+        group: "program".to_owned(),
+        unit: unit.to_owned(),
+        better: Better::Lower,
+        moved_by: Factors::ALL,
+        zero: "the kernel counted nothing in many runs",
+    };
+    let own = metric.map(|metric| RowSpec {
+        better: metric.better,
+        zero: "it was zero or less in many runs, and such numbers have no ratio",
+        ..row(METRIC, "")
+    });
+    let of_kernel = [
+        row(WALL_TIME, "s"),
+        row(CPU_TIME, "s"),
+        row("user time", "s"),
+        row("system time", "s"),
+        RowSpec {
+            zero: "less than sidestep itself holds, which the kernel counts in",
+            ..row("peak memory", "MiB")
+        },
+        row("page faults", ""),
+        row("context switches", ""),
+    ];
+    own.into_iter().chain(of_kernel).collect()
 }
 
 impl Subject for CommandSubject {
     type Error = CommandError;
 
     fn rows(&self) -> Vec<RowSpec> {
-        let row = |name: &str, unit: &str| RowSpec {
-            name: name.to_owned(),
-            group: "program".to_owned(),
-            unit: unit.to_owned(),
-            better: Better::Lower,
-            moved_by: Factors::ALL,
-            zero: "the kernel counted nothing in many runs",
-        };
-        let own = self.metric.as_ref().map(|metric| RowSpec {
-            better: metric.better,
-            zero: "it was zero or less in many runs, and such numbers have no ratio",
-            ..row(METRIC, "")
-        });
-        let of_kernel = [
-            row(WALL_TIME, "s"),
-            row(CPU_TIME, "s"),
-            row("user time", "s"),
-            row("system time", "s"),
-            RowSpec {
-                zero: "less than sidestep itself holds, which the kernel counts in",
-                ..row("peak memory", "MiB")
-            },
-            row("page faults", ""),
-            row("context switches", ""),
-        ];
         let control = self.control.map(|_| RowSpec {
+            name: "multiply-chain".to_owned(),
             group: "control".to_owned(),
+            unit: "ns".to_owned(),
+            better: Better::Lower,
             moved_by: Factors::NONE,
-            ..row("multiply-chain", "ns")
+            zero: "the kernel counted nothing in many runs",
         });
-        own.into_iter().chain(of_kernel).chain(control).collect()
+        program_rows(self.metric.as_ref()).into_iter().chain(control).collect()
     }
 
     fn guards(&self) -> Vec<GuardSpec> {
@@ -177,10 +218,8 @@ impl Subject for CommandSubject {
 
     fn trial(&mut self, state: Cell) -> Result<Trial, CommandError> {
         self.switcher.write(state)?;
-        self.around("--prepare", self.how.prepare.as_ref())?;
-        let words = &self.programs[usize::from(state != Cell::BASELINE)].words;
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
+        around(&self.how, "--prepare", self.how.prepare.as_ref())?;
+        let command = self.programs[usize::from(state != Cell::BASELINE)].command();
         let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
         let control_ns = match self.control {
             Some(rate) => {
@@ -191,15 +230,8 @@ impl Subject for CommandSubject {
         };
         let run = run_child(command, &self.switcher.settings(state), output, self.how.limit)?;
         let guards = self.drift.readings();
-        self.around("--cleanup", self.how.cleanup.as_ref())?;
-        let mut values = self.values(&run);
-        let mut failure = failure(&run, self.how.any_exit_code);
-        if failure.is_none() && self.metric.is_some() && values[0].is_nan() {
-            failure = Some("its output holds no number where --metric looks for one".to_owned());
-        }
-        if failure.is_some() {
-            values.fill(f64::NAN);
-        }
+        around(&self.how, "--cleanup", self.how.cleanup.as_ref())?;
+        let (mut values, failure) = program_values(&run, self.metric.as_ref(), self.how.any_exit_code);
         values.extend(control_ns);
         Ok(Trial { values, guards, failure })
     }
@@ -261,7 +293,7 @@ mod tests {
     }
 
     fn subject(a: &str, b: &str, metric: Option<Metric>) -> CommandSubject {
-        let program = |text: &str| Program { words: ["sh", "-c", text].map(OsString::from).to_vec() };
+        let program = |text: &str| Program::of(["sh", "-c", text].map(OsString::from).to_vec());
         CommandSubject::new([program(a), program(b)], HowToRun::default(), metric, Switcher::none(), None, 1)
     }
 

@@ -29,7 +29,7 @@ const STEAL_TICKS_TOLERATED: f64 = 1.0;
 const SHARE_TOLERATED: f64 = 0.02;
 
 /// The probes, and what the kernel counts.
-pub(super) struct DriftProbe {
+pub(crate) struct DriftProbe {
     /// A random cycle through the first index of each line.
     next: Vec<u32>,
     position: usize,
@@ -40,14 +40,14 @@ pub(super) struct DriftProbe {
 
 impl DriftProbe {
     /// The guards that [`DriftProbe::readings`] fills, in this order.
-    pub(super) const GUARDS: [GuardSpec; 3] = [
+    pub(crate) const GUARDS: [GuardSpec; 3] = [
         GuardSpec { name: "drift of arithmetic", tolerance: SHARE_TOLERATED },
         GuardSpec { name: "drift of memory", tolerance: SHARE_TOLERATED },
         GuardSpec { name: "steal", tolerance: STEAL_TICKS_TOLERATED },
     ];
 
     /// Lays the cycle.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut order: Vec<u32> = (0..CHASE_LINES as u32).collect();
         Random::new(seed).shuffle(&mut order);
         let mut next = vec![0_u32; CHASE_LINES * INDICES_PER_LINE];
@@ -60,7 +60,7 @@ impl DriftProbe {
 
     /// The arithmetic sample alone, in nanoseconds: under a state it is a control, as no toggle but one of frequencies
     /// can move it.
-    pub(super) fn control_ns(rate: TickRate) -> f64 {
+    pub(crate) fn control_ns(rate: TickRate) -> f64 {
         rate.nanoseconds(fastest(|| _ = black_box(multiply_chain(black_box(MULTIPLY_ROUNDS)))) as u64)
             / (MULTIPLY_ROUNDS * MULTIPLIES_PER_ROUND) as f64
     }
@@ -69,7 +69,7 @@ impl DriftProbe {
     ///
     /// Between short trials the last reading stands for a while, and nothing is known of steal: probing after each run of
     /// a millisecond would use up this process's share of a busy CPU, and the next program would wait for it.
-    pub(super) fn readings(&mut self) -> Vec<f64> {
+    pub(crate) fn readings(&mut self) -> Vec<f64> {
         if let Some((at, [arithmetic, memory])) = self.last
             && at.elapsed() < READ_EVERY
         {

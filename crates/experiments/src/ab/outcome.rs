@@ -145,7 +145,7 @@ fn aa(course: &Course, rows: &[RowSpec], guarded: &Guarded) -> AaTwin {
 }
 
 /// What a row showed where nothing was to be seen; of a factorial experiment in place of which effect.
-pub(super) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
+pub(crate) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
     let found = Comparison::of_log_ratios(logs)?;
     let interval: Option<Interval> = found.interval.map(|interval| interval.map(percent));
     Some(AaRow {
@@ -158,7 +158,7 @@ pub(super) fn aa_row(name: &str, effect: &str, logs: &[f64]) -> Option<AaRow> {
 }
 
 /// The twin with its rows.
-pub(super) fn twin(twin: &Twin, rows: Vec<AaRow>, blocks: usize) -> AaTwin {
+pub(crate) fn twin(twin: &Twin, rows: Vec<AaRow>, blocks: usize) -> AaTwin {
     AaTwin {
         rows,
         quads: blocks,
@@ -170,7 +170,7 @@ pub(super) fn twin(twin: &Twin, rows: Vec<AaRow>, blocks: usize) -> AaTwin {
 }
 
 /// What became of the passes.
-pub(super) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
+pub(crate) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
     let dropped = guards.iter().zip(&guarded.dropped_by).filter(|(_, passes)| **passes > 0);
     PairCounts {
         taken: taken.passes(),
@@ -184,7 +184,7 @@ pub(super) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> 
 }
 
 /// Failed runs of each state. In a twin that ran apart all states are the baseline.
-pub(super) fn failures(course: &Course) -> Vec<Failures> {
+pub(crate) fn failures(course: &Course) -> Vec<Failures> {
     let factors = course.trials.factors;
     let of_state = |cell: Cell| {
         let proper = course.trials.trials.iter().zip(&course.trials.cells);
@@ -216,7 +216,7 @@ pub(super) fn drift(course: &Course) -> SeenDrift {
 }
 
 /// Every trial, the A/A ones first.
-pub(super) fn raw(course: &Course) -> Vec<RawTrial> {
+pub(crate) fn raw(course: &Course) -> Vec<RawTrial> {
     let finite = |values: &[f64]| values.iter().map(|x| Some(*x).filter(|x| x.is_finite())).collect();
     let of = |taken: &Taken, twin: bool| {
         let trial = |(cell, trial): (&Cell, &Trial)| RawTrial {

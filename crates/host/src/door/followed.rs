@@ -8,6 +8,9 @@ use std::path::Path;
 
 use super::{binding, form};
 
+/// A clock tick of procfs, the same on all x86: `USER_HZ` is 100 in include/asm-generic/param.h of Linux.
+const TICK_NS: u64 = 10_000_000;
+
 /// A process, by its number and when it started, in clock ticks since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId {
@@ -32,8 +35,8 @@ pub struct Followed {
     pub name: String,
     /// The CPUs that it may use, as the kernel prints them.
     pub cpus: String,
-    /// CPU time that it has used, in clock ticks.
-    pub busy_ticks: u64,
+    /// CPU time that it has used, in nanoseconds; in steps of 10 ms where the kernel keeps no statistics of scheduling.
+    pub busy_ns: u64,
 }
 
 /// Threads of the processes that still are the ones named, and of their descendants, sorted by start.
@@ -72,7 +75,8 @@ fn followed(top: &Path, process: ProcessId, parent: u32, thread: u32) -> Option<
     }
     let cpus = binding::read_task(top, process.process, thread, stat.start_ticks).ok()?;
     let Stat { start_ticks, name, busy_ticks, .. } = stat;
-    Some(Followed { process, parent, thread, start_ticks, name, cpus, busy_ticks })
+    let busy_ns = scheduled_ns(top, process.process, thread).unwrap_or(busy_ticks * TICK_NS);
+    Some(Followed { process, parent, thread, start_ticks, name, cpus, busy_ns })
 }
 
 /// The children of all threads of a process; `None` where the kernel does not list them (without `CONFIG_PROC_CHILDREN`).
@@ -89,6 +93,12 @@ fn children(top: &Path, process: u32, threads: &[u32]) -> Option<Vec<ProcessId>>
         all.extend(numbers.filter_map(|child| identity(top, child)));
     }
     Some(all)
+}
+
+/// The first number of `schedstat`: nanoseconds on a CPU (Documentation/scheduler/sched-stats.rst).
+fn scheduled_ns(top: &Path, process: u32, thread: u32) -> Option<u64> {
+    let text = form::read_text(&top.join(format!("proc/{process}/task/{thread}/schedstat"))).ok()?;
+    text.split_whitespace().next()?.parse().ok()
 }
 
 fn identity(top: &Path, process: u32) -> Option<ProcessId> {

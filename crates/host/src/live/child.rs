@@ -97,15 +97,32 @@ pub enum ChildError {
     Setting(#[from] SettingError),
 }
 
+/// Looks at a child while it runs, given its number; says how long until it wants to look again.
+pub type Observer<'a> = &'a mut dyn FnMut(u32) -> Duration;
+
 /// Runs a program in a process group of its own, with an empty standard input, and waits for its end.
 ///
 /// # Errors
 /// A program that cannot be started, or a setting that the kernel refuses.
 pub fn run_child(
+    command: Command,
+    settings: &[ProcessSetting],
+    output: ChildOutput,
+    limit: Option<Duration>,
+) -> Result<ChildRun, ChildError> {
+    observe_child(command, settings, output, limit, &mut |_| LOOK_FOR_SIGNAL)
+}
+
+/// The same, looking at it while it runs, once as soon as it is started.
+///
+/// # Errors
+/// As for [`run_child`].
+pub fn observe_child(
     mut command: Command,
     settings: &[ProcessSetting],
     output: ChildOutput,
     limit: Option<Duration>,
+    observe: Observer<'_>,
 ) -> Result<ChildRun, ChildError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let start = |source| ChildError::Start { program: program.clone(), source };
@@ -125,7 +142,7 @@ pub fn run_child(
     let child = command.spawn().map_err(start)?;
     drop(guard);
     let pid = libc::pid_t::try_from(child.id()).expect("a process number fits");
-    let forced = match wait_for_end(pid, begun, limit) {
+    let forced = match wait_for_end(pid, begun, limit, observe) {
         Ok(forced) => forced,
         Err(error) => {
             kill_group(pid);
@@ -216,12 +233,19 @@ fn contents(file: &OwnedFd, bytes_max: usize) -> Vec<u8> {
 }
 
 /// Waits until the child is dead but not yet reaped; `Some` if it has to be killed first.
-fn wait_for_end(pid: libc::pid_t, begun: Instant, limit: Option<Duration>) -> io::Result<Option<Ending>> {
+fn wait_for_end(
+    pid: libc::pid_t,
+    begun: Instant,
+    limit: Option<Duration>,
+    observe: Observer<'_>,
+) -> io::Result<Option<Ending>> {
     // SAFETY: pidfd_open(2) takes numbers only.
     let pidfd = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as libc::c_int).ok();
     loop {
         let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
-        let patience = left.map_or(LOOK_FOR_SIGNAL, |left| left.min(LOOK_FOR_SIGNAL));
+        // Not reaped yet, so the number is still the child's.
+        let patience = observe(pid.unsigned_abs()).min(LOOK_FOR_SIGNAL);
+        let patience = left.map_or(patience, |left| left.min(patience));
         let is_over = match &pidfd {
             Some(pidfd) => poll(pidfd, patience)?,
             None => is_dead_after(pid, patience.min(POLL_WITHOUT_PIDFD))?,

@@ -12,6 +12,18 @@ pub fn effective_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+/// The user whose process this is; `None` if there is none of this number.
+pub fn process_user(process: u32) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(format!("/proc/{process}")).ok().map(|meta| meta.uid())
+}
+
+/// The effective user of this process.
+pub fn effective_user() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// The host name; only ever stored when the user asks for it.
 pub fn host_name() -> Option<String> {
     uname().map(|names| text(&names.nodename))

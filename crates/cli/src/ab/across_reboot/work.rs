@@ -73,7 +73,7 @@ fn located(program: &str, directory: &Path) -> PathBuf {
 pub(super) fn program_subject(work: &Work, seed: u64) -> anyhow::Result<CommandSubject> {
     env::set_current_dir(&work.directory)
         .with_context(|| format!("cannot enter {}, where the program runs; make it again", work.directory))?;
-    let program = Program { words: work.command.iter().map(OsString::from).collect() };
+    let program = Program::of(work.command.iter().map(OsString::from).collect());
     let how = HowToRun {
         prepare: work.prepare.clone(),
         cleanup: work.cleanup.clone(),

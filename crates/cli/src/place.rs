@@ -1,0 +1,348 @@
+//! `sidestep place`: which threads of a program belong together, what that is worth, proven in turns against the kernel.
+
+mod arguments;
+mod export;
+mod running;
+mod sweep;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use experiments::ab::command_subject::{HowToRun, Metric, Program};
+use experiments::ab::{Rules, Subject, run_factorial};
+use experiments::place::arms::Arms;
+use experiments::place::arrangement::Arrangement;
+use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
+use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
+use experiments::place::parking::{Surroundings, parking_tax};
+use experiments::place::roster::Key;
+use experiments::place::run_subject::{RunSeen, RunSubject};
+use experiments::place::seats::Seats;
+use host::Root;
+use host::live::{self, ChildOutput, Ending, write_atomically};
+use machine::CpuSet;
+use record::{Cores, Ended, PlaceOutcome};
+use regex::bytes::Regex;
+use toggles::{PinHold, Restored, ThreadId};
+
+use crate::ab::{Line, prepare_folder};
+use crate::arguments::Global;
+use crate::check_up::seed_of_now;
+use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
+use crate::toggles::{left_changed, offer_to_mend};
+use crate::{describe, output, store};
+
+pub(crate) use arguments::PlaceArguments;
+
+/// Unless the user says otherwise.
+const BUDGET: Duration = Duration::from_secs(60);
+/// The same for a watch.
+const WATCH_BUDGET: Duration = Duration::from_secs(24 * 3600);
+/// The watchdog gives this much time beyond the budget.
+const DEADLINE_SLACK: Duration = Duration::from_secs(60);
+/// Runs of each arm below which no arm can be shown to be better: the least p of nine blocks of two passes, 0.004, stays below
+/// the limit after correction for three arms.
+const RUNS_MIN: f64 = 18.0;
+/// Arms, the kernel's included.
+const ARMS: f64 = 4.0;
+/// The first state in which a CPU sleeps; state 0 is a loop that polls. Documentation/admin-guide/pm/cpuidle.rst of Linux.
+const IDLE_STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state1";
+/// The name of the document in the folder of `--record`.
+const FILE_NAME: &str = "place.json";
+
+/// Profiles, decides, predicts and proves.
+pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let started = Instant::now();
+    let metric = metric(arguments)?;
+    if let Some(path) = &arguments.html {
+        anyhow::ensure!(
+            !path.exists(),
+            "{} is there already; choose another name with --html FILE",
+            path.display()
+        );
+    }
+    let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
+    let check_up = arguments.check_up.as_deref().map(store::load).transpose()?;
+    let cores = check_up.as_ref().map(|record| record.cores.clone()).unwrap_or_default();
+    let around = Surroundings {
+        has_idle_states: Root::live().exists(IDLE_STATE),
+        steal_percent: check_up.and_then(|record| record.guards.steal_share).map(|share| 100.0 * share),
+    };
+    let machine = describe::live_machine();
+    let allowed = machine.topology.allowed.clone();
+    let seats = Seats::of(&machine.topology, &allowed);
+    live::install_handlers().context("cannot listen to signals")?;
+    offer_to_mend(&arguments.place(), global)?;
+    let seed = arguments.seed.unwrap_or_else(seed_of_now);
+    let parts = arguments.threads.as_ref().map_or(1, Vec::len);
+    let request =
+        Request { arguments, seats: &seats, cores: &cores, allowed: &allowed, seed, parts, file, global };
+    if let Some(counts) = &arguments.threads {
+        return sweep::sweep(&request, counts, metric.as_ref());
+    }
+    if let (Some(process), Some(command), true) = (arguments.pid, &arguments.metric_command, arguments.watch)
+    {
+        return watch::watch(&request, process, command);
+    }
+    let (result, unfreed) = match (arguments.pid, arguments.hold) {
+        (Some(process), Some(held)) => return running::hold(&request, process, held),
+        (Some(process), None) => running::tried(&request, process)?,
+        (None, _) => of_command(&request, metric)?,
+    };
+    let mut found = match result {
+        Ok(found) => found,
+        Err(error) => return crate::toggles::after_error(error, &unfreed),
+    };
+    found.elapsed_s = started.elapsed().as_secs_f64();
+    found.parking = Some(parking_tax(found.sharing.as_ref(), &cores, around));
+    if let Some(file) = &request.file {
+        write_atomically(file, output::json_text(&found)?.as_bytes())?;
+    }
+    show(found, arguments, global, &unfreed)
+}
+
+/// What was asked for, and what is known of the machine.
+struct Request<'a> {
+    arguments: &'a PlaceArguments,
+    seats: &'a Seats,
+    cores: &'a Cores,
+    allowed: &'a CpuSet,
+    seed: u64,
+    /// Experiments that share the budget.
+    parts: usize,
+    /// Where the document goes.
+    file: Option<PathBuf>,
+    global: &'a Global,
+}
+
+impl Request<'_> {
+    /// Of one experiment.
+    fn budget(&self) -> Duration {
+        match self.arguments.budget {
+            Some(budget) => budget / u32::try_from(self.parts).unwrap_or(1),
+            None if self.arguments.watch => WATCH_BUDGET,
+            None => BUDGET,
+        }
+    }
+
+    /// The lock, and the watchdog that sets threads free.
+    fn pin_hold(&self) -> anyhow::Result<PinHold> {
+        let deadline = self.budget() + self.arguments.profile + DEADLINE_SLACK;
+        Ok(PinHold::ready(&self.arguments.place(), deadline)?)
+    }
+
+    fn rules(&self, margin: f64) -> Rules {
+        Rules {
+            precision: margin / 2.0,
+            budget_s: self.budget().as_secs_f64(),
+            pairs: self.arguments.runs.map(usize::from),
+            seed: self.seed,
+        }
+    }
+
+    /// What is known before anything is tried; `subject` is the command or the process.
+    fn setting(&self, subject: String, census: &[(Key, ThreadId, f64)], apart_threads: usize) -> Setting {
+        let mut created: BTreeMap<usize, usize> = BTreeMap::new();
+        let busy = |(key, id, cpu_share): &(Key, ThreadId, f64)| {
+            let order = created.entry(key.process).or_default();
+            *order += 1;
+            Busy {
+                key: key.clone(),
+                order: *order - 1,
+                process: id.process,
+                thread: id.thread,
+                cpu_share: *cpu_share,
+            }
+        };
+        let is_busy = |thread: &Busy| thread.cpu_share >= CPU_SHARE_MIN;
+        let threads: Vec<Busy> = census.iter().map(busy).filter(is_busy).collect();
+        let uneven = |level: &&'static str| {
+            format!("the CPUs at hand cut units of the level {level} unevenly, so that it is not looked at")
+        };
+        Setting {
+            subject,
+            cpus: self.allowed.to_string(),
+            idle_threads: census.len() - threads.len(),
+            threads,
+            apart_threads,
+            sharing: None,
+            margin: self.arguments.margin / 100.0,
+            seed: self.seed,
+            started_utc: live::utc_now(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            notes: self.seats.left_out.iter().map(uneven).collect(),
+        }
+    }
+
+    fn arms(&self, setting: &Setting) -> Arms {
+        let threads: Vec<Key> = setting.threads.iter().map(|busy| busy.key.clone()).collect();
+        let decided = decide(&setting.threads, self.seats, setting.sharing.as_ref(), self.cores);
+        let mut arms = Arms::of(&threads, self.seats, decided.as_ref());
+        if self.arguments.aa {
+            arms.plans.iter_mut().for_each(|plan| plan.arrangement.cpus.clear());
+        }
+        arms
+    }
+}
+
+/// A document or an error, and threads that could not be set free.
+type Ran = (anyhow::Result<PlaceOutcome>, Vec<Restored>);
+
+fn of_command(request: &Request<'_>, metric: Option<Metric>) -> anyhow::Result<Ran> {
+    let arguments = request.arguments;
+    let program = Program::of(arguments.command.clone());
+    let mut subject = RunSubject::new(program, how(arguments), metric, request.pin_hold()?, request.seed);
+    let result = tried(request, &mut subject, &arguments.command);
+    Ok((result, std::mem::take(&mut subject.unfreed)))
+}
+
+fn metric(arguments: &PlaceArguments) -> anyhow::Result<Option<Metric>> {
+    let Some(text) = &arguments.metric else { return Ok(None) };
+    let pattern = Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
+    Ok(Some(Metric { pattern, better: arguments.better.into() }))
+}
+
+fn how(arguments: &PlaceArguments) -> HowToRun {
+    HowToRun {
+        prepare: arguments.prepare.clone(),
+        cleanup: arguments.cleanup.clone(),
+        limit: arguments.timeout,
+        any_exit_code: arguments.ignore_failure,
+        output: ChildOutput::Discard,
+    }
+}
+
+/// The command as a shell would have to be given it.
+fn command_line(command: &[OsString]) -> String {
+    let is_plain = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c))
+    };
+    let quoted = |word: &OsString| {
+        let word = word.to_string_lossy();
+        if is_plain(&word) { word.into_owned() } else { export::quoted(&word) }
+    };
+    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// The whole experiment on a command.
+fn tried(
+    request: &Request<'_>,
+    subject: &mut RunSubject,
+    command: &[OsString],
+) -> anyhow::Result<PlaceOutcome> {
+    let mut line = Line::new(request.global.quiet);
+    let profile = subject.run(&Arrangement::default(), None)?;
+    worked(request.arguments, &profile)?;
+    let mut setting = request.setting(command_line(command), &profile.census, profile.apart);
+    let arms = request.arms(&setting);
+    let ended_at_once = || {
+        let is_unseen = profile.census.is_empty();
+        is_unseen.then(|| {
+            format!("it ended within {:.1} ms, before any thread could be seen", 1e3 * profile.run.wall_s)
+        })
+    };
+    if let Some(why) = ended_at_once().or_else(|| nothing_to_place(&setting, request.seats)) {
+        line.end();
+        return Ok(nothing_tried(&setting, &arms, &why));
+    }
+    setting.notes.extend(too_short(profile.run.wall_s, request.budget()));
+    subject.try_arms(arms.plans.clone(), arms.sets());
+    let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
+    line.end();
+    let mut found = outcome(&course?, &subject.rows(), &subject.guards(), &arms, &setting);
+    if subject.left_behind > 0 {
+        found.notes.push(format!(
+            "runs left up to {} processes behind when the command had ended: it starts a service in the background; they were set free",
+            subject.left_behind
+        ));
+    }
+    Ok(found)
+}
+
+/// A profile of a run that failed says nothing.
+fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
+    let how = match profile.run.ending {
+        Ending::Code(0) => return Ok(()),
+        Ending::Code(_) if arguments.ignore_failure => return Ok(()),
+        Ending::Code(code) => format!("ended with exit code {code}; correct it, or add --ignore-failure"),
+        Ending::Signal(signal) => format!("was ended by signal {signal}"),
+        Ending::TimedOut => "took longer than --timeout".to_owned(),
+        Ending::Interrupted => {
+            let signal = live::pending_signal().context("interrupted")?;
+            return Err(anyhow::Error::new(EndedBySignal(signal)).context("ended by the user"));
+        }
+    };
+    let said = String::from_utf8_lossy(&profile.run.errors);
+    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+    let said = if last.is_empty() { String::new() } else { format!(" ({last:?})") };
+    Err(anyhow::Error::new(CouldNotMeasure).context(format!("the command {how}{said}")))
+}
+
+/// Why there is nothing to be placed; `None` if there is.
+fn nothing_to_place(setting: &Setting, seats: &Seats) -> Option<String> {
+    if seats.cpus.len() < 2 {
+        return Some(format!("CPU {} is the only one that it may use", setting.cpus));
+    }
+    match setting.threads.len() {
+        0 => Some("no thread is busy for 2 % of the time".to_owned()),
+        1 => Some("one thread does all the work".to_owned()),
+        busy if busy > THREADS_MAX => {
+            Some(format!("{busy} threads are busy, and more than {THREADS_MAX} are not placed"))
+        }
+        _ => None,
+    }
+}
+
+/// What to do if the budget is too short to show anything.
+fn too_short(run_s: f64, budget: Duration) -> Option<String> {
+    let needed_s = run_s * (RUNS_MIN * ARMS + ARMS);
+    (needed_s > budget.as_secs_f64()).then(|| {
+        format!(
+            "a run takes {:.1} s and {RUNS_MIN} of each placement are needed to show anything: give --budget {:.0}s or a shorter task",
+            run_s,
+            needed_s.ceil()
+        )
+    })
+}
+
+fn show(
+    found: PlaceOutcome,
+    arguments: &PlaceArguments,
+    global: &Global,
+    unfreed: &[Restored],
+) -> anyhow::Result<Outcome> {
+    let shown = PlaceOutcome { raw: Vec::new(), ..found };
+    let exported: String = arguments.export.iter().map(|form| export::text(&shown, *form)).collect();
+    if let Some(path) = &arguments.html {
+        let page = report::place_html(&shown, report::Html { script: !arguments.no_script });
+        write_atomically(path, page.as_bytes())?;
+    }
+    if global.json {
+        output::print(&output::json_text(&shown)?)?;
+    } else if !arguments.export.is_empty() {
+        output::print_lines(&exported)?;
+        output::say(&shown.sentence);
+    } else if !global.quiet {
+        output::print(&report::place_terminal(&shown, output::terminal(global)))?;
+    }
+    if !unfreed.is_empty() {
+        return Ok(left_changed());
+    }
+    if let Some(signal) = live::pending_signal() {
+        return Ok(Outcome::Interrupted(signal));
+    }
+    let is_failing = shown.ended == Some(Ended::Failing) || shown.aa.contaminated;
+    let is_known = shown.recommended.is_some()
+        || shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
+    Ok(if is_failing || (global.strict && !is_known) {
+        Outcome::Inconclusive
+    } else if global.gate && shown.recommended.is_some() {
+        Outcome::Gated
+    } else {
+        Outcome::Done
+    })
+}

@@ -1,0 +1,110 @@
+//! What `sidestep place` takes on the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use toggles::Place;
+
+use super::export::Form;
+use crate::ab::Way;
+use crate::arguments::parse_budget;
+use crate::compare::parse_percent;
+
+/// Options of `place`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlaceArguments {
+    /// Take at most this long, profile included [default: 1m]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) budget: Option<Duration>,
+    /// Differences up to this are of no practical matter
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2")]
+    pub(crate) margin: f64,
+    /// Run each placement exactly so often, if the budget allows, in place of until the interval is narrow
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) runs: Option<u16>,
+    /// Look for a number in the program's output: the first group of this pattern; else wall time counts
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) metric: Option<String>,
+    /// Which direction of the metric is the good one
+    #[arg(long, value_name = "WAY", default_value = "lower")]
+    pub(crate) better: Way,
+    /// Run this by sh before each run, outside the timing
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) prepare: Option<String>,
+    /// Run this by sh after each run, outside the timing
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) cleanup: Option<String>,
+    /// Kill a run that takes longer, such as 10s; it counts as failed
+    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    pub(crate) timeout: Option<Duration>,
+    /// Count runs that end with another code than 0
+    #[arg(long)]
+    pub(crate) ignore_failure: bool,
+    /// What the check-up measured of this machine (a record, or its folder): contention, line transfer, waking
+    #[arg(long, value_name = "RECORD")]
+    pub(crate) check_up: Option<PathBuf>,
+    /// Print the recommended placement for other programs; repeatable
+    #[arg(long, value_name = "FORM")]
+    pub(crate) export: Vec<Form>,
+    /// Fix all random choices
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Write place.json, with every run, to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    /// Try each of these numbers of threads, such as 1..8: the number stands for {threads} in the command, and in OMP_NUM_THREADS
+    #[arg(long, value_name = "COUNTS", value_parser = super::sweep::parse_counts, conflicts_with_all = ["pid", "export", "html"])]
+    pub(crate) threads: Option<std::vec::Vec<usize>>,
+    /// Write a page with predicted against measured and the heat map of sharing to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// With --html: leave the interactive charts out
+    #[arg(long, requires = "html")]
+    pub(crate) no_script: bool,
+    /// Change nothing in any placement: whatever is found then is false
+    #[arg(long, hide = true)]
+    pub(crate) aa: bool,
+    /// The folder of lock and journal
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) state: Option<PathBuf>,
+    /// Place the threads of a process that runs already, and of all that it starts; they are free again in the end
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pub(crate) pid: Option<u32>,
+    /// With --pid: a shell command that prints a number which rises with the work done; without it nothing can be proven
+    #[arg(long, value_name = "COMMAND", requires = "pid")]
+    pub(crate) metric_command: Option<String>,
+    /// With --pid: how long each placement is looked at in turn
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "1s", requires = "pid")]
+    pub(crate) window: Duration,
+    /// With --pid: watch it for so long before anything is decided
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "3s", requires = "pid")]
+    pub(crate) profile: Duration,
+    /// With --pid: prove nothing, but hold this placement until Ctrl-C, the end of --budget, or of the process
+    #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with = "metric_command")]
+    pub(crate) hold: Option<Held>,
+    /// With --pid: go on watching, and place anew when the program has changed, that lasts, and windows in turns show a gain;
+    /// until Ctrl-C, the end of --budget [default: 24h], or of the process
+    #[arg(long, requires = "metric_command", conflicts_with_all = ["hold", "html", "export"])]
+    pub(crate) watch: bool,
+    /// The program and its arguments, after --
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// A placement by the order of creation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Held {
+    /// Neighbours on CPUs that are far apart
+    Spread,
+    /// Neighbours together
+    Pack,
+}
+
+impl PlaceArguments {
+    /// Where pins are journalled.
+    pub(crate) fn place(&self) -> Place {
+        self.state.as_ref().map_or_else(Place::of_user, |state| Place { state: state.clone(), tree: None })
+    }
+}

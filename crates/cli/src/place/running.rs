@@ -1,0 +1,136 @@
+//! `sidestep place --pid`: a process that runs already, looked at in windows, or held in one placement.
+
+use std::process;
+
+use anyhow::Context;
+use experiments::ab::{Subject, run_factorial};
+use experiments::place::arms::OS;
+use experiments::place::arrangement::{Arrangement, packed, spread};
+use experiments::place::follower::Follower;
+use experiments::place::outcome::{FACTORS, nothing_tried, outcome};
+use experiments::place::roster::Key;
+use experiments::place::window_subject::WindowSubject;
+use host::live::{self, pending_signal};
+use machine::CpuSet;
+use record::PlaceOutcome;
+use toggles::{PinHold, Restored};
+
+use super::arguments::Held;
+use super::{Ran, Request, nothing_to_place};
+use crate::ab::Line;
+use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
+use crate::output;
+use crate::toggles::left_changed;
+
+/// Refuses what cannot be ours to bind, with what to do.
+pub(super) fn ensure_ours(process: u32) -> anyhow::Result<()> {
+    anyhow::ensure!(process != process::id(), "--pid {process} is sidestep itself; name another process");
+    let user = live::process_user(process).with_context(|| {
+        format!("--pid {process}: there is no such process; see ps or pgrep for its number")
+    })?;
+    anyhow::ensure!(
+        live::effective_root() || user == live::effective_user(),
+        "process {process} belongs to another user (uid {user}): run sidestep as that user, or as root"
+    );
+    Ok(())
+}
+
+/// Every CPU by itself: all that an arm can name.
+fn single(cpus: &CpuSet) -> Vec<CpuSet> {
+    cpus.iter().map(|cpu| [cpu].into_iter().collect()).collect()
+}
+
+pub(super) fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyhow::Result<Follower> {
+    let label = format!("place --pid {process}");
+    Ok(Follower::begin(hold, process, &label, &single(request.allowed), Arrangement::default())?)
+}
+
+/// Profiles, decides, and proves by windows.
+pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> {
+    ensure_ours(process)?;
+    let hold = request.pin_hold()?;
+    let mut follower = begin(request, &hold, process)?;
+    let result = follower.look_for(request.arguments.profile, || pending_signal().is_some());
+    if let Err(error) = result {
+        return Ok((Err(error.into()), unfreed(follower.release())));
+    }
+    if let Some(signal) = pending_signal() {
+        return Ok((
+            Err(anyhow::Error::new(EndedBySignal(signal)).context("ended by the user")),
+            unfreed(follower.release()),
+        ));
+    }
+    let mut setting = request.setting(format!("process {process}"), &follower.census(), follower.apart);
+    let arms = request.arms(&setting);
+    let Some(command) = request.arguments.metric_command.clone() else {
+        let why = "what it gets done cannot be seen from outside; give --metric-command, which prints a number that rises with it";
+        return Ok((Ok(nothing_tried(&setting, &arms, why)), unfreed(follower.release())));
+    };
+    if let Some(why) = nothing_to_place(&setting, request.seats) {
+        return Ok((Ok(nothing_tried(&setting, &arms, &why)), unfreed(follower.release())));
+    }
+    let window = request.arguments.window;
+    setting.notes.push(format!(
+        "progress is what --metric-command counts in windows of {:.1} s",
+        window.as_secs_f64()
+    ));
+    let mut subject = WindowSubject::new(follower, arms.plans.clone(), command, window, request.seed);
+    let result = windows(request, &mut subject, &arms, &setting);
+    Ok((result, unfreed(subject.follower.release())))
+}
+
+fn windows(
+    request: &Request<'_>,
+    subject: &mut WindowSubject,
+    arms: &experiments::place::arms::Arms,
+    setting: &experiments::place::outcome::Setting,
+) -> anyhow::Result<PlaceOutcome> {
+    if let Err(why) = subject.progress()? {
+        return Err(anyhow::Error::new(CouldNotMeasure).context(format!("--metric-command {why}")));
+    }
+    let mut line = Line::new(request.global.quiet);
+    let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
+    line.end();
+    let mut found = outcome(&course?, &subject.rows(), &subject.guards(), arms, setting);
+    if subject.follower.is_over() {
+        found.notes.push("the process ended while it was looked at".to_owned());
+    }
+    debug_assert_eq!(found.arms.first().map(|arm| arm.name.as_str()), Some(OS));
+    Ok(found)
+}
+
+pub(super) fn unfreed(results: Vec<Restored>) -> Vec<Restored> {
+    results.into_iter().filter(|result| !result.is_settled()).collect()
+}
+
+/// Holds one placement, by the order of creation, until somebody ends it.
+pub(super) fn hold(request: &Request<'_>, process: u32, held: Held) -> anyhow::Result<Outcome> {
+    ensure_ours(process)?;
+    let hold = request.pin_hold()?;
+    let mut follower = begin(request, &hold, process)?;
+    follower.look()?;
+    let keys: Vec<Key> = follower.census().into_iter().map(|(key, ..)| key).collect();
+    let seat_of = match held {
+        Held::Spread => spread(keys.len(), request.seats),
+        Held::Pack => packed(keys.len(), request.seats.cpus.len()),
+    };
+    follower.rearrange(Arrangement::seated(&keys, &seat_of, request.seats))?;
+    if !request.global.quiet {
+        output::say(&format!(
+            "{} threads of process {process} are held until Ctrl-C, for {:.0} s at most",
+            keys.len(),
+            request.budget().as_secs_f64()
+        ));
+    }
+    let result = follower.look_for(request.budget(), || pending_signal().is_some());
+    let is_over = follower.is_over();
+    let left = unfreed(follower.release());
+    if !left.is_empty() {
+        return Ok(left_changed());
+    }
+    result?;
+    if !request.global.quiet {
+        output::say(if is_over { "the process has ended" } else { "all threads are free again" });
+    }
+    Ok(pending_signal().map_or(Outcome::Done, Outcome::Interrupted))
+}

@@ -1,0 +1,270 @@
+//! `sidestep place` on commands that do nothing, fail, fork, choose their own CPUs, and when it is killed while pins are set.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Something that takes longer than this has failed; a loaded machine gives everybody a turn within a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two loops at once, for a fraction of a second.
+const TWO_LOOPS: &str = "loop() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; loop & loop & wait";
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn command(&self, options: &[&str], command: &[&str]) -> Command {
+        let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+        sidestep
+            .args(["place", "--seed", "1", "--state"])
+            .arg(self.state())
+            .args(options)
+            .arg("--")
+            .args(command);
+        sidestep.stdin(Stdio::null());
+        sidestep
+    }
+
+    fn place(&self, options: &[&str], command: &[&str]) -> (Option<i32>, String) {
+        let Output { status, stdout, stderr } =
+            self.command(options, command).output().expect("sidestep can be started");
+        (status.code(), String::from_utf8([stdout, stderr].concat()).expect("text"))
+    }
+
+    fn has_journal(&self) -> bool {
+        self.state().join("journal.json").exists()
+    }
+}
+
+fn cpus_here() -> usize {
+    std::thread::available_parallelism().map_or(1, Into::into)
+}
+
+/// The process below a process, or below that.
+fn children(pid: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn cpus_of(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(line.trim().to_owned())
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(started.elapsed() < PATIENCE, "{what} did not happen");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
+    let bench = Bench::new();
+    let rows: [(&[&str], &[&str], i32, &str); 6] = [
+        (&[], &["true"], 0, "leave it to the kernel"),
+        (&[], &["sleep", "0.3"], 0, "leave it to the kernel"),
+        (&[], &["/no/such/program"], 2, "/no/such/program"),
+        (
+            &[],
+            &["sh", "-c", "echo no input >&2; exit 7"],
+            3,
+            "exit code 7; correct it, or add --ignore-failure",
+        ),
+        (&["--metric", "("], &["true"], 2, "no regular expression"),
+        (&["--timeout", "1s"], &["sleep", "600"], 3, "took longer than --timeout"),
+    ];
+    for (options, command, code, expected) in rows {
+        let (found, said) = bench.place(options, command);
+        assert!(found == Some(code) && said.contains(expected), "{command:?}: {found:?} {said}");
+        assert!(!bench.has_journal(), "{command:?}");
+    }
+}
+
+#[test]
+fn a_program_whose_processes_fork_is_tried_in_turns_and_the_document_is_whole() {
+    if cpus_here() < 2 {
+        println!("skipped: one CPU leaves nothing to place");
+        return;
+    }
+    let bench = Bench::new();
+    let record = bench.folder.path().join("record");
+    let record_text = record.to_str().expect("text");
+    let options = ["--runs", "2", "--json", "--record", record_text];
+    let (code, said) = bench.place(&options, &["sh", "-c", TWO_LOOPS]);
+    assert_eq!(code, Some(0), "{said}");
+    let document = fs::read_to_string(record.join("place.json")).expect("it was written");
+    for expected in ["\"name\": \"os\"", "\"name\": \"spread\"", "\"raw\": [", "\"recommended\": null"] {
+        assert!(document.contains(expected), "{expected}: {document}");
+    }
+    assert!(said.contains("\"sentence\": \"leave it to the kernel: "), "two runs show nothing: {said}");
+    assert!(!bench.has_journal());
+    let (code, said) = bench.place(&options, &["true"]);
+    assert!(code == Some(2) && said.contains("already holds place.json"), "{said}");
+}
+
+#[test]
+fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_told() {
+    let has_taskset = Command::new("taskset").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if cpus_here() < 2 || !has_taskset {
+        println!("skipped: needs two CPUs and taskset");
+        return;
+    }
+    let first = cpus_of(std::process::id()).expect("this process runs");
+    let first: String = first.chars().take_while(char::is_ascii_digit).collect();
+    let bench = Bench::new();
+    let script = format!("taskset -c {first} sh -c '{TWO_LOOPS}' & sleep 0.2; wait");
+    let (code, said) = bench.place(&["--runs", "2"], &["sh", "-c", &script]);
+    assert!(code == Some(0) && said.contains("left alone"), "{said}");
+    let only_one = ["-c", &first, env!("CARGO_BIN_EXE_sidestep"), "place", "--state"];
+    let output = Command::new("taskset")
+        .args(only_one)
+        .arg(bench.state())
+        .args(["--", "sh", "-c", TWO_LOOPS])
+        .output();
+    let said = String::from_utf8(output.expect("taskset is there").stdout).expect("text");
+    assert!(said.contains("is the only one that it may use"), "{said}");
+}
+
+/// A shell that waits for two sleepers, in a group of its own.
+struct Sleepers(Child);
+
+impl Sleepers {
+    fn start() -> Self {
+        use std::os::unix::process::CommandExt;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 600 & sleep 600 & wait"]).stdin(Stdio::null()).process_group(0);
+        let sleepers = Self(shell.spawn().expect("every Linux has sh"));
+        // A child that has not begun its program yet still has the name of the shell.
+        let is_sleep = |pid: &u32| {
+            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "sleep")
+        };
+        wait_for("the sleepers", || {
+            let children = children(sleepers.0.id());
+            (children.len() == 2 && children.iter().all(is_sleep)).then_some(())
+        });
+        sleepers
+    }
+
+    fn all(&self) -> Vec<u32> {
+        [vec![self.0.id()], children(self.0.id())].concat()
+    }
+
+    fn cpus(&self) -> Vec<Option<String>> {
+        self.all().into_iter().map(cpus_of).collect()
+    }
+}
+
+impl Drop for Sleepers {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg("-9").args(self.all().iter().map(u32::to_string)).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// `place --pid` on sleepers, once all of them are pinned.
+fn pinned(bench: &Bench, sleepers: &Sleepers, before: &[Option<String>]) -> Child {
+    let pid = sleepers.0.id().to_string();
+    let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    sidestep.args(["place", "--quiet", "--pid", &pid, "--hold", "spread", "--budget", "10m", "--state"]);
+    let child = sidestep.arg(bench.state()).stdin(Stdio::null()).spawn().expect("sidestep can be started");
+    wait_for("a pin", || {
+        let now = sleepers.cpus();
+        let is_pinned = now.len() == 3 && now.iter().zip(before).all(|(now, before)| now != before);
+        is_pinned.then_some(())
+    });
+    child
+}
+
+#[test]
+fn however_it_ends_while_pins_are_set_the_program_is_set_free() {
+    if cpus_here() < 2 {
+        println!("skipped: one CPU leaves nothing to pin");
+        return;
+    }
+    let bench = Bench::new();
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let sleepers = Sleepers::start();
+        let before = sleepers.cpus();
+        let mut sidestep = pinned(&bench, &sleepers, &before);
+        assert!(bench.has_journal(), "{signal}");
+        Command::new("kill")
+            .args([signal, &sidestep.id().to_string()])
+            .status()
+            .expect("every Linux has kill");
+        sidestep.wait().expect("it was ended");
+        wait_for("setting free", || (sleepers.cpus() == before && !bench.has_journal()).then_some(()));
+    }
+}
+
+#[test]
+fn with_its_watchdog_killed_as_well_one_revert_sets_the_program_free() {
+    if cpus_here() < 2 {
+        println!("skipped: one CPU leaves nothing to pin");
+        return;
+    }
+    let bench = Bench::new();
+    let sleepers = Sleepers::start();
+    let before = sleepers.cpus();
+    let mut sidestep = pinned(&bench, &sleepers, &before);
+    for watchdog in children(sidestep.id()) {
+        Command::new("kill").args(["-9", &watchdog.to_string()]).status().expect("every Linux has kill");
+    }
+    sidestep.kill().expect("it runs");
+    sidestep.wait().expect("it was killed");
+    assert!(bench.has_journal() && sleepers.cpus() != before);
+    let toggles = |word: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+        let output = command.args(["toggles", word, "--state"]).arg(bench.state()).output();
+        let Output { status, stdout, .. } = output.expect("sidestep can be started");
+        (status.code(), String::from_utf8(stdout).expect("text"))
+    };
+    let (code, said) = toggles("status");
+    assert!(code == Some(4) && said.contains("may use CPUs") && said.contains("place --pid"), "{said}");
+    let (code, said) = toggles("revert");
+    assert!(code == Some(0) && said.contains("is back"), "{said}");
+    assert!(sleepers.cpus() == before && !bench.has_journal());
+}
+
+#[test]
+fn a_process_that_ends_while_pinned_and_one_that_is_not_there_are_normal() {
+    if cpus_here() < 2 {
+        println!("skipped: one CPU leaves nothing to pin");
+        return;
+    }
+    let bench = Bench::new();
+    let sleepers = Sleepers::start();
+    let mut sidestep = pinned(&bench, &sleepers, &sleepers.cpus());
+    let gone = sleepers.0.id().to_string();
+    drop(sleepers);
+    let status = sidestep.wait().expect("it ends by itself");
+    assert!(status.code() == Some(0) && !bench.has_journal(), "{status}");
+    let place = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+        let output = command.arg("place").args(arguments).arg("--state").arg(bench.state()).output();
+        let Output { status, stdout, stderr } = output.expect("sidestep can be started");
+        (status.code(), String::from_utf8([stdout, stderr].concat()).expect("text"))
+    };
+    let (code, said) = place(&["--pid", &gone]);
+    assert!(code == Some(2) && said.contains("no such process"), "{said}");
+    let sleepers = Sleepers::start();
+    let pid = sleepers.0.id().to_string();
+    let (code, said) = place(&["--pid", &pid, "--profile", "0.1s"]);
+    assert!(code == Some(0) && said.contains("--metric-command"), "{said}");
+}

@@ -1,0 +1,125 @@
+//! What is tried against the kernel's own placement: the best, neighbours apart, neighbours together; and the kernel again where
+//! two of them are the same.
+//!
+//! Where nothing that was learnt tells the threads apart, no placement is called the best: a third order of neighbours is tried in
+//! its place. Of four threads on two CPUs, the three are all the placements with two on each.
+
+use machine::CpuSet;
+use record::PlaceDecision;
+
+use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
+use super::decision::Decided;
+use super::roster::Key;
+use super::seats::Seats;
+
+/// The kernel's own placement.
+pub const OS: &str = "os";
+/// The same once more, where there is no fourth placement: it must show nothing.
+pub const OS_AGAIN: &str = "os again";
+
+/// One arm of the experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArmPlan {
+    /// `os`, `best`, `spread`, `pack`, `crossed`, `os again`.
+    pub name: &'static str,
+    /// In words.
+    pub what: &'static str,
+    /// Where threads go.
+    pub arrangement: Arrangement,
+    /// The other name of the same placement.
+    pub same_as: Option<&'static str>,
+    /// Change of the time that is predicted, in percent.
+    pub predicted_percent: Option<f64>,
+}
+
+/// The arms, four of them: the cells of a design with two factors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arms {
+    /// The kernel's first.
+    pub plans: Vec<ArmPlan>,
+    /// How the best was found.
+    pub decision: Option<PlaceDecision>,
+}
+
+impl Arms {
+    /// Of threads in the order of creation.
+    pub fn of(threads: &[Key], seats: &Seats, decided: Option<&Decided>) -> Self {
+        let mut seatings: Vec<(&'static str, &'static str, Vec<usize>, Option<&'static str>)> = Vec::new();
+        let mut add = |name, what, seat_of: Vec<usize>| {
+            // CPUs of one level are alike; where they differ, only the very same seats are the same.
+            let alike = |other: &Vec<usize>| {
+                *other == seat_of || (seats.levels.len() == 1 && is_same_grouping(other, &seat_of))
+            };
+            match seatings.iter_mut().find(|(_, _, other, _)| alike(other)) {
+                Some(known) => known.3 = Some(name),
+                None => seatings.push((name, what, seat_of, None)),
+            }
+        };
+        let decided = decided.filter(|decided| decided.tells_apart());
+        if let Some(decided) = decided {
+            add("best", "the best by what was learnt", decided.seat_of.clone());
+        }
+        if threads.len() > 1 {
+            add("spread", "neighbours in the order of creation apart", spread(threads.len(), seats));
+            add(
+                "pack",
+                "neighbours in the order of creation together",
+                packed(threads.len(), seats.cpus.len()),
+            );
+        }
+        if threads.len() > 2 && decided.is_none() {
+            add(
+                "crossed",
+                "the first with the last in the order of creation",
+                crossed(threads.len(), seats.cpus.len()),
+            );
+        }
+        let mut plans = vec![ArmPlan {
+            name: OS,
+            what: "the kernel decides",
+            arrangement: Arrangement::default(),
+            same_as: None,
+            predicted_percent: None,
+        }];
+        plans.extend(seatings.into_iter().map(|(name, what, seat_of, same_as)| ArmPlan {
+            name,
+            what,
+            predicted_percent: decided.and_then(|decided| decided.predicted_percent(&seat_of)),
+            arrangement: Arrangement::seated(threads, &seat_of, seats),
+            same_as,
+        }));
+        while plans.len() < 4 {
+            plans.push(ArmPlan { name: OS_AGAIN, what: "the kernel decides, once more", ..plans[0].clone() });
+        }
+        Self { plans, decision: decided.map(|decided| decided.document.clone()) }
+    }
+
+    /// Every set of CPUs that an arm names.
+    pub fn sets(&self) -> Vec<CpuSet> {
+        let mut sets: Vec<CpuSet> = self.plans.iter().flat_map(|plan| plan.arrangement.sets()).collect();
+        sets.sort_by_key(ToString::to_string);
+        sets.dedup();
+        sets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::{CpuId, Topology};
+
+    use super::*;
+
+    #[test]
+    fn equal_placements_are_one_arm_and_the_kernel_fills_the_free_ones() {
+        let threads: Vec<Key> = (0..4).map(|nth| Key { process: 0, name: "w".to_owned(), nth }).collect();
+        let set: CpuSet = (0..2).map(CpuId).collect();
+        let seats = Seats::of(&Topology::default(), &set);
+        let arms = Arms::of(&threads, &seats, None);
+        let names: Vec<_> = arms.plans.iter().map(|plan| plan.name).collect();
+        assert_eq!(names, [OS, "spread", "pack", "crossed"], "all there are with two on each");
+        assert_eq!(arms.sets().len(), 2);
+        let two = Arms::of(&threads[..2], &seats, None);
+        assert_eq!(two.plans[1].same_as, Some("pack"), "two threads on two CPUs can only be apart");
+        assert_eq!(two.plans.len(), 4);
+    }
+}

@@ -1,0 +1,124 @@
+//! Threads on CPUs: what a placement is once it is decided.
+
+use std::collections::BTreeMap;
+
+use machine::CpuSet;
+
+use super::roster::Key;
+use super::seats::Seats;
+
+/// Where threads go. Without any it is the kernel's own placement.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Arrangement {
+    /// CPUs by thread.
+    pub cpus: BTreeMap<Key, CpuSet>,
+}
+
+impl Arrangement {
+    /// Each thread on the CPU of its seat: an index into [`Seats::cpus`].
+    pub fn seated(threads: &[Key], seat_of: &[usize], seats: &Seats) -> Self {
+        let cpu = |seat: &usize| [seats.cpus[*seat]].into_iter().collect::<CpuSet>();
+        Self { cpus: threads.iter().cloned().zip(seat_of.iter().map(cpu)).collect() }
+    }
+
+    /// Where a thread goes. One that was not profiled goes where all threads of its process and name do, if they go to the same
+    /// CPUs; else it is free.
+    pub fn of(&self, key: &Key) -> Option<&CpuSet> {
+        if let Some(cpus) = self.cpus.get(key) {
+            return Some(cpus);
+        }
+        let first = Key { nth: 0, ..key.clone() };
+        let mut alike = self
+            .cpus
+            .range(first..)
+            .take_while(|(other, _)| other.process == key.process && other.name == key.name)
+            .map(|(_, cpus)| cpus);
+        let cpus = alike.next()?;
+        alike.all(|other| other == cpus).then_some(cpus)
+    }
+
+    /// Every set of CPUs that it names, once each.
+    pub fn sets(&self) -> Vec<CpuSet> {
+        let mut sets: Vec<CpuSet> = Vec::new();
+        for cpus in self.cpus.values() {
+            if !sets.contains(cpus) {
+                sets.push(cpus.clone());
+            }
+        }
+        sets
+    }
+}
+
+/// Seats that hold neighbours in the order of creation together: the first few on the first CPU, and so on.
+pub fn packed(threads: usize, seats: usize) -> Vec<usize> {
+    let each = threads.div_ceil(seats.max(1)).max(1);
+    (0..threads).map(|thread| thread / each).collect()
+}
+
+/// Seats dealt out in the order of creation, each as far as can be from the ones before.
+pub fn spread(threads: usize, seats: &Seats) -> Vec<usize> {
+    let order = seats.far_apart();
+    let seat = |thread: usize| {
+        let cpu = order[thread % order.len()];
+        seats.cpus.iter().position(|have| *have == cpu).expect("the same CPUs in another order")
+    };
+    (0..threads).map(seat).collect()
+}
+
+/// Seats that hold the first with the last in the order of creation, the second with the last but one, and so on.
+pub fn crossed(threads: usize, seats: usize) -> Vec<usize> {
+    let half = threads.div_ceil(2);
+    let groups = packed(half, seats);
+    (0..threads).map(|thread| groups[if thread < half { thread } else { threads - 1 - thread }]).collect()
+}
+
+/// True if both put the same threads together: on CPUs that are alike it does not matter on which.
+pub fn is_same_grouping(one: &[usize], other: &[usize]) -> bool {
+    let canonical = |seats: &[usize]| {
+        let mut seen: Vec<usize> = Vec::new();
+        let place = |seat: &usize| {
+            seen.iter().position(|have| have == seat).unwrap_or_else(|| {
+                seen.push(*seat);
+                seen.len() - 1
+            })
+        };
+        seats.iter().map(place).collect::<Vec<_>>()
+    };
+    canonical(one) == canonical(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::seats::two_by_two;
+    use super::*;
+
+    fn key(name: &str, nth: usize) -> Key {
+        Key { process: 0, name: name.to_owned(), nth }
+    }
+
+    #[test]
+    fn a_thread_that_was_not_profiled_goes_with_its_like_or_is_free() {
+        let seats = Seats::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
+        let threads = [key("io", 0), key("io", 1), key("w", 0), key("w", 1)];
+        let arrangement = Arrangement::seated(&threads, &[0, 0, 1, 2], &seats);
+        let of = |name, nth| arrangement.of(&key(name, nth)).map(ToString::to_string);
+        assert_eq!(of("w", 1), Some("1".to_owned()));
+        assert_eq!(of("io", 7), Some("0".to_owned()), "all of its name go there");
+        assert_eq!(of("w", 7), None, "its like go to two places");
+        assert_eq!(of("new", 0), None);
+        assert_eq!(arrangement.sets().len(), 3);
+    }
+
+    #[test]
+    fn packing_and_spreading_differ_as_soon_as_there_is_a_choice() {
+        let seats = Seats::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
+        assert_eq!(packed(4, 2), [0, 0, 1, 1]);
+        assert_eq!(packed(2, 4), [0, 1]);
+        assert_eq!(spread(2, &seats), [0, 2], "not in the same L2");
+        assert_eq!(spread(5, &seats), [0, 2, 1, 3, 0]);
+        assert_eq!(crossed(4, 2), [0, 1, 1, 0]);
+        assert_eq!(crossed(5, 2), [0, 0, 1, 0, 0]);
+        assert!(is_same_grouping(&[0, 0, 1, 1], &[3, 3, 2, 2]));
+        assert!(!is_same_grouping(&[0, 0, 1, 1], &[0, 1, 0, 1]));
+    }
+}

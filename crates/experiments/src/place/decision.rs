@@ -1,0 +1,324 @@
+//! The best placement by what was learnt: an objective over pairs of threads, its solution with a bound, and a prediction.
+//!
+//! Values are in speeds of one undisturbed thread, as `placement` has them. What is predicted is first order: of the time that
+//! the threads are busy, a placement saves as many seconds per second as its value is above that of placements by chance, for
+//! which the kernel's are taken. A thread beside another on one CPU loses what both are busy at the same time, were they to
+//! run by chance; threads that wake each other take turns, and gain it back in the A/B only.
+
+use host::live::pending_signal;
+use machine::{CpuId, CpuSet};
+use placement::sharing::{SharingWeights, demand, weights};
+use placement::{CLASSES, Effort, LevelTerms, Objective, PairValues, Problem, solve};
+use record::{Cores, PlaceDecision, PlaceLevel, Sharing, SharingThread};
+use stats::{Random, median};
+
+use super::roster::Key;
+use super::seats::{SeatLevel, Seats};
+
+/// Threads that are busy for less of the time are left free: they cost nothing wherever they are.
+pub const CPU_SHARE_MIN: f64 = 0.02;
+/// The busiest so many threads are placed; each further one makes the search slower and the answer no better founded.
+pub const THREADS_MAX: usize = 256;
+/// Of two threads on one CPU, while both want it, each gets half.
+const TIME_SLICE_LOSS: f64 = 0.5;
+/// Placements by chance over which their mean is taken.
+const CHANCE_DRAWS: usize = 500;
+/// No prediction goes below this share of the time.
+const TIME_LEFT_MIN: f64 = 0.05;
+/// Unless the check-up measured lines, nearness of each kind saves this share of what far apart costs. Assumed, not measured.
+const BENEFITS_ASSUMED: [(&str, f64); 5] =
+    [("CPU", 1.0), ("core", 0.9), ("L2", 0.8), ("last-level cache", 0.6), ("node", 0.3)];
+
+/// A thread that is to be placed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Busy {
+    /// What it is called in every run.
+    pub key: Key,
+    /// Its place among all threads of its process, by start.
+    pub order: usize,
+    /// Its numbers in the profiled run.
+    pub process: u32,
+    /// The same.
+    pub thread: u32,
+    /// CPU time over wall time.
+    pub cpu_share: f64,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided {
+    /// The seat of each thread, in the order given.
+    pub seat_of: Vec<usize>,
+    /// How it was found.
+    pub document: PlaceDecision,
+    problem: Problem,
+}
+
+/// A placement that is better than one by chance by less than this share of the busy time is none to speak of.
+const WORTH_MIN: f64 = 0.002;
+
+impl Decided {
+    /// True if the placement is better than one by chance at all.
+    pub fn tells_apart(&self) -> bool {
+        self.document.value - self.document.chance_value > WORTH_MIN * self.document.busy
+    }
+
+    /// Change of the time in percent that a placement should bring against one by chance; `None` if it is no placement of these
+    /// threads.
+    pub fn predicted_percent(&self, seat_of: &[usize]) -> Option<f64> {
+        let value = self.problem.value(seat_of)?;
+        let saved = (value - self.document.chance_value) / self.document.busy.max(f64::MIN_POSITIVE);
+        Some(100.0 * ((1.0 - saved).max(TIME_LEFT_MIN) - 1.0))
+    }
+}
+
+/// Finds the best placement; `None` if the threads cannot be told apart by anything that is known.
+///
+/// `sharing` may be without any of these threads; `cores` is what the check-up measured, if anything.
+pub fn decide(threads: &[Busy], seats: &Seats, sharing: Option<&Sharing>, cores: &Cores) -> Option<Decided> {
+    if threads.len() < 2 || threads.len() > THREADS_MAX || seats.cpus.len() < 2 || pending_signal().is_some()
+    {
+        return None;
+    }
+    let (known, learnt_by) = of_threads(threads, sharing);
+    let per_cpu = threads.len().div_ceil(seats.cpus.len()).max(2);
+    let benefits = benefits(seats, cores);
+    let mut below = 0.0;
+    let mut levels = Vec::new();
+    let mut terms = Vec::new();
+    // From the largest units: what a smaller unit saves beyond the one around it.
+    for (level, (benefit, source)) in seats.levels.iter().zip(&benefits).rev() {
+        let capacity = per_cpu * (seats.cpus.len() / level.units.len());
+        terms.push(LevelTerms { capacity, benefit: benefit - below, losses: losses(level, cores) });
+        levels.push(PlaceLevel {
+            name: level.name.to_owned(),
+            units: level.units.len(),
+            capacity,
+            benefit: *benefit,
+            source: source.clone(),
+        });
+        below = *benefit;
+    }
+    terms.reverse();
+    levels.reverse();
+    let objective = Objective {
+        sharing: weights(&known, SharingWeights::default()),
+        demand: demand(&known),
+        levels: terms,
+        units: seats.cpus.len(),
+        clock_by_awake: Vec::new(),
+        parking_tax: 0.0,
+    };
+    let problem = objective.problem().ok()?;
+    let answer = solve(&problem, Effort::default());
+    let gap = answer.gap();
+    let document = PlaceDecision {
+        learnt_by,
+        levels,
+        value: answer.value,
+        bound: answer.bound,
+        gap_percent: gap.is_finite().then_some(100.0 * gap),
+        proof: answer.proof().name().to_owned(),
+        chance_value: chance_value(&problem, seats.cpus.len(), per_cpu),
+        busy: threads.iter().map(|thread| thread.cpu_share).sum(),
+        predicted_by: "the objective, in seconds saved per second that the threads are busy".to_owned(),
+    };
+    Some(Decided { seat_of: answer.unit_of, document, problem })
+}
+
+/// The sharing of these threads alone, in their order; what is not known counts as nothing.
+fn of_threads(threads: &[Busy], sharing: Option<&Sharing>) -> (Sharing, String) {
+    let index_of = |busy: &Busy| {
+        let is_it = |thread: &SharingThread| thread.tid == busy.thread && thread.pid == busy.process;
+        sharing.and_then(|sharing| sharing.threads.iter().position(is_it))
+    };
+    let index: Vec<Option<usize>> = threads.iter().map(index_of).collect();
+    let of_thread = |(busy, index): (&Busy, &Option<usize>)| {
+        let known = sharing.zip(*index).map(|(sharing, index)| sharing.threads[index].clone());
+        let mut thread = known.unwrap_or_default();
+        thread.cpu_share = busy.cpu_share;
+        let mix = &mut thread.demand;
+        if mix.integer + mix.floating + mix.front_end + mix.memory <= 0.0 {
+            mix.integer = 1.0;
+        }
+        thread
+    };
+    let of_matrix = |matrix: &record::SharingMatrix| {
+        record::SharingMatrix::from_fn(threads.len(), |row, column| matrix.get(index[row]?, index[column]?))
+    };
+    let mut known =
+        Sharing { threads: threads.iter().zip(&index).map(of_thread).collect(), ..Sharing::default() };
+    let Some(all) = sharing.filter(|_| index.iter().flatten().count() >= 2) else {
+        return (known, "CPU time only".to_owned());
+    };
+    known.write_shared = of_matrix(&all.write_shared);
+    known.read_shared = of_matrix(&all.read_shared);
+    known.wakes = all.wakes.as_ref().map(of_matrix);
+    let what = if known.wakes.is_some() { "memory, wake-ups and CPU time" } else { "memory and CPU time" };
+    (known, what.to_owned())
+}
+
+/// What sitting together in a unit of each level saves, as a share of what far apart costs, and where that is from.
+fn benefits(seats: &Seats, cores: &Cores) -> Vec<(f64, String)> {
+    let unit_of = |level: &SeatLevel, cpu: CpuId| level.units.iter().position(|unit| unit.contains(cpu));
+    let is_within = |level: &SeatLevel, a: CpuId, b: CpuId| {
+        unit_of(level, a).is_some() && unit_of(level, a) == unit_of(level, b)
+    };
+    let lines = || cores.line_transfer.iter().filter(|line| line.ns.is_finite() && line.ns > 0.0);
+    let outside = |line: &&record::LineTransfer| {
+        seats.levels.last().is_none_or(|largest| {
+            !is_within(largest, line.a, line.b) || largest.units.len() == seats.cpus.len()
+        })
+    };
+    let far = median(&lines().filter(outside).map(|line| line.ns).collect::<Vec<_>>());
+    let of_level = |(index, level): (usize, &SeatLevel)| {
+        let assumed = BENEFITS_ASSUMED
+            .iter()
+            .find(|(name, _)| *name == level.name)
+            .map_or(0.0, |(_, benefit)| *benefit);
+        if index == 0 {
+            // On one CPU there is no line to be moved.
+            return (1.0, "no line moves".to_owned());
+        }
+        let below = &seats.levels[index - 1];
+        let near: Vec<f64> = lines()
+            .filter(|line| is_within(level, line.a, line.b) && !is_within(below, line.a, line.b))
+            .map(|line| line.ns)
+            .collect();
+        match (far, median(&near)) {
+            (Some(far), Some(near)) => {
+                ((1.0 - near / far).clamp(0.0, 1.0), "line transfer, measured".to_owned())
+            }
+            _ => (assumed, "assumed".to_owned()),
+        }
+    };
+    let mut found: Vec<(f64, String)> = seats.levels.iter().enumerate().map(of_level).collect();
+    // Nearer is never worse: noise of one level must not make it so.
+    for index in (0..found.len().saturating_sub(1)).rev() {
+        found[index].0 = found[index].0.max(found[index + 1].0);
+    }
+    found
+}
+
+/// What a thread of one class loses beside one of another in a unit of the level. Of the check-up's co-runs only like beside
+/// like is known: unlike threads are taken to lose the smaller of the two.
+fn losses(level: &SeatLevel, cores: &Cores) -> [[f64; CLASSES]; CLASSES] {
+    const RESOURCES: [&str; CLASSES] = ["integer", "simd", "front_end", "memory"];
+    if level.name == "CPU" {
+        return [[TIME_SLICE_LOSS; CLASSES]; CLASSES];
+    }
+    let within =
+        |a: CpuId, b: CpuId| level.units.iter().any(|unit: &CpuSet| unit.contains(a) && unit.contains(b));
+    let loss = RESOURCES.map(|resource| {
+        let slowdowns: Vec<f64> = cores
+            .sharing
+            .iter()
+            .filter(|pair| pair.resource == resource && within(pair.a, pair.b) && pair.slowdown > 0.0)
+            .map(|pair| (1.0 - 1.0 / pair.slowdown).clamp(0.0, 1.0))
+            .collect();
+        median(&slowdowns).unwrap_or(0.0)
+    });
+    let mut table = [[0.0; CLASSES]; CLASSES];
+    for (one, row) in table.iter_mut().enumerate() {
+        for (other, cell) in row.iter_mut().enumerate() {
+            *cell = loss[one].min(loss[other]);
+        }
+    }
+    table
+}
+
+/// Mean value of placements by chance with as many threads on each CPU as there are on the others, or one less.
+fn chance_value(problem: &Problem, cpus: usize, per_cpu: usize) -> f64 {
+    let threads = problem.threads();
+    let mut random = Random::new(1);
+    let mut seats: Vec<usize> = (0..cpus).collect();
+    let mut order: Vec<usize> = (0..threads).collect();
+    let mut sum = 0.0;
+    for _ in 0..CHANCE_DRAWS {
+        random.shuffle(&mut seats);
+        random.shuffle(&mut order);
+        let mut unit_of = vec![0; threads];
+        for (place, thread) in order.iter().enumerate() {
+            unit_of[*thread] = seats[place % cpus];
+        }
+        debug_assert!(threads.div_ceil(cpus) <= per_cpu);
+        sum += problem.value(&unit_of).unwrap_or(0.0);
+    }
+    sum / CHANCE_DRAWS as f64
+}
+
+/// Pairs of a matrix as [`PairValues`], for tests and drawings.
+pub fn pair_weights(sharing: &Sharing) -> PairValues {
+    weights(sharing, SharingWeights::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Topology;
+    use record::{SharedAmount, SharingMatrix};
+    use stats::Interval;
+
+    use super::super::arrangement::is_same_grouping;
+    use super::*;
+
+    fn busy(count: usize, cpu_share: f64) -> Vec<Busy> {
+        let one = |nth: usize| Busy {
+            key: Key { process: 0, name: "w".to_owned(), nth },
+            order: nth,
+            process: 7,
+            thread: 100 + nth as u32,
+            cpu_share,
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn seats(cpus: u32) -> Seats {
+        let set: CpuSet = (0..cpus).map(CpuId).collect();
+        Seats::of(&Topology::default(), &set)
+    }
+
+    /// Thread i wakes i + 2 and back, so often per second.
+    fn waking(threads: &[Busy], per_s: f64) -> Sharing {
+        let amount = |value| SharedAmount { value, interval: Interval::between(value, value) };
+        let is_pair = |row: usize, column: usize| row.abs_diff(column) == 2;
+        let thread =
+            |busy: &Busy| SharingThread { tid: busy.thread, pid: busy.process, ..SharingThread::default() };
+        Sharing {
+            threads: threads.iter().map(thread).collect(),
+            wakes: Some(SharingMatrix::from_fn(4, |row, column| is_pair(row, column).then(|| amount(per_s)))),
+            ..Sharing::default()
+        }
+    }
+
+    #[test]
+    fn threads_that_wake_each_other_are_put_together_and_a_gain_is_predicted() {
+        let threads = busy(4, 0.5);
+        let sharing = waking(&threads, 80_000.0);
+        let found =
+            decide(&threads, &seats(2), Some(&sharing), &Cores::default()).expect("four threads, two CPUs");
+        assert!(is_same_grouping(&found.seat_of, &[0, 1, 0, 1]), "{:?}", found.seat_of);
+        assert_eq!(found.document.gap_percent, Some(0.0));
+        assert!(found.tells_apart());
+        let predicted = found.predicted_percent(&found.seat_of).expect("a placement");
+        assert!((-70.0..-20.0).contains(&predicted), "{predicted}");
+        let apart = found.predicted_percent(&[0, 0, 1, 1]).expect("a placement");
+        assert!(apart > 0.0, "worse than by chance: {apart}");
+    }
+
+    #[test]
+    fn independent_threads_are_spread_and_nothing_is_predicted() {
+        let threads = busy(2, 1.0);
+        let found = decide(&threads, &seats(2), None, &Cores::default()).expect("two threads");
+        assert_ne!(found.seat_of[0], found.seat_of[1]);
+        let predicted = found.predicted_percent(&found.seat_of).expect("a placement");
+        assert!(predicted.abs() < 1e-9, "by chance they are apart as well: {predicted}");
+        assert!(!found.tells_apart());
+        assert_eq!(found.document.learnt_by, "CPU time only");
+    }
+
+    #[test]
+    fn one_thread_or_one_cpu_leaves_nothing_to_decide() {
+        assert!(decide(&busy(1, 1.0), &seats(2), None, &Cores::default()).is_none());
+        assert!(decide(&busy(4, 1.0), &seats(1), None, &Cores::default()).is_none());
+    }
+}

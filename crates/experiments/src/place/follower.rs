@@ -1,0 +1,166 @@
+//! Keeps an arrangement true in a live process tree: looks often while threads come, seldom while nothing changes.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::ProcessId;
+use host::live::process_start_ticks;
+use machine::CpuSet;
+use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
+
+use super::arrangement::Arrangement;
+use super::roster::{Key, Roster};
+
+/// The next look after one that found something new.
+const SOON: Duration = Duration::from_millis(2);
+/// The longest time between two looks; each quiet look doubles it up to here.
+const LATE: Duration = Duration::from_millis(64);
+/// From so many threads on, a look itself takes milliseconds: they are made as seldom as can be.
+const MANY_THREADS: usize = 500;
+
+/// One run of a program whose threads are kept where an arrangement wants them.
+#[derive(Debug)]
+pub struct Follower {
+    arrangement: Arrangement,
+    tree: PinnedTree,
+    /// What threads may use that the arrangement leaves free.
+    free: CpuSet,
+    /// Everybody who was seen.
+    pub roster: Roster,
+    /// Threads that had or chose CPUs of their own, at the last look that saw any.
+    pub apart: usize,
+    began: Instant,
+    /// When the tree was last seen to be there.
+    last_seen: Instant,
+    pause: Duration,
+    /// True if everybody has to be bound anew.
+    is_due: bool,
+    is_over: bool,
+}
+
+impl Follower {
+    /// Journals the tree of this process; `sets` are all sets of CPUs that any arrangement of the experiment names.
+    ///
+    /// # Errors
+    /// A process that has ended, a journal that was left, or a disk that does not keep one.
+    pub fn begin(
+        hold: &PinHold,
+        process: u32,
+        label: &str,
+        sets: &[CpuSet],
+        arrangement: Arrangement,
+    ) -> Result<Self, PinError> {
+        let start_ticks = process_start_ticks(process).ok_or(PinError::Gone(process))?;
+        let intent = PinIntent { label, process: ProcessId { process, start_ticks }, sets };
+        let tree = hold.begin(&intent)?;
+        let free = CpuSet::from_list(tree.cpus()).unwrap_or_default();
+        let began = Instant::now();
+        let roster = Roster::default();
+        Ok(Self {
+            arrangement,
+            tree,
+            free,
+            roster,
+            apart: 0,
+            began,
+            last_seen: began,
+            pause: SOON,
+            is_due: false,
+            is_over: false,
+        })
+    }
+
+    /// Looks once and binds who is not where he belongs; how long until the next look.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the journal cannot be kept; everything is free then.
+    pub fn look(&mut self) -> Result<Duration, PinError> {
+        let seen = self.tree.look()?;
+        let is_news = self.roster.enter(seen.iter().map(|seen| &seen.thread));
+        let apart = seen.iter().filter(|seen| seen.is_apart).count();
+        self.apart = self.apart.max(apart);
+        if !seen.is_empty() {
+            self.last_seen = Instant::now();
+        }
+        self.is_over = seen.is_empty();
+        if self.is_due || (is_news && !self.arrangement.cpus.is_empty()) {
+            let wanted: Vec<(ThreadId, CpuSet)> = self
+                .roster
+                .keyed()
+                .into_iter()
+                .filter(|(_, member)| member.is_there)
+                .map(|(key, member)| (member.id, self.arrangement.of(&key).unwrap_or(&self.free).clone()))
+                .collect();
+            self.tree.pin(&wanted)?;
+            self.is_due = false;
+        }
+        self.pause = match (is_news, seen.len() > MANY_THREADS) {
+            (_, true) => LATE,
+            (true, false) => SOON,
+            (false, false) => (self.pause * 2).min(LATE),
+        };
+        Ok(self.pause)
+    }
+
+    /// Changes what is wanted; the next look makes it hold.
+    ///
+    /// # Errors
+    /// As for [`Follower::look`].
+    pub fn rearrange(&mut self, arrangement: Arrangement) -> Result<(), PinError> {
+        // Threads that the old one bound and the new one does not know are set free by it as well.
+        self.is_due = !arrangement.cpus.is_empty() || !self.arrangement.cpus.is_empty();
+        self.arrangement = arrangement;
+        self.look().map(|_| ())
+    }
+
+    /// True once no thread of the tree is left.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Looks until the time is over, the tree has ended, or `must_stop` says so.
+    ///
+    /// # Errors
+    /// As for [`Follower::look`].
+    pub fn look_for(&mut self, time: Duration, must_stop: impl Fn() -> bool) -> Result<(), PinError> {
+        let started = Instant::now();
+        loop {
+            let pause = self.look()?;
+            let left = time.saturating_sub(started.elapsed());
+            if left.is_zero() || self.is_over || must_stop() {
+                return Ok(());
+            }
+            thread::sleep(pause.min(left));
+        }
+    }
+
+    /// From now on CPU time is counted anew.
+    pub fn recount(&mut self) {
+        self.roster.recount();
+        self.began = Instant::now();
+        self.last_seen = self.began;
+    }
+
+    /// CPU time over wall time of everybody who was seen, by key, and the numbers he had.
+    pub fn census(&self) -> Vec<(Key, ThreadId, f64)> {
+        let seconds = self.last_seen.duration_since(self.began).as_secs_f64().max(f64::MIN_POSITIVE);
+        let share = |[first, last]: [u64; 2]| last.saturating_sub(first) as f64 / 1e9 / seconds;
+        self.roster.keyed().into_iter().map(|(key, member)| (key, member.id, share(member.busy_ns))).collect()
+    }
+
+    /// Processes that still run, once the first has ended: what a program left behind.
+    ///
+    /// # Errors
+    /// As for [`Follower::look`].
+    pub fn left_behind(&mut self) -> Result<usize, PinError> {
+        let seen = self.tree.look()?;
+        let mut processes: Vec<ProcessId> = seen.iter().map(|seen| seen.thread.process).collect();
+        processes.dedup();
+        Ok(processes.len())
+    }
+
+    /// Sets everybody free, and tells who could not be.
+    pub fn release(self) -> Vec<Restored> {
+        self.tree.release()
+    }
+}

@@ -1,0 +1,243 @@
+//! From the runs of all arms to what is recommended: nothing that the experiment does not show.
+
+use record::{Better, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
+use stats::{Cell, Comparison, Interval, Verdict, benjamini_hochberg, median, quantile_interval, sorted};
+
+use super::arms::{ArmPlan, Arms, OS, OS_AGAIN};
+use super::decision::Busy;
+use crate::ab::outcome::{aa_row, counts, failures, raw, twin};
+use crate::ab::{Course, GuardSpec, RowSpec};
+use stats::Factors;
+
+/// An arm is recommended only with a q below this: of programs that do not care, fewer than one in fifty gets a
+/// recommendation, before the margin, which makes it rarer.
+pub const RECOMMENDED_Q: f64 = 0.02;
+/// Factors of a design with four cells.
+pub const FACTORS: usize = 2;
+
+/// What is known before the first arm is run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Setting {
+    /// The command, or the process.
+    pub subject: String,
+    /// CPUs that may be used.
+    pub cpus: String,
+    /// Threads that are placed.
+    pub threads: Vec<Busy>,
+    /// Threads that are left free.
+    pub idle_threads: usize,
+    /// Threads that are left alone.
+    pub apart_threads: usize,
+    /// Who shares what.
+    pub sharing: Option<Sharing>,
+    /// 0.02 for 2 %.
+    pub margin: f64,
+    /// Of all throws of the coin.
+    pub seed: u64,
+    /// When it began.
+    pub started_utc: String,
+    /// Which sidestep.
+    pub tool_version: String,
+    /// What the reader has to know.
+    pub notes: Vec<String>,
+}
+
+/// The document without any run: nothing to be placed, and why.
+pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome {
+    let mut found = draft(setting, arms, &RowShown::default());
+    found.arms.clear();
+    found.sentence = format!("leave it to the kernel: {why}");
+    found
+}
+
+/// What the runs amount to.
+pub fn outcome(
+    course: &Course,
+    rows: &[RowSpec],
+    guards: &[GuardSpec],
+    arms: &Arms,
+    setting: &Setting,
+) -> PlaceOutcome {
+    let row = RowShown::of(rows.first());
+    let mut found = draft(setting, arms, &row);
+    let guarded = course.trials.guarded(guards);
+    let sign = if row.better == Better::Higher { -1.0 } else { 1.0 };
+    let of_cell = |index: usize| Cell::all(FACTORS).nth(index).unwrap_or(Cell::BASELINE);
+    let costs: Vec<Option<Comparison>> = (0..arms.plans.len())
+        .map(|index| {
+            let logs = course.trials.baseline_logs(0, of_cell(index), &guarded);
+            let costs: Vec<f64> = logs.iter().map(|log| sign * log).collect();
+            let cost = Comparison::of_log_ratios(&costs).filter(|_| index > 0)?;
+            Some(cost.widened(course.twin.widening))
+        })
+        .collect();
+    let p: Vec<f64> = costs.iter().flatten().map(|cost| cost.p).collect();
+    let mut q = benjamini_hochberg(&p).into_iter();
+    for (index, (arm, cost)) in found.arms.iter_mut().zip(&costs).enumerate() {
+        let values = course.trials.values_in(of_cell(index), 0, &guarded);
+        (arm.value, arm.runs) = (median(&values), values.len());
+        arm.interval = quantile_interval(&sorted(&values), 0.5);
+        if let Some(cost) = cost {
+            let q = q.next().unwrap_or(1.0);
+            let percent = |ratio: f64| 100.0 * (if sign < 0.0 { 1.0 / ratio } else { ratio } - 1.0);
+            arm.change_percent = Some(percent(cost.ratio));
+            arm.change_interval =
+                cost.interval.map(|ends| Interval::between(percent(ends.low), percent(ends.high)));
+            (arm.p, arm.q) = (Some(cost.p), Some(q));
+            arm.verdict = cost.verdict_in_family(setting.margin, q);
+        }
+    }
+    let aa_rows = Factors::effects(FACTORS).into_iter().filter_map(|effect| {
+        let logs: Vec<f64> =
+            course.trials.twin_logs(0, effect, &guarded).into_iter().filter(|log| log.is_finite()).collect();
+        aa_row(&row.name, &format!("{effect:?}"), &logs)
+    });
+    found.aa = twin(&course.twin, aa_rows.collect(), course.trials.blocks());
+    found.pair_counts = counts(&course.trials, &guarded, guards);
+    found.failures = failures(course);
+    found.ended = Some(course.ended);
+    found.raw = raw(course);
+    found.recommended = recommended(&found).map(|arm| arm.name.clone());
+    found.sentence = sentence(&found);
+    found
+}
+
+#[derive(Debug, Clone)]
+struct RowShown {
+    name: String,
+    unit: String,
+    better: Better,
+}
+
+impl Default for RowShown {
+    fn default() -> Self {
+        Self { name: "wall time".to_owned(), unit: "s".to_owned(), better: Better::Lower }
+    }
+}
+
+impl RowShown {
+    fn of(row: Option<&RowSpec>) -> Self {
+        row.map_or_else(Self::default, |row| Self {
+            name: row.name.clone(),
+            unit: row.unit.clone(),
+            better: row.better,
+        })
+    }
+}
+
+fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
+    let best = arms.plans.iter().find(|plan| plan.name == "best");
+    let placed = |busy: &Busy| PlacedThread {
+        process: busy.key.process,
+        name: busy.key.name.clone(),
+        nth: busy.key.nth,
+        order: busy.order,
+        cpu_share: busy.cpu_share,
+        cpus: best.map(|plan| cpus_of(plan, busy)).unwrap_or_default(),
+    };
+    let arm = |plan: &ArmPlan| PlaceArm {
+        name: plan.name.to_owned(),
+        what: plan.what.to_owned(),
+        same_as: plan.same_as.map(str::to_owned),
+        cpus: if plan.arrangement.cpus.is_empty() {
+            Vec::new()
+        } else {
+            setting.threads.iter().map(|busy| cpus_of(plan, busy)).collect()
+        },
+        predicted_percent: plan.predicted_percent,
+        value: None,
+        interval: None,
+        change_percent: None,
+        change_interval: None,
+        p: None,
+        q: None,
+        verdict: Verdict::Inconclusive,
+        runs: 0,
+    };
+    PlaceOutcome {
+        schema: PLACE_SCHEMA,
+        sentence: String::new(),
+        subject: setting.subject.clone(),
+        cpus: setting.cpus.clone(),
+        recommended: None,
+        threads: setting.threads.iter().map(placed).collect(),
+        idle_threads: setting.idle_threads,
+        apart_threads: setting.apart_threads,
+        decision: arms.decision.clone(),
+        metric: row.name.clone(),
+        unit: row.unit.clone(),
+        better: row.better,
+        arms: arms.plans.iter().map(arm).collect(),
+        aa: record::AaTwin::default(),
+        pair_counts: record::PairCounts::default(),
+        failures: Vec::new(),
+        ended: None,
+        margin_percent: 100.0 * setting.margin,
+        parking: None,
+        sharing: setting.sharing.clone(),
+        notes: setting.notes.clone(),
+        tool_version: setting.tool_version.clone(),
+        started_utc: setting.started_utc.clone(),
+        seed: setting.seed,
+        elapsed_s: 0.0,
+        raw: Vec::new(),
+    }
+}
+
+fn cpus_of(plan: &ArmPlan, busy: &Busy) -> String {
+    plan.arrangement.of(&busy.key).map(ToString::to_string).unwrap_or_default()
+}
+
+/// The arm that gains most, of those that are shown to gain beyond the margin; none where the kernel against itself showed
+/// anything.
+fn recommended(found: &PlaceOutcome) -> Option<&PlaceArm> {
+    let is_sure = |arm: &&PlaceArm| arm.q.is_some_and(|q| q <= RECOMMENDED_Q);
+    let is_alarm = |arm: &PlaceArm| arm.name == OS_AGAIN && is_sure(&arm);
+    if found.aa.contaminated || found.arms.iter().any(is_alarm) {
+        return None;
+    }
+    let gain = |arm: &PlaceArm| arm.change_percent.map_or(0.0, f64::abs);
+    found
+        .arms
+        .iter()
+        .filter(|arm| arm.verdict == Verdict::Faster && arm.name != OS && arm.name != OS_AGAIN)
+        .filter(is_sure)
+        .max_by(|a, b| gain(a).total_cmp(&gain(b)))
+}
+
+fn sentence(found: &PlaceOutcome) -> String {
+    if let Some(arm) = recommended(found) {
+        let change = arm.change_percent.unwrap_or(0.0);
+        let way = if change < 0.0 { "less" } else { "more" };
+        let ends = arm.change_interval.map_or_else(String::new, |ends| {
+            let ends = if change < 0.0 { [-ends.high, -ends.low] } else { [ends.low, ends.high] };
+            format!(" [{:.1}, {:.1}]", ends[0], ends[1])
+        });
+        let predicted = arm.predicted_percent.filter(|_| found.better == Better::Lower).map_or_else(
+            String::new,
+            |predicted| {
+                let way = if predicted < 0.0 { "less" } else { "more" };
+                format!("; predicted {:.0} % {way}", predicted.abs())
+            },
+        );
+        return format!(
+            "{} gives {:.1} % {way} {}{ends} than the kernel's own placement{predicted}",
+            arm.name,
+            change.abs(),
+            found.metric
+        );
+    }
+    let tried: Vec<&PlaceArm> =
+        found.arms.iter().filter(|arm| arm.name != OS && arm.name != OS_AGAIN).collect();
+    let all = |verdict: Verdict| !tried.is_empty() && tried.iter().all(|arm| arm.verdict == verdict);
+    let why = if found.aa.contaminated {
+        "the kernel's placement differed from itself by more than chance, so nothing can be told"
+    } else if all(Verdict::Equivalent) {
+        "its placement does not matter within the margin"
+    } else if tried.iter().any(|arm| arm.verdict == Verdict::Inconclusive) {
+        "nothing tried is shown to be better; more runs (--budget) may tell"
+    } else {
+        "nothing tried is better"
+    };
+    format!("leave it to the kernel: {why}")
+}

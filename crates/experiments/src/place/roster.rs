@@ -1,0 +1,165 @@
+//! Threads that are known again in the next run: by their process, their name, and their place among threads of that name.
+//!
+//! Numbers change from run to run; the order in which a program makes its processes and threads mostly does not. A process is
+//! known by its place in the order of starts, a thread by its name and its place, in the same order, among all threads of that
+//! name that its process ever had, so that one that ended keeps its place. Names may be given after the start and change:
+//! the last one counts. The kernel's clock of starts has steps of 10 ms; within one step the number decides, which rises with
+//! every thread that the kernel makes, until it wraps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::{Followed, ProcessId};
+use toggles::ThreadId;
+
+/// What a thread is called in every run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its process, counted from 0 by start.
+    pub process: usize,
+    /// Its name.
+    pub name: String,
+    /// Its place among threads of that name in its process, counted from 0 by start.
+    pub nth: usize,
+}
+
+/// One thread of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its numbers.
+    pub id: ThreadId,
+    /// Its process.
+    pub process: ProcessId,
+    /// What it calls itself.
+    pub name: String,
+    /// CPU time in nanoseconds when it was first seen, and last.
+    pub busy_ns: [u64; 2],
+    /// True if the last look saw it.
+    pub is_there: bool,
+}
+
+/// Everybody who was ever seen in one run.
+#[derive(Debug, Clone, Default)]
+pub struct Roster {
+    members: BTreeMap<(ProcessOrder, u64, u32), Member>,
+}
+
+type ProcessOrder = (u64, u32);
+
+impl Roster {
+    /// Enters what a look found; true if somebody is new, has another name, or is gone.
+    pub fn enter<'a>(&mut self, found: impl IntoIterator<Item = &'a Followed>) -> bool {
+        let mut is_news = false;
+        let mut gone: BTreeSet<_> =
+            self.members.iter().filter(|(_, member)| member.is_there).map(|(key, _)| *key).collect();
+        for thread in found {
+            let key =
+                ((thread.process.start_ticks, thread.process.process), thread.start_ticks, thread.thread);
+            gone.remove(&key);
+            let member = self.members.entry(key).or_insert_with(|| {
+                is_news = true;
+                Member {
+                    id: ThreadId::of(thread),
+                    process: thread.process,
+                    name: thread.name.clone(),
+                    busy_ns: [thread.busy_ns; 2],
+                    is_there: true,
+                }
+            });
+            is_news |= member.name != thread.name;
+            member.name.clone_from(&thread.name);
+            member.busy_ns[1] = thread.busy_ns;
+        }
+        is_news |= !gone.is_empty();
+        for key in gone {
+            if let Some(member) = self.members.get_mut(&key) {
+                member.is_there = false;
+            }
+        }
+        is_news
+    }
+
+    /// CPU time is counted from here on; who is gone is kept for his place.
+    pub fn recount(&mut self) {
+        for member in self.members.values_mut() {
+            member.busy_ns[0] = member.busy_ns[1];
+        }
+    }
+
+    /// Everybody, with the key, in the order of starts.
+    pub fn keyed(&self) -> Vec<(Key, &Member)> {
+        let mut processes: Vec<ProcessOrder> = Vec::new();
+        let mut count: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+        let mut all = Vec::with_capacity(self.members.len());
+        for ((process, ..), member) in &self.members {
+            if processes.last() != Some(process) {
+                processes.push(*process);
+            }
+            let process = processes.len() - 1;
+            let nth = count.entry((process, &member.name)).or_default();
+            all.push((Key { process, name: member.name.clone(), nth: *nth }, member));
+            *nth += 1;
+        }
+        all
+    }
+
+    /// How many were ever seen.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// True if nobody was.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+}
+
+#[cfg(test)]
+pub(super) fn thread(process: u32, thread: u32, start_ticks: u64, name: &str) -> Followed {
+    Followed {
+        process: ProcessId { process, start_ticks: u64::from(process) },
+        parent: 1,
+        thread,
+        start_ticks,
+        name: name.to_owned(),
+        cpus: "0-1".to_owned(),
+        busy_ns: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(roster: &Roster) -> Vec<String> {
+        roster.keyed().iter().map(|(key, _)| format!("{}:{}:{}", key.process, key.name, key.nth)).collect()
+    }
+
+    #[test]
+    fn threads_are_known_by_process_name_and_order_whatever_their_numbers() {
+        let (mut first, mut second) = (Roster::default(), Roster::default());
+        first.enter(&[
+            thread(10, 10, 5, "m"),
+            thread(10, 11, 6, "w"),
+            thread(10, 12, 6, "w"),
+            thread(20, 20, 7, "w"),
+        ]);
+        second.enter(&[
+            thread(90, 93, 8, "w"),
+            thread(90, 90, 5, "m"),
+            thread(90, 92, 8, "w"),
+            thread(95, 95, 9, "w"),
+        ]);
+        assert_eq!(keys(&first), ["0:m:0", "0:w:0", "0:w:1", "1:w:0"]);
+        assert_eq!(keys(&first), keys(&second));
+    }
+
+    #[test]
+    fn who_ended_keeps_his_place_and_a_new_name_makes_a_new_key() {
+        let mut roster = Roster::default();
+        assert!(roster.enter(&[thread(10, 10, 5, "m"), thread(10, 11, 6, "w"), thread(10, 12, 7, "m")]));
+        assert!(!roster.enter(&[thread(10, 10, 5, "m"), thread(10, 11, 6, "w"), thread(10, 12, 7, "m")]));
+        assert!(roster.enter(&[thread(10, 10, 5, "m"), thread(10, 12, 7, "w")]), "one is gone, one renamed");
+        assert_eq!(keys(&roster), ["0:m:0", "0:w:0", "0:w:1"]);
+        assert_eq!(roster.keyed().iter().filter(|(_, member)| member.is_there).count(), 2);
+    }
+}

@@ -1,0 +1,174 @@
+//! A command that is run again and again, its threads kept where the arm wants them.
+
+use std::time::{Duration, Instant};
+
+use host::live::{ChildError, ChildOutput, ChildRun, observe_child, pending_signal};
+use machine::CpuSet;
+use stats::Cell;
+use toggles::{PinError, PinHold, Restored, ThreadId};
+
+use super::arms::ArmPlan;
+use super::arrangement::Arrangement;
+use super::follower::Follower;
+use super::roster::Key;
+use crate::ab::command_subject::{
+    CommandError, HowToRun, Metric, Program, around, program_rows, program_values,
+};
+use crate::ab::drift_probe::DriftProbe;
+use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
+
+/// How often a child is looked at that cannot be followed any more.
+const IDLE_LOOK: Duration = Duration::from_millis(100);
+
+/// Why no further run makes sense.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceRunError {
+    /// The program.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// Its threads.
+    #[error(transparent)]
+    Pin(#[from] PinError),
+}
+
+impl From<ChildError> for PlaceRunError {
+    fn from(error: ChildError) -> Self {
+        Self::Command(error.into())
+    }
+}
+
+/// What one run showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSeen {
+    /// How it went.
+    pub run: ChildRun,
+    /// Every thread that was seen: key, numbers, CPU time over wall time.
+    pub census: Vec<(Key, ThreadId, f64)>,
+    /// Threads that had or chose CPUs of their own.
+    pub apart: usize,
+    /// Processes that still ran when the command had ended.
+    pub left_behind: usize,
+}
+
+/// Who is told the number of the child, once it runs.
+pub type Watcher<'a> = &'a mut dyn FnMut(u32);
+
+/// The command and what has been seen of it.
+pub struct RunSubject {
+    program: Program,
+    how: HowToRun,
+    metric: Option<Metric>,
+    hold: PinHold,
+    label: String,
+    plans: Vec<ArmPlan>,
+    sets: Vec<CpuSet>,
+    drift: DriftProbe,
+    begun: Instant,
+    /// The most processes that a run left behind.
+    pub left_behind: usize,
+    /// Threads that could not be set free.
+    pub unfreed: Vec<Restored>,
+}
+
+impl RunSubject {
+    /// Gets ready; the clock starts here. Arms come by [`RunSubject::try_arms`].
+    pub fn new(program: Program, how: HowToRun, metric: Option<Metric>, hold: PinHold, seed: u64) -> Self {
+        let words: Vec<String> =
+            program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Self {
+            label: format!("place {}", words.join(" ")),
+            program,
+            how,
+            metric,
+            hold,
+            plans: Vec::new(),
+            sets: Vec::new(),
+            drift: DriftProbe::new(seed),
+            begun: Instant::now(),
+            left_behind: 0,
+            unfreed: Vec::new(),
+        }
+    }
+
+    /// The arms that are run from now on, by cell.
+    pub fn try_arms(&mut self, plans: Vec<ArmPlan>, sets: Vec<CpuSet>) {
+        (self.plans, self.sets) = (plans, sets);
+    }
+
+    /// Runs the command once under an arrangement.
+    ///
+    /// # Errors
+    /// It cannot be started, or its threads cannot be bound; they are free then.
+    pub fn run(
+        &mut self,
+        arrangement: &Arrangement,
+        watcher: Option<Watcher<'_>>,
+    ) -> Result<RunSeen, PlaceRunError> {
+        let command = self.program.command();
+        let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
+        let mut watcher = watcher;
+        let mut follower: Option<Follower> = None;
+        let mut failed: Option<PinError> = None;
+        let run = observe_child(command, &[], output, self.how.limit, &mut |process| {
+            if let Some(watch) = watcher.take() {
+                watch(process);
+            }
+            let looked = match (&mut follower, &failed) {
+                (_, Some(_)) => return IDLE_LOOK,
+                (Some(follower), None) => follower.look(),
+                (none, None) => {
+                    Follower::begin(&self.hold, process, &self.label, &self.sets, arrangement.clone())
+                        .and_then(|begun| none.insert(begun).look())
+                }
+            };
+            looked.unwrap_or_else(|error| {
+                failed = Some(error);
+                IDLE_LOOK
+            })
+        });
+        let mut seen = (Vec::new(), 0, 0);
+        if let Some(mut follower) = follower.take() {
+            let left_behind = if failed.is_none() { follower.left_behind().unwrap_or(0) } else { 0 };
+            seen = (follower.census(), follower.apart, left_behind);
+            self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
+        }
+        self.left_behind = self.left_behind.max(seen.2);
+        match failed {
+            // It ended before anybody could look.
+            None | Some(PinError::Gone(_)) => {}
+            Some(error) => return Err(error.into()),
+        }
+        Ok(RunSeen { run: run?, census: seen.0, apart: seen.1, left_behind: seen.2 })
+    }
+}
+
+impl Subject for RunSubject {
+    type Error = PlaceRunError;
+
+    fn rows(&self) -> Vec<RowSpec> {
+        program_rows(self.metric.as_ref())
+    }
+
+    fn guards(&self) -> Vec<GuardSpec> {
+        DriftProbe::GUARDS.to_vec()
+    }
+
+    fn trial(&mut self, state: Cell) -> Result<Trial, PlaceRunError> {
+        around(&self.how, "--prepare", self.how.prepare.as_ref())?;
+        let arrangement =
+            self.plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default();
+        let seen = self.run(&arrangement, None)?;
+        let guards = self.drift.readings();
+        around(&self.how, "--cleanup", self.how.cleanup.as_ref())?;
+        let (values, failure) = program_values(&seen.run, self.metric.as_ref(), self.how.any_exit_code);
+        Ok(Trial { values, guards, failure })
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn must_stop(&self) -> bool {
+        pending_signal().is_some()
+    }
+}

@@ -1,0 +1,111 @@
+//! At which numbers of threads placement matters: the same experiment for each, judged alike.
+
+use record::{PLACE_SCHEMA, PlaceOutcome, PlaceSweep, PlaceSweepRow};
+use stats::Verdict;
+
+use super::arms::{OS, OS_AGAIN};
+use super::outcome::RECOMMENDED_Q;
+
+/// Whether placement matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sensitivity {
+    /// A placement is better or worse than the kernel's, beyond the margin.
+    Sensitive,
+    /// All that was tried is equivalent, or there is nothing to place.
+    Insensitive,
+    /// The runs do not tell.
+    Unknown,
+}
+
+/// Whether the placement of this program matters.
+pub fn sensitivity(found: &PlaceOutcome) -> Sensitivity {
+    let mut tried = found.arms.iter().filter(|arm| arm.name != OS && arm.name != OS_AGAIN).peekable();
+    if found.aa.contaminated {
+        return Sensitivity::Unknown;
+    }
+    if tried.peek().is_none() {
+        return if found.ended.is_none() { Sensitivity::Insensitive } else { Sensitivity::Unknown };
+    }
+    let verdicts: Vec<(Verdict, f64)> = tried.map(|arm| (arm.verdict, arm.q.unwrap_or(1.0))).collect();
+    let differs = |(verdict, q): &(Verdict, f64)| {
+        matches!(verdict, Verdict::Faster | Verdict::Slower) && *q <= RECOMMENDED_Q
+    };
+    if verdicts.iter().any(differs) {
+        Sensitivity::Sensitive
+    } else if verdicts.iter().all(|(verdict, _)| *verdict == Verdict::Equivalent) {
+        Sensitivity::Insensitive
+    } else {
+        Sensitivity::Unknown
+    }
+}
+
+/// The answer over all numbers of threads.
+pub fn sweep(rows: Vec<PlaceSweepRow>) -> PlaceSweep {
+    let of = |wanted: Sensitivity| -> Vec<usize> {
+        rows.iter().filter(|row| sensitivity(&row.outcome) == wanted).map(|row| row.threads).collect()
+    };
+    let (sensitive, insensitive, unknown) =
+        (of(Sensitivity::Sensitive), of(Sensitivity::Insensitive), of(Sensitivity::Unknown));
+    let numbers = |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let mut parts = Vec::new();
+    if !sensitive.is_empty() {
+        parts.push(format!("placement matters with {} threads", numbers(&sensitive)));
+    }
+    if !insensitive.is_empty() {
+        parts.push(format!("it does not matter with {}", numbers(&insensitive)));
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("the runs do not tell with {}", numbers(&unknown)));
+    }
+    PlaceSweep { schema: PLACE_SCHEMA, sentence: parts.join("; "), sensitive, insensitive, unknown, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::PlaceArm;
+
+    use super::super::arms::Arms;
+    use super::super::outcome::{Setting, nothing_tried};
+    use super::*;
+
+    fn outcome(verdicts: &[(&str, Verdict, f64)]) -> PlaceOutcome {
+        let arms = Arms { plans: Vec::new(), decision: None };
+        let mut found = nothing_tried(&Setting::default(), &arms, "");
+        let arm = |(name, verdict, q): &(&str, Verdict, f64)| PlaceArm {
+            name: (*name).to_owned(),
+            what: String::new(),
+            same_as: None,
+            cpus: Vec::new(),
+            predicted_percent: None,
+            value: None,
+            interval: None,
+            change_percent: None,
+            change_interval: None,
+            p: None,
+            q: Some(*q),
+            verdict: *verdict,
+            runs: 0,
+        };
+        found.arms = verdicts.iter().map(arm).collect();
+        found.ended = (!verdicts.is_empty()).then_some(record::Ended::BudgetSpent);
+        found
+    }
+
+    #[test]
+    fn a_number_of_threads_is_sensitive_insensitive_or_unknown() {
+        use Verdict::{Equivalent, Faster, Inconclusive, Slower};
+        let rows = [
+            (1, outcome(&[])),
+            (2, outcome(&[("spread", Slower, 0.001), ("pack", Inconclusive, 0.5)])),
+            (3, outcome(&[("spread", Equivalent, 0.5), ("os again", Inconclusive, 0.5)])),
+            (4, outcome(&[("spread", Faster, 0.04)])),
+        ];
+        let found =
+            sweep(rows.into_iter().map(|(threads, outcome)| PlaceSweepRow { threads, outcome }).collect());
+        assert_eq!((found.sensitive, found.insensitive, found.unknown), (vec![2], vec![1, 3], vec![4]));
+        assert_eq!(
+            found.sentence,
+            "placement matters with 2 threads; it does not matter with 1, 3; the runs do not tell with 4"
+        );
+    }
+}

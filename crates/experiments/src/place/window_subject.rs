@@ -1,0 +1,116 @@
+//! A process that runs on, looked at in windows: its threads are moved between windows, its progress is counted in them.
+//!
+//! What a service gets done cannot be seen from outside: CPU time and context switches are no progress. So a command of the user
+//! prints a number that rises with it, before and after each window.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use host::live::{ChildOutput, Ending, pending_signal, run_child};
+use record::Better;
+use stats::{Cell, Factors};
+
+use super::arms::ArmPlan;
+use super::follower::Follower;
+use super::run_subject::PlaceRunError;
+use crate::ab::drift_probe::DriftProbe;
+use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
+
+/// Part of a window that passes before it is counted, so that caches and run queues follow the threads.
+const SETTLE_SHARE: f64 = 0.1;
+
+/// The process, and how its progress is told.
+pub struct WindowSubject {
+    /// Its threads.
+    pub follower: Follower,
+    plans: Vec<ArmPlan>,
+    command: String,
+    window: Duration,
+    drift: DriftProbe,
+    begun: Instant,
+}
+
+impl WindowSubject {
+    /// Gets ready; the clock starts here.
+    pub fn new(
+        follower: Follower,
+        plans: Vec<ArmPlan>,
+        command: String,
+        window: Duration,
+        seed: u64,
+    ) -> Self {
+        Self { follower, plans, command, window, drift: DriftProbe::new(seed), begun: Instant::now() }
+    }
+
+    /// What the user's command counts now; how it failed, if it did.
+    ///
+    /// # Errors
+    /// There is no shell.
+    pub fn progress(&self) -> Result<Result<f64, String>, PlaceRunError> {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(&self.command);
+        let run = run_child(shell, &[], ChildOutput::Capture, None)?;
+        let text = String::from_utf8_lossy(&run.output);
+        let number =
+            text.split_whitespace().last().and_then(|word| word.replace(',', "").parse::<f64>().ok());
+        Ok(match (&run.ending, number) {
+            (Ending::Code(0), Some(number)) if number.is_finite() => Ok(number),
+            (Ending::Code(0), _) => Err(format!("{:?} printed no number", self.command)),
+            (ending, _) => Err(format!("{:?} ended with {ending:?}", self.command)),
+        })
+    }
+
+    fn window(&mut self) -> Result<Result<f64, String>, PlaceRunError> {
+        let settle = self.window.mul_f64(SETTLE_SHARE);
+        self.follower.look_for(settle, || pending_signal().is_some())?;
+        let began = Instant::now();
+        let before = self.progress()?;
+        self.follower.look_for(self.window, || pending_signal().is_some())?;
+        let seconds = began.elapsed().as_secs_f64();
+        let after = self.progress()?;
+        if self.follower.is_over() {
+            return Ok(Err("the process has ended".to_owned()));
+        }
+        Ok(before.and_then(|before| after.map(|after| (after - before) / seconds)))
+    }
+}
+
+impl Subject for WindowSubject {
+    type Error = PlaceRunError;
+
+    fn rows(&self) -> Vec<RowSpec> {
+        vec![RowSpec {
+            name: "progress".to_owned(),
+            group: "program".to_owned(),
+            unit: "1/s".to_owned(),
+            better: Better::Higher,
+            moved_by: Factors::ALL,
+            zero: "nothing was done in many windows",
+        }]
+    }
+
+    fn guards(&self) -> Vec<GuardSpec> {
+        DriftProbe::GUARDS.to_vec()
+    }
+
+    fn trial(&mut self, state: Cell) -> Result<Trial, PlaceRunError> {
+        let arrangement =
+            self.plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default();
+        self.follower.rearrange(arrangement)?;
+        let counted = self.window()?;
+        let guards = self.drift.readings();
+        let (values, failure) = match counted {
+            Ok(rate) => (vec![rate], None),
+            Err(why) => (vec![f64::NAN], Some(why)),
+        };
+        Ok(Trial { values, guards, failure })
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn must_stop(&self) -> bool {
+        pending_signal().is_some() || self.follower.is_over()
+    }
+}

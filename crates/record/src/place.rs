@@ -1,0 +1,197 @@
+//! The document of a placement: which threads, where they are put, what that should gain, and what it was measured to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::{Interval, Verdict};
+
+use crate::{AaTwin, Better, Ended, Failures, PairCounts, RawTrial, Sharing};
+
+/// Version of the document. It rises when a reader of the old one would misread the new one.
+pub const PLACE_SCHEMA: u32 = 1;
+
+/// A placement that was looked for and tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceOutcome {
+    /// Version of the document, `PLACE_SCHEMA` when written by this version.
+    pub schema: u32,
+    /// What it amounts to.
+    pub sentence: String,
+    /// The command, or the process.
+    pub subject: String,
+    /// The CPUs that its threads may use, as a list.
+    pub cpus: String,
+    /// The arm that is recommended; `None`: leave it to the kernel.
+    pub recommended: Option<String>,
+    /// Threads that are placed, in order of creation.
+    pub threads: Vec<PlacedThread>,
+    /// Threads that use too little CPU time to matter: they are left free.
+    pub idle_threads: usize,
+    /// Threads that had or chose CPUs of their own: they are left alone.
+    pub apart_threads: usize,
+    /// How the placement was found; `None` where nothing was to be decided.
+    pub decision: Option<PlaceDecision>,
+    /// The row that decides: `wall time`, or the user's metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is the good one.
+    pub better: Better,
+    /// The kernel's own placement first, then what was tried against it.
+    pub arms: Vec<PlaceArm>,
+    /// The same with nothing changed: what the arms do in the mirrored half of each block against the first.
+    pub aa: AaTwin,
+    /// What became of the passes, each of which runs every arm once.
+    pub pair_counts: PairCounts,
+    /// Runs that failed, by state.
+    pub failures: Vec<Failures>,
+    /// Why it ended; `None` where nothing was run but the profile.
+    pub ended: Option<Ended>,
+    /// Differences inside this are of no practical matter, in percent.
+    pub margin_percent: f64,
+    /// What sleeping CPUs cost it; `None` if nobody looked.
+    pub parking: Option<ParkingTax>,
+    /// Who shares what; `None` where nobody looked.
+    pub sharing: Option<Sharing>,
+    /// What the reader has to know, one sentence each.
+    pub notes: Vec<String>,
+    /// Which sidestep.
+    pub tool_version: String,
+    /// When it began, RFC 3339.
+    pub started_utc: String,
+    /// Of all throws of the coin.
+    pub seed: u64,
+    /// Wall time in seconds.
+    pub elapsed_s: f64,
+    /// Every trial; left out of `--json` on stdout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raw: Vec<RawTrial>,
+}
+
+/// The same command with several numbers of threads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceSweep {
+    /// Version of the document, `PLACE_SCHEMA` when written by this version.
+    pub schema: u32,
+    /// At which numbers of threads placement matters.
+    pub sentence: String,
+    /// Numbers of threads at which a placement is better or worse than the kernel's, beyond the margin.
+    pub sensitive: Vec<usize>,
+    /// Those at which all that was tried is equivalent, or nothing can be placed.
+    pub insensitive: Vec<usize>,
+    /// Those at which the runs do not tell.
+    pub unknown: Vec<usize>,
+    /// What was found for each number.
+    pub rows: Vec<PlaceSweepRow>,
+}
+
+/// One number of threads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceSweepRow {
+    /// How many threads the command was told to use.
+    pub threads: usize,
+    /// What was found.
+    pub outcome: PlaceOutcome,
+}
+
+/// One thread, known from run to run by its process, its name and its place among threads of that name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlacedThread {
+    /// Its process, counted from 0 by start.
+    pub process: usize,
+    /// Its name.
+    pub name: String,
+    /// Its place among the threads of that name in its process, counted from 0 by start.
+    pub nth: usize,
+    /// Its place among all threads of its process, idle ones included, counted from 0 by start.
+    pub order: usize,
+    /// CPU time over wall time of the profile.
+    pub cpu_share: f64,
+    /// Where the best placement puts it, as a list.
+    pub cpus: String,
+}
+
+/// How a placement was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceDecision {
+    /// What the threads were known by: `sharing and CPU time`, `CPU time only`.
+    pub learnt_by: String,
+    /// What can be shared, from the smallest units to the largest.
+    pub levels: Vec<PlaceLevel>,
+    /// Value of the best placement, in speeds of one thread.
+    pub value: f64,
+    /// No placement has a larger one.
+    pub bound: f64,
+    /// How far the value may be from the best, in percent of the bound; `None` for a bound of 0.
+    pub gap_percent: Option<f64>,
+    /// What proved the bound.
+    pub proof: String,
+    /// Mean value of placements by chance, which the kernel's are taken for.
+    pub chance_value: f64,
+    /// Sum of the threads' CPU shares: what values are counted against.
+    pub busy: f64,
+    /// What predicted.
+    pub predicted_by: String,
+}
+
+/// Units of one level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceLevel {
+    /// `CPU`, `core`, `L2`, `last-level cache`, `node`.
+    pub name: String,
+    /// How many there are.
+    pub units: usize,
+    /// How many threads one holds.
+    pub capacity: usize,
+    /// Share of what far apart costs that this nearness saves.
+    pub benefit: f64,
+    /// Where that number is from.
+    pub source: String,
+}
+
+/// One way to place the threads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceArm {
+    /// `os`, `best`, `spread`, `pack`, `os again`.
+    pub name: String,
+    /// What it does, in words.
+    pub what: String,
+    /// What it is of the others, where two are the same placement.
+    pub same_as: Option<String>,
+    /// CPUs of each thread, in the order of `threads`; empty for the kernel's own placement.
+    pub cpus: Vec<String>,
+    /// Change of the metric against `os` that is predicted, in percent; `None` without a prediction.
+    pub predicted_percent: Option<f64>,
+    /// Median of the metric; `None` where it was not run.
+    pub value: Option<f64>,
+    /// 95 % interval of that median.
+    pub interval: Option<Interval>,
+    /// Change against `os` that was measured, in percent; `None` for `os` itself.
+    pub change_percent: Option<f64>,
+    /// 95 % interval of the change.
+    pub change_interval: Option<Interval>,
+    /// Probability of such a change from nothing.
+    pub p: Option<f64>,
+    /// The same, adjusted for the number of arms (Benjamini and Hochberg).
+    pub q: Option<f64>,
+    /// What it amounts to, with the margin; better is `faster` whatever the metric is.
+    pub verdict: Verdict,
+    /// Runs.
+    pub runs: usize,
+}
+
+/// What sleeping CPUs cost a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ParkingTax {
+    /// Share of the time that wake-ups of CPUs take beyond those of one that is awake, in percent; `None` if it cannot be told.
+    pub percent: Option<f64>,
+    /// 95 % interval of that share.
+    pub interval: Option<Interval>,
+    /// Wake-ups per second that pay it.
+    pub wakes_per_s: f64,
+    /// True if the kernel names no idle states here: a hypervisor decides, and nothing here can be switched.
+    pub unsupported: bool,
+    /// Share of the time stolen while the wake-up curve was measured, in percent.
+    pub steal_percent: Option<f64>,
+    /// What to do.
+    pub advice: String,
+}

@@ -1,0 +1,228 @@
+//! A placement as a page: what is recommended, predicted against measured, who shares what, who goes where.
+
+use record::{PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
+
+use super::terminal::{arm_name, parking_words, thread_name, verdict};
+use crate::draw::{BarChart, BarGroup, BarRow, MatrixCell, MatrixChart, MatrixPanel};
+use crate::escape::markup;
+use crate::figure::{DataTable, Drawn};
+use crate::html::markup::{Charts, list, placed, section, table, terms};
+use crate::html::{self, Html};
+use crate::{interactive, number};
+
+/// Threads of a heat map; --json has all.
+const THREADS_DRAWN: usize = 64;
+
+/// The page of a placement.
+pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
+    let mut charts = Charts::new(options.script);
+    let title = format!("Placement of {}", found.subject);
+    let mut body = format!(
+        "<header><p class=\"kicker\">sidestep place</p><h1>{}</h1><p class=\"sub\">{}</p></header>\n",
+        markup(&title),
+        markup(&found.sentence)
+    );
+    if !found.arms.is_empty() {
+        body += &section("arms", "What was tried", &table(&arms(found)));
+    }
+    let bars = gains(found);
+    if !bars.is_empty() {
+        let drawn = Drawn {
+            svg: bars.draw("place-gains"),
+            reading: "The time that each placement takes less than the kernel's own, predicted before any run, and measured \
+                      with its 95 % interval. Below zero it takes more."
+                .to_owned(),
+            table: DataTable::default(),
+            interactive: Some(interactive::bars(&bars)),
+            needs_webgl: false,
+        };
+        body += &section(
+            "gains",
+            "Predicted against measured",
+            &placed("place-gains", "Time saved", drawn, &mut charts),
+        );
+    }
+    if let Some(sharing) = &found.sharing {
+        body += &heat_maps(sharing, &mut charts);
+    }
+    if !found.threads.is_empty() {
+        body += &section("threads", "Threads", &table(&threads(found)));
+    }
+    body += &section("facts", "How it was found", &terms(&facts(found)));
+    if !found.notes.is_empty() {
+        body += &section("notes", "Notes", &list(&found.notes));
+    }
+    html::simulation_page(&title, &body, found, charts, options)
+}
+
+fn arms(found: &PlaceOutcome) -> DataTable {
+    let unit = if found.unit.is_empty() { String::new() } else { format!(", {}", found.unit) };
+    let headers =
+        ["placement", "what it is", "", "predicted %", "measured %", "95 %", "q", "verdict", "runs"];
+    let mut headers = headers.map(str::to_owned).to_vec();
+    headers[2] = format!("{}{unit}", found.metric);
+    let signed = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:+.1}"));
+    let row = |arm: &record::PlaceArm| {
+        vec![
+            arm_name(arm),
+            arm.what.clone(),
+            arm.value.map_or(String::new(), number::short),
+            signed(arm.predicted_percent),
+            signed(arm.change_percent),
+            arm.change_interval
+                .map_or(String::new(), |ends| format!("{:+.1} to {:+.1}", ends.low, ends.high)),
+            arm.q.map_or(String::new(), number::short),
+            verdict(arm).to_owned(),
+            arm.runs.to_string(),
+        ]
+    };
+    DataTable { headers, rows: found.arms.iter().map(row).collect() }
+}
+
+fn gains(found: &PlaceOutcome) -> BarChart {
+    let bar = |name: String, change: f64, ends: [f64; 2], doubtful: bool| BarRow {
+        name,
+        value: -change,
+        low: -ends[1],
+        high: -ends[0],
+        doubtful,
+        told: format!("{:+.1} %", -change),
+    };
+    let predicted = found.arms.iter().filter_map(|arm| {
+        let change = arm.predicted_percent?;
+        Some(bar(arm_name(arm), change, [change, change], false))
+    });
+    let measured = found.arms.iter().filter_map(|arm| {
+        let change = arm.change_percent?;
+        let ends = arm.change_interval.map_or([change, change], |ends| [ends.low, ends.high]);
+        Some(bar(arm_name(arm), change, ends, arm.verdict == stats::Verdict::Inconclusive))
+    });
+    let group =
+        |title: &str, style: usize, rows: Vec<BarRow>| BarGroup { title: title.to_owned(), style, rows };
+    let groups = [group("predicted", 0, predicted.collect()), group("measured", 1, measured.collect())];
+    BarChart {
+        x_label: "less than the kernel's own placement, per cent",
+        groups: groups.into_iter().filter(|group| !group.rows.is_empty()).collect(),
+    }
+}
+
+fn heat_maps(sharing: &Sharing, charts: &mut Charts) -> String {
+    let wakes = sharing.wakes.as_ref().map(|wakes| ("Wake-ups per second, row wakes column", wakes));
+    let shares = [("Written memory", &sharing.write_shared), ("Memory only read", &sharing.read_shared)];
+    let shares =
+        heat_map("place-sharing", "Who shares memory", "share of accesses", &shares, sharing, charts);
+    let wakes = wakes.map_or_else(String::new, |wakes| {
+        heat_map("place-wakes", "Who wakes whom", "per second", &[wakes], sharing, charts)
+    });
+    let both = shares + &wakes;
+    if both.is_empty() { both } else { section("sharing", "Who shares what", &both) }
+}
+
+fn heat_map(
+    name: &str,
+    heading: &str,
+    unit: &'static str,
+    matrices: &[(&str, &SharingMatrix)],
+    sharing: &Sharing,
+    charts: &mut Charts,
+) -> String {
+    let names: Vec<String> = sharing
+        .threads
+        .iter()
+        .take(THREADS_DRAWN)
+        .enumerate()
+        .map(|(index, thread)| format!("{index} {}", thread.name))
+        .collect();
+    let cell = |row: usize, column: usize, amount: SharedAmount| MatrixCell {
+        row,
+        column,
+        value: amount.value,
+        doubtful: amount.interval.low <= 0.0 && amount.value > 0.0,
+    };
+    let panel = |(title, matrix): &(&str, &SharingMatrix)| {
+        let places = (0..names.len()).flat_map(|row| (0..names.len()).map(move |column| (row, column)));
+        let cells = places.filter_map(|(row, column)| Some(cell(row, column, matrix.get(row, column)?)));
+        MatrixPanel {
+            title: (*title).to_owned(),
+            rows: names.clone(),
+            columns: (0..names.len()).map(|index| index.to_string()).collect(),
+            cells: cells.collect(),
+        }
+    };
+    let chart = MatrixChart {
+        row_label: "thread",
+        column_label: "thread",
+        unit,
+        logarithmic: false,
+        least: Some(0.0),
+        panels_per_row: 2,
+        square: true,
+        panels: matrices.iter().map(panel).collect(),
+    };
+    if chart.is_empty() {
+        return String::new();
+    }
+    let drawn = Drawn {
+        svg: chart.draw(name),
+        reading: "Threads in the order of the profile. Hatched cells are not told from nothing.".to_owned(),
+        table: DataTable::default(),
+        interactive: Some(interactive::matrices(&chart)),
+        needs_webgl: false,
+    };
+    placed(name, heading, drawn, charts)
+}
+
+fn threads(found: &PlaceOutcome) -> DataTable {
+    let arms: Vec<&record::PlaceArm> = found.arms.iter().filter(|arm| !arm.cpus.is_empty()).collect();
+    let headers = ["thread", "busy %"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(arms.iter().map(|arm| format!("CPUs by {}", arm.name)));
+    let row = |(index, thread): (usize, &record::PlacedThread)| {
+        let cpus = arms.iter().map(|arm| arm.cpus.get(index).cloned().unwrap_or_default());
+        [thread_name(thread), format!("{:.0}", 100.0 * thread.cpu_share)].into_iter().chain(cpus).collect()
+    };
+    DataTable { headers: headers.collect(), rows: found.threads.iter().enumerate().map(row).collect() }
+}
+
+fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if let Some(decision) = &found.decision {
+        let gap = decision.gap_percent.map_or(number::UNKNOWN.to_owned(), |gap| format!("{gap:.2} %"));
+        facts.push(("decided by", decision.learnt_by.clone()));
+        facts.push((
+            "value",
+            format!(
+                "{} speeds of a thread; by chance {}; at most {} ({}), gap {gap}",
+                number::short(decision.value),
+                number::short(decision.chance_value),
+                number::short(decision.bound),
+                decision.proof
+            ),
+        ));
+        let level = |level: &record::PlaceLevel| {
+            format!(
+                "{} x {}: saves {} ({})",
+                level.units,
+                level.name,
+                number::percent(level.benefit),
+                level.source
+            )
+        };
+        facts.push(("levels", decision.levels.iter().map(level).collect::<Vec<_>>().join("; ")));
+        facts.push(("predicted by", decision.predicted_by.clone()));
+    }
+    facts.push(("CPUs", found.cpus.clone()));
+    facts.push((
+        "runs of each",
+        format!("{} taken, {} kept", found.pair_counts.taken, found.pair_counts.kept),
+    ));
+    facts
+        .push(("A/A inside", format!("{} alarms, {} by chance", found.aa.alarms, found.aa.alarms_by_chance)));
+    if let Some(parking) = &found.parking {
+        facts.push(("parking", parking_words(parking)));
+    }
+    facts.push(("begun", found.started_utc.clone()));
+    facts.push(("seed", found.seed.to_string()));
+    facts
+}

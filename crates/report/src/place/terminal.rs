@@ -1,0 +1,317 @@
+//! A placement as text: what is recommended, what each arm gained against what was predicted, and who goes where.
+
+use record::{ParkingTax, PlaceArm, PlaceOutcome, PlaceSweep, PlacedThread};
+use stats::Verdict;
+
+use crate::escape::plain;
+use crate::number::{UNKNOWN, column, percent, short};
+use crate::terminal::{Ink, Paper, Terminal, table_of};
+
+/// Threads listed; --json has all.
+const THREADS_SHOWN: usize = 16;
+/// A name is cut beyond this: the kernel keeps 15 bytes of it.
+const NAME_CHARACTERS: usize = 15;
+
+/// The page.
+pub fn place_terminal(found: &PlaceOutcome, terminal: Terminal) -> String {
+    let mut paper = Paper::new(terminal);
+    let ink = if found.recommended.is_some() { Ink::Good } else { Ink::Strong };
+    paper.wrapped_inked(ink, "", &plain(&found.sentence));
+    paper.blank();
+    arms(&mut paper, found);
+    threads(&mut paper, found);
+    facts(&mut paper, found);
+    paper.finish()
+}
+
+fn arms(paper: &mut Paper, found: &PlaceOutcome) {
+    if found.arms.is_empty() {
+        return;
+    }
+    let unit = if found.unit.is_empty() { String::new() } else { format!(", {}", found.unit) };
+    let headers = [
+        "placement".to_owned(),
+        format!("{}{unit}", found.metric),
+        "predicted %".to_owned(),
+        "measured %".to_owned(),
+    ];
+    let mut table = table_of(&[&headers[..], &["q".to_owned(), "verdict".to_owned()]].concat());
+    for arm in &found.arms {
+        let name = arm_name(arm);
+        let value = arm.value.map_or_else(|| "-".to_owned(), column);
+        let predicted = arm.predicted_percent.map_or_else(String::new, signed);
+        table.add_row([plain(&name), value, predicted, change(arm), q(arm), verdict(arm).to_owned()]);
+    }
+    paper.table(table);
+    paper.blank();
+}
+
+/// The arm, and the other name of the same placement.
+pub(super) fn arm_name(arm: &PlaceArm) -> String {
+    arm.same_as.as_ref().map_or_else(|| arm.name.clone(), |other| format!("{} = {other}", arm.name))
+}
+
+fn signed(value: f64) -> String {
+    format!("{value:+.1}")
+}
+
+fn change(arm: &PlaceArm) -> String {
+    let Some(change) = arm.change_percent else { return String::new() };
+    arm.change_interval
+        .map_or_else(|| signed(change), |ends| format!("{change:+.1} [{:+.1}, {:+.1}]", ends.low, ends.high))
+}
+
+fn q(arm: &PlaceArm) -> String {
+    match arm.q {
+        Some(q) if q < 0.001 => "<.001".to_owned(),
+        Some(q) if q < 1.0 => format!("{q:.3}").trim_start_matches('0').to_owned(),
+        Some(_) => "1".to_owned(),
+        None => String::new(),
+    }
+}
+
+pub(super) fn verdict(arm: &PlaceArm) -> &'static str {
+    match (arm.change_percent, arm.verdict) {
+        (None, _) => "",
+        (_, Verdict::Faster) => "better",
+        (_, Verdict::Slower) => "worse",
+        (_, Verdict::Equivalent) => "equivalent",
+        (_, Verdict::Inconclusive) => "?",
+    }
+}
+
+fn threads(paper: &mut Paper, found: &PlaceOutcome) {
+    if found.threads.is_empty() {
+        return;
+    }
+    let shown = found.recommended.clone().or_else(|| found.arms.get(1).map(|arm| arm.name.clone()));
+    let arm = found.arms.iter().find(|arm| Some(&arm.name) == shown.as_ref() && !arm.cpus.is_empty());
+    let heading = arm.map_or_else(|| "CPUs".to_owned(), |arm| format!("CPUs by {}", arm.name));
+    let mut table = table_of(&["thread".to_owned(), "busy %".to_owned(), heading]);
+    for (index, thread) in found.threads.iter().enumerate().take(THREADS_SHOWN) {
+        let cpus = arm.and_then(|arm| arm.cpus.get(index)).cloned().unwrap_or_default();
+        table.add_row([thread_name(thread), format!("{:.0}", 100.0 * thread.cpu_share), cpus]);
+    }
+    paper.table(table);
+    let more = found.threads.len().saturating_sub(THREADS_SHOWN);
+    if more > 0 {
+        paper.faint(&format!("and {more} more, see --json"));
+    }
+    paper.blank();
+}
+
+/// `1/worker#2`: the process, unless it is the first, the name, and which of that name.
+pub(super) fn thread_name(thread: &PlacedThread) -> String {
+    let name: String = plain(&thread.name).chars().take(NAME_CHARACTERS).collect();
+    let process = if thread.process == 0 { String::new() } else { format!("{}/", thread.process) };
+    format!("{process}{name}#{}", thread.nth)
+}
+
+fn facts(paper: &mut Paper, found: &PlaceOutcome) {
+    if let Some(decision) = &found.decision {
+        let gap = decision.gap_percent.map_or_else(|| UNKNOWN.to_owned(), |gap| format!("{gap:.2} %"));
+        paper.wrapped(
+            "decided   ",
+            &format!(
+                "by {}; value {} speeds of a thread, by chance {}, at most {} ({}), gap {gap}",
+                plain(&decision.learnt_by),
+                short(decision.value),
+                short(decision.chance_value),
+                short(decision.bound),
+                plain(&decision.proof),
+            ),
+        );
+        paper.wrapped("predicted ", &format!("by {}", plain(&decision.predicted_by)));
+    }
+    if found.ended.is_some() {
+        let kept = found.pair_counts.kept;
+        paper.wrapped(
+            "proven    ",
+            &format!(
+                "{} runs of each placement in random turns, {kept} kept; A/A inside: {} alarms, {} by chance; intervals made wider by {}",
+                found.pair_counts.taken,
+                found.aa.alarms,
+                found.aa.alarms_by_chance,
+                short(found.aa.widening.max(1.0))
+            ),
+        );
+        paper
+            .wrapped("margin    ", &format!("{} of {}", percent(found.margin_percent / 100.0), found.metric));
+    }
+    if let Some(parking) = &found.parking {
+        paper.wrapped("parking   ", &parking_words(parking));
+    }
+    let free = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let aside: Vec<String> = [
+        free(found.idle_threads, "idle threads left free"),
+        free(found.apart_threads, "threads chose their CPUs themselves and are left alone"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !aside.is_empty() {
+        paper.wrapped("aside     ", &aside.join("; "));
+    }
+    for failure in &found.failures {
+        let text = format!("{} of {} runs failed: {}", failure.failed, failure.of, plain(&failure.example));
+        paper.wrapped_inked(Ink::Doubt, "? ", &text);
+    }
+    for note in &found.notes {
+        paper.wrapped("note      ", &plain(note));
+    }
+}
+
+/// The page of a sweep over numbers of threads: the answer, and for each number the largest change that was found.
+pub fn place_sweep_terminal(found: &PlaceSweep, terminal: Terminal) -> String {
+    let mut paper = Paper::new(terminal);
+    paper.wrapped_inked(Ink::Strong, "", &plain(&found.sentence));
+    paper.blank();
+    let mut table =
+        table_of(&["threads", "placement", "predicted %", "measured %", "q", "verdict"].map(str::to_owned));
+    for row in &found.rows {
+        let arms = row.outcome.arms.iter().filter(|arm| arm.change_percent.is_some());
+        let arm = arms.max_by(|a, b| size(a).total_cmp(&size(b)));
+        let cells = arm.map_or_else(
+            || ["-".to_owned(), String::new(), String::new(), String::new(), String::new()],
+            |arm| {
+                let predicted = arm.predicted_percent.map_or_else(String::new, signed);
+                [arm_name(arm), predicted, change(arm), q(arm), verdict(arm).to_owned()]
+            },
+        );
+        table.add_row(std::iter::once(row.threads.to_string()).chain(cells).collect::<Vec<_>>());
+    }
+    paper.table(table);
+    paper.wrapped_inked(
+        Ink::Faint,
+        "",
+        "of each number of threads the placement that differs most from the kernel's",
+    );
+    for row in &found.rows {
+        if row.outcome.arms.is_empty() {
+            paper.wrapped(&format!("{}: ", row.threads), &plain(&row.outcome.sentence));
+        }
+    }
+    paper.finish()
+}
+
+fn size(arm: &PlaceArm) -> f64 {
+    arm.change_percent.map_or(0.0, f64::abs)
+}
+
+/// What sleeping CPUs cost, in words.
+pub(super) fn parking_words(parking: &ParkingTax) -> String {
+    let share = match (parking.percent, parking.interval) {
+        (Some(share), Some(ends)) => {
+            format!("{share:.2} % of the time [{:.2}, {:.2}] waits for CPUs to wake", ends.low, ends.high)
+        }
+        (Some(share), None) => format!("{share:.2} % of the time waits for CPUs to wake"),
+        (None, _) => "not known".to_owned(),
+    };
+    let unsupported = if parking.unsupported {
+        "; unsupported: the kernel names no idle states here, a hypervisor decides"
+    } else {
+        ""
+    };
+    let steal = parking.steal_percent.filter(|steal| *steal > 0.1).map_or_else(String::new, |steal| {
+        format!("; {steal:.1} % was stolen meanwhile, which looks like slow waking")
+    });
+    format!("{share}{unsupported}{steal}; {}", plain(&parking.advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{AaTwin, Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision};
+    use stats::Interval;
+
+    use super::*;
+
+    fn arm(name: &str, change: Option<f64>) -> PlaceArm {
+        PlaceArm {
+            name: name.to_owned(),
+            what: "neighbours in the order of creation apart".to_owned(),
+            same_as: (name == "best").then(|| "spread".to_owned()),
+            cpus: vec!["0".to_owned(); 3],
+            predicted_percent: change,
+            value: Some(1.234),
+            interval: None,
+            change_percent: change,
+            change_interval: change.map(|change| Interval::between(change - 10.0, change + 10.0)),
+            p: change.map(|_| 0.001),
+            q: change.map(|_| 0.0004),
+            verdict: change.map_or(Verdict::Inconclusive, |_| Verdict::Faster),
+            runs: 18,
+        }
+    }
+
+    pub(crate) fn example(threads: usize) -> PlaceOutcome {
+        let thread = |nth: usize| PlacedThread {
+            process: nth % 2,
+            name: "worker\u{1b}[31m of a very long name".to_owned(),
+            nth,
+            order: nth,
+            cpu_share: 0.97,
+            cpus: "0".to_owned(),
+        };
+        PlaceOutcome {
+            schema: PLACE_SCHEMA,
+            sentence: "best gives 57.9 % less wall time [56.5, 58.8] than the kernel's own placement; predicted 57 % less".to_owned(),
+            subject: "./prog".to_owned(),
+            cpus: "0-1".to_owned(),
+            recommended: Some("best".to_owned()),
+            threads: (0..threads).map(thread).collect(),
+            idle_threads: 1,
+            apart_threads: 2,
+            decision: Some(PlaceDecision {
+                learnt_by: "memory, wake-ups and CPU time".to_owned(),
+                levels: Vec::new(),
+                value: 1.2,
+                bound: 1.2,
+                gap_percent: Some(0.0),
+                proof: "matching".to_owned(),
+                chance_value: 0.4,
+                busy: 2.0,
+                predicted_by: "the objective".to_owned(),
+            }),
+            metric: "wall time".to_owned(),
+            unit: "s".to_owned(),
+            better: Better::Lower,
+            arms: vec![arm("os", None), arm("best", Some(-57.9)), arm("pack", Some(12.0)), arm("os again", Some(0.1))],
+            aa: AaTwin::default(),
+            pair_counts: PairCounts::default(),
+            failures: Vec::new(),
+            ended: Some(Ended::Precise),
+            margin_percent: 2.0,
+            parking: None,
+            sharing: None,
+            notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
+            tool_version: "0".to_owned(),
+            started_utc: "now".to_owned(),
+            seed: 1,
+            elapsed_s: 1.0,
+            raw: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_page_begins_with_the_sentence_and_keeps_to_80_columns() {
+        for threads in [0, 3, 200] {
+            let text = place_terminal(&example(threads), Terminal::default());
+            assert!(text.starts_with("best gives 57.9 % less wall time"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            assert!(!text.contains('\u{1b}'), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_page_for_the_browser_holds_arms_bars_and_no_foreign_markup() {
+        let mut found = example(3);
+        found.threads[0].name = "<script>alert(1)</script>".to_owned();
+        let page = super::super::place_html(&found, crate::Html { script: false });
+        assert!(
+            page.contains("Predicted against measured")
+                && page.contains("<svg")
+                && page.contains("best = spread")
+        );
+        assert!(!page.contains("<script>alert"));
+    }
+}

@@ -1,0 +1,119 @@
+//! `sidestep place` from end to end: threads that belong together, threads that do not, and experiments that change nothing.
+
+use std::process::Command;
+
+use anyhow::Context;
+use record::{PlaceArm, PlaceOutcome};
+use stats::median;
+
+use crate::cargo;
+use crate::flags::Flags;
+use crate::totals::Totals;
+
+/// Round trips of each pair: some 100 ms on two CPUs with other work.
+const PAIR_ROUNDS: &str = "5000";
+/// Multiplications of each free thread: some 50 ms.
+const FREE_ROUNDS: &str = "1500000";
+/// How much faster pairs must become in the median run.
+const PAIRS_GAIN: f64 = 1.8;
+/// What independent threads may lose by what is recommended, in percent.
+const FREE_LOSS_PERCENT: f64 = 1.0;
+/// Recommendations of a hundred experiments that change nothing.
+const FALSE_OF_100: usize = 2;
+
+/// What the flags ask for.
+pub(crate) fn run(flags: &Flags) -> anyhow::Result<Totals> {
+    let seconds = flags.count("--seconds", 20)?;
+    let mut totals = Totals::default();
+    let runs = flags.count("--end-to-end", 0)?;
+    if runs > 0 {
+        println!(
+            "| program | kernel, s | recommended | speed-up | 95 % | predicted | runs of each |\n|---|---|---|---|---|---|---|"
+        );
+        let pairs = all(runs, seconds, &["pairs", "2", PAIR_ROUNDS], false)?;
+        let gains: Vec<f64> = pairs.iter().map(|found| recommended(found).map_or(1.0, speed_up)).collect();
+        let gain = median(&gains).unwrap_or(1.0);
+        println!("\npairs: {gain:.2} times in the median of {runs} runs of sidestep place");
+        totals.add(verdict(&format!("pairs gain {gain:.2} times"), gain >= PAIRS_GAIN));
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+        println!(
+            "\n| program | kernel, s | recommended | speed-up | 95 % | predicted | runs of each |\n|---|---|---|---|---|---|---|"
+        );
+        let free = all(runs, seconds, &["free", &cpus, FREE_ROUNDS], false)?;
+        let lost = |found: &PlaceOutcome| {
+            recommended(found).and_then(|arm| arm.change_percent).unwrap_or(0.0) > FREE_LOSS_PERCENT
+        };
+        let worse = free.iter().filter(|found| lost(found)).count();
+        totals.add(verdict(
+            &format!("{worse} of {runs} recommendations for free threads are worse"),
+            worse == 0,
+        ));
+    }
+    let twins = flags.count("--aa", 0)?;
+    if twins > 0 {
+        println!(
+            "\n| nothing changed | kernel, s | recommended | speed-up | 95 % | predicted | runs of each |\n|---|---|---|---|---|---|---|"
+        );
+        let found = all(twins, seconds, &["pairs", "2", PAIR_ROUNDS], true)?;
+        let wrong = found.iter().filter(|found| found.recommended.is_some()).count();
+        println!("\n{wrong} of {twins} experiments that change nothing recommend something");
+        let is_few = wrong * 100 <= FALSE_OF_100 * twins.max(100 / FALSE_OF_100 - 1);
+        totals.add(verdict(&format!("{wrong} of {twins} false recommendations"), is_few));
+    }
+    print!("\n{}", totals.closing());
+    Ok(totals)
+}
+
+fn verdict(what: &str, holds: bool) -> Totals {
+    if holds { Totals::one_passed() } else { Totals::one_failed(format!("placement-evidence: {what}")) }
+}
+
+fn recommended(found: &PlaceOutcome) -> Option<&PlaceArm> {
+    found.arms.iter().find(|arm| found.recommended.as_ref() == Some(&arm.name))
+}
+
+/// How often faster than the kernel's own placement.
+fn speed_up(arm: &PlaceArm) -> f64 {
+    1.0 / (1.0 + arm.change_percent.unwrap_or(0.0) / 100.0)
+}
+
+/// Runs `sidestep place` so often, and prints a row for each.
+fn all(
+    runs: usize,
+    seconds: usize,
+    program: &[&str],
+    changes_nothing: bool,
+) -> anyhow::Result<Vec<PlaceOutcome>> {
+    let own = std::env::current_exe().context("cannot find this program")?;
+    let mut found = Vec::new();
+    for _ in 0..runs {
+        let mut command = Command::new(cargo::target().join("release/sidestep"));
+        command.args(["place", "--json", "--quiet", "--budget", &format!("{seconds}s")]);
+        if changes_nothing {
+            command.arg("--aa");
+        }
+        command.arg("--").arg(&own).arg("threads").args(program);
+        let text = cargo::output(&mut command)?;
+        let outcome: PlaceOutcome =
+            serde_json::from_str(&text).context("the document is not one of placement")?;
+        println!("{}", row(program, &outcome));
+        found.push(outcome);
+    }
+    Ok(found)
+}
+
+fn row(program: &[&str], found: &PlaceOutcome) -> String {
+    let kernel = found.arms.first().and_then(|arm| arm.value).unwrap_or(f64::NAN);
+    let taken = found.pair_counts.taken;
+    let best = recommended(found);
+    let (name, gain) =
+        best.map_or(("none", "1".to_owned()), |arm| (arm.name.as_str(), format!("{:.2}", speed_up(arm))));
+    let of = |percent: f64| 1.0 / (1.0 + percent / 100.0);
+    let ends = best
+        .and_then(|arm| arm.change_interval)
+        .map_or_else(String::new, |ends| format!("{:.2} to {:.2}", of(ends.high), of(ends.low)));
+    let predicted = best
+        .and_then(|arm| arm.predicted_percent)
+        .map_or_else(String::new, |percent| format!("{:.2}", of(percent)));
+    format!("| {} | {kernel:.3} | {name} | {gain} | {ends} | {predicted} | {taken} |", program[..2].join(" "))
+}
