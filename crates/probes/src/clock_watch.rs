@@ -14,7 +14,7 @@
 
 pub mod probe;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clock::{Disruption, Exchanged, SIGHTINGS_FOR_DRIFT, Surroundings};
 use machine::CpuId;
@@ -85,7 +85,7 @@ pub struct Watcher {
     counter_hz: f64,
     resolution_ticks: u64,
     pairs: BTreeMap<CpuPair, (PairWatch, Told)>,
-    lost: BTreeMap<CpuId, String>,
+    lost: BTreeSet<CpuId>,
     last: Option<Pulse>,
     /// Hardware clock less time of day when both were last read.
     hardware_clock_ahead_s: Option<f64>,
@@ -98,14 +98,14 @@ impl Watcher {
             counter_hz,
             resolution_ticks,
             pairs: BTreeMap::new(),
-            lost: BTreeMap::new(),
+            lost: BTreeSet::new(),
             last: None,
             hardware_clock_ahead_s: None,
         }
     }
 
     /// What has happened since the last probe, the gravest first.
-    pub fn hear(&mut self, pulse: Pulse) -> Vec<ClockHappening> {
+    pub fn hear(&mut self, mut pulse: Pulse) -> Vec<ClockHappening> {
         let mut happened = Vec::new();
         if let Some(last) = self.last.take() {
             surroundings(&last, &pulse, &mut happened);
@@ -116,12 +116,12 @@ impl Watcher {
             self.lost.clear();
         }
         self.hardware_clock(&pulse, &mut happened);
-        match pulse.meeting.clone() {
+        // What comes next is held against clocks and surroundings only.
+        match pulse.meeting.take() {
             Some(Meeting { pair, seen: Ok(exchanged) }) => {
                 happened.extend(self.counters(pair, exchanged.as_ref(), pulse.ticks));
             }
-            Some(Meeting { seen: Err((cpu, reason)), .. }) if !self.lost.contains_key(&cpu) => {
-                self.lost.insert(cpu, reason.clone());
+            Some(Meeting { seen: Err((cpu, reason)), .. }) if self.lost.insert(cpu) => {
                 happened.push(ClockHappening::Lost { cpu, reason });
             }
             _ => {}
@@ -135,7 +135,7 @@ impl Watcher {
         self.pairs.values().map(|(watch, _)| watch.row(self.counter_hz)).collect()
     }
 
-    /// The last probe.
+    /// The last probe, without its meeting.
     pub fn last(&self) -> Option<&Pulse> {
         self.last.as_ref()
     }

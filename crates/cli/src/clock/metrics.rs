@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,55 +28,48 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 pub(super) struct Outlets {
     file: Option<PathBuf>,
     written: Option<Instant>,
-    socket: Option<Socket>,
+    /// Answers as long as it is held.
+    _socket: Option<Socket>,
 }
 
-/// A socket that answers with the newest text until it is dropped.
+/// A socket that answers until it is dropped.
 #[derive(Debug)]
 struct Socket {
     path: PathBuf,
-    text: Arc<Mutex<String>>,
 }
 
 impl Outlets {
-    /// Opens what was asked for.
+    /// Opens what was asked for. The text is made in the socket's thread whenever somebody asks there: with hundreds of
+    /// CPUs, making it for each probe would cost more than the probe.
     ///
     /// # Errors
     /// A socket that cannot be made, or one on which somebody listens.
-    pub(super) fn open(arguments: &WatchArguments) -> anyhow::Result<Self> {
-        let socket = arguments.metrics_socket.as_deref().map(Socket::listen).transpose()?;
-        Ok(Self { file: arguments.metrics_file.clone(), written: None, socket })
+    pub(super) fn open(
+        arguments: &WatchArguments,
+        text: impl Fn() -> String + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let socket =
+            arguments.metrics_socket.as_deref().map(|path| Socket::listen(path, text)).transpose()?;
+        Ok(Self { file: arguments.metrics_file.clone(), written: None, _socket: socket })
     }
 
-    /// Whether anybody wants the text.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.socket.is_some() || self.is_file_due(false)
-    }
-
-    /// Gives out a new text; `last` writes the file even if it is not due.
+    /// Writes the file if it is due, or for the last time.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub(super) fn tell(&mut self, text: &str, last: bool) -> anyhow::Result<()> {
-        if let Some(socket) = &self.socket {
-            text.clone_into(&mut socket.text.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        if self.is_file_due(last)
-            && let Some(path) = &self.file
+    pub(super) fn write_file(&mut self, last: bool, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+        if let Some(path) = &self.file
+            && (last || self.written.is_none_or(|written| written.elapsed() >= FILE_PERIOD))
         {
-            live::write_atomically(path, text.as_bytes())?;
+            live::write_atomically(path, text().as_bytes())?;
             self.written = Some(Instant::now());
         }
         Ok(())
     }
-
-    fn is_file_due(&self, last: bool) -> bool {
-        self.file.is_some() && (last || self.written.is_none_or(|written| written.elapsed() >= FILE_PERIOD))
-    }
 }
 
 impl Socket {
-    fn listen(path: &Path) -> anyhow::Result<Self> {
+    fn listen(path: &Path, text: impl Fn() -> String + Send + 'static) -> anyhow::Result<Self> {
         let told = || format!("cannot listen on {}", path.display());
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -86,19 +78,16 @@ impl Socket {
             }
             bound => bound.with_context(told)?,
         };
-        let text = Arc::new(Mutex::new(String::new()));
-        let shared = Arc::clone(&text);
         thread::Builder::new()
             .name("metrics".to_owned())
             .spawn(move || {
                 for stream in listener.incoming().flatten() {
-                    let text = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     // Who went away does not matter to those who come.
                     drop(answer(stream, &text));
                 }
             })
             .with_context(told)?;
-        Ok(Self { path: path.to_owned(), text })
+        Ok(Self { path: path.to_owned() })
     }
 }
 
@@ -121,11 +110,12 @@ fn remove_deserted(path: &Path) -> anyhow::Result<()> {
 }
 
 /// One answer: with a head of HTTP if the request is one.
-fn answer(mut stream: UnixStream, text: &str) -> std::io::Result<()> {
+fn answer(mut stream: UnixStream, text: impl Fn() -> String) -> std::io::Result<()> {
     stream.set_read_timeout(Some(REQUEST_PATIENCE))?;
     stream.set_write_timeout(Some(ANSWER_PATIENCE))?;
     let mut request = [0; REQUEST_BYTES];
     let length = stream.read(&mut request).unwrap_or(0);
+    let text = text();
     if request[..length].starts_with(b"GET ") {
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -138,6 +128,9 @@ fn answer(mut stream: UnixStream, text: &str) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn ask(path: &Path, request: &[u8]) -> String {
@@ -152,12 +145,18 @@ mod tests {
     fn a_socket_answers_plainly_and_by_http_and_is_gone_afterwards() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("metrics");
-        let socket = Socket::listen(&path).expect("a new socket");
-        "# EOF\n".clone_into(&mut socket.text.lock().expect("nobody panicked"));
-        assert_eq!(ask(&path, b"\n"), "# EOF\n");
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        let text = move || format!("{}\n# EOF\n", counter.fetch_add(1, Ordering::Relaxed));
+        let socket = Socket::listen(&path, text).expect("a new socket");
+        assert_eq!(asked.load(Ordering::Relaxed), 0, "no text is made that nobody asks for");
+        assert_eq!(ask(&path, b"\n"), "0\n# EOF\n");
         let answer = ask(&path, b"GET /metrics HTTP/1.1\r\n\r\n");
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\n# EOF\n"), "{answer}");
-        let error = Socket::listen(&path).expect_err("somebody listens");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\n1\n# EOF\n"),
+            "{answer}"
+        );
+        let error = Socket::listen(&path, String::new).expect_err("somebody listens");
         assert!(error.to_string().contains("somebody listens"), "{error}");
         drop(socket);
         assert!(!path.exists());
@@ -168,9 +167,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("metrics");
         drop(UnixListener::bind(&path).expect("a socket that nobody listens on soon"));
-        drop(Socket::listen(&path).expect("a deserted socket is no hindrance"));
+        drop(Socket::listen(&path, String::new).expect("a deserted socket is no hindrance"));
         fs::write(&path, "precious").expect("a file");
-        let error = Socket::listen(&path).expect_err("a file is there");
+        let error = Socket::listen(&path, String::new).expect_err("a file is there");
         assert!(error.to_string().contains("no socket"), "{error}");
         assert_eq!(fs::read_to_string(&path).expect("still there"), "precious");
     }

@@ -1,13 +1,14 @@
 //! `sidestep clock watch`: a probe each second for a thousandth of a CPU, and a line for each thing that happens.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clock::{CounterSource, TickRate, TimeStampCounter, monotonic_raw_ns, resolution_ticks};
 use host::live;
-use probes::clock_watch::Watcher;
 use probes::clock_watch::probe::Prober;
+use probes::clock_watch::{Pulse, Watcher};
 use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
 
@@ -42,25 +43,24 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     injection::check(&arguments.inject, &cpus)?;
     let counter = counter.map_err(|denied| anyhow::Error::new(CouldNotMeasure).context(denied))?;
     live::install_handlers()?;
-    let outlets = Outlets::open(arguments)?;
     let rate = TickRate::calibrate(CALIBRATION_NS)?;
     let double = injection::double(counter, &cpus, &arguments.inject, rate.hz)?;
-    let step_ticks = resolution_ticks(&counter, 0);
+    let seen = Shared::new(Watcher::new(rate.hz, resolution_ticks(&counter, 0)));
+    let asked = seen.clone();
+    let outlets = Outlets::open(arguments, move || asked.lock().metrics())?;
     let mut round = Round {
         global,
         prober: Prober::new(&double, &cpus)
             .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?,
-        watcher: Watcher::new(rate.hz, step_ticks),
+        seen,
         outlets,
-        counts: ClockMetrics::no_counts(),
-        summary: ClockWatchSummary::default(),
         started_ns: monotonic_raw_ns(),
     };
     let clock_source = machine.environment.clock_sources.current.clone();
     let period_s = arguments.period.as_secs_f64();
     round.tell(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
     round.run(arguments)?;
-    let summary = round.summary;
+    let summary = round.seen.lock().summary;
     round.tell(ClockHappening::Ended(summary))?;
     Ok(match live::pending_signal() {
         _ if global.gate && summary.events > 0 => Outcome::Gated,
@@ -74,11 +74,68 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
 struct Round<'a, S> {
     global: &'a Global,
     prober: Prober<'a, S>,
-    watcher: Watcher,
+    seen: Shared,
     outlets: Outlets,
+    started_ns: u64,
+}
+
+/// What the watch knows: its thread writes it, that of the socket reads it when somebody asks.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Seen>>);
+
+impl Shared {
+    fn new(watcher: Watcher) -> Self {
+        Self(Arc::new(Mutex::new(Seen {
+            watcher,
+            counts: ClockMetrics::no_counts(),
+            summary: ClockWatchSummary::default(),
+            last_probe_s: 0.0,
+        })))
+    }
+
+    /// Held for a judgement or a text, never for a probe.
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What has been seen so far.
+struct Seen {
+    watcher: Watcher,
     counts: BTreeMap<&'static str, u64>,
     summary: ClockWatchSummary,
-    started_ns: u64,
+    last_probe_s: f64,
+}
+
+impl Seen {
+    /// Judges a probe and counts it; what happened is given back.
+    fn hear(&mut self, pulse: Pulse, compares: bool) -> Vec<ClockHappening> {
+        self.summary.probes += 1;
+        self.summary.spared += u64::from(!compares);
+        let is_usable = pulse.meeting.as_ref().is_some_and(|meeting| matches!(meeting.seen, Ok(Some(_))));
+        self.summary.usable += u64::from(is_usable);
+        self.last_probe_s = pulse.realtime_ns as f64 / 1e9;
+        let happened = self.watcher.hear(pulse);
+        self.summary.events += happened.len() as u64;
+        for what in &happened {
+            if let Some(count) = ClockMetrics::kind(what).and_then(|kind| self.counts.get_mut(kind)) {
+                *count += 1;
+            }
+        }
+        happened
+    }
+
+    fn metrics(&self) -> String {
+        let pulse = self.watcher.last();
+        clock_metrics(&ClockMetrics {
+            pairs: &self.watcher.rows(),
+            counts: &self.counts,
+            summary: self.summary,
+            clock_source: pulse.and_then(|pulse| pulse.surroundings.clock_source.as_deref()),
+            synchronised: pulse.and_then(|pulse| pulse.synchronised),
+            last_probe_s: self.last_probe_s,
+        })
+    }
 }
 
 impl<S: CounterSource + Send> Round<'_, S> {
@@ -91,48 +148,25 @@ impl<S: CounterSource + Send> Round<'_, S> {
             let allowed_ns = CPU_SHARE * monotonic_raw_ns().saturating_sub(self.started_ns) as f64 + START_NS;
             let compares = used_ns < allowed_ns;
             let pulse = self.prober.probe(due_ns, compares);
-            self.summary.probes += 1;
-            self.summary.spared += u64::from(!compares);
-            let is_usable = pulse.meeting.as_ref().is_some_and(|meeting| matches!(meeting.seen, Ok(Some(_))));
-            self.summary.usable += u64::from(is_usable);
-            for what in self.watcher.hear(pulse) {
-                self.summary.events += 1;
-                if let Some(count) = ClockMetrics::kind(&what).and_then(|kind| self.counts.get_mut(kind)) {
-                    *count += 1;
-                }
+            let happened = self.seen.lock().hear(pulse, compares);
+            for what in happened {
                 self.tell(what)?;
             }
-            self.give_metrics(false)?;
+            self.account();
+            self.outlets.write_file(false, || self.seen.lock().metrics())?;
             // A probe that was missed is not made up for.
             let now_ns = monotonic_raw_ns();
             due_ns += period_ns * (now_ns.saturating_sub(due_ns) / period_ns + 1);
         }
         self.account();
-        self.give_metrics(true)
+        self.outlets.write_file(true, || self.seen.lock().metrics())
     }
 
-    fn account(&mut self) {
+    fn account(&self) {
         let watched_ns = monotonic_raw_ns().saturating_sub(self.started_ns) as f64;
-        self.summary.watched_s = watched_ns / 1e9;
-        self.summary.cpu_share = live::process_cpu_time_ns() as f64 / watched_ns.max(1.0);
-    }
-
-    fn give_metrics(&mut self, last: bool) -> anyhow::Result<()> {
-        if !last && !self.outlets.is_wanted() {
-            return Ok(());
-        }
-        self.account();
-        let pulse = self.watcher.last();
-        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
-        let text = clock_metrics(&ClockMetrics {
-            pairs: &self.watcher.rows(),
-            counts: &self.counts,
-            summary: self.summary,
-            clock_source: pulse.and_then(|pulse| pulse.surroundings.clock_source.as_deref()),
-            synchronised: pulse.and_then(|pulse| pulse.synchronised),
-            last_probe_s: now_s,
-        });
-        self.outlets.tell(&text, last)
+        let summary = &mut self.seen.lock().summary;
+        summary.watched_s = watched_ns / 1e9;
+        summary.cpu_share = live::process_cpu_time_ns() as f64 / watched_ns.max(1.0);
     }
 
     /// One event on stdout: a line, or a document on one line.
