@@ -64,6 +64,10 @@ const MESSAGES_MAX: usize = 40;
 
 /// The device by which a host tells its guests that time was disturbed. Linux, drivers/ptp/ptp_vmclock.c.
 const VMCLOCK: &str = "/dev/vmclock0";
+/// Where firmware's devices stand that a driver may take, and how those of a hypervisor that has such a page call themselves:
+/// in ACPI by identifier (Linux 205032724226) or by compatible identifier (ed4d23ed469c), in the device tree (ddc867d0b5db).
+const PLATFORM_DEVICES: &str = "/sys/bus/platform/devices";
+const VMCLOCK_NAMES: [&str; 3] = [":AMZNC10C:", ":VMCLOCK:", "Camazon,vmclock"];
 
 /// Asks the files of a machine; of the running one also its log and the discipline of its clock.
 pub fn kernel_clocks(root: &Root, machine: &Machine) -> KernelClocks {
@@ -160,13 +164,54 @@ fn vmclock(root: &Root, machine: &Machine) -> Option<String> {
     if root.exists(VMCLOCK) {
         return Some(format!("{VMCLOCK} tells of migrations"));
     }
+    if let Some(device) = vmclock_of_firmware(root) {
+        return Some(format!(
+            "the hypervisor offers one ({device}), but this kernel has no driver for it, so that {VMCLOCK} is absent: a \
+             migration or a restored snapshot is not told; a kernel with CONFIG_PTP_1588_CLOCK_VMCLOCK does"
+        ));
+    }
     let guest = machine.identity.hypervisor.is_some() && root.is_live();
     guest.then(|| format!("{VMCLOCK} is absent: a migration or a restored snapshot is not told"))
+}
+
+/// The device that firmware describes, whether a driver has taken it or not.
+fn vmclock_of_firmware(root: &Root) -> Option<String> {
+    root.list(PLATFORM_DEVICES).into_iter().find(|device| {
+        let names = root.read(&format!("{PLATFORM_DEVICES}/{device}/modalias"));
+        names.is_ok_and(|names| VMCLOCK_NAMES.iter().any(|name| names.contains(name)))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_of_the_hypervisor_is_found_with_or_without_a_driver() {
+        let none = Machine::default();
+        for (names, node, expected) in [
+            ("acpi:AMZNC10C:VMCLOCK:", None, Some("offers one (device)")),
+            ("acpi:QEMU1234:VMCLOCK:", None, Some("no driver")),
+            ("of:NvmclockT(null)Camazon,vmclock", None, Some("CONFIG_PTP_1588_CLOCK_VMCLOCK")),
+            ("acpi:AMZNC10C:VMCLOCK:", Some("dev/vmclock0"), Some("tells of migrations")),
+            ("acpi:VMGENCTR:", None, None),
+        ] {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let write = |path: &str, text: &str| {
+                let file = folder.path().join(path);
+                std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+                std::fs::write(file, text).expect("a file");
+            };
+            write("sys/bus/platform/devices/device/modalias", &format!("{names}\n"));
+            write("proc/version", "Linux");
+            if let Some(node) = node {
+                write(node, "");
+            }
+            let told = vmclock(&Root::open(folder.path()).expect("a recording"), &none);
+            assert_eq!(told.is_some(), expected.is_some(), "{names}: {told:?}");
+            assert!(expected.is_none_or(|words| told.is_some_and(|told| told.contains(words))), "{names}");
+        }
+    }
 
     #[test]
     fn verdicts_of_the_kernel_are_recognised() {
