@@ -261,6 +261,7 @@ fn has_same_results(after: &Record, before: &Record) -> bool {
         && after.cores == before.cores
         && after.clocks == before.clocks
         && after.clock_check == before.clock_check
+        && after.clock_cost == before.clock_cost
         && after.sockets == before.sockets
         && timed(after) == timed(before)
 }

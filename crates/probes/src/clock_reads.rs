@@ -14,7 +14,9 @@
 //! | cost by number of threads | [`threads`] |
 //! | what threads read in one released round | [`rounds`] |
 //! | the document of it all | [`fill`] |
+//! | the parts of a check-up and their time | [`brief`] |
 
+pub mod brief;
 pub mod catalogue;
 pub mod fill;
 pub mod level;
@@ -57,8 +59,6 @@ pub struct Settings {
 impl Settings {
     /// For a command of its own.
     pub const THOROUGH: Self = Self { budget_s: 10.0, least_s: 4.0 };
-    /// For one part of many.
-    pub const BRIEF: Self = Self { budget_s: 2.0, least_s: 1.0 };
 }
 
 /// What one way gave.

@@ -1,12 +1,16 @@
 //! Price of each way to read the time, as a part of the check-up: the reads of [`crate::clock_reads`] that tell of the machine,
-//! on one CPU of each package.
+//! on one CPU of each package; on the first of them, where there is time, all reads, and their cost in many threads.
 
 use clock::Counter;
+use host::Root;
 use host::live::{AffinityError, Pinned};
 use machine::CpuId;
+use record::{ClockCost, ClockRead, Record};
 use stats::Random;
 
-use crate::clock_reads::catalogue::{Catalogue, Read, Scope};
+use crate::clock_reads::brief::Brief;
+use crate::clock_reads::catalogue::{CLOCK_PATIENCE, Catalogue, Read, Scope, is_of_the_machine};
+use crate::clock_reads::fill::{self, Subject};
 use crate::clock_reads::level::Level;
 use crate::clock_reads::price::{Price, Scale};
 use crate::clock_reads::{self, Batches};
@@ -23,14 +27,33 @@ const VISIT_WORST_S: f64 = 0.1;
 pub struct Settings {
     /// The CPUs to measure on, one after the other.
     pub cpus: Vec<CpuId>,
-    /// Time for all CPUs in seconds.
+    /// Time for all CPUs in seconds, or for all but the first where that has its own.
     pub budget_s: f64,
+    /// Time for every way to read on the first CPU, and in many threads; `None` leaves that out.
+    pub cost: Option<Brief>,
 }
 
+/// Share of the time that packages but the first get where all that can be measured is.
+const OTHERS_SHARE: f64 = 0.2;
+
 impl Settings {
+    /// What fits into the time on these CPUs: all that can be measured, if that is wanted and there is time, and else a line
+    /// that says so.
+    pub fn within(seconds: f64, cpus: Vec<CpuId>, wants_cost: bool) -> (Self, Vec<String>) {
+        let others_s = if cpus.len() > 1 { OTHERS_SHARE * seconds } else { 0.0 };
+        let cost = if wants_cost { Brief::within(seconds - others_s) } else { None };
+        let net_s = if cost.is_some() { others_s } else { seconds } - VISIT_WORST_S;
+        let reduced = (wants_cost && cost.is_none()).then(|| {
+            "only reads that tell of the machine: the time is too short for all, in threads".to_owned()
+        });
+        (Self { cpus, budget_s: net_s.max(0.05), cost }, reduced.into_iter().collect())
+    }
+
     /// Time it may take at most, in seconds.
     pub fn worst_case_s(&self) -> f64 {
-        self.budget_s + VISIT_WORST_S
+        let others_s =
+            if self.cost.is_some() && self.cpus.len() < 2 { 0.0 } else { self.budget_s + VISIT_WORST_S };
+        others_s + self.cost.map_or(0.0, |brief| brief.worst_case_s())
     }
 }
 
@@ -52,12 +75,17 @@ impl Progress for Share<'_> {
 /// # Errors
 /// A CPU that may not be used; those measured until then are in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), AffinityError> {
-    let Catalogue { reads, failed } = Catalogue::find(Scope::Machine, session.rate);
+    let Catalogue { reads, failed } = Catalogue::find(Scope::Machine, session.rate, CLOCK_PATIENCE);
     let tell = |(name, reason)| format!("price of {name}: {reason}");
     session.record.provenance.without.extend(failed.into_iter().map(tell));
-    let count = settings.cpus.len();
+    let mut cpus = settings.cpus.as_slice();
+    if let (Some(brief), Some((&first, others))) = (&settings.cost, settings.cpus.split_first()) {
+        cost(session, first, brief)?;
+        cpus = others;
+    }
+    let count = cpus.len();
     let budget_s = settings.budget_s / count.max(1) as f64;
-    for (index, &cpu) in settings.cpus.iter().enumerate() {
+    for (index, &cpu) in cpus.iter().enumerate() {
         if session.must_stop() {
             break;
         }
@@ -75,6 +103,34 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), Affinit
         push(session, cpu, &reads, &batches, &Scale { cycles_per_step: cycles, ticks_per_ns });
     }
     Ok(())
+}
+
+/// Everything on one CPU, and in threads on all.
+fn cost(session: &mut Session<'_>, cpu: CpuId, brief: &Brief) -> Result<(), AffinityError> {
+    let mut cost = fill::begun(&Root::live(), &session.record.machine);
+    let others = session.cpus.iter().copied().filter(|other| *other != cpu);
+    let mut subject = Subject {
+        sampler: session.sampler(cpu),
+        cpus: std::iter::once(cpu).chain(others).collect(),
+        random: Random::new(session.random.next_u64()),
+    };
+    let measured = subject.brief(&mut cost, brief, session.progress);
+    session.absorb(&mut subject.sampler);
+    measured?;
+    keep(&mut session.record, cost);
+    Ok(())
+}
+
+/// Puts costs into a record: batches beside those of other probes, and what tells of the machine beside its other packages.
+pub fn keep(record: &mut Record, mut cost: ClockCost) {
+    let (before, raw) = (record.raw.len(), std::mem::take(&mut cost.raw));
+    record.raw.extend(raw);
+    for read in &mut cost.reads {
+        read.spread.raw = read.spread.raw.map(|index| before + index);
+    }
+    let is_usual = |read: &&ClockRead| is_of_the_machine(&read.name);
+    record.clocks.extend(cost.reads.iter().filter(is_usual).cloned());
+    record.clock_cost = Some(cost);
 }
 
 fn push(session: &mut Session<'_>, cpu: CpuId, reads: &[Read], batches: &[Batches], scale: &Scale) {

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClockCheck, ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory, Provenance,
-    Sockets,
+    ClockCheck, ClockCost, ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory,
+    Provenance, Sockets,
 };
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
@@ -44,12 +44,15 @@ pub struct Record {
     /// Results about cores.
     #[serde(default)]
     pub cores: Cores,
-    /// Prices of time sources.
+    /// Prices of time sources. Those of `clock_cost` that tell of the machine are here as well.
     #[serde(default)]
     pub clocks: Vec<ClockRead>,
     /// Whether the counters of all CPUs agree, and what the kernel says of its clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_check: Option<ClockCheck>,
+    /// What every way to read the time costs, alone and in many threads, and whether that would come out again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_cost: Option<ClockCost>,
     /// Every CPU against the memory of every node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,

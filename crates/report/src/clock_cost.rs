@@ -43,14 +43,19 @@ pub fn clock_cost_terminal(cost: &ClockCost, terminal: Terminal) -> String {
     paper.finish()
 }
 
+/// Whether costs would come out again, in words.
+pub(crate) fn verdict_words(verdict: CostVerdict) -> &'static str {
+    match verdict {
+        CostVerdict::Repeatable => "repeatable within 2 %",
+        CostVerdict::PartlyRepeatable => "most costs are repeatable within 2 %",
+        CostVerdict::Refused => "refused, these costs may not come out again",
+        CostVerdict::CannotTell => "cannot tell",
+    }
+}
+
 fn opening(paper: &mut Paper, cost: &ClockCost) {
-    let (ink, verdict) = match cost.verdict {
-        CostVerdict::Repeatable => (Ink::Good, "repeatable within 2 %"),
-        CostVerdict::PartlyRepeatable => (Ink::Doubt, "most costs are repeatable within 2 %"),
-        CostVerdict::Refused => (Ink::Doubt, "refused, these costs may not come out again"),
-        CostVerdict::CannotTell => (Ink::Doubt, "cannot tell"),
-    };
-    paper.inked(ink, &format!("Cost of reading the time: {verdict}"));
+    let ink = if cost.verdict == CostVerdict::Repeatable { Ink::Good } else { Ink::Doubt };
+    paper.inked(ink, &format!("Cost of reading the time: {}", verdict_words(cost.verdict)));
     for reason in &cost.because {
         paper.wrapped("  ", &plain(reason));
     }
@@ -63,7 +68,7 @@ fn opening(paper: &mut Paper, cost: &ClockCost) {
 }
 
 /// The control loops beside the reads.
-fn control(control: &CostControl) -> String {
+pub(crate) fn control(control: &CostControl) -> String {
     let frequency = control.core_hz.map_or_else(
         || format!("{} ns a multiply", short(control.multiply_ns)),
         |hz| format!("{:.2} GHz", hz / 1e9),
@@ -76,7 +81,7 @@ fn control(control: &CostControl) -> String {
 }
 
 /// Three digits that count.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
@@ -85,13 +90,13 @@ fn short(value: f64) -> String {
 }
 
 /// `CLOCK_MONOTONIC` of `clock_gettime(CLOCK_MONOTONIC)`.
-fn brief(name: &str) -> String {
+pub(crate) fn brief(name: &str) -> String {
     let name = name.strip_prefix("clock_gettime(").map_or(name, |rest| rest.trim_end_matches(')'));
     plain(name).replace("clock_gettime system call", "system call")
 }
 
 /// `1 ns`, `4 ms`, `1 s`.
-fn span(ns: f64) -> String {
+pub(crate) fn span(ns: f64) -> String {
     match ns {
         ns if ns >= 1e9 => format!("{} s", digits(ns / 1e9)),
         ns if ns >= 1e6 => format!("{} ms", digits(ns / 1e6)),
@@ -151,7 +156,7 @@ fn reads(paper: &mut Paper, reads: &[ClockRead]) {
 }
 
 /// Why costs are not vouched for, in the order of their first read, with the names of all.
-fn refusals(reads: &[ClockRead]) -> Vec<(&str, Vec<String>)> {
+pub(crate) fn refusals(reads: &[ClockRead]) -> Vec<(&str, Vec<String>)> {
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for read in reads {
         let Some(why) = read.refused.as_deref() else { continue };
@@ -201,28 +206,43 @@ fn clock_sources(paper: &mut Paper, costs: &SourceCosts) {
     paper.blank();
 }
 
-fn threads(paper: &mut Paper, rows: &[ThreadCost]) {
+/// Costs by number of threads: a row for each read, a column for each number.
+pub(crate) struct ByThreads {
+    pub(crate) headers: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// The numbers that have a column.
+    counts: Vec<usize>,
+    /// How many have none.
+    hidden: usize,
+}
+
+pub(crate) fn by_threads(rows: &[ThreadCost]) -> ByThreads {
     let mut counts: Vec<usize> = rows.iter().map(|row| row.threads).collect();
     counts.sort_unstable();
     counts.dedup();
     let hidden = counts.len().saturating_sub(COUNTS_SHOWN);
-    // The first and the last ones: growth shows at the end.
-    counts.drain(1..=hidden);
+    if hidden > 0 {
+        // The first and the last ones: growth shows at the end.
+        counts.drain(1..=hidden);
+    }
     let mut headers = vec!["ns, by threads".to_owned()];
     headers.extend(counts.iter().map(usize::to_string));
     headers.push("scaling".to_owned());
-    let mut table = table_of(&headers);
     let mut names: Vec<&str> = rows.iter().map(|row| row.read.as_str()).collect();
     names.dedup();
-    for name in names {
-        let of = |count: usize| rows.iter().find(|row| row.read == name && row.threads == count);
-        let mut cells = vec![brief(name)];
-        cells.extend(
-            counts.iter().map(|count| of(*count).map_or_else(|| "-".to_owned(), |row| short(row.ns))),
-        );
-        cells.push(scaling(rows.iter().filter(|row| row.read == name)));
-        table.add_row(cells);
-    }
+    let row = |name: &str| {
+        let of = |count: &usize| rows.iter().find(|row| row.read == name && row.threads == *count);
+        let cost = |count| of(count).map_or_else(|| "-".to_owned(), |row| short(row.ns));
+        let verdict = scaling(rows.iter().filter(|row| row.read == name));
+        [brief(name)].into_iter().chain(counts.iter().map(cost)).chain([verdict]).collect()
+    };
+    ByThreads { headers, rows: names.into_iter().map(row).collect(), counts, hidden }
+}
+
+fn threads(paper: &mut Paper, rows: &[ThreadCost]) {
+    let ByThreads { headers, rows: cells, counts, hidden } = by_threads(rows);
+    let mut table = table_of(&headers);
+    table.add_rows(cells);
     paper.table(table);
     let overlap = |count: &usize| {
         let of: Vec<&ThreadCost> = rows.iter().filter(|row| row.threads == *count).collect();
@@ -257,7 +277,7 @@ fn scaling<'a>(rows: impl Iterator<Item = &'a ThreadCost>) -> String {
 }
 
 /// For each read the fewest threads and the most, and whichever are not in order.
-fn shown_rounds(rows: &[RoundsSeen]) -> impl Iterator<Item = &RoundsSeen> {
+pub(crate) fn shown_rounds(rows: &[RoundsSeen]) -> impl Iterator<Item = &RoundsSeen> {
     let is_end = |index: usize, row: &RoundsSeen| {
         let differs = |other: Option<&RoundsSeen>| other.is_none_or(|other| other.read != row.read);
         differs(index.checked_sub(1).and_then(|before| rows.get(before))) || differs(rows.get(index + 1))
@@ -266,6 +286,15 @@ fn shown_rounds(rows: &[RoundsSeen]) -> impl Iterator<Item = &RoundsSeen> {
         row.verdict == RoundsVerdict::Backwards || is_end(*index, row)
     };
     rows.iter().enumerate().filter(is_shown).map(|(_, row)| row)
+}
+
+/// Whether the values of rounds are in order, in words.
+pub(crate) fn order_words(verdict: RoundsVerdict) -> &'static str {
+    match verdict {
+        RoundsVerdict::InOrder => "in order",
+        RoundsVerdict::Backwards => "backwards",
+        RoundsVerdict::CannotTell => "cannot tell",
+    }
 }
 
 fn rounds(paper: &mut Paper, rows: &[RoundsSeen]) {
@@ -279,12 +308,7 @@ fn rounds(paper: &mut Paper, rows: &[RoundsSeen]) {
             span(row.largest_ns),
             span(row.bound_ns),
             row.outside.to_string(),
-            match row.verdict {
-                RoundsVerdict::InOrder => "in order",
-                RoundsVerdict::Backwards => "backwards",
-                RoundsVerdict::CannotTell => "cannot tell",
-            }
-            .to_owned(),
+            order_words(row.verdict).to_owned(),
         ]);
     }
     paper.table(table);
@@ -298,22 +322,36 @@ fn rounds(paper: &mut Paper, rows: &[RoundsSeen]) {
 }
 
 fn published(paper: &mut Paper, cost: &ClockCost) {
-    let Some(read) = cost.reads.iter().find(|read| read.name == PUBLISHED_READ) else { return };
+    if let Some(told) = beside_published(cost) {
+        paper.wrapped("published  ", &told);
+    }
+}
+
+/// What others measured, and the same read here.
+pub(crate) fn beside_published(cost: &ClockCost) -> Option<String> {
+    let read = cost.reads.iter().find(|read| read.name == PUBLISHED_READ)?;
     let figure = |published: &PublishedCost| format!("{} {:.0}", plain(&published.name), published.cycles);
     let figures: Vec<String> = cost.published.iter().map(figure).collect();
-    let Some(first) = cost.published.first() else { return };
+    let first = cost.published.first()?;
     let by_counter = read.tsc_cycles.map(|cycles| format!("{} cycles of the counter", short(cycles)));
     let by_core = read.core_cycles.map(|cycles| format!("{} of the core", short(cycles)));
     let ours: Vec<String> = by_counter.into_iter().chain(by_core).collect();
-    paper.wrapped(
-        "published  ",
-        &format!(
-            "{} cycles ({}); here {PUBLISHED_READ} takes {}",
-            figures.join(", "),
-            plain(&first.source),
-            ours.join(", ")
-        ),
-    );
+    Some(format!(
+        "{} cycles ({}); here {PUBLISHED_READ} takes {}",
+        figures.join(", "),
+        plain(&first.source),
+        ours.join(", ")
+    ))
+}
+
+/// The published read here and elsewhere, and how its cost grows with threads where it does, in a few words.
+pub(crate) fn gist(cost: &ClockCost) -> Option<String> {
+    let cycles = cost.reads.iter().find(|read| read.name == PUBLISHED_READ)?.tsc_cycles?;
+    let others: Vec<String> = cost.published.iter().map(|row| format!("{:.0}", row.cycles)).collect();
+    let mut threads = cost.threads.iter().filter(|row| row.read == PUBLISHED_READ);
+    let does_grow = threads.clone().any(|row| row.verdict == ScalingVerdict::Grows);
+    let grows = if does_grow { format!(", {} threads", scaling(&mut threads)) } else { String::new() };
+    Some(format!("{PUBLISHED_READ} {} cycles (published {}){grows}", short(cycles), others.join(", ")))
 }
 
 #[cfg(test)]

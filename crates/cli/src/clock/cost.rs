@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clock::{Counter, TickRate, TimeStampCounter};
 use experiments::held_clock_source::{self, HeldClockSource};
+use host::Root;
 use host::live::{self, Pinned, write_atomically};
-use host::{Root, kernel_clocks};
 use machine::{CpuId, Machine};
-use probes::clock_reads::catalogue::{Catalogue, SHARED_WORD, Scope};
-use probes::clock_reads::fill::{self, Subject};
+use probes::clock_reads::catalogue::{CLOCK_PATIENCE, Catalogue, SHARED_WORD, Scope};
+use probes::clock_reads::fill::{self, Scaling, Subject, begun};
 use probes::clock_reads::{Settings, sources};
 use probes::control::ControlLoops;
 use probes::sampler::Sampler;
 use probes::session::SessionError;
-use record::{CLOCK_COST_SCHEMA, ClockCost, CostVerdict, PublishedCost, RoundsVerdict, ScalingVerdict};
+use record::{ClockCost, CostVerdict, RoundsVerdict, ScalingVerdict};
 use stats::Random;
 use toggles::Surroundings;
 
@@ -89,20 +89,6 @@ struct Costed {
     failure: Option<anyhow::Error>,
     /// What was switched and is not put back.
     left_changed: Vec<String>,
-}
-
-fn begun(root: &Root, machine: &Machine) -> ClockCost {
-    let row = |name: &str, cycles| PublishedCost {
-        name: name.to_owned(),
-        cycles,
-        source: "article on TSC drift in RHEL, one million calls on a K8".to_owned(),
-    };
-    ClockCost {
-        schema: CLOCK_COST_SCHEMA,
-        kernel: kernel_clocks(root, machine),
-        published: vec![row("gettimeofday without RDTSCP", 324.0), row("gettimeofday with RDTSCP", 221.0)],
-        ..ClockCost::default()
-    }
 }
 
 /// What could be measured on a recorded machine.
@@ -183,7 +169,7 @@ impl<'a> Measuring<'a> {
         let pinned = Pinned::to(self.subject.cpus[0])?;
         self.clock_sources(costed);
         if live::pending_signal().is_none() {
-            let catalogue = Catalogue::find(Scope::All, rate);
+            let catalogue = Catalogue::find(Scope::All, rate, CLOCK_PATIENCE);
             let budget_s = self.arguments.budget.map(|budget| budget.as_secs_f64());
             let settings =
                 budget_s.map_or(Settings::THOROUGH, |budget_s| Settings { budget_s, least_s: budget_s });
@@ -194,7 +180,8 @@ impl<'a> Measuring<'a> {
             let counts =
                 self.arguments.threads.map_or_else(|| fill::thread_counts(cpus), ThreadRange::counts);
             self.line.begin("threads", Duration::from_secs_f64(THREADS_S));
-            self.subject.scaling(&mut costed.cost, &catalogue, &counts, THREADS_S, &self.line);
+            let scaling = Scaling::thorough(counts, THREADS_S);
+            self.subject.scaling(&mut costed.cost, &catalogue, &scaling, &self.line);
         }
         self.line.end();
         costed.cost.elapsed_s = self.started.elapsed().as_secs_f64();
@@ -226,7 +213,8 @@ impl<'a> Measuring<'a> {
         };
         self.line.begin("clock sources", budget);
         let names = held.names();
-        let reads = Catalogue::find(Scope::Library, self.subject.sampler.rate).chosen(&sources::READS);
+        let reads = Catalogue::find(Scope::Library, self.subject.sampler.rate, CLOCK_PATIENCE)
+            .chosen(&sources::READS);
         let seen = sources::take_turns(
             &mut self.subject.sampler,
             &reads,

@@ -157,6 +157,11 @@ fn a_clock_that_enters_the_kernel_or_is_much_dearer_than_its_counter_is_slow() {
     check(clocks("hpet", 140.0), "clock-slow", Severity::Warning, "enters the kernel");
     check(clocks("kvm-clock", 70.0), "clock-slow", Severity::Warning, "dearer");
     check(clocks("tsc", 22.0), "clock-slow", Severity::Good, "cheap");
+    check(clocks("kvm-clock", 33.0), "clock-kvm", Severity::Notice, "tsc is offered");
+    let mut alone = clocks("kvm-clock", 33.0);
+    alone.machine.environment.clock_sources.available = vec!["kvm-clock".to_owned()];
+    assert_eq!(judged(alone, "clock-kvm"), None);
+    assert_eq!(judged(clocks("tsc", 22.0), "clock-kvm"), None);
     let remedy = judged(clocks("hpet", 140.0), "clock-slow").and_then(|found| found.remedy);
     assert!(remedy.is_some_and(|text| text.contains("echo tsc")));
 }

@@ -79,14 +79,14 @@ pub const SHARED_WORD: &str = "one shared word";
 
 /// The clock that the standard library's `Instant` reads. Linux, include/uapi/linux/time.h.
 const CLOCK_MONOTONIC: i32 = 1;
-/// The clock is calibrated after about 0.1 s; on a loaded machine later.
-const CLOCK_PATIENCE: Duration = Duration::from_secs(3);
+/// This project's clock is calibrated after about 0.1 s; on a loaded machine later.
+pub const CLOCK_PATIENCE: Duration = Duration::from_secs(3);
 /// A child that reads the clock once.
 const TRIAL_LIMIT: Duration = Duration::from_secs(2);
 
 impl Catalogue {
-    /// Looks for all ways of the scope.
-    pub fn find(scope: Scope, rate: TickRate) -> Self {
+    /// Looks for all ways of the scope; this project's clock is waited for as long as `patience`.
+    pub fn find(scope: Scope, rate: TickRate, patience: Duration) -> Self {
         let mut found = Self::default();
         let tick_ns = resolution_ns(rate);
         if scope >= Scope::Library {
@@ -104,7 +104,7 @@ impl Catalogue {
             found.reads.push(library("std SystemTime::now", Way::SystemTime));
         }
         if scope == Scope::All {
-            found.own(tick_ns);
+            found.own(tick_ns, patience);
         }
         found
     }
@@ -156,8 +156,8 @@ impl Catalogue {
         }
     }
 
-    fn own(&mut self, resolution_ns: Option<f64>) {
-        match own_clock() {
+    fn own(&mut self, resolution_ns: Option<f64>, patience: Duration) {
+        match own_clock(patience) {
             Ok(clock) => {
                 let read = |name, way| Read { ordered: true, resolution_ns, ..Read::of(name, way) };
                 self.reads.push(read(CLOCK_NOW, Way::Clock(clock.clone())));
@@ -174,15 +174,24 @@ impl Catalogue {
     }
 }
 
+/// Whether a read of this name is one of [`Scope::Machine`].
+pub(crate) fn is_of_the_machine(name: &str) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if kernels::ticks::TickRead::ALL.iter().any(|read| read.name() == name) {
+        return true;
+    }
+    TimeSource::ALL.iter().any(|(_, other)| *other == name)
+}
+
 /// Steps of the counter.
 fn resolution_ns(rate: TickRate) -> Option<f64> {
     let counter = TimeStampCounter::new().ok()?;
     Some(rate.nanoseconds(resolution_ticks(&counter, 0)))
 }
 
-fn own_clock() -> Result<Clock, String> {
+fn own_clock(patience: Duration) -> Result<Clock, String> {
     let clock = Clock::new().map_err(|error| error.to_string())?;
-    if clock.wait_for_counter(CLOCK_PATIENCE) {
+    if clock.wait_for_counter(patience) {
         return Ok(clock);
     }
     let reason = clock.no_counter().map(|reason| reason.to_string());
@@ -274,7 +283,8 @@ mod tests {
     use super::*;
 
     fn found(scope: Scope) -> Catalogue {
-        Catalogue::find(scope, TickRate::calibrate(2_000_000).expect("a counter that counts"))
+        let rate = TickRate::calibrate(2_000_000).expect("a counter that counts");
+        Catalogue::find(scope, rate, CLOCK_PATIENCE)
     }
 
     #[test]
@@ -292,6 +302,8 @@ mod tests {
                 read.read_many(3);
             }
             assert!(failed.iter().all(|(_, reason)| !reason.is_empty()));
+            let of_the_machine = reads.iter().filter(|read| is_of_the_machine(read.name)).count();
+            assert_eq!(of_the_machine == reads.len(), scope == Scope::Machine);
         }
     }
 

@@ -1,11 +1,15 @@
 //! From measuring to the document: reads, threads, and the verdict on both; all of it, or briefly for a check-up.
 
+use std::time::{Duration, Instant};
+
 use clock::Counter;
 use host::live::{self, AffinityError, Pinned};
-use machine::CpuId;
-use record::{ClockCost, CostControl, CostVerdict, FailedRead, RawSeries};
+use host::{Root, kernel_clocks};
+use machine::{CpuId, Machine};
+use record::{CLOCK_COST_SCHEMA, ClockCost, CostControl, CostVerdict, FailedRead, PublishedCost, RawSeries};
 use stats::Random;
 
+use super::brief::Brief;
 use super::catalogue::{CLOCK_NOW, Catalogue, MONOTONIC, RDTSCP, Read, SYSTEM_CALL, Scope, TIME_OF_DAY};
 use super::level::Level;
 use super::price::{Price, Scale};
@@ -15,8 +19,14 @@ use crate::session::Progress;
 
 /// What the kernel's clock costs at least of a system call where it is one.
 const CALL_SHARE: f64 = 0.7;
-/// Time for threads in a check-up, in seconds.
-const BRIEF_THREADS_S: f64 = 1.0;
+/// A few rounds of threads are made also where they take so many times what they should.
+const THREADS_BUDGETS_MAX: f64 = 8.0;
+/// Reads whose cost in many threads is measured.
+const SCALED: [&str; 4] = [TIME_OF_DAY, MONOTONIC, RDTSCP, CLOCK_NOW];
+/// The same in a check-up: the call that was published, and the clock that should beat it.
+const SCALED_BRIEFLY: [&str; 2] = [TIME_OF_DAY, CLOCK_NOW];
+/// Rounds of each of them in as many threads as CPUs, and in twice as many.
+const ROUNDS_OF_ALL: u32 = 2 * SCALED_BRIEFLY.len() as u32;
 /// More threads than these are not started unasked.
 const THREADS_UNASKED: usize = 1024;
 
@@ -30,6 +40,44 @@ pub struct Subject {
     pub random: Random,
 }
 
+/// What is read in which numbers of threads, and how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scaling {
+    /// Names of reads.
+    pub reads: &'static [&'static str],
+    /// Numbers of threads, ascending; the first is 1.
+    pub counts: Vec<usize>,
+    /// For the rounds of one read in one number of threads.
+    pub patience: Duration,
+    /// For the costs of all, in seconds; a few rounds are made also where they take longer.
+    pub budget_s: f64,
+    /// But nothing is begun after this, in seconds.
+    pub at_most_s: f64,
+}
+
+impl Scaling {
+    /// For a command of its own.
+    pub fn thorough(counts: Vec<usize>, budget_s: f64) -> Self {
+        let at_most_s = budget_s * THREADS_BUDGETS_MAX;
+        Self { reads: &SCALED, counts, patience: rounds::PATIENCE, budget_s, at_most_s }
+    }
+}
+
+/// A document with what is known before anything is measured: what the kernel says, what others measured.
+pub fn begun(root: &Root, machine: &Machine) -> ClockCost {
+    let row = |name: &str, cycles| PublishedCost {
+        name: name.to_owned(),
+        cycles,
+        source: "article on TSC drift in RHEL, one million calls on a K8".to_owned(),
+    };
+    ClockCost {
+        schema: CLOCK_COST_SCHEMA,
+        kernel: kernel_clocks(root, machine),
+        published: vec![row("gettimeofday without RDTSCP", 324.0), row("gettimeofday with RDTSCP", 221.0)],
+        ..ClockCost::default()
+    }
+}
+
 /// Numbers of threads where none are asked for: one, as many as CPUs, and twice as many.
 pub fn thread_counts(cpus: usize) -> Vec<usize> {
     let mut counts = vec![1, cpus.min(THREADS_UNASKED), (2 * cpus).min(THREADS_UNASKED)];
@@ -38,18 +86,33 @@ pub fn thread_counts(cpus: usize) -> Vec<usize> {
 }
 
 impl Subject {
-    /// Reads and threads in some four seconds, and less where nobody disturbs.
+    /// Reads and threads within the time of a check-up.
     ///
     /// # Errors
     /// The first CPU may not be used.
-    pub fn brief(&mut self, cost: &mut ClockCost, progress: &dyn Progress) -> Result<(), AffinityError> {
+    pub fn brief(
+        &mut self,
+        cost: &mut ClockCost,
+        brief: &Brief,
+        progress: &dyn Progress,
+    ) -> Result<(), AffinityError> {
         let rate = self.sampler.rate;
+        let started = Instant::now();
         cost.counter_hz = Some(rate.hz);
         let pinned = Pinned::to(self.cpus[0])?;
-        let catalogue = Catalogue::find(Scope::All, rate);
-        self.reads(cost, &catalogue, &Settings::BRIEF, progress);
+        let catalogue = Catalogue::find(Scope::All, rate, brief.clock);
+        let settings = Settings { budget_s: brief.reads_s, least_s: brief.reads_s / 2.0 };
+        self.reads(cost, &catalogue, &settings, progress);
         drop(pinned);
-        self.scaling(cost, &catalogue, &thread_counts(self.cpus.len()), BRIEF_THREADS_S, progress);
+        let scaling = Scaling {
+            reads: &SCALED_BRIEFLY,
+            counts: thread_counts(self.cpus.len()),
+            patience: brief.rounds / ROUNDS_OF_ALL,
+            budget_s: brief.threads_s / 2.0,
+            at_most_s: brief.threads_s,
+        };
+        self.scaling(cost, &catalogue, &scaling, progress);
+        cost.elapsed_s = started.elapsed().as_secs_f64();
         Ok(())
     }
 
@@ -72,23 +135,23 @@ impl Subject {
         price(cost, &catalogue.reads, &batches, self.cpus[0], &scale);
     }
 
-    /// What is read, and what that costs, in so many threads; the first number is 1.
+    /// What is read, and what that costs, in so many threads.
     pub fn scaling(
         &mut self,
         cost: &mut ClockCost,
         catalogue: &Catalogue,
-        counts: &[usize],
-        budget_s: f64,
+        scaling: &Scaling,
         progress: &dyn Progress,
     ) {
-        let mut reads = catalogue.chosen(&[TIME_OF_DAY, MONOTONIC, RDTSCP, CLOCK_NOW]);
+        let mut reads = catalogue.chosen(scaling.reads);
         let tick_ns = 1e9 / self.sampler.rate.hz;
         for read in &reads {
-            for &count in counts.iter().filter(|count| **count > 1) {
+            for &count in scaling.counts.iter().filter(|count| **count > 1) {
                 if live::pending_signal().is_some() {
                     return;
                 }
-                match rounds::run(read, count, &self.cpus, if read.is_in_ticks() { tick_ns } else { 1.0 }) {
+                let ns_per_unit = if read.is_in_ticks() { tick_ns } else { 1.0 };
+                match rounds::run(read, count, &self.cpus, ns_per_unit, scaling.patience) {
                     Ok(seen) => cost.rounds.push(seen),
                     Err(reason) => {
                         let told = format!("rounds of {} in {count} threads: {reason}", read.name);
@@ -98,7 +161,12 @@ impl Subject {
             }
         }
         reads.push(Read::shared_word());
-        let settings = threads::Settings { counts: counts.to_vec(), cpus: self.cpus.clone(), budget_s };
+        let settings = threads::Settings {
+            counts: scaling.counts.clone(),
+            cpus: self.cpus.clone(),
+            budget_s: scaling.budget_s,
+            at_most_s: scaling.at_most_s,
+        };
         match threads::run(&self.sampler, &reads, &settings, &mut self.random, progress) {
             Ok(rows) => cost.threads = rows,
             Err(reason) => cost.without.push(format!("cost by number of threads: {reason}")),

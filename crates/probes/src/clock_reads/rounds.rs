@@ -24,8 +24,8 @@ const EACH: Duration = Duration::from_millis(60);
 const CROWDED_MIN: usize = 3;
 /// Rounds kept at most.
 const ROUNDS_MAX: usize = 4_000;
-/// Time at most: more threads than CPUs take turns.
-const PATIENCE: Duration = Duration::from_millis(600);
+/// Time at most where nothing else is waiting: more threads than CPUs take turns.
+pub const PATIENCE: Duration = Duration::from_millis(600);
 /// A round this short left no time to switch threads: a switch alone takes more than a microsecond, and a thread that waits
 /// for its turn waits for a time slice, which is a hundred times this.
 const OVERLAP_NS: f64 = 20_000.0;
@@ -90,11 +90,17 @@ fn wait(until: impl Fn() -> bool) {
     }
 }
 
-/// Rounds of one read in `threads` threads, the first on the first CPU, and so on in a circle.
+/// Rounds of one read in `threads` threads, the first on the first CPU, and so on in a circle, for `patience` at most.
 ///
 /// # Errors
 /// A thread could not be started or pinned.
-pub fn run(read: &Read, threads: usize, cpus: &[CpuId], ns_per_unit: f64) -> Result<RoundsSeen, String> {
+pub fn run(
+    read: &Read,
+    threads: usize,
+    cpus: &[CpuId],
+    ns_per_unit: f64,
+    patience: Duration,
+) -> Result<RoundsSeen, String> {
     let meeting = Meeting {
         go: AtomicU64::new(0),
         arrived: AtomicUsize::new(0),
@@ -112,7 +118,7 @@ pub fn run(read: &Read, threads: usize, cpus: &[CpuId], ns_per_unit: f64) -> Res
                 break;
             }
         }
-        let rounds = started.and_then(|()| lead(read, cpus[0], &meeting, &judge));
+        let rounds = started.and_then(|()| lead(read, cpus[0], &meeting, &judge, patience));
         meeting.is_over.store(true, Ordering::Release);
         rounds
     })?;
@@ -120,7 +126,13 @@ pub fn run(read: &Read, threads: usize, cpus: &[CpuId], ns_per_unit: f64) -> Res
 }
 
 /// The first thread.
-fn lead(read: &Read, cpu: CpuId, meeting: &Meeting, judge: &Judge) -> Result<Vec<Round>, String> {
+fn lead(
+    read: &Read,
+    cpu: CpuId,
+    meeting: &Meeting,
+    judge: &Judge,
+    patience: Duration,
+) -> Result<Vec<Round>, String> {
     let _pinned = Pinned::to(cpu).map_err(|error| error.to_string())?;
     let others = meeting.desks.len();
     let now = || read.now().unwrap_or_default();
@@ -131,7 +143,7 @@ fn lead(read: &Read, cpu: CpuId, meeting: &Meeting, judge: &Judge) -> Result<Vec
     let (started, mut overlapping) = (Instant::now(), 0);
     while rounds.len() < ROUNDS_MAX {
         let elapsed = started.elapsed();
-        if elapsed >= PATIENCE || (elapsed >= EACH && judge.is_enough(rounds.len(), overlapping)) {
+        if elapsed >= patience || (elapsed >= EACH && judge.is_enough(rounds.len(), overlapping)) {
             break;
         }
         meeting.arrived.store(0, Ordering::Relaxed);
@@ -269,7 +281,8 @@ mod tests {
     fn rounds_of_real_threads_end_and_stay_in_order() {
         let cpus: Vec<CpuId> = host::live::allowed_cpus().iter().collect();
         for threads in [1, 2, 5] {
-            let seen = run(&Read::shared_word(), threads, &cpus, 1.0).expect("threads can be started");
+            let seen =
+                run(&Read::shared_word(), threads, &cpus, 1.0, PATIENCE).expect("threads can be started");
             assert_eq!(seen.threads, threads);
             // The word is shared, so that it cannot go back whatever the counters do.
             assert_eq!(seen.outside, 0, "{seen:?}");

@@ -28,8 +28,6 @@ const BATCHES_PER_BURST: usize = 512;
 const BATCHES_MIN: usize = 2;
 /// Rounds without which there is no interval, made beyond the budget as well.
 const ROUNDS_MIN: u32 = 6;
-/// But not when the budget is exceeded so many times.
-const BUDGETS_MAX: f64 = 8.0;
 /// Which quantile of a burst counts: others only add time.
 const QUANTILE: f64 = 0.25;
 /// Batches without which a burst says nothing.
@@ -50,6 +48,8 @@ pub struct Settings {
     pub cpus: Vec<CpuId>,
     /// Time to spend, in seconds; a few rounds are made also where they take longer.
     pub budget_s: f64,
+    /// But nothing is begun after this, in seconds.
+    pub at_most_s: f64,
 }
 
 /// A batch of one thread, with the time that it and its control loops took.
@@ -92,6 +92,8 @@ pub fn run(
         .collect();
     let mut bursts = vec![vec![Vec::new(); settings.counts.len()]; reads.len()];
     let started = Instant::now();
+    let must_end =
+        || started.elapsed().as_secs_f64() >= settings.at_most_s || live::pending_signal().is_some();
     for round in 1.. {
         random.shuffle(&mut cells);
         for &(read, count) in &cells {
@@ -103,14 +105,13 @@ pub fn run(
             };
             let threads = settings.counts[count];
             bursts[read][count].push(burst(&work, threads, &settings.cpus)?);
-            if live::pending_signal().is_some() {
+            if must_end() {
                 break;
             }
         }
         let spent_s = started.elapsed().as_secs_f64();
         progress.update(spent_s / settings.budget_s);
-        let is_enough = spent_s >= settings.budget_s && round >= ROUNDS_MIN;
-        if is_enough || spent_s >= settings.budget_s * BUDGETS_MAX || live::pending_signal().is_some() {
+        if (spent_s >= settings.budget_s && round >= ROUNDS_MIN) || must_end() {
             break;
         }
     }
@@ -336,7 +337,7 @@ mod tests {
         let _pinned = Pinned::to(cpu).expect("an allowed CPU");
         let rate = TickRate::calibrate(2_000_000).expect("a counter that counts");
         let sampler = Sampler::new(cpu, rate, ControlLoops { cycles_per_multiply: None });
-        let settings = Settings { counts: vec![1, 3], cpus: vec![cpu], budget_s: 0.0 };
+        let settings = Settings { counts: vec![1, 3], cpus: vec![cpu], budget_s: 0.0, at_most_s: 0.0 };
         let rows =
             run(&sampler, &[Read::shared_word()], &settings, &mut Random::new(1), &crate::session::Silent);
         assert!(rows.expect("threads can be started").len() <= 2);

@@ -126,7 +126,9 @@ pub(super) const TABLE: [Row; 18] = [
     row(Probe::Wake, "wake", Section::Cores, [1.2, 4.0, 12.0], 0.9)
         .needs(Needs::TwoCpus)
         .disturbs(cores::wake::DISTURBS),
-    row(Probe::Clocks, "clock-reads", Section::Clocks, [0.4, 1.0, 4.0], 0.2).disturbs(clocks::DISTURBS),
+    row(Probe::Clocks, "clock-reads", Section::Clocks, [0.4, 2.4, 12.0], 0.2)
+        .per_cpu(0.01)
+        .disturbs(clocks::DISTURBS),
     row(Probe::ClockPairs, "clock-pairs", Section::Clocks, [1.2, 6.0, 40.0], 0.6)
         .per_cpu(0.02)
         .needs(Needs::TwoCpus)

@@ -236,9 +236,9 @@ pub(super) fn settings(subject: &Subject<'_>, probe: Probe, seconds: f64) -> (Pr
             whole(ProbeSettings::Compute(settings))
         }
         Probe::Clocks => {
-            let mut settings = clocks::Settings { cpus: subject.one_cpu_per_package(), budget_s: 0.0 };
-            settings.budget_s = net_s(seconds, settings.worst_case_s());
-            whole(ProbeSettings::Clocks(settings))
+            let cpus = subject.one_cpu_per_package();
+            let (settings, reduced) = clocks::Settings::within(seconds, cpus, depth != Depth::Quick);
+            (ProbeSettings::Clocks(settings), reduced)
         }
         Probe::ClockPairs => {
             let (settings, reduced) = clock_pairs::check_up::Settings::within(seconds, depth, subject.cpus);

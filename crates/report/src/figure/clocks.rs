@@ -151,24 +151,37 @@ pub(super) fn drift(record: &Record) -> Option<Drawn> {
     })
 }
 
-/// Nanoseconds per read, in groups of ordered and unordered ones.
+/// All reads that were priced on the first CPU; of the others only where nothing else is known.
+fn priced(record: &Record) -> Vec<&ClockRead> {
+    let whole = record.clock_cost.as_ref().map_or(&[][..], |cost| &cost.reads);
+    let is_new =
+        |read: &&ClockRead| !whole.iter().any(|other| (&other.name, other.cpu) == (&read.name, read.cpu));
+    whole.iter().chain(record.clocks.iter().filter(is_new)).collect()
+}
+
+/// Nanoseconds per read, in groups of ordered and unordered ones, and what tells no time.
 pub(super) fn prices(record: &Record) -> Option<Drawn> {
-    let first = record.clocks.first()?.cpu;
-    let group = |ordered: bool, style: usize, title: &str| {
+    let priced = priced(record);
+    let first = priced.first()?.cpu;
+    let group = |holds: &dyn Fn(&ClockRead) -> bool, style: usize, title: &str| {
         let mut reads: Vec<&ClockRead> =
-            record.clocks.iter().filter(|read| read.ordered == ordered && read.cpu == first).collect();
+            priced.iter().copied().filter(|read| read.cpu == first && holds(read)).collect();
         reads.sort_by(|a, b| a.ns.total_cmp(&b.ns));
         BarGroup { title: title.to_owned(), style, rows: reads.into_iter().map(bar).collect() }
     };
+    // Only a whole list names the steps of a clock, and with it what tells no time.
+    let is_beside =
+        |read: &ClockRead| record.clock_cost.is_some() && !read.ordered && read.resolution_ns.is_none();
     let groups = [
-        group(true, 0, "ordered: not overtaken by earlier loads"),
-        group(false, 1, "not ordered: may run too early"),
+        group(&|read| read.ordered, 0, "ordered: not overtaken by earlier loads"),
+        group(&|read| !read.ordered && !is_beside(read), 1, "not ordered: may run too early"),
+        group(&is_beside, 2, "beside them, telling no time: the loop that each stands in, numbers of CPUs"),
     ];
     let chart = BarChart {
         x_label: "ns per read",
         groups: groups.into_iter().filter(|group| !group.rows.is_empty()).collect(),
     };
-    let rows = record.clocks.iter().map(|read| {
+    let rows = priced.iter().map(|read| {
         let cycles = |cycles: Option<f64>| cycles.map_or_else(|| "-".to_owned(), number::short);
         vec![
             read.name.clone(),
@@ -184,7 +197,7 @@ pub(super) fn prices(record: &Record) -> Option<Drawn> {
         svg: chart.draw(Figure::ClockPrices.name()),
         reading: format!(
             "On CPU {first}. Ordered reads cannot be overtaken by neighbouring instructions; the others can, and must be \
-             fenced before they are compared between threads."
+             fenced before they are compared between threads. Hatched: another run may differ by more than 2 %."
         ),
         table: DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() },
         interactive: Some(interactive::bars(&chart)),
@@ -198,7 +211,7 @@ fn bar(read: &ClockRead) -> BarRow {
         value: read.ns,
         low: read.spread.interval.low,
         high: read.spread.interval.high,
-        doubtful: read.spread.quality != Quality::Converged,
+        doubtful: read.refused.is_some() || read.spread.quality != Quality::Converged,
         told: number::told(read.ns, &read.spread),
     }
 }

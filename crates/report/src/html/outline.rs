@@ -3,7 +3,7 @@
 use models::interconnect::SocketAccount;
 use record::Record;
 
-use super::{Charts, clocks, figure, flaws, tables};
+use super::{Charts, clock_cost, clocks, figure, flaws, tables};
 use crate::{figure::Figure, sockets};
 
 pub(super) fn sections(
@@ -38,6 +38,7 @@ pub(super) fn sections(
     for one in [Figure::ClockOffsets, Figure::ClockDrift, Figure::ClockPrices] {
         *body += &figure(record, one, charts);
     }
+    *body += &clock_cost::details(record);
     *body += &clocks::details(record);
     *body += "</section>\n";
 }

@@ -156,6 +156,20 @@ fn spoil_the_rest(source: &mut Source, record: &mut Record) {
         source.number(&mut read.ns);
         source.text(&mut read.name);
     }
+    if let Some(cost) = &mut record.clock_cost {
+        for read in &mut cost.reads {
+            source.number(&mut read.ns);
+            source.text(&mut read.name);
+        }
+        for row in &mut cost.threads {
+            source.number(&mut row.ns);
+            source.number(&mut row.ratio);
+        }
+        source.shorten(&mut cost.reads);
+        source.shorten(&mut cost.threads);
+        source.shorten(&mut cost.rounds);
+        source.shorten(&mut cost.published);
+    }
     for finding in &mut record.findings {
         source.text(&mut finding.text);
     }

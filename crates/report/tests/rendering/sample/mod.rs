@@ -79,6 +79,7 @@ pub(crate) fn sample_record(cpu_count: u32) -> Record {
         levels: levels(),
         clocks: clocks(),
         clock_check: (cpu_count > 1).then(|| clock_part::check(cpu_count)),
+        clock_cost: (cpu_count > 1).then(|| clock_part::cost(cpu_count, clocks())),
         elapsed_s: 71.4,
         ..Record::default()
     };
