@@ -182,22 +182,9 @@ fn begin(
     arguments: &RunArguments,
     seed: u64,
 ) -> Record {
-    let root = live::effective_root();
-    let mut without = machine.missing.clone();
-    if !root {
-        without.push("not root: no reserved huge pages, no registers".to_owned());
-    }
     let provenance = Provenance {
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        arguments: env::args().skip(1).collect(),
-        started_utc: live::utc_now(),
-        seed,
         host_name: if arguments.host_name { live::host_name() } else { None },
-        boot_id: live::boot_id(),
-        cpus: cpus.iter().copied().collect(),
-        budget_s: plan.budget_s,
-        root,
-        without,
+        ..provenance(&machine, cpus, seed, plan.budget_s)
     };
     Record {
         schema: SCHEMA,
@@ -206,6 +193,27 @@ fn begin(
         plan: plan.to_record(),
         partial: Some("still running, or killed".to_owned()),
         ..Record::default()
+    }
+}
+
+/// Who measures, when and how, without the host's name.
+pub(crate) fn provenance(machine: &Machine, cpus: &[CpuId], seed: u64, budget_s: f64) -> Provenance {
+    let root = live::effective_root();
+    let mut without = machine.missing.clone();
+    if !root {
+        without.push("not root: no reserved huge pages, no registers".to_owned());
+    }
+    Provenance {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        arguments: env::args().skip(1).collect(),
+        started_utc: live::utc_now(),
+        seed,
+        host_name: None,
+        boot_id: live::boot_id(),
+        cpus: cpus.iter().copied().collect(),
+        budget_s,
+        root,
+        without,
     }
 }
 

@@ -5,6 +5,7 @@ mod check;
 mod cost;
 mod injection;
 mod metrics;
+mod recording;
 mod thread_range;
 mod watch;
 

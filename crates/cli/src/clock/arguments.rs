@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use machine::CpuSet;
 use probes::clock_pairs::Stress;
+use probes::clock_reads::Settings;
 
 use super::injection::Injection;
 use super::thread_range::ThreadRange;
@@ -48,6 +49,9 @@ pub(crate) struct CheckArguments {
     /// CPU:step=NS@S, CPU:idle=PPB
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub(crate) inject: Vec<Injection>,
+    /// Write record.json and report.html to this folder; sidestep show and compare open it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// Options of `clock watch`.
@@ -91,9 +95,17 @@ pub(crate) struct CostArguments {
     /// So many threads at a time, pinned, such as 1..8; without it one, as many as CPUs, and twice as many
     #[arg(long, value_name = "COUNT|RANGE")]
     pub(crate) threads: Option<ThreadRange>,
-    /// Write the document, with the batches behind it, to this folder as clock-cost.json
+    /// Write record.json, with the batches behind it, and report.html to this folder; sidestep show and compare open it
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
+}
+
+impl CostArguments {
+    /// How long reads are measured.
+    pub(crate) fn settings(&self) -> Settings {
+        let budget_s = self.budget.map(|budget| budget.as_secs_f64());
+        budget_s.map_or(Settings::THOROUGH, |budget_s| Settings { budget_s, least_s: budget_s })
+    }
 }
 
 /// Which clock sources are measured.

@@ -10,11 +10,12 @@ use host::{Root, Witness, kernel_clocks};
 use machine::{CpuId, Machine};
 use probes::clock_pairs::system_clocks::ClockMarks;
 use probes::clock_pairs::{self, Frequencies, NoFrequencies, Settings, backwards, verdict};
-use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict};
+use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
 
 use super::arguments::{CheckArguments, StressName};
 use super::ended;
 use super::injection;
+use super::recording::{self, Recording};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::progress::Line;
@@ -27,40 +28,55 @@ const CALIBRATION_NS: u64 = 50_000_000;
 
 /// Measures or reads, and prints.
 pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let Checked { check, failure, left_changed } = match &arguments.sysroot {
-        Some(path) => {
-            Checked { check: recorded(&Root::open(path)?), failure: None, left_changed: Vec::new() }
-        }
-        None => on_this_machine(arguments, global)?,
+    let recording = Recording::begin(arguments.record.as_deref())?;
+    let measure = || match &arguments.sysroot {
+        Some(path) => Ok(recorded(&Root::open(path)?)),
+        None => on_this_machine(arguments, global),
     };
+    let Checked { check, failure, left_changed, machine, cpus, verdicts } =
+        Recording::around(recording.as_ref(), measure)?;
     if global.json {
         output::print(&output::json_text(&check)?)?;
     } else if !global.quiet {
         output::print(&report::clock_check_terminal(&check, output::terminal(global)))?;
     }
-    ended(&left_changed, failure, || match check.verdict {
+    let verdict = check.verdict;
+    if let Some(recording) = recording {
+        let record = Record {
+            clock_check: Some(check),
+            flaws: verdicts,
+            partial: failure.as_ref().map(ToString::to_string),
+            ..recording::begun(machine, &cpus, arguments.budget.unwrap_or(WATCH).as_secs_f64())
+        };
+        recording.keep(record, global)?;
+    }
+    ended(&left_changed, failure, || match verdict {
         ClockVerdict::Unsafe | ClockVerdict::Correctable if global.gate => Outcome::Gated,
         ClockVerdict::CannotTell if global.strict => Outcome::Inconclusive,
         _ => Outcome::Done,
     })
 }
 
-/// A check, and how it went.
+/// A check, how it went, and of what.
 struct Checked {
     check: ClockCheck,
     /// Why nothing could be measured, if so.
     failure: Option<anyhow::Error>,
     /// What was switched and is not put back.
     left_changed: Vec<String>,
+    machine: Machine,
+    cpus: Vec<CpuId>,
+    verdicts: Vec<FlawVerdict>,
 }
 
 /// What a recorded machine tells.
-fn recorded(root: &Root) -> ClockCheck {
+fn recorded(root: &Root) -> Checked {
     let machine = host::describe(root, None);
+    let verdicts = judged(root);
     let mut check = begun(root, &machine);
     check.because.push("nothing was measured: this is a recorded machine".to_owned());
-    diagnosis::clock_remedies(&mut check, &judged(root));
-    check
+    diagnosis::clock_remedies(&mut check, &verdicts);
+    Checked { check, failure: None, left_changed: Vec::new(), machine, cpus: Vec::new(), verdicts }
 }
 
 fn judged(root: &Root) -> Vec<FlawVerdict> {
@@ -102,7 +118,7 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     let nothing_seen = failure.is_none() && check.pairs.iter().all(|pair| pair.usable == 0);
     let failure =
         failure.or_else(|| nothing_seen.then(|| anyhow::anyhow!("no two CPUs ever ran at the same time")));
-    Ok(Checked { check, failure, left_changed })
+    Ok(Checked { check, failure, left_changed, machine, cpus, verdicts })
 }
 
 /// What is measured.

@@ -1,17 +1,17 @@
 //! `sidestep clock cost`: what each way to read the time costs, alone, by clock source, and by number of threads.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clock::{Counter, TickRate, TimeStampCounter};
 use experiments::held_clock_source::{self, HeldClockSource};
 use host::Root;
-use host::live::{self, Pinned, write_atomically};
+use host::live::{self, Pinned};
 use machine::{CpuId, Machine};
 use probes::clock_reads::catalogue::{CLOCK_PATIENCE, Catalogue, SHARED_WORD, Scope};
 use probes::clock_reads::fill::{self, Scaling, Subject, begun};
-use probes::clock_reads::{Settings, sources};
+use probes::clock_reads::sources;
+use probes::clocks;
 use probes::control::ControlLoops;
 use probes::sampler::Sampler;
 use probes::session::SessionError;
@@ -21,6 +21,7 @@ use toggles::Surroundings;
 
 use super::arguments::{CostArguments, SourceChoice};
 use super::ended;
+use super::recording::{self, Recording};
 use super::thread_range::ThreadRange;
 use crate::arguments::Global;
 use crate::outcome::Outcome;
@@ -32,26 +33,30 @@ const CALIBRATION_NS: u64 = 50_000_000;
 /// Time for clock sources in turns, and for bursts of threads.
 const SOURCES_S: f64 = 6.0;
 const THREADS_S: f64 = 3.0;
-/// The document in the folder of --record.
-const DOCUMENT: &str = "clock-cost.json";
 
 /// Measures, or says what could be, and prints.
 pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result<Outcome> {
-    if let Some(folder) = &arguments.record {
-        make_room(folder)?;
-    }
-    let Costed { mut cost, failure, left_changed } = match &arguments.sysroot {
-        Some(path) => recorded(&Root::open(path)?),
-        None => on_this_machine(arguments, global)?,
+    let recording = Recording::begin(arguments.record.as_deref())?;
+    let measure = || match &arguments.sysroot {
+        Some(path) => Ok(recorded(&Root::open(path)?)),
+        None => on_this_machine(arguments, global),
     };
-    if let Some(folder) = &arguments.record {
-        write_atomically(&folder.join(DOCUMENT), output::json_text(&cost)?.as_bytes())?;
-    }
+    let Costed { mut cost, failure, left_changed, machine, cpus } =
+        Recording::around(recording.as_ref(), measure)?;
+    let record = recording.is_some().then(|| {
+        let mut record = recording::begun(machine, &cpus, arguments.settings().budget_s + THREADS_S);
+        record.partial = failure.as_ref().map(ToString::to_string);
+        clocks::keep(&mut record, cost.clone());
+        record
+    });
     cost.raw.clear();
     if global.json {
         output::print(&output::json_text(&cost)?)?;
     } else if !global.quiet {
         output::print(&report::clock_cost_terminal(&cost, output::terminal(global)))?;
+    }
+    if let (Some(recording), Some(record)) = (recording, record) {
+        recording.keep(record, global)?;
     }
     ended(&left_changed, failure, || outcome(&cost, global))
 }
@@ -71,16 +76,6 @@ fn outcome(cost: &ClockCost, global: &Global) -> Outcome {
     }
 }
 
-/// Makes the folder before anything is measured; nothing is ever overwritten.
-fn make_room(folder: &Path) -> anyhow::Result<()> {
-    let place = folder.display();
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot create {place}; choose another place with --record DIR"))?;
-    let is_taken = folder.join(DOCUMENT).exists();
-    anyhow::ensure!(!is_taken, "{place} already holds {DOCUMENT}; choose another place with --record DIR");
-    Ok(())
-}
-
 /// What was found, and how it went.
 #[derive(Default)]
 struct Costed {
@@ -89,6 +84,8 @@ struct Costed {
     failure: Option<anyhow::Error>,
     /// What was switched and is not put back.
     left_changed: Vec<String>,
+    machine: Machine,
+    cpus: Vec<CpuId>,
 }
 
 /// What could be measured on a recorded machine.
@@ -105,7 +102,7 @@ fn recorded(root: &Root) -> Costed {
     let failure =
         anyhow::anyhow!("nothing was measured: this is a recorded machine; run it on the machine itself");
     cost.because.push(failure.to_string());
-    Costed { cost, failure: Some(failure), ..Costed::default() }
+    Costed { cost, failure: Some(failure), machine, ..Costed::default() }
 }
 
 fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result<Costed> {
@@ -113,7 +110,8 @@ fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result
     let counter = TimeStampCounter::new();
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
-    let mut costed = Costed { cost: begun(&Root::live(), &machine), ..Costed::default() };
+    let cost = begun(&Root::live(), &machine);
+    let mut costed = Costed { cost, cpus: cpus.clone(), ..Costed::default() };
     let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
     let usable = match counter {
         Err(denied) if has_counter => Err(denied.into()),
@@ -128,6 +126,7 @@ fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result
         costed.cost.because.insert(0, format!("{failure:#}"));
         costed.failure = Some(failure);
     }
+    costed.machine = machine;
     Ok(costed)
 }
 
@@ -170,9 +169,7 @@ impl<'a> Measuring<'a> {
         self.clock_sources(costed);
         if live::pending_signal().is_none() {
             let catalogue = Catalogue::find(Scope::All, rate, CLOCK_PATIENCE);
-            let budget_s = self.arguments.budget.map(|budget| budget.as_secs_f64());
-            let settings =
-                budget_s.map_or(Settings::THOROUGH, |budget_s| Settings { budget_s, least_s: budget_s });
+            let settings = self.arguments.settings();
             self.line.begin("reads", Duration::from_secs_f64(settings.budget_s + THREADS_S));
             self.subject.reads(&mut costed.cost, &catalogue, &settings, &self.line);
             drop(pinned);

@@ -1,0 +1,65 @@
+//! What a clock command found, kept as a record that `show`, `compare` and the report open like that of a check-up.
+
+use std::path::Path;
+use std::time::Instant;
+
+use machine::{CpuId, Machine};
+use record::{Record, SCHEMA};
+use report::Html;
+
+use crate::arguments::Global;
+use crate::check_up;
+use crate::output;
+use crate::store::Folder;
+
+/// The folder of --record, made before anything is measured.
+pub(super) struct Recording {
+    folder: Folder,
+    started: Instant,
+}
+
+impl Recording {
+    /// Nothing, if no folder was asked for.
+    ///
+    /// # Errors
+    /// A folder that cannot be made or holds a run already.
+    pub(super) fn begin(wanted: Option<&Path>) -> anyhow::Result<Option<Self>> {
+        let begin =
+            |wanted| Ok(Self { folder: Folder::create(Some(wanted), false)?, started: Instant::now() });
+        wanted.map(begin).transpose()
+    }
+
+    /// What `measure` gives; if that is an error, the folder goes unless something is in it.
+    pub(super) fn around<T>(
+        recording: Option<&Self>,
+        measure: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        measure().inspect_err(|_| {
+            if let Some(recording) = recording {
+                recording.folder.remove_if_empty();
+            }
+        })
+    }
+
+    /// Judges the record, which holds what was found, writes it with its report, and tells where.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
+    pub(super) fn keep(&self, mut record: Record, global: &Global) -> anyhow::Result<()> {
+        diagnosis::diagnose(&mut record);
+        record.elapsed_s = self.started.elapsed().as_secs_f64();
+        self.folder.write_record(&record)?;
+        self.folder.write_report(&check_up::page(&record, Html { script: true }))?;
+        if !global.json && !global.quiet {
+            let (record, report) = (self.folder.record_path(), self.folder.report_path());
+            output::print_lines(&format!("\nrecord  {}\nreport  {}\n", record.display(), report.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A record of this machine, or of a recorded one, without results.
+pub(super) fn begun(machine: Machine, cpus: &[CpuId], budget_s: f64) -> Record {
+    let provenance = check_up::provenance(&machine, cpus, check_up::seed_of_now(), budget_s);
+    Record { schema: SCHEMA, provenance, machine, ..Record::default() }
+}
