@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod model;
+mod threads;
 
 /// A kernel, or a program without the standard library, can take these files as they are.
 #[test]
