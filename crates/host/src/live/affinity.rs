@@ -117,6 +117,11 @@ impl Pinned {
     pub fn cpu(&self) -> CpuId {
         self.cpu
     }
+
+    /// Whether the thread is still held: a CPU that goes offline lets it go, and does not take it back when it returns.
+    pub fn holds(&self) -> bool {
+        allowed_cpus() == [self.cpu].into_iter().collect()
+    }
 }
 
 impl Drop for Pinned {
@@ -138,6 +143,9 @@ mod tests {
             let pinned = Pinned::to(cpu).expect("an allowed CPU");
             assert_eq!(current_cpu(), Some(pinned.cpu()));
             assert_eq!(allowed_cpus().len(), 1);
+            assert!(pinned.holds());
+            set_affinity(&before).expect("what was allowed is allowed");
+            assert_eq!(pinned.holds(), before.len() == 1);
         }
         assert_eq!(allowed_cpus(), before);
     }

@@ -2,7 +2,7 @@
 //!
 //! A thread that works between exchanges spins on the number of the round, which is its load; one that does not waits in
 //! the kernel, so that its CPU may sleep. A thread says before and after an exchange on which CPU it was: a CPU that was
-//! unplugged leaves its thread elsewhere, and what that saw is thrown away.
+//! unplugged leaves its thread elsewhere, and what that saw is thrown away. Once the CPU is back, so is its thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
@@ -181,7 +181,7 @@ fn serve<S: CounterSource>(
     source: &RwLock<S>,
     limits: ExchangeLimits,
 ) {
-    let pinned = Pinned::to(cpu);
+    let mut pinned = Pinned::to(cpu);
     let mut round = 0;
     loop {
         round = board.wait(round, &desk.works);
@@ -190,6 +190,10 @@ fn serve<S: CounterSource>(
         }
         let turn = desk.turn.lock().expect("no thread panics").take();
         if let Some(turn) = turn {
+            if !pinned.as_ref().is_ok_and(Pinned::holds) {
+                drop(pinned);
+                pinned = Pinned::to(cpu);
+            }
             let view = match &pinned {
                 Ok(_) => one_side(cpu, turn.side, &turn.exchange, source, &limits),
                 Err(error) => Err(error.to_string()),
