@@ -1,7 +1,7 @@
 //! Every result as one CSV row in long form, for spreadsheets and scripts.
 
 use machine::{Bytes, CpuId};
-use record::{Record, Spread};
+use record::{Record, Sockets, Spread};
 use stats::Interval;
 
 use crate::{escape, naming, number};
@@ -94,12 +94,64 @@ pub fn csv(record: &Record) -> String {
     levels(&mut table, record);
     bandwidth(&mut table, record);
     latency(&mut table, record);
+    if let Some(measured) = &record.sockets {
+        sockets(&mut table, measured);
+    }
     cores(&mut table, record);
     for read in &record.clocks {
         let row = Row { cpu: Some(read.cpu), ..Row::new("clocks", &read.name) };
         table.measured(&row, read.ns, "ns", &read.spread);
     }
     table.text
+}
+
+/// CPUs against nodes; the node is the parameter.
+fn sockets(table: &mut Table, sockets: &Sockets) {
+    let of_node = |cpu, node: machine::NodeId, name: String| Row {
+        cpu: Some(cpu),
+        parameter: Some(f64::from(node.0)),
+        ..Row::new("sockets", name)
+    };
+    for one in &sockets.latency {
+        let row = of_node(one.cpu, one.node, "latency(node)".to_owned());
+        table.measured(&row, one.ns, "ns", &one.spread);
+    }
+    for one in &sockets.bandwidth {
+        let name = format!("{} {} {}(node)", one.kernel, one.isa, one.store);
+        table.measured(&of_node(one.cpu, one.node, name), one.bytes_per_s, "bytes_per_s", &one.spread);
+    }
+    for one in &sockets.concurrency {
+        let row = of_node(one.cpu, one.node, format!("lines in flight {}(node)", one.kernel));
+        table.derived(&row, one.lines, "lines", Some(one.interval));
+    }
+    for one in &sockets.loaded {
+        let row = Row {
+            cpus: one.point.loading.to_string(),
+            ..of_node(one.point.cpu, one.node, "loaded latency(node)".to_owned())
+        };
+        table.measured(&row, one.point.ns, "ns", &one.point.spread);
+    }
+    for one in &sockets.scaling {
+        let row = Row { cpus: one.cpus.to_string(), ..Row::new("sockets", "triad together") };
+        table.measured(&row, one.bytes_per_s, "bytes_per_s", &one.spread);
+    }
+    for of in &sockets.equality {
+        for one in &of.rows {
+            let row = Row {
+                cpu: Some(one.cpu),
+                ..Row::new("sockets", format!("{} over that of the others", of.quantity))
+            };
+            table.derived(&row, one.ratio, "ratio", Some(one.interval));
+        }
+    }
+    for one in &sockets.line_transfer {
+        let row = Row {
+            cpu: Some(one.a),
+            other_cpu: Some(one.b),
+            ..Row::new("sockets", format!("line {}", one.protocol))
+        };
+        table.measured(&row, one.ns, "ns", &one.spread);
+    }
 }
 
 fn levels(table: &mut Table, record: &Record) {

@@ -2,7 +2,7 @@
 
 use models::interconnect::{Matrix, MeasuredSocket, SocketAccount, Unit, account};
 use record::{Record, Sockets};
-use report::{Html, Terminal, html, terminal};
+use report::{Html, Terminal, csv, html, terminal};
 
 use crate::markup::check_html;
 use crate::sample::{of_known, of_latencies, of_one_node};
@@ -138,4 +138,18 @@ fn the_summary_tells_the_verdict_in_80_columns_and_nothing_where_there_is_none()
     for text in [blade, many, one] {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
+}
+
+#[test]
+fn every_number_of_the_blade_is_a_row_of_the_csv() {
+    let sockets = of_known("x6440-8380");
+    let numbers = sockets.latency.len()
+        + sockets.bandwidth.len()
+        + sockets.concurrency.len()
+        + sockets.scaling.len()
+        + sockets.equality[0].rows.len();
+    let text = csv(&Record { sockets: Some(sockets), ..Record::default() });
+    let fields: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(fields.len(), numbers + 1);
+    assert!(fields.iter().all(|count| *count == fields[0]), "{text}");
 }
