@@ -25,6 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
     ("every figure becomes interactive on demand", interactive_figures),
     ("without WebGL no figure is an empty box", without_webgl),
     ("without scripts every figure stands", without_scripts),
+    ("the graph of links answers to the keyboard", graph_by_keyboard),
     ("a 390 px wide screen needs no sideways scrolling", narrow),
     ("light and dark are both drawn", light_and_dark),
     ("it prints", prints),
@@ -39,6 +40,9 @@ const NOT_MEASURED: &str = "Not in this record: probe stream was unable to measu
 const WEBGL_FIGURE: &str = "latency-surface";
 /// A static figure has at least this many shapes: fewer is a frame without content.
 const SHAPES: u64 = 10;
+/// The graph of links, and the shapes of two nodes and their link: it may be that small.
+const GRAPH_FIGURE: &str = "socket-links";
+const GRAPH_SHAPES: u64 = 5;
 /// A drawn figure has at least this share of coloured pixels: a few thin curves do.
 const DRAWN_SHARE: f64 = 0.002;
 /// A surface covers at least this share of its box with colour; its colour bar alone covers 1 %.
@@ -74,7 +78,8 @@ fn is_drawn_statically(page: &mut Page, name: &str) -> anyhow::Result<()> {
     let count = page
         .ask(&format!("document.querySelector({}).querySelectorAll('{shapes}').length", json!(selector)))?;
     let count = count.as_u64().unwrap_or(0);
-    anyhow::ensure!(count >= SHAPES, "{name}: {count} shapes; a drawn figure has at least {SHAPES}");
+    let least = if name == GRAPH_FIGURE { GRAPH_SHAPES } else { SHAPES };
+    anyhow::ensure!(count >= least, "{name}: {count} shapes; a drawn figure has at least {least}");
     is_coloured(page, name, &selector)
 }
 
@@ -103,6 +108,31 @@ fn make_interactive(page: &mut Page, name: &str) -> anyhow::Result<f64> {
     let elapsed = page.wait_until(&format!("document.querySelector({ground}) !== null"))?;
     page.next_frame()?;
     Ok(elapsed.as_secs_f64())
+}
+
+/// Each node of the graph can be stepped to, has a name for who cannot see it, and then shows its reads, the others' none.
+fn graph_by_keyboard(place: &Place<'_>) -> anyhow::Result<String> {
+    let mut page = Page::open(place.report, DESKTOP, &[])?;
+    if !figures(&mut page)?.iter().any(|name| name == GRAPH_FIGURE) {
+        return Ok("this report has none".to_owned());
+    }
+    let told = page.ask(
+        "(() => {
+           const nodes = [...document.querySelectorAll('.node[tabindex]')];
+           const shown = () => nodes.filter(
+             (node) => getComputedStyle(node.querySelector('.paths')).visibility === 'visible');
+           if (shown().length) return 'reads are shown before anybody asks';
+           for (const node of nodes) {
+             node.focus();
+             if (shown().length !== 1 || shown()[0] !== node) return 'a node with the focus does not show its reads';
+             if (!node.getAttribute('aria-label')) return 'a node has no name';
+           }
+           return nodes.length;
+         })()",
+    )?;
+    let nodes = told.as_u64().with_context(|| told.as_str().unwrap_or("no answer").to_owned())?;
+    is_quiet(&page, place)?;
+    Ok(format!("{nodes} nodes"))
 }
 
 fn without_webgl(place: &Place<'_>) -> anyhow::Result<String> {
