@@ -20,7 +20,9 @@ use machine::CpuId;
 
 use attributes::Begin;
 pub use attributes::PerfError;
-pub use record::{CODE_BYTES, Code, Observation, RegisterSample, Registers, parse_records};
+pub use record::{
+    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, RegisterSample, Registers, parse_records,
+};
 use ring::Ring;
 
 use crate::live::allowed_cpus;

@@ -1,6 +1,6 @@
 //! The instructions at a sample: which memory they touch, and which units the first needs.
 
-use host::live::Registers;
+use host::live::{Code, Registers};
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, OpAccess,
     Register, UsedMemory,
@@ -14,16 +14,18 @@ const STACK_BYTES: u64 = 64 << 10;
 /// Instructions are followed so far: a straight run between branches is seldom longer.
 const RUN_MAX: usize = 16;
 
-/// The instruction that comes next, and those that are certain to follow it: up to the first branch.
+/// The instruction that comes next, the one before, and those that are certain to follow: up to the first branch.
 ///
-/// A sample by a clock finds a thread where it waits, and it waits for loads: a store hardly ever shows. But what is about to
-/// be executed is known from the code, and its addresses are, as long as no instruction between has changed their registers.
+/// An interrupt waits for the instruction that is under way: a sample by a clock names the one behind that which took the time.
+/// So the one before is what the thread waited for, if it came straight on. A store is hardly ever waited for, but what is
+/// about to be executed is known from the code. Addresses are known as long as no instruction between has changed their
+/// registers.
 #[derive(Debug, Clone)]
 pub struct Run {
     memory: Vec<Reference>,
     units: Units,
-    /// The first instruction touches memory other than the stack.
-    first_touches: bool,
+    /// The instruction that was waited for touches memory other than the stack.
+    waited_touches: bool,
 }
 
 /// An operand in memory whose address the registers of now give.
@@ -71,6 +73,17 @@ pub enum Operand {
 }
 
 impl Run {
+    /// Decodes the code around a sample at `ip`; `None` if there is no instruction at it.
+    pub fn around(code: &Code, ip: u64, is_32_bit: bool) -> Option<Self> {
+        let mut run = Self::decode(code.after(), ip, is_32_bit)?;
+        if let Some(behind) = behind(code.before(), ip, is_32_bit) {
+            run.units = behind.units;
+            run.waited_touches = behind.waited_touches;
+            run.memory.extend(behind.memory);
+        }
+        Some(run)
+    }
+
     /// Decodes `code`, which stands at `ip`, as far as it is certain to be executed; `None` if its first bytes are no
     /// instruction.
     pub fn decode(code: &[u8], ip: u64, is_32_bit: bool) -> Option<Self> {
@@ -89,14 +102,13 @@ impl Run {
                 run.memory.extend(references);
             } else {
                 let memory: Vec<Reference> = references.collect();
-                let first_touches = memory.iter().any(|reference| !reference.is_stack);
-                run = Some(Self { memory, units: units(&instruction, info), first_touches });
+                let waited_touches = memory.iter().any(|reference| !reference.is_stack);
+                run = Some(Self { memory, units: units(&instruction, info), waited_touches });
             }
             if instruction.flow_control() != FlowControl::Next {
                 break;
             }
-            let written = info.used_registers().iter().filter(|used| changes(used.access()));
-            changed.extend(written.map(|used| used.register().full_register()));
+            changed.extend(written(info));
         }
         run
     }
@@ -106,10 +118,10 @@ impl Run {
         self.memory.iter().map(|reference| operand(reference, registers))
     }
 
-    /// Which units its first instruction needs: one, or memory and another by halves.
+    /// Which units the instruction needs that was waited for: one, or memory and another by halves.
     pub fn demand(&self) -> UnitDemand {
         let mut demand = UnitDemand::default();
-        let share = match (self.first_touches, self.units) {
+        let share = match (self.waited_touches, self.units) {
             // A plain load or store asks nothing of the integer units that a shared one would feel.
             (true, Units::Integer) => 0.0,
             (true, _) => 0.5,
@@ -123,6 +135,59 @@ impl Run {
         }
         demand
     }
+}
+
+/// What the instruction that ends where `code` ends has touched, but for operands whose registers it has changed itself.
+///
+/// Instructions of x86 cannot be read backwards. But reading forwards from nearly any byte soon falls into step with the true
+/// ones: so it is tried from each byte, and the last instruction before the end that most readings agree on is taken.
+fn behind(code: &[u8], ip: u64, is_32_bit: bool) -> Option<Run> {
+    let bits = if is_32_bit { 32 } else { 64 };
+    let mut votes = vec![0_usize; code.len()];
+    // A reading that begins later has not had the time to fall into step.
+    let starts = code.len() / 2;
+    for start in 0..starts {
+        let mut decoder = Decoder::new(bits, &code[start..], DecoderOptions::NONE);
+        while decoder.can_decode() {
+            let last = start + decoder.position();
+            if decoder.decode().is_invalid() {
+                break;
+            }
+            if start + decoder.position() == code.len() {
+                votes[last] += 1;
+            }
+        }
+    }
+    let (first, agree) = votes.iter().enumerate().max_by_key(|vote| *vote.1)?;
+    if agree * 2 <= starts {
+        return None;
+    }
+    let address = ip.wrapping_sub((code.len() - first) as u64);
+    let mut decoder = Decoder::with_ip(bits, &code[first..], address, DecoderOptions::NONE);
+    let instruction = decoder.decode();
+    if instruction.flow_control() != FlowControl::Next {
+        return None;
+    }
+    let mut factory = InstructionInfoFactory::new();
+    let info = factory.info(&instruction);
+    let touches = |used: &&UsedMemory| {
+        !matches!(used.access(), OpAccess::NoMemAccess | OpAccess::None) && !is_stack(used)
+    };
+    let waited_touches = info.used_memory().iter().any(|used| touches(&used));
+    let changed: Vec<Register> = written(info).collect();
+    let memory = references(info, instruction.memory_size().size(), &changed).collect();
+    Some(Run { memory, units: units(&instruction, info), waited_touches })
+}
+
+/// Through the stack pointer.
+fn is_stack(used: &UsedMemory) -> bool {
+    used.base().full_register() == Register::RSP && used.index() == Register::None
+}
+
+/// The registers that an instruction changes, whole.
+fn written(info: &InstructionInfo) -> impl Iterator<Item = Register> {
+    let written = info.used_registers().iter().filter(|used| changes(used.access()));
+    written.map(|used| used.register().full_register())
 }
 
 fn units(instruction: &Instruction, info: &InstructionInfo) -> Units {
@@ -152,7 +217,7 @@ fn references(
         if matches!(used.access(), OpAccess::NoMemAccess | OpAccess::None) {
             return None;
         }
-        let is_stack = used.base().full_register() == Register::RSP && used.index() == Register::None;
+        let is_stack = is_stack(used);
         let has_changed = |register: Register| changed.contains(&register.full_register());
         let is_known = is_stack || !has_changed(used.base()) && !has_changed(used.index());
         is_known.then_some(Reference { used: *used, element_bytes, is_stack })
@@ -290,6 +355,27 @@ mod tests {
     }
 
     #[test]
+    fn the_load_before_a_sample_is_what_it_waited_for() {
+        let around = |last: &[u8]| {
+            let mut code = [0x90; 256];
+            code[128 - last.len()..128].copy_from_slice(last);
+            let read = |address: u64, into: &mut [u8]| {
+                let first = usize::try_from(address).ok()?;
+                into.copy_from_slice(&code[first..first + into.len()]);
+                Some(into.len())
+            };
+            let code = Code::read(128, read).expect("it can be read");
+            let run = Run::around(&code, 128, false).expect("nop");
+            run.operands(&registers()).collect::<Vec<_>>()
+        };
+        assert_eq!(around(&[0x48, 0x8b, 0x13]), [read(0x40_0000, 8)], "mov rdx, [rbx]");
+        assert_eq!(around(&[0x48, 0x89, 0x13]), [write(0x40_0000, 8)], "mov [rbx], rdx");
+        assert_eq!(around(&[0x48, 0x8b, 0x1b]), [], "mov rbx, [rbx]: where it was is lost");
+        assert_eq!(around(&[0xff, 0x13]), [], "call [rbx] does not come straight on");
+        assert_eq!(around(&[0x8b, 0x05, 0, 1, 0, 0]), [read(0x180, 4)], "mov eax, [rip+0x100]");
+    }
+
+    #[test]
     fn a_program_of_32_bits_wraps_at_4_gib() {
         let mut registers = Registers { is_32_bit: true, ..registers() };
         registers.general[0] = 0xffff_fff0;
@@ -332,14 +418,14 @@ mod tests {
             is_32_bit in any::<bool>(),
         ) {
             let registers = Registers { general, is_32_bit };
-            if let Some(decoded) = Run::decode(&code, ip, is_32_bit) {
-                for operand in decoded.operands(&registers) {
+            for run in [Run::decode(&code, ip, is_32_bit), behind(&code, ip, is_32_bit)].into_iter().flatten() {
+                for operand in run.operands(&registers) {
                     if let Operand::Access(access) = operand {
                         prop_assert!(access.reads || access.writes);
                         prop_assert!(!is_32_bit || u32::try_from(access.address).is_ok());
                     }
                 }
-                let demand = decoded.demand();
+                let demand = run.demand();
                 let sum = demand.integer + demand.floating + demand.front_end + demand.memory;
                 prop_assert!((sum - 1.0).abs() < 1e-12);
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use host::live::{CODE_BYTES, Code, ProgramFile, RegisterSample, read_process_memory};
+use host::live::{Code, ProgramFile, RegisterSample, read_process_memory};
 use host::{AddressSpace, MappedRange, Root};
 
 use super::instruction::Run;
@@ -13,7 +13,9 @@ use super::touch::{Extent, Object};
 #[derive(Debug, Default)]
 struct Program {
     space: AddressSpace,
-    /// The look in which the space was read.
+    /// The space was read as a whole at least once.
+    is_known: bool,
+    /// The look in which it was read last.
     read_in: Option<u64>,
     runs: HashMap<u64, Known>,
     files: HashMap<String, Option<ProgramFile>>,
@@ -116,9 +118,10 @@ impl Programs {
         if sample.code.is_some() || !program.runs.get(&sample.ip).is_some_and(known) {
             program.refresh(&self.root, sample.pid, sample.ip, look);
             let is_32_bit = sample.registers.is_some_and(|registers| registers.is_32_bit);
-            let run = program.code(sample).ok_or(Unread::NoCode).and_then(|code| {
-                Run::decode(code.readable(), sample.ip, is_32_bit).ok_or(Unread::NoInstruction)
-            });
+            let run = program
+                .code(sample)
+                .ok_or(Unread::NoCode)
+                .and_then(|code| Run::around(&code, sample.ip, is_32_bit).ok_or(Unread::NoInstruction));
             let is_of_file =
                 program.space.find(sample.ip).is_some_and(|range| range.inode != 0 && !range.is_writable);
             let known = Known { run, look: (!is_of_file).then_some(look) };
@@ -147,14 +150,18 @@ impl Programs {
         symbols.at(place.offset).map(str::to_owned)
     }
 
-    /// What an address of a process is: an object, the extent it lies in, and the place in the object.
-    pub(super) fn place(&mut self, pid: u32, address: u64) -> (Object, Extent, u64) {
+    /// What an address of a process is: an object, the extent it lies in, and the place in the object; `None` if the process
+    /// has nothing there.
+    pub(super) fn place(&mut self, pid: u32, address: u64) -> Option<(Object, Extent, u64)> {
         let program = self.by_pid.entry(pid).or_default();
         program.refresh(&self.root, pid, address, self.look);
         let Some(range) = program.space.find(address) else {
+            if program.is_known {
+                return None;
+            }
             // Of a process that has ended before anybody looked: all that is known is whose it is.
             let extent = Extent { end: u64::MAX, pid, is_writable: true, ..Extent::default() };
-            return (Object::Process(pid), extent, address);
+            return Some((Object::Process(pid), extent, address));
         };
         let extent = Extent {
             object: 0,
@@ -170,9 +177,9 @@ impl Programs {
             let start = range.file_offset;
             let object = Object::File { device: range.device.clone(), inode: range.inode };
             let extent = Extent { start, end: start.saturating_add(range.end - range.start), ..extent };
-            return (object, extent, start.saturating_add(address - range.start));
+            return Some((object, extent, start.saturating_add(address - range.start)));
         }
-        (Object::Process(pid), extent, address)
+        Some((Object::Process(pid), extent, address))
     }
 }
 
@@ -195,23 +202,26 @@ impl Program {
         self.read_in = Some(look);
         if let Some(space) = AddressSpace::of_process(root, pid) {
             self.space = space;
+            self.is_known = true;
         }
     }
 
     /// The bytes at the sample: as the sampler read them, as they are in the process, or as they are in its file.
     fn code(&mut self, sample: &RegisterSample) -> Option<Code> {
-        if sample.code.is_some() {
-            return sample.code;
+        if let Some(code) = &sample.code {
+            return Some(**code);
         }
-        let mut bytes = [0; CODE_BYTES];
-        if let Ok(length) = read_process_memory(sample.pid, sample.ip, &mut bytes) {
-            return Some(Code { bytes, length });
+        let read = |address: u64, into: &mut [u8]| read_process_memory(sample.pid, address, into).ok();
+        if let Some(code) = Code::read(sample.ip, read) {
+            return Some(code);
         }
         let range = self.space.find(sample.ip)?;
         let inode = (range.inode != 0).then_some(range.inode);
         let open = || ProgramFile::open(sample.pid, &range.path, inode).ok();
         let file = self.files.entry(range.path.clone()).or_insert_with(open).as_ref()?;
-        let length = file.read_at(range.file_offset + (sample.ip - range.start), &mut bytes).ok()?;
-        (length > 0).then_some(Code { bytes, length })
+        Code::read(sample.ip, |address, into| {
+            let offset = range.file_offset + address.checked_sub(range.start)?;
+            file.read_at(offset, into).ok()
+        })
     }
 }

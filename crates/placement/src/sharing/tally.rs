@@ -131,7 +131,10 @@ impl Tally {
             self.skip("accesses beyond two million");
             return;
         }
-        let (object, extent, place) = self.programs.place(pid, access.address);
+        let Some((object, extent, place)) = self.programs.place(pid, access.address) else {
+            self.skip("addresses where nothing is mapped");
+            return;
+        };
         let extent = self.touches.extent(object, extent);
         let (reads, writes) = (access.reads, access.writes);
         let same =
