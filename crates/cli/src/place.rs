@@ -15,7 +15,6 @@ use anyhow::Context;
 use experiments::ab::command_subject::{HowToRun, Metric, Program};
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::Arms;
-use experiments::place::arrangement::Arrangement;
 use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::parking::{Surroundings, parking_tax};
@@ -25,7 +24,7 @@ use experiments::place::seats::Seats;
 use host::Root;
 use host::live::{self, ChildOutput, Ending, write_atomically};
 use machine::CpuSet;
-use record::{Cores, Ended, PlaceOutcome};
+use record::{Cores, Ended, PlaceOutcome, Sharing};
 use regex::bytes::Regex;
 use toggles::{PinHold, Restored, ThreadId};
 
@@ -216,6 +215,14 @@ fn how(arguments: &PlaceArguments) -> HowToRun {
     }
 }
 
+/// Enters who shares what, or why that is not known.
+fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>) {
+    match sharing {
+        Ok(sharing) => setting.sharing = Some(sharing),
+        Err(error) => setting.notes.push(format!("who shares what is not known: {error}")),
+    }
+}
+
 /// The command as a shell would have to be given it.
 fn command_line(command: &[OsString]) -> String {
     let is_plain = |word: &str| {
@@ -235,9 +242,10 @@ fn tried(
     command: &[OsString],
 ) -> anyhow::Result<PlaceOutcome> {
     let mut line = Line::new(request.global.quiet);
-    let profile = subject.run(&Arrangement::default(), None)?;
+    let (profile, sharing) = subject.profile()?;
     worked(request.arguments, &profile)?;
     let mut setting = request.setting(command_line(command), &profile.census, profile.apart);
+    learn(&mut setting, sharing);
     let arms = request.arms(&setting);
     let ended_at_once = || {
         let is_unseen = profile.census.is_empty();

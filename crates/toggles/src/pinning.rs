@@ -245,13 +245,17 @@ impl<D: Door, K: Disk> Pinning<D, K> {
         self.is_open = false;
         let results = self.journal.pins.as_ref().map(|pins| unpin(&mut self.door, pins)).unwrap_or_default();
         // A journal that cannot be cleared only makes the next command look again.
-        let _ = settle(&mut self.disk, &self.journal, &results);
+        let _ = if results.iter().all(Restored::is_settled) {
+            journal::clear_for_this_boot(&mut self.disk)
+        } else {
+            settle(&mut self.disk, &self.journal, &results)
+        };
         results
     }
 
     fn store(&mut self) -> Result<(), PinError> {
         self.journal.pins = Some(Pins::new(&self.processes, &self.cpus, &self.ours, &self.apart));
-        Ok(journal::store(&mut self.disk, &self.journal).map_err(ExperimentError::Journal)?)
+        Ok(journal::store_for_this_boot(&mut self.disk, &self.journal).map_err(ExperimentError::Journal)?)
     }
 }
 

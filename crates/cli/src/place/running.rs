@@ -1,6 +1,8 @@
 //! `sidestep place --pid`: a process that runs already, looked at in windows, or held in one placement.
 
 use std::process;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 use experiments::ab::{Subject, run_factorial};
@@ -12,11 +14,12 @@ use experiments::place::roster::Key;
 use experiments::place::window_subject::WindowSubject;
 use host::live::{self, pending_signal};
 use machine::CpuSet;
-use record::PlaceOutcome;
-use toggles::{PinHold, Restored};
+use placement::sharing::{ProfileError, ProfileOptions, Subject as Watched, profile};
+use record::{PlaceOutcome, Sharing};
+use toggles::{PinError, PinHold, Restored};
 
 use super::arguments::Held;
-use super::{Ran, Request, nothing_to_place};
+use super::{Ran, Request, learn, nothing_to_place};
 use crate::ab::Line;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
@@ -45,12 +48,27 @@ pub(super) fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyh
     Ok(Follower::begin(hold, process, &label, &single(request.allowed), Arrangement::default())?)
 }
 
+/// Looks at the threads and samples what they touch, at the same time.
+fn profiled(
+    follower: &mut Follower,
+    process: u32,
+    time: Duration,
+) -> (Result<(), PinError>, Result<Sharing, ProfileError>) {
+    let options = ProfileOptions { limit: Some(time), ..ProfileOptions::default() };
+    thread::scope(|scope| {
+        let watcher = scope.spawn(move || profile(Watched::Process(process), options));
+        let looked = follower.look_for(time, || pending_signal().is_some());
+        let profile = watcher.join().expect("watching does not panic");
+        (looked, profile.map(|profile| profile.sharing))
+    })
+}
+
 /// Profiles, decides, and proves by windows.
 pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> {
     ensure_ours(process)?;
     let hold = request.pin_hold()?;
     let mut follower = begin(request, &hold, process)?;
-    let result = follower.look_for(request.arguments.profile, || pending_signal().is_some());
+    let (result, sharing) = profiled(&mut follower, process, request.arguments.profile);
     if let Err(error) = result {
         return Ok((Err(error.into()), unfreed(follower.release())));
     }
@@ -61,6 +79,7 @@ pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> 
         ));
     }
     let mut setting = request.setting(format!("process {process}"), &follower.census(), follower.apart);
+    learn(&mut setting, sharing);
     let arms = request.arms(&setting);
     let Some(command) = request.arguments.metric_command.clone() else {
         let why = "what it gets done cannot be seen from outside; give --metric-command, which prints a number that rises with it";

@@ -55,7 +55,7 @@ pub struct Decided {
 }
 
 /// A placement that is better than one by chance by less than this share of the busy time is none to speak of.
-const WORTH_MIN: f64 = 0.002;
+const WORTH_MIN: f64 = 0.01;
 
 impl Decided {
     /// True if the placement is better than one by chance at all.

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::ProcessId;
 use host::live::process_start_ticks;
+use host::{Door, MachineDoor, ProcessId};
 use machine::CpuSet;
 use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
 
@@ -35,6 +35,8 @@ pub struct Follower {
     pause: Duration,
     /// True if everybody has to be bound anew.
     is_due: bool,
+    /// True if somebody may be bound.
+    was_placed: bool,
     is_over: bool,
 }
 
@@ -51,11 +53,16 @@ impl Follower {
         arrangement: Arrangement,
     ) -> Result<Self, PinError> {
         let start_ticks = process_start_ticks(process).ok_or(PinError::Gone(process))?;
-        let intent = PinIntent { label, process: ProcessId { process, start_ticks }, sets };
+        let id = ProcessId { process, start_ticks };
+        let mut roster = Roster::default();
+        // Before anything is written: a short program may be over by then.
+        if let Ok(threads) = MachineDoor::live().threads(&[id]) {
+            roster.enter(&threads);
+        }
+        let intent = PinIntent { label, process: id, sets };
         let tree = hold.begin(&intent)?;
         let free = CpuSet::from_list(tree.cpus()).unwrap_or_default();
         let began = Instant::now();
-        let roster = Roster::default();
         Ok(Self {
             arrangement,
             tree,
@@ -65,7 +72,8 @@ impl Follower {
             began,
             last_seen: began,
             pause: SOON,
-            is_due: false,
+            is_due: true,
+            was_placed: false,
             is_over: false,
         })
     }
@@ -83,7 +91,8 @@ impl Follower {
             self.last_seen = Instant::now();
         }
         self.is_over = seen.is_empty();
-        if self.is_due || (is_news && !self.arrangement.cpus.is_empty()) {
+        let is_placed = !self.arrangement.cpus.is_empty();
+        if (self.is_due && (is_placed || self.was_placed)) || (is_news && is_placed) {
             let wanted: Vec<(ThreadId, CpuSet)> = self
                 .roster
                 .keyed()
@@ -93,6 +102,7 @@ impl Follower {
                 .collect();
             self.tree.pin(&wanted)?;
             self.is_due = false;
+            self.was_placed = is_placed;
         }
         self.pause = match (is_news, seen.len() > MANY_THREADS) {
             (_, true) => LATE,
@@ -108,7 +118,7 @@ impl Follower {
     /// As for [`Follower::look`].
     pub fn rearrange(&mut self, arrangement: Arrangement) -> Result<(), PinError> {
         // Threads that the old one bound and the new one does not know are set free by it as well.
-        self.is_due = !arrangement.cpus.is_empty() || !self.arrangement.cpus.is_empty();
+        self.is_due = true;
         self.arrangement = arrangement;
         self.look().map(|_| ())
     }

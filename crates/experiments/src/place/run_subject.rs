@@ -1,9 +1,13 @@
 //! A command that is run again and again, its threads kept where the arm wants them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use host::live::{ChildError, ChildOutput, ChildRun, observe_child, pending_signal};
+use host::live::{ChildError, ChildOutput, ChildRun, PerfError, observe_child, pending_signal};
 use machine::CpuSet;
+use placement::sharing::{ClockRegisters, ProfileOptions, watch};
+use record::Sharing;
 use stats::Cell;
 use toggles::{PinError, PinHold, Restored, ThreadId};
 
@@ -19,6 +23,9 @@ use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
 
 /// How often a child is looked at that cannot be followed any more.
 const IDLE_LOOK: Duration = Duration::from_millis(100);
+
+/// Samples per second of CPU time in the one run that is watched: short programs need more than the rate for long ones.
+const PROFILE_HZ: f64 = 1000.0;
 
 /// Why no further run makes sense.
 #[derive(Debug, thiserror::Error)]
@@ -49,9 +56,6 @@ pub struct RunSeen {
     /// Processes that still ran when the command had ended.
     pub left_behind: usize,
 }
-
-/// Who is told the number of the child, once it runs.
-pub type Watcher<'a> = &'a mut dyn FnMut(u32);
 
 /// The command and what has been seen of it.
 pub struct RunSubject {
@@ -95,24 +99,38 @@ impl RunSubject {
         (self.plans, self.sets) = (plans, sets);
     }
 
+    /// Runs the command once as the kernel places it, and watches who shares what; without that where the kernel forbids it, and
+    /// why.
+    ///
+    /// # Errors
+    /// As for [`RunSubject::run`].
+    pub fn profile(&mut self) -> Result<(RunSeen, Result<Sharing, PerfError>), PlaceRunError> {
+        let options = ProfileOptions { rate_hz: PROFILE_HZ, ..ProfileOptions::default() };
+        let mut source = match ClockRegisters::of_children(Duration::from_secs_f64(1.0 / PROFILE_HZ)) {
+            Ok(source) => source,
+            Err(error) => return Ok((self.run(&Arrangement::default())?, Err(error))),
+        };
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watcher = scope.spawn(|| watch(&mut source, options, || ended.load(Ordering::Acquire)));
+            // The source hears of this thread's children only.
+            let seen = self.run(&Arrangement::default());
+            ended.store(true, Ordering::Release);
+            let sharing = watcher.join().expect("watching does not panic");
+            Ok((seen?, Ok(sharing)))
+        })
+    }
+
     /// Runs the command once under an arrangement.
     ///
     /// # Errors
     /// It cannot be started, or its threads cannot be bound; they are free then.
-    pub fn run(
-        &mut self,
-        arrangement: &Arrangement,
-        watcher: Option<Watcher<'_>>,
-    ) -> Result<RunSeen, PlaceRunError> {
+    pub fn run(&mut self, arrangement: &Arrangement) -> Result<RunSeen, PlaceRunError> {
         let command = self.program.command();
         let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
-        let mut watcher = watcher;
         let mut follower: Option<Follower> = None;
         let mut failed: Option<PinError> = None;
         let run = observe_child(command, &[], output, self.how.limit, &mut |process| {
-            if let Some(watch) = watcher.take() {
-                watch(process);
-            }
             let looked = match (&mut follower, &failed) {
                 (_, Some(_)) => return IDLE_LOOK,
                 (Some(follower), None) => follower.look(),
@@ -157,7 +175,7 @@ impl Subject for RunSubject {
         around(&self.how, "--prepare", self.how.prepare.as_ref())?;
         let arrangement =
             self.plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default();
-        let seen = self.run(&arrangement, None)?;
+        let seen = self.run(&arrangement)?;
         let guards = self.drift.readings();
         around(&self.how, "--cleanup", self.how.cleanup.as_ref())?;
         let (values, failure) = program_values(&seen.run, self.metric.as_ref(), self.how.any_exit_code);
