@@ -29,7 +29,7 @@ have a gap, if a planted or sparse instance of fours with up to 64 threads has o
   --end-to-end N  instead: sidestep place (release build) on two pairs of threads that wake each other by eventfd and on independent
                   threads, N times each
   --aa N          instead: N experiments of sidestep place in which no arm changes anything
-  --seconds N     of each run of sidestep place, default 20
+  --seconds N     of each run of sidestep place, default 40
 
 Fails if the pairs gain less than 1.8 times in the median run, if anything is recommended for independent threads that is more than 1 %
 worse than the kernel, or if more than 2 in 100 experiments without any change recommend something.

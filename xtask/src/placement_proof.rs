@@ -23,7 +23,7 @@ const FALSE_OF_100: usize = 2;
 
 /// What the flags ask for.
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<Totals> {
-    let seconds = flags.count("--seconds", 20)?;
+    let seconds = flags.count("--seconds", 40)?;
     let mut totals = Totals::default();
     let runs = flags.count("--end-to-end", 0)?;
     if runs > 0 {

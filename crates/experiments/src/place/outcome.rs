@@ -234,6 +234,8 @@ fn sentence(found: &PlaceOutcome) -> String {
         "the kernel's placement differed from itself by more than chance, so nothing can be told"
     } else if all(Verdict::Equivalent) {
         "its placement does not matter within the margin"
+    } else if tried.iter().any(|arm| arm.verdict == Verdict::Faster) {
+        "what looks better is not sure enough to be recommended; more runs (--budget) may tell"
     } else if tried.iter().any(|arm| arm.verdict == Verdict::Inconclusive) {
         "nothing tried is shown to be better; more runs (--budget) may tell"
     } else {

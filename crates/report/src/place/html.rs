@@ -29,9 +29,11 @@ pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
     if !bars.is_empty() {
         let drawn = Drawn {
             svg: bars.draw("place-gains"),
-            reading: "The time that each placement takes less than the kernel's own, predicted before any run, and measured \
-                      with its 95 % interval. Below zero it takes more."
-                .to_owned(),
+            reading: format!(
+                "{} of each placement in per cent of the kernel's own: predicted before any run, and measured with its 95 % \
+                 interval. 100 is no difference.",
+                found.metric
+            ),
             table: DataTable::default(),
             interactive: Some(interactive::bars(&bars)),
             needs_webgl: false,
@@ -39,7 +41,7 @@ pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
         body += &section(
             "gains",
             "Predicted against measured",
-            &placed("place-gains", "Time saved", drawn, &mut charts),
+            &placed("place-gains", "Against the kernel's own placement", drawn, &mut charts),
         );
     }
     if let Some(sharing) = &found.sharing {
@@ -60,12 +62,11 @@ fn arms(found: &PlaceOutcome) -> DataTable {
     let headers =
         ["placement", "what it is", "", "predicted %", "measured %", "95 %", "q", "verdict", "runs"];
     let mut headers = headers.map(str::to_owned).to_vec();
-    headers[2] = format!("{}{unit}", found.metric);
+    headers[1] = format!("{}{unit}", found.metric);
     let signed = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:+.1}"));
     let row = |arm: &record::PlaceArm| {
         vec![
             arm_name(arm),
-            arm.what.clone(),
             arm.value.map_or(String::new(), number::short),
             signed(arm.predicted_percent),
             signed(arm.change_percent),
@@ -82,11 +83,11 @@ fn arms(found: &PlaceOutcome) -> DataTable {
 fn gains(found: &PlaceOutcome) -> BarChart {
     let bar = |name: String, change: f64, ends: [f64; 2], doubtful: bool| BarRow {
         name,
-        value: -change,
-        low: -ends[1],
-        high: -ends[0],
+        value: 100.0 + change,
+        low: 100.0 + ends[0],
+        high: 100.0 + ends[1],
         doubtful,
-        told: format!("{:+.1} %", -change),
+        told: format!("{change:+.1} %"),
     };
     let predicted = found.arms.iter().filter_map(|arm| {
         let change = arm.predicted_percent?;
@@ -101,7 +102,7 @@ fn gains(found: &PlaceOutcome) -> BarChart {
         |title: &str, style: usize, rows: Vec<BarRow>| BarGroup { title: title.to_owned(), style, rows };
     let groups = [group("predicted", 0, predicted.collect()), group("measured", 1, measured.collect())];
     BarChart {
-        x_label: "less than the kernel's own placement, per cent",
+        x_label: "per cent of the kernel's own placement",
         groups: groups.into_iter().filter(|group| !group.rows.is_empty()).collect(),
     }
 }
