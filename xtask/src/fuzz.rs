@@ -38,6 +38,7 @@ struct Target {
 }
 
 const TARGETS: &[Target] = &[
+    Target { name: "acpi_table", seeds: &["fuzz/seeds/acpi_table"] },
     Target { name: "archive", seeds: &["fuzz/seeds/archive"] },
     Target { name: "boot_words", seeds: &["fuzz/seeds/boot_words"] },
     Target { name: "catalogue", seeds: &["flaws"] },
@@ -53,6 +54,7 @@ const TARGETS: &[Target] = &[
     Target { name: "record", seeds: &["tests/cli/records"] },
     Target { name: "recorded_machine", seeds: &["fuzz/seeds/recorded_machine"] },
     Target { name: "results", seeds: &["fuzz/seeds/results", "examples/phenom-9600", "tests/cli/records"] },
+    Target { name: "sockets_document", seeds: &["tests/cli/records"] },
     Target { name: "wording", seeds: &["fuzz/seeds/wording"] },
 ];
 

@@ -23,6 +23,6 @@ pub use door::{Bindings, Bound, Door, DoorError, Followed, MachineDoor, ProcessI
 pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks};
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
-pub use socket_links::{northbridge_nodes, upi_ports};
+pub use socket_links::{AcpiTableError, hmat, northbridge_nodes, pci_roots, srat, upi_ports};
 pub use state_folder::{Disk, Lock, LockError, StateFolder};
 pub use witness::Witness;

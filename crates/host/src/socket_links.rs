@@ -1,8 +1,9 @@
-//! Links between sockets as the machine tells them: AMD's routing registers, Intel's UPI ports.
+//! Links between sockets as the machine tells them: AMD's routing registers, Intel's UPI ports, ACPI's tables, roots of PCI.
 
-use machine::{NorthbridgeNode, UpiPort};
+use machine::acpi::{AcpiError, AffinityDomain, LocalityMatrix, affinity_domains, locality_matrices};
+use machine::{NodeId, NorthbridgeNode, PciRoot, UpiPort};
 
-use crate::{NodeFunction, Root, node_functions};
+use crate::{NodeFunction, ReadError, Root, node_functions};
 
 /// Routing rows: nodes of such a machine at most. BKDG for AMD Family 10h (31116), F0x40 to F0x5C.
 const ROUTES: u32 = 8;
@@ -56,9 +57,85 @@ pub fn upi_ports(root: &Root) -> Vec<UpiPort> {
     ports
 }
 
+/// Why a table of ACPI tells nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum AcpiTableError {
+    /// It is not there, or may not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It is not what it should be.
+    #[error(transparent)]
+    Table(#[from] AcpiError),
+}
+
+/// Where the kernel shows the tables, to root alone.
+const TABLES: &str = "sys/firmware/acpi/tables";
+
+/// The proximity domains of SRAT.
+///
+/// # Errors
+/// No such table, no leave to read it, or a broken one.
+pub fn srat(root: &Root) -> Result<Vec<AffinityDomain>, AcpiTableError> {
+    Ok(affinity_domains(&root.bytes(&format!("{TABLES}/SRAT"))?)?)
+}
+
+/// The matrices of HMAT, whole.
+///
+/// # Errors
+/// No such table, no leave to read it, or a broken one.
+pub fn hmat(root: &Root) -> Result<Vec<LocalityMatrix>, AcpiTableError> {
+    Ok(locality_matrices(&root.bytes(&format!("{TABLES}/HMAT"))?)?)
+}
+
+/// The roots of PCI and the node that most of the devices directly at each say they are near to.
+pub fn pci_roots(root: &Root) -> Vec<PciRoot> {
+    const FOLDER: &str = "sys/devices";
+    let mut roots = Vec::new();
+    for name in root.list(FOLDER).into_iter().filter(|name| name.starts_with("pci")) {
+        let folder = format!("{FOLDER}/{name}");
+        let told: Vec<Option<NodeId>> = root
+            .list(&folder)
+            .into_iter()
+            .filter_map(|device| root.read(&format!("{folder}/{device}/numa_node")).ok())
+            // -1 says that nobody knows.
+            .map(|text| text.trim().parse().ok().map(NodeId))
+            .collect();
+        let often = |node: &Option<NodeId>| told.iter().filter(|other| *other == node).count();
+        let node = told.iter().copied().flatten().max_by_key(|node| often(&Some(*node)));
+        if !told.is_empty() {
+            roots.push(PciRoot { name, node, devices: told.len() });
+        }
+    }
+    roots
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn roots_of_pci_lie_where_most_of_their_devices_say() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (device, node) in [
+            ("pci0000:00/0000:00:00.0", "0"),
+            ("pci0000:00/0000:00:01.0", "-1"),
+            ("pci0000:80/0000:80:00.0", "1"),
+            ("pci0000:c0/0000:c0:00.0", "-1"),
+        ] {
+            let path = folder.path().join("sys/devices").join(device);
+            std::fs::create_dir_all(&path).expect("folders");
+            std::fs::write(path.join("numa_node"), format!("{node}\n")).expect("a file");
+        }
+        let root = Root::open(folder.path()).expect("a recording");
+        let found: Vec<_> =
+            pci_roots(&root).into_iter().map(|one| (one.name, one.node.map(|node| node.0))).collect();
+        let named = |name: &str, node| (name.to_owned(), node);
+        assert_eq!(
+            found,
+            [named("pci0000:00", Some(0)), named("pci0000:80", Some(1)), named("pci0000:c0", None)]
+        );
+        assert!(srat(&root).is_err() && hmat(&root).is_err());
+    }
 
     #[test]
     fn ports_are_read_and_nonsense_is_left_out() {

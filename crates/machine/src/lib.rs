@@ -4,6 +4,7 @@
 //! everything above reads them. All fields are public, all absences are values.
 #![forbid(unsafe_code)]
 
+pub mod acpi;
 mod cache;
 mod cpu_set;
 mod description;
@@ -23,7 +24,7 @@ pub use description::Machine;
 pub use disagreement::Disagreement;
 pub use environment::{ClockSources, Container, Environment, HugePagePool, Limits, TransparentHugePages};
 pub use identity::{Identity, Vendor};
-pub use links::{NorthbridgeNode, UpiPort};
+pub use links::{NorthbridgeNode, PciRoot, UpiPort};
 pub use node::{MemoryAttribute, Node};
 pub use quantity::{Bytes, CpuId, Hertz, Nanoseconds, NodeId, Ticks};
 pub use tlb::{Tlb, TlbKind};

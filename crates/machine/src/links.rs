@@ -1,5 +1,7 @@
 //! What hardware says of links between sockets, before anybody makes sense of it: registers and ports.
 
+use crate::NodeId;
+
 /// Routing and link registers of one AMD node, families 0Fh, 10h and 15h.
 ///
 /// Sources: BKDG for AMD Athlon 64 and Opteron (26094) and for AMD Family 10h (31116), device 18h + node, function 0.
@@ -26,4 +28,15 @@ pub struct UpiPort {
     pub peer_die: u32,
     /// The link there.
     pub peer_link: u32,
+}
+
+/// A root of PCI and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PciRoot {
+    /// As the kernel names it: `pci0000:80`.
+    pub name: String,
+    /// The node that its devices are near to, if one says so.
+    pub node: Option<NodeId>,
+    /// Devices directly at it that were asked.
+    pub devices: usize,
 }

@@ -6,11 +6,13 @@
 //! Left out: contention on links and in the memory controllers, several cores of a socket, prefetchers that do not snoop.
 
 mod account;
+mod contrast;
 mod description;
 mod events;
 mod firmware;
 mod fit;
 mod graph;
+mod hmat;
 mod inference;
 mod known;
 mod latency;
@@ -22,12 +24,14 @@ mod triad;
 mod variant;
 
 pub use account::{AccountRow, GraphUsed, MeasuredSocket, Misses, SocketAccount, account};
+pub use contrast::contrast;
 pub use description::{KIND, PublishedTriad, SocketMachine, StreamDescription, is_described, parse};
 pub use firmware::{
     FirmwareError, FirmwareGraph, differences, measured_by_links, northbridge_graph, upi_graph,
 };
 pub use fit::{FittedParameter, FormFit, SocketFit, Transfer, TransferRow, fit};
 pub use graph::{ENUMERATED_NODES_MAX, Graph, Hops, LinkError, connected_graphs};
+pub use hmat::hmat_latencies;
 pub use inference::{Explanation, Inference, Mesh, RunnerUp, Verdict, infer};
 pub use known::KNOWN;
 pub use latency::{Coherence, ReadTimes};

@@ -21,7 +21,7 @@ use crate::number::{self, UNKNOWN};
 
 pub use account::account_terminal;
 pub(crate) use account::sentences as account_sentences;
-pub use firmware::{FirmwareLinks, MemoryClaim, firmware_terminal};
+pub use firmware::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_terminal};
 pub use gate::socket_gate_terminal;
 pub(crate) use graph::draw as draw_graph;
 pub use graph::{GraphPicture, Reads, graph_dot, graph_svg};

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use host::Root;
+use machine::acpi::AffinityDomain;
 use machine::{Machine, Vendor};
 use models::interconnect::{
-    self, FirmwareGraph, Matrix, differences, infer, measured_by_links, northbridge_graph, upi_graph,
+    self, FirmwareGraph, Matrix, contrast, differences, hmat_latencies, infer, measured_by_links,
+    northbridge_graph, upi_graph,
 };
 use record::SocketLinks;
-use report::{FirmwareLinks, MemoryClaim};
+use report::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim};
 
 use super::matrix;
 use crate::arguments::Global;
@@ -38,15 +40,20 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     let root = arguments.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
     let machine = host::describe(&root, None);
     let mut links = of_machine(&machine, &root);
+    let mut contrasted = Vec::new();
     if let Some(path) = &arguments.against {
         let given = matrix::of_file(path)?;
         let inference = infer(&given.reading.matrix);
+        let slit = Matrix::of_machine(&machine).ok();
+        contrasted.extend(slit.and_then(|slit| contrast(&slit, &given.reading.matrix, &inference)));
         let by_links =
             links.graphs.iter().filter_map(|graph| measured_by_links(graph, &given.reading.matrix));
         links.measured = by_links.collect();
         links.graphs.push(FirmwareGraph::of_inference(&format!("the matrix {}", given.name), &inference));
     }
-    links.findings = differences(&links.graphs);
+    contrasted.extend(differences(&links.graphs));
+    contrasted.extend(domains_of_nodes(&links, &machine));
+    links.findings = contrasted;
     let text = if global.json {
         output::json_text(&links)?
     } else if global.quiet {
@@ -62,7 +69,7 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
 pub(super) fn told(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
     let mut graphs = of_machine(machine, root).graphs;
     // SLIT is read first and trusted least.
-    graphs.sort_by_key(|graph| graph.source == SLIT);
+    graphs.sort_by_key(|graph| graph.source == SLIT || graph.source.starts_with("HMAT"));
     let told = graphs.into_iter().filter(|graph| graph.untold.is_none());
     told.map(|graph| SocketLinks { source: graph.source, nodes: graph.nodes, edges: graph.edges }).collect()
 }
@@ -93,10 +100,43 @@ fn of_machine(machine: &Machine, root: &Root) -> FirmwareLinks {
     links.claims = claims
         .filter(|claim| claim.read_latency_ns.is_some() || claim.read_bandwidth_mb_per_s.is_some())
         .collect();
-    if links.claims.is_empty() {
-        links.missing.push("HMAT: no latency and no bandwidth above 0".to_owned());
+    match host::hmat(root).map(|matrices| hmat_latencies(&matrices)) {
+        Ok(Some(latencies)) => {
+            links.graphs.push(FirmwareGraph::of_inference("HMAT (table)", &infer(&latencies)));
+        }
+        Ok(None) => links.missing.push("HMAT (table): no latencies of two nodes".to_owned()),
+        Err(_) if links.claims.is_empty() => {
+            links.missing.push("HMAT: no latency and no bandwidth above 0".to_owned());
+        }
+        Err(error) => links.missing.push(format!("HMAT (table): {error}")),
     }
+    match host::srat(root) {
+        Ok(domains) => links.domains = domains.iter().map(domain_claim).collect(),
+        Err(error) => links.missing.push(format!("SRAT: {error}")),
+    }
+    let roots = host::pci_roots(root).into_iter();
+    links.pci_roots = roots
+        .map(|of| PciClaim { root: of.name, node: of.node.map(|node| node.0), devices: of.devices })
+        .collect();
     links
+}
+
+fn domain_claim(domain: &AffinityDomain) -> DomainClaim {
+    DomainClaim {
+        domain: domain.domain,
+        processors: domain.processors,
+        memory_bytes: domain.memory_bytes,
+        persistent_bytes: domain.persistent_bytes,
+    }
+}
+
+/// Domains with memory that the kernel does not show as nodes.
+fn domains_of_nodes(links: &FirmwareLinks, machine: &Machine) -> Option<String> {
+    let domains = links.domains.iter().filter(|domain| domain.memory_bytes > 0).count();
+    let nodes = machine.topology.nodes.len();
+    (domains > nodes).then(|| {
+        format!("SRAT has {domains} domains with memory and the kernel shows {nodes} nodes: numa=off, or a kernel without NUMA")
+    })
 }
 
 /// AMD's registers, where the machine is of a family that has them.

@@ -7,6 +7,7 @@ mod inequality;
 mod pages;
 mod sharing;
 mod sizes;
+mod sockets;
 mod surroundings;
 
 use record::{Finding, Record, Severity};
@@ -16,12 +17,13 @@ pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
 
 /// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
 pub fn findings(record: &Record) -> Vec<Finding> {
-    let judges: [fn(&Record, &mut Vec<Finding>); 8] = [
+    let judges: [fn(&Record, &mut Vec<Finding>); 9] = [
         disturbance::judge,
         flaws::judge,
         sizes::judge,
         sharing::judge,
         inequality::judge,
+        sockets::judge,
         pages::judge,
         clocks::judge,
         surroundings::judge,

@@ -1,11 +1,15 @@
 //! Links that firmware and hardware tell, in the terminal.
 
+use machine::Bytes;
 use models::interconnect::FirmwareGraph;
 use serde::Serialize;
 
 use crate::escape::plain;
 use crate::number;
 use crate::terminal::{Ink, Paper, Terminal};
+
+/// Roots of PCI shown; --json has all.
+const ROOTS_SHOWN: usize = 16;
 
 /// What ACPI HMAT claims of one node's memory, from the initiators that reach it best.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,6 +24,30 @@ pub struct MemoryClaim {
     pub read_bandwidth_mb_per_s: Option<u64>,
 }
 
+/// What ACPI SRAT says of one proximity domain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DomainClaim {
+    /// Its number.
+    pub domain: u32,
+    /// Processors.
+    pub processors: u32,
+    /// Bytes of memory that forgets.
+    pub memory_bytes: u64,
+    /// Bytes of memory that does not.
+    pub persistent_bytes: u64,
+}
+
+/// Where a root of PCI is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PciClaim {
+    /// As the kernel names it.
+    pub root: String,
+    /// The node, if its devices say.
+    pub node: Option<u32>,
+    /// Devices that were asked.
+    pub devices: usize,
+}
+
 /// Everything that a machine tells of its links.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct FirmwareLinks {
@@ -29,6 +57,10 @@ pub struct FirmwareLinks {
     pub graphs: Vec<FirmwareGraph>,
     /// ACPI HMAT.
     pub claims: Vec<MemoryClaim>,
+    /// Proximity domains of SRAT.
+    pub domains: Vec<DomainClaim>,
+    /// Roots of PCI and the nodes they are near to.
+    pub pci_roots: Vec<PciClaim>,
     /// Measured latencies by the number of links of each source.
     pub measured: Vec<String>,
     /// Where sources differ.
@@ -58,6 +90,27 @@ pub fn firmware_terminal(links: &FirmwareLinks, terminal: Terminal) -> String {
             claim.read_bandwidth_mb_per_s.map(|rate| format!("{} GB/s", number::short(rate as f64 / 1e3)));
         let told: Vec<String> = [latency, rate].into_iter().flatten().collect();
         paper.wrapped("  ", &format!("node {} from {}: {}", claim.node, from, told.join(", ")));
+    }
+    if !links.domains.is_empty() {
+        paper.blank();
+        paper.strong("SRAT");
+    }
+    for domain in &links.domains {
+        let memory = number::size(Bytes(domain.memory_bytes));
+        let persistent = match domain.persistent_bytes {
+            0 => String::new(),
+            bytes => format!(", {} persistent", number::size(Bytes(bytes))),
+        };
+        let told = format!("{} processors, {memory}{persistent}", domain.processors);
+        paper.wrapped("  ", &format!("domain {}: {told}", domain.domain));
+    }
+    if !links.pci_roots.is_empty() {
+        paper.blank();
+        paper.strong("PCI");
+    }
+    for claim in links.pci_roots.iter().take(ROOTS_SHOWN) {
+        let node = claim.node.map_or_else(|| "unknown".to_owned(), |node| format!("node {node}"));
+        paper.wrapped("  ", &plain(&format!("{}: {node} ({} devices asked)", claim.root, claim.devices)));
     }
     paper.blank();
     for measured in &links.measured {

@@ -1,0 +1,143 @@
+//! Whether sockets are alike in their own memory, what likely keeps one back, and whether firmware's distances are what was measured.
+
+use models::interconnect::{Matrix, Verdict, contrast, infer};
+use record::{Finding, GateVerdict, Record, Severity, SocketVerdict, Sockets};
+
+use super::finding;
+use crate::socket_gate::socket_gate;
+use crate::sockets::socket_matrix;
+use crate::wording::count;
+
+/// What shows the model beside the numbers.
+const EXPLAIN: &str = "sidestep sockets explain RECORD";
+
+pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
+    let Some(sockets) = record.sockets.as_ref().filter(|sockets| sockets.subjects.len() > 1) else { return };
+    found.push(alike(record, sockets));
+    let Some(measured) = socket_matrix(sockets) else { return };
+    let inference = infer(&measured);
+    if inference.verdict == Verdict::Identified {
+        let links: Vec<String> = inference.edges.iter().map(|[from, to]| format!("{from}-{to}")).collect();
+        let text = format!(
+            "the latencies between {} tell their links: {}",
+            count(inference.nodes.len(), "node"),
+            links.join(" ")
+        );
+        let mut graph = finding("sockets-links", Severity::Notice, text);
+        graph.evidence.push(format!("{:.1} ns root mean square are left over", inference.rms));
+        graph.remedy = Some(EXPLAIN.to_owned());
+        found.push(graph);
+    }
+    let slit = Matrix::of_machine(&record.machine).ok();
+    if let Some(text) = slit.and_then(|slit| contrast(&slit, &measured, &inference)) {
+        let mut differs = finding("sockets-firmware", Severity::Notice, text);
+        differs.mechanism = Some(
+            "the kernel places memory and threads by SLIT; where it is wrong, so are its choices".to_owned(),
+        );
+        differs.remedy = Some("sidestep sockets firmware compares all sources".to_owned());
+        found.push(differs);
+    }
+}
+
+fn alike(record: &Record, sockets: &Sockets) -> Finding {
+    let gate = socket_gate(sockets, Some(&record.machine), None);
+    let cpus = count(sockets.subjects.len(), "CPU");
+    let mut verdict = match (sockets.verdict, gate.verdict) {
+        (SocketVerdict::Asymmetric, _) | (_, GateVerdict::Outside) => {
+            let text = gate
+                .causes
+                .first()
+                .map_or_else(|| format!("{cpus} differ in their own memory"), |cause| cause.text.clone());
+            finding("sockets-unequal", Severity::Warning, text)
+        }
+        (SocketVerdict::Inconclusive, _) => {
+            let text = format!("whether {cpus} are alike in their own memory cannot be told");
+            finding("sockets-unequal", Severity::Inconclusive, text)
+        }
+        (SocketVerdict::Alike, _) => {
+            let text = format!("{cpus} of different sockets are alike in their own memory");
+            finding("sockets-unequal", Severity::Good, text)
+        }
+    };
+    verdict.evidence.extend(sockets.because.iter().cloned());
+    for cause in &gate.causes {
+        verdict.evidence.extend(cause.reasoning.iter().map(|why| format!("CPU {}: {why}", cause.cpu)));
+    }
+    verdict.mechanism = gate.causes.get(1).map(|cause| format!("also {}", cause.text));
+    verdict.remedy = Some(if verdict.severity == Severity::Inconclusive {
+        "sidestep sockets --budget 1m, on a quiet machine".to_owned()
+    } else {
+        EXPLAIN.to_owned()
+    });
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::{CpuId, CpuSet, Node, NodeId};
+    use record::{NodeLatency, SocketSubject, Spread};
+
+    use super::*;
+
+    /// Four CPUs on nodes in a square without a snoop; firmware tells nothing of it.
+    fn record(verdict: SocketVerdict) -> Record {
+        let mut record = Record::default();
+        let mut sockets = Sockets { verdict, ..Sockets::default() };
+        for cpu in 0..4_u32 {
+            sockets.subjects.push(SocketSubject {
+                cpu: CpuId(cpu),
+                package: Some(i64::from(cpu)),
+                node: Some(NodeId(cpu)),
+                stands_for: CpuSet::new(),
+            });
+            for node in 0..4_u32 {
+                let links = (cpu ^ node).count_ones();
+                sockets.latency.push(NodeLatency {
+                    cpu: CpuId(cpu),
+                    node: NodeId(node),
+                    ns: 99.0 + 23.0 * f64::from(links),
+                    standard_error_ns: 0.5,
+                    spread: Spread::default(),
+                });
+            }
+            let distances = (0..4).map(|node| if node == cpu { 10 } else { 20 }).collect();
+            record.machine.topology.nodes.push(Node {
+                id: NodeId(cpu),
+                cpus: CpuSet::new(),
+                memory_bytes: None,
+                free_bytes: None,
+                distances,
+                attributes: Vec::new(),
+                side_caches: Vec::new(),
+            });
+            record.machine.topology.distance_nodes.push(NodeId(cpu));
+        }
+        record.sockets = Some(sockets);
+        record
+    }
+
+    fn found(verdict: SocketVerdict) -> Vec<(String, Severity)> {
+        let mut found = Vec::new();
+        judge(&record(verdict), &mut found);
+        found.into_iter().map(|finding| (finding.id, finding.severity)).collect()
+    }
+
+    #[test]
+    fn links_and_distances_that_hide_them_are_findings_beside_the_verdict() {
+        for (verdict, severity) in [
+            (SocketVerdict::Asymmetric, Severity::Warning),
+            (SocketVerdict::Inconclusive, Severity::Inconclusive),
+            (SocketVerdict::Alike, Severity::Good),
+        ] {
+            let expected = [
+                ("sockets-unequal", severity),
+                ("sockets-links", Severity::Notice),
+                ("sockets-firmware", Severity::Notice),
+            ];
+            assert_eq!(found(verdict), expected.map(|(id, severity)| (id.to_owned(), severity)));
+        }
+        let mut none = Vec::new();
+        judge(&Record::default(), &mut none);
+        assert!(none.is_empty());
+    }
+}
