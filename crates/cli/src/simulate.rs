@@ -1,5 +1,6 @@
 //! `sidestep simulate`: a machine on paper: one of those that come with sidestep, one of a file, or this one.
 
+mod clusters;
 mod counters;
 mod host;
 mod sockets;
@@ -27,7 +28,7 @@ const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 /// Options of `simulate`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SimulateArguments {
-    /// phenom-9600 (memory), k8-opteron (counters), x6440-8380 or a relative of it (sockets), fx-8150, jacobsville,
+    /// phenom-9600 (memory), k8-opteron (counters), x6440-8380 or a relative of it (sockets), spr-snc4 (clusters on a die), fx-8150, jacobsville,
     /// ryzen-1800x (threads), a machine file of your own (TOML), or host: this machine, measured
     #[arg(value_name = "MACHINE|FILE.toml|host")]
     machine: String,
@@ -107,6 +108,10 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
         return sockets::simulate(&interconnect::parse(&text, &file)?, arguments, global);
     }
     no_wiring(arguments)?;
+    if interconnect::is_of_clusters(&text) {
+        no_scenario(arguments)?;
+        return clusters::simulate(&interconnect::parse_clusters(&text, &file)?, arguments, global);
+    }
     if tsc::is_described(&text) {
         return counters::simulate(&tsc::parse(&text, &file)?, arguments, global);
     }
@@ -237,8 +242,12 @@ fn read(machine: &str) -> anyhow::Result<(String, String)> {
     let of_counters = tsc::KNOWN.iter().map(|(name, file, text)| (*name, (*file).to_owned(), *text));
     let of_sockets =
         interconnect::KNOWN.iter().map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
+    let of_clusters = interconnect::KNOWN_CLUSTERS
+        .iter()
+        .map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
     let of_threads = scheduling::KNOWN.iter().map(|(name, file, text)| (*name, (*file).to_owned(), *text));
-    let known: Vec<_> = of_memory.chain(of_counters).chain(of_sockets).chain(of_threads).collect();
+    let known: Vec<_> =
+        of_memory.chain(of_counters).chain(of_sockets).chain(of_clusters).chain(of_threads).collect();
     if let Some((_, file, text)) = known.iter().find(|(name, ..)| *name == machine) {
         return Ok(((*text).to_owned(), file.clone()));
     }

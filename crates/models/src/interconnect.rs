@@ -6,6 +6,7 @@
 //! Left out: contention on links and in the memory controllers, several cores of a socket, prefetchers that do not snoop.
 
 mod account;
+mod clusters;
 mod contrast;
 mod description;
 mod events;
@@ -24,6 +25,10 @@ mod triad;
 mod variant;
 
 pub use account::{AccountRow, GraphUsed, MeasuredSocket, Misses, SocketAccount, account};
+pub use clusters::{
+    CLUSTERS_KIND, ClusterFit, ClusterMachine, ClusterRow, ClusterSimulation, KNOWN_CLUSTERS,
+    PublishedMatrix, is_of_clusters, parse_clusters, simulate_clusters,
+};
 pub use contrast::contrast;
 pub use description::{KIND, PublishedTriad, SocketMachine, StreamDescription, is_described, parse};
 pub use firmware::{

@@ -1,6 +1,7 @@
 //! Linked sockets and nodes: in the terminal, as CSV, as a page, and their graph as a picture.
 
 mod account;
+mod clusters;
 mod firmware;
 mod gate;
 mod graph;
@@ -21,6 +22,7 @@ use crate::number::{self, UNKNOWN};
 
 pub use account::account_terminal;
 pub(crate) use account::sentences as account_sentences;
+pub use clusters::{clusters_csv, clusters_html, clusters_terminal};
 pub use firmware::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_terminal};
 pub use gate::socket_gate_terminal;
 pub(crate) use graph::draw as draw_graph;

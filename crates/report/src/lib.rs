@@ -42,8 +42,9 @@ pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal, population_term
 pub use html::{Html, html};
 pub use interconnect::{
     DomainClaim, FirmwareLinks, GraphPicture, HwlocNode, MemoryClaim, PciClaim, Reads, account_terminal,
-    firmware_terminal, graph_dot, graph_svg, hwloc_xml, inference_picture, inference_terminal, matrix_csv,
-    socket_gate_terminal, sockets_csv, sockets_html, sockets_picture, sockets_terminal,
+    clusters_csv, clusters_html, clusters_terminal, firmware_terminal, graph_dot, graph_svg, hwloc_xml,
+    inference_picture, inference_terminal, matrix_csv, socket_gate_terminal, sockets_csv, sockets_html,
+    sockets_picture, sockets_terminal,
 };
 pub use machine_text::machine_text;
 pub use place::{place_html, place_sweep_terminal, place_terminal};

@@ -1,0 +1,333 @@
+//! Clusters on a die (sub-NUMA clusters, Intel SNC): a mesh whose columns and rows cost differently, fitted to a published matrix.
+//!
+//! ```text
+//! own package     base + column_step |x - x'| + row_step |y - y'|
+//! other package   remote
+//! ```
+//! The places of the clusters are the file's claim; the fit tries all of them and says whether the published matrix chooses another.
+//!
+//! Left out: directions differ by a few ns in what was published, and from which cluster links to other packages leave.
+
+use serde::{Deserialize, Serialize};
+
+use super::fit::{largest, rms};
+use super::inference::{Explanation, Mesh, infer};
+use super::matrix::{Matrix, NODES_MAX, Unit};
+use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, unless_impossible};
+use crate::memory::error_percent;
+
+/// What a file says of itself under `kind`.
+pub const CLUSTERS_KIND: &str = "clusters-on-die";
+
+/// Name and text of each machine of clusters that comes with sidestep.
+pub const KNOWN_CLUSTERS: &[(&str, &str)] =
+    &[("spr-snc4", include_str!("../../../../machines/spr-snc4.toml"))];
+
+/// More packages, columns or rows than this are slips of the pen.
+const COUNT_MAX: usize = 8;
+/// Latencies outside of this are slips of the pen.
+const TIME_NS: std::ops::RangeInclusive<f64> = 0.1..=1e6;
+
+/// A matrix that somebody measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedMatrix {
+    /// Reads by each node (row) of memory at each node (column).
+    pub latency_ns: Vec<Vec<f64>>,
+    /// Who published it.
+    pub source: String,
+}
+
+/// A machine of packages that are cut into clusters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterMachine {
+    /// Always `CLUSTERS_KIND`.
+    pub kind: String,
+    /// Short name.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// Packages; their nodes are numbered one package after the other.
+    pub packages: usize,
+    /// Column and row of each cluster of a package, in the order of its nodes.
+    pub places: Sourced<Vec<[usize; 2]>>,
+    /// A read of a cluster's own memory.
+    pub base_ns: Sourced<f64>,
+    /// One column further.
+    pub column_step_ns: Sourced<f64>,
+    /// One row further.
+    pub row_step_ns: Sourced<f64>,
+    /// A read of another package's memory.
+    pub remote_ns: Sourced<f64>,
+    /// Joined to predictions after they were made.
+    #[serde(default)]
+    pub published: Option<PublishedMatrix>,
+}
+
+/// A run of such a machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClusterSimulation {
+    /// Short name.
+    pub machine: String,
+    /// For people.
+    pub title: String,
+    /// Place of each node: package, column, row.
+    pub places: Vec<[usize; 3]>,
+    /// What a step costs and what is added to: base, column, row, other package, in ns.
+    pub base_ns: f64,
+    /// One column further.
+    pub column_step_ns: f64,
+    /// One row further.
+    pub row_step_ns: f64,
+    /// Another package.
+    pub remote_ns: f64,
+    /// A row per pair of nodes.
+    pub rows: Vec<ClusterRow>,
+    /// Root mean square of the errors, in per cent of what was published.
+    pub rms_percent: Option<f64>,
+    /// The largest error.
+    pub max_percent: Option<f64>,
+    /// What the published matrix says by itself, if the fit was asked for.
+    pub fit: Option<ClusterFit>,
+    /// Numbers of the file: key, value, source.
+    pub numbers: Vec<[String; 3]>,
+}
+
+/// One read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClusterRow {
+    /// The node of the core.
+    pub reader: usize,
+    /// The node of the memory.
+    pub home: usize,
+    /// As the model has it.
+    pub latency_ns: f64,
+    /// As others measured it.
+    pub published_ns: Option<f64>,
+    /// By how much the prediction misses that, in per cent of it.
+    pub error_percent: Option<f64>,
+}
+
+/// The arrangement that the published matrix chooses.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClusterFit {
+    /// Of all arrangements in rows and columns; none if another reading is more probable.
+    pub mesh: Option<Mesh>,
+    /// Whether its places are those of the file, up to mirrors and turns.
+    pub is_of_file: bool,
+    /// Root mean square of what it does not explain, in ns.
+    pub rms_ns: f64,
+    /// Its largest error, in per cent.
+    pub max_percent: f64,
+}
+
+/// Whether the text of a machine file says that it describes clusters.
+pub fn is_of_clusters(text: &str) -> bool {
+    is_of_kind(text, CLUSTERS_KIND)
+}
+
+/// Reads a machine; `file` is its name for messages.
+///
+/// # Errors
+/// What is wrong, where, and what would be right.
+pub fn parse_clusters(text: &str, file: &str) -> Result<ClusterMachine, DescriptionError> {
+    let machine: ClusterMachine = decoded(text, file)?;
+    let problem = impossible(&machine);
+    unless_impossible(machine, problem, file)
+}
+
+fn impossible(machine: &ClusterMachine) -> Option<(&'static str, String)> {
+    if machine.kind != CLUSTERS_KIND {
+        return Some(("kind", format!("is {:?}; give {CLUSTERS_KIND:?}", machine.kind)));
+    }
+    if !(1..=COUNT_MAX).contains(&machine.packages) {
+        return Some(("packages", format!("is {}; give 1 to {COUNT_MAX}", machine.packages)));
+    }
+    let places = &machine.places.value;
+    let is_sane = |place: &[usize; 2]| place.iter().all(|at| *at < COUNT_MAX);
+    let is_twice = |at: usize| places[..at].contains(&places[at]);
+    if places.is_empty() || !places.iter().all(is_sane) || (0..places.len()).any(is_twice) {
+        let problem = format!("need a column and a row for each cluster, below {COUNT_MAX}, none twice");
+        return Some(("places", problem));
+    }
+    if machine.nodes() > NODES_MAX {
+        return Some(("places", format!("make more than {NODES_MAX} nodes")));
+    }
+    let times = [
+        ("base_ns", machine.base_ns.value),
+        ("column_step_ns", machine.column_step_ns.value),
+        ("row_step_ns", machine.row_step_ns.value),
+        ("remote_ns", machine.remote_ns.value),
+    ];
+    if let Some((key, value)) = times.into_iter().find(|(_, value)| !TIME_NS.contains(value)) {
+        return Some((key, format!("is {value}; give {} to {}", TIME_NS.start(), TIME_NS.end())));
+    }
+    let rows = &machine.published.as_ref()?.latency_ns;
+    let is_square = rows.len() == machine.nodes() && rows.iter().all(|row| row.len() == rows.len());
+    let is_time = rows.iter().flatten().all(|value| TIME_NS.contains(value));
+    (!(is_square && is_time)).then(|| {
+        ("published", format!("need {0} rows of {0} latencies, in ns and more than 0", machine.nodes()))
+    })
+}
+
+impl ClusterMachine {
+    fn nodes(&self) -> usize {
+        self.packages * self.places.value.len()
+    }
+
+    fn mesh(&self) -> Mesh {
+        let clusters = &self.places.value;
+        let place = |node: usize| {
+            let [column, row] = clusters[node % clusters.len()];
+            [node / clusters.len(), column, row]
+        };
+        let most = |axis: usize| clusters.iter().map(|place| place[axis] + 1).max().unwrap_or(1);
+        Mesh {
+            packages: self.packages,
+            columns: most(0),
+            rows: most(1),
+            places: (0..self.nodes()).map(place).collect(),
+            base: self.base_ns.value,
+            column_step: self.column_step_ns.value,
+            row_step: Some(self.row_step_ns.value),
+            remote: Some(self.remote_ns.value),
+        }
+    }
+}
+
+/// Runs a machine, and asks its published matrix alone if `with_fit`.
+pub fn simulate_clusters(machine: &ClusterMachine, with_fit: bool) -> ClusterSimulation {
+    let mesh = machine.mesh();
+    let nodes = machine.nodes();
+    let mut rows: Vec<ClusterRow> = (0..nodes * nodes)
+        .map(|entry| (entry / nodes, entry % nodes))
+        .map(|(reader, home)| ClusterRow {
+            reader,
+            home,
+            latency_ns: mesh.predicted(reader, home),
+            published_ns: None,
+            error_percent: None,
+        })
+        .collect();
+    if let Some(published) = &machine.published {
+        for row in &mut rows {
+            let measured = published.latency_ns[row.reader][row.home];
+            row.published_ns = Some(measured);
+            row.error_percent = Some(error_percent(row.latency_ns, measured));
+        }
+    }
+    let errors: Vec<f64> = rows.iter().filter_map(|row| row.error_percent).collect();
+    let of_errors = |reduce: fn(&[f64]) -> f64| (!errors.is_empty()).then(|| reduce(&errors));
+    ClusterSimulation {
+        machine: machine.name.clone(),
+        title: machine.title.clone(),
+        base_ns: mesh.base,
+        column_step_ns: machine.column_step_ns.value,
+        row_step_ns: machine.row_step_ns.value,
+        remote_ns: machine.remote_ns.value,
+        rms_percent: of_errors(rms),
+        max_percent: of_errors(largest),
+        fit: machine.published.as_ref().filter(|_| with_fit).and_then(|of| fit_of(of, &mesh)),
+        numbers: numbers(machine),
+        places: mesh.places,
+        rows,
+    }
+}
+
+fn fit_of(published: &PublishedMatrix, of_file: &Mesh) -> Option<ClusterFit> {
+    let rows: Vec<Vec<Option<f64>>> =
+        published.latency_ns.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
+    let found = infer(&Matrix::of_rows(Unit::Nanoseconds, &rows).ok()?);
+    let mesh = match found.explanation {
+        Explanation::Mesh(mesh) => Some(mesh),
+        _ => None,
+    };
+    // Mirrored and turned places have the same neighbours.
+    let is_of_file = mesh.as_ref().is_some_and(|mesh| mesh.graph() == of_file.graph());
+    Some(ClusterFit { is_of_file, mesh, rms_ns: found.rms, max_percent: found.max_percent })
+}
+
+fn numbers(machine: &ClusterMachine) -> Vec<[String; 3]> {
+    let places: Vec<String> =
+        machine.places.value.iter().map(|[column, row]| format!("{column}/{row}")).collect();
+    let nanoseconds =
+        |key: &str, of: &Sourced<f64>| [key.to_owned(), format!("{} ns", of.value), of.source.clone()];
+    vec![
+        ["places".to_owned(), places.join(" "), machine.places.source.clone()],
+        nanoseconds("base_ns", &machine.base_ns),
+        nanoseconds("column_step_ns", &machine.column_step_ns),
+        nanoseconds("row_step_ns", &machine.row_step_ns),
+        nanoseconds("remote_ns", &machine.remote_ns),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sapphire_rapids() -> ClusterMachine {
+        parse_clusters(KNOWN_CLUSTERS[0].1, "spr-snc4").expect("it comes with sidestep")
+    }
+
+    #[test]
+    fn the_file_holds_what_the_fit_finds_and_meets_the_published_matrix_within_3_percent() {
+        let machine = sapphire_rapids();
+        let simulation = simulate_clusters(&machine, true);
+        assert!(simulation.max_percent.is_some_and(|error| error < 3.0), "{:?}", simulation.max_percent);
+        let fit = simulation.fit.expect("a matrix was published");
+        assert!(fit.is_of_file, "{:?}", fit.mesh);
+        let mesh = fit.mesh.expect("a mesh");
+        // Which axis is called a column is a matter of taste.
+        let mut found = [mesh.column_step, mesh.row_step.expect("two rows")];
+        found.sort_by(f64::total_cmp);
+        let mut ours = [machine.column_step_ns.value, machine.row_step_ns.value];
+        ours.sort_by(f64::total_cmp);
+        for (found, ours) in found.iter().chain([&mesh.base]).zip(ours.iter().chain([&machine.base_ns.value]))
+        {
+            assert!((found - ours).abs() < 0.06, "{found} {ours}");
+        }
+        assert!(
+            (mesh.remote.expect("two packages") - machine.remote_ns.value).abs() < 0.06,
+            "{:?}",
+            mesh.remote
+        );
+    }
+
+    #[test]
+    fn no_prediction_depends_on_what_was_published() {
+        let mut machine = sapphire_rapids();
+        let before: Vec<f64> =
+            simulate_clusters(&machine, false).rows.iter().map(|row| row.latency_ns).collect();
+        machine.published = None;
+        let after = simulate_clusters(&machine, true);
+        assert_eq!(before, after.rows.iter().map(|row| row.latency_ns).collect::<Vec<_>>());
+        assert!(after.fit.is_none() && after.rms_percent.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_is_named_with_its_key() {
+        let text = KNOWN_CLUSTERS[0].1;
+        for (from, to, key) in [
+            ("packages = 2", "packages = 0", "packages"),
+            ("[[0, 0]", "[[1, 0]", "places"),
+            ("[[0, 0]", "[[99, 0]", "places"),
+            ("packages = 2", "packages = 1", "published"),
+            ("95.4", "-95.4", "published"),
+            ("kind = \"clusters-on-die\"", "kind = \"x\"", "kind"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let error = parse_clusters(&text.replacen(from, to, 1), "f.toml").expect_err(to).to_string();
+            assert!(error.contains("f.toml") && error.contains(key), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,200}") {
+            let _ = parse_clusters(&text, "f.toml");
+        }
+    }
+}
