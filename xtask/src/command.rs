@@ -2,7 +2,7 @@
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles,
+    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles, numa_guest,
     placement_evidence, placement_programs, promise, schema, sockets_evidence, steps, tidy,
 };
 
@@ -94,6 +94,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "sidestep sockets on a busy machine: equal CPUs, 5 % put in, a thief",
         help: sockets_evidence::HELP,
         run: sockets_evidence::run,
+    },
+    Command {
+        name: "numa-guest",
+        summary: "machines of several nodes in QEMU: tables read, every command of sockets run, no link invented",
+        help: numa_guest::HELP,
+        run: numa_guest::run,
     },
     Command {
         name: "spin",

@@ -18,6 +18,7 @@ pub mod kill_toggles;
 pub mod libtest;
 pub mod licences;
 pub mod load;
+pub mod numa_guest;
 pub mod packages;
 pub mod placement_evidence;
 pub mod placement_programs;
