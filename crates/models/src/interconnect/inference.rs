@@ -157,6 +157,7 @@ pub fn infer(matrix: &Matrix) -> Inference {
         });
     }
     weighed.extend(flats);
+    let mut weighed = merged(weighed);
     normalise(&mut weighed);
     judge(matrix, &entries, weighed, examined)
 }
@@ -234,6 +235,19 @@ fn weigh(found: Found, log_graphs: f64) -> Weighed {
         squares: found.explained.squares,
         log_weight: found.explained.evidence - log_graphs,
     }
+}
+
+/// Each graph once, with the weight of all its explanations together and the best of them: a square of nodes is a mesh of two by two.
+fn merged(mut weighed: Vec<Weighed>) -> Vec<Weighed> {
+    weighed.sort_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
+    let mut each: Vec<Weighed> = Vec::with_capacity(weighed.len());
+    for one in weighed {
+        match each.iter_mut().find(|have| have.graph.is_some() && have.graph == one.graph) {
+            Some(have) => have.log_weight += (one.log_weight - have.log_weight).exp().ln_1p(),
+            None => each.push(one),
+        }
+    }
+    each
 }
 
 /// Best first; weights become logarithms of probabilities.
