@@ -3,7 +3,7 @@
 use crate::totals::Totals;
 use crate::{
     ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles, numa_guest,
-    placement_evidence, placement_programs, promise, schema, sockets_evidence, steps, tidy,
+    placement_evidence, placement_programs, promise, schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -88,6 +88,18 @@ pub const COMMANDS: &[Command] = &[
         summary: "the optimiser of placements on every family: gaps, proofs, times",
         help: placement_evidence::HELP,
         run: placement_evidence::run,
+    },
+    Command {
+        name: "sharing-evidence",
+        summary: "hidden pairs of threads found by samples of their registers",
+        help: sharing_evidence::HELP,
+        run: sharing_evidence::run,
+    },
+    Command {
+        name: "sharing-subject",
+        summary: "the program that sharing-evidence watches",
+        help: sharing_evidence::subject::HELP,
+        run: sharing_evidence::subject::run,
     },
     Command {
         name: "sockets-evidence",

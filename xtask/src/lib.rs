@@ -25,6 +25,7 @@ pub mod placement_programs;
 mod placement_proof;
 pub mod promise;
 pub mod schema;
+pub mod sharing_evidence;
 pub mod sockets_evidence;
 pub mod steps;
 pub mod tidy;

@@ -1,0 +1,110 @@
+//! A program with known sharing: threads in hidden pairs, each thread with 1 MiB of its own and 1 MiB of its pair.
+
+use std::ffi::OsString;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use stats::Random;
+
+use crate::flags::Flags;
+use crate::totals::Totals;
+
+/// The rest of `cargo xtask sharing-subject --help`.
+pub const HELP: &str = "  --threads N     threads, in pairs; default 8
+  --percent P     accesses to the memory of the pair, in per cent; default 10
+  --seed S        which threads are pairs; default 1
+  --rounds R      rounds per thread, and the CPU time of the whole in seconds is printed; without it, until it is killed
+";
+
+/// Words of 8 bytes in a block: 1 MiB.
+const BLOCK_WORDS: usize = (1 << 20) / 8;
+/// Of a length that the compiler knows, so that no check of bounds stands between two accesses.
+type Block = [AtomicU64; BLOCK_WORDS];
+
+/// Odd, and with bits of all heights: from `splitmix64` (Steele, Lea and Flood 2014).
+const FACTOR: u64 = 0xbf58_476d_1ce4_e5b9;
+/// Rounds between two looks at the clock.
+const ROUNDS_PER_LOOK: u64 = 1 << 14;
+/// Without a number of rounds: it ends although nobody ended it.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// The pair that each thread belongs to.
+pub fn pairs(threads: usize, seed: u64) -> Vec<usize> {
+    let mut pair_of: Vec<usize> = (0..threads).map(|thread| thread / 2).collect();
+    Random::new(seed).shuffle(&mut pair_of);
+    pair_of
+}
+
+/// The words that start it.
+pub fn words(threads: usize, percent: usize, seed: u64, rounds: Option<u64>) -> Vec<OsString> {
+    let mut words: Vec<String> = vec!["sharing-subject".to_owned()];
+    let seed = seed.to_string();
+    for (flag, value) in
+        [("--threads", threads.to_string()), ("--percent", percent.to_string()), ("--seed", seed)]
+    {
+        words.extend([flag.to_owned(), value]);
+    }
+    if let Some(rounds) = rounds {
+        words.extend(["--rounds".to_owned(), rounds.to_string()]);
+    }
+    words.into_iter().map(OsString::from).collect()
+}
+
+/// `cargo xtask sharing-subject`.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    let flags = Flags::parse(arguments, &["--threads", "--percent", "--seed", "--rounds"], &[])?;
+    let threads = flags.count("--threads", 8)?;
+    let percent = flags.count("--percent", 10)? as u64;
+    let rounds = flags.count("--rounds", 0)? as u64;
+    let pair_of = pairs(threads, flags.count("--seed", 1)? as u64);
+    let block = || -> Box<Block> {
+        let words: Vec<AtomicU64> = (0..BLOCK_WORDS as u64).map(AtomicU64::new).collect();
+        words.try_into().expect("as many words as a block has")
+    };
+    // Own and common blocks side by side, in an order that says nothing of who is with whom.
+    let common: Vec<Arc<Box<Block>>> = (0..threads.div_ceil(2)).map(|_| Arc::new(block())).collect();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for (thread, pair) in pair_of.iter().enumerate() {
+            let (own, common) = (block(), Arc::clone(&common[*pair]));
+            let work = move || work(&own, &common, Share { seed: thread as u64, percent, rounds }, begun);
+            let named = std::thread::Builder::new().name(format!("worker-{thread}"));
+            named.spawn_scoped(scope, work).expect("a thread can be started");
+        }
+    });
+    if rounds > 0 {
+        println!("{}", host::live::process_cpu_time_ns() as f64 / 1e9);
+    }
+    Ok(Totals::default())
+}
+
+/// What one thread does.
+#[derive(Clone, Copy)]
+struct Share {
+    seed: u64,
+    percent: u64,
+    rounds: u64,
+}
+
+fn work(own: &Block, common: &Block, share: Share, begun: Instant) {
+    let mut random = Random::new(share.seed + 1);
+    let mut sum = 0_u64;
+    let mut round = 0;
+    loop {
+        let number = random.next_u64();
+        let block = if (number >> 49) % 100 < share.percent { common } else { own };
+        // Plain moves to the machine; in Rust, memory that threads share is atomic.
+        let word = |from: u32| &block[(number >> from) as usize % BLOCK_WORDS];
+        sum = sum.wrapping_mul(FACTOR).wrapping_add(word(0).load(Ordering::Relaxed));
+        sum = sum.wrapping_add(word(16).load(Ordering::Relaxed));
+        word(32).store(sum, Ordering::Relaxed);
+        round += 1;
+        let is_over = || begun.elapsed() > LONGEST;
+        if round == share.rounds || share.rounds == 0 && round % ROUNDS_PER_LOOK == 0 && is_over() {
+            break;
+        }
+    }
+    black_box(sum);
+}
