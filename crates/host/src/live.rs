@@ -42,8 +42,8 @@ pub use messages::kernel_messages;
 pub use node_memory::{NodeMemoryError, map_on_node, page_nodes};
 pub use ntp::ntp_state;
 pub use perf::{
-    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfSampler, RegisterSample, Registers,
-    parse_records,
+    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfSampler, PerfWatch, RegisterSample,
+    Registers, Switch, WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
 };
 pub use process::{
     boot_id, effective_root, effective_user, host_name, is_writable, kernel_release, peak_resident_bytes,

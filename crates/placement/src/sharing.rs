@@ -8,6 +8,7 @@ mod instruction;
 mod overlap;
 mod program;
 mod region;
+mod schedule;
 mod segment;
 mod source;
 mod symbols;

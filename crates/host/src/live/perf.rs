@@ -1,4 +1,4 @@
-//! Samples of the registers of other threads, by the kernel's clock: `perf_event_open` with a software event.
+//! What other threads do, by `perf_event_open`: samples of their registers by the kernel's clock, when they sleep, whom they wake.
 //!
 //! No performance counter and no privilege is needed: the event `cpu-clock` counts the CPU time of a thread, and user
 //! registers of a thread that one may trace may be sampled at `perf_event_paranoid` 2. There is no skid: the instruction
@@ -10,6 +10,7 @@
 mod attributes;
 mod record;
 mod ring;
+mod tracepoint;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,17 +20,22 @@ use std::time::Duration;
 use machine::CpuId;
 
 use attributes::Begin;
-pub use attributes::PerfError;
+pub use attributes::{PerfError, PerfWatch};
 pub use record::{
-    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, RegisterSample, Registers, parse_records,
+    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, RegisterSample, Registers, Switch, parse_records,
 };
 use ring::Ring;
+pub use tracepoint::{WakeTracepoint, WakesUnseen, wake_tracepoint};
 
 use crate::live::allowed_cpus;
 
 /// Data of a ring in bytes: some 700 samples, that is three seconds of a busy CPU at 250 Hz. What an unprivileged user may
 /// lock is 512 KiB per CPU (`kernel.perf_event_mlock_kb`), for all that he watches.
 const RING_BYTES: usize = 128 << 10;
+/// The same for switches: some 10,000 of them, that is 50 ms of 200,000 per second.
+const SWITCH_RING_BYTES: usize = 256 << 10;
+/// The same for wakes, which only the privileged see: 50 ms of 300,000 per second.
+const WAKE_RING_BYTES: usize = 1 << 20;
 /// Events per CPU and thread take a file each; more than this many are not opened.
 const FILES_MAX: usize = 16_384;
 /// A thread that starts threads while it is looked at is looked at again so many times.
@@ -41,6 +47,7 @@ pub struct PerfSampler {
     rings: Vec<Ring>,
     /// Events that write to the ring of another; kept open, as closing ends them.
     others: Vec<OwnedFd>,
+    watch: PerfWatch,
     /// Threads that were there at the beginning and could not be watched.
     pub unwatched: usize,
 }
@@ -50,21 +57,21 @@ impl PerfSampler {
     ///
     /// # Errors
     /// The kernel forbids it.
-    pub fn of_children(period: Duration) -> Result<Self, PerfError> {
+    pub fn of_children(watch: PerfWatch) -> Result<Self, PerfError> {
         let rings = online_cpus().into_iter().map(|cpu| {
-            let event = attributes::open(None, cpu, period, Begin::AtExec)?;
-            Ring::new(event, cpu, RING_BYTES).map_err(PerfError::Ring)
+            let event = attributes::open(None, cpu, watch, Begin::AtExec)?;
+            Ring::new(event, cpu, ring_bytes(watch)).map_err(PerfError::Ring)
         });
-        Ok(Self { rings: rings.collect::<Result<_, _>>()?, others: Vec::new(), unwatched: 0 })
+        Ok(Self { rings: rings.collect::<Result<_, _>>()?, others: Vec::new(), watch, unwatched: 0 })
     }
 
     /// Watches the threads that `list` names, and what they start. `list` is asked again until it names no new one.
     ///
     /// # Errors
     /// The kernel forbids it, or there is no thread left.
-    pub fn of_threads(list: impl Fn() -> Vec<u32>, period: Duration) -> Result<Self, PerfError> {
+    pub fn of_threads(list: impl Fn() -> Vec<u32>, watch: PerfWatch) -> Result<Self, PerfError> {
         let cpus = online_cpus();
-        let mut sampler = Self { rings: Vec::new(), others: Vec::new(), unwatched: 0 };
+        let mut sampler = Self { rings: Vec::new(), others: Vec::new(), watch, unwatched: 0 };
         let (mut seen, mut failure) = (BTreeSet::new(), None);
         for _ in 0..LOOKS_MAX {
             // A thread that a watched one has started meanwhile is watched already.
@@ -76,7 +83,7 @@ impl PerfSampler {
             for thread in new {
                 if sampler.others.len() + cpus.len() > FILES_MAX {
                     sampler.unwatched += 1;
-                } else if let Err(error) = sampler.add(thread, &cpus, period) {
+                } else if let Err(error) = sampler.add(thread, &cpus) {
                     // One that has ended meanwhile is nobody's fault.
                     sampler.unwatched += usize::from(!matches!(error, PerfError::NoSuchThread));
                     failure = Some(error);
@@ -89,17 +96,15 @@ impl PerfSampler {
         Ok(sampler)
     }
 
-    fn add(&mut self, thread: u32, cpus: &[CpuId], period: Duration) -> Result<(), PerfError> {
+    fn add(&mut self, thread: u32, cpus: &[CpuId]) -> Result<(), PerfError> {
         for cpu in cpus {
-            let event = attributes::open(Some(thread), *cpu, period, Begin::Now)?;
-            match self.rings.iter().find(|ring| ring.cpu() == *cpu) {
-                Some(ring) => {
-                    ring.take_records_of(&event).map_err(PerfError::Ring)?;
-                    self.others.push(event);
-                }
-                None => {
-                    self.rings.push(Ring::new(event, *cpu, RING_BYTES).map_err(PerfError::Ring)?);
-                }
+            let event = attributes::open(Some(thread), *cpu, self.watch, Begin::Now)?;
+            if let Some(ring) = self.rings.iter().find(|ring| ring.cpu() == *cpu) {
+                ring.take_records_of(&event).map_err(PerfError::Ring)?;
+                self.others.push(event);
+            } else {
+                let bytes = ring_bytes(self.watch);
+                self.rings.push(Ring::new(event, *cpu, bytes).map_err(PerfError::Ring)?);
             }
         }
         Ok(())
@@ -110,7 +115,7 @@ impl PerfSampler {
         let mut found = Vec::new();
         for ring in &self.rings {
             ring.look(|bytes| {
-                parse_records(bytes, |record| {
+                parse_records(bytes, self.watch, |record| {
                     if let Observation::Started { tid, .. } = record {
                         found.push(tid);
                     }
@@ -120,13 +125,14 @@ impl PerfSampler {
         found
     }
 
-    /// Waits until a ring has filled to a part or the time is over.
+    /// Waits until a ring of any of these has filled to a part or the time is over.
     ///
     /// # Errors
     /// What the kernel said to poll(2).
-    pub fn wait(&self, patience: Duration) -> io::Result<()> {
+    pub fn wait(samplers: &[&Self], patience: Duration) -> io::Result<()> {
         let poll = |ring: &Ring| libc::pollfd { fd: ring.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let mut polls: Vec<libc::pollfd> = self.rings.iter().map(poll).collect();
+        let rings = samplers.iter().flat_map(|sampler| &sampler.rings);
+        let mut polls: Vec<libc::pollfd> = rings.map(poll).collect();
         let timeout_ms = libc::c_int::try_from(patience.as_millis()).unwrap_or(libc::c_int::MAX);
         // SAFETY: as many valid pollfds as the count says.
         if unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout_ms) } >= 0 {
@@ -142,10 +148,18 @@ impl PerfSampler {
     pub fn drain(&mut self, mut take: impl FnMut(Observation)) {
         for ring in &mut self.rings {
             ring.drain(|bytes| {
-                let unread = parse_records(bytes, &mut take);
+                let unread = parse_records(bytes, self.watch, &mut take);
                 debug_assert_eq!(unread, 0, "the kernel writes whole records");
             });
         }
+    }
+}
+
+fn ring_bytes(watch: PerfWatch) -> usize {
+    match watch {
+        PerfWatch::Registers(_) => RING_BYTES,
+        PerfWatch::Switches => SWITCH_RING_BYTES,
+        PerfWatch::Wakes(_) => WAKE_RING_BYTES,
     }
 }
 
@@ -166,7 +180,7 @@ mod tests {
     /// What a shell that counts for a while shows.
     #[test]
     fn a_child_is_seen_from_its_exec_to_its_end() {
-        let mut sampler = match PerfSampler::of_children(Duration::from_millis(1)) {
+        let mut sampler = match PerfSampler::of_children(PerfWatch::Registers(Duration::from_millis(1))) {
             Ok(sampler) => sampler,
             Err(error) => {
                 println!("skipped a_child_is_seen_from_its_exec_to_its_end: {error}");
@@ -194,7 +208,8 @@ mod tests {
 
     #[test]
     fn a_process_that_is_not_there_is_said() {
-        let error = PerfSampler::of_threads(|| vec![u32::MAX >> 2], Duration::from_millis(1));
+        let error =
+            PerfSampler::of_threads(|| vec![u32::MAX >> 2], PerfWatch::Registers(Duration::from_millis(1)));
         assert!(error.is_err());
     }
 }

@@ -7,6 +7,7 @@ use record::{SharingThread, UnitDemand};
 
 use super::instruction::{Access, Operand};
 use super::program::Programs;
+use super::schedule::Schedules;
 use super::segment::LINE_BYTES;
 use super::touch::{Touch, Touches};
 
@@ -17,6 +18,8 @@ const TOUCHES_MAX: usize = 2_000_000;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Watched {
     pub(super) thread: SharingThread,
+    /// Times that it came to a CPU or left one.
+    switches: u64,
     /// Sums over samples; shares once it is done.
     demand_of: u64,
     /// CPU time at the first and the last look.
@@ -29,6 +32,7 @@ pub(super) struct Tally {
     pub(super) programs: Programs,
     pub(super) touches: Touches,
     pub(super) threads: Vec<Watched>,
+    pub(super) schedules: Schedules,
     by_tid: HashMap<u32, usize>,
     pub(super) samples: u64,
     pub(super) memory_samples: u64,
@@ -62,9 +66,22 @@ impl Tally {
                     self.programs.mapped(pid, start, bytes, file_offset, path);
                 }
                 Observation::Ended { .. } => {}
+                Observation::Woke { waker, woken } => self.schedules.woke(waker, woken),
+                Observation::Switched { pid, tid, time_ns, what } => {
+                    let thread = self.thread(pid, tid);
+                    self.threads[thread].switches += 1;
+                    self.schedules.switched(tid, time_ns, what);
+                }
+                Observation::LostSwitches(count) => {
+                    *self
+                        .skipped
+                        .entry("switches and wakes dropped by the kernel".to_owned())
+                        .or_default() += count;
+                }
                 Observation::Lost(count) => self.lost += count,
             }
         }
+        self.schedules.settle(false);
         for sample in &samples {
             self.sample(sample);
         }
@@ -77,12 +94,12 @@ impl Tally {
         self.threads.len() - 1
     }
 
-    fn thread(&mut self, sample: &RegisterSample) -> usize {
-        if let Some(known) = self.by_tid.get(&sample.tid) {
+    fn thread(&mut self, pid: u32, tid: u32) -> usize {
+        if let Some(known) = self.by_tid.get(&tid) {
             return *known;
         }
-        let name = thread_state(sample.tid).map(|state| state.name).unwrap_or_default();
-        self.add(sample.pid, sample.tid, name)
+        let name = thread_state(tid).map(|state| state.name).unwrap_or_default();
+        self.add(pid, tid, name)
     }
 
     fn skip(&mut self, reason: &str) {
@@ -90,7 +107,7 @@ impl Tally {
     }
 
     fn sample(&mut self, sample: &RegisterSample) {
-        let thread = self.thread(sample);
+        let thread = self.thread(sample.pid, sample.tid);
         self.samples += 1;
         self.threads[thread].thread.samples += 1;
         let Some(registers) = sample.registers else {
@@ -147,12 +164,17 @@ impl Tally {
         }
     }
 
-    /// Keeps the threads with the most samples, in their order, and says how many were left out.
+    /// Keeps the threads with the most samples, and of those without the ones that come and go most, in their order; says how
+    /// many were left out. Who only ever waits for others may never be sampled, and is worth placing.
     pub(super) fn keep_busiest(&mut self, most: usize) -> u64 {
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
-        order.sort_by_key(|thread| std::cmp::Reverse(self.threads[*thread].thread.samples));
+        let activity = |thread: &usize| {
+            let watched = &self.threads[*thread];
+            (watched.thread.samples, watched.switches)
+        };
+        order.sort_by_key(|thread| std::cmp::Reverse(activity(thread)));
         let mut kept: Vec<usize> =
-            order.into_iter().take(most).filter(|thread| self.threads[*thread].thread.samples > 0).collect();
+            order.into_iter().take(most).filter(|thread| activity(thread) > (0, 0)).collect();
         kept.sort_unstable();
         let mut place = vec![None; self.threads.len()];
         for (new, old) in kept.iter().enumerate() {

@@ -153,7 +153,18 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
         ));
     }
     let seconds = effort.seconds;
-    let threads: Vec<_> = tally.threads.into_iter().map(|one| one.done(seconds, rate_hz)).collect();
+    tally.schedules.settle(true);
+    if tally.schedules.by_interrupt > 0 {
+        tally.skipped.insert("wakes by interrupts".to_owned(), tally.schedules.by_interrupt);
+    }
+    let schedules = tally.schedules;
+    let mut threads: Vec<_> = tally.threads.into_iter().map(|one| one.done(seconds, rate_hz)).collect();
+    if source.sees_gaps() {
+        for thread in &mut threads {
+            thread.idle_gaps = Some(schedules.gaps(thread.tid));
+        }
+    }
+    let wakes = source.sees_wakes().then(|| schedules.wakes(&threads, seconds));
     let busy_s: f64 = threads.iter().map(|thread| thread.cpu_share * seconds).sum();
     Sharing {
         schema: SHARING_SCHEMA,
@@ -169,7 +180,7 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
         threads_left_out: left_out,
         write_shared: overlaps.write_shared,
         read_shared: overlaps.read_shared,
-        wakes: None,
+        wakes,
         regions,
         overhead: (busy_s > 0.0).then(|| effort.cpu_ns as f64 / 1e9 / busy_s),
         blind_spots,

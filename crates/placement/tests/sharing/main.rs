@@ -1,11 +1,13 @@
 //! Threads of this program, watched while they share memory.
 
 use std::hint::black_box;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use host::live::ChildOutput;
 use placement::sharing::{ProfileError, ProfileOptions, Subject, profile};
 
 /// Two threads on one block, one on another: structure only, as what is found of them depends on the machine's load.
@@ -46,4 +48,35 @@ fn threads_of_a_live_process_are_seen_with_what_they_touch() {
         assert!(sharing.threads.iter().any(|thread| thread.name == name), "{:?}", sharing.threads);
     }
     assert_eq!(sharing.write_shared.rows.len(), sharing.threads.len());
+}
+
+/// Two programs with a pipe between them, which holds less than one has to say: one must wait for the other.
+#[test]
+fn who_wakes_whom_is_seen_by_the_privileged_and_sleep_by_all() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "yes | head -c 20000000 > /dev/null"]);
+    let sharing = match profile(Subject::Command(command, ChildOutput::Discard), ProfileOptions::default()) {
+        Ok(profile) => profile.sharing,
+        Err(error) => {
+            println!("skipped who_wakes_whom_is_seen_by_the_privileged_and_sleep_by_all: {error}");
+            return;
+        }
+    };
+    let find = |name: &str| sharing.threads.iter().position(|thread| thread.name == name);
+    let (yes, head) = (find("yes").expect("it came to a CPU"), find("head").expect("it came to a CPU"));
+    let said = |what: &str| sharing.blind_spots.iter().any(|spot| spot.starts_with(what));
+    match [yes, head].map(|thread| sharing.threads[thread].idle_gaps.as_ref()) {
+        [Some(yes), Some(head)] => {
+            assert!(!yes.is_empty() || !head.is_empty());
+            assert!(yes.iter().chain(head).all(|gap| gap.from_us < gap.below_us && gap.count > 0));
+        }
+        _ => assert!(said("how long threads sleep is not seen"), "{:?}", sharing.blind_spots),
+    }
+    match &sharing.wakes {
+        Some(wakes) => {
+            let both = [wakes.get(head, yes), wakes.get(yes, head)].map(|wakes| wakes.expect("seen").value);
+            assert!(both.iter().sum::<f64>() > 0.0, "{wakes:?}");
+        }
+        None => assert!(said("who wakes whom is not seen"), "{:?}", sharing.blind_spots),
+    }
 }

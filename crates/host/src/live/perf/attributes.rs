@@ -7,6 +7,7 @@ use std::time::Duration;
 use machine::CpuId;
 
 use super::record::SAMPLED_REGISTERS;
+use super::tracepoint::WakeTracepoint;
 use crate::Root;
 
 /// The attributes up to the registers; PERF_ATTR_SIZE_VER5, include/uapi/linux/perf_event.h.
@@ -37,10 +38,18 @@ struct Attributes {
 // All from include/uapi/linux/perf_event.h.
 /// PERF_TYPE_SOFTWARE.
 const TYPE_SOFTWARE: u32 = 1;
+/// PERF_TYPE_TRACEPOINT.
+const TYPE_TRACEPOINT: u32 = 2;
 /// PERF_COUNT_SW_CPU_CLOCK: nanoseconds of CPU time of the thread.
 const CPU_CLOCK: u64 = 0;
+/// PERF_COUNT_SW_DUMMY: counts nothing, and writes down what else is asked for.
+const DUMMY: u64 = 9;
 /// PERF_SAMPLE_IP, _TID, _TIME and _REGS_USER.
 pub(super) const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 12;
+/// PERF_SAMPLE_TID, _TIME and _RAW.
+pub(super) const WAKE_SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 10;
+/// PERF_SAMPLE_TID and _TIME: at the end of each record that is no sample.
+pub(super) const SWITCH_SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2;
 const DISABLED: u64 = 1;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -50,12 +59,43 @@ const NAMES: u64 = 1 << 9;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
 const BEGIN_AND_END: u64 = 1 << 13;
 const WATERMARK: u64 = 1 << 14;
+const THREAD_AND_TIME_EVERYWHERE: u64 = 1 << 18;
 const LONG_MAPPINGS: u64 = 1 << 23;
+const SWITCHES: u64 = 1 << 26;
 /// PERF_FLAG_FD_CLOEXEC.
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
 /// Bytes in a ring at which the reader is woken, besides its own looking.
 const WATERMARK_BYTES: u32 = 32 << 10;
+
+/// What is written down of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PerfWatch {
+    /// Its registers, each time it has used so much CPU time; its name, its beginning and end, and its code.
+    Registers(Duration),
+    /// When it leaves and comes back to a CPU.
+    Switches,
+    /// Whom it wakes; only root and who has CAP_PERFMON may ask.
+    Wakes(WakeTracepoint),
+}
+
+impl PerfWatch {
+    /// Kind, configuration, period, what a sample holds, and flags.
+    fn asked(self) -> (u32, u64, u64, u64, u64) {
+        match self {
+            Self::Registers(period) => {
+                let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+                let flags = EXCLUDE_KERNEL | MAPPINGS_OF_CODE | NAMES | LONG_MAPPINGS;
+                (TYPE_SOFTWARE, CPU_CLOCK, period_ns, SAMPLE_TYPE, flags)
+            }
+            Self::Switches => {
+                let flags = EXCLUDE_KERNEL | SWITCHES | THREAD_AND_TIME_EVERYWHERE;
+                (TYPE_SOFTWARE, DUMMY, 0, SWITCH_SAMPLE_TYPE, flags)
+            }
+            Self::Wakes(tracepoint) => (TYPE_TRACEPOINT, tracepoint.id, 1, WAKE_SAMPLE_TYPE, 0),
+        }
+    }
+}
 
 /// From when on samples are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,27 +137,20 @@ pub enum PerfError {
 pub(super) fn open(
     thread: Option<u32>,
     cpu: CpuId,
-    period: Duration,
+    watch: PerfWatch,
     begin: Begin,
 ) -> Result<OwnedFd, PerfError> {
     let begin = if begin == Begin::AtExec { DISABLED | ENABLE_ON_EXEC } else { 0 };
+    let (kind, config, sample_period, sample_type, flags) = watch.asked();
     let attributes = Attributes {
-        kind: TYPE_SOFTWARE,
+        kind,
         size_bytes: size_of::<Attributes>() as u32,
-        config: CPU_CLOCK,
-        sample_period: u64::try_from(period.as_nanos()).unwrap_or(u64::MAX),
-        sample_type: SAMPLE_TYPE,
-        flags: begin
-            | INHERIT
-            | EXCLUDE_KERNEL
-            | EXCLUDE_HYPERVISOR
-            | MAPPINGS_OF_CODE
-            | NAMES
-            | BEGIN_AND_END
-            | WATERMARK
-            | LONG_MAPPINGS,
+        config,
+        sample_period,
+        sample_type,
+        flags: begin | flags | INHERIT | EXCLUDE_HYPERVISOR | BEGIN_AND_END | WATERMARK,
         wakeup_watermark: WATERMARK_BYTES,
-        sample_regs_user: SAMPLED_REGISTERS,
+        sample_regs_user: if matches!(watch, PerfWatch::Registers(_)) { SAMPLED_REGISTERS } else { 0 },
         ..Attributes::default()
     };
     let pid = libc::pid_t::try_from(thread.unwrap_or(0)).map_err(|_| PerfError::NoSuchThread)?;

@@ -1,6 +1,7 @@
 //! The records of a ring, from bytes: include/uapi/linux/perf_event.h, `enum perf_event_type`.
 
-use super::attributes::SAMPLE_TYPE;
+use super::attributes::{PerfWatch, SAMPLE_TYPE, SWITCH_SAMPLE_TYPE, WAKE_SAMPLE_TYPE};
+use super::tracepoint::WakeTracepoint;
 
 /// The mask of the registers that are sampled: AX to IP (0 to 8) and R8 to R15 (16 to 23); arch/x86/include/uapi/asm/perf_regs.h.
 pub(super) const SAMPLED_REGISTERS: u64 = 0x00ff_01ff;
@@ -14,6 +15,11 @@ const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
+const SWITCH: u32 = 14;
+/// PERF_RECORD_MISC_SWITCH_OUT: the thread leaves its CPU.
+const MISC_OUT: u16 = 1 << 13;
+/// PERF_RECORD_MISC_SWITCH_OUT_PREEMPT: it could have gone on.
+const MISC_PREEMPTED: u16 = 1 << 14;
 /// PERF_RECORD_MISC_COMM_EXEC: the name is new as another program was begun.
 const MISC_EXEC: u16 = 1 << 13;
 /// PERF_SAMPLE_REGS_ABI_32.
@@ -134,12 +140,44 @@ pub enum Observation {
         /// The file, or a name in brackets.
         path: String,
     },
-    /// So many records were dropped.
+    /// A thread woke another, or an interrupt did while it ran and `waker` is `None`.
+    Woke {
+        /// Who was running and did it.
+        waker: Option<u32>,
+        /// Who was asleep.
+        woken: u32,
+    },
+    /// A thread left its CPU or came to one.
+    Switched {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// Nanoseconds of the kernel's `local_clock`.
+        time_ns: u64,
+        /// Which.
+        what: Switch,
+    },
+    /// So many samples or records of threads were dropped.
     Lost(u64),
+    /// So many switches or wakes were dropped.
+    LostSwitches(u64),
 }
 
-/// Hands over each record that is whole and known; returns how many bytes at the end belong to no whole record.
-pub fn parse_records(mut bytes: &[u8], mut take: impl FnMut(Observation)) -> usize {
+/// How a thread and a CPU meet or part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// It runs from now on.
+    In,
+    /// It waits for something.
+    Asleep,
+    /// It could go on, and another runs.
+    Preempted,
+}
+
+/// Hands over each record that is whole and known, of events that were asked to watch this; returns how many bytes at the end
+/// belong to no whole record.
+pub fn parse_records(mut bytes: &[u8], watch: PerfWatch, mut take: impl FnMut(Observation)) -> usize {
     const HEADER_BYTES: usize = 8;
     while let Some((header, _)) = bytes.split_first_chunk::<HEADER_BYTES>() {
         let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
@@ -149,7 +187,7 @@ pub fn parse_records(mut bytes: &[u8], mut take: impl FnMut(Observation)) -> usi
             break;
         }
         let (record, rest) = bytes.split_at(record_bytes);
-        if let Some(record) = parse_body(kind, misc, Words { left: &record[HEADER_BYTES..] }) {
+        if let Some(record) = parse_body(kind, misc, watch, Words { left: &record[HEADER_BYTES..] }) {
             take(record);
         }
         bytes = rest;
@@ -157,14 +195,19 @@ pub fn parse_records(mut bytes: &[u8], mut take: impl FnMut(Observation)) -> usi
     bytes.len()
 }
 
-fn parse_body(kind: u32, misc: u16, mut words: Words<'_>) -> Option<Observation> {
+fn parse_body(kind: u32, misc: u16, watch: PerfWatch, mut words: Words<'_>) -> Option<Observation> {
     Some(match kind {
-        SAMPLE => Observation::Sample(sample(words)?),
+        SAMPLE => match watch {
+            PerfWatch::Registers(_) => Observation::Sample(sample(words)?),
+            PerfWatch::Wakes(tracepoint) => wake(words, tracepoint)?,
+            PerfWatch::Switches => return None,
+        },
+        SWITCH if watch == PerfWatch::Switches => switch(misc, words)?,
         LOST => {
             words.u64()?;
-            Observation::Lost(words.u64()?)
+            lost(watch, words.u64()?)
         }
-        LOST_SAMPLES => Observation::Lost(words.u64()?),
+        LOST_SAMPLES => lost(watch, words.u64()?),
         COMM => Observation::Named {
             pid: words.u32()?,
             tid: words.u32()?,
@@ -192,6 +235,13 @@ fn parse_body(kind: u32, misc: u16, mut words: Words<'_>) -> Option<Observation>
     })
 }
 
+fn lost(watch: PerfWatch, count: u64) -> Observation {
+    match watch {
+        PerfWatch::Registers(_) => Observation::Lost(count),
+        PerfWatch::Switches | PerfWatch::Wakes(_) => Observation::LostSwitches(count),
+    }
+}
+
 /// The parts that `SAMPLE_TYPE` asks for, in the kernel's order.
 fn sample(mut words: Words<'_>) -> Option<RegisterSample> {
     const { assert!(SAMPLE_TYPE == 0x1007, "instruction, thread, time, registers") };
@@ -214,6 +264,28 @@ fn sample(mut words: Words<'_>) -> Option<RegisterSample> {
         _ => None,
     };
     Some(RegisterSample { pid, tid, ip, time_ns, registers, code: None })
+}
+
+/// The parts that `WAKE_SAMPLE_TYPE` asks for.
+fn wake(mut words: Words<'_>, tracepoint: WakeTracepoint) -> Option<Observation> {
+    const { assert!(WAKE_SAMPLE_TYPE == 0x406, "thread, time, what the tracepoint tells") };
+    let (_pid, tid) = (words.u32()?, words.u32()?);
+    let _time_ns = words.u64()?;
+    let length = words.u32()? as usize;
+    let (woken, by_interrupt) = tracepoint.read(words.left.get(..length)?)?;
+    Some(Observation::Woke { waker: (!by_interrupt).then_some(tid), woken })
+}
+
+/// The parts that `SWITCH_SAMPLE_TYPE` puts at the end of a record, which holds nothing else.
+fn switch(misc: u16, mut words: Words<'_>) -> Option<Observation> {
+    const { assert!(SWITCH_SAMPLE_TYPE == 0x6, "thread, time") };
+    let (pid, tid) = (words.u32()?, words.u32()?);
+    let what = match (misc & MISC_OUT != 0, misc & MISC_PREEMPTED != 0) {
+        (false, _) => Switch::In,
+        (true, false) => Switch::Asleep,
+        (true, true) => Switch::Preempted,
+    };
+    Some(Observation::Switched { pid, tid, time_ns: words.u64()?, what })
 }
 
 /// Reads numbers off the front.
@@ -243,6 +315,8 @@ impl Words<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
@@ -256,10 +330,46 @@ mod tests {
         bytes
     }
 
+    const REGISTERS: PerfWatch = PerfWatch::Registers(Duration::from_millis(4));
+    const TRACEPOINT: WakeTracepoint = WakeTracepoint { id: 375, flags_offset: 2, woken_offset: 24 };
+
     fn parsed(bytes: &[u8]) -> (Vec<Observation>, usize) {
+        parsed_as(REGISTERS, bytes)
+    }
+
+    fn parsed_as(watch: PerfWatch, bytes: &[u8]) -> (Vec<Observation>, usize) {
         let mut records = Vec::new();
-        let unread = parse_records(bytes, |record| records.push(record));
+        let unread = parse_records(bytes, watch, |record| records.push(record));
         (records, unread)
+    }
+
+    #[test]
+    fn a_wake_names_who_did_it_unless_an_interrupt_did() {
+        let mut body: Vec<u8> = [7_u32, 8].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        body.extend(99_u64.to_ne_bytes());
+        body.extend(36_u32.to_ne_bytes());
+        let told = body.len();
+        body.extend([0; 36]);
+        body[told + 24] = 9;
+        let wakes = PerfWatch::Wakes(TRACEPOINT);
+        let whole = record(SAMPLE, 2, &body);
+        assert_eq!(parsed_as(wakes, &whole).0, vec![Observation::Woke { waker: Some(8), woken: 9 }]);
+        assert_eq!(parsed_as(PerfWatch::Switches, &whole).0, vec![]);
+        // In a hard interrupt.
+        body[told + 2] = 8;
+        let whole = record(SAMPLE, 2, &body);
+        assert_eq!(parsed_as(wakes, &whole).0, vec![Observation::Woke { waker: None, woken: 9 }]);
+    }
+
+    #[test]
+    fn a_switch_tells_who_sleeps_and_who_was_driven_out() {
+        let mut body: Vec<u8> = [7_u32, 8].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        body.extend(99_u64.to_ne_bytes());
+        let seen = |misc| parsed_as(PerfWatch::Switches, &record(SWITCH, misc, &body)).0;
+        let is = |what| vec![Observation::Switched { pid: 7, tid: 8, time_ns: 99, what }];
+        assert_eq!(seen(0), is(Switch::In));
+        assert_eq!(seen(MISC_OUT), is(Switch::Asleep));
+        assert_eq!(seen(MISC_OUT | MISC_PREEMPTED), is(Switch::Preempted));
     }
 
     #[test]
@@ -300,8 +410,10 @@ mod tests {
         ) {
             let bytes: Vec<u8> = kinds.iter().flat_map(|(kind, misc, body)| record(*kind, *misc, body)).collect();
             let torn = &bytes[..cut.index(bytes.len() + 1)];
-            let (records, unread) = parsed(torn);
-            prop_assert!(records.len() <= kinds.len() && unread <= torn.len());
+            for watch in [REGISTERS, PerfWatch::Switches, PerfWatch::Wakes(TRACEPOINT)] {
+                let (records, unread) = parsed_as(watch, torn);
+                prop_assert!(records.len() <= kinds.len() && unread <= torn.len());
+            }
         }
 
         #[test]
