@@ -36,12 +36,19 @@ pub(super) struct Tally {
     by_tid: HashMap<u32, usize>,
     pub(super) samples: u64,
     pub(super) memory_samples: u64,
+    /// So many of them were asked for; what the same look brings beyond is dropped.
+    enough: Option<u64>,
     pub(super) undecodable: u64,
     pub(super) lost: u64,
     pub(super) skipped: BTreeMap<String, u64>,
 }
 
 impl Tally {
+    /// Nothing so far, and at most so many samples that touch memory.
+    pub(super) fn of(enough: Option<u64>) -> Self {
+        Self { enough, ..Self::default() }
+    }
+
     /// Takes what one look at the source has brought. Rings of several CPUs have no common order, so samples come last: a
     /// program that was begun in the same look is known by then.
     pub(super) fn take(&mut self, observations: Vec<Observation>) {
@@ -87,6 +94,11 @@ impl Tally {
         }
     }
 
+    /// True once there are as many samples that touch memory as were asked for.
+    pub(super) fn has_enough(&self) -> bool {
+        self.enough.is_some_and(|enough| self.memory_samples >= enough)
+    }
+
     fn add(&mut self, pid: u32, tid: u32, name: String) -> usize {
         let thread = SharingThread { tid, pid, name, ..SharingThread::default() };
         self.threads.push(Watched { thread, ..Watched::default() });
@@ -107,6 +119,9 @@ impl Tally {
     }
 
     fn sample(&mut self, sample: &RegisterSample) {
+        if self.has_enough() {
+            return;
+        }
         let thread = self.thread(sample.pid, sample.tid);
         self.samples += 1;
         self.threads[thread].thread.samples += 1;

@@ -110,7 +110,7 @@ pub fn profile(subject: Subject, options: ProfileOptions) -> Result<Profile, Pro
 /// Takes samples from a source until `is_over`, or as the options say, and adds them up.
 pub fn watch(source: &mut dyn Source, options: ProfileOptions, is_over: impl Fn() -> bool) -> Sharing {
     let (begun, begun_cpu_ns) = (Instant::now(), thread_cpu_time_ns());
-    let mut tally = Tally::default();
+    let mut tally = Tally::of(options.memory_samples);
     let mut threads_at = begun;
     loop {
         // Asked before the last look, so that nothing that came before the end is left.
@@ -124,9 +124,10 @@ pub fn watch(source: &mut dyn Source, options: ProfileOptions, is_over: impl Fn(
             tally.look_at_threads();
             threads_at = Instant::now() + THREADS_EVERY;
         }
-        let enough = options.memory_samples.is_some_and(|enough| tally.memory_samples >= enough);
         // A source that cannot be waited for is looked at all the same.
-        if over || enough || source.wait(LOOK_EVERY).is_err() && source.kind() == record::SharingSource::None
+        if over
+            || tally.has_enough()
+            || source.wait(LOOK_EVERY).is_err() && source.kind() == record::SharingSource::None
         {
             break;
         }

@@ -42,7 +42,7 @@ fn threads_of_a_live_process_are_seen_with_what_they_touch() {
         }
         Err(error) => panic!("{error}"),
     };
-    assert!(sharing.memory_samples >= 60, "{sharing:#?}");
+    assert_eq!(sharing.memory_samples, 60, "{sharing:#?}");
     assert_eq!(sharing.undecodable, 0, "{:?}", sharing.skipped);
     for name in ["one", "other", "stranger"] {
         assert!(sharing.threads.iter().any(|thread| thread.name == name), "{:?}", sharing.threads);
