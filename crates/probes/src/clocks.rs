@@ -1,7 +1,6 @@
 //! Price of each way to read the time, as a part of the check-up: the reads of [`crate::clock_reads`] that tell of the machine,
 //! on one CPU of each package; on the first of them, where there is time, all reads, and their cost in many threads.
 
-use clock::Counter;
 use host::Root;
 use host::live::{AffinityError, Pinned};
 use machine::CpuId;
@@ -95,12 +94,10 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), Affinit
         let progress = Share { whole: session.progress, index, count };
         let settings = clock_reads::Settings { budget_s, least_s: budget_s };
         let batches = clock_reads::measure(&mut sampler, &reads, &settings, &mut random, &progress);
-        let cycles = sampler.control.believed_cycles(session.rate);
+        let scale = Scale::of(&sampler);
         session.absorb(&mut sampler);
         drop(pinned);
-        let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
-        let ticks_per_ns = has_counter.then(|| session.rate.ticks(1.0));
-        push(session, cpu, &reads, &batches, &Scale { cycles_per_step: cycles, ticks_per_ns });
+        push(session, cpu, &reads, &batches, &scale);
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use clock::Counter;
 use host::live::{self, AffinityError, Pinned};
 use host::{Root, kernel_clocks};
 use machine::{CpuId, Machine};
@@ -128,11 +127,7 @@ impl Subject {
             |(name, reason): &(&str, String)| FailedRead { name: (*name).to_owned(), reason: reason.clone() };
         cost.failed = catalogue.failed.iter().map(failed).collect();
         let batches = measure(&mut self.sampler, &catalogue.reads, settings, &mut self.random, progress);
-        let cycles_per_step = self.sampler.control.believed_cycles(self.sampler.rate);
-        let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
-        let ticks_per_ns = has_counter.then(|| self.sampler.rate.ticks(1.0));
-        let scale = Scale { cycles_per_step, ticks_per_ns };
-        price(cost, &catalogue.reads, &batches, self.cpus[0], &scale);
+        price(cost, &catalogue.reads, &batches, self.cpus[0], &Scale::of(&self.sampler));
     }
 
     /// What is read, and what that costs, in so many threads.

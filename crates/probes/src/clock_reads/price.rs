@@ -1,10 +1,12 @@
 //! From batches to what a read costs, whether that would come out again, and why not.
 
+use clock::Counter;
 use record::{ClockRead, Quality, SlowRead, Spread};
 use stats::{Estimate, EstimateOptions, Mode, estimate};
 
 use super::level::{Batch, Company, Level};
 use super::{Batches, catalogue::Read};
+use crate::sampler::Sampler;
 
 /// The batches that count are cut into so many pieces at most, each of which gives one value.
 const PIECES_MAX: usize = 40;
@@ -108,6 +110,17 @@ pub struct Scale {
     pub cycles_per_step: Option<f64>,
     /// Ticks of the counter in a nanosecond, if there is one.
     pub ticks_per_ns: Option<f64>,
+}
+
+impl Scale {
+    /// By the batches that a sampler has taken so far.
+    pub fn of(sampler: &Sampler) -> Self {
+        let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
+        Self {
+            cycles_per_step: sampler.control.believed_cycles(sampler.rate),
+            ticks_per_ns: has_counter.then(|| sampler.rate.ticks(1.0)),
+        }
+    }
 }
 
 /// The dearer of two states of the fast batches.
