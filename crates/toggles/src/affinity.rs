@@ -16,7 +16,7 @@ use machine::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{Entry, Journal};
-use crate::pins::unpin;
+use crate::pins::{ThreadId, unpin};
 use crate::restore::{Fate, Restored, restore};
 
 /// The default of new interrupts: a mask where all else is a list.
@@ -41,6 +41,22 @@ pub struct TaskGroup {
     pub cpus: String,
     /// The threads, as `PROCESS/THREAD@START`, with blanks between; START is in clock ticks since boot.
     pub threads: String,
+}
+
+impl TaskGroup {
+    /// Threads with their CPUs, grouped by these.
+    pub(crate) fn of(threads: impl IntoIterator<Item = (ThreadId, String)>) -> Vec<Self> {
+        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (ThreadId { process, thread, start_ticks }, cpus) in threads {
+            groups.entry(cpus).or_default().push(format!("{process}/{thread}@{start_ticks}"));
+        }
+        groups.into_iter().map(|(cpus, threads)| Self { cpus, threads: threads.join(" ") }).collect()
+    }
+
+    /// The threads.
+    pub(crate) fn thread_ids(&self) -> impl Iterator<Item = ThreadId> {
+        self.threads.split_whitespace().filter_map(parse_thread)
+    }
 }
 
 /// What was bound to CPUs before any went away.
@@ -82,13 +98,13 @@ pub fn remember(door: &mut impl Door, entries: &[Entry]) -> Result<Option<Affini
 }
 
 fn grouped(tasks: Vec<Bound>) -> Vec<TaskGroup> {
-    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for Bound { target, cpus } in tasks {
-        if let Target::Task { process, thread, start_ticks } = target {
-            groups.entry(cpus).or_default().push(format!("{process}/{thread}@{start_ticks}"));
+    let thread = |Bound { target, cpus }| match target {
+        Target::Task { process, thread, start_ticks } => {
+            Some((ThreadId { process, thread, start_ticks }, cpus))
         }
-    }
-    groups.into_iter().map(|(cpus, threads)| TaskGroup { cpus, threads: threads.join(" ") }).collect()
+        _ => None,
+    };
+    TaskGroup::of(tasks.into_iter().filter_map(thread))
 }
 
 /// The CPU of `cpuN/online`.
@@ -122,10 +138,10 @@ impl Affinities {
     fn all(&self) -> impl Iterator<Item = (Target, &str)> {
         let file = |file: &FileAffinity| Target::File { path: file.path.clone() };
         let files = self.files.iter().map(move |have| (file(have), have.cpus.as_str()));
-        let threads = self.tasks.iter().flat_map(|group| {
-            let targets = group.threads.split_whitespace().filter_map(parse_thread);
-            targets.map(|target| (target, group.cpus.as_str()))
-        });
+        let threads = self
+            .tasks
+            .iter()
+            .flat_map(|group| group.thread_ids().map(|thread| (thread.target(), group.cpus.as_str())));
         files.chain(threads)
     }
 
@@ -144,8 +160,9 @@ impl Affinities {
         );
         for group in &self.tasks {
             let threads = group.threads.split_whitespace();
-            let threads: Vec<&str> =
-                threads.filter(|text| parse_thread(text).is_some_and(|target| is_open(&target))).collect();
+            let threads: Vec<&str> = threads
+                .filter(|text| parse_thread(text).is_some_and(|thread| is_open(&thread.target())))
+                .collect();
             if !threads.is_empty() {
                 left.tasks.push(TaskGroup { cpus: group.cpus.clone(), threads: threads.join(" ") });
             }
@@ -187,11 +204,11 @@ fn cpus(target: &Target, text: &str) -> Option<CpuSet> {
     }
 }
 
-pub(crate) fn parse_thread(text: &str) -> Option<Target> {
+fn parse_thread(text: &str) -> Option<ThreadId> {
     let (process, rest) = text.split_once('/')?;
     let (thread, start) = rest.split_once('@')?;
     let (process, thread) = (process.parse().ok()?, thread.parse().ok()?);
-    Some(Target::Task { process, thread, start_ticks: start.parse().ok()? })
+    Some(ThreadId { process, thread, start_ticks: start.parse().ok()? })
 }
 
 /// Puts back all that a journal holds: first what was switched, then, if every CPU is back, what was bound to them, then

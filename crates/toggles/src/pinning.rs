@@ -140,11 +140,6 @@ impl<D: Door, K: Disk> Pinning<D, K> {
         &self.cpus
     }
 
-    /// What the journal holds.
-    pub fn journal(&self) -> &Journal {
-        &self.journal
-    }
-
     /// Every thread that is there; none once the tree has ended. Processes that are new are in the journal when this returns.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use host::{Door, DoorError, Followed, ProcessId, Target};
 use serde::{Deserialize, Serialize};
 
-use crate::affinity::{TaskGroup, is_gone, parse_thread};
+use crate::affinity::{TaskGroup, is_gone};
 use crate::journal::Entry;
 use crate::restore::{Fate, Restored};
 
@@ -67,20 +67,11 @@ impl Pins {
         apart: &BTreeMap<ThreadId, String>,
     ) -> Self {
         let name = |process: &ProcessId| format!("{}@{}", process.process, process.start_ticks);
-        let mut groups: BTreeMap<&String, Vec<String>> = BTreeMap::new();
-        for (thread, cpus) in apart {
-            let ThreadId { process, thread, start_ticks } = thread;
-            groups.entry(cpus).or_default().push(format!("{process}/{thread}@{start_ticks}"));
-        }
-        let group = |(cpus, threads): (&String, Vec<String>)| TaskGroup {
-            cpus: cpus.clone(),
-            threads: threads.join(" "),
-        };
         Self {
             processes: processes.iter().map(name).collect::<Vec<_>>().join(" "),
             cpus: cpus.to_owned(),
             ours: ours.to_vec(),
-            apart: groups.into_iter().map(group).collect(),
+            apart: TaskGroup::of(apart.iter().map(|(thread, cpus)| (*thread, cpus.clone()))),
         }
     }
 
@@ -93,13 +84,8 @@ impl Pins {
         self.processes.split_whitespace().filter_map(parse).collect()
     }
 
-    fn threads_apart(&self) -> BTreeSet<(u32, u32, u64)> {
-        let threads = self.apart.iter().flat_map(|group| group.threads.split_whitespace());
-        let key = |target| match target {
-            Target::Task { process, thread, start_ticks } => Some((process, thread, start_ticks)),
-            _ => None,
-        };
-        threads.filter_map(parse_thread).filter_map(key).collect()
+    fn threads_apart(&self) -> BTreeSet<ThreadId> {
+        self.apart.iter().flat_map(TaskGroup::thread_ids).collect()
     }
 }
 
@@ -115,10 +101,8 @@ pub(crate) fn unpin(door: &mut impl Door, pins: &Pins) -> Vec<Restored> {
                 break;
             }
         };
-        let is_pinned = |thread: &&Followed| {
-            let id = ThreadId::of(thread);
-            pins.ours.contains(&thread.cpus) && !apart.contains(&(id.process, id.thread, id.start_ticks))
-        };
+        let is_pinned =
+            |thread: &&Followed| pins.ours.contains(&thread.cpus) && !apart.contains(&ThreadId::of(thread));
         let pinned: Vec<ThreadId> = threads.iter().filter(is_pinned).map(ThreadId::of).collect();
         let again = pinned.iter().filter(|id| !told.contains_key(id)).count();
         for id in pinned {

@@ -1,16 +1,19 @@
 //! A CPU that goes away on a recorded tree: what was bound to it comes back, or is told, with faults at every step.
 
-use std::cell::Cell;
+mod faults;
+
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use host::{Bindings, Disk, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
+use host::{Bindings, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
 use toggles::{
     Change, Experiment, ExperimentError, Fate, Intent, JOURNAL_NAME, Journal, Owner, Restored, Revert,
     Reverted, decode, revert_on,
 };
+
+use faults::{FaultyDisk, Steps};
 
 const ONLINE: &str = "sys/devices/system/cpu/cpu3/online";
 const MACHINE_CPUSET: &str = "sys/fs/cgroup/cpuset/a/cpuset.cpus";
@@ -128,25 +131,6 @@ impl Bench {
     }
 }
 
-/// What happens at a step, counted over door and disk.
-#[derive(Debug, Default)]
-struct Steps {
-    done: Cell<usize>,
-    fails_at: Cell<usize>,
-    dies_at: Cell<usize>,
-}
-
-impl Steps {
-    fn step(&self) -> io::Result<()> {
-        self.done.set(self.done.get() + 1);
-        let is_dead = self.dies_at.get() != 0 && self.done.get() >= self.dies_at.get();
-        if is_dead || self.done.get() == self.fails_at.get() {
-            return Err(io::Error::other("made to fail"));
-        }
-        Ok(())
-    }
-}
-
 /// The tree with a kernel that moves what is bound to a CPU that goes away.
 struct Kernel {
     door: MachineDoor,
@@ -210,40 +194,6 @@ impl Door for Kernel {
 
     fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
         self.door.threads(processes)
-    }
-}
-
-struct FaultyDisk(StateFolder, Rc<Steps>);
-
-impl Disk for FaultyDisk {
-    fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        self.1.step()?;
-        self.0.read(name)
-    }
-
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.1.step()?;
-        self.0.write(name, bytes)
-    }
-
-    fn sync(&mut self, name: &str) -> io::Result<()> {
-        self.1.step()?;
-        self.0.sync(name)
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        self.1.step()?;
-        self.0.rename(from, to)
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.1.step()?;
-        self.0.remove(name)
-    }
-
-    fn sync_names(&mut self) -> io::Result<()> {
-        self.1.step()?;
-        self.0.sync_names()
     }
 }
 

@@ -1,19 +1,21 @@
 //! A pinned process tree, recorded and alive: set free exactly, with faults at every step, threads that come, go and choose.
 
-use std::cell::Cell;
+mod faults;
+
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 
 use host::live::process_start_ticks;
-use host::{Bindings, Disk, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
+use host::{Bindings, Door, DoorError, Followed, MachineDoor, ProcessId, StateFolder, Target};
 use machine::{CpuId, CpuSet};
 use toggles::{
     Fate, JOURNAL_NAME, Owner, PinError, PinIntent, Pinning, Restored, Revert, Reverted, ThreadId, decode,
     revert_on,
 };
+
+use faults::{FaultyDisk, Steps};
 
 const TOP: ProcessId = ProcessId { process: 100, start_ticks: 50 };
 const BOTH: &str = "0-1";
@@ -96,25 +98,6 @@ impl Bench {
     }
 }
 
-/// What happens at a step, counted over door and disk.
-#[derive(Debug, Default)]
-struct Steps {
-    done: Cell<usize>,
-    fails_at: Cell<usize>,
-    dies_at: Cell<usize>,
-}
-
-impl Steps {
-    fn step(&self) -> io::Result<()> {
-        self.done.set(self.done.get() + 1);
-        let is_dead = self.dies_at.get() != 0 && self.done.get() >= self.dies_at.get();
-        if is_dead || self.done.get() == self.fails_at.get() {
-            return Err(io::Error::other("made to fail"));
-        }
-        Ok(())
-    }
-}
-
 #[derive(Debug)]
 struct FaultyDoor(MachineDoor, Rc<Steps>);
 
@@ -137,41 +120,6 @@ impl Door for FaultyDoor {
     fn threads(&mut self, processes: &[ProcessId]) -> Result<Vec<Followed>, DoorError> {
         self.1.step().map_err(|source| DoorError::Bindings { source })?;
         self.0.threads(processes)
-    }
-}
-
-#[derive(Debug)]
-struct FaultyDisk(StateFolder, Rc<Steps>);
-
-impl Disk for FaultyDisk {
-    fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        self.1.step()?;
-        self.0.read(name)
-    }
-
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.1.step()?;
-        self.0.write(name, bytes)
-    }
-
-    fn sync(&mut self, name: &str) -> io::Result<()> {
-        self.1.step()?;
-        self.0.sync(name)
-    }
-
-    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        self.1.step()?;
-        self.0.rename(from, to)
-    }
-
-    fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.1.step()?;
-        self.0.remove(name)
-    }
-
-    fn sync_names(&mut self) -> io::Result<()> {
-        self.1.step()?;
-        self.0.sync_names()
     }
 }
 
