@@ -11,10 +11,8 @@
 mod bands;
 mod causes;
 
+use models::interconnect::SocketAccount;
 use record::{GateVerdict, SocketBand, SocketGate, SocketSubject, SocketVerdict, Sockets};
-
-use crate::sockets::socket_account;
-use machine::Machine;
 
 /// A difference below this share is of no matter, and an A/A above it tells nothing: as for the verdict on sockets.
 const MARGIN: f64 = 0.015;
@@ -28,13 +26,8 @@ pub struct GoodMachine<'a> {
     pub sockets: &'a Sockets,
 }
 
-/// Holds each socket against what is expected of it.
-pub fn socket_gate(
-    sockets: &Sockets,
-    machine: Option<&Machine>,
-    good: Option<GoodMachine<'_>>,
-) -> SocketGate {
-    let account = socket_account(sockets, machine);
+/// Holds each socket against what is expected of it; `account` is what the model makes of the same sockets.
+pub fn socket_gate(sockets: &Sockets, account: &SocketAccount, good: Option<GoodMachine<'_>>) -> SocketGate {
     let bands = match good {
         Some(good) => bands::by_record(sockets, good.sockets),
         None => bands::by_others(sockets),
@@ -47,7 +40,7 @@ pub fn socket_gate(
         .filter(outside)
         .map(|subject| {
             let of_subject: Vec<&SocketBand> = bands.iter().filter(|band| band.cpu == subject.cpu).collect();
-            causes::likely(sockets, &account, subject, &of_subject, good.is_some())
+            causes::likely(sockets, account, subject, &of_subject, good.is_some())
         })
         .collect();
     let because = doubts(sockets, good);

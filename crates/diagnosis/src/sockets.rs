@@ -5,7 +5,7 @@ use models::interconnect::{FirmwareGraph, Matrix, MeasuredSocket, SocketAccount,
 use record::{NodeLatency, SocketLinks, SocketSubject, Sockets};
 
 /// Latencies by node, over the nodes that have both a CPU that was measured and memory; none with fewer than two.
-pub fn socket_matrix(sockets: &Sockets) -> Option<Matrix> {
+pub(crate) fn socket_matrix(sockets: &Sockets) -> Option<Matrix> {
     let has_memory = |node: NodeId| sockets.latency.iter().any(|one| one.node == node);
     let subject = |node: NodeId| sockets.subjects.iter().find(|subject| subject.node == Some(node));
     let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use diagnosis::GoodMachine;
-use machine::Machine;
 use models::interconnect::SocketAccount;
 use record::{GateVerdict, MeasuredSockets, SocketGate, SocketVerdict, Sockets, decode_sockets};
 use serde::Serialize;
@@ -47,11 +46,11 @@ impl ExpectArguments {
 /// Each socket against what is expected of it.
 pub(super) fn gate(
     sockets: &Sockets,
-    machine: Option<&Machine>,
+    account: &SocketAccount,
     good: Option<&(String, MeasuredSockets)>,
 ) -> SocketGate {
     let good = good.map(|(name, measured)| GoodMachine { name, sockets: &measured.sockets });
-    diagnosis::socket_gate(sockets, machine, good)
+    diagnosis::socket_gate(sockets, account, good)
 }
 
 #[derive(Serialize)]
@@ -68,8 +67,8 @@ pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::
     let good = arguments.expected.load()?;
     let (name, measured) = load(&arguments.record)?;
     let MeasuredSockets { sockets, machine } = measured;
-    let gate = gate(&sockets, machine.as_ref(), good.as_ref());
     let account = diagnosis::socket_account(&sockets, machine.as_ref());
+    let gate = gate(&sockets, &account, good.as_ref());
     let text = if global.json {
         output::json_text(&Document { schema: SCHEMA, source: &name, account: &account, gate: &gate })?
     } else if global.quiet {

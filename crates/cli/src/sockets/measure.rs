@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use host::live;
 use machine::{CpuId, CpuSet, Machine};
-use models::interconnect;
+use models::interconnect::Inference;
 use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
 use record::{GateVerdict, Provenance, Record, SocketVerdict, Sockets};
@@ -116,7 +116,8 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
             .because
             .insert(0, format!("put in on purpose: CPU {} has {percent} % more to do", planted.cpu));
     }
-    let gate = explain::gate(&sockets, Some(&record.machine), good.as_ref());
+    let account = diagnosis::socket_account(&sockets, Some(&record.machine));
+    let gate = explain::gate(&sockets, &account, good.as_ref());
     let is_outside = gate.verdict == GateVerdict::Outside;
     let is_told = sockets.verdict != SocketVerdict::Inconclusive && gate.verdict != GateVerdict::Inconclusive;
     sockets.gate = Some(gate);
@@ -126,7 +127,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
         folder.write_record(&record)?;
         folder.write_report(&check_up::page(&record, Html { script: true }))?;
     }
-    tell(&sockets, folder.as_ref(), global)?;
+    tell(&sockets, account.inference.as_ref(), folder.as_ref(), global)?;
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
         None if global.gate && is_outside => Outcome::Gated,
@@ -188,7 +189,12 @@ fn run(settings: &Settings, record: Record, cpus: Vec<CpuId>, line: &Line) -> an
     }
 }
 
-fn tell(sockets: &Sockets, folder: Option<&Folder>, global: &Global) -> anyhow::Result<()> {
+fn tell(
+    sockets: &Sockets,
+    inference: Option<&Inference>,
+    folder: Option<&Folder>,
+    global: &Global,
+) -> anyhow::Result<()> {
     if global.json {
         return output::print(&output::json_text(sockets)?);
     }
@@ -197,10 +203,9 @@ fn tell(sockets: &Sockets, folder: Option<&Folder>, global: &Global) -> anyhow::
     }
     let terminal = output::terminal(global);
     let mut text = report::measured_sockets_terminal(sockets, terminal);
-    if let Some(matrix) = diagnosis::socket_matrix(sockets) {
-        let inference = interconnect::infer(&matrix);
+    if let Some(inference) = inference {
         text += "\n";
-        text += &report::inference_terminal(&inference, "the measured latencies", terminal);
+        text += &report::inference_terminal(inference, "the measured latencies", terminal);
     }
     if let Some(gate) = &sockets.gate {
         text += "\n";

@@ -1,11 +1,11 @@
 //! Whether sockets are alike in their own memory, what likely keeps one back, and whether firmware's distances are what was measured.
 
-use models::interconnect::{Matrix, Verdict, contrast, infer};
+use models::interconnect::{Matrix, SocketAccount, Verdict, contrast};
 use record::{Finding, GateVerdict, Record, Severity, SocketVerdict, Sockets};
 
 use super::finding;
 use crate::socket_gate::socket_gate;
-use crate::sockets::socket_matrix;
+use crate::sockets::{socket_account, socket_matrix};
 use crate::wording::count;
 
 /// What shows the model beside the numbers.
@@ -13,9 +13,9 @@ const EXPLAIN: &str = "sidestep sockets explain RECORD";
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     let Some(sockets) = record.sockets.as_ref().filter(|sockets| sockets.subjects.len() > 1) else { return };
-    found.push(alike(record, sockets));
-    let Some(measured) = socket_matrix(sockets) else { return };
-    let inference = infer(&measured);
+    let account = socket_account(sockets, Some(&record.machine));
+    found.push(alike(sockets, &account));
+    let Some((measured, inference)) = socket_matrix(sockets).zip(account.inference) else { return };
     if inference.verdict == Verdict::Identified {
         let links: Vec<String> = inference.edges.iter().map(|[from, to]| format!("{from}-{to}")).collect();
         let text = format!(
@@ -39,8 +39,8 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     }
 }
 
-fn alike(record: &Record, sockets: &Sockets) -> Finding {
-    let gate = socket_gate(sockets, Some(&record.machine), None);
+fn alike(sockets: &Sockets, account: &SocketAccount) -> Finding {
+    let gate = socket_gate(sockets, account, None);
     let cpus = count(sockets.subjects.len(), "CPU");
     let mut verdict = match (sockets.verdict, gate.verdict) {
         (SocketVerdict::Asymmetric, _) | (_, GateVerdict::Outside) => {

@@ -145,7 +145,7 @@ pub fn account(sockets: &[MeasuredSocket], matrix: Option<&Matrix>, told: &[Firm
         graph: chosen.graph.map(|graph| GraphUsed {
             source: chosen.source,
             is_inferred: chosen.is_inferred,
-            edges: graph.links().into_iter().map(|[from, to]| [nodes[from], nodes[to]]).collect(),
+            edges: graph.numbered_links(&nodes),
             eccentricities,
         }),
         explanation: chosen.explanation,
@@ -165,12 +165,7 @@ struct Chosen {
 }
 
 fn choose(matrix: &Matrix, inference: &Inference, told: &[FirmwareGraph]) -> Chosen {
-    let graph_of = |edges: &[[u32; 2]]| {
-        let place = |node: u32| matrix.nodes.iter().position(|other| *other == node);
-        let links: Option<Vec<[usize; 2]>> =
-            edges.iter().map(|[from, to]| Some([place(*from)?, place(*to)?])).collect();
-        Graph::of_links(matrix.count(), &links?).ok()
-    };
+    let graph_of = |edges: &[[u32; 2]]| Graph::of_numbered(&matrix.nodes, edges);
     if inference.verdict == Verdict::Identified {
         return Chosen {
             source: "the measured latencies".to_owned(),

@@ -16,10 +16,7 @@ pub fn contrast(firmware: &Matrix, measured: &Matrix, inference: &Inference) -> 
     }
     let (remote, spread) = remote_range(firmware)?;
     if inference.verdict == Verdict::Identified {
-        let place = |node: u32| inference.nodes.iter().position(|other| *other == node);
-        let links: Option<Vec<[usize; 2]>> =
-            inference.edges.iter().map(|[from, to]| Some([place(*from)?, place(*to)?])).collect();
-        let hops = Graph::of_links(measured.count(), &links?).ok()?.hops()?;
+        let hops = Graph::of_numbered(&measured.nodes, &inference.edges)?.hops()?;
         let seen = classes(measured, |row, column| hops.between(row, column));
         let remote_classes = seen.iter().filter(|(links, _)| *links > 0).count();
         let differ = seen.last()?.1 / seen.iter().find(|(links, _)| *links > 0)?.1;

@@ -169,10 +169,7 @@ pub fn measured_by_links(graph: &FirmwareGraph, matrix: &Matrix) -> Option<Strin
     if graph.untold.is_some() || graph.nodes != matrix.nodes {
         return None;
     }
-    let place = |node: u32| graph.nodes.iter().position(|other| *other == node);
-    let links: Option<Vec<[usize; 2]>> =
-        graph.edges.iter().map(|[from, to]| Some([place(*from)?, place(*to)?])).collect();
-    let hops = Graph::of_links(matrix.count(), &links?).ok()?.hops()?;
+    let hops = Graph::of_numbered(&graph.nodes, &graph.edges)?.hops()?;
     let of = |links: u32| {
         let entries = matrix.known().filter(|(row, column, _)| hops.between(*row, *column) == links);
         let values: Vec<f64> = entries.map(|(_, _, value)| value).collect();
@@ -229,7 +226,7 @@ fn graph_of(source: &str, nodes: Vec<u32>, graph: &Graph, probe_depths: Vec<u32>
     FirmwareGraph {
         source: source.to_owned(),
         untold: None,
-        edges: graph.links().into_iter().map(|[from, to]| [nodes[from], nodes[to]]).collect(),
+        edges: graph.numbered_links(&nodes),
         eccentricities: graph.hops().as_ref().map(Hops::eccentricities).unwrap_or_default(),
         nodes,
         probe_depths,

@@ -66,6 +66,14 @@ impl Graph {
         Ok(graph)
     }
 
+    /// Nodes of these numbers with links that name them; none if a link names a node that is not there, or one twice.
+    pub fn of_numbered(nodes: &[u32], edges: &[[u32; 2]]) -> Option<Self> {
+        let place = |node: u32| nodes.iter().position(|other| *other == node);
+        let links: Option<Vec<[usize; 2]>> =
+            edges.iter().map(|[from, to]| Some([place(*from)?, place(*to)?])).collect();
+        Self::of_links(nodes.len(), &links?).ok()
+    }
+
     /// How many nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
@@ -100,6 +108,11 @@ impl Graph {
             .filter(|&(from, to)| self.is_linked(from, to))
             .map(|(from, to)| [from, to])
             .collect()
+    }
+
+    /// The same by the numbers of the nodes.
+    pub fn numbered_links(&self, nodes: &[u32]) -> Vec<[u32; 2]> {
+        self.links().into_iter().map(|[from, to]| [nodes[from], nodes[to]]).collect()
     }
 
     /// Nodes that one is linked to.

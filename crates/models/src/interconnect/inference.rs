@@ -317,9 +317,7 @@ fn told(
     verdict: Verdict,
     reason: String,
 ) -> Inference {
-    let named = |graph: &Graph| -> Vec<[u32; 2]> {
-        graph.links().into_iter().map(|[from, to]| [matrix.nodes[from], matrix.nodes[to]]).collect()
-    };
+    let named = |graph: &Graph| graph.numbered_links(&matrix.nodes);
     let count = matrix.known().count().max(1) as f64;
     let alike = match graphs {
         [best, rest @ ..] if flat.is_none() => rest

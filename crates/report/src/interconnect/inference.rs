@@ -145,16 +145,10 @@ fn of_mesh(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
 
 /// The links as a picture.
 pub fn inference_picture(inference: &Inference, from: &str) -> GraphPicture {
-    let place = |node: &u32| inference.nodes.iter().position(|other| other == node);
-    let mut graph = Graph::new(inference.nodes.len());
-    for [from, to] in &inference.edges {
-        if let (Some(from), Some(to)) = (place(from), place(to)) {
-            graph.set(from, to, true);
-        }
-    }
     GraphPicture {
         title: format!("{from}: {}", inference.verdict.name()),
-        graph,
+        graph: Graph::of_numbered(&inference.nodes, &inference.edges)
+            .unwrap_or_else(|| Graph::new(inference.nodes.len())),
         names: inference.nodes.iter().map(u32::to_string).collect(),
         notes: vec![String::new(); inference.nodes.len()],
         reads: None,

@@ -11,12 +11,9 @@ use crate::number;
 pub(crate) fn picture(sockets: &Sockets, account: &SocketAccount) -> Option<GraphPicture> {
     let used = account.graph.as_ref()?;
     let nodes = &account.inference.as_ref()?.nodes;
-    let place = |node: &u32| nodes.iter().position(|other| other == node);
-    let links: Option<Vec<[usize; 2]>> =
-        used.edges.iter().map(|[from, to]| Some([place(from)?, place(to)?])).collect();
     Some(GraphPicture {
         title: format!("as {} tell", used.source),
-        graph: Graph::of_links(nodes.len(), &links?).ok()?,
+        graph: Graph::of_numbered(nodes, &used.edges)?,
         names: nodes.iter().map(u32::to_string).collect(),
         notes: nodes.iter().map(|&node| own_triad(sockets, NodeId(node))).collect(),
         reads: Some(Reads {
@@ -34,15 +31,8 @@ pub(crate) fn predicted(account: &SocketAccount) -> Vec<Vec<Option<f64>>> {
     else {
         return Vec::new();
     };
-    let place = |node: &u32| inference.nodes.iter().position(|other| other == node);
     let count = inference.nodes.len();
-    let mut graph = Graph::new(count);
-    for [from, to] in &used.edges {
-        if let (Some(from), Some(to)) = (place(from), place(to)) {
-            graph.set(from, to, true);
-        }
-    }
-    let hops = graph.hops();
+    let hops = Graph::of_numbered(&inference.nodes, &used.edges).and_then(|graph| graph.hops());
     let entry = |row, column| explanation.predicted(hops.as_ref(), row, column);
     (0..count).map(|row| (0..count).map(|column| entry(row, column)).collect()).collect()
 }
