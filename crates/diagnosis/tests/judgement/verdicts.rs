@@ -4,7 +4,7 @@ use diagnosis::diagnose;
 use machine::{Bytes, CoreKind, CpuId, Hertz, Node, NodeId};
 use record::{
     ClockCheck, ClockRead, ClockVerdict, Control, Finding, KernelClocks, LineTransfer, PairSlowdown, Quality,
-    Record, Scope, Severity, StreamResult, WakePoint,
+    Record, Scope, Severity, SocketVerdict, Sockets, StreamResult, SubjectEquality, WakePoint,
 };
 use stats::Random;
 
@@ -76,6 +76,24 @@ fn equal_cpus_are_good_and_noisy_ones_inconclusive() {
         "CPU 2 streams 33 % faster",
     );
     assert_eq!(judged(stream(&[11.5], 0.1), "cpus-unequal"), None);
+}
+
+#[test]
+fn two_cpus_whose_intervals_overlap_or_that_differ_as_much_from_themselves_are_not_unequal() {
+    // Once seen: 27.1-32.2 and 30.9-36.3 GB/s, p = 3 %, while the sockets of the same record were inconclusive.
+    check(stream(&[33.6, 29.65], 2.6), "cpus-unequal", Severity::Inconclusive, "they differ by 13 %");
+    let mut moody = stream(&[33.6, 29.65], 0.5);
+    moody.sockets = Some(Sockets {
+        equality: vec![SubjectEquality {
+            quantity: "triad".to_owned(),
+            verdict: SocketVerdict::Inconclusive,
+            aa_half_width: 0.14,
+            rounds: 20,
+            rows: Vec::new(),
+        }],
+        ..Sockets::default()
+    });
+    check(moody, "cpus-unequal", Severity::Inconclusive, "differs from itself by up to 14 %");
 }
 
 #[test]
