@@ -16,6 +16,8 @@ pub struct Cores {
     pub line_transfer: Vec<LineTransfer>,
     /// Slowdown of a loop when another CPU runs the same.
     pub sharing: Vec<PairSlowdown>,
+    /// Slowdown of a loop when another CPU runs a loop of another class, for the nearest pairs.
+    pub unlike: Vec<UnlikeSlowdown>,
     /// Compute loops that must not move when memory does.
     pub compute: Vec<Compute>,
     /// Wake-up latency against idle time.
@@ -68,9 +70,29 @@ pub struct PairSlowdown {
     pub a: CpuId,
     /// The CPU that runs beside it.
     pub b: CpuId,
-    /// `integer`, `simd`, `front_end`, `l1`, `l2`, `memory`.
+    /// `integer`, `simd`, `front_end`, `l1`, `l2`, `l3`, `memory`.
     pub resource: String,
     /// Time together over time alone: 1 is nothing shared, 2 is all of it.
+    pub slowdown: f64,
+    /// Windows in which both were seen to run.
+    pub overlapped_windows: usize,
+    /// Spread of `slowdown`.
+    #[serde(flatten)]
+    pub spread: Spread,
+}
+
+/// How much slower a loop runs on `a` while `b` runs another one, against alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnlikeSlowdown {
+    /// The CPU whose slowdown it is.
+    pub a: CpuId,
+    /// The CPU that runs beside it.
+    pub b: CpuId,
+    /// What `a` runs: `integer`, `simd`, `front_end`, `memory`.
+    pub class: String,
+    /// What `b` runs: another of these.
+    pub beside: String,
+    /// Time together over time alone: 1 is nothing shared.
     pub slowdown: f64,
     /// Windows in which both were seen to run.
     pub overlapped_windows: usize,

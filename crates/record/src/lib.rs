@@ -44,7 +44,7 @@ pub use comparison::{
     Better, COMPARISON_SCHEMA, ComparisonAverage, ComparisonRow, ComparisonTable, ConfigurationSummary,
     Drift, FactDifference, UnmatchedTest,
 };
-pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, WakePoint};
+pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::{
     AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,

@@ -272,6 +272,11 @@ fn cores(table: &mut Table, record: &Record) {
         let row = Row { cpu: Some(pair.a), other_cpu: Some(pair.b), ..Row::new("sharing", &pair.resource) };
         table.measured(&row, pair.slowdown, "ratio", &pair.spread);
     }
+    for pair in &record.cores.unlike {
+        let name = format!("{} beside {}", pair.class, pair.beside);
+        let row = Row { cpu: Some(pair.a), other_cpu: Some(pair.b), ..Row::new("sharing", name) };
+        table.measured(&row, pair.slowdown, "ratio", &pair.spread);
+    }
     for result in &record.cores.compute {
         let name = format!("{} {}", result.kernel, result.isa);
         let row = Row { cpu: Some(result.cpu), ..Row::new("compute", name) };

@@ -5,6 +5,7 @@
 
 mod clock_cost;
 mod clocks;
+mod corun;
 pub(crate) mod facts;
 mod flaws;
 pub(crate) mod markup;

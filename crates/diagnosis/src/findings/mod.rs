@@ -1,5 +1,6 @@
 //! Findings: what a record says about its machine, most important first.
 
+mod claims;
 mod clocks;
 mod disturbance;
 mod flaws;
@@ -17,11 +18,12 @@ pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
 
 /// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
 pub fn findings(record: &Record) -> Vec<Finding> {
-    let judges: [fn(&Record, &mut Vec<Finding>); 9] = [
+    let judges: [fn(&Record, &mut Vec<Finding>); 10] = [
         disturbance::judge,
         flaws::judge,
         sizes::judge,
         sharing::judge,
+        claims::judge,
         inequality::judge,
         sockets::judge,
         pages::judge,

@@ -12,7 +12,7 @@ use crate::wording::{count, measured};
 const SHARES_ABOVE: f64 = 1.25;
 
 /// The lower end of the interval must exceed this.
-const CERTAIN_ABOVE: f64 = 1.1;
+pub(super) const CERTAIN_ABOVE: f64 = 1.1;
 
 /// Fewer windows in which both were seen to run prove nothing.
 const FEWEST_OVERLAPPED: usize = 5;
@@ -21,7 +21,7 @@ const FEWEST_OVERLAPPED: usize = 5;
 const BUSY_SIBLING_BELOW: f64 = 0.8;
 
 /// Pairs named one by one.
-const MOST_NAMED: usize = 8;
+pub(super) const MOST_NAMED: usize = 8;
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     hidden_siblings(record, found);
@@ -30,18 +30,18 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     protocols(record, found);
 }
 
-fn usable(pair: &PairSlowdown) -> bool {
+pub(super) fn usable(pair: &PairSlowdown) -> bool {
     pair.slowdown.is_finite()
         && pair.slowdown > 0.0
         && pair.overlapped_windows >= FEWEST_OVERLAPPED
         && pair.a != pair.b
 }
 
-fn interval(pair: &PairSlowdown) -> Interval {
+pub(super) fn interval(pair: &PairSlowdown) -> Interval {
     sane(pair.spread.interval, pair.slowdown)
 }
 
-fn shares(pair: &PairSlowdown) -> bool {
+pub(super) fn shares(pair: &PairSlowdown) -> bool {
     pair.slowdown >= SHARES_ABOVE && interval(pair).low > CERTAIN_ABOVE
 }
 
@@ -49,13 +49,13 @@ fn separate_by_claim(record: &Record, a: CpuId, b: CpuId) -> bool {
     !record.machine.topology.siblings(a).contains(b)
 }
 
-fn line(pair: &PairSlowdown) -> String {
+pub(super) fn line(pair: &PairSlowdown) -> String {
     let slowdown = measured(pair.slowdown, interval(pair), "times");
     format!("CPU {} beside CPU {}: {} loop takes {slowdown}", pair.a, pair.b, pair.resource)
 }
 
 /// The execution units of a core, which no two separate cores share.
-fn is_execution(pair: &PairSlowdown) -> bool {
+pub(super) fn is_execution(pair: &PairSlowdown) -> bool {
     matches!(pair.resource.as_str(), "integer" | "simd")
 }
 

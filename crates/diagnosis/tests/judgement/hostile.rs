@@ -114,7 +114,7 @@ fn stream(random: &mut Random) -> StreamResult {
 
 fn fill_cores(record: &mut Record, random: &mut Random) {
     for _ in 0..random.below(8) {
-        let resource = ["integer", "simd", "front_end", "memory"][random.below(4)].to_owned();
+        let resource = ["integer", "simd", "front_end", "l2", "memory"][random.below(5)].to_owned();
         record.cores.sharing.push(PairSlowdown {
             a: cpu(random),
             b: cpu(random),

@@ -147,6 +147,79 @@ fn known_siblings_and_unproven_overlap_are_no_finding() {
     assert_eq!(judged(record, "hidden-siblings"), None);
 }
 
+/// The same of CPUs that the machine calls threads of one core.
+fn claimed_siblings(resource: &str, slowdown: f64, half: f64) -> Record {
+    let mut record = pair(resource, slowdown, half);
+    record.machine.topology.cpus[1].core_index = 0;
+    record.machine.topology.cores[0].cpus.insert(CpuId(1));
+    record
+}
+
+#[test]
+fn siblings_that_the_machine_claims_and_that_cost_each_other_nothing_are_told() {
+    check(
+        claimed_siblings("integer", 1.0, 0.02),
+        "claimed-core-apart",
+        Severity::Notice,
+        "share a core; running together they cost each other nothing",
+    );
+    check(claimed_siblings("simd", 1.1, 0.2), "claimed-core-apart", Severity::Inconclusive, "too noisy");
+    assert_eq!(
+        judged(claimed_siblings("integer", 1.9, 0.02), "claimed-core-apart"),
+        None,
+        "as the claim says"
+    );
+    assert_eq!(
+        judged(claimed_siblings("memory", 1.0, 0.02), "claimed-core-apart"),
+        None,
+        "says nothing of cores"
+    );
+    let mut one_loop_slows = claimed_siblings("integer", 1.0, 0.02);
+    one_loop_slows.cores.sharing.extend(pair("simd", 1.8, 0.02).cores.sharing);
+    assert_eq!(judged(one_loop_slows, "claimed-core-apart"), None, "one shared unit is enough");
+}
+
+/// Two cores for certain, by their integer loops, and what their second levels show; `claim` is who the machine says share it.
+fn second_levels(claim: [&str; 2], slowdown: f64, half: f64) -> Record {
+    let mut record = pair("integer", 1.0, 0.02);
+    record.cores.sharing.extend(pair("l2", slowdown, half).cores.sharing);
+    let mut lists = claim.to_vec();
+    lists.dedup();
+    record.machine.topology.caches = lists
+        .iter()
+        .map(|list| machine::Cache {
+            level: 2,
+            kind: machine::CacheKind::Unified,
+            size_bytes: Some(machine::Bytes::MIB),
+            line_bytes: None,
+            ways: None,
+            shared_by: machine::CpuSet::from_list(list).expect("a list"),
+        })
+        .collect();
+    record
+}
+
+#[test]
+fn second_levels_that_are_not_as_the_machine_says_are_told() {
+    check(second_levels(["0", "1"], 1.7, 0.05), "hidden-shared-cache", Severity::Notice, "of their own");
+    check(
+        second_levels(["0-1", "0-1"], 1.01, 0.02),
+        "claimed-cache-apart",
+        Severity::Notice,
+        "cost each other nothing",
+    );
+    for as_claimed in [second_levels(["0", "1"], 1.01, 0.02), second_levels(["0-1", "0-1"], 1.7, 0.05)] {
+        assert_eq!(judged(as_claimed.clone(), "hidden-shared-cache"), None);
+        assert_eq!(judged(as_claimed, "claimed-cache-apart"), None);
+    }
+    let mut untold = second_levels(["0", "1"], 1.7, 0.05);
+    untold.machine.topology.caches.clear();
+    assert_eq!(judged(untold, "hidden-shared-cache"), None, "no claim, no difference");
+    let mut one_core = second_levels(["0", "1"], 1.7, 0.05);
+    one_core.cores.sharing.retain(|pair| pair.resource == "l2");
+    assert_eq!(judged(one_core, "hidden-shared-cache"), None, "two threads of one core share all its caches");
+}
+
 fn clocks(source: &str, monotonic_ns: f64) -> Record {
     let mut record = Record::default();
     record.machine.environment.clock_sources.current = Some(source.to_owned());

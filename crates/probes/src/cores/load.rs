@@ -19,6 +19,8 @@ pub enum Resource {
     L1,
     /// Level 2: the same.
     L2,
+    /// The way to level 3: reading what level 2 cannot hold and level 3 holds for both.
+    L3,
     /// Memory: reading a block that no cache holds.
     Memory,
 }
@@ -33,9 +35,14 @@ const MEMORY_PIECE_BYTES: usize = 64 << 10;
 impl Resource {
     /// All resources this architecture has a loop for, in the order of a table.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Integer, Self::Simd, Self::FrontEnd, Self::L1, Self::L2, Self::Memory]
+        [Self::Integer, Self::Simd, Self::FrontEnd, Self::L1, Self::L2, Self::L3, Self::Memory]
             .into_iter()
             .filter(|resource| *resource != Self::FrontEnd || cfg!(target_arch = "x86_64"))
+    }
+
+    /// What programs are told apart by: one loop for each class of work.
+    pub fn classes() -> impl Iterator<Item = Self> {
+        Self::all().filter(|resource| !matches!(resource, Self::L1 | Self::L2 | Self::L3))
     }
 
     /// Stable lower-case name, as it stands in records.
@@ -46,22 +53,34 @@ impl Resource {
             Self::FrontEnd => "front_end",
             Self::L1 => "l1",
             Self::L2 => "l2",
+            Self::L3 => "l3",
             Self::Memory => "memory",
         }
     }
 }
 
+/// What level 3 must hold beside two blocks of its loop, in blocks: programs have data there as well.
+const L3_BLOCKS_MIN: usize = 4;
+
+/// True if the machine tells of a third level with room for the loops of two CPUs.
+pub(super) fn has_l3(topology: &Topology, cpu: CpuId) -> bool {
+    let size = topology.data_cache(cpu, 3).and_then(|cache| cache.size_bytes);
+    size.is_some_and(|bytes| bytes.0 as usize >= L3_BLOCKS_MIN * block_bytes(Resource::L3, topology, cpu, 0))
+}
+
 /// Bytes that the loop of a resource reads on one CPU; 0 for loops in registers.
 ///
-/// Three quarters of a cache: alone the block fits, two of them in one cache do not.
+/// Three quarters of a cache: alone the block fits, two of them in one cache do not. For level 3 it is twice level 2: what
+/// slows there is the way to it, as a block that fills it would not be read once in a slice.
 pub(super) fn block_bytes(resource: Resource, topology: &Topology, cpu: CpuId, memory_bytes: usize) -> usize {
     let claimed = |level: u8, fallback: usize| {
         let size = topology.data_cache(cpu, level).and_then(|cache| cache.size_bytes);
-        size.map_or(fallback, |bytes| bytes.0 as usize) / 4 * 3
+        size.map_or(fallback, |bytes| bytes.0 as usize)
     };
     let bytes = match resource {
-        Resource::L1 => claimed(1, L1_BYTES),
-        Resource::L2 => claimed(2, L2_BYTES),
+        Resource::L1 => claimed(1, L1_BYTES) / 4 * 3,
+        Resource::L2 => claimed(2, L2_BYTES) / 4 * 3,
+        Resource::L3 => claimed(2, L2_BYTES) * 2,
         Resource::Memory => memory_bytes.next_multiple_of(MEMORY_PIECE_BYTES),
         Resource::Integer | Resource::Simd | Resource::FrontEnd => 0,
     };
@@ -98,7 +117,9 @@ impl<'m> Load<'m> {
         match (resource, memory) {
             (Resource::Simd, _) => Self::Simd(VectorLoop::widest()),
             (Resource::FrontEnd, _) => Self::FrontEnd,
-            (Resource::L1 | Resource::L2 | Resource::Memory, Some(memory)) => Self::read(memory),
+            (Resource::L1 | Resource::L2 | Resource::L3 | Resource::Memory, Some(memory)) => {
+                Self::read(memory)
+            }
             _ => Self::Integer,
         }
     }

@@ -1,4 +1,4 @@
-//! What two CPUs share: how much slower a loop runs on one while the other runs the same, against alone.
+//! What two CPUs share: how much slower a loop runs on one while the other runs the same or another, against alone.
 //!
 //! Alone and together alternate in balanced-coin quads within milliseconds; while alone the other thread sleeps, as
 //! spinning would use the very resource. A window together counts only if the other CPU was seen to make progress in
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, Thread};
 
 use host::live::{MappingError, Pinned};
-use machine::Bytes;
-use record::{PairSlowdown, Quality, Spread};
+use machine::{Bytes, Topology};
+use record::{PairSlowdown, Quality, Spread, UnlikeSlowdown};
 use stats::{Arm, Interval, Random, coin_quads, hodges_lehmann, paired_delta};
 
-use super::load::{Load, block_bytes, memory_for};
+use super::load::{Load, block_bytes, has_l3, memory_for};
 use super::partner::{Alone, Link, with_partner};
 use super::rounds::{Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
@@ -40,6 +40,8 @@ const WINDOWS_MAX: usize = 8;
 const QUADS_PER_VISIT: usize = 3;
 /// Half-width aimed for.
 const HALF_WIDTH: f64 = 0.03;
+/// Unlike loops are visited in one round of so many, in turns: what like loops share comes first.
+const ROUNDS_PER_UNLIKE: u32 = 4;
 /// One visit at most: 12 trials of 8 windows, with a neighbour on both CPUs, and touching both blocks.
 const VISIT_WORST_S: f64 = 0.2;
 
@@ -48,6 +50,8 @@ const VISIT_WORST_S: f64 = 0.2;
 pub struct Settings {
     /// The pairs; each is measured in both directions.
     pub pairs: Vec<CpuPair>,
+    /// So many of them, from the first on, also run unlike loops beside each other.
+    pub unlike_pairs: usize,
     /// The block that the memory loop reads on each CPU: larger than any cache.
     pub memory_block: Bytes,
     /// Rounds over all pairs, directions and resources.
@@ -63,11 +67,39 @@ impl Settings {
     }
 }
 
-/// One direction of one pair on one resource.
-#[derive(Debug, Clone, Copy)]
+/// One direction of one pair: what is timed on the one CPU, and what the other runs beside it.
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Subject {
     pair: CpuPair,
     resource: Resource,
+    beside: Resource,
+}
+
+impl Subject {
+    fn is_like(&self) -> bool {
+        self.resource == self.beside
+    }
+}
+
+/// Every direction of every pair on every resource, and those with unlike loops.
+fn subjects(settings: &Settings, topology: &Topology) -> Vec<Subject> {
+    let directions = |pairs: &[CpuPair]| -> Vec<CpuPair> {
+        pairs.iter().flat_map(|pair| [*pair, pair.swapped()]).collect()
+    };
+    let like = directions(&settings.pairs).into_iter().flat_map(|pair| {
+        let is_there = move |resource: &Resource| {
+            *resource != Resource::L3 || (has_l3(topology, pair.a) && has_l3(topology, pair.b))
+        };
+        let all = Resource::all().filter(is_there);
+        all.map(move |resource| Subject { pair, resource, beside: resource })
+    });
+    let nearest = &settings.pairs[..settings.unlike_pairs.min(settings.pairs.len())];
+    let unlike = directions(nearest).into_iter().flat_map(|pair| {
+        let all = Resource::classes().flat_map(|one| Resource::classes().map(move |other| (one, other)));
+        all.map(move |(resource, beside)| Subject { pair, resource, beside })
+            .filter(|subject| !subject.is_like())
+    });
+    like.chain(unlike).collect()
 }
 
 /// What is known of one subject.
@@ -84,16 +116,16 @@ struct Seen {
 /// # Errors
 /// A CPU that may not be used or no memory; what was measured is in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
-    let subjects: Vec<Subject> = settings
-        .pairs
-        .iter()
-        .flat_map(|pair| [*pair, pair.swapped()])
-        .flat_map(|pair| Resource::all().map(move |resource| Subject { pair, resource }))
-        .collect();
+    let subjects = subjects(settings, &session.record.machine.topology);
     let mut seen = vec![Seen::default(); subjects.len()];
     let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
-    let outcome = in_rounds(session, pace, subjects.len(), |session, index, _| {
-        visit(session, subjects[index], settings.memory_block, &mut seen[index])
+    let outcome = in_rounds(session, pace, subjects.len(), |session, index, round| {
+        let is_turn = (round + index as u32).is_multiple_of(ROUNDS_PER_UNLIKE);
+        if subjects[index].is_like() || is_turn {
+            visit(session, subjects[index], settings.memory_block, &mut seen[index])
+        } else {
+            Ok(())
+        }
     });
     for (subject, seen) in subjects.iter().zip(&seen) {
         push(session, *subject, seen);
@@ -102,19 +134,22 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
 }
 
 fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
-    let Subject { pair: CpuPair { a, b }, resource } = subject;
-    let resource = resource.name();
+    let Subject { pair: CpuPair { a, b }, resource, beside } = subject;
+    let (class, beside) = (resource.name(), beside.name());
     let Some((slowdown, interval)) = slowdown(&seen.ratios.pooled()) else {
-        session.record.provenance.without.push(format!(
-            "cannot tell whether CPUs {a} and {b} share {resource}: they were never seen to run at the same time"
-        ));
+        if subject.is_like() {
+            session.record.provenance.without.push(format!(
+                "cannot tell whether CPUs {a} and {b} share {class}: they were never seen to run at the same time"
+            ));
+        }
         return;
     };
-    let raw = session.keep_raw(
-        format!("sharing, {resource}, CPU {a} beside {b}, together over alone"),
-        "ratio",
-        &seen.ratios.visits,
-    );
+    let name = if subject.is_like() {
+        format!("sharing, {class}, CPU {a} beside {b}, together over alone")
+    } else {
+        format!("sharing, {class} on CPU {a} beside {beside} on CPU {b}, together over alone")
+    };
+    let raw = session.keep_raw(name, "ratio", &seen.ratios.visits);
     let narrow = interval.half_width() <= HALF_WIDTH * slowdown;
     let spread = Spread {
         interval,
@@ -125,14 +160,14 @@ fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
         modes: Vec::new(),
         raw: Some(raw),
     };
-    session.record.cores.sharing.push(PairSlowdown {
-        a,
-        b,
-        resource: resource.to_owned(),
-        slowdown,
-        overlapped_windows: seen.overlapped,
-        spread,
-    });
+    let (class, overlapped_windows) = (class.to_owned(), seen.overlapped);
+    let cores = &mut session.record.cores;
+    if subject.is_like() {
+        cores.sharing.push(PairSlowdown { a, b, resource: class, slowdown, overlapped_windows, spread });
+    } else {
+        let beside = beside.to_owned();
+        cores.unlike.push(UnlikeSlowdown { a, b, class, beside, slowdown, overlapped_windows, spread });
+    }
 }
 
 /// Hodges-Lehmann on the log ratios; with fewer than six pairs the interval is their range.
@@ -189,13 +224,6 @@ impl Board {
     }
 }
 
-/// Rounds of the loop per slice on the side that times, and per report on the other.
-#[derive(Debug, Clone, Copy)]
-struct Work {
-    rounds_per_slice: u64,
-    rounds_per_report: u64,
-}
-
 /// A trial: the fastest window that counts in nanoseconds, and the windows taken for it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Trial {
@@ -210,16 +238,16 @@ fn visit(
     memory_block: Bytes,
     seen: &mut Seen,
 ) -> Result<(), CoresError> {
-    let Subject { pair, resource } = subject;
+    let Subject { pair, resource, beside } = subject;
     let _pinned = Pinned::to(pair.a)?;
     let topology = &session.record.machine.topology;
     let bytes = block_bytes(resource, topology, pair.a, memory_block.0 as usize);
-    let bytes_b = block_bytes(resource, topology, pair.b, memory_block.0 as usize);
+    let bytes_b = block_bytes(beside, topology, pair.b, memory_block.0 as usize);
     let mut memory = memory_for(bytes)?;
     let mut load = Load::new(resource, memory.as_mut());
     let mut sampler = session.sampler(pair.a);
+    let other_sampler = session.sampler(pair.b);
     let rounds_per_slice = sampler.rounds_for(SLICE_NS, |rounds| load.run(rounds));
-    let work = Work { rounds_per_slice, rounds_per_report: (rounds_per_slice / REPORTS_PER_SLICE).max(1) };
     let mut random = Random::new(session.random.next_u64());
     let order = coin_quads(QUADS_PER_VISIT, &mut random);
     let board = Board::default();
@@ -230,13 +258,16 @@ fn visit(
         // Its memory is touched on its own CPU, as a program's would be.
         |link| match memory_for(bytes_b) {
             Ok(mut memory) => {
-                board.partner(link, &mut Load::new(resource, memory.as_mut()), work.rounds_per_report);
+                let mut load = Load::new(beside, memory.as_mut());
+                // Timed here, as its loop may be another one.
+                let per_slice = other_sampler.rounds_for(SLICE_NS, |rounds| load.run(rounds));
+                board.partner(link, &mut load, (per_slice / REPORTS_PER_SLICE).max(1));
             }
             Err(error) => failed = Some(error),
         },
         |link, partner| {
             if link.wait(|| board.slept.0.load(Ordering::Acquire) > 0) {
-                let trials = Trials { board: &board, link, partner, work };
+                let trials = Trials { board: &board, link, partner, rounds_per_slice };
                 trials.take(&order, &mut load, &mut sampler, seen);
             }
         },
@@ -250,7 +281,8 @@ struct Trials<'a> {
     board: &'a Board,
     link: &'a Link,
     partner: &'a Thread,
-    work: Work,
+    /// Rounds of the loop per slice on the side that times.
+    rounds_per_slice: u64,
 }
 
 impl Trials<'_> {
@@ -290,13 +322,13 @@ impl Trials<'_> {
     fn trial(&self, load: &mut Load<'_>, sampler: &mut Sampler, together: bool) -> Trial {
         let mut trial = Trial::default();
         // The first slice after a change of state finds cold caches.
-        load.run(self.work.rounds_per_slice);
+        load.run(self.rounds_per_slice);
         for _ in 0..WINDOWS_MAX {
             let progress = &self.board.progress.0;
             let (mut last, mut fresh) = (progress.load(Ordering::Relaxed), 0);
             let window = sampler.window(|| {
                 for _ in 0..SLICES {
-                    load.run(self.work.rounds_per_slice);
+                    load.run(self.rounds_per_slice);
                     let now = progress.load(Ordering::Relaxed);
                     fresh += usize::from(now != last);
                     last = now;
@@ -326,6 +358,27 @@ mod tests {
         let ratios: Vec<f64> = (0..24).map(|pair| 2.0 * (1.0 + 0.002 * f64::from(pair % 5 - 2))).collect();
         let (value, interval) = slowdown(&ratios).expect("24 pairs");
         assert!((value - 2.0).abs() < 0.01 && interval.contains(value) && interval.half_width() < 0.01);
+    }
+
+    #[test]
+    fn unlike_loops_are_for_the_nearest_pairs_and_level_3_for_machines_that_tell_of_one() {
+        let pair = |a, b| CpuPair { a: machine::CpuId(a), b: machine::CpuId(b) };
+        let mut settings = Settings {
+            pairs: vec![pair(0, 1), pair(0, 2)],
+            unlike_pairs: 1,
+            memory_block: Bytes::MIB,
+            rounds: 1,
+            budget_s: 1.0,
+        };
+        let of = |settings: &Settings| subjects(settings, &Topology::default());
+        let classes = Resource::classes().count();
+        let all = of(&settings);
+        let unlike: Vec<&Subject> = all.iter().filter(|subject| !subject.is_like()).collect();
+        assert_eq!(unlike.len(), 2 * classes * (classes - 1), "both directions of the first pair");
+        assert!(unlike.iter().all(|subject| subject.pair.a.0 + subject.pair.b.0 == 1));
+        assert!(all.iter().all(|subject| subject.resource != Resource::L3), "no machine, no level 3");
+        settings.unlike_pairs = 0;
+        assert_eq!(of(&settings).len(), 4 * (Resource::all().count() - 1));
     }
 
     #[test]

@@ -155,6 +155,7 @@ impl Subject<'_> {
         let block = Bytes(cache.0 * 2).clamp(MEMORY_BLOCK.0, MEMORY_BLOCK.1);
         let mut settings = sharing::Settings {
             pairs: chosen.pairs,
+            unlike_pairs: by_depth(self.options.depth, [0, 1, 4]),
             memory_block: block.min(Bytes(self.room().0 / 2)).max(Bytes::MIB),
             rounds: by_depth(self.options.depth, [8, 16, 40]),
             budget_s: 0.0,

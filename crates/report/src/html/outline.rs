@@ -3,7 +3,7 @@
 use models::interconnect::SocketAccount;
 use record::Record;
 
-use super::{Charts, clock_cost, clocks, figure, flaws, tables};
+use super::{Charts, clock_cost, clocks, corun, figure, flaws, tables};
 use crate::{figure::Figure, sockets};
 
 pub(super) fn sections(
@@ -32,6 +32,7 @@ pub(super) fn sections(
     for one in [Figure::Stream, Figure::LineTransfer, Figure::Sharing, Figure::Wake] {
         *body += &figure(record, one, charts);
     }
+    *body += &corun::tables(record);
     *body += &tables::cores(record);
     *body += "</section>\n<section id=\"clocks\"><h2>Clocks</h2>\n";
     *body += &clocks::verdict(record);

@@ -298,8 +298,22 @@ fn sharing(paper: &mut Paper, record: &Record) {
     if !resources.is_empty() {
         let told: Vec<String> = resources.into_iter().map(|(_, _, told)| told).collect();
         let what = if several { "worst" } else { "both at once" };
-        paper.wrapped("shared  ", &format!("{what}: {}", told.join(", ")));
+        // Of several pairs the screen has no room for more.
+        let unlike = worst_unlike(record).filter(|_| !several).unwrap_or_default();
+        paper.wrapped("shared  ", &format!("{what}: {}{unlike}", told.join(", ")));
     }
+}
+
+/// The pair of unlike loops that costs most: all others are in the report.
+fn worst_unlike(record: &Record) -> Option<String> {
+    let usable = record.cores.unlike.iter().filter(|pair| pair.slowdown.is_finite());
+    let worst = usable.max_by(|a, b| a.slowdown.total_cmp(&b.slowdown))?;
+    Some(format!(
+        "; unlike at worst {} {}x beside {}",
+        plain(&naming::words(&worst.class)),
+        number::short(worst.slowdown),
+        plain(&naming::words(&worst.beside)),
+    ))
 }
 
 /// What concerns cores and clocks.

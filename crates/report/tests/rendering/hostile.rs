@@ -136,6 +136,12 @@ fn spoil_the_rest(source: &mut Source, record: &mut Record) {
         source.cpu(&mut pair.b);
         source.text(&mut pair.resource);
     }
+    for pair in &mut record.cores.unlike {
+        source.number(&mut pair.slowdown);
+        source.cpu(&mut pair.b);
+        source.text(&mut pair.beside);
+        source.spread(&mut pair.spread);
+    }
     for point in &mut record.cores.wake {
         source.number(&mut point.ns);
         source.number(&mut point.idle_us);
