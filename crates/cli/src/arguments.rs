@@ -200,14 +200,13 @@ impl Arguments {
 /// The longest budget; the planner knows the shortest, which depends on what is to be measured.
 const BUDGET_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Reads `30s`, `5m`, `1h` or a bare number of seconds.
+/// Units of time that the command line takes, in seconds; `ms` before the `s` it ends in.
+const TIME_UNITS: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+
+/// Reads `30s`, `5m`, `1h`, `300ms` or a bare number of seconds.
 pub(crate) fn parse_budget(text: &str) -> Result<Duration, String> {
-    let (digits, factor_s) = match text.char_indices().last() {
-        Some((index, 's')) => (&text[..index], 1.0),
-        Some((index, 'm')) => (&text[..index], 60.0),
-        Some((index, 'h')) => (&text[..index], 3600.0),
-        _ => (text, 1.0),
-    };
+    let of_unit = |(unit, factor_s): &(&str, f64)| Some((text.strip_suffix(unit)?, *factor_s));
+    let (digits, factor_s) = TIME_UNITS.iter().find_map(of_unit).unwrap_or((text, 1.0));
     let seconds = digits.trim().parse::<f64>().ok().map(|number| number * factor_s);
     match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
         Some(budget) if !budget.is_zero() && budget <= BUDGET_MAX => Ok(budget),
@@ -232,7 +231,8 @@ mod tests {
         ] {
             assert_eq!(parse_budget(text).ok().map(|budget| budget.as_secs()), seconds, "{text}");
         }
-        for text in ["", "0", "0s", "-3", "nan", "inf", "1e300", "24.1h", "s", "5x", "ä"] {
+        assert_eq!(parse_budget("300ms"), Ok(Duration::from_millis(300)));
+        for text in ["", "ms", "0ms", "0", "0s", "-3", "nan", "inf", "1e300", "24.1h", "s", "5x", "ä"] {
             assert!(parse_budget(text).is_err(), "{text}");
         }
     }
