@@ -151,8 +151,10 @@ fn cpuset(found: &PlaceOutcome, arm: &PlaceArm) -> String {
     let body = each_thread(found, group_of, "echo \"$thread\" > \"$top/$3/cgroup.threads\"");
     format!(
         "#!/bin/sh\n# as root: sh FILE PID, on cgroup v2 with the cpuset controller\ntop=/sys/fs/cgroup/sidestep-$1\n\
+         was=$(sed -n 's/^0:://p' \"/proc/$1/cgroup\")\n\
          mkdir -p \"$top\"\necho +cpuset > /sys/fs/cgroup/cgroup.subtree_control\necho \"$1\" > \"$top/cgroup.procs\"\n\
-         echo +cpuset > \"$top/cgroup.subtree_control\"\n{}{body}",
+         echo +cpuset > \"$top/cgroup.subtree_control\"\n{}{body}\
+         echo \"to undo: echo $1 > /sys/fs/cgroup${{was%/}}/cgroup.procs; rmdir $top/g* $top\"\n",
         folders.concat()
     )
 }
