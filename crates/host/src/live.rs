@@ -15,6 +15,7 @@ mod messages;
 mod node_memory;
 mod ntp;
 mod perf;
+mod preload;
 mod process;
 mod process_memory;
 mod process_setting;
@@ -45,6 +46,7 @@ pub use perf::{
     CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfSampler, PerfWatch, RegisterSample,
     Registers, Switch, WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
 };
+pub use preload::{PreloadError, PreloadObstacle, PreloadSampler, ProgramKind, StopReason, preload_obstacle};
 pub use process::{
     boot_id, effective_root, effective_user, host_name, is_writable, kernel_release, peak_resident_bytes,
     process_user, utc_now,
