@@ -24,7 +24,7 @@ use experiments::place::seats::Seats;
 use host::Root;
 use host::live::{self, ChildOutput, Ending, write_atomically};
 use machine::CpuSet;
-use record::{Cores, Ended, PlaceOutcome, Sharing};
+use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
 use regex::bytes::Regex;
 use toggles::{PinHold, Restored, ThreadId};
 
@@ -218,8 +218,25 @@ fn how(arguments: &PlaceArguments) -> HowToRun {
 /// Enters who shares what, or why that is not known.
 fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>) {
     match sharing {
-        Ok(sharing) => setting.sharing = Some(sharing),
+        Ok(sharing) => {
+            if sharing.source == SharingSource::SignalRegisters {
+                setting.notes.push(said_by_library(&sharing));
+            }
+            setting.sharing = Some(sharing);
+        }
         Err(error) => setting.notes.push(format!("who shares what is not known: {error}")),
+    }
+}
+
+/// What there is to be said of samples that a library in the program took.
+fn said_by_library(sharing: &Sharing) -> String {
+    // What befell it comes last; the rest is the same for every program.
+    let why = sharing.blind_spots.last().filter(|_| sharing.samples == 0);
+    match why {
+        None => {
+            format!("a library in the program took {} samples: who wakes whom is not known", sharing.samples)
+        }
+        Some(why) => format!("the library that was to sample the program took no sample: {why}"),
     }
 }
 
@@ -242,7 +259,7 @@ fn tried(
     command: &[OsString],
 ) -> anyhow::Result<PlaceOutcome> {
     let mut line = Line::new(request.global.quiet);
-    let (profile, sharing) = subject.profile()?;
+    let (profile, sharing) = subject.profile(request.arguments.source.into())?;
     worked(request.arguments, &profile)?;
     let mut setting = request.setting(command_line(command), &profile.census, profile.apart);
     learn(&mut setting, sharing);

@@ -4,12 +4,14 @@
 //! touches, without a performance counter and without privilege. Touches of all threads, sorted by address, fall into stretches
 //! of memory that the same threads touch; two threads share as much as their touches overlap in these.
 
+mod clock_registers;
 mod instruction;
 mod overlap;
 mod program;
 mod region;
 mod schedule;
 mod segment;
+mod signal_registers;
 mod source;
 mod symbols;
 mod tally;
@@ -17,10 +19,12 @@ mod touch;
 mod watch;
 mod weights;
 
+pub use clock_registers::ClockRegisters;
 pub use instruction::{Access, Operand, Run};
 pub use overlap::{Overlaps, TOUCHES_MIN, overlaps};
 pub use segment::{LINE_BYTES, Segment, Use, segments};
-pub use source::{ClockRegisters, Source};
+pub use signal_registers::SignalRegisters;
+pub use source::{Source, SourceChoice, SourceError, source_of};
 pub use touch::{Extent, Object, Touch, Touches};
 pub use watch::{Profile, ProfileError, ProfileOptions, RATE_HZ, Subject, profile, watch};
 pub use weights::{SharingWeights, demand, weights};

@@ -16,6 +16,12 @@ pub struct Sharing {
     pub schema: u32,
     /// What the addresses were learnt by.
     pub source: SharingSource,
+    /// What that costs the program.
+    #[serde(default)]
+    pub cost: String,
+    /// What it needs.
+    #[serde(default)]
+    pub privilege: String,
     /// Wall time of watching, in seconds.
     pub seconds: f64,
     /// Samples asked for, per second of a thread's CPU time.

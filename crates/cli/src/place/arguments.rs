@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use placement::sharing::SourceChoice;
 use toggles::Place;
 
 use super::export::Form;
@@ -45,6 +46,9 @@ pub(crate) struct PlaceArguments {
     /// What the check-up measured of this machine (a record, or its folder): contention, line transfer, waking
     #[arg(long, value_name = "RECORD")]
     pub(crate) check_up: Option<PathBuf>,
+    /// What samples the threads of a command: the kernel's clock, or a library in the program where the kernel forbids that
+    #[arg(long, value_name = "SOURCE", default_value = "best", conflicts_with = "pid")]
+    pub(crate) source: Sampled,
     /// Print the recommended placement for other programs; repeatable
     #[arg(long, value_name = "FORM")]
     pub(crate) export: Vec<Form>,
@@ -100,6 +104,27 @@ pub(crate) enum Held {
     Spread,
     /// Neighbours together
     Pack,
+}
+
+/// What takes samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sampled {
+    /// The kernel's clock; the library where that is forbidden
+    Best,
+    /// The kernel's clock alone
+    Clock,
+    /// The library alone
+    Preload,
+}
+
+impl From<Sampled> for SourceChoice {
+    fn from(sampled: Sampled) -> Self {
+        match sampled {
+            Sampled::Best => Self::Best,
+            Sampled::Clock => Self::Clock,
+            Sampled::Preload => Self::Preload,
+        }
+    }
 }
 
 impl PlaceArguments {

@@ -1,12 +1,13 @@
 //! A command that is run again and again, its threads kept where the arm wants them.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::live::{ChildError, ChildOutput, ChildRun, PerfError, observe_child, pending_signal};
+use host::live::{ChildError, ChildOutput, ChildRun, observe_child, pending_signal};
 use machine::CpuSet;
-use placement::sharing::{ClockRegisters, ProfileOptions, watch};
+use placement::sharing::{ProfileOptions, SourceChoice, SourceError, source_of, watch};
 use record::Sharing;
 use stats::Cell;
 use toggles::{PinError, PinHold, Restored, ThreadId};
@@ -104,17 +105,24 @@ impl RunSubject {
     ///
     /// # Errors
     /// As for [`RunSubject::run`].
-    pub fn profile(&mut self) -> Result<(RunSeen, Result<Sharing, PerfError>), PlaceRunError> {
+    pub fn profile(
+        &mut self,
+        choice: SourceChoice,
+    ) -> Result<(RunSeen, Result<Sharing, SourceError>), PlaceRunError> {
         let options = ProfileOptions { rate_hz: PROFILE_HZ, ..ProfileOptions::default() };
-        let mut source = match ClockRegisters::of_children(Duration::from_secs_f64(1.0 / PROFILE_HZ)) {
+        let command = self.program.command();
+        let period = Duration::from_secs_f64(1.0 / PROFILE_HZ);
+        let mut source = match source_of(command.get_program(), choice, period) {
             Ok(source) => source,
             Err(error) => return Ok((self.run(&Arrangement::default())?, Err(error))),
         };
+        let mut command = command;
+        source.prepare(&mut command);
         let ended = AtomicBool::new(false);
         thread::scope(|scope| {
-            let watcher = scope.spawn(|| watch(&mut source, options, || ended.load(Ordering::Acquire)));
-            // The source hears of this thread's children only.
-            let seen = self.run(&Arrangement::default());
+            let watcher = scope.spawn(|| watch(&mut *source, options, || ended.load(Ordering::Acquire)));
+            // The kernel's clock hears of this thread's children only.
+            let seen = self.run_command(command, &Arrangement::default());
             ended.store(true, Ordering::Release);
             let sharing = watcher.join().expect("watching does not panic");
             Ok((seen?, Ok(sharing)))
@@ -126,7 +134,10 @@ impl RunSubject {
     /// # Errors
     /// It cannot be started, or its threads cannot be bound; they are free then.
     pub fn run(&mut self, arrangement: &Arrangement) -> Result<RunSeen, PlaceRunError> {
-        let command = self.program.command();
+        self.run_command(self.program.command(), arrangement)
+    }
+
+    fn run_command(&mut self, command: Command, arrangement: &Arrangement) -> Result<RunSeen, PlaceRunError> {
         let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
         let mut follower: Option<Follower> = None;
         let mut failed: Option<PinError> = None;

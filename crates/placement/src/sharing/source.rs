@@ -1,17 +1,23 @@
-//! Where samples come from: one trait, and the kernel's clock behind it.
+//! Where samples come from: one trait, and which of its sources serves a program here.
 
+use std::ffi::OsStr;
 use std::io;
+use std::process::Command;
 use std::time::Duration;
 
-use host::live::{
-    Observation, PerfError, PerfSampler, PerfWatch, WakesUnseen, threads_below, wake_tracepoint,
-};
+use host::live::{Observation, PerfError, PreloadError, PreloadObstacle, preload_obstacle};
 use record::SharingSource;
+
+use super::clock_registers::ClockRegisters;
+use super::signal_registers::SignalRegisters;
 
 /// Takes samples of threads until it is dropped.
 pub trait Source: Send {
     /// Which it is.
     fn kind(&self) -> SharingSource;
+
+    /// Changes what a command is started with, if that is how it is watched.
+    fn prepare(&self, _command: &mut Command) {}
 
     /// Waits until there is something to take or the time is over.
     ///
@@ -28,110 +34,73 @@ pub trait Source: Send {
     /// True if it tells of each time that a thread sleeps.
     fn sees_gaps(&self) -> bool;
 
+    /// What it costs the program, in a sentence.
+    fn cost(&self) -> String;
+
+    /// What it needs, in a sentence.
+    fn privilege(&self) -> String;
+
     /// What it cannot see, one sentence each.
     fn blind_spots(&self) -> Vec<String>;
 }
 
-/// Registers sampled by the kernel's clock: no privilege, no counter, no change to the program. The kernel tells besides when
-/// threads sleep, and the privileged also who wakes them.
-#[derive(Debug)]
-pub struct ClockRegisters {
-    sampler: PerfSampler,
-    switches: Result<PerfSampler, PerfError>,
-    wakes: Result<PerfSampler, WakesDenied>,
+/// Which source is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SourceChoice {
+    /// The best that serves: the kernel's clock, else the library in the program.
+    #[default]
+    Best,
+    /// The kernel's clock alone.
+    Clock,
+    /// The library in the program alone.
+    Preload,
 }
 
-/// Why wakes are not seen.
+/// Why a command cannot be watched.
 #[derive(Debug, thiserror::Error)]
-enum WakesDenied {
+pub enum SourceError {
+    /// The kernel's clock is refused, and nothing else is wanted.
     #[error(transparent)]
-    Unseen(#[from] WakesUnseen),
+    Clock(#[from] PerfError),
+    /// The library cannot serve.
     #[error(transparent)]
-    Perf(#[from] PerfError),
+    Preload(#[from] PreloadError),
+    /// The loader would not take the library into this program.
+    #[error("{0}")]
+    Obstacle(PreloadObstacle),
+    /// Neither serves.
+    #[error("{clock}; by a library in the program neither: {preload}")]
+    Neither {
+        /// Of the kernel's clock.
+        clock: PerfError,
+        /// Of the library.
+        preload: Box<SourceError>,
+    },
 }
 
-impl ClockRegisters {
-    /// Of all that the calling thread starts from now on.
-    ///
-    /// # Errors
-    /// The kernel forbids it.
-    pub fn of_children(period: Duration) -> Result<Self, PerfError> {
-        Self::of(period, PerfSampler::of_children)
-    }
-
-    /// Of a process that runs, and its descendants.
-    ///
-    /// # Errors
-    /// The kernel forbids it, or the process is gone.
-    pub fn of_process(pid: u32, period: Duration) -> Result<Self, PerfError> {
-        Self::of(period, |watch| PerfSampler::of_threads(|| threads_below(pid), watch))
-    }
-
-    fn of(
-        period: Duration,
-        sampler: impl Fn(PerfWatch) -> Result<PerfSampler, PerfError>,
-    ) -> Result<Self, PerfError> {
-        let wakes = || Ok(sampler(PerfWatch::Wakes(wake_tracepoint()?))?);
-        Ok(Self {
-            sampler: sampler(PerfWatch::Registers(period))?,
-            switches: sampler(PerfWatch::Switches),
-            wakes: wakes(),
-        })
-    }
-}
-
-impl Source for ClockRegisters {
-    fn kind(&self) -> SharingSource {
-        SharingSource::ClockRegisters
-    }
-
-    fn wait(&mut self, patience: Duration) -> io::Result<()> {
-        let all = [Some(&self.sampler), self.switches.as_ref().ok(), self.wakes.as_ref().ok()];
-        PerfSampler::wait(&all.into_iter().flatten().collect::<Vec<_>>(), patience)
-    }
-
-    fn drain(&mut self, take: &mut dyn FnMut(Observation)) {
-        self.sampler.drain(&mut *take);
-        // These tell of beginnings and ends too, which the first has told already.
-        let mut schedule = |observation: Observation| {
-            if matches!(
-                observation,
-                Observation::Switched { .. } | Observation::Woke { .. } | Observation::LostSwitches(_)
-            ) {
-                take(observation);
-            }
-        };
-        if let Ok(switches) = &mut self.switches {
-            switches.drain(&mut schedule);
+/// A source of a command that the calling thread will start, with a sample per so much CPU time.
+///
+/// # Errors
+/// What is wanted does not serve here, or not with this command.
+pub fn source_of(
+    command: &OsStr,
+    choice: SourceChoice,
+    period: Duration,
+) -> Result<Box<dyn Source>, SourceError> {
+    let clock =
+        |period| ClockRegisters::of_children(period).map(|source| Box::new(source) as Box<dyn Source>);
+    let preload = |denied: Option<String>| -> Result<Box<dyn Source>, SourceError> {
+        if let Some(obstacle) = preload_obstacle(command) {
+            return Err(SourceError::Obstacle(obstacle));
         }
-        if let Ok(wakes) = &mut self.wakes {
-            wakes.drain(&mut schedule);
-        }
-    }
-
-    fn sees_wakes(&self) -> bool {
-        self.wakes.is_ok()
-    }
-
-    fn sees_gaps(&self) -> bool {
-        self.switches.is_ok()
-    }
-
-    fn blind_spots(&self) -> Vec<String> {
-        let mut spots = vec![
-            "data that the kernel copies (pipes, sockets, files) is not seen: it samples user mode only".to_owned(),
-            "each sample names the next instruction, so slow instructions are seen more often: shares are of time"
-                .to_owned(),
-        ];
-        if let Err(error) = &self.wakes {
-            spots.push(format!("who wakes whom is not seen: {error}"));
-        }
-        if let Err(error) = &self.switches {
-            spots.push(format!("how long threads sleep is not seen: {error}"));
-        }
-        if self.sampler.unwatched > 0 {
-            spots.push(format!("{} threads could not be watched", self.sampler.unwatched));
-        }
-        spots
+        Ok(Box::new(SignalRegisters::new(period, denied)?))
+    };
+    match choice {
+        SourceChoice::Clock => Ok(clock(period)?),
+        SourceChoice::Preload => preload(None),
+        SourceChoice::Best => clock(period).or_else(|clock| {
+            let found = preload(Some(clock.to_string()));
+            found.map_err(|preload| SourceError::Neither { clock, preload: Box::new(preload) })
+        }),
     }
 }

@@ -9,10 +9,11 @@ use host::live::{
 };
 use record::{SHARING_SCHEMA, Sharing};
 
+use super::clock_registers::ClockRegisters;
 use super::overlap::{TOUCHES_MIN, overlaps};
 use super::region::regions;
 use super::segment::segments;
-use super::source::{ClockRegisters, Source};
+use super::source::{Source, SourceChoice, SourceError, source_of};
 use super::tally::Tally;
 
 /// Samples per second of CPU time unless asked otherwise: what a thread loses by that is below what can be measured.
@@ -43,11 +44,13 @@ pub struct ProfileOptions {
     pub limit: Option<Duration>,
     /// So many samples that touch memory are enough.
     pub memory_samples: Option<u64>,
+    /// By what; of a process that runs only the kernel's clock serves.
+    pub source: SourceChoice,
 }
 
 impl Default for ProfileOptions {
     fn default() -> Self {
-        Self { rate_hz: RATE_HZ, limit: None, memory_samples: None }
+        Self { rate_hz: RATE_HZ, limit: None, memory_samples: None, source: SourceChoice::Best }
     }
 }
 
@@ -63,9 +66,14 @@ pub struct Profile {
 /// Why a program cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// The kernel says no.
-    #[error(transparent)]
+    /// The kernel says no to watching a process that runs.
+    #[error(
+        "{0}; start it by sidestep place -- COMMAND, so that a library in it can do what the kernel forbids"
+    )]
     Perf(#[from] PerfError),
+    /// Nothing serves for this command.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// The program could not be started.
     #[error(transparent)]
     Child(#[from] ChildError),
@@ -92,11 +100,12 @@ pub fn profile(subject: Subject, options: ProfileOptions) -> Result<Profile, Pro
             let sharing = watch(&mut source, options, || !is_running(pid));
             Ok(Profile { sharing, run: None })
         }
-        Subject::Command(command, output) => {
-            let mut source = ClockRegisters::of_children(period)?;
+        Subject::Command(mut command, output) => {
+            let mut source = source_of(command.get_program(), options.source, period)?;
+            source.prepare(&mut command);
             let ended = AtomicBool::new(false);
             std::thread::scope(|scope| {
-                let watcher = scope.spawn(|| watch(&mut source, options, || ended.load(Ordering::Acquire)));
+                let watcher = scope.spawn(|| watch(&mut *source, options, || ended.load(Ordering::Acquire)));
                 // The events are of this thread, and only what it starts inherits them.
                 let run = run_child(command, &[], output, None);
                 ended.store(true, Ordering::Release);
@@ -170,6 +179,8 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
     Sharing {
         schema: SHARING_SCHEMA,
         source: source.kind(),
+        cost: source.cost(),
+        privilege: source.privilege(),
         seconds,
         rate_hz,
         samples: tally.samples,

@@ -1,0 +1,59 @@
+//! `sidestep place` where the kernel refuses `perf_event_open`, as in most containers.
+
+mod filter;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Two loops at once, for a fraction of a second.
+const TWO_LOOPS: &str = "loop() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; loop & loop & wait";
+
+fn library() -> PathBuf {
+    let name = "libsidestep_sampler_preload.so";
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_sidestep"));
+    let folder = program.parent().expect("it lies in a folder");
+    let found = [folder.join("deps").join(name), folder.join(name)].into_iter().find(|path| path.exists());
+    found.expect("cargo builds the library before the tests")
+}
+
+/// The document of `sidestep place`, without performance events.
+fn place(options: &[&str], command: &[&str]) -> serde_json::Value {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    sidestep
+        .args(["place", "--json", "--seed", "1", "--budget", "2s", "--state"])
+        .arg(folder.path().join("state"));
+    sidestep.args(options).arg("--").args(command);
+    sidestep.env("SIDESTEP_SAMPLER_LIBRARY", library()).stdin(Stdio::null());
+    filter::forbid_performance_events(&mut sidestep);
+    let output = sidestep.output().expect("sidestep can be started");
+    let words = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {words}"))
+}
+
+#[test]
+fn a_library_in_the_program_takes_the_place_of_the_kernels_clock_and_says_so() {
+    let found = place(&[], &["sh", "-c", TWO_LOOPS]);
+    let sharing = &found["sharing"];
+    assert_eq!(sharing["source"], "signal_registers", "{}", found["notes"]);
+    assert!(
+        sharing["samples"].as_u64() > Some(0) && sharing["undecodable"].as_u64() == Some(0),
+        "{sharing:#}"
+    );
+    let spots = sharing["blind_spots"].as_array().expect("a list");
+    let says =
+        |words: &str| spots.iter().filter_map(|spot| spot.as_str()).any(|spot| spot.starts_with(words));
+    assert!(says("a library in the program had to do it: cannot watch"), "{spots:#?}");
+}
+
+#[test]
+fn who_wants_the_kernels_clock_alone_is_told_that_it_is_refused() {
+    let found = place(&["--source", "clock"], &["sh", "-c", TWO_LOOPS]);
+    let notes = found["notes"].as_array().expect("a list");
+    let says =
+        |words: &str| notes.iter().filter_map(|note| note.as_str()).any(|note| note.starts_with(words));
+    assert!(
+        says("who shares what is not known: cannot watch what is started with perf_event_open"),
+        "{notes:#?}"
+    );
+}
