@@ -1,13 +1,18 @@
 //! `cargo xtask sharing-evidence`: whether hidden pairs of threads are found by samples of their registers.
 
+mod overhead;
 pub mod subject;
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
-use placement::sharing::{ProfileOptions, SharingWeights, Subject, profile, weights};
+use host::live::is_running;
+use placement::sharing::{
+    ProfileOptions, RATE_HZ, SharingWeights, SignalRegisters, Source, SourceChoice, Subject, profile, watch,
+    weights,
+};
 use placement::{Effort, Level, PairValues, Problem, solve};
 use record::Sharing;
 
@@ -17,10 +22,13 @@ use crate::totals::Totals;
 
 /// The rest of `cargo xtask sharing-evidence --help`.
 pub const HELP: &str = "  --repeats N   programs of each kind, with other pairs; default 5
+  --source S    clock (the kernel's clock; default) or preload (the library in the program)
+  --user UID    as this user, such as 65534; only root can become another
+  --overhead N  in place of that: N turns of a program watched by neither, clock and preload, and what it takes more
 
 Watches programs of 8 and 32 threads in hidden pairs (cargo xtask sharing-subject) for as many samples as are promised, and
 prints a Markdown table: area under the curve of pairs against strangers, pairs found by matching, samples. Fails if a pair is
-missed or an area is below 0.99.
+missed or an area is below 0.99. With --overhead it fails if a program can be shown to take more than 1 % longer.
 ";
 
 /// Programs of each kind.
@@ -36,21 +44,34 @@ const WARM_UP: Duration = Duration::from_millis(300);
 
 /// `cargo xtask sharing-evidence`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--repeats"], &[])?;
+    let flags = Flags::parse(arguments, &["--repeats", "--source", "--user", "--overhead"], &[])?;
     if cfg!(debug_assertions) {
+        build_library()?;
         return cargo::again_in_release("sharing-evidence", arguments);
     }
+    if flags.value("--user").is_some() {
+        return as_user(u32::try_from(flags.count("--user", 0)?)?, arguments);
+    }
+    let turns = flags.count("--overhead", 0)?;
+    if turns > 0 {
+        return overhead::run(turns);
+    }
+    let source = match flags.value("--source") {
+        None | Some("clock") => SourceChoice::Clock,
+        Some("preload") => SourceChoice::Preload,
+        Some(other) => return Err(BadUse(format!("--source {other}: give clock or preload")).into()),
+    };
     let repeats = flags.count("--repeats", REPEATS)?;
     let mut totals = Totals::default();
     println!(
-        "| threads | shared accesses, % | memory samples | seconds | undecodable | area, least | pairs found, least |"
+        "| threads | shared accesses, % | memory samples | of a thread, least | seconds | undecodable | pairs unknown | area, least | pairs found, least |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for (threads, samples) in SIZES {
         for percent in PERCENTS {
             let mut rows = Vec::new();
             for seed in 1..=repeats as u64 {
-                rows.push(recover(threads, percent, seed, samples)?);
+                rows.push(recover(&Hidden { threads, percent, seed }, source, samples)?);
             }
             totals.add(show(threads, percent, &rows));
         }
@@ -61,21 +82,57 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
 
 /// How one program was understood.
 struct Recovered {
+    /// Samples that touch memory of the worker with fewest.
+    fewest: u64,
+    /// True pairs of which nothing is known.
+    unknown: usize,
     area: f64,
     pairs_found: usize,
     sharing: Sharing,
 }
 
-fn recover(threads: usize, percent: usize, seed: u64, samples: u64) -> anyhow::Result<Recovered> {
-    let own = std::env::current_exe().context("cannot find this program")?;
-    let mut child = start(&own, threads, percent, seed)?;
-    std::thread::sleep(WARM_UP);
+/// A program with hidden pairs.
+struct Hidden {
+    threads: usize,
+    percent: usize,
+    seed: u64,
+}
+
+/// The library stands beside this program then.
+fn build_library() -> anyhow::Result<()> {
+    let mut build = cargo::cargo(&["build", "--quiet", "--release", "--package", "sidestep-sampler-preload"]);
+    anyhow::ensure!(
+        cargo::succeeds(&mut build)?,
+        "the library of the source preload does not build; see above"
+    );
+    Ok(())
+}
+
+/// The same with the rights of another user.
+fn as_user(user: u32, arguments: &[String]) -> anyhow::Result<Totals> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    let at = arguments.iter().position(|word| word == "--user").unwrap_or(0);
+    let others = arguments.iter().enumerate().filter(|(place, _)| *place != at && *place != at + 1);
+    command.arg("sharing-evidence").args(others.map(|(_, word)| word)).uid(user).gid(user);
+    let fine = cargo::succeeds(&mut command)?;
+    Ok(if fine { Totals::one_passed() } else { Totals::one_failed(format!("user {user}: see above")) })
+}
+
+fn recover(hidden: &Hidden, source: SourceChoice, samples: u64) -> anyhow::Result<Recovered> {
     let options = ProfileOptions { memory_samples: Some(samples), ..ProfileOptions::default() };
-    let profile = profile(Subject::Process(child.id()), options);
-    // It may have ended by itself.
-    let _ = child.kill();
-    child.wait().context("cannot wait for the subject")?;
-    let sharing = profile?.sharing;
+    let mut command = subject_command(hidden, None)?;
+    let sharing = if source == SourceChoice::Preload {
+        let mut source = SignalRegisters::new(Duration::from_secs_f64(1.0 / RATE_HZ), None)?;
+        source.prepare(&mut command);
+        ended(start(&mut command)?, |child| {
+            // Of the time before its threads are up.
+            source.drain(&mut drop);
+            Ok(watch(&mut source, options, || !is_running(child)))
+        })?
+    } else {
+        ended(start(&mut command)?, |child| Ok(profile(Subject::Process(child), options)?.sharing))?
+    };
+    let Hidden { threads, seed, .. } = *hidden;
     let truth = subject::pairs(threads, seed);
     let number = |name: &str| name.strip_prefix("worker-").and_then(|number| number.parse::<usize>().ok());
     let workers: Vec<(usize, usize)> = sharing
@@ -88,13 +145,35 @@ fn recover(threads: usize, percent: usize, seed: u64, samples: u64) -> anyhow::R
     let all = weights(&sharing, SharingWeights::default());
     let pairs = PairValues::from_fn(threads, |one, other| all.of(workers[one].0, workers[other].0));
     let pair_of: Vec<usize> = workers.iter().map(|(_, pair)| *pair).collect();
-    Ok(Recovered { area: area(&pairs, &pair_of), pairs_found: found(&pairs, &pair_of)?, sharing })
+    let samples = workers.iter().map(|(place, _)| sharing.threads[*place].memory_samples);
+    let is_unknown = |one: usize, other: usize| {
+        pair_of[one] == pair_of[other] && sharing.write_shared.get(workers[one].0, workers[other].0).is_none()
+    };
+    let unknown = (0..threads).map(|one| (0..one).filter(|other| is_unknown(one, *other)).count()).sum();
+    let (fewest, area) = (samples.min().unwrap_or(0), area(&pairs, &pair_of));
+    Ok(Recovered { fewest, unknown, area, pairs_found: found(&pairs, &pair_of)?, sharing })
 }
 
-fn start(own: &Path, threads: usize, percent: usize, seed: u64) -> anyhow::Result<std::process::Child> {
-    let mut command = Command::new(own);
-    command.args(subject::words(threads, percent, seed, None)).stdin(Stdio::null()).stdout(Stdio::null());
+/// The subject, for so many rounds of each thread or until it is killed.
+fn subject_command(hidden: &Hidden, rounds: Option<u64>) -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.args(subject::words(hidden.threads, hidden.percent, hidden.seed, rounds));
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    Ok(command)
+}
+
+fn start(command: &mut Command) -> anyhow::Result<Child> {
     command.spawn().map_err(|error| BadUse(format!("cannot start the subject: {error}")).into())
+}
+
+/// Looks at a program once it is warm, and ends it.
+fn ended<T>(mut child: Child, look: impl FnOnce(u32) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    std::thread::sleep(WARM_UP);
+    let seen = look(child.id());
+    // It may have ended by itself.
+    let _ = child.kill();
+    child.wait().context("cannot wait for the subject")?;
+    seen
 }
 
 /// The chance that a pair has a larger value than two strangers, ties by halves.
@@ -130,10 +209,12 @@ fn show(threads: usize, percent: usize, rows: &[Recovered]) -> Totals {
     let area = least(|row| row.area);
     let pairs_found = rows.iter().map(|row| row.pairs_found).min().unwrap_or(0);
     println!(
-        "| {threads} | {percent} | {:.0} | {:.1} | {:.0} | {area:.4} | {pairs_found} of {} |",
+        "| {threads} | {percent} | {:.0} | {:.0} | {:.1} | {:.0} | {:.0} | {area:.4} | {pairs_found} of {} |",
         most(|row| row.sharing.memory_samples as f64),
+        least(|row| row.fewest as f64),
         most(|row| row.sharing.seconds),
         most(|row| row.sharing.undecodable as f64),
+        most(|row| row.unknown as f64),
         threads / 2
     );
     if area >= AREA_PROMISED && pairs_found == threads / 2 {
