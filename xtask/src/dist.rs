@@ -11,7 +11,8 @@ use crate::tidy::PLATFORM;
 use crate::totals::Totals;
 
 /// The rest of `cargo xtask dist --help`.
-pub const HELP: &str = "Builds target/dist: sidestep (static, stripped, no -march), man pages, completions.
+pub const HELP: &str = "Builds target/dist: sidestep (static, stripped, no -march), the library that samples programs where the kernel forbids others to,
+man pages, completions.
 Checks that it is static, is no larger than 12 MB, and runs in an empty chroot
 (as root, or in a user namespace; skipped by name where neither is possible).
 ";
@@ -31,6 +32,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         std::fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
     }
     let binary = build(&folder)?;
+    add_library(&folder)?;
     let mut totals = Totals::default();
     totals.add(is_static(&binary)?);
     totals.add(is_small(&binary)?);
@@ -53,6 +55,19 @@ fn build(folder: &Path) -> anyhow::Result<PathBuf> {
     let built = cargo::target().join(PLATFORM).join("release/sidestep");
     std::fs::copy(&built, &binary).with_context(|| format!("cannot copy {}", built.display()))?;
     Ok(binary)
+}
+
+/// The sampler library, which sidestep looks for beside itself. It is loaded into programs with a C library of their own.
+fn add_library(folder: &Path) -> anyhow::Result<()> {
+    const NAME: &str = "libsidestep_sampler_preload.so";
+    let package =
+        ["build", "--release", "--locked", "--package", "sidestep-sampler-preload", "--target", PLATFORM];
+    let mut command = cargo::cargo(&package);
+    command.env("RUSTFLAGS", "-C strip=symbols");
+    anyhow::ensure!(cargo::succeeds(&mut command)?, "the sampler library does not build; see above");
+    let built = cargo::target().join(PLATFORM).join("release").join(NAME);
+    std::fs::copy(&built, folder.join(NAME)).with_context(|| format!("cannot copy {}", built.display()))?;
+    Ok(())
 }
 
 /// A static program names no interpreter: no PT_INTERP among its program headers (System V gABI, chapter 5).
