@@ -4,7 +4,7 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use clock::{Counter, Followed, Follower, Stamper, TimeStampCounter};
+use clock::{Counter, Followed, Follower, Stamp, Stamper, TimeStampCounter};
 
 use crate::kernel;
 use crate::realtime::Realtime;
@@ -147,10 +147,12 @@ impl Server {
 
     #[inline(always)]
     fn monotonic_ns(&self) -> Option<u64> {
-        let stamp = self.stamper.stamp();
-        let Some(ns) = self.follower.at(stamp.ticks) else { return self.look() };
-        self.served[stamp.cpu as usize % TALLIES].count();
-        Some(ns)
+        let serve = |stamp: Stamp| {
+            let ns = self.follower.at(stamp.ticks)?;
+            self.served[stamp.cpu as usize % TALLIES].count();
+            Some(ns)
+        };
+        self.stamper.with_stamp(serve).or_else(|| self.look())
     }
 
     /// A reading that is not just a lookup: with a look at the kernel's clocks, if one is due.

@@ -19,6 +19,11 @@ use crate::stamp::Stamp;
 pub trait Instruments: Send + Sync {
     /// Ticks and CPU, after all earlier loads of this thread.
     fn stamp(&self) -> Stamp;
+    /// What `use_of` makes of a stamp; hardware compiles it into each way to read one.
+    #[inline(always)]
+    fn with_stamp<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
+        use_of(self.stamp())
+    }
     /// Nanoseconds of the kernel's clock; `None` if it is refused.
     fn kernel_ns(&self) -> Option<u64>;
     /// The counters of two CPUs compared; `None` if they did not run at the same time or may not be used.
@@ -101,11 +106,8 @@ impl<I: Instruments> Engine<I> {
     /// Nanoseconds now. It allocates nothing and takes no lock.
     #[inline(always)]
     pub fn now_ns(&self) -> u64 {
-        let stamp = self.instruments.stamp();
-        match self.slot(stamp.cpu).read(stamp.ticks) {
-            Some(ns) => ns,
-            None => self.now_ns_slowly(),
-        }
+        let read = |stamp: Stamp| self.slot(stamp.cpu).read(stamp.ticks);
+        self.instruments.with_stamp(read).unwrap_or_else(|| self.now_ns_slowly())
     }
 
     #[inline(always)]

@@ -63,6 +63,11 @@ impl Instruments for Hardware {
         self.stamper.stamp()
     }
 
+    #[inline(always)]
+    fn with_stamp<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
+        self.stamper.with_stamp(use_of)
+    }
+
     #[inline]
     fn kernel_ns(&self) -> Option<u64> {
         self.kernel.read_ns(Timescale::MonotonicRaw)

@@ -51,7 +51,7 @@ pub use keeper::{Keeper, Timing};
 pub use kernel_clock::{KernelClock, Timescale};
 pub use platform::{VmClock, monotonic_raw_ns, possible_cpu_count};
 pub use rate::{CalibrationError, TickRate};
-pub use slot::{Place, RATE_SHIFT, SPAN_SHIFT, Segment, Slot};
+pub use slot::{Place, RATE_SHIFT, SPAN_MAX, SPAN_SHIFT, Segment, Slot};
 pub use source::{CounterDenied, CounterSource, TimeStampCounter, resolution_ticks};
 pub use stamp::{Stamp, StampMethod, Stamper};
 pub use strip::{

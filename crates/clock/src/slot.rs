@@ -21,8 +21,12 @@ use super::atomics::{AtomicU32, AtomicU64, Ordering, fence};
 /// Binary places of a rate. One tick may last up to 256 ns, which is a counter of 4 MHz; the last place is 1.4e-17 ns.
 pub const RATE_SHIFT: u32 = 56;
 
-/// Ticks in one unit of a span: 2^10. A span of 32 bits then reaches 2^42 ticks, half an hour at 2.6 GHz.
+/// Ticks in one unit of a span: 2^10.
 pub const SPAN_SHIFT: u32 = 10;
+
+/// The longest span that a slot keeps: 2^32 ticks, 1.65 s at 2.6 GHz. Within it the lower halves of two ticks tell how far
+/// they are apart, and a reader need not wait until the counter's two halves are put together.
+pub const SPAN_MAX: u32 = 1 << (u32::BITS - SPAN_SHIFT);
 
 /// A straight piece of the way from ticks to nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +37,7 @@ pub struct Segment {
     pub ns0: u64,
     /// Nanoseconds per tick, times 2^56.
     pub rate: u64,
-    /// How long it holds, in units of 2^10 ticks. None at all is 0.
+    /// How long it holds, in units of 2^10 ticks. None at all is 0. A slot cuts it to [`SPAN_MAX`].
     pub span: u32,
 }
 
@@ -122,10 +126,16 @@ impl Slot {
         loop {
             let sequence = self.sequence.load(Ordering::Acquire);
             let segment = self.load(sequence);
+            // Loaded once more: of two subtractions of one number the compiler would make one, of both halves.
+            let tick0 = self.cells[(sequence & 1) as usize].tick0.load(Ordering::Relaxed) as u32;
             fence(Ordering::Acquire);
             if self.sequence.load(Ordering::Relaxed) == sequence {
                 let ticks = tick.wrapping_sub(segment.tick0);
-                return (ticks >> SPAN_SHIFT < u64::from(segment.span)).then(|| segment.after(ticks));
+                // The multiplication waits for this one, which needs no more than the lower half of the counter. Where the
+                // comparison holds, both are the same number, as no span is longer than SPAN_MAX.
+                let lower = (tick as u32).wrapping_sub(tick0);
+                return (ticks >> SPAN_SHIFT < u64::from(segment.span))
+                    .then(|| segment.after(u64::from(lower)));
             }
         }
     }
@@ -163,14 +173,14 @@ impl Slot {
         }
     }
 
-    /// Puts a segment in place of the older one. Only one thread may publish or close at a time.
+    /// Puts a segment, at most [`SPAN_MAX`] long, in place of the older one. Only one thread may publish or close at a time.
     pub fn publish(&self, segment: &Segment) {
         let next = self.sequence.load(Ordering::Relaxed).wrapping_add(1);
         let index = (next & 1) as usize;
         let cell = &self.cells[index];
         // Who sees one of the stores below sees at least the sequence stored before them, and repeats.
         fence(Ordering::Release);
-        self.spans[index].store(segment.span, Ordering::Relaxed);
+        self.spans[index].store(segment.span.min(SPAN_MAX), Ordering::Relaxed);
         cell.tick0.store(segment.tick0, Ordering::Relaxed);
         cell.ns0.store(segment.ns0, Ordering::Relaxed);
         cell.rate.store(segment.rate, Ordering::Relaxed);

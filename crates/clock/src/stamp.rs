@@ -118,30 +118,37 @@ impl Stamper {
     }
 
     /// Ticks and CPU, after all earlier loads of this thread.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn stamp(&self) -> Stamp {
+        self.with_stamp(|stamp| stamp)
+    }
+
+    /// What `use_of` makes of a stamp. It is compiled once for each method: where the methods met again, the two halves in
+    /// which the counter comes would have to be put together first.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn with_stamp<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
         if self.method == StampMethod::Rdtscp {
             let mut aux = 0;
             // SAFETY: `with` has seen the CPUID bit of RDTSCP.
             let ticks = unsafe { std::arch::x86_64::__rdtscp(&raw mut aux) };
-            return Stamp { ticks, cpu: aux & CPU_MASK };
+            return use_of(Stamp { ticks, cpu: aux & CPU_MASK });
         }
         if self.method == StampMethod::RestartableSequence && self.lfence_waits {
             let stamp = restartable(self.sequence_offset);
             // A thread that the C library did not start has no number there.
             if stamp.cpu <= CPU_MASK {
-                return stamp;
+                return use_of(stamp);
             }
         }
-        self.bracketed()
+        use_of(self.bracketed())
     }
 
     /// The counter of other CPUs is not read.
     #[cfg(not(target_arch = "x86_64"))]
     #[inline(always)]
-    pub fn stamp(&self) -> Stamp {
-        Stamp { ticks: crate::monotonic_raw_ns(), cpu: 0 }
+    pub fn with_stamp<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
+        use_of(Stamp { ticks: crate::monotonic_raw_ns(), cpu: 0 })
     }
 
     /// The CPU, the counter, the CPU: again until the thread did not move.

@@ -1,6 +1,6 @@
 //! Ticks to nanoseconds through a slot.
 
-use clock::{Place, RATE_SHIFT, Segment, Slot};
+use clock::{Place, RATE_SHIFT, SPAN_MAX, SPAN_SHIFT, Segment, Slot};
 use proptest::prelude::*;
 
 const ONE_NS: u64 = 1 << RATE_SHIFT;
@@ -49,6 +49,21 @@ fn a_counter_that_wraps_is_read_across_the_wrap() {
 }
 
 proptest! {
+    #[test]
+    fn a_reading_is_what_its_segment_says_wherever_that_holds(
+        tick0: u64, ns0 in 0_u64..1 << 62, rate in 1_u64..1 << 62, span: u32, ticks in 0_u64..1 << 33, far: u64,
+    ) {
+        let (slot, piece) = (Slot::new(), segment(tick0, ns0, rate, span));
+        slot.publish(&piece);
+        let kept = slot.newest();
+        prop_assert_eq!(kept, Segment { span: span.min(SPAN_MAX), ..piece });
+        for ticks in [ticks, far, u64::from(kept.span) << SPAN_SHIFT, 0] {
+            let tick = tick0.wrapping_add(ticks);
+            let holds = ticks < u64::from(kept.span) << SPAN_SHIFT;
+            prop_assert_eq!(slot.read(tick), holds.then(|| piece.at(tick)), "{}", ticks);
+        }
+    }
+
     #[test]
     fn a_segment_never_falls_and_is_exact_to_a_nanosecond(
         tick0: u64, ns0 in 0_u64..1 << 62, rate in 1_u64..1 << 62, a in 0_u64..1 << 42, b in 0_u64..1 << 42,
