@@ -1,6 +1,7 @@
 /* Reads the clock a million times, and says what that took.
  *
  *   cc elapsed.c $(pkg-config --cflags --libs sidestep-clock) -o elapsed
+ *   cc -static elapsed.c $(pkg-config --static --cflags --libs sidestep-clock) -o elapsed
  */
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-//! The clock for C: `libsidestep_clock.so`, with `include/sidestep_clock.h` and `sidestep-clock.pc`.
+//! The clock for C: `libsidestep_clock.so` and `.a`, with `include/sidestep_clock.h` and `sidestep-clock.pc`.
 //!
 //! The header is made of the functions' own signatures and comments; a test holds both together, and
 //! `UPDATE_EXPECT=1 cargo test -p sidestep-clock-c` writes it anew.

@@ -66,35 +66,99 @@ fn the_header_declares_what_the_library_exports() {
     assert_eq!(expected.matches("sidestep_clock_").count(), SOURCE.matches("extern \"C\" fn").count());
 }
 
-fn library() -> PathBuf {
+/// A library of this crate, where cargo has put it.
+fn library(name: &str) -> PathBuf {
     let program = env::current_exe().expect("a program knows itself");
     let folders = program.ancestors().skip(1).take(2);
-    let mut paths = folders.map(|folder| folder.join("libsidestep_clock.so"));
+    let mut paths = folders.map(|folder| folder.join(name));
     paths.find(|path| path.exists()).expect("cargo builds the library before its tests")
 }
 
-#[test]
-fn a_c_program_reads_times_in_order() {
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    if Command::new(&compiler).arg("--version").output().is_err() {
-        println!("skipped: no C compiler");
-        return;
+/// Header, libraries and their description as they are installed, until dropped.
+struct Prefix(PathBuf);
+
+impl Prefix {
+    fn new() -> Self {
+        let prefix = Self(env::temp_dir().join(format!("sidestep-clock-c-{}", std::process::id())));
+        prefix.install(&folder().join("include/sidestep_clock.h"), "include");
+        prefix.install(&folder().join("sidestep-clock.pc"), "lib/pkgconfig");
+        for name in ["libsidestep_clock.so", "libsidestep_clock.a"] {
+            prefix.install(&library(name), "lib");
+        }
+        prefix
     }
-    let (library, place) =
-        (library(), env::temp_dir().join(format!("sidestep-clock-c-{}", std::process::id())));
-    let built = Command::new(&compiler)
-        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(folder().join("include"))
-        .arg(folder().join("examples/elapsed.c"))
-        .arg(&library)
-        .arg("-o")
-        .arg(&place)
-        .output()
-        .expect("the compiler starts");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let folder = library.parent().expect("a file is in a folder");
-    let run = Command::new(&place).env("LD_LIBRARY_PATH", folder).output().expect("the program starts");
-    std::fs::remove_file(&place).expect("it was built here");
-    let text = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && text.contains("0 backwards"), "{text}");
+
+    fn install(&self, file: &Path, place: &str) {
+        let place = self.0.join(place);
+        std::fs::create_dir_all(&place).expect("a folder of ours");
+        let name = file.file_name().expect("a file has a name");
+        std::os::unix::fs::symlink(file, place.join(name)).expect("a link of ours");
+    }
+
+    /// What pkg-config says of the library; `None` where there is no pkg-config.
+    fn described(&self, options: &[&str]) -> Option<Vec<String>> {
+        let mut command = Command::new("pkg-config");
+        command.args(options).arg("sidestep-clock").env("PKG_CONFIG_PATH", self.0.join("lib/pkgconfig"));
+        let output = command.output().ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("plain words");
+        Some(text.split_whitespace().map(str::to_owned).collect())
+    }
+}
+
+impl Drop for Prefix {
+    fn drop(&mut self) {
+        // What is left in a folder for temporary files is no reason to fail.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn compiler() -> String {
+    env::var("CC").unwrap_or_else(|_| "cc".to_owned())
+}
+
+/// Whether the C library is there to be linked so.
+fn can_link(kind: &[&str], place: &Path) -> bool {
+    let source = place.with_extension("c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("a file of ours");
+    let output = Command::new(compiler()).args(kind).arg(&source).arg("-o").arg(place).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_c_program_that_links_as_pkg_config_says_reads_times_in_order() {
+    let prefix = Prefix::new();
+    let program = prefix.0.join("elapsed");
+    for (kind, options) in
+        [(&[][..], &["--cflags", "--libs"][..]), (&["-static"][..], &["--static", "--cflags", "--libs"][..])]
+    {
+        if !can_link(kind, &program) {
+            println!("skipped: no C compiler, or none that links {kind:?}");
+            continue;
+        }
+        let Some(flags) = prefix.described(options) else {
+            println!("skipped: no pkg-config");
+            return;
+        };
+        let built = Command::new(compiler())
+            .args(["-std=c99", "-Wall", "-Wextra", "-Werror"])
+            .args(kind)
+            .arg(folder().join("examples/elapsed.c"))
+            .args(flags)
+            .arg("-o")
+            .arg(&program)
+            .output()
+            .expect("the compiler starts");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let run = Command::new(&program).env("LD_LIBRARY_PATH", prefix.0.join("lib")).output();
+        let run = run.expect("the program starts");
+        let text = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success() && text.contains("0 backwards"), "{kind:?}: {text}");
+    }
+}
+
+#[test]
+fn the_description_for_pkg_config_has_the_version_of_the_library() {
+    let text = include_str!("../sidestep-clock.pc");
+    assert!(text.lines().any(|line| line == concat!("Version: ", env!("CARGO_PKG_VERSION"))), "{text}");
 }

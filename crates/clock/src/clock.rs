@@ -45,7 +45,8 @@ impl Clock {
     /// The clock of this process. At first it gives the kernel's time; after some 0.1 s in the background, the counters'.
     ///
     /// Where the counters cannot be used it stays with the kernel's time: [`Clock::source`] tells which, and
-    /// [`Clock::no_counter`] why. What a single thread later forbids itself by `PR_SET_TSC` is not seen.
+    /// [`Clock::no_counter`] why. What a single thread later forbids itself by `PR_SET_TSC` is not seen. A child of `fork`
+    /// starts its own background thread at once.
     ///
     /// # Errors
     /// `NoKernelClock` if nothing gives a time.

@@ -28,6 +28,11 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// As [`Instant::duration_since`], by the name under which the standard library has it as well.
+    pub const fn saturating_duration_since(self, earlier: Self) -> Duration {
+        self.duration_since(earlier)
+    }
+
     /// Time from `earlier` to here; `None` if it is later.
     pub const fn checked_duration_since(self, earlier: Self) -> Option<Duration> {
         match self.0.checked_sub(earlier.0) {
