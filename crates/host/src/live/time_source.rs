@@ -1,6 +1,9 @@
 //! Kernel time sources that can be priced: clocks of clock_gettime, gettimeofday, and the bare system call.
 
 use std::ptr;
+use std::time::Duration;
+
+use super::forked::{Forked, in_forked_child};
 
 /// A way to ask the kernel, or its page in user space, for the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +97,26 @@ impl TimeSource {
         // SAFETY: `step` is a valid timespec to fill.
         let status = unsafe { libc::clock_getres(clock, &raw mut step) };
         (status == 0).then(|| step.tv_sec.unsigned_abs() * SECOND_NS + step.tv_nsec.unsigned_abs())
+    }
+
+    /// Why this process may not make the system call, if so: a filter may refuse it or kill whoever makes it, so a child
+    /// tries first.
+    pub fn system_call_denied() -> Option<String> {
+        /// A child that reads the clock once.
+        const LIMIT: Duration = Duration::from_secs(2);
+        let ask = |numbers: &mut [u64; 1]| numbers[0] = u64::from(Self::SystemCall.read_many(1));
+        match in_forked_child(ask, LIMIT) {
+            Ok(Forked::Signal(signal)) => {
+                Some(format!("a filter of system calls kills whoever makes the call (signal {signal})"))
+            }
+            // What the call says otherwise is told where it is made.
+            _ => None,
+        }
+    }
+
+    /// Whether it is a system call wherever it is read: of CPU time the kernel's page in user space knows nothing.
+    pub const fn is_system_call(self) -> bool {
+        matches!(self, Self::SystemCall) || !self.is_of_the_system()
     }
 
     /// Whether it tells of the world and not of a process or thread.

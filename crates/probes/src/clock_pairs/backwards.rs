@@ -76,9 +76,10 @@ pub fn fill<S: CounterSource>(
         pairs.push(CpuPair { a: first, b: last });
     }
     let own_clock = Clock::new().ok().filter(|clock| clock.wait_for_counter(OWN_CLOCK_PATIENCE));
+    let reads = reads(source, counter_hz, own_clock.as_ref(), &mut check.without);
     let mut late = Vec::new();
     for pair in pairs {
-        for read in &reads(source, counter_hz, own_clock.as_ref()) {
+        for read in &reads {
             if Instant::now() >= until {
                 late.push(format!("{} on CPUs {}-{}", read.name, pair.a, pair.b));
                 continue;
@@ -101,10 +102,12 @@ pub fn fill<S: CounterSource>(
     Ok(())
 }
 
+/// All ways to read that are open to this process; why others are not, goes to `without`.
 fn reads<'a, S: CounterSource>(
     source: &'a S,
     counter_hz: f64,
     own_clock: Option<&'a Clock>,
+    without: &mut Vec<String>,
 ) -> Vec<Reading<'a>> {
     let tick_ns = 1e9 / counter_hz;
     let mut reads = vec![
@@ -131,10 +134,15 @@ fn reads<'a, S: CounterSource>(
         let read = Box::new(move |_| clock.now().as_nanos());
         reads.push(Reading { name: "sidestep_clock", is_ordered: true, ns_per_unit: 1.0, read });
     }
-    for (source, name) in TimeSource::ALL {
-        if source.is_of_the_system() && source.read_ns().is_some() {
+    let denied = TimeSource::system_call_denied();
+    for (source, name) in TimeSource::ALL.into_iter().filter(|(source, _)| source.is_of_the_system()) {
+        if let Some(reason) = denied.as_ref().filter(|_| source.is_system_call()) {
+            without.push(format!("{name}: {reason}"));
+        } else if source.read_ns().is_some() {
             let read = Box::new(move |_| source.read_ns().unwrap_or(0));
             reads.push(Reading { name, is_ordered: true, ns_per_unit: 1.0, read });
+        } else {
+            without.push(format!("{name}: the kernel refuses: {}", std::io::Error::last_os_error()));
         }
     }
     reads

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use clock::{Clock, StampMethod, Stamper, TickRate, TimeStampCounter, resolution_ticks};
-use host::live::{Forked, TimeSource, in_forked_child};
+use host::live::TimeSource;
 
 /// One way to read the time, or what belongs beside it.
 #[derive(Debug, Clone)]
@@ -81,8 +81,6 @@ pub const SHARED_WORD: &str = "one shared word";
 const CLOCK_MONOTONIC: i32 = 1;
 /// This project's clock is calibrated after about 0.1 s; on a loaded machine later.
 pub const CLOCK_PATIENCE: Duration = Duration::from_secs(3);
-/// A child that reads the clock once.
-const TRIAL_LIMIT: Duration = Duration::from_secs(2);
 
 impl Catalogue {
     /// Looks for all ways of the scope; this project's clock is waited for as long as `patience`.
@@ -96,7 +94,7 @@ impl Catalogue {
         if scope >= Scope::Library {
             found.cpu_numbers();
         }
-        found.kernel(scope, system_call_denied().as_ref());
+        found.kernel(scope, TimeSource::system_call_denied().as_ref());
         if scope >= Scope::Library {
             let fine = TimeSource::Clock(CLOCK_MONOTONIC).resolution_ns().map(|ns| ns as f64);
             let library = |name, way| Read { ordered: true, resolution_ns: fine, ..Read::of(name, way) };
@@ -144,8 +142,7 @@ impl Catalogue {
     fn kernel(&mut self, scope: Scope, denied: Option<&String>) {
         let coarse = TimeSource::COARSE.into_iter().filter(|_| scope >= Scope::Library);
         for (source, name) in TimeSource::ALL.into_iter().chain(coarse) {
-            let by_call = source == TimeSource::SystemCall || !source.is_of_the_system();
-            if let Some(reason) = denied.filter(|_| by_call) {
+            if let Some(reason) = denied.filter(|_| source.is_system_call()) {
                 self.failed.push((name, reason.clone()));
             } else if source.read_many(1) {
                 let resolution_ns = source.resolution_ns().map(|ns| ns as f64);
@@ -196,18 +193,6 @@ fn own_clock(patience: Duration) -> Result<Clock, String> {
     }
     let reason = clock.no_counter().map(|reason| reason.to_string());
     Err(reason.unwrap_or_else(|| "its counters were not calibrated in time".to_owned()))
-}
-
-/// Why the system call may not be made, if so: a filter may refuse it or kill who makes it, so a child tries first.
-fn system_call_denied() -> Option<String> {
-    let ask = |numbers: &mut [u64; 1]| numbers[0] = u64::from(TimeSource::SystemCall.read_many(1));
-    match in_forked_child(ask, TRIAL_LIMIT) {
-        Ok(Forked::Signal(signal)) => {
-            Some(format!("a filter of system calls kills whoever makes the call (signal {signal})"))
-        }
-        // What the call says otherwise is told where it is made.
-        _ => None,
-    }
 }
 
 /// What [`Way::SharedWord`] shares.
