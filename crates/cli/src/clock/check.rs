@@ -35,21 +35,21 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     };
     let Checked { check, failure, left_changed, machine, cpus, verdicts } =
         Recording::around(recording.as_ref(), measure)?;
-    if global.json {
-        output::print(&output::json_text(&check)?)?;
-    } else if !global.quiet {
-        output::print(&report::clock_check_terminal(&check, output::terminal(global)))?;
-    }
     let verdict = check.verdict;
-    if let Some(recording) = recording {
-        let record = Record {
-            clock_check: Some(check),
-            flaws: verdicts,
-            partial: failure.as_ref().map(ToString::to_string),
-            ..recording::begun(machine, &cpus, arguments.budget.unwrap_or(WATCH).as_secs_f64())
-        };
-        recording.keep(record, global)?;
-    }
+    let text = if global.json {
+        output::json_text(&check)?
+    } else if global.quiet {
+        String::new()
+    } else {
+        report::clock_check_terminal(&check, output::terminal(global))
+    };
+    let record = || Record {
+        clock_check: Some(check),
+        flaws: verdicts,
+        partial: failure.as_ref().map(ToString::to_string),
+        ..recording::begun(machine, &cpus, arguments.budget.unwrap_or(WATCH).as_secs_f64())
+    };
+    Recording::finish(recording.as_ref(), record, &text, global)?;
     ended(&left_changed, failure, || match verdict {
         ClockVerdict::Unsafe | ClockVerdict::Correctable if global.gate => Outcome::Gated,
         ClockVerdict::CannotTell if global.strict => Outcome::Inconclusive,

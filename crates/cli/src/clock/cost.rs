@@ -43,21 +43,22 @@ pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result
     };
     let Costed { mut cost, failure, left_changed, machine, cpus } =
         Recording::around(recording.as_ref(), measure)?;
-    let record = recording.is_some().then(|| {
+    // The batches are of the record alone.
+    let raw = std::mem::take(&mut cost.raw);
+    let text = if global.json {
+        output::json_text(&cost)?
+    } else if global.quiet {
+        String::new()
+    } else {
+        report::clock_cost_terminal(&cost, output::terminal(global))
+    };
+    let record = || {
         let mut record = recording::begun(machine, &cpus, arguments.settings().budget_s + THREADS_S);
         record.partial = failure.as_ref().map(ToString::to_string);
-        clocks::keep(&mut record, cost.clone());
+        clocks::keep(&mut record, ClockCost { raw, ..cost.clone() });
         record
-    });
-    cost.raw.clear();
-    if global.json {
-        output::print(&output::json_text(&cost)?)?;
-    } else if !global.quiet {
-        output::print(&report::clock_cost_terminal(&cost, output::terminal(global)))?;
-    }
-    if let (Some(recording), Some(record)) = (recording, record) {
-        recording.keep(record, global)?;
-    }
+    };
+    Recording::finish(recording.as_ref(), record, &text, global)?;
     ended(&left_changed, failure, || outcome(&cost, global))
 }
 

@@ -41,20 +41,35 @@ impl Recording {
         })
     }
 
-    /// Judges the record, which holds what was found, writes it with its report, and tells where.
+    /// Prints what was found, and keeps it if that was asked for: first, as whoever reads the text may go away.
     ///
     /// # Errors
-    /// A folder that cannot be written.
-    pub(super) fn keep(&self, mut record: Record, global: &Global) -> anyhow::Result<()> {
-        diagnosis::diagnose(&mut record);
-        record.elapsed_s = self.started.elapsed().as_secs_f64();
-        self.folder.write_record(&record)?;
-        self.folder.write_report(&check_up::page(&record, Html { script: true }))?;
+    /// A folder or a stdout that cannot be written; one of them does not keep from the other.
+    pub(super) fn finish(
+        recording: Option<&Self>,
+        record: impl FnOnce() -> Record,
+        text: &str,
+        global: &Global,
+    ) -> anyhow::Result<()> {
+        let Some(recording) = recording else { return output::print(text) };
+        let kept = recording.keep(record());
+        let printed = output::print(text);
+        kept?;
+        printed?;
         if !global.json && !global.quiet {
-            let (record, report) = (self.folder.record_path(), self.folder.report_path());
+            let (record, report) = (recording.folder.record_path(), recording.folder.report_path());
             output::print_lines(&format!("\nrecord  {}\nreport  {}\n", record.display(), report.display()))?;
         }
         Ok(())
+    }
+
+    /// Judges the record and writes it with its report.
+    fn keep(&self, mut record: Record) -> anyhow::Result<()> {
+        diagnosis::diagnose(&mut record);
+        record.elapsed_s = self.started.elapsed().as_secs_f64();
+        let page = check_up::page(&record, Html { script: true });
+        let written = self.folder.write_record(&record).and_then(|()| self.folder.write_report(&page));
+        written.inspect_err(|_| self.folder.remove_if_empty())
     }
 }
 
