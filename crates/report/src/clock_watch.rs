@@ -13,11 +13,14 @@ use crate::terminal::{Ink, Paper, Terminal};
 /// What happened, as a sentence without time.
 pub fn clock_happening_text(what: &ClockHappening) -> String {
     match what {
-        ClockHappening::Began { cpus, clock_source, period_s } => format!(
-            "watching {cpus} CPUs, a probe every {} s; clock source {}",
-            short(*period_s),
-            named(clock_source.as_deref())
-        ),
+        ClockHappening::Began { cpus, clock_source, period_s } => {
+            let what = match cpus {
+                0 | 1 => "the clocks of one CPU, with whose counter none is compared".to_owned(),
+                _ => format!("{cpus} CPUs"),
+            };
+            let (period, source) = (short(*period_s), named(clock_source.as_deref()));
+            format!("watching {what}, a probe every {period} s; clock source {source}")
+        }
         ClockHappening::Counters { .. } => counters(what),
         ClockHappening::ClockSource { from, to } => format!(
             "the kernel's clock source changed from {} to {}",
@@ -169,6 +172,8 @@ mod tests {
             (ClockHappening::ClockSource { from: Some("tsc".into()), to: None }, "from tsc to unknown"),
             (ClockHappening::SystemTimeStepped { ns: 2e9 }, "set by +2 s"),
             (ClockHappening::Ended(ClockWatchSummary::default()), "nothing happened"),
+            (ClockHappening::Began { cpus: 1, clock_source: None, period_s: 1.0 }, "clocks of one CPU"),
+            (ClockHappening::Began { cpus: 256, clock_source: None, period_s: 0.1 }, "256 CPUs"),
         ] {
             let text = clock_happening_text(&what);
             assert!(text.contains(words), "{text}");
