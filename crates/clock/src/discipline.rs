@@ -121,12 +121,6 @@ impl Discipline {
         verdict
     }
 
-    /// Nanoseconds that the kernel's clock will show at a tick near the last bracket.
-    pub fn predict_ns(&self, tick: u64) -> Option<f64> {
-        let (rate, last) = (self.rate?, self.last?);
-        Some(last.ns as f64 + tick.wrapping_sub(last.ticks).cast_signed() as f64 * rate.ns_per_tick)
-    }
-
     /// A segment that begins `head_ns` ahead of the kernel's clock: after a start or a disruption, when nothing has to be met.
     pub fn begin(&self, tick0: u64, span: u32, head_ns: u64) -> Option<Segment> {
         let ns0 = self.kernel_ns(tick0)? + head_ns;

@@ -1,15 +1,20 @@
-//! The time-stamp counter: ordered reads, and its rate against the kernel's raw clock with an error bound.
-//!
-//! Ticks are not nanoseconds: only `TickRate` converts, and it says how well it knows the rate.
-//! On machines without a usable counter the raw monotonic clock stands in, one tick per nanosecond.
-//!
-//! The counters of two CPUs are compared by an [`Exchange`], many exchanges make a [`Strip`], three pairs a
-//! [`LoopClosure`]; all of it runs on a [`FaultedCounter`] as well as on the hardware.
-//!
-//! [`Clock`] is a fast clock over these counters: each CPU has a [`Slot`], a [`Keeper`] writes what readers follow, and an
-//! [`Engine`] holds both together.
+//! A fast clock over per-CPU time-stamp counters that drift cannot break, and the parts it is made of.
 //!
 #![doc = include_str!("../README.md")]
+//!
+//! # Where to begin
+//!
+//! [`Clock`] is the clock, [`Instant`] and [`Ordered`] are what it gives, and [`Mock`] moves one that a test holds.
+//!
+//! Below it, each CPU has a [`Slot`], a [`Keeper`] writes what readers follow, and an [`Engine`] holds both together. The
+//! counters of two CPUs are compared by an [`Exchange`], many exchanges make a [`Strip`], three pairs a [`LoopClosure`]; all
+//! of it runs on a [`FaultedCounter`] as well as on the hardware.
+//!
+//! Ticks are not nanoseconds: only [`TickRate`] converts, and it says how well it knows the rate. On machines without a usable
+//! counter the raw monotonic clock stands in for it, one tick per nanosecond.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("sidestep-clock follows the clocks of Linux; on other systems use std::time::Instant");
 
 mod alignment;
 mod atomics;
