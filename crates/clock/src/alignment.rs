@@ -3,6 +3,9 @@
 //! A CPU is corrected only if an exchange excludes that its counter is the reference's. An offset inside the causality
 //! interval is invisible to code that talks through memory, and a correction by a wrong estimate would make the very fault that
 //! it is to mend.
+//!
+//! The line of a correction is an estimate, which takes both directions of a path for equally long. Bounds are not: a line
+//! outside them, however little, has been seen to let time go back between the two CPUs.
 
 use crate::exchange::Exchanged;
 use crate::strip::{SIGHTINGS_FOR_DRIFT, Sighting, Strip};
@@ -104,17 +107,21 @@ impl Alignment {
         Change::Contradicts
     }
 
-    /// Whether a line passes between the bounds of an exchange. The line is an estimate: it may miss by what it errs.
+    /// Whether a line passes between the bounds of an exchange. Where it does not, times corrected by it have gone back
+    /// between the two CPUs: by just that, a message of this exchange would have come before it was sent.
     fn allows(&self, sighting: &Sighting, correction: &Correction) -> bool {
-        /// A line through centres that is off by more than half the interval beside it is another line.
-        const SLACK_SHARE: f64 = 0.5;
-        let slack = SLACK_SHARE * correction.half_width_ticks;
-        let at = |ticks: f64| {
-            let reference = self.strip.origin_ticks.wrapping_add_signed(ticks as i64);
-            correction.offset_at(reference)
+        self.miss_ticks(sighting, correction) == 0.0
+    }
+
+    /// How far a line passes below the lower bound of an exchange (positive) or above the upper one (negative), in ticks.
+    fn miss_ticks(&self, sighting: &Sighting, correction: &Correction) -> f64 {
+        let offset_at = |at_ticks: f64| {
+            correction.offset_at(self.strip.origin_ticks.wrapping_add_signed(at_ticks as i64))
         };
-        at(sighting.lower.at_ticks) >= sighting.lower.offset_ticks - slack
-            && at(sighting.upper.at_ticks) <= sighting.upper.offset_ticks + slack
+        let below = sighting.lower.offset_ticks - offset_at(sighting.lower.at_ticks);
+        let above = offset_at(sighting.upper.at_ticks) - sighting.upper.offset_ticks;
+        // Bounds of a drifting counter may cross: then the middle is as good as it gets.
+        if below > 0.0 && above > 0.0 { (below - above) / 2.0 } else { below.max(0.0) - above.max(0.0) }
     }
 
     /// The line through all exchanges, if there are enough over a long enough time.
@@ -127,12 +134,17 @@ impl Alignment {
         let at_ticks = self.strip.origin_ticks.wrapping_add_signed(line.mean_at_ticks as i64);
         // The mean is between two ticks.
         let fraction = line.mean_at_ticks - line.mean_at_ticks.trunc();
-        self.belief = Belief::Corrected(Correction {
+        let mut correction = Correction {
             at_ticks,
             offset_ticks: line.offset_ticks - fraction * line.rate,
             rate: line.rate,
             half_width_ticks: half_width_along(&self.strip.sightings, line.rate),
-        });
+        };
+        // The line lags behind a path whose two directions have come to differ; the newest bounds do not.
+        if let Some(newest) = self.strip.sightings.last() {
+            correction.offset_ticks += self.miss_ticks(newest, &correction);
+        }
+        self.belief = Belief::Corrected(correction);
     }
 
     /// Whether times of this CPU can be told.
@@ -242,6 +254,31 @@ mod tests {
         // The rate changes: what the line says is soon excluded.
         let later = exchanged(10_500_000_000, offset(10_500_000_000) + 400, 100);
         assert_eq!(alignment.see(&later, NS_PER_TICK), Change::Contradicts);
+    }
+
+    #[test]
+    fn a_line_is_given_up_as_soon_as_one_message_would_have_come_before_it_was_sent() {
+        for (moved, expected) in [(90, Change::Fits), (-90, Change::Fits), (110, Change::Contradicts)] {
+            let mut alignment = Alignment::unknown();
+            for step in 1..20_u64 {
+                alignment.see(&exchanged(step * 250_000_000, 2_500_000, 100), NS_PER_TICK);
+            }
+            let later = exchanged(20 * 250_000_000, 2_500_000 + moved, 100);
+            assert_eq!(alignment.see(&later, NS_PER_TICK), expected, "{moved}");
+        }
+    }
+
+    #[test]
+    fn a_line_passes_between_the_newest_bounds_whatever_the_older_ones_say() {
+        let mut alignment = Alignment::unknown();
+        for step in 1..20_u64 {
+            // Half of the time one direction of the path is the longer one, then the other.
+            let lopsided = if step < 10 { 60 } else { -60 };
+            alignment.see(&exchanged(step * 250_000_000, 2_500_000 + lopsided, 100), NS_PER_TICK);
+            let Some(correction) = alignment.correction() else { continue };
+            let newest = *alignment.strip.sightings.last().unwrap();
+            assert!(alignment.allows(&newest, &correction), "{step}: {correction:?}");
+        }
     }
 
     proptest! {
