@@ -5,7 +5,6 @@ mod check;
 mod cost;
 mod injection;
 mod metrics;
-mod recording;
 mod thread_range;
 mod watch;
 

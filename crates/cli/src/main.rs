@@ -15,6 +15,7 @@ mod output;
 mod place;
 mod plan_text;
 mod progress;
+mod recording;
 mod selftest;
 mod shell;
 mod show;

@@ -31,7 +31,8 @@ pub fn levels(record: &Record) -> Levels {
     levels
 }
 
-/// Fills in the levels, the level of each latency cell, what can be done about clocks, and the findings, replacing any that are there.
+/// Fills in the levels, the level of each latency cell, what can be done about clocks, and the findings, replacing any that are
+/// there; and what each socket is expected to get by the others, unless it was held against something already.
 pub fn diagnose(record: &mut Record) {
     record.levels = levels(record);
     for index in 0..record.memory.latency.len() {
@@ -40,6 +41,9 @@ pub fn diagnose(record: &mut Record) {
     }
     if let Some(check) = &mut record.clock_check {
         clock_remedies(check, &record.flaws);
+    }
+    if let Some(sockets) = record.sockets.as_mut().filter(|sockets| sockets.gate.is_none()) {
+        sockets.gate = Some(socket_gate(sockets, &socket_account(sockets, Some(&record.machine)), None));
     }
     record.findings = findings(record);
 }

@@ -64,6 +64,10 @@ fn widest_aa(sockets: &Sockets) -> Option<f64> {
 /// What keeps the timed numbers from being held against anything.
 fn doubts(sockets: &Sockets, good: Option<GoodMachine<'_>>) -> Vec<String> {
     let mut because = Vec::new();
+    if good.is_none() && sockets.subjects.len() < 2 {
+        because.push("there is one CPU and nothing to hold it against; give --expect RECORD".to_owned());
+        return because;
+    }
     match widest_aa(sockets) {
         None => {
             because.push("too few undisturbed rounds to know what noise makes of these numbers".to_owned());
@@ -82,8 +86,6 @@ fn doubts(sockets: &Sockets, good: Option<GoodMachine<'_>>) -> Vec<String> {
         if bands::pairs(sockets, good.sockets).is_empty() {
             because.push(format!("{} measured no CPU of the same number or package", good.name));
         }
-    } else if sockets.subjects.len() < 2 {
-        because.push("there is one CPU and nothing to hold it against; give --expect RECORD".to_owned());
     } else if sockets.verdict == SocketVerdict::Inconclusive && because.is_empty() {
         because.push("whether the CPUs are alike is inconclusive".to_owned());
     }

@@ -77,7 +77,10 @@ fn graph_of(links: &SocketLinks) -> FirmwareGraph {
     }
 }
 
+/// Below this share of its unit (nanoseconds, bytes per second) nothing is measured.
+const LEAST: f64 = 1e-6;
+
 /// A measured number; none if a file holds what no machine gives.
 pub(crate) fn sane(value: f64) -> Option<f64> {
-    (value.is_finite() && value > 0.0).then_some(value)
+    (value.is_finite() && value >= LEAST).then_some(value)
 }

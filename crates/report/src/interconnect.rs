@@ -25,6 +25,7 @@ pub(crate) use account::sentences as account_sentences;
 pub use clusters::{clusters_csv, clusters_html, clusters_terminal};
 pub use firmware::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_terminal};
 pub use gate::socket_gate_terminal;
+pub(crate) use gate::verdict_words;
 pub(crate) use graph::draw as draw_graph;
 pub use graph::{GraphPicture, Reads, graph_dot, graph_svg};
 pub use hwloc::{HwlocNode, hwloc_xml};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use machine::{Bytes, Cache, Machine, Tlb, TlbKind};
 
 use crate::escape::plain;
+use crate::number::count;
 use crate::terminal::{Paper, Terminal, table_of};
 
 /// Width of the names in front of the lines.
@@ -12,10 +13,6 @@ const NAME_COLUMNS: usize = 14;
 
 /// Distances of more nodes than this make a table that no terminal is wide enough for.
 const DISTANCE_COLUMNS: usize = 16;
-
-fn count(number: usize, one: &str) -> String {
-    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
-}
 
 /// One line: name, CPUs, nodes, memory, hypervisor.
 pub(crate) fn headline(machine: &Machine) -> String {

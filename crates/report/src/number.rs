@@ -51,6 +51,11 @@ fn grouped(value: f64, zeros: i32) -> String {
     text
 }
 
+/// `1 CPU`, `3 CPUs`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Three significant digits, as in most tables.
 pub(crate) fn short(value: f64) -> String {
     significant(value, 3)

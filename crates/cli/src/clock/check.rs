@@ -15,10 +15,10 @@ use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
 use super::arguments::{CheckArguments, StressName};
 use super::ended;
 use super::injection;
-use super::recording::{self, Recording};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::progress::Line;
+use crate::recording::{self, Recording};
 use crate::{check_up, describe, output};
 
 /// How long counters are watched without --budget: drift of 10 ppb is seen in about this time.

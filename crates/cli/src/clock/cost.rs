@@ -21,11 +21,11 @@ use toggles::Surroundings;
 
 use super::arguments::{CostArguments, SourceChoice};
 use super::ended;
-use super::recording::{self, Recording};
 use super::thread_range::ThreadRange;
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::progress::Line;
+use crate::recording::{self, Recording};
 use crate::{check_up, describe, output};
 
 /// Time for the counter's rate, which turns ticks into nanoseconds.

@@ -10,14 +10,13 @@ use machine::{CpuId, CpuSet, Machine};
 use models::interconnect::Inference;
 use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
-use record::{GateVerdict, Provenance, Record, SocketVerdict, Sockets};
-use report::Html;
+use record::{GateVerdict, Record, SocketVerdict, Sockets};
 
 use super::explain::{self, ExpectArguments};
 use crate::arguments::{Global, parse_budget};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
-use crate::store::Folder;
+use crate::recording::{self, Recording};
 use crate::{check_up, describe, output};
 
 /// Time without --budget: two dozen rounds over two CPUs and a node, three over eight of each.
@@ -101,13 +100,10 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let settings = settings(arguments, &machine, &cpus)?;
     let good = arguments.expected.load()?;
     live::install_handlers()?;
-    let folder = arguments.record.as_deref().map(|place| Folder::create(Some(place), false)).transpose()?;
+    let recording = Recording::begin(arguments.record.as_deref())?;
     let line = Line::new(global.quiet);
-    let record = begin(machine, &cpus, settings.budget_s);
-    let measured = run(&settings, record, cpus, &line);
-    let mut record = measured.inspect_err(|_| {
-        folder.as_ref().inspect(|folder| folder.remove_if_empty());
-    })?;
+    let begun = recording::begun(machine, &cpus, settings.budget_s);
+    let mut record = Recording::around(recording.as_ref(), || run(&settings, begun, cpus, &line))?;
     let mut sockets = record.sockets.take().unwrap_or_default();
     sockets.links = super::links_told(&record.machine);
     if let Some(planted) = arguments.inject {
@@ -121,13 +117,12 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let is_outside = gate.verdict == GateVerdict::Outside;
     let is_told = sockets.verdict != SocketVerdict::Inconclusive && gate.verdict != GateVerdict::Inconclusive;
     sockets.gate = Some(gate);
+    record.partial =
+        live::pending_signal().map(|signal| format!("stopped by {signal:?} after {:.1} s", record.elapsed_s));
+    sockets.without.extend(record.partial.clone());
     record.sockets = Some(sockets.clone());
-    if let Some(folder) = &folder {
-        record.partial = live::pending_signal().map(|_| "ended by a signal".to_owned());
-        folder.write_record(&record)?;
-        folder.write_report(&check_up::page(&record, Html { script: true }))?;
-    }
-    tell(&sockets, account.inference.as_ref(), folder.as_ref(), global)?;
+    let text = told(&sockets, account.inference.as_ref(), global)?;
+    Recording::finish(recording.as_ref(), || record, &text, global)?;
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
         None if global.gate && is_outside => Outcome::Gated,
@@ -155,22 +150,6 @@ fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> 
     Ok(settings)
 }
 
-fn begin(machine: Machine, cpus: &[CpuId], budget_s: f64) -> Record {
-    let provenance = Provenance {
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        arguments: std::env::args().skip(1).collect(),
-        started_utc: live::utc_now(),
-        seed: check_up::seed_of_now(),
-        boot_id: live::boot_id(),
-        cpus: cpus.iter().copied().collect(),
-        budget_s,
-        root: live::effective_root(),
-        without: machine.missing.clone(),
-        ..Provenance::default()
-    };
-    Record { schema: record::SCHEMA, provenance, machine, ..Record::default() }
-}
-
 /// Measures, and gives the record back; an error only where there is nothing to tell.
 fn run(settings: &Settings, record: Record, cpus: Vec<CpuId>, line: &Line) -> anyhow::Result<Record> {
     let mut session = Session::start(record, cpus, line)
@@ -189,17 +168,13 @@ fn run(settings: &Settings, record: Record, cpus: Vec<CpuId>, line: &Line) -> an
     }
 }
 
-fn tell(
-    sockets: &Sockets,
-    inference: Option<&Inference>,
-    folder: Option<&Folder>,
-    global: &Global,
-) -> anyhow::Result<()> {
+/// What was found, in the form asked for.
+fn told(sockets: &Sockets, inference: Option<&Inference>, global: &Global) -> anyhow::Result<String> {
     if global.json {
-        return output::print(&output::json_text(sockets)?);
+        return output::json_text(sockets);
     }
     if global.quiet {
-        return Ok(());
+        return Ok(String::new());
     }
     let terminal = output::terminal(global);
     let mut text = report::measured_sockets_terminal(sockets, terminal);
@@ -211,14 +186,7 @@ fn tell(
         text += "\n";
         text += &report::socket_gate_terminal(gate, terminal);
     }
-    output::print(&text)?;
-    folder.map_or(Ok(()), |folder| {
-        output::print_lines(&format!(
-            "record  {}\nreport  {}\n",
-            folder.record_path().display(),
-            folder.report_path().display()
-        ))
-    })
+    Ok(text)
 }
 
 #[cfg(test)]

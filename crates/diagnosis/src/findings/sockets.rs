@@ -40,7 +40,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
 }
 
 fn alike(sockets: &Sockets, account: &SocketAccount) -> Finding {
-    let gate = socket_gate(sockets, account, None);
+    let gate = sockets.gate.clone().unwrap_or_else(|| socket_gate(sockets, account, None));
     let cpus = count(sockets.subjects.len(), "CPU");
     let mut verdict = match (sockets.verdict, gate.verdict) {
         (SocketVerdict::Asymmetric, _) | (_, GateVerdict::Outside) => {

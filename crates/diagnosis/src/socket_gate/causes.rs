@@ -3,6 +3,8 @@
 use models::interconnect::{AccountRow, Explanation, SocketAccount};
 use record::{SocketBand, SocketCause, SocketCauseKind, SocketSubject, Sockets, SubjectCore};
 
+use crate::sockets::sane;
+
 /// A model that misses a latency or triad by no more, in per cent, explains it.
 const EXPLAINED_PERCENT: f64 = 4.0;
 /// A core that has so much less of itself than the best is shared with somebody.
@@ -104,8 +106,8 @@ impl Seen<'_> {
 
     fn neighbour(&self) -> Option<Told> {
         let core = self.core()?;
-        let best = self.sockets.cores.iter().map(|core| core.port_ns).fold(f64::INFINITY, f64::min);
-        let less = core.port_ns / best - 1.0;
+        let ports = self.sockets.cores.iter().filter_map(|core| sane(core.port_ns));
+        let less = core.port_ns / ports.reduce(f64::min)? - 1.0;
         let mut why = Vec::new();
         if less > SHARE_MARGIN {
             why.push(format!(

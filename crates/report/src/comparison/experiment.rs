@@ -116,7 +116,7 @@ fn conditions(found: &ExperimentOutcome) -> Vec<String> {
     let aa = &found.aa;
     lines.push(format!(
         "A/A first, {} with nothing switched: {} of {} rows differed{}",
-        counted(aa.quads, "quad"),
+        number::count(aa.quads, "quad"),
         aa.alarms,
         aa.rows.len(),
         widened(aa)
@@ -157,13 +157,8 @@ pub(super) fn drifted(drift: &SeenDrift) -> Option<String> {
     let lag1 = drift.lag1.filter(|lag1| *lag1 >= LAG1_TOLD_FROM)?;
     Some(format!(
         "the machine itself drifted meanwhile (correlation {lag1:.2} of neighbours, {}); turns cancel that",
-        counted(drift.steps_percent.len(), "step")
+        number::count(drift.steps_percent.len(), "step")
     ))
-}
-
-/// `1 quad`, `2 quads`.
-fn counted(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 fn failure(failures: &Failures, found: &ExperimentOutcome) -> String {

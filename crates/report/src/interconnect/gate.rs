@@ -3,6 +3,7 @@
 use record::{GateVerdict, SocketGate};
 
 use crate::escape::plain;
+use crate::number;
 use crate::terminal::{Ink, Paper, Terminal};
 
 /// The gate for people.
@@ -11,13 +12,13 @@ pub fn socket_gate_terminal(gate: &SocketGate, terminal: Terminal) -> String {
     let mut sockets: Vec<_> = gate.bands.iter().map(|band| band.cpu).collect();
     sockets.sort_unstable();
     sockets.dedup();
-    let against = format!("{} CPUs against {}", sockets.len(), gate.expected_from);
-    let (ink, verdict) = match gate.verdict {
-        GateVerdict::Within => (Ink::Good, "as expected"),
-        GateVerdict::Outside => (Ink::Warning, "not as expected"),
-        GateVerdict::Inconclusive => (Ink::Doubt, "inconclusive"),
+    let against = format!("{} against {}", number::count(sockets.len(), "CPU"), gate.expected_from);
+    let ink = match gate.verdict {
+        GateVerdict::Within => Ink::Good,
+        GateVerdict::Outside => Ink::Warning,
+        GateVerdict::Inconclusive => Ink::Doubt,
     };
-    paper.inked(ink, &plain(&format!("{against}: {verdict}")));
+    paper.inked(ink, &plain(&format!("{against}: {}", verdict_words(gate.verdict))));
     for cause in &gate.causes {
         paper.wrapped_inked(Ink::Warning, "! ", &plain(&cause.text));
         for reason in &cause.reasoning {
@@ -28,4 +29,13 @@ pub fn socket_gate_terminal(gate: &SocketGate, terminal: Terminal) -> String {
         paper.wrapped_inked(Ink::Doubt, "? ", &plain(doubt));
     }
     paper.finish()
+}
+
+/// What a gate says of all sockets.
+pub(crate) const fn verdict_words(verdict: GateVerdict) -> &'static str {
+    match verdict {
+        GateVerdict::Within => "as expected",
+        GateVerdict::Outside => "not as expected",
+        GateVerdict::Inconclusive => "inconclusive",
+    }
 }

@@ -4,6 +4,7 @@ use record::{Record, SocketVerdict, Sockets};
 
 use super::paint::Paper;
 use crate::escape::plain;
+use crate::interconnect::verdict_words;
 use crate::number;
 use crate::sockets::{asymmetry_words, likeness_words};
 
@@ -16,6 +17,10 @@ pub(super) fn write(paper: &mut Paper, record: &Record) {
             SocketVerdict::Inconclusive => format!("inconclusive: {}", sockets.because.join("; ")),
         };
         paper.wrapped("sockets ", &plain(&told));
+        if let Some(gate) = &sockets.gate {
+            let told = format!("{}, against {}", verdict_words(gate.verdict), gate.expected_from);
+            paper.wrapped("gate    ", &plain(&told));
+        }
     }
     if let Some(told) = near_and_far(sockets) {
         paper.wrapped("nodes   ", &told);

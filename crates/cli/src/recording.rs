@@ -1,4 +1,4 @@
-//! What a clock command found, kept as a record that `show`, `compare` and the report open like that of a check-up.
+//! What a command that measures one thing found, kept as a record that `show`, `compare` and the report open like that of a check-up.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::output;
 use crate::store::Folder;
 
 /// The folder of --record, made before anything is measured.
-pub(super) struct Recording {
+pub(crate) struct Recording {
     folder: Folder,
     started: Instant,
 }
@@ -23,14 +23,14 @@ impl Recording {
     ///
     /// # Errors
     /// A folder that cannot be made or holds a run already.
-    pub(super) fn begin(wanted: Option<&Path>) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn begin(wanted: Option<&Path>) -> anyhow::Result<Option<Self>> {
         let begin =
             |wanted| Ok(Self { folder: Folder::create(Some(wanted), false)?, started: Instant::now() });
         wanted.map(begin).transpose()
     }
 
     /// What `measure` gives; if that is an error, the folder goes unless something is in it.
-    pub(super) fn around<T>(
+    pub(crate) fn around<T>(
         recording: Option<&Self>,
         measure: impl FnOnce() -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
@@ -45,7 +45,7 @@ impl Recording {
     ///
     /// # Errors
     /// A folder or a stdout that cannot be written; one of them does not keep from the other.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         recording: Option<&Self>,
         record: impl FnOnce() -> Record,
         text: &str,
@@ -74,7 +74,7 @@ impl Recording {
 }
 
 /// A record of this machine, or of a recorded one, without results.
-pub(super) fn begun(machine: Machine, cpus: &[CpuId], budget_s: f64) -> Record {
+pub(crate) fn begun(machine: Machine, cpus: &[CpuId], budget_s: f64) -> Record {
     let provenance = check_up::provenance(&machine, cpus, check_up::seed_of_now(), budget_s);
     Record { schema: SCHEMA, provenance, machine, ..Record::default() }
 }
