@@ -174,6 +174,9 @@ pub struct Concurrency {
     pub lines: f64,
     /// Interval from those of bandwidth and latency, as if they erred independently.
     pub interval: stats::Interval,
+    /// Why these are not lines of memory alone, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 /// Bandwidth of several CPUs of a package at once.

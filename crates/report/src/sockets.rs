@@ -20,7 +20,7 @@ const CPUS_SHOWN: usize = 24;
 
 pub(crate) use figures::{graph, read_map};
 pub(crate) use page::{head, section};
-pub(crate) use words::{asymmetry_words, likeness_words};
+pub(crate) use words::{ONE_NODE, asymmetry_words, flight_doubts, likeness_words, subjects_words};
 
 /// The page.
 pub fn measured_sockets_terminal(sockets: &Sockets, terminal: Terminal) -> String {
@@ -69,13 +69,16 @@ fn opening(paper: &mut Paper, sockets: &Sockets) {
         SocketVerdict::Asymmetric => (Ink::Warning, "asymmetric"),
         SocketVerdict::Inconclusive => (Ink::Doubt, "inconclusive"),
     };
-    paper.inked(ink, &format!("{} CPUs in their own memory: {verdict}", sockets.subjects.len()));
+    paper.inked(ink, &format!("{}: {verdict}", subjects_words(sockets)));
     for reason in &sockets.because {
         paper.wrapped("  ", &plain(reason));
     }
     let stand_for = sockets.subjects.iter().filter(|subject| subject.stands_for.len() > 1);
     for subject in stand_for.take(CPUS_SHOWN) {
         paper.faint(&format!("  CPU {} stands for CPUs {}", subject.cpu, subject.stands_for));
+    }
+    if figures::is_one_node(sockets) && !sockets.latency.is_empty() {
+        paper.wrapped_inked(Ink::Faint, "  ", ONE_NODE);
     }
     paper.blank();
 }
@@ -204,11 +207,12 @@ fn likeness(paper: &mut Paper, sockets: &Sockets) {
     }
     let lines = sockets.concurrency.iter().take(CPUS_SHOWN).map(|one| {
         format!(
-            "CPU {} node {} {} {} [{}, {}]",
+            "CPU {} node {} {} {}{} [{}, {}]",
             one.cpu,
             one.node,
             plain(&one.kernel),
             column(one.lines),
+            if one.doubt.is_some() { "?" } else { "" },
             column(one.interval.low),
             column(one.interval.high)
         )
@@ -216,6 +220,9 @@ fn likeness(paper: &mut Paper, sockets: &Sockets) {
     let lines: Vec<String> = lines.collect();
     if !lines.is_empty() {
         paper.wrapped("flying   ", &format!("lines of 64 B at once: {}", lines.join(", ")));
+    }
+    for doubt in flight_doubts(sockets) {
+        paper.wrapped_inked(Ink::Doubt, "? ", &plain(&doubt));
     }
 }
 

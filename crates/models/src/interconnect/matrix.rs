@@ -6,6 +6,11 @@ use serde::Serialize;
 /// More nodes than this are not inferred from: the search would take minutes.
 pub const NODES_MAX: usize = 64;
 
+/// Less is no read of any memory, in whatever unit; a register is read in a tenth of a nanosecond. 0 is unknown.
+const ENTRY_MIN: f64 = 0.01;
+/// More is none either: a second in nanoseconds.
+const ENTRY_MAX: f64 = 1e9;
+
 /// ACPI 6.5, 5.2.17: no way between two nodes.
 pub(super) const UNREACHABLE: u32 = 255;
 
@@ -54,7 +59,7 @@ pub struct Matrix {
     pub unit: Unit,
     /// Standard error of an entry, in its unit, if known; else it is taken from what no graph explains.
     pub standard_error: Option<f64>,
-    /// Row by row; none where nothing is known. As many as the square of the nodes, each more than 0 and finite.
+    /// Row by row; none where nothing is known. As many as the square of the nodes, each from `ENTRY_MIN` to `ENTRY_MAX`.
     entries: Vec<Option<f64>>,
 }
 
@@ -74,9 +79,11 @@ pub enum MatrixError {
         /// In all.
         rows: usize,
     },
-    /// An entry that is less than nothing.
-    #[error("row {row}, column {column} is {value}; a latency is more than 0 (leave unknown ones empty)")]
-    Negative {
+    /// An entry that no machine has.
+    #[error(
+        "row {row}, column {column} is {value:?}; a latency is from {ENTRY_MIN} to {ENTRY_MAX} (leave unknown ones empty)"
+    )]
+    Absurd {
         /// Counted from 1.
         row: usize,
         /// Counted from 1.
@@ -98,7 +105,7 @@ impl Matrix {
     /// A matrix of rows, nodes counted from 0; an entry of 0 is taken as not measured.
     ///
     /// # Errors
-    /// No rows, ragged rows, negative or endless entries, too many nodes.
+    /// No rows, ragged rows, entries that no machine has, too many nodes.
     pub fn of_rows(unit: Unit, rows: &[Vec<Option<f64>>]) -> Result<Self, MatrixError> {
         if rows.is_empty() {
             return Err(MatrixError::Empty);
@@ -112,10 +119,12 @@ impl Matrix {
         let mut entries = Vec::with_capacity(rows.len() * rows.len());
         for (row, values) in rows.iter().enumerate() {
             for (column, value) in values.iter().enumerate() {
-                if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
-                    return Err(MatrixError::Negative { row: row + 1, column: column + 1, value });
+                let is_known = |value: &f64| *value != 0.0;
+                let is_sane = |value: &f64| (ENTRY_MIN..=ENTRY_MAX).contains(value);
+                if let Some(value) = value.filter(|value| is_known(value) && !is_sane(value)) {
+                    return Err(MatrixError::Absurd { row: row + 1, column: column + 1, value });
                 }
-                entries.push(value.filter(|value| *value > 0.0));
+                entries.push(value.filter(is_known));
             }
         }
         Ok(Self { nodes: (0..rows.len() as u32).collect(), unit, standard_error: None, entries })
@@ -198,7 +207,9 @@ impl Matrix {
         if let Some((one, other, there, back, _)) = worst {
             let (one, other) = (self.nodes[one], self.nodes[other]);
             remarks.push(format!(
-                "asymmetric: from {one} to {other} {there}, back {back}; links work both ways, so both count"
+                "asymmetric: from {one} to {other} {}, back {}; links work both ways, so both count",
+                told(there),
+                told(back)
             ));
         }
         let slower = (0..self.count()).find_map(|node| {
@@ -216,6 +227,12 @@ impl Matrix {
     }
 }
 
+/// An entry in a sentence: files hold a dozen digits, of which nobody measured half.
+fn told(entry: f64) -> f64 {
+    const TENTHS: f64 = 10.0;
+    (entry * TENTHS).round() / TENTHS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,7 +248,9 @@ mod tests {
         assert!(told(&[]).contains("no row"));
         assert!(told(&[&[1.0, 2.0], &[1.0]]).contains("row 2 has 1 values"));
         assert!(told(&[&[1.0, -2.0], &[1.0, 1.0]]).contains("row 1, column 2 is -2"));
-        assert!(told(&[&[1.0, f64::NAN], &[1.0, 1.0]]).contains("NaN"));
+        for absurd in [f64::NAN, f64::INFINITY, 1e308, 1e-300] {
+            assert!(told(&[&[1.0, absurd], &[1.0, 1.0]]).contains("row 1, column 2"), "{absurd}");
+        }
         let large = vec![vec![Some(1.0); 65]; 65];
         assert_eq!(Matrix::of_rows(Unit::Cycles, &large), Err(MatrixError::TooLarge(65)));
     }
@@ -240,7 +259,7 @@ mod tests {
     fn strange_matrices_are_remarked_upon() {
         let matrix = |of: &[&[f64]]| Matrix::of_rows(Unit::Nanoseconds, &rows(of)).expect("a matrix");
         assert!(matrix(&[&[80.0, 130.0], &[131.0, 81.0]]).remarks().is_empty());
-        let said = matrix(&[&[80.0, 130.0], &[90.0, 0.0]]).remarks();
+        let said = matrix(&[&[80.0, 130.04], &[90.0, 0.0]]).remarks();
         assert!(said[0].contains("1 of 4") && said[1].contains("from 0 to 1 130, back 90"), "{said:?}");
         assert!(matrix(&[&[80.0, 60.0], &[60.0, 80.0]]).remarks()[0].contains("sooner than its own"));
     }

@@ -8,6 +8,7 @@ use record::{SocketVerdict, Sockets};
 use super::words::{capital, links};
 use crate::escape::plain;
 use crate::number::{self, UNKNOWN};
+use crate::sockets::flight_doubts;
 use crate::terminal::{Ink, Paper, Terminal, table_of};
 
 /// CPUs shown below each other; --json has all.
@@ -25,13 +26,19 @@ pub fn account_terminal(
     terminal: Terminal,
 ) -> String {
     let mut paper = Paper::new(terminal);
-    paper.strong(&plain(&format!("{} CPUs of {from}, measured and predicted", account.rows.len())));
+    paper.strong(&plain(&format!(
+        "{} of {from}, measured and predicted",
+        number::count(account.rows.len(), "CPU")
+    )));
     graph(&mut paper, account);
     paper.blank();
     rows(&mut paper, account);
     paper.blank();
     for sentence in sentences(account, sockets) {
         paper.wrapped("- ", &plain(&sentence));
+    }
+    for doubt in flight_doubts(sockets) {
+        paper.wrapped_inked(Ink::Doubt, "? ", &plain(&doubt));
     }
     paper.finish()
 }
@@ -239,7 +246,7 @@ fn law(account: &SocketAccount) -> Option<String> {
         format!(" (by CPU {} to {})", number::short(least), number::short(most))
     };
     let error = account.triad.map_or_else(String::new, |misses| {
-        format!(", which meets the {} triads within {:.1} %", misses.count, misses.max_percent)
+        format!(", which meets {} within {:.1} %", number::count(misses.count, "triad"), misses.max_percent)
     });
     Some(format!(
         "Bandwidth follows from latency by Little's law: {} lines of 64 B under way{each}, divided by the time that each takes{error}.",

@@ -12,7 +12,7 @@ use crate::terminal::{Ink, Paper, Terminal};
 /// The inference for people; `from` names the matrix.
 pub fn inference_terminal(inference: &Inference, from: &str, terminal: Terminal) -> String {
     let mut paper = Paper::new(terminal);
-    paper.strong(&plain(&format!("Links of {} nodes, from {from}", inference.nodes.len())));
+    paper.strong(&plain(&format!("Links of {}, from {from}", number::count(inference.nodes.len(), "node"))));
     paper.blank();
     let ink = if inference.verdict == Verdict::Identified { Ink::Good } else { Ink::Doubt };
     paper.wrapped_inked(ink, "", &plain(&format!("{}: {}", inference.verdict.name(), inference.reason)));
@@ -22,7 +22,7 @@ pub fn inference_terminal(inference: &Inference, from: &str, terminal: Terminal)
     paper.wrapped_inked(
         Ink::Faint,
         "",
-        &format!("{} graphs and arrangements were looked at", inference.examined),
+        &format!("graphs and arrangements looked at: {}", inference.examined),
     );
     paper.finish()
 }

@@ -10,7 +10,7 @@ use super::{figures, links};
 use crate::escape::markup;
 use crate::figure::{DataTable, line_transfer};
 use crate::html::markup::{Charts, list, placed, table, terms};
-use crate::interconnect::{account_sentences, inference_facts};
+use crate::interconnect::{account_sentences, inference_facts, verdict_words};
 use crate::number::{self, told};
 use crate::{machine_text, naming, plan};
 
@@ -72,7 +72,9 @@ pub(crate) fn body(
         html +=
             &block("Bandwidth of several CPUs at once", "Triad, every CPU in memory of its own.", &numbers);
     }
-    html += &block("CPU by CPU, each in its own memory", CPUS_NOTE, &table(&cpus(sockets)));
+    let doubts = super::flight_doubts(sockets);
+    let by_cpu = table(&cpus(sockets)) + &if doubts.is_empty() { String::new() } else { list(&doubts) };
+    html += &block("CPU by CPU, each in its own memory", CPUS_NOTE, &by_cpu);
     html += &block(
         "Latency under load",
         "One CPU reads while others stream to and from the same node's memory.",
@@ -119,9 +121,9 @@ fn verdict(sockets: &Sockets) -> String {
         reasons
     };
     let one_node = if figures::is_one_node(sockets) {
-        "<p class=\"note\">There is one node: no memory is nearer than other memory, and there are no links to draw.</p>"
+        format!("<p class=\"note\">{}</p>", super::ONE_NODE)
     } else {
-        ""
+        String::new()
     };
     format!(
         "<div class=\"block\"><h3>Are the CPUs alike, each in its own memory?</h3><p class=\"lead\"><b class=\"{class}\">{word}</b>{colon}{}</p>{reasons}{one_node}</div>\n",
@@ -131,11 +133,12 @@ fn verdict(sockets: &Sockets) -> String {
 
 /// Each socket against what is expected of it.
 fn gate(gate: &SocketGate) -> String {
-    let (class, word) = match gate.verdict {
-        GateVerdict::Within => ("fine", "as expected"),
-        GateVerdict::Outside => ("bad", "not as expected"),
-        GateVerdict::Inconclusive => ("doubt", "inconclusive"),
+    let class = match gate.verdict {
+        GateVerdict::Within => "fine",
+        GateVerdict::Outside => "bad",
+        GateVerdict::Inconclusive => "doubt",
     };
+    let word = verdict_words(gate.verdict);
     let mut html = format!(
         "<div class=\"block\"><h3>Does each socket get what is expected?</h3><p class=\"lead\"><b class=\"{class}\">{word}</b>, against {}</p>",
         markup(&gate.expected_from)
@@ -252,7 +255,8 @@ fn cpus(sockets: &Sockets) -> DataTable {
             let of =
                 sockets.concurrency.iter().find(|one| is_own(one.cpu, one.node) && one.kernel == *kernel);
             of.map_or_else(none, |one| {
-                format!("{} {}", number::short(one.lines), number::uncertainty(one.lines, one.interval))
+                let mark = if one.doubt.is_some() { "?" } else { "" };
+                format!("{}{mark} {}", number::short(one.lines), number::uncertainty(one.lines, one.interval))
             })
         }));
         cells

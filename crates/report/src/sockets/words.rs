@@ -8,14 +8,43 @@ use crate::number;
 /// CPUs that are named; of more, their number is told.
 const CPUS_NAMED: usize = 8;
 
+/// What a machine of one node cannot show.
+pub(crate) const ONE_NODE: &str =
+    "There is one node: no memory is nearer than other memory, and there are no links between nodes.";
+
+/// `2 CPUs in their own memory`
+pub(crate) fn subjects_words(sockets: &Sockets) -> String {
+    let count = sockets.subjects.len();
+    let whose = if count == 1 { "its" } else { "their" };
+    format!("{} in {whose} own memory", number::count(count, "CPU"))
+}
+
+/// `lines at once of CPUs 0-3: more than ...`, a line for each doubt.
+pub(crate) fn flight_doubts(sockets: &Sockets) -> Vec<String> {
+    let mut doubts: Vec<(&str, CpuSet)> = Vec::new();
+    for one in &sockets.concurrency {
+        let Some(doubt) = one.doubt.as_deref() else { continue };
+        match doubts.iter_mut().find(|(of, _)| *of == doubt) {
+            Some((_, cpus)) => {
+                cpus.insert(one.cpu);
+            }
+            None => doubts.push((doubt, [one.cpu].into_iter().collect())),
+        }
+    }
+    let told = doubts.into_iter().map(|(doubt, cpus)| {
+        let whom = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+        format!("lines at once of {whom} {cpus}: {doubt}")
+    });
+    told.collect()
+}
+
 /// `2 CPUs in their own memory, latency within ±2.3 %, triad within ±1.1 %`
 pub(crate) fn likeness_words(sockets: &Sockets) -> String {
     let within = sockets.equality.iter().map(|of| {
         let farthest = of.rows.iter().map(|row| (row.ratio - 1.0).abs()).fold(0.0, f64::max);
         format!("{} within ±{}", of.quantity, number::percent(farthest))
     });
-    let whom = format!("{} CPUs in their own memory", sockets.subjects.len());
-    std::iter::once(whom).chain(within).collect::<Vec<_>>().join(", ")
+    std::iter::once(subjects_words(sockets)).chain(within).collect::<Vec<_>>().join(", ")
 }
 
 /// `latency 15.1 to 17.0 % longer on CPUs 0,12; triad 13.9 to 15.2 % longer on CPUs 0,12`

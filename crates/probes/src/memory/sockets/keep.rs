@@ -1,5 +1,6 @@
 //! From visits to the document: values by CPU and node, lines in flight, and the verdict.
 
+use machine::Bytes;
 use record::{Concurrency, NodeBandwidth, NodeLatency, SocketVerdict, Sockets, Spread, SubjectEquality};
 use stats::Interval;
 
@@ -12,6 +13,9 @@ use crate::session::Session;
 const STANDARD_ERRORS: f64 = 1.96;
 /// Bytes of a cache line on x86-64.
 const LINE_BYTES: f64 = 64.0;
+/// More lines at once than a core is thought to keep outstanding, prefetchers included. Assumed: AMD documents 8 for family 10h
+/// (25112 rev. 3.06, page 109); what the caches of later cores add is in no document that is known here. Their vendors could tell.
+const LINES_MAX: f64 = 64.0;
 
 impl Table<'_> {
     /// Puts everything into the document.
@@ -20,7 +24,7 @@ impl Table<'_> {
         sockets.without = std::mem::take(&mut self.without);
         self.latencies(session, sockets);
         self.bandwidths(session, sockets);
-        sockets.concurrency = concurrency(sockets);
+        sockets.concurrency = concurrency(sockets, self.block);
         self.likeness(sockets, session.record.provenance.seed);
     }
 
@@ -165,7 +169,7 @@ fn undecided(of: &SubjectEquality) -> String {
 }
 
 /// Traffic on the bus times latency over a line, for the reading kernel and triad with plain stores.
-fn concurrency(sockets: &Sockets) -> Vec<Concurrency> {
+fn concurrency(sockets: &Sockets, block: Bytes) -> Vec<Concurrency> {
     let wanted = |bandwidth: &&NodeBandwidth| {
         matches!((bandwidth.kernel.as_str(), bandwidth.store.as_str()), ("read", _) | ("triad", "plain"))
     };
@@ -185,6 +189,11 @@ fn concurrency(sockets: &Sockets) -> Vec<Concurrency> {
             kernel: bandwidth.kernel.clone(),
             lines,
             interval,
+            doubt: (interval.low > LINES_MAX).then(|| {
+                format!(
+                    "more than the {LINES_MAX} that a core is thought to keep outstanding; part of the block of {block} is likely in a cache, of a guest's host perhaps"
+                )
+            }),
         })
     };
     sockets.bandwidth.iter().filter(wanted).filter_map(of).collect()

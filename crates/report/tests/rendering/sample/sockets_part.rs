@@ -109,6 +109,7 @@ fn add_cell(sockets: &mut Sockets, cpu: CpuId, node: NodeId, ns: f64) {
         });
     }
     sockets.concurrency.push(Concurrency {
+        doubt: None,
         cpu,
         node,
         kernel: "triad".to_owned(),
