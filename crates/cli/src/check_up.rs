@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ::flaws::{Catalogue, catalogue};
 use host::live::{self, Disturbance};
 use machine::{CpuId, CpuSet, Hertz, Machine};
+use models::interconnect::SocketAccount;
 use probes::plan::{CheckUpPlan, Depth, Options, Selection, plan};
 use probes::session::Session;
 use record::{EncodeError, Guards, PlanOutcome, Provenance, Record, SCHEMA, Severity};
@@ -110,9 +111,13 @@ fn conclude(
 
 /// The page of a record.
 pub(crate) fn page(record: &Record, options: Html) -> String {
-    let sockets = record.sockets.as_ref();
-    let account = sockets.map(|sockets| diagnosis::socket_account(sockets, Some(&record.machine)));
-    report::html(record, account.as_ref(), options)
+    report::html(record, socket_account(record).as_ref(), options)
+}
+
+/// What the models make of a record's sockets, if it has any.
+pub(crate) fn socket_account(record: &Record) -> Option<SocketAccount> {
+    let sockets = record.sockets.as_ref()?;
+    Some(diagnosis::socket_account(sockets, Some(&record.machine)))
 }
 
 /// True if every probe that was planned failed.

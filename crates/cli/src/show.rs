@@ -13,7 +13,7 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     let figure = arguments.svg.as_deref().map(figure_named).transpose()?;
     let record = store::load(&arguments.record)?;
     let text = if let Some(figure) = figure {
-        report::figure_svg(&record, figure)
+        report::figure_svg(&record, check_up::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
     } else if arguments.html {
         check_up::page(&record, Html { script: !arguments.no_script })

@@ -9,7 +9,7 @@ mod scale;
 mod surface;
 
 pub(crate) use bars::{BarChart, BarGroup, BarRow};
-pub(crate) use canvas::{Anchor, Svg};
+pub(crate) use canvas::{Anchor, Svg, Word, coordinate};
 pub(crate) use lines::{LineChart, LinePanel, LinePoint, LineSeries, Mark};
 pub(crate) use matrix::{MatrixCell, MatrixChart, MatrixPanel, outline};
 pub(crate) use palette::{

@@ -9,11 +9,12 @@ mod stream;
 mod translation;
 mod wake;
 
+use models::interconnect::SocketAccount;
 use record::Record;
 use serde_json::Value;
 
 use crate::draw::Svg;
-use crate::plan;
+use crate::{plan, sockets};
 pub(crate) use pairs::line_transfer;
 
 /// A picture that a report may hold.
@@ -45,11 +46,19 @@ pub enum Figure {
     ClockDrift,
     /// What each way to read the time costs.
     ClockPrices,
+    /// How nodes are linked.
+    SocketLinks,
+    /// Latency from each CPU to each node.
+    SocketLatency,
+    /// Bandwidth from each CPU to each node.
+    SocketBandwidth,
+    /// Bandwidth of several CPUs at once.
+    SocketTogether,
 }
 
 impl Figure {
     /// Every figure, in the order of the report.
-    pub fn all() -> [Self; 13] {
+    pub fn all() -> [Self; 17] {
         [
             Self::Levels,
             Self::Bandwidth,
@@ -64,6 +73,10 @@ impl Figure {
             Self::ClockOffsets,
             Self::ClockDrift,
             Self::ClockPrices,
+            Self::SocketLinks,
+            Self::SocketLatency,
+            Self::SocketBandwidth,
+            Self::SocketTogether,
         ]
     }
 
@@ -83,6 +96,10 @@ impl Figure {
             Self::ClockOffsets => "clock-offsets",
             Self::ClockDrift => "clock-drift",
             Self::ClockPrices => "clock-prices",
+            Self::SocketLinks => "socket-links",
+            Self::SocketLatency => "socket-latency",
+            Self::SocketBandwidth => "socket-bandwidth",
+            Self::SocketTogether => "socket-together",
         }
     }
 
@@ -108,6 +125,10 @@ impl Figure {
             Self::ClockOffsets => "Counters of CPUs against each other",
             Self::ClockDrift => "Counters over time",
             Self::ClockPrices => "Price of reading the time",
+            Self::SocketLinks => "How the nodes are linked",
+            Self::SocketLatency => "Latency from each CPU to each node",
+            Self::SocketBandwidth => "Bandwidth from each CPU to each node",
+            Self::SocketTogether => "Bandwidth of several CPUs at once",
         }
     }
 
@@ -124,6 +145,9 @@ impl Figure {
             Self::Walks => &["walk", "tlb", "translation"],
             Self::ClockOffsets | Self::ClockDrift => &["clock-pairs"],
             Self::ClockPrices => &["clock-reads"],
+            Self::SocketLinks | Self::SocketLatency | Self::SocketBandwidth | Self::SocketTogether => {
+                &["sockets"]
+            }
         }
     }
 }
@@ -146,8 +170,13 @@ pub(crate) struct Drawn {
     pub(crate) needs_webgl: bool,
 }
 
-/// Draws a figure, or says why there is none.
-pub(crate) fn draw(record: &Record, figure: Figure) -> Result<Drawn, String> {
+/// Draws a figure, or says why there is none; `account` is what the models make of measured sockets.
+pub(crate) fn draw(
+    record: &Record,
+    account: Option<&SocketAccount>,
+    figure: Figure,
+) -> Result<Drawn, String> {
+    let sockets = record.sockets.as_ref();
     let drawn = match figure {
         Figure::Levels => levels::draw(record),
         Figure::Bandwidth => bandwidth::draw(record),
@@ -162,12 +191,17 @@ pub(crate) fn draw(record: &Record, figure: Figure) -> Result<Drawn, String> {
         Figure::ClockOffsets => clocks::offsets(record),
         Figure::ClockDrift => clocks::drift(record),
         Figure::ClockPrices => clocks::prices(record),
+        Figure::SocketLinks => sockets.zip(account).and_then(|(sockets, of)| sockets::links(sockets, of)),
+        Figure::SocketLatency => sockets.and_then(|sockets| sockets::latency(sockets, account)),
+        Figure::SocketBandwidth => sockets.and_then(sockets::bandwidth),
+        Figure::SocketTogether => sockets.and_then(sockets::together),
     };
     drawn.ok_or_else(|| plan::why_missing(record, figure.probe_words()))
 }
 
-/// A figure as an SVG file that stands alone; `None` if the record has nothing for it.
-pub fn figure_svg(record: &Record, figure: Figure) -> Option<String> {
-    let drawn = draw(record, figure).ok()?;
+/// A figure as an SVG file that stands alone; `None` if the record has nothing for it. `account` is what the models make of its
+/// measured sockets.
+pub fn figure_svg(record: &Record, account: Option<&SocketAccount>, figure: Figure) -> Option<String> {
+    let drawn = draw(record, account, figure).ok()?;
     Some(drawn.svg.finish(figure.title(), &drawn.reading, true))
 }

@@ -15,6 +15,23 @@ pub(crate) enum Anchor {
     Inherit,
 }
 
+impl Anchor {
+    /// As an attribute, with a blank before it.
+    const fn attribute(self) -> &'static str {
+        match self {
+            Self::Start | Self::Inherit => "",
+            Self::Middle => " text-anchor=\"middle\"",
+            Self::End => " text-anchor=\"end\"",
+        }
+    }
+}
+
+/// A text and where it stands.
+pub(crate) struct Word {
+    pub(crate) at: (f64, f64),
+    pub(crate) text: String,
+}
+
 /// An SVG in user units; the page scales it.
 pub(crate) struct Svg {
     width: f64,
@@ -81,13 +98,28 @@ impl Svg {
     /// Text; escaped here, and only here.
     pub(crate) fn text(&mut self, at: (f64, f64), class: &str, anchor: Anchor, text: &str) {
         let [x, y] = [at.0, at.1].map(coordinate);
-        let anchor = match anchor {
-            Anchor::Start | Anchor::Inherit => "",
-            Anchor::Middle => " text-anchor=\"middle\"",
-            Anchor::End => " text-anchor=\"end\"",
-        };
+        let anchor = anchor.attribute();
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let _ = write!(self.body, "<text x=\"{x}\" y=\"{y}\"{class}{anchor}>{}</text>", markup(text));
+    }
+
+    /// Words at places of their own that look alike: one text, so that hundreds keep the file small.
+    pub(crate) fn words(&mut self, class: &str, anchor: Anchor, words: &[Word]) {
+        if words.is_empty() {
+            return;
+        }
+        let _ = write!(self.body, "<text class=\"{class}\"{}>", anchor.attribute());
+        let mut line = String::new();
+        for word in words {
+            let [x, y] = [word.at.0, word.at.1].map(coordinate);
+            let _ = write!(self.body, "<tspan x=\"{x}\"");
+            if y != line {
+                let _ = write!(self.body, " y=\"{y}\"");
+                line = y;
+            }
+            let _ = write!(self.body, ">{}</tspan>", markup(&word.text));
+        }
+        self.body += "</text>";
     }
 
     /// The label of a vertical axis, read from below.

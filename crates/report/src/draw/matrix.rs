@@ -1,9 +1,10 @@
 //! Heat maps: cells by row and column, numbers inside where they fit, hatching for doubt, a scale below.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::canvas::coordinate;
-use super::{Anchor, Svg, magnitude};
+use super::{Anchor, Svg, Word, magnitude};
 use crate::number;
 
 const WIDTH: f64 = 900.0;
@@ -19,7 +20,7 @@ const LARGEST_CELL: f64 = 76.0;
 /// A number needs a cell of this width and height.
 const NUMBER_WIDTH: f64 = 25.0;
 const NUMBER_HEIGHT: f64 = 13.0;
-/// Shades of crowded heat maps, whose cells are drawn as one path per shade to keep the file small.
+/// Shades of heat maps: cells are drawn as one path per shade to keep the file small. No eye tells more apart.
 const SHADES: usize = 24;
 
 /// One cell.
@@ -131,6 +132,7 @@ impl MatrixChart {
         svg.upright_text((x - LABELS_LEFT + 10.0, f64::midpoint(y, bottom)), self.row_label);
     }
 
+    /// Large cells: as small ones, with their numbers inside; numbers of one ink are one text.
     fn cells(
         &self,
         svg: &mut Svg,
@@ -140,27 +142,20 @@ impl MatrixChart {
         ends: (f64, f64),
         hatch: &str,
     ) {
-        let corner = |one: &MatrixCell| (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
-        let mut doubtful = String::new();
-        for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
-            let (colour, _) = magnitude(self.share(one.value, ends));
-            // A hair of overlap hides the seams that anti-aliasing leaves between neighbours.
-            svg.path(&outline(corner(one), (cell.0 + 0.3, cell.1 + 0.3)), &format!("fill=\"{colour}\""));
-            if one.doubtful {
-                doubtful += &outline(corner(one), cell);
-            }
-        }
-        if !doubtful.is_empty() {
-            svg.path(&doubtful, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
-        }
+        self.crowded(svg, panel, at, cell, ends, hatch);
         let size = if cell.0 < 40.0 { "tiny" } else { "small" };
         svg.open(&format!("class=\"{size}\" text-anchor=\"middle\""));
+        let mut by_ink: BTreeMap<&str, Vec<Word>> = BTreeMap::new();
         for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
-            let (_, ink) = magnitude(self.share(one.value, ends));
-            let (x, y) = corner(one);
+            let (_, ink) = magnitude(shaded(self.shade(one.value, ends)));
             let mark = if one.doubtful { "*" } else { "" };
-            let told = format!("{}{mark}", number::short(one.value));
-            svg.text((x + cell.0 / 2.0, y + cell.1 / 2.0 + 3.5), ink, Anchor::Inherit, &told);
+            let middle = |from: f64, index: usize, size: f64| from + (index as f64 + 0.5) * size;
+            let at = (middle(at.0, one.column, cell.0), middle(at.1, one.row, cell.1) + 3.5);
+            let text = format!("{}{mark}", number::short(one.value));
+            by_ink.entry(ink).or_default().push(Word { at, text });
+        }
+        for (ink, words) in by_ink {
+            svg.words(ink, Anchor::Inherit, &words);
         }
         svg.close();
     }
@@ -169,7 +164,12 @@ impl MatrixChart {
         if self.logarithmic { number::positive(cell.value).is_some() } else { cell.value.is_finite() }
     }
 
-    /// Small cells: one path per shade, neighbours of one shade in one stroke.
+    fn shade(&self, value: f64, ends: (f64, f64)) -> usize {
+        let shade = (self.share(value, ends) * (SHADES - 1) as f64).round() as usize;
+        shade.min(SHADES - 1)
+    }
+
+    /// One path per shade, neighbours of one shade in one stroke.
     fn crowded(
         &self,
         svg: &mut Svg,
@@ -179,19 +179,18 @@ impl MatrixChart {
         ends: (f64, f64),
         hatch: &str,
     ) {
-        let mut shaded: Vec<(usize, usize, usize)> = Vec::new();
+        let mut cells: Vec<(usize, usize, usize)> = Vec::new();
         let mut doubtful = String::new();
         for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
-            let shade = (self.share(one.value, ends) * (SHADES - 1) as f64).round() as usize;
-            shaded.push((one.row, one.column, shade.min(SHADES - 1)));
+            cells.push((one.row, one.column, self.shade(one.value, ends)));
             if one.doubtful {
                 let corner = (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
                 doubtful += &outline(corner, cell);
             }
         }
-        shaded.sort_unstable();
+        cells.sort_unstable();
         let mut paths = vec![String::new(); SHADES];
-        let mut rest = shaded.as_slice();
+        let mut rest = cells.as_slice();
         while let Some(&(row, column, shade)) = rest.first() {
             let run =
                 rest.iter().zip(column..).take_while(|(cell, at)| **cell == (row, *at, shade)).count().max(1);
@@ -199,9 +198,12 @@ impl MatrixChart {
             rest = &rest[run..];
         }
         let [x, y, width, height] = [at.0, at.1, cell.0, cell.1].map(|v| format!("{v:.3}"));
-        svg.open(&format!("transform=\"translate({x} {y}) scale({width} {height})\""));
+        // Without blending at edges no seams show between neighbours.
+        svg.open(&format!(
+            "transform=\"translate({x} {y}) scale({width} {height})\" shape-rendering=\"crispEdges\""
+        ));
         for (shade, data) in paths.iter().enumerate().filter(|(_, data)| !data.is_empty()) {
-            let (colour, _) = magnitude(shade as f64 / (SHADES - 1) as f64);
+            let (colour, _) = magnitude(shaded(shade));
             svg.path(data, &format!("fill=\"{colour}\""));
         }
         svg.close();
@@ -228,6 +230,11 @@ impl MatrixChart {
         let note = "grey: not measured; hatched, *: unstable or wide interval";
         svg.text((left + width + 28.0, y + 10.0), "dim small", Anchor::Start, note);
     }
+}
+
+/// Where a shade lies between the darkest and the brightest, 0 to 1.
+fn shaded(shade: usize) -> f64 {
+    shade as f64 / (SHADES - 1) as f64
 }
 
 /// The outline of a cell as path data: shorter than a rectangle, and many join in one path.

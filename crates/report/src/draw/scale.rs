@@ -7,6 +7,10 @@ use crate::number;
 /// At most this many labels stand on one axis.
 const MOST_TICKS: usize = 14;
 
+/// Mean width of a character of a label, and room between two labels, in units of the picture.
+const CHARACTER: f64 = 6.2;
+const LABEL_GAP: f64 = 10.0;
+
 /// How an axis is divided and labelled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Axis {
@@ -76,19 +80,19 @@ impl Scale {
     fn powers_of_two(&self) -> Vec<(f64, String)> {
         let first = self.low.log2().ceil().clamp(0.0, 63.0) as i32;
         let last = self.high.log2().floor().clamp(0.0, 63.0) as i32;
-        let every = usize::try_from(last - first).unwrap_or(0) / MOST_TICKS + 1;
-        (first..=last)
-            .step_by(every)
-            .map(|power| {
-                let value = 2f64.powi(power);
-                let label = if self.axis == Axis::Bytes {
-                    Bytes(value as u64).to_string()
-                } else {
-                    format!("{value:.0}")
-                };
-                (value, label)
-            })
-            .collect()
+        let label = |power| {
+            let value = 2f64.powi(power);
+            let told = match self.axis {
+                Axis::Bytes => Bytes(value as u64).to_string(),
+                _ => format!("{value:.0}"),
+            };
+            (value, told)
+        };
+        let all: Vec<(f64, String)> = (first..=last).map(label).collect();
+        let widest = all.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(1);
+        let room = (self.to - self.from).abs() / (CHARACTER * widest as f64 + LABEL_GAP);
+        let every = all.len().div_ceil((room as usize + 1).min(MOST_TICKS)).max(1);
+        all.into_iter().step_by(every).collect()
     }
 
     fn decades(&self) -> Vec<(f64, String)> {
@@ -132,6 +136,7 @@ mod tests {
     #[test]
     fn ticks_stand_at_round_numbers() {
         assert_eq!(labels(Axis::Bytes, &[4096.0, 16384.0]), ["4 KiB", "8 KiB", "16 KiB"]);
+        assert_eq!(labels(Axis::Bytes, &[65_536.0, 1_048_576.0]), ["64 KiB", "512 KiB"]);
         assert_eq!(labels(Axis::Decades, &[1.0, 30.0]), ["1", "2", "5", "10", "20"]);
         assert_eq!(labels(Axis::Linear, &[0.0, 41.0]), ["0", "10", "20", "30", "40"]);
         assert_eq!(labels(Axis::Linear, &[-41.0, -20.0]), ["-40", "-30", "-20", "-10", "0"]);

@@ -69,8 +69,8 @@ pub(crate) fn terms(terms: &[(&str, String)]) -> String {
 
 /// A figure with its picture, button and numbers, or the reason why there is none.
 pub(crate) fn figure(record: &Record, figure: Figure, charts: &mut Charts) -> String {
-    match figure::draw(record, figure) {
-        Ok(drawn) => placed(figure.name(), figure.title(), drawn, charts),
+    match figure::draw(record, None, figure) {
+        Ok(drawn) => placed_figure(figure, drawn, charts),
         Err(why) => format!(
             "<div class=\"missing\" data-missing=\"{}\"><h3>{}</h3><p>{}</p></div>\n",
             figure.name(),
@@ -78,6 +78,11 @@ pub(crate) fn figure(record: &Record, figure: Figure, charts: &mut Charts) -> St
             markup(&why)
         ),
     }
+}
+
+/// A drawn figure under its own name and title.
+pub(crate) fn placed_figure(figure: Figure, drawn: Drawn, charts: &mut Charts) -> String {
+    placed(figure.name(), figure.title(), drawn, charts)
 }
 
 /// A drawn figure with its button and numbers; the name is a word of ours.

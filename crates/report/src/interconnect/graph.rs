@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use models::interconnect::Graph;
 
-use crate::draw::{Anchor, Svg, ink_on, series_colour};
+use crate::draw::{Anchor, Svg, Word, coordinate, ink_on, series_colour};
 use crate::escape::{markup, plain};
 use crate::number;
 
@@ -268,19 +268,21 @@ fn spoken(picture: &GraphPicture, reads: &Reads, node: usize) -> String {
 fn paths(svg: &mut Svg, picture: &GraphPicture, layout: &Layout, reads: &Reads, from: usize) {
     let radius = layout.node_radius;
     svg.open("class=\"paths\" visibility=\"hidden\"");
+    let mut ways = String::new();
     for (near, far) in tree(&picture.graph, from) {
         let ((ax, ay), (bx, by)) = (layout.at[near], layout.at[far]);
         let share = (radius + 1.0) / (bx - ax).hypot(by - ay).max(1.0);
         let (dx, dy) = ((bx - ax) * share, (by - ay) * share);
-        let ends = [(ax + dx, ay + dy), (bx - dx, by - dy)];
-        svg.polyline(&ends, "class=\"path\"");
+        let [ax, ay, bx, by] = [ax + dx, ay + dy, bx - dx, by - dy].map(coordinate);
+        let _ = write!(ways, "M{ax} {ay}L{bx} {by}");
     }
+    svg.path(&ways, "class=\"path\"");
     svg.circle(layout.at[from], radius + 4.0, "class=\"ring\"");
-    for (home, &(x, y)) in layout.at.iter().enumerate() {
-        if let Some(told) = reads.told(from, home) {
-            svg.text((x, y - radius - 8.0), "strong halo", Anchor::Middle, &told);
-        }
-    }
+    let label = |(home, &(x, y)): (usize, &(f64, f64))| {
+        Some(Word { at: (x, y - radius - 8.0), text: reads.told(from, home)? })
+    };
+    let labels: Vec<Word> = layout.at.iter().enumerate().filter_map(label).collect();
+    svg.words("strong halo", Anchor::Middle, &labels);
     svg.close();
 }
 
@@ -357,8 +359,10 @@ mod tests {
         let svg = graph_svg(&GraphPicture { reads: Some(reads), ..picture(3, &[[0, 1], [1, 2]]) });
         assert_eq!(svg.matches("tabindex=\"0\"").count(), 3);
         assert!(svg.contains("aria-label=\"node 1 reads 0 102 ns (102), 1 120 ns (120)\""), "{svg}");
-        // Two links lead from each node to the others.
-        assert_eq!(svg.matches("class=\"path\"").count(), 6);
+        // Two links lead from each node to the others, drawn in one go.
+        let ways = || svg.match_indices("class=\"path\"").map(|(at, _)| &svg[..at]);
+        let drawn = |before: &str| before.rsplit("d=").next().map_or(0, |way| way.matches('M').count());
+        assert_eq!(ways().map(drawn).collect::<Vec<_>>(), [2, 2, 2]);
         assert!(svg.contains("visibility=\"hidden\"") && !svg.contains("role=\"img\" aria-labelledby"));
         roxmltree::Document::parse(&svg).expect("well formed");
     }

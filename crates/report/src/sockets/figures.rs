@@ -4,9 +4,9 @@ use machine::{CpuId, NodeId};
 use models::interconnect::SocketAccount;
 use record::{NodeBandwidth, NodeLatency, PackageScaling, Quality, Sockets, Spread};
 
-use super::links::predicted;
+use super::links::{self, predicted};
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel};
-use crate::figure::{DataTable, Drawn};
+use crate::figure::{DataTable, Drawn, Figure};
 use crate::interconnect::{self, GraphPicture};
 use crate::{interactive, naming, number};
 
@@ -16,6 +16,11 @@ const COLUMNS_BESIDE: usize = 8;
 const CURVES_MAX: usize = 4;
 /// Longer tables are cut; --json has all.
 const MOST_ROWS: usize = 64;
+
+/// How the nodes are linked; none if neither latencies nor hardware tell it.
+pub(crate) fn links(sockets: &Sockets, account: &SocketAccount) -> Option<Drawn> {
+    links::picture(sockets, account).map(|picture| graph(&picture, Figure::SocketLinks.name()))
+}
 
 /// The graph of links, with what each node's reads take.
 pub(crate) fn graph(picture: &GraphPicture, name: &str) -> Drawn {
@@ -63,7 +68,7 @@ fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> Mat
 pub(crate) fn read_map(names: &[String], rows: &[Vec<Option<f64>>], title: &str) -> Drawn {
     let chart = chart(vec![matrix_panel(title, names, rows)], "reader", " ns");
     Drawn {
-        svg: chart.draw("socket-latency"),
+        svg: chart.draw(Figure::SocketLatency.name()),
         reading: "Nanoseconds of a read: row, who reads; column, whose memory.".to_owned(),
         table: DataTable::default(),
         interactive: None,
@@ -187,7 +192,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Opt
     let model = account.map(predicted).filter(|rows| (1..=COLUMNS_BESIDE).contains(&rows.len()));
     if let (Some(rows), Some(inference)) = (model, account.and_then(|account| account.inference.as_ref())) {
         let names: Vec<String> = inference.nodes.iter().map(ToString::to_string).collect();
-        panels.push(matrix_panel("as the links predict, by node", &names, &rows));
+        panels.push(matrix_panel("as the model predicts, by node", &names, &rows));
     }
     let chart = chart(panels, seats.label(), " ns");
     let reading = "Nanoseconds per dependent load, idle machine: row, the CPU that loads and its node; column, the node whose \
@@ -197,7 +202,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Opt
         (one.cpu, one.node, format!("{}{mark} ±{:.1}", number::column(one.ns), one.standard_error_ns))
     };
     let table = seats.table("ns ± standard error", sockets.latency.iter().map(cell));
-    finish(&chart, "socket-latency", reading, table)
+    finish(&chart, Figure::SocketLatency.name(), reading, table)
 }
 
 /// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.
@@ -231,7 +236,7 @@ pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
             table.rows.extend(part.rows);
         }
     }
-    finish(&chart, "socket-bandwidth", reading, table)
+    finish(&chart, Figure::SocketBandwidth.name(), reading, table)
 }
 
 fn finish(chart: &MatrixChart, name: &str, reading: &str, table: DataTable) -> Option<Drawn> {
@@ -272,7 +277,7 @@ pub(crate) fn together(sockets: &Sockets) -> Option<Drawn> {
     let reading = "Triad with plain stores, every CPU in memory of its own. Where the curve bends down from the straight line, \
                    CPUs wait for each other; what single CPUs differ by vanishes where they reach the roof.";
     Some(Drawn {
-        svg: chart.draw("socket-together"),
+        svg: chart.draw(Figure::SocketTogether.name()),
         reading: reading.to_owned(),
         table: together_table(sockets),
         interactive: Some(interactive::lines(&chart)),

@@ -1,7 +1,7 @@
 //! The links that an account of measured sockets goes over, as a picture, and the distances of firmware beside what was measured.
 
 use machine::{Machine, NodeId};
-use models::interconnect::{Graph, SocketAccount};
+use models::interconnect::{Explanation, Graph, SocketAccount};
 use record::Sockets;
 
 use crate::interconnect::{GraphPicture, Reads};
@@ -24,15 +24,18 @@ pub(crate) fn picture(sockets: &Sockets, account: &SocketAccount) -> Option<Grap
     })
 }
 
-/// The matrix as the model of the links has it; empty without links.
+/// The matrix as the model of the links, or of a mesh, has it; empty without either.
 pub(crate) fn predicted(account: &SocketAccount) -> Vec<Vec<Option<f64>>> {
-    let (Some(inference), Some(explanation), Some(used)) =
-        (&account.inference, &account.explanation, &account.graph)
-    else {
+    let (Some(inference), Some(explanation)) = (&account.inference, &account.explanation) else {
         return Vec::new();
     };
     let count = inference.nodes.len();
-    let hops = Graph::of_numbered(&inference.nodes, &used.edges).and_then(|graph| graph.hops());
+    let used = account.graph.as_ref();
+    let graph = used.and_then(|used| Graph::of_numbered(&inference.nodes, &used.edges));
+    let hops = graph.and_then(|graph| graph.hops());
+    if hops.is_none() && !matches!(explanation, Explanation::Mesh(_)) {
+        return Vec::new();
+    }
     let entry = |row, column| explanation.predicted(hops.as_ref(), row, column);
     (0..count).map(|row| (0..count).map(|column| entry(row, column)).collect()).collect()
 }

@@ -8,8 +8,8 @@ use record::{GateVerdict, NodeLoadedLatency, Record, SocketGate, SocketVerdict, 
 
 use super::{figures, links};
 use crate::escape::markup;
-use crate::figure::{DataTable, line_transfer};
-use crate::html::markup::{Charts, list, placed, table, terms};
+use crate::figure::{DataTable, Figure, line_transfer};
+use crate::html::markup::{Charts, list, placed, placed_figure, table, terms};
 use crate::interconnect::{account_sentences, inference_facts, verdict_words};
 use crate::number::{self, told};
 use crate::{machine_text, naming, plan};
@@ -60,17 +60,16 @@ pub(crate) fn body(
     html += &sockets.gate.as_ref().map_or_else(String::new, gate);
     html += &linked(sockets, machine, account, charts);
     if let Some(drawn) = figures::latency(sockets, account) {
-        html += &placed("socket-latency", "Latency from each CPU to each node", drawn, charts);
+        html += &placed_figure(Figure::SocketLatency, drawn, charts);
     }
     if let Some(drawn) = figures::bandwidth(sockets) {
-        html += &placed("socket-bandwidth", "Bandwidth from each CPU to each node", drawn, charts);
+        html += &placed_figure(Figure::SocketBandwidth, drawn, charts);
     }
     if let Some(drawn) = figures::together(sockets) {
-        html += &placed("socket-together", "Bandwidth of several CPUs at once", drawn, charts);
+        html += &placed_figure(Figure::SocketTogether, drawn, charts);
     } else {
         let numbers = table(&figures::together_table(sockets));
-        html +=
-            &block("Bandwidth of several CPUs at once", "Triad, every CPU in memory of its own.", &numbers);
+        html += &block(Figure::SocketTogether.title(), "Triad, every CPU in memory of its own.", &numbers);
     }
     let doubts = super::flight_doubts(sockets);
     let by_cpu = table(&cpus(sockets)) + &if doubts.is_empty() { String::new() } else { list(&doubts) };
@@ -186,9 +185,8 @@ fn linked(
     // With one node nothing is modelled that the verdict does not say.
     let Some(account) = account.filter(|_| !figures::is_one_node(sockets)) else { return String::new() };
     let mut html = String::new();
-    if let Some(picture) = links::picture(sockets, account) {
-        let drawn = figures::graph(&picture, "socket-links");
-        html += &placed("socket-links", "How the nodes are linked", drawn, charts);
+    if let Some(drawn) = figures::links(sockets, account) {
+        html += &placed_figure(Figure::SocketLinks, drawn, charts);
     }
     if let Some(inference) = &account.inference {
         let class = if inference.verdict == Verdict::Identified { "fine" } else { "doubt" };
@@ -233,7 +231,7 @@ fn cpus(sockets: &Sockets) -> DataTable {
         let none = || "-".to_owned();
         let name = own
             .filter(|_| with_node)
-            .map_or_else(|| subject.cpu.to_string(), |node| format!("{} (node {node})", subject.cpu));
+            .map_or_else(|| subject.cpu.to_string(), |node| format!("{} (node\u{a0}{node})", subject.cpu));
         let mut cells = vec![name];
         cells.extend(stand.then(|| subject.stands_for.to_string()));
         let latency = sockets.latency.iter().find(|one| is_own(one.cpu, one.node));
@@ -268,6 +266,10 @@ fn cpus(sockets: &Sockets) -> DataTable {
         rows.push(last);
     }
     rows.extend(noise(sockets, 2 + usize::from(stand) + kernels.len(), headers.len()));
+    for cell in rows.iter_mut().flatten() {
+        // A wide table breaks its cells before an interval, not within one.
+        *cell = cell.replace(" %", "\u{a0}%").replace(", ", ",\u{a0}");
+    }
     DataTable { headers, rows }
 }
 

@@ -206,7 +206,7 @@ proptest! {
         let columns = csv(&record).lines().count();
         prop_assert!(columns > 1);
         for figure in Figure::all() {
-            if let Some(svg) = figure_svg(&record, figure) {
+            if let Some(svg) = figure_svg(&record, None, figure) {
                 check_xml(&svg);
                 prop_assert!(!svg.contains("NaN") && !svg.contains("inf\""));
             }

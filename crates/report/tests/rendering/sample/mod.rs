@@ -9,7 +9,7 @@ mod memory_part;
 mod sockets_part;
 
 pub(crate) use machine_part::sample_machine;
-pub(crate) use sockets_part::{of_known, of_latencies, of_one_node};
+pub(crate) use sockets_part::{of_clusters, of_known, of_latencies, of_one_node};
 
 use machine::{Bytes, CpuId, CpuSet, Hertz};
 use record::{

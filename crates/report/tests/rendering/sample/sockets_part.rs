@@ -1,7 +1,7 @@
 //! Measured sockets of machines on paper: what their models give stands in the place of what was measured.
 
 use machine::{CpuId, CpuSet, NodeId};
-use models::interconnect::{KNOWN, Variant, parse, simulate};
+use models::interconnect::{KNOWN, KNOWN_CLUSTERS, Variant, parse, parse_clusters, simulate};
 use record::{
     Concurrency, NodeBandwidth, NodeLatency, PackageScaling, SOCKETS_SCHEMA, SocketNode, SocketSubject,
     SocketVerdict, Sockets, SubjectEquality, SubjectRow,
@@ -20,6 +20,19 @@ pub(crate) fn of_known(name: &str) -> Sockets {
     let machine = parse(text, name).expect("a good description");
     let run = simulate(&machine, &Variant::default(), None).expect("it runs");
     of_latencies(&run.latency_ns, &(0..run.rows.len() as u32).collect::<Vec<_>>())
+}
+
+/// Two Sapphire Rapids cut into four clusters each, with the latencies that somebody measured and published.
+pub(crate) fn of_clusters() -> Sockets {
+    const CLUSTERS_PER_PACKAGE: i64 = 4;
+    let (name, text) = KNOWN_CLUSTERS[0];
+    let machine = parse_clusters(text, name).expect("a good description");
+    let published = machine.published.expect("a published matrix").latency_ns;
+    let mut sockets = of_latencies(&published, &(0..published.len() as u32).collect::<Vec<_>>());
+    for subject in &mut sockets.subjects {
+        subject.package = subject.package.map(|cluster| cluster / CLUSTERS_PER_PACKAGE);
+    }
+    sockets
 }
 
 /// A machine of these latencies, by node that reads (row) and node that is read; nodes may have gaps in their numbers. Columns
