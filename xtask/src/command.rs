@@ -2,8 +2,9 @@
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles, numa_guest,
-    placement_evidence, placement_programs, promise, schema, sharing_evidence, sockets_evidence, steps, tidy,
+    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles,
+    links_evidence, numa_guest, placement_evidence, placement_programs, promise, schema, sharing_evidence,
+    sockets_evidence, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -106,6 +107,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "sidestep sockets on a busy machine: equal CPUs, 5 % put in, a thief",
         help: sockets_evidence::HELP,
         run: sockets_evidence::run,
+    },
+    Command {
+        name: "links-evidence",
+        summary: "links inferred from simulated and published matrices: shares, fits, times",
+        help: links_evidence::HELP,
+        run: links_evidence::run,
     },
     Command {
         name: "numa-guest",

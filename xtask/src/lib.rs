@@ -17,6 +17,7 @@ pub mod golden;
 pub mod kill_toggles;
 pub mod libtest;
 pub mod licences;
+pub mod links_evidence;
 pub mod load;
 pub mod numa_guest;
 pub mod packages;
