@@ -6,12 +6,14 @@
 //! interval             bootstrap over blocks of rounds, the same for all subjects, corrected for their number (Bonferroni)
 //! A/A                  the same subject, even blocks against odd ones: half-width of that ratio's interval
 //! ```
+//! A bootstrap over a few blocks is too narrow: its spread is that of n values without the n - 1, its ends are those of a normal and not
+//! of a Student distribution. Both intervals are widened by what that comes to.
 //! Blocks, as a neighbour's moods outlast a round. A claim needs an A/A below the margin, an interval beyond it, both halves of the
 //! run beyond it on the same side, twice what A/A shows, and more than what equals differ by from one run to the next: some moods
 //! outlast a run, which no part of one run can show.
 //! A thief that takes a CPU part of the time leaves windows alone and does not move a low quantile; what slows every window does.
 
-use crate::{Interval, Random, quantile_of_sorted};
+use crate::{Interval, Random, normal_quantile, quantile_of_sorted, student_quantile};
 
 /// Quantile of the windows that stands for a subject.
 const LOW: f64 = 0.10;
@@ -103,7 +105,7 @@ pub fn equality(rounds: &[Vec<Vec<f64>>], tolerance: Tolerance, seed: u64) -> Op
     let base = values(&windows, &each_of(&all, rounds));
     let subjects: Vec<SubjectRatio> = (0..count)
         .map(|index| {
-            let interval = ends(&resampled[index], tail);
+            let interval = ends(&resampled[index], tail, few_blocks(BLOCKS, BLOCKS - 1, tail));
             let halves = [halves[0][index], halves[1][index]];
             let is_beyond = |log: f64, sign: f64| log * sign > beyond;
             let differs = [1.0, -1.0].into_iter().any(|sign| {
@@ -193,7 +195,9 @@ fn twin_half_width(windows: &[Windows], rounds: usize, random: &mut Random) -> f
             of_subject.push((a / b).ln());
         }
     }
-    let half_widths = twins.iter().map(|samples: &Vec<f64>| ends(samples, ALARMS / 2.0).half_width());
+    let tail = ALARMS / 2.0;
+    let wider = few_blocks(BLOCKS / 2, BLOCKS - 2, tail);
+    let half_widths = twins.iter().map(|samples: &Vec<f64>| ends(samples, tail, wider).half_width());
     // Halves of a run scatter by sqrt(2) twice: once as each has half of the rounds, once as there are two.
     half_widths.fold(0.0, f64::max) / 2.0
 }
@@ -206,11 +210,19 @@ fn log_ratios(values: &[f64]) -> Vec<f64> {
     logs.iter().map(|log| log - (sum - log) / others).collect()
 }
 
-/// The ends that leave a tail on either side.
-fn ends(samples: &[f64], tail: f64) -> Interval {
+/// By how much a bootstrap's ends have to be farther from its middle if it drew from so few blocks.
+fn few_blocks(blocks: usize, degrees: usize, tail: f64) -> f64 {
+    let few = blocks as f64 / (blocks - 1) as f64;
+    few.sqrt() * student_quantile(1.0 - 2.0 * tail, degrees as u32) / normal_quantile(1.0 - tail)
+}
+
+/// The ends that leave a tail on either side, so many times as far from the middle.
+fn ends(samples: &[f64], tail: f64, wider: f64) -> Interval {
     let mut ascending = samples.to_vec();
     ascending.sort_unstable_by(f64::total_cmp);
-    let end = |q| quantile_of_sorted(&ascending, q).unwrap_or(f64::NAN);
+    let at = |q| quantile_of_sorted(&ascending, q).unwrap_or(f64::NAN);
+    let middle = at(0.5);
+    let end = |q| middle + wider * (at(q) - middle);
     Interval { low: end(tail), high: end(1.0 - tail) }
 }
 
@@ -270,6 +282,29 @@ mod tests {
             let [_, asymmetric, _] = found(&[1.0; 2], &[0.0, stolen]);
             assert!(asymmetric <= 1, "{asymmetric} of 24 with {stolen}");
         }
+    }
+
+    #[test]
+    fn moods_as_long_as_a_block_seldom_put_equals_outside_their_interval() {
+        let outside = |seed: &u64| {
+            let mut random = Random::new(1_000 + seed);
+            let mut rounds = run(&[1.0; 2], &[0.0; 2], *seed);
+            for block in rounds.chunks_mut(ROUNDS / BLOCKS) {
+                let moods: Vec<f64> = (0..2).map(|_| (0.02 * random.normal()).exp()).collect();
+                for round in block {
+                    for (windows, mood) in round.iter_mut().zip(&moods) {
+                        for window in windows {
+                            *window *= mood;
+                        }
+                    }
+                }
+            }
+            let found = equality(&rounds, TOLERANCE, *seed).expect("enough rounds");
+            let interval = found.subjects[0].interval;
+            interval.low > 1.0 || interval.high < 1.0
+        };
+        let outside = (0..80).filter(outside).count();
+        assert!(outside <= 6, "{outside} of 80");
     }
 
     #[test]
