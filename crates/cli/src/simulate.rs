@@ -95,6 +95,10 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     }
     if arguments.machine == HOST {
         no_wiring(arguments)?;
+        if arguments.threads.given().is_some() {
+            let record = host::record(arguments.record.as_deref(), &host::OF_THREADS, global)?;
+            return threads::simulate(&host::threads(&record)?, arguments, global);
+        }
         return print_memory(&of_this_machine(arguments, global)?, arguments, global);
     }
     anyhow::ensure!(
@@ -144,7 +148,7 @@ fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Re
         "--nb-clock and --fit belong to machines on paper; host is always fitted, to what was measured"
     );
     state(arguments.workaround.as_deref(), memory::WORKAROUND)?;
-    let record = host::record(arguments.record.as_deref(), global)?;
+    let record = host::record(arguments.record.as_deref(), &host::OF_MEMORY, global)?;
     Ok(memory::simulate_measured(&host::measured(&record), scope(arguments))?)
 }
 

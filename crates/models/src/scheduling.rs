@@ -11,8 +11,10 @@ mod break_even;
 mod compiled;
 mod description;
 mod engine;
+mod host;
 mod known;
 mod load;
+mod pace;
 mod policy;
 mod published;
 mod simulation;
@@ -26,8 +28,10 @@ pub use description::{
     is_described, parse,
 };
 pub use engine::{Engine, Totals};
+pub use host::{Measured, measured, sourced};
 pub use known::KNOWN;
 pub use load::{Length, Load, Pattern, SharedSet, Step, Thread};
+pub use pace::thread_speeds;
 pub use policy::Policy;
 pub use published::{JoinedNumber, PublishedGain, join};
 pub use simulation::{GainRow, Scenario, SchedulingSimulation, simulate};

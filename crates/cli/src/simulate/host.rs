@@ -1,10 +1,13 @@
-//! `sidestep simulate host`: what this machine measured of its memory, from a record or now, as the model wants it.
+//! `sidestep simulate host`: what this machine measured of its memory or of its CPUs, from a record or now, as the models want it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
+use experiments::place::seats::Seats;
 use machine::{Bytes, CpuId, Hertz, Machine, TlbKind};
 use models::memory::{LEVELS_MAX, Measured, MeasuredCache, MeasuredChain, MeasuredRead, MeasuredTlb};
+use models::scheduling::{self, SchedulingMachine};
 use probes::plan::{Depth, Options, Selection, plan};
 use probes::session::Session;
 use record::{Provenance, Record, SCHEMA, Scope};
@@ -16,8 +19,18 @@ use crate::outcome::CouldNotMeasure;
 use crate::progress::Line;
 use crate::{check_up, describe, store};
 
-/// What the model is fitted to: the frequency of the core, chains, the reach of translation buffers, reads.
-const PROBES: [&str; 4] = ["control", "surface", "walks", "bandwidth"];
+/// What a model is made from where no record is given.
+pub(super) struct Wanted {
+    probes: &'static [&'static str],
+    depth: Depth,
+}
+
+/// What the memory is fitted to: the frequency of the core, chains, the reach of translation buffers, reads.
+pub(super) const OF_MEMORY: Wanted =
+    Wanted { probes: &["control", "surface", "walks", "bandwidth"], depth: Depth::Quick };
+/// What CPUs cost each other, like loops and unlike ones, and what waking one takes.
+pub(super) const OF_THREADS: Wanted =
+    Wanted { probes: &["control", "sharing", "wake"], depth: Depth::Default };
 /// Time for them in seconds; a record of the whole check-up tells more.
 const BUDGET_S: f64 = 15.0;
 /// The pages that are modelled.
@@ -31,19 +44,32 @@ const TLBS_ASSUMED: [(usize, usize); 2] = [(64, 4), (1536, 12)];
 const VICTIM_L3_FAMILY: u32 = 0x10;
 
 /// The record to fit to: the one given, or one that is measured now.
-pub(super) fn record(given: Option<&Path>, global: &Global) -> anyhow::Result<Record> {
-    given.map_or_else(|| measure(global), store::load)
+pub(super) fn record(given: Option<&Path>, wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
+    given.map_or_else(|| measure(wanted, global), store::load)
 }
 
-/// Measures chains and reads on this machine, and keeps the record in memory only.
-fn measure(global: &Global) -> anyhow::Result<Record> {
+/// The CPUs of a record as the simulator of threads takes them.
+pub(super) fn threads(record: &Record) -> anyhow::Result<SchedulingMachine> {
+    let topology = &record.machine.topology;
+    let allowed = if topology.allowed.is_empty() { topology.online() } else { topology.allowed.clone() };
+    let seats = Seats::of(topology, &allowed);
+    let levels: Vec<(&'static str, usize)> =
+        seats.levels.iter().skip(1).map(|level| (level.name, seats.cpus.len() / level.units.len())).collect();
+    let title = record.machine.identity.name.as_deref().unwrap_or("this machine");
+    let subject = scheduling::Measured { title, cpus: &seats.cpus, levels: &levels, cores: &record.cores };
+    scheduling::measured(&subject)
+        .context("host: one CPU leaves nothing to choose; give a machine such as fx-8150 or a file")
+}
+
+/// Measures what is wanted on this machine, and keeps the record in memory only.
+fn measure(wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, None)?;
     let seed = check_up::seed_of_now();
     let options = Options {
-        depth: Depth::Quick,
+        depth: wanted.depth,
         budget_s: Some(BUDGET_S),
-        only: Selection::of_names(PROBES).expect("names of the catalogue"),
+        only: Selection::of_names(wanted.probes.iter().copied()).expect("names of the catalogue"),
         ..Options::default()
     };
     let plan = plan(&machine, &cpus, &options, seed);
@@ -157,12 +183,21 @@ mod tests {
     fn ctrl_c_ends_it_at_once() {
         let global = Global { json: false, quiet: true, color: Colour::Never, gate: false, strict: false };
         // A debug build measures nothing, and says so after everything is set up.
-        let _ = measure(&global);
+        let _ = measure(&OF_MEMORY, &global);
         let status = host::Root::live().read("/proc/self/status").expect("every process has a state");
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("Linux tells");
         let caught = u64::from_str_radix(caught.trim(), 16).expect("a mask in hexadecimal");
         // Bits of SIGINT (2) and SIGTERM (15), counted from 1.
         assert_eq!(caught & (1 << 1 | 1 << 14), 0, "handlers would swallow the signal: {caught:x}");
+    }
+
+    #[test]
+    fn a_record_is_a_machine_for_threads_and_one_cpu_is_none() {
+        let mut record = Record::default();
+        assert!(threads(&record).is_err_and(|error| error.to_string().contains("one CPU")));
+        record.machine.topology.allowed = machine::CpuSet::from_list("0-3").expect("a list");
+        let machine = threads(&record).expect("four CPUs");
+        assert_eq!((machine.cpus.value, machine.level.len()), (4, 1));
     }
 
     #[test]

@@ -19,7 +19,7 @@ const CLASSES: [Class; 4] = [Class::Integer, Class::Floating, Class::FrontEnd, C
 /// Options of machines whose threads share units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ThreadsArguments {
-    /// With fx-8150, jacobsville, ryzen-1800x: how many threads, such as 4 or 1..8
+    /// With fx-8150, jacobsville, ryzen-1800x, or host: how many threads, such as 4 or 1..8
     #[arg(long, value_name = "COUNTS", value_parser = counts)]
     threads: Option<[usize; 2]>,
     /// With the same: who places them: in-order, random, modules-first, modules-first-patient, pack, kernel-like,

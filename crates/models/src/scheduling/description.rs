@@ -19,7 +19,7 @@ const CLOCK_RANGE_HZ: RangeInclusive<f64> = 1e6..=1e11;
 /// Times outside of this are slips of the pen: a minute.
 const TIME_MAX_NS: f64 = 6e10;
 /// A thread beside another is not slower than this; a file that says so means something else.
-const SPEED_MIN: f64 = 0.01;
+pub(super) const SPEED_MIN: f64 = 0.01;
 /// A thread that misses its cache is not slower than this many times.
 const SLOWDOWN_MAX: f64 = 1000.0;
 
@@ -121,6 +121,21 @@ pub struct IdleDescription {
     pub asleep: bool,
 }
 
+impl IdleDescription {
+    /// A state that every CPU is in as soon as it has nothing to do.
+    pub fn of_any_rest(exit_ns: f64, source: &str) -> Self {
+        let sourced = |value: f64| Sourced { value, source: source.to_owned() };
+        Self {
+            name: "any rest".to_owned(),
+            level: None,
+            after_ns: sourced(0.0),
+            patient_after_ns: None,
+            exit_ns: sourced(exit_ns),
+            asleep: false,
+        }
+    }
+}
+
 /// A machine for schedulers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -142,6 +157,13 @@ pub struct SchedulingMachine {
     pub idle: Vec<IdleDescription>,
     /// How long a thread runs before another of the same CPU gets its turn.
     pub slice_ns: Sourced<f64>,
+    /// What waking a thread on an idle CPU adds to its work if another CPU wakes it; nothing if absent.
+    pub remote_wake_ns: Option<Sourced<f64>>,
+    /// The same on a CPU that another thread has: it waits there for its turn. Nothing if absent.
+    pub remote_queue_ns: Option<Sourced<f64>>,
+    /// A thread that waits for its CPU is left there by others until it has not run for so long; 0 if absent: an idle CPU takes it at
+    /// once.
+    pub hot_ns: Option<Sourced<f64>>,
     /// What others published of it; no prediction reads it.
     #[serde(default)]
     pub published: Vec<PublishedGain>,
@@ -171,6 +193,9 @@ impl SchedulingMachine {
             ("clock".to_owned(), clocks.join(", "), self.clock.hz_by_awake.source.as_str()),
             ("slice_ns".to_owned(), self.slice_ns.value.to_string(), self.slice_ns.source.as_str()),
         ];
+        rows.extend(whole("remote_wake_ns", self.remote_wake_ns.as_ref()));
+        rows.extend(whole("remote_queue_ns", self.remote_queue_ns.as_ref()));
+        rows.extend(whole("hot_ns", self.hot_ns.as_ref()));
         for level in &self.level {
             let optional = [
                 row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speeds| said(*speeds)),
@@ -192,6 +217,10 @@ impl SchedulingMachine {
     }
 }
 
+fn whole<'a>(key: &str, number: Option<&'a Sourced<f64>>) -> Option<(String, String, &'a str)> {
+    number.map(|number| (key.to_owned(), number.value.to_string(), number.source.as_str()))
+}
+
 fn row<'a, T>(
     place: &str,
     key: &str,
@@ -204,7 +233,10 @@ fn row<'a, T>(
 fn said(speeds: Speeds) -> String {
     match speeds {
         Speeds::Same(speed) => format!("{speed:.4}"),
-        Speeds::ByClass(table) => format!("{table:?}"),
+        Speeds::ByClass(table) => {
+            let row = |row: &[f64; CLASSES]| row.map(|speed| format!("{speed:.2}")).join(" ");
+            table.each_ref().map(row).join(", ")
+        }
     }
 }
 
@@ -302,6 +334,16 @@ fn impossible_times(machine: &SchedulingMachine) -> Option<Problem> {
             "slice_ns",
             format!("is {}; give 1e3 to {TIME_MAX_NS}", machine.slice_ns.value),
         ));
+    }
+    let optional = [
+        ("remote_wake_ns", &machine.remote_wake_ns),
+        ("remote_queue_ns", &machine.remote_queue_ns),
+        ("hot_ns", &machine.hot_ns),
+    ];
+    for (key, ns) in optional {
+        if let Some(ns) = ns.as_ref().filter(|ns| !(0.0..=TIME_MAX_NS).contains(&ns.value)) {
+            return Some(problem(key, format!("is {}; give 0 to {TIME_MAX_NS}", ns.value)));
+        }
     }
     for idle in &machine.idle {
         if let Some(level) = idle.level.as_ref().filter(|level| machine.level_of(level).is_none()) {

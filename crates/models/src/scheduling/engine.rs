@@ -69,6 +69,8 @@ pub(super) struct ThreadState {
     rest: Rest,
     /// Wakes that came before it waited.
     early_wakes: u32,
+    /// When it left its CPU last.
+    left_ns: f64,
     pub(super) cpu: Option<usize>,
     random: Random,
 }
@@ -151,7 +153,8 @@ pub struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Starts all threads at time 0; every CPU has rested for a long time. `plan` holds a CPU per thread, or nothing.
+    /// Starts all threads at time 0; every CPU has rested for a long time. `plan` holds a CPU per thread,
+    /// or nothing; for the kernel-like policy it is where each was created and ran first.
     pub fn new(machine: &'a Compiled, load: &'a Load, policy: Policy, plan: &[usize], seed: u64) -> Self {
         let computes = |step: &Step| matches!(step, Step::Compute(..));
         assert!(
@@ -177,14 +180,15 @@ impl<'a> Engine<'a> {
             work_cycles: 0.0,
             rest: Rest::No,
             early_wakes: 0,
-            cpu: None,
+            left_ns: 0.0,
+            cpu: if policy == Policy::KernelLike { plan.get(index).copied() } else { None },
             random: Random::for_stream(seed, index as u64),
         };
         let mut engine = Self {
             machine,
             load,
             policy,
-            plan: plan.to_vec(),
+            plan: if policy == Policy::KernelLike { Vec::new() } else { plan.to_vec() },
             random: Random::for_stream(seed, STREAM_OF_POLICY),
             threads: (0..load.threads.len()).map(thread).collect(),
             cpus: vec![idle; machine.cpus],
@@ -209,7 +213,7 @@ impl<'a> Engine<'a> {
             totals: Totals::default(),
         };
         for thread in 0..engine.threads.len() {
-            engine.proceed(thread, 0);
+            engine.proceed(thread, 0, None);
         }
         engine.refresh();
         engine
@@ -243,6 +247,11 @@ impl<'a> Engine<'a> {
         self.threads.iter().map(|thread| thread.cpu).collect()
     }
 
+    /// Work of each thread in cycles, since time 0.
+    pub fn work_cycles(&self) -> Vec<f64> {
+        self.threads.iter().map(|thread| thread.work_cycles).collect()
+    }
+
     fn next_of_cpus(&self) -> (usize, f64) {
         let mut best = (0, f64::INFINITY);
         for (cpu, at_ns) in self.next_ns.iter().enumerate() {
@@ -266,9 +275,10 @@ impl<'a> Engine<'a> {
             state.work_cycles += state.remaining_cycles;
             state.remaining_cycles = 0.0;
             let step = state.step + 1;
-            self.proceed(thread, step);
+            self.proceed(thread, step, None);
         } else if let Some(next) = self.cpus[cpu].queue.pop_front() {
             self.cpus[cpu].queue.push_back(thread);
+            self.threads[thread].left_ns = self.now_ns;
             self.leave(cpu);
             self.start(cpu, next);
         }
@@ -279,7 +289,7 @@ impl<'a> Engine<'a> {
             Due::ThreadWakes(thread) => {
                 self.threads[thread].rest = Rest::No;
                 let step = self.threads[thread].step + 1;
-                self.proceed(thread, step);
+                self.proceed(thread, step, None);
             }
             Due::UnitSleeps(unit, departures) => {
                 let stayed_idle = self.unit_threads[unit] == 0 && self.unit_departures[unit] == departures;
@@ -290,65 +300,73 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Goes on at a step of a thread's program, until the thread computes or rests, and so do those it wakes.
-    fn proceed(&mut self, thread: usize, step: usize) {
-        let mut woken = vec![(thread, step)];
-        while let Some((thread, mut step)) = woken.pop() {
-            loop {
-                step %= self.load.threads[thread].steps.len();
-                let state = &mut self.threads[thread];
-                state.step = step;
-                match self.load.threads[thread].steps[step] {
-                    Step::Compute(class, length) => {
-                        state.remaining_cycles = length.draw(&mut state.random);
-                        let before = std::mem::replace(&mut state.class, class as usize);
-                        self.compute(thread, before);
-                        break;
-                    }
-                    Step::Sleep(length) => {
-                        let pause_ns = length.draw(&mut state.random);
-                        state.rest = Rest::Sleeping;
-                        self.set_timer(self.now_ns + pause_ns, Due::ThreadWakes(thread));
-                        self.vacate(thread);
-                        break;
-                    }
-                    Step::Wait if state.early_wakes == 0 => {
-                        state.rest = Rest::Waiting;
-                        self.vacate(thread);
-                        break;
-                    }
-                    Step::Wait => state.early_wakes -= 1,
-                    Step::Wake(other) => {
-                        let other_state = &mut self.threads[other];
-                        if other_state.rest == Rest::Waiting {
-                            other_state.rest = Rest::No;
-                            woken.push((other, other_state.step + 1));
-                        } else {
-                            other_state.early_wakes += 1;
-                        }
+    /// Goes on at a step of a thread's program, until the thread computes or rests. A thread that it wakes goes on at once, while
+    /// the waker still has its CPU; `waker` is the CPU of whoever woke this one.
+    fn proceed(&mut self, thread: usize, mut step: usize, waker: Option<usize>) {
+        loop {
+            step %= self.load.threads[thread].steps.len();
+            let state = &mut self.threads[thread];
+            state.step = step;
+            match self.load.threads[thread].steps[step] {
+                Step::Compute(class, length) => {
+                    state.remaining_cycles = length.draw(&mut state.random);
+                    let before = std::mem::replace(&mut state.class, class as usize);
+                    self.compute(thread, before, waker);
+                    break;
+                }
+                Step::Sleep(length) => {
+                    let pause_ns = length.draw(&mut state.random);
+                    state.rest = Rest::Sleeping;
+                    self.set_timer(self.now_ns + pause_ns, Due::ThreadWakes(thread));
+                    self.vacate(thread);
+                    break;
+                }
+                Step::Wait if state.early_wakes == 0 => {
+                    state.rest = Rest::Waiting;
+                    self.vacate(thread);
+                    break;
+                }
+                Step::Wait => state.early_wakes -= 1,
+                Step::Wake(other) => {
+                    let on = state.cpu.filter(|cpu| self.cpus[*cpu].running == Some(thread)).or(waker);
+                    let other_state = &mut self.threads[other];
+                    if other_state.rest == Rest::Waiting {
+                        other_state.rest = Rest::No;
+                        let next = other_state.step + 1;
+                        self.proceed(other, next, on);
+                    } else {
+                        other_state.early_wakes += 1;
                     }
                 }
-                step += 1;
             }
+            step += 1;
         }
     }
 
     /// The thread has work: it stays on its CPU if it is on one.
-    fn compute(&mut self, thread: usize, class_before: usize) {
+    fn compute(&mut self, thread: usize, class_before: usize, waker: Option<usize>) {
         match self.threads[thread].cpu.filter(|cpu| self.cpus[*cpu].running == Some(thread)) {
             Some(cpu) => {
                 self.count(cpu, class_before, false);
                 self.count(cpu, self.threads[thread].class, true);
                 self.touch(cpu);
             }
-            None => self.dispatch(thread),
+            None => self.dispatch(thread, waker),
         }
     }
 
-    fn dispatch(&mut self, thread: usize) {
+    fn dispatch(&mut self, thread: usize, waker: Option<usize>) {
         let cpu = self.choose(thread);
         self.threads[thread].cpu = Some(cpu);
         let unit = cpu / self.machine.clock_cpus;
+        if waker.is_some_and(|waker| waker != cpu) {
+            let machine = self.machine;
+            let ns = if self.assigned[cpu] > 0 { machine.remote_queue_ns } else { machine.remote_wake_ns };
+            // Not part of the program's work: what it adds is taken off before it is counted.
+            let cycles = ns * machine.ghz(self.awake);
+            self.threads[thread].remaining_cycles += cycles;
+            self.threads[thread].work_cycles -= cycles;
+        }
         if self.assigned[cpu] > 0 {
             self.cpus[cpu].queue.push_back(thread);
             self.queued += 1;
@@ -442,14 +460,11 @@ impl<'a> Engine<'a> {
         let Some(cpu) = self.threads[thread].cpu.filter(|cpu| self.cpus[*cpu].running == Some(thread)) else {
             return;
         };
+        self.threads[thread].left_ns = self.now_ns;
         self.leave(cpu);
         let unit = cpu / self.machine.clock_cpus;
         if self.queued > 0 {
-            let longest = (0..self.cpus.len()).max_by_key(|other| {
-                let length = self.cpus[*other].queue.len();
-                (if *other == cpu && length > 0 { usize::MAX } else { length }, Reverse(*other))
-            });
-            let from = longest.unwrap_or(cpu);
+            let from = self.next_queue(cpu);
             if let Some(next) = self.cpus[from].queue.pop_front() {
                 self.queued -= 1;
                 self.assigned[from] -= 1;
@@ -475,6 +490,20 @@ impl<'a> Engine<'a> {
                 self.set_timer(self.now_ns + after_ns, due);
             }
         }
+    }
+
+    /// The queue that an idle CPU takes a thread from: its own, else the longest whose first thread may be moved.
+    fn next_queue(&self, cpu: usize) -> usize {
+        let may_move = |other: usize| {
+            let first = self.cpus[other].queue.front();
+            let is_cold = |thread: &usize| self.now_ns - self.threads[*thread].left_ns >= self.machine.hot_ns;
+            self.policy != Policy::Pinned && first.is_some_and(is_cold)
+        };
+        if !self.cpus[cpu].queue.is_empty() {
+            return cpu;
+        }
+        let others = (0..self.cpus.len()).filter(|other| may_move(*other));
+        others.max_by_key(|other| (self.cpus[*other].queue.len(), Reverse(*other))).unwrap_or(cpu)
     }
 
     fn set_timer(&mut self, at_ns: f64, what: Due) {

@@ -5,7 +5,7 @@ use stats::Random;
 
 use super::compiled::{Compiled, Level};
 
-/// A policy of placement. All leave no CPU idle while a thread waits for one.
+/// A policy of placement. All of [`Policy::ALL`] leave no CPU idle while a thread waits for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -26,10 +26,12 @@ pub enum Policy {
     ProcessGrouping,
     /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
     DataAware,
+    /// Each thread on the CPU that a plan gives it, whatever else is idle: no policy of a scheduler, but what pinning does.
+    Pinned,
 }
 
 impl Policy {
-    /// All of them.
+    /// All that a scheduler may have.
     pub const ALL: [Self; 8] = [
         Self::InOrder,
         Self::Random,
@@ -52,6 +54,7 @@ impl Policy {
             Self::KernelLike => "kernel-like",
             Self::ProcessGrouping => "process-grouping",
             Self::DataAware => "data-aware",
+            Self::Pinned => "pinned",
         }
     }
 
@@ -113,6 +116,7 @@ pub(super) fn choose(policy: Policy, view: &View<'_>, random: &mut Random) -> us
             .planned
             .filter(|cpu| view.is_idle(*cpu))
             .or_else(|| view.idle().min_by_key(|cpu| around(*cpu))),
+        Policy::Pinned => view.planned,
     };
     idle.unwrap_or_else(|| least_loaded(policy, view, random))
 }
