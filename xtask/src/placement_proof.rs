@@ -114,6 +114,12 @@ fn row(program: &[&str], found: &PlaceOutcome) -> String {
         .map_or_else(String::new, |ends| format!("{:.2} to {:.2}", of(ends.high), of(ends.low)));
     let predicted = best
         .and_then(|arm| arm.predicted_percent)
-        .map_or_else(String::new, |percent| format!("{:.2}", of(percent)));
-    format!("| {} | {kernel:.3} | {name} | {gain} | {ends} | {predicted} | {taken} |", program[..2].join(" "))
+        .map_or_else(|| "none".to_owned(), |percent| format!("{:.2}", of(percent)));
+    let within = best
+        .and_then(|arm| arm.predicted_interval)
+        .map_or_else(String::new, |ends| format!(" ({:.2} to {:.2})", of(ends.high), of(ends.low)));
+    format!(
+        "| {} | {kernel:.3} | {name} | {gain} | {ends} | {predicted}{within} | {taken} |",
+        program[..2].join(" ")
+    )
 }

@@ -15,15 +15,19 @@ use anyhow::Context;
 use experiments::ab::command_subject::{HowToRun, Metric, Program};
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::Arms;
+use experiments::place::arrangement::Arrangement;
 use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::parking::{Surroundings, parking_tax};
+use experiments::place::prediction::{Prediction, Watched};
 use experiments::place::roster::Key;
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::seats::Seats;
 use host::Root;
 use host::live::{self, ChildOutput, Ending, write_atomically};
 use machine::CpuSet;
+use probes::cores::CpuPair;
+use probes::cores::handover::handovers;
 use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
 use regex::bytes::Regex;
 use toggles::{PinHold, Restored, ThreadId};
@@ -177,14 +181,37 @@ impl Request<'_> {
         }
     }
 
-    fn arms(&self, setting: &Setting) -> Arms {
+    /// `plain` is a run of the command that was not watched, and how many times longer the one that was took.
+    fn arms(&self, setting: &Setting, plain: Option<(&RunSeen, f64)>) -> Arms {
         let threads: Vec<Key> = setting.threads.iter().map(|busy| busy.key.clone()).collect();
         let decided = decide(&setting.threads, self.seats, setting.sharing.as_ref(), self.cores);
-        let mut arms = Arms::of(&threads, self.seats, decided.as_ref());
+        let mut arms = Arms::of(&threads, self.seats, decided.as_ref(), self.prediction(setting, plain));
         if self.arguments.aa {
-            arms.plans.iter_mut().for_each(|plan| plan.arrangement.cpus.clear());
+            for plan in &mut arms.plans {
+                plan.arrangement.cpus.clear();
+                plan.predicted = None;
+            }
         }
         arms
+    }
+
+    /// What each placement should gain; measures first what handovers cost, which takes a tenth of a second.
+    fn prediction(&self, setting: &Setting, plain: Option<(&RunSeen, f64)>) -> Result<Prediction, String> {
+        if nothing_to_place(setting, self.seats).is_some() {
+            return Err(String::new());
+        }
+        let far = self.seats.far_apart();
+        let pair = CpuPair { a: far[0], b: far[1] };
+        let handovers = handovers(pair, self.seed).map_err(|error| error.to_string());
+        let mut threads = setting.threads.clone();
+        if let Some((seen, _)) = plain {
+            for thread in &mut threads {
+                let own = seen.census.iter().find(|(key, ..)| *key == thread.key);
+                thread.cpu_share = own.map_or(thread.cpu_share, |(.., cpu_share)| *cpu_share);
+            }
+        }
+        let watched = plain.map_or(Watched::AllTheTime, |(_, slower)| Watched::OnceSlower(slower));
+        Prediction::of(&threads, setting.sharing.as_ref(), self.seats, self.cores, &handovers, watched)
     }
 }
 
@@ -263,7 +290,11 @@ fn tried(
     worked(request.arguments, &profile)?;
     let mut setting = request.setting(command_line(command), &profile.census, profile.apart);
     learn(&mut setting, sharing);
-    let arms = request.arms(&setting);
+    // Being watched costs time, more where threads wake each other: one run is not.
+    let is_worth = nothing_to_place(&setting, request.seats).is_none();
+    let plain = if is_worth { Some(subject.run(&Arrangement::default())?) } else { None };
+    let plain = plain.as_ref().filter(|seen| seen.run.wall_s > 0.0 && !seen.census.is_empty());
+    let arms = request.arms(&setting, plain.map(|seen| (seen, profile.run.wall_s / seen.run.wall_s)));
     let ended_at_once = || {
         let is_unseen = profile.census.is_empty();
         is_unseen.then(|| {

@@ -7,11 +7,13 @@
 //! | what two CPUs share: slowdown of one loop by another | [`sharing`], its loops in `load` |
 //! | compute that memory cannot touch | [`compute`] |
 //! | wake-up latency of an idle CPU | [`wake`] |
+//! | handing a turn to another thread, on one CPU and on two | [`handover`] |
 //! | visits in shuffled rounds, from windows to numbers | `rounds` |
 //! | two threads that meet and never wait for ever | `partner` |
 
 pub mod compute;
 pub mod control;
+pub mod handover;
 mod load;
 mod partner;
 mod rounds;

@@ -30,6 +30,12 @@ pub struct PlaceOutcome {
     pub apart_threads: usize,
     /// How the placement was found; `None` where nothing was to be decided.
     pub decision: Option<PlaceDecision>,
+    /// What predicted the change of each arm; `None` where nothing did.
+    #[serde(default)]
+    pub predicted_by: Option<String>,
+    /// Why nothing is predicted.
+    #[serde(default)]
+    pub unpredicted: Option<String>,
     /// The row that decides: `wall time`, or the user's metric.
     pub metric: String,
     /// Its unit.
@@ -129,8 +135,6 @@ pub struct PlaceDecision {
     pub chance_value: f64,
     /// Sum of the threads' CPU shares: what values are counted against.
     pub busy: f64,
-    /// What predicted.
-    pub predicted_by: String,
 }
 
 /// Units of one level.
@@ -161,6 +165,9 @@ pub struct PlaceArm {
     pub cpus: Vec<String>,
     /// Change of the metric against `os` that is predicted, in percent; `None` without a prediction.
     pub predicted_percent: Option<f64>,
+    /// Over what is not known better: costs within their intervals, what watching cost, the kernel's choices.
+    #[serde(default)]
+    pub predicted_interval: Option<Interval>,
     /// Median of the metric; `None` where it was not run.
     pub value: Option<f64>,
     /// 95 % interval of that median.

@@ -197,7 +197,7 @@ mod tests {
     /// Threads of a program whose first thread is idle, on these CPUs.
     fn found(cpus: &[&str]) -> PlaceOutcome {
         let setting = Setting { subject: "./prog -n 4".to_owned(), ..Setting::default() };
-        let arms = Arms { plans: Vec::new(), decision: None };
+        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
         let mut found = nothing_tried(&setting, &arms, "");
         let thread = |(nth, cpus): (usize, &&str)| PlacedThread {
             process: 0,
@@ -215,6 +215,7 @@ mod tests {
             same_as: None,
             cpus: cpus.iter().map(|cpus| (*cpus).to_owned()).collect(),
             predicted_percent: None,
+            predicted_interval: None,
             value: None,
             interval: None,
             change_percent: None,

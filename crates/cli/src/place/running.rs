@@ -80,7 +80,7 @@ pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> 
     }
     let mut setting = request.setting(format!("process {process}"), &follower.census(), follower.apart);
     learn(&mut setting, sharing);
-    let arms = request.arms(&setting);
+    let arms = request.arms(&setting, None);
     let Some(command) = request.arguments.metric_command.clone() else {
         let why = "what it gets done cannot be seen from outside; give --metric-command, which prints a number that rises with it";
         return Ok((Ok(nothing_tried(&setting, &arms, why)), unfreed(follower.release())));

@@ -39,7 +39,7 @@ pub(super) fn watch(request: &Request<'_>, process: u32, command: &str) -> anyho
             break Ok(());
         }
         let setting = request.setting(format!("process {process}"), &follower.census(), follower.apart);
-        let arms = request.arms(&setting);
+        let arms = request.arms(&setting, None);
         // Another placement is proposed as soon as the first arm puts threads elsewhere, or there is nothing to place any more.
         let nothing = nothing_to_place(&setting, request.seats).is_some();
         let proposal = arms.plans.get(1).filter(|_| !nothing).map(|plan| plan.arrangement.clone());

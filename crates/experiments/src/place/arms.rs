@@ -9,6 +9,7 @@ use record::PlaceDecision;
 
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
 use super::decision::Decided;
+use super::prediction::{Predicted, Prediction};
 use super::roster::Key;
 use super::seats::Seats;
 
@@ -28,8 +29,8 @@ pub struct ArmPlan {
     pub arrangement: Arrangement,
     /// The other name of the same placement.
     pub same_as: Option<&'static str>,
-    /// Change of the time that is predicted, in percent.
-    pub predicted_percent: Option<f64>,
+    /// Change of the time that is predicted.
+    pub predicted: Option<Predicted>,
 }
 
 /// The arms, four of them: the cells of a design with two factors.
@@ -39,11 +40,18 @@ pub struct Arms {
     pub plans: Vec<ArmPlan>,
     /// How the best was found.
     pub decision: Option<PlaceDecision>,
+    /// What predicted, or why nothing did.
+    pub predicted_by: Result<String, String>,
 }
 
 impl Arms {
     /// Of threads in the order of creation.
-    pub fn of(threads: &[Key], seats: &Seats, decided: Option<&Decided>) -> Self {
+    pub fn of(
+        threads: &[Key],
+        seats: &Seats,
+        decided: Option<&Decided>,
+        prediction: Result<Prediction, String>,
+    ) -> Self {
         let mut seatings: Vec<(&'static str, &'static str, Vec<usize>, Option<&'static str>)> = Vec::new();
         let mut add = |name, what, seat_of: Vec<usize>| {
             // CPUs of one level are alike; where they differ, only the very same seats are the same.
@@ -79,19 +87,23 @@ impl Arms {
             what: "the kernel decides",
             arrangement: Arrangement::default(),
             same_as: None,
-            predicted_percent: None,
+            predicted: None,
         }];
         plans.extend(seatings.into_iter().map(|(name, what, seat_of, same_as)| ArmPlan {
             name,
             what,
-            predicted_percent: decided.and_then(|decided| decided.predicted_percent(&seat_of)),
+            predicted: prediction.as_ref().ok().and_then(|prediction| prediction.predicted(&seat_of)),
             arrangement: Arrangement::seated(threads, &seat_of, seats),
             same_as,
         }));
         while plans.len() < 4 {
             plans.push(ArmPlan { name: OS_AGAIN, what: "the kernel decides, once more", ..plans[0].clone() });
         }
-        Self { plans, decision: decided.map(|decided| decided.document.clone()) }
+        Self {
+            plans,
+            decision: decided.map(|decided| decided.document.clone()),
+            predicted_by: prediction.map(|prediction| prediction.by),
+        }
     }
 
     /// Every set of CPUs that an arm names.
@@ -114,11 +126,11 @@ mod tests {
         let threads: Vec<Key> = (0..4).map(|nth| Key { process: 0, name: "w".to_owned(), nth }).collect();
         let set: CpuSet = (0..2).map(CpuId).collect();
         let seats = Seats::of(&Topology::default(), &set);
-        let arms = Arms::of(&threads, &seats, None);
+        let arms = Arms::of(&threads, &seats, None, Err(String::new()));
         let names: Vec<_> = arms.plans.iter().map(|plan| plan.name).collect();
         assert_eq!(names, [OS, "spread", "pack", "crossed"], "all there are with two on each");
         assert_eq!(arms.sets().len(), 2);
-        let two = Arms::of(&threads[..2], &seats, None);
+        let two = Arms::of(&threads[..2], &seats, None, Err(String::new()));
         assert_eq!(two.plans[1].same_as, Some("pack"), "two threads on two CPUs can only be apart");
         assert_eq!(two.plans.len(), 4);
     }

@@ -1,9 +1,7 @@
-//! The best placement by what was learnt: an objective over pairs of threads, its solution with a bound, and a prediction.
+//! The best placement by what was learnt: an objective over pairs of threads, and its solution with a bound.
 //!
-//! Values are in speeds of one undisturbed thread, as `placement` has them. What is predicted is first order: of the time that
-//! the threads are busy, a placement saves as many seconds per second as its value is above that of placements by chance, for
-//! which the kernel's are taken. A thread beside another on one CPU loses what both are busy at the same time, were they to
-//! run by chance; threads that wake each other take turns, and gain it back in the A/B only.
+//! Values are in speeds of one undisturbed thread, as `placement` has them, and say which placement is the best, not what it
+//! gains. A thread beside another on one CPU loses what both are busy at the same time, were they to run by chance.
 
 use host::live::pending_signal;
 use machine::{CpuId, CpuSet};
@@ -23,8 +21,6 @@ pub const THREADS_MAX: usize = 256;
 const TIME_SLICE_LOSS: f64 = 0.5;
 /// Placements by chance over which their mean is taken.
 const CHANCE_DRAWS: usize = 500;
-/// No prediction goes below this share of the time.
-const TIME_LEFT_MIN: f64 = 0.05;
 /// Unless the check-up measured lines, nearness of each kind saves this share of what far apart costs. Assumed, not measured.
 const BENEFITS_ASSUMED: [(&str, f64); 5] =
     [("CPU", 1.0), ("core", 0.9), ("L2", 0.8), ("last-level cache", 0.6), ("node", 0.3)];
@@ -51,7 +47,6 @@ pub struct Decided {
     pub seat_of: Vec<usize>,
     /// How it was found.
     pub document: PlaceDecision,
-    problem: Problem,
 }
 
 /// A placement that is better than one by chance by less than this share of the busy time is none to speak of.
@@ -61,14 +56,6 @@ impl Decided {
     /// True if the placement is better than one by chance at all.
     pub fn tells_apart(&self) -> bool {
         self.document.value - self.document.chance_value > WORTH_MIN * self.document.busy
-    }
-
-    /// Change of the time in percent that a placement should bring against one by chance; `None` if it is no placement of these
-    /// threads.
-    pub fn predicted_percent(&self, seat_of: &[usize]) -> Option<f64> {
-        let value = self.problem.value(seat_of)?;
-        let saved = (value - self.document.chance_value) / self.document.busy.max(f64::MIN_POSITIVE);
-        Some(100.0 * ((1.0 - saved).max(TIME_LEFT_MIN) - 1.0))
     }
 }
 
@@ -121,9 +108,8 @@ pub fn decide(threads: &[Busy], seats: &Seats, sharing: Option<&Sharing>, cores:
         proof: answer.proof().name().to_owned(),
         chance_value: chance_value(&problem, seats.cpus.len(), per_cpu),
         busy: threads.iter().map(|thread| thread.cpu_share).sum(),
-        predicted_by: "the objective, in seconds saved per second that the threads are busy".to_owned(),
     };
-    Some(Decided { seat_of: answer.unit_of, document, problem })
+    Some(Decided { seat_of: answer.unit_of, document })
 }
 
 /// The sharing of these threads alone, in their order; what is not known counts as nothing.
@@ -200,8 +186,8 @@ fn benefits(seats: &Seats, cores: &Cores) -> Vec<(f64, String)> {
     found
 }
 
-/// What a thread of one class loses beside one of another in a unit of the level. Of the check-up's co-runs only like beside
-/// like is known: unlike threads are taken to lose the smaller of the two.
+/// What a thread of one class loses beside one of another in a unit of the level. Unlike loops that the check-up
+/// did not run beside each other are taken to lose the smaller of the two.
 fn losses(level: &SeatLevel, cores: &Cores) -> [[f64; CLASSES]; CLASSES] {
     const RESOURCES: [&str; CLASSES] = ["integer", "simd", "front_end", "memory"];
     if level.name == "CPU" {
@@ -218,10 +204,15 @@ fn losses(level: &SeatLevel, cores: &Cores) -> [[f64; CLASSES]; CLASSES] {
             .collect();
         median(&slowdowns).unwrap_or(0.0)
     });
+    let unlike = |one: usize, other: usize| {
+        let pairs = cores.unlike.iter().filter(|pair| within(pair.a, pair.b) && pair.slowdown > 0.0);
+        let of = pairs.filter(|pair| pair.class == RESOURCES[one] && pair.beside == RESOURCES[other]);
+        median(&of.map(|pair| (1.0 - 1.0 / pair.slowdown).clamp(0.0, 1.0)).collect::<Vec<_>>())
+    };
     let mut table = [[0.0; CLASSES]; CLASSES];
     for (one, row) in table.iter_mut().enumerate() {
         for (other, cell) in row.iter_mut().enumerate() {
-            *cell = loss[one].min(loss[other]);
+            *cell = unlike(one, other).unwrap_or(loss[one].min(loss[other]));
         }
     }
     table
@@ -291,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_wake_each_other_are_put_together_and_a_gain_is_predicted() {
+    fn threads_that_wake_each_other_are_put_together() {
         let threads = busy(4, 0.5);
         let sharing = waking(&threads, 80_000.0);
         let found =
@@ -299,20 +290,14 @@ mod tests {
         assert!(is_same_grouping(&found.seat_of, &[0, 1, 0, 1]), "{:?}", found.seat_of);
         assert_eq!(found.document.gap_percent, Some(0.0));
         assert!(found.tells_apart());
-        let predicted = found.predicted_percent(&found.seat_of).expect("a placement");
-        assert!((-70.0..-20.0).contains(&predicted), "{predicted}");
-        let apart = found.predicted_percent(&[0, 0, 1, 1]).expect("a placement");
-        assert!(apart > 0.0, "worse than by chance: {apart}");
     }
 
     #[test]
-    fn independent_threads_are_spread_and_nothing_is_predicted() {
+    fn independent_threads_are_spread_and_not_told_apart() {
         let threads = busy(2, 1.0);
         let found = decide(&threads, &seats(2), None, &Cores::default()).expect("two threads");
         assert_ne!(found.seat_of[0], found.seat_of[1]);
-        let predicted = found.predicted_percent(&found.seat_of).expect("a placement");
-        assert!(predicted.abs() < 1e-9, "by chance they are apart as well: {predicted}");
-        assert!(!found.tells_apart());
+        assert!(!found.tells_apart(), "by chance they are apart as well");
         assert_eq!(found.document.learnt_by, "CPU time only");
     }
 

@@ -144,7 +144,8 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         } else {
             setting.threads.iter().map(|busy| cpus_of(plan, busy)).collect()
         },
-        predicted_percent: plan.predicted_percent,
+        predicted_percent: plan.predicted.map(|predicted| predicted.percent),
+        predicted_interval: plan.predicted.map(|predicted| predicted.interval),
         value: None,
         interval: None,
         change_percent: None,
@@ -164,6 +165,8 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         idle_threads: setting.idle_threads,
         apart_threads: setting.apart_threads,
         decision: arms.decision.clone(),
+        predicted_by: arms.predicted_by.clone().ok(),
+        unpredicted: arms.predicted_by.clone().err().filter(|why| !why.is_empty()),
         metric: row.name.clone(),
         unit: row.unit.clone(),
         better: row.better,
@@ -209,15 +212,22 @@ fn sentence(found: &PlaceOutcome) -> String {
     if let Some(arm) = recommended(found) {
         let change = arm.change_percent.unwrap_or(0.0);
         let way = if change < 0.0 { "less" } else { "more" };
+        let ordered = |ends: Interval, change: f64| {
+            if change < 0.0 { [-ends.high, -ends.low] } else { [ends.low, ends.high] }
+        };
         let ends = arm.change_interval.map_or_else(String::new, |ends| {
-            let ends = if change < 0.0 { [-ends.high, -ends.low] } else { [ends.low, ends.high] };
-            format!(" [{:.1}, {:.1}]", ends[0], ends[1])
+            let [low, high] = ordered(ends, change);
+            format!(" [{low:.1}, {high:.1}]")
         });
         let predicted = arm.predicted_percent.filter(|_| found.better == Better::Lower).map_or_else(
             String::new,
             |predicted| {
                 let way = if predicted < 0.0 { "less" } else { "more" };
-                format!("; predicted {:.0} % {way}", predicted.abs())
+                let ends = arm.predicted_interval.map_or_else(String::new, |ends| {
+                    let [low, high] = ordered(ends, predicted);
+                    format!(" [{low:.0}, {high:.0}]")
+                });
+                format!("; predicted {:.0} % {way}{ends}", predicted.abs())
             },
         );
         return format!(

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn outcome(verdicts: &[(&str, Verdict, f64)]) -> PlaceOutcome {
-        let arms = Arms { plans: Vec::new(), decision: None };
+        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
         let mut found = nothing_tried(&Setting::default(), &arms, "");
         let arm = |(name, verdict, q): &(&str, Verdict, f64)| PlaceArm {
             name: (*name).to_owned(),
@@ -77,6 +77,7 @@ mod tests {
             same_as: None,
             cpus: Vec::new(),
             predicted_percent: None,
+            predicted_interval: None,
             value: None,
             interval: None,
             change_percent: None,

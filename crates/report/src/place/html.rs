@@ -2,7 +2,7 @@
 
 use record::{PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
 
-use super::terminal::{arm_name, parking_words, thread_name, verdict};
+use super::terminal::{arm_name, parking_words, predicted, thread_name, verdict};
 use crate::draw::{BarChart, BarGroup, BarRow, MatrixCell, MatrixChart, MatrixPanel};
 use crate::escape::markup;
 use crate::figure::{DataTable, Drawn};
@@ -30,7 +30,7 @@ pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
         let drawn = Drawn {
             svg: bars.draw("place-gains"),
             reading: format!(
-                "{} of each placement in per cent of the kernel's own: predicted before any run, and measured with its 95 % \
+                "{} of each placement in per cent of the kernel's own: predicted before any run, with what is not known better, and measured with its 95 % \
                  interval. 100 is no difference.",
                 found.metric
             ),
@@ -68,7 +68,7 @@ fn arms(found: &PlaceOutcome) -> DataTable {
         vec![
             arm_name(arm),
             arm.value.map_or(String::new(), number::short),
-            signed(arm.predicted_percent),
+            predicted(arm),
             signed(arm.change_percent),
             arm.change_interval
                 .map_or(String::new(), |ends| format!("{:+.1} to {:+.1}", ends.low, ends.high)),
@@ -89,9 +89,10 @@ fn gains(found: &PlaceOutcome) -> BarChart {
         doubtful,
         told: format!("{change:+.1} %"),
     };
-    let predicted = found.arms.iter().filter_map(|arm| {
+    let foreseen = found.arms.iter().filter_map(|arm| {
         let change = arm.predicted_percent?;
-        Some(bar(arm_name(arm), change, [change, change], false))
+        let ends = arm.predicted_interval.map_or([change, change], |ends| [ends.low, ends.high]);
+        Some(bar(arm_name(arm), change, ends, false))
     });
     let measured = found.arms.iter().filter_map(|arm| {
         let change = arm.change_percent?;
@@ -100,7 +101,7 @@ fn gains(found: &PlaceOutcome) -> BarChart {
     });
     let group =
         |title: &str, style: usize, rows: Vec<BarRow>| BarGroup { title: title.to_owned(), style, rows };
-    let groups = [group("predicted", 0, predicted.collect()), group("measured", 1, measured.collect())];
+    let groups = [group("predicted", 0, foreseen.collect()), group("measured", 1, measured.collect())];
     BarChart {
         x_label: "per cent of the kernel's own placement",
         groups: groups.into_iter().filter(|group| !group.rows.is_empty()).collect(),
@@ -211,7 +212,12 @@ fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
             )
         };
         facts.push(("levels", decision.levels.iter().map(level).collect::<Vec<_>>().join("; ")));
-        facts.push(("predicted by", decision.predicted_by.clone()));
+    }
+    if let Some(by) = &found.predicted_by {
+        facts.push(("predicted by", by.clone()));
+    }
+    if let Some(why) = &found.unpredicted {
+        facts.push(("predicted by", format!("nothing: {why}")));
     }
     facts.push(("CPUs", found.cpus.clone()));
     facts.push((

@@ -39,8 +39,7 @@ fn arms(paper: &mut Paper, found: &PlaceOutcome) {
     for arm in &found.arms {
         let name = arm_name(arm);
         let value = arm.value.map_or_else(|| "-".to_owned(), column);
-        let predicted = arm.predicted_percent.map_or_else(String::new, signed);
-        table.add_row([plain(&name), value, predicted, change(arm), q(arm), verdict(arm).to_owned()]);
+        table.add_row([plain(&name), value, predicted(arm), change(arm), q(arm), verdict(arm).to_owned()]);
     }
     paper.table(table);
     paper.blank();
@@ -53,6 +52,13 @@ pub(super) fn arm_name(arm: &PlaceArm) -> String {
 
 fn signed(value: f64) -> String {
     format!("{value:+.1}")
+}
+
+/// What an arm should bring, with what is not known better.
+pub(super) fn predicted(arm: &PlaceArm) -> String {
+    let Some(change) = arm.predicted_percent else { return String::new() };
+    arm.predicted_interval
+        .map_or_else(|| signed(change), |ends| format!("{change:+.0} [{:+.0}, {:+.0}]", ends.low, ends.high))
 }
 
 fn change(arm: &PlaceArm) -> String {
@@ -121,7 +127,12 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
                 plain(&decision.proof),
             ),
         );
-        paper.wrapped("predicted ", &format!("by {}", plain(&decision.predicted_by)));
+    }
+    if let Some(by) = &found.predicted_by {
+        paper.wrapped("predicted ", &format!("by {}", plain(by)));
+    }
+    if let Some(why) = &found.unpredicted {
+        paper.wrapped("predicted ", &format!("nothing: {}", plain(why)));
     }
     if found.ended.is_some() {
         let kept = found.pair_counts.kept;
@@ -173,10 +184,7 @@ pub fn place_sweep_terminal(found: &PlaceSweep, terminal: Terminal) -> String {
         let arm = arms.max_by(|a, b| size(a).total_cmp(&size(b)));
         let cells = arm.map_or_else(
             || ["-".to_owned(), String::new(), String::new(), String::new(), String::new()],
-            |arm| {
-                let predicted = arm.predicted_percent.map_or_else(String::new, signed);
-                [arm_name(arm), predicted, change(arm), q(arm), verdict(arm).to_owned()]
-            },
+            |arm| [arm_name(arm), predicted(arm), change(arm), q(arm), verdict(arm).to_owned()],
         );
         table.add_row(std::iter::once(row.threads.to_string()).chain(cells).collect::<Vec<_>>());
     }
@@ -232,6 +240,7 @@ mod tests {
             same_as: (name == "best").then(|| "spread".to_owned()),
             cpus: vec!["0".to_owned(); 3],
             predicted_percent: change,
+            predicted_interval: change.map(|change| Interval::between(change - 10.0, change + 10.0)),
             value: Some(1.234),
             interval: None,
             change_percent: change,
@@ -270,8 +279,9 @@ mod tests {
                 proof: "matching".to_owned(),
                 chance_value: 0.4,
                 busy: 2.0,
-                predicted_by: "the objective".to_owned(),
             }),
+            predicted_by: Some("a simulation".to_owned()),
+            unpredicted: None,
             metric: "wall time".to_owned(),
             unit: "s".to_owned(),
             better: Better::Lower,

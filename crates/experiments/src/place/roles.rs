@@ -1,0 +1,173 @@
+//! What each thread of a program does, as its profile shows: computes, computes and rests, or takes turns with another.
+
+use record::{IdleGaps, Sharing, SharingThread};
+
+use super::decision::Busy;
+
+/// Wakes per second, given and got, below which a thread is taken to be on its own.
+const WAKES_MIN_PER_S: f64 = 50.0;
+/// Two threads take turns if so much of what each gives and gets is between the two.
+const TURNS_SHARE: f64 = 0.8;
+/// And if one wakes the other as often as the other it, within this factor: who is still awake when its turn comes is not woken.
+const TURNS_FACTOR: f64 = 2.0;
+/// A thread that rests for less of the time computes without a pause.
+const REST_MIN: f64 = 0.05;
+/// CPUs that are busy for so much of the time leave threads no rest: what they lack they waited for.
+const CPUS_BUSY: f64 = 0.9;
+
+/// How far the CPU shares of threads are those of a program that is watched, which costs it time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Watched {
+    /// They were seen while it was watched.
+    AllTheTime,
+    /// They are of a run that was not; so many times longer was the one that was.
+    OnceSlower(f64),
+}
+
+impl Watched {
+    fn slower(self) -> f64 {
+        match self {
+            Self::AllTheTime => 1.0,
+            Self::OnceSlower(factor) => factor,
+        }
+    }
+}
+
+/// What a thread does, as far as it was seen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Role {
+    /// Computes without a pause.
+    Computes,
+    /// Computes so long, then rests so long, in nanoseconds.
+    Bursts { work_ns: f64, rest_ns: f64 },
+    /// Takes turns with another thread: CPU time of a turn, and how often per second there is one.
+    Turns {
+        partner: usize,
+        cpu_ns: f64,
+        per_s: f64,
+        /// The median rest of the thread, in nanoseconds; 0 where nobody saw.
+        rest_ns: f64,
+    },
+}
+
+/// What each thread does.
+///
+/// # Errors
+/// A thread that does something else, in words.
+pub(super) fn roles(
+    threads: &[Busy],
+    known: &[Option<&SharingThread>],
+    sharing: Option<&Sharing>,
+    cpus: usize,
+    watched: Watched,
+) -> Result<Vec<Role>, String> {
+    let busy: f64 = threads.iter().map(|thread| thread.cpu_share).sum();
+    let is_full = busy >= CPUS_BUSY * threads.len().min(cpus) as f64;
+    let wakes = Wakes::of(threads, sharing, watched);
+    let mut roles = Vec::new();
+    for (index, (thread, known)) in threads.iter().zip(known).enumerate() {
+        let partner = wakes.as_ref().map_or(Ok(None), |wakes| wakes.partner(index))?;
+        if let (Some(partner), Some(wakes)) = (partner, &wakes) {
+            let per_s = 2.0 * wakes.rate(index, partner).max(wakes.rate(partner, index));
+            let cpu_ns = (thread.cpu_share + threads[partner].cpu_share) / per_s * 1e9;
+            let rest_ns =
+                known.and_then(|thread| median_rest_ns(thread.idle_gaps.as_deref()?)).unwrap_or(0.0);
+            roles.push(Role::Turns { partner, cpu_ns, per_s, rest_ns });
+            continue;
+        }
+        let seconds = sharing.map_or(0.0, |sharing| sharing.seconds);
+        let gaps = known.and_then(|thread| thread.idle_gaps.as_deref());
+        roles.push(match gaps.and_then(|gaps| rests(gaps, seconds)) {
+            Some(rest) if rest.per_s * rest.mean_ns * 1e-9 >= REST_MIN => Role::Bursts {
+                work_ns: thread.cpu_share / rest.per_s * 1e9,
+                rest_ns: rest.mean_ns,
+            },
+            Some(_) => Role::Computes,
+            None if gaps.is_some() || is_full || thread.cpu_share >= CPUS_BUSY => Role::Computes,
+            None => {
+                return Err(format!(
+                    "thread {} rests for {:.0} % of the time, and nobody saw for what: that takes root (CAP_PERFMON)",
+                    thread.key.name,
+                    100.0 * (1.0 - thread.cpu_share)
+                ));
+            }
+        });
+    }
+    let computing = roles.iter().filter(|role| **role == Role::Computes).count();
+    if computing > cpus && !computing.is_multiple_of(cpus) {
+        return Err(format!(
+            "{computing} threads compute on {cpus} CPUs without a pause: how the kernel moves them about is not simulated"
+        ));
+    }
+    Ok(roles)
+}
+
+/// Rests of a thread.
+struct Rests {
+    per_s: f64,
+    mean_ns: f64,
+}
+
+fn rests(gaps: &[IdleGaps], seconds: f64) -> Option<Rests> {
+    let count: f64 = gaps.iter().map(|gap| gap.count as f64).sum();
+    // Gaps are counted by powers of two: the middle of a bin on a logarithmic scale.
+    let middle_us = |gap: &IdleGaps| (gap.from_us.max(0.1) * gap.below_us.max(0.1)).sqrt();
+    let sum_us: f64 = gaps.iter().map(|gap| gap.count as f64 * middle_us(gap)).sum();
+    (count > 0.0 && seconds > 0.0).then(|| Rests { per_s: count / seconds, mean_ns: sum_us / count * 1e3 })
+}
+
+/// The middle of the bin that holds the median rest: a few that waited for a CPU, as other programs had it, do not move it.
+fn median_rest_ns(gaps: &[IdleGaps]) -> Option<f64> {
+    let half = gaps.iter().map(|gap| gap.count).sum::<u64>().div_ceil(2);
+    let mut below = 0;
+    let bin = gaps.iter().find(|gap| {
+        below += gap.count;
+        below >= half && half > 0
+    })?;
+    Some((bin.from_us.max(0.1) * bin.below_us.max(0.1)).sqrt() * 1e3)
+}
+
+/// Wakes per second between the threads that are placed.
+struct Wakes {
+    rates: Vec<Vec<f64>>,
+}
+
+impl Wakes {
+    fn of(threads: &[Busy], sharing: Option<&Sharing>, watched: Watched) -> Option<Self> {
+        let sharing = sharing?;
+        let wakes = sharing.wakes.as_ref()?;
+        let is_it = |busy: &Busy| {
+            sharing.threads.iter().position(|one| one.tid == busy.thread && one.pid == busy.process)
+        };
+        let index: Vec<Option<usize>> = threads.iter().map(is_it).collect();
+        let rate = |row: &Option<usize>, column: &Option<usize>| {
+            let (row, column) = ((*row)?, (*column)?);
+            wakes.get(row, column).map(|amount| amount.value * watched.slower())
+        };
+        let row = |row| index.iter().map(|column| rate(row, column).unwrap_or(0.0)).collect();
+        Some(Self { rates: index.iter().map(row).collect() })
+    }
+
+    fn rate(&self, waker: usize, woken: usize) -> f64 {
+        self.rates[waker][woken]
+    }
+
+    /// The thread that this one takes turns with; `None` if it is on its own.
+    fn partner(&self, thread: usize) -> Result<Option<usize>, String> {
+        let others = 0..self.rates.len();
+        let given: f64 = others.clone().map(|other| self.rate(thread, other)).sum();
+        let got: f64 = others.clone().map(|other| self.rate(other, thread)).sum();
+        if given + got < WAKES_MIN_PER_S {
+            return Ok(None);
+        }
+        let between = |other: usize| self.rate(thread, other).min(self.rate(other, thread));
+        let partner = others.max_by(|a, b| between(*a).total_cmp(&between(*b))).unwrap_or(thread);
+        let (there, back) = (self.rate(thread, partner), self.rate(partner, thread));
+        let is_mutual = there >= TURNS_SHARE * given && back >= TURNS_SHARE * got;
+        if is_mutual && there <= TURNS_FACTOR * back && back <= TURNS_FACTOR * there {
+            return Ok(Some(partner));
+        }
+        Err("its threads wake each other in another way than in turns of two, which is all that is simulated"
+            .to_owned())
+    }
+}
