@@ -112,14 +112,14 @@ fn row(program: &[&str], found: &PlaceOutcome) -> String {
     let ends = best
         .and_then(|arm| arm.change_interval)
         .map_or_else(String::new, |ends| format!("{:.2} to {:.2}", of(ends.high), of(ends.low)));
-    let predicted = best
-        .and_then(|arm| arm.predicted_percent)
-        .map_or_else(|| "none".to_owned(), |percent| format!("{:.2}", of(percent)));
-    let within = best
-        .and_then(|arm| arm.predicted_interval)
-        .map_or_else(String::new, |ends| format!(" ({:.2} to {:.2})", of(ends.high), of(ends.low)));
-    format!(
-        "| {} | {kernel:.3} | {name} | {gain} | {ends} | {predicted}{within} | {taken} |",
-        program[..2].join(" ")
-    )
+    // Where nothing is recommended the first arm that has a prediction is told, or why there is none.
+    let foreseen = best.or_else(|| found.arms.iter().find(|arm| arm.predicted_percent.is_some()));
+    let predicted = foreseen.and_then(|arm| {
+        let within = arm
+            .predicted_interval
+            .map_or_else(String::new, |ends| format!(" ({:.2} to {:.2})", of(ends.high), of(ends.low)));
+        Some(format!("{} {:.2}{within}", arm.name, of(arm.predicted_percent?)))
+    });
+    let predicted = predicted.or_else(|| found.unpredicted.clone()).unwrap_or_else(|| "nothing".to_owned());
+    format!("| {} | {kernel:.3} | {name} | {gain} | {ends} | {predicted} | {taken} |", program[..2].join(" "))
 }
