@@ -11,7 +11,8 @@
 //! Limits:
 //! - CPU timers are looked at when the kernel ticks: no more samples come than that (`CONFIG_HZ`, 100 to 1000 per second).
 //! - A system call that waits may end with `EINTR` as by any signal, although `SA_RESTART` is set: signal(7) lists which do.
-//! - Threads started otherwise than by `pthread_create`, and such that block SIGPROF, are not sampled.
+//! - SIGPROF is unblocked where a thread begins: some libraries block all signals in theirs. Threads that block it later, and such as
+//!   are started otherwise than by `pthread_create`, are not sampled.
 //! - A child of `fork` is sampled, also behind an `exec` that keeps the environment; one of `vfork` from its `exec` on.
 //! - Code that may be executed and not read (memory protection keys) ends the program when it is sampled.
 //! - Nothing can be done for static programs, those of another C library or of 32 bits, and those that gain privileges: the

@@ -58,9 +58,11 @@ pub(crate) fn make_key() -> bool {
     made
 }
 
-/// Gives the calling thread a timer; without one it counts as not watched.
+/// Gives the calling thread a timer; without one it counts as not watched. Whoever began the thread may have blocked all signals in
+/// it, as liblzma does: ours gets through, as there would be no sample otherwise.
 pub(crate) fn begin() {
     let Some(period_ns) = state::period_ns() else { return };
+    unblock();
     let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) else { return };
     let made = make(period_ns);
     // Timers count from 0, and a value of null is not handed to the destructor. The child of a fork has its parent's value, of
@@ -71,6 +73,15 @@ pub(crate) fn begin() {
     if let (None, Some(ring)) = (made, state::ring()) {
         ring.count_unwatched();
     }
+}
+
+fn unblock() {
+    // SAFETY: plain numbers, and no signal in it.
+    let mut ours: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours.
+    unsafe { libc::sigaddset(&raw mut ours, libc::SIGPROF) };
+    // SAFETY: the set is valid; the old one is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const ours, std::ptr::null_mut()) };
 }
 
 fn make(period_ns: u64) -> Option<c_int> {

@@ -264,6 +264,31 @@ fn who_waits_for_all_signals_does_not_get_ours() {
 }
 
 #[test]
+fn threads_that_begin_with_all_signals_blocked_are_sampled_too() {
+    let name = "threads_that_begin_with_all_signals_blocked_are_sampled_too";
+    let Some((status, entries)) = run(name) else {
+        // SAFETY: plain numbers.
+        let mut all = unsafe { std::mem::zeroed::<libc::sigset_t>() };
+        // SAFETY: the set is ours.
+        unsafe { libc::sigfillset(&raw mut all) };
+        // SAFETY: the set is valid; the old one is not asked for.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut()) };
+        std::thread::Builder::new()
+            .name("blocked".to_owned())
+            .spawn(burn)
+            .expect("a thread")
+            .join()
+            .expect("it ends");
+        return;
+    };
+    assert!(status.success());
+    let is_blocked =
+        |entry: &&Entry| matches!(entry.event, Event::Ended(name) if name.starts_with(b"blocked"));
+    let thread = entries.iter().find(is_blocked).expect("its end is told");
+    assert!(samples(&entries).any(|(entry, _)| entry.tid == thread.tid));
+}
+
+#[test]
 fn a_closed_ring_and_one_that_is_too_short_are_left_alone() {
     let name = "a_closed_ring_and_one_that_is_too_short_are_left_alone";
     if env::var(ROLE).is_ok_and(|role| role == name) {

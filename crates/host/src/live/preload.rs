@@ -56,7 +56,9 @@ pub struct PreloadSampler {
     library: PathBuf,
     /// Programs in which the library began.
     pub programs: u64,
-    /// Samples that found the thread in the kernel.
+    /// Samples that found the thread outside of the kernel.
+    pub samples: u64,
+    /// Samples that found it in the kernel.
     pub in_kernel: u64,
     /// Processes that are not sampled any more, and why.
     pub stopped: BTreeMap<u32, StopReason>,
@@ -77,7 +79,8 @@ impl PreloadSampler {
             return Err(PreloadError::BadPath(library));
         }
         let (file, base) = map().map_err(PreloadError::Memory)?;
-        let sampler = Self { file, base, library, programs: 0, in_kernel: 0, stopped: BTreeMap::new() };
+        let sampler =
+            Self { file, base, library, programs: 0, samples: 0, in_kernel: 0, stopped: BTreeMap::new() };
         sampler.ring().open(u64::try_from(period.as_nanos()).unwrap_or(u64::MAX));
         Ok(sampler)
     }
@@ -121,7 +124,10 @@ impl PreloadSampler {
         let (pid, tid) = (entry.pid, entry.tid);
         match &entry.event {
             Event::Sample(sample) if sample.code_parts().0.ends_with(&SYSCALL) => self.in_kernel += 1,
-            Event::Sample(sample) => take(Observation::Sample(register_sample(entry, sample))),
+            Event::Sample(sample) => {
+                self.samples += 1;
+                take(Observation::Sample(register_sample(entry, sample)));
+            }
             Event::Loaded(name) => {
                 self.programs += 1;
                 take(Observation::Named { pid, tid, name: text(name), exec: true });
@@ -211,7 +217,15 @@ mod tests {
     fn sampler() -> PreloadSampler {
         let (file, base) = map().expect("memory");
         let library = PathBuf::from("/none");
-        PreloadSampler { file, base, library, programs: 0, in_kernel: 0, stopped: BTreeMap::new() }
+        PreloadSampler {
+            file,
+            base,
+            library,
+            programs: 0,
+            samples: 0,
+            in_kernel: 0,
+            stopped: BTreeMap::new(),
+        }
     }
 
     fn put(sampler: &PreloadSampler, time_ns: u64, event: &Event) {
@@ -255,6 +269,6 @@ mod tests {
         let mut seen = Vec::new();
         sampler.drain(|observation| seen.push(observation));
         assert!(matches!(&seen[..], [Observation::Sample(sample)] if sample.code.is_none()), "{seen:?}");
-        assert_eq!(sampler.in_kernel, 1);
+        assert_eq!((sampler.samples, sampler.in_kernel), (1, 1));
     }
 }

@@ -85,9 +85,10 @@ impl Source for SignalRegisters {
             "data that the kernel copies (pipes, sockets, files) is not seen: it samples user mode only".to_owned(),
             "each sample names the next instruction, so slow instructions are seen more often: shares are of time"
                 .to_owned(),
-            "there are no more samples per second than the kernel has ticks, 100 to 1000".to_owned(),
+            "there are no more samples per second than the kernel has ticks, 100 to 1000, and none of threads that live shorter"
+                .to_owned(),
             "who wakes whom and how long threads sleep is not seen".to_owned(),
-            "programs below it that are static or gain privileges, threads that block SIGPROF, and code of programs that have \
+            "programs below it that are static or gain privileges, threads that come to block SIGPROF, and code of programs that have \
              ended are not seen"
                 .to_owned(),
         ];
@@ -96,6 +97,9 @@ impl Source for SignalRegisters {
         }
         if self.sampler.programs == 0 {
             spots.push("no program took the library, so nothing was seen".to_owned());
+        } else if self.sampler.samples == 0 {
+            let in_kernel = self.sampler.in_kernel;
+            spots.push(format!("no thread used a tick of CPU time outside of the kernel, {in_kernel} in it"));
         }
         spots.extend(self.stops());
         if self.sampler.unwatched() > 0 {
