@@ -221,7 +221,7 @@ type Ran = (anyhow::Result<PlaceOutcome>, Vec<Restored>);
 fn of_command(request: &Request<'_>, metric: Option<Metric>) -> anyhow::Result<Ran> {
     let arguments = request.arguments;
     let program = Program::of(arguments.command.clone());
-    let mut subject = RunSubject::new(program, how(arguments), metric, request.pin_hold()?, request.seed);
+    let mut subject = RunSubject::new(program, how(request), metric, request.pin_hold()?, request.seed);
     let result = tried(request, &mut subject, &arguments.command);
     Ok((result, std::mem::take(&mut subject.unfreed)))
 }
@@ -232,11 +232,13 @@ fn metric(arguments: &PlaceArguments) -> anyhow::Result<Option<Metric>> {
     Ok(Some(Metric { pattern, better: arguments.better.into() }))
 }
 
-fn how(arguments: &PlaceArguments) -> HowToRun {
+/// One run that takes longer than all of them may can show nothing, and the watchdog would end sidestep with it.
+fn how(request: &Request<'_>) -> HowToRun {
+    let arguments = request.arguments;
     HowToRun {
         prepare: arguments.prepare.clone(),
         cleanup: arguments.cleanup.clone(),
-        limit: arguments.timeout,
+        limit: Some(arguments.timeout.unwrap_or_else(|| request.budget())),
         any_exit_code: arguments.ignore_failure,
         output: ChildOutput::Discard,
     }
@@ -326,7 +328,11 @@ fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
         Ending::Code(_) if arguments.ignore_failure => return Ok(()),
         Ending::Code(code) => format!("ended with exit code {code}; correct it, or add --ignore-failure"),
         Ending::Signal(signal) => format!("was ended by signal {signal}"),
-        Ending::TimedOut => "took longer than --timeout".to_owned(),
+        Ending::TimedOut if arguments.timeout.is_some() => "took longer than --timeout".to_owned(),
+        Ending::TimedOut => {
+            "took longer than --budget for a single run; give some eighty times that, or a shorter task"
+                .to_owned()
+        }
         Ending::Interrupted => {
             let signal = live::pending_signal().context("interrupted")?;
             return Err(anyhow::Error::new(EndedBySignal(signal)).context("ended by the user"));

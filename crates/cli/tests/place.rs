@@ -77,7 +77,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 #[test]
 fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
     let bench = Bench::new();
-    let rows: [(&[&str], &[&str], i32, &str); 6] = [
+    let rows: [(&[&str], &[&str], i32, &str); 7] = [
         (&[], &["true"], 0, "leave it to the kernel"),
         (&[], &["sleep", "0.3"], 0, "leave it to the kernel"),
         (&[], &["/no/such/program"], 2, "/no/such/program"),
@@ -89,6 +89,7 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         ),
         (&["--metric", "("], &["true"], 2, "no regular expression"),
         (&["--timeout", "1s"], &["sleep", "600"], 3, "took longer than --timeout"),
+        (&["--budget", "1s"], &["sleep", "600"], 3, "took longer than --budget for a single run"),
     ];
     for (options, command, code, expected) in rows {
         let (found, said) = bench.place(options, command);

@@ -37,7 +37,7 @@ pub(crate) struct PlaceArguments {
     /// Run this by sh after each run, outside the timing
     #[arg(long, value_name = "COMMAND")]
     pub(crate) cleanup: Option<String>,
-    /// Kill a run that takes longer, such as 10s; it counts as failed
+    /// Kill a run that takes longer, such as 10s; it counts as failed [default: --budget]
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) timeout: Option<Duration>,
     /// Count runs that end with another code than 0

@@ -68,7 +68,7 @@ pub(super) fn sweep(
         let program = with_threads(&arguments.command, *threads);
         let command: Vec<OsString> = program.words.clone();
         let mut subject =
-            RunSubject::new(program, how(arguments), metric.cloned(), request.pin_hold()?, request.seed);
+            RunSubject::new(program, how(request), metric.cloned(), request.pin_hold()?, request.seed);
         let result = tried(request, &mut subject, &command);
         unfreed.append(&mut subject.unfreed);
         rows.push(PlaceSweepRow {

@@ -21,7 +21,7 @@ fn place(options: &[&str], command: &[&str]) -> serde_json::Value {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
     sidestep
-        .args(["place", "--json", "--seed", "1", "--budget", "2s", "--state"])
+        .args(["place", "--json", "--seed", "1", "--runs", "1", "--state"])
         .arg(folder.path().join("state"));
     sidestep.args(options).arg("--").args(command);
     sidestep.env("SIDESTEP_SAMPLER_LIBRARY", library()).stdin(Stdio::null());
