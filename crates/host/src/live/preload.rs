@@ -29,8 +29,6 @@ const LIBRARY_VARIABLE: &str = "SIDESTEP_SAMPLER_LIBRARY";
 const RING_VARIABLE: &str = "SIDESTEP_SAMPLE_RING";
 /// Names libraries to the loader; ld.so(8).
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
-/// The longest instruction; Intel SDM vol. 2, section 2.3.11. With fewer bytes a sample may be cut short by the end of its page.
-const INSTRUCTION_BYTES_MAX: usize = 15;
 /// `syscall`: the thread was in the kernel; Intel SDM vol. 2, SYSCALL.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
@@ -162,8 +160,7 @@ fn register_sample(entry: &Entry, sample: &Sample) -> RegisterSample {
             Some(count)
         })
     };
-    // What is cut by the end of a page is read from the process instead.
-    let code = (after.len() >= INSTRUCTION_BYTES_MAX).then(code).flatten().map(Box::new);
+    let code = code().map(Box::new);
     let registers = Some(Registers { general: sample.registers, is_32_bit: false });
     RegisterSample { pid: entry.pid, tid: entry.tid, ip: sample.ip, time_ns: entry.time_ns, registers, code }
 }
@@ -262,13 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_at_the_end_of_its_page_is_left_to_others_and_one_in_the_kernel_counted() {
+    fn a_sample_at_the_end_of_its_page_has_less_code_and_one_in_the_kernel_is_counted() {
         let mut sampler = sampler();
-        put(&sampler, 1, &sample([0x90; 2], (CODE_BEFORE_BYTES + 14) as u8));
+        put(&sampler, 1, &sample([0x90; 2], (CODE_BEFORE_BYTES + 3) as u8));
         put(&sampler, 2, &sample(SYSCALL, 128));
         let mut seen = Vec::new();
         sampler.drain(|observation| seen.push(observation));
-        assert!(matches!(&seen[..], [Observation::Sample(sample)] if sample.code.is_none()), "{seen:?}");
+        let [Observation::Sample(sample)] = &seen[..] else { panic!("{seen:?}") };
+        assert_eq!(sample.code.as_ref().map(|code| code.after().len()), Some(3));
         assert_eq!((sampler.samples, sampler.in_kernel), (1, 1));
     }
 }

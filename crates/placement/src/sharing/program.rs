@@ -118,10 +118,17 @@ impl Programs {
         if sample.code.is_some() || !program.runs.get(&sample.ip).is_some_and(known) {
             program.refresh(&self.root, sample.pid, sample.ip, look);
             let is_32_bit = sample.registers.is_some_and(|registers| registers.is_32_bit);
-            let run = program
-                .code(sample)
-                .ok_or(Unread::NoCode)
-                .and_then(|code| Run::around(&code, sample.ip, is_32_bit).ok_or(Unread::NoInstruction));
+            let around = |code: &Code| Run::around(code, sample.ip, is_32_bit);
+            // What the sampler read in place may be cut within an instruction by the end of a page.
+            let run = sample.code.as_deref().and_then(around).map_or_else(
+                || {
+                    program
+                        .code(sample)
+                        .ok_or(Unread::NoCode)
+                        .and_then(|code| around(&code).ok_or(Unread::NoInstruction))
+                },
+                Ok,
+            );
             let is_of_file =
                 program.space.find(sample.ip).is_some_and(|range| range.inode != 0 && !range.is_writable);
             let known = Known { run, look: (!is_of_file).then_some(look) };
@@ -206,11 +213,8 @@ impl Program {
         }
     }
 
-    /// The bytes at the sample: as the sampler read them, as they are in the process, or as they are in its file.
+    /// The bytes at the sample: as they are in the process, or as they are in its file.
     fn code(&mut self, sample: &RegisterSample) -> Option<Code> {
-        if let Some(code) = &sample.code {
-            return Some(**code);
-        }
         let read = |address: u64, into: &mut [u8]| read_process_memory(sample.pid, address, into).ok();
         if let Some(code) = Code::read(sample.ip, read) {
             return Some(code);
