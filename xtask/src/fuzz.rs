@@ -39,11 +39,13 @@ struct Target {
 
 const TARGETS: &[Target] = &[
     Target { name: "acpi_table", seeds: &["fuzz/seeds/acpi_table"] },
+    Target { name: "address_space", seeds: &["fuzz/seeds/address_space"] },
     Target { name: "archive", seeds: &["fuzz/seeds/archive"] },
     Target { name: "boot_words", seeds: &["fuzz/seeds/boot_words"] },
     Target { name: "catalogue", seeds: &["flaws"] },
     Target { name: "cpu_set", seeds: &["fuzz/seeds/cpu_set"] },
     Target { name: "cpuid_dump", seeds: &["fuzz/seeds/cpuid_dump"] },
+    Target { name: "instructions", seeds: &["fuzz/seeds/instructions"] },
     Target { name: "journals", seeds: &["crates/toggles/tests/journals"] },
     Target {
         name: "latency_matrix",
@@ -51,9 +53,12 @@ const TARGETS: &[Target] = &[
     },
     Target { name: "lscpu_report", seeds: &["fuzz/seeds/lscpu_report"] },
     Target { name: "memory_machine", seeds: &["machines", "tests/cli/machines"] },
+    Target { name: "perf_records", seeds: &["fuzz/seeds/perf_records"] },
+    Target { name: "program_head", seeds: &["fuzz/seeds/program_head"] },
     Target { name: "record", seeds: &["tests/cli/records"] },
     Target { name: "recorded_machine", seeds: &["fuzz/seeds/recorded_machine"] },
     Target { name: "results", seeds: &["fuzz/seeds/results", "examples/phenom-9600", "tests/cli/records"] },
+    Target { name: "sample_ring", seeds: &["fuzz/seeds/sample_ring"] },
     Target { name: "sockets_document", seeds: &["tests/cli/records"] },
     Target { name: "wording", seeds: &["fuzz/seeds/wording"] },
 ];
