@@ -3,16 +3,22 @@
 //! System call: move_pages(2) without a list of nodes only asks; statuses below zero are errors of one page.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::ptr;
 
-use machine::NodeId;
+use machine::{Bytes, NodeId};
 
 use super::memory_policy::{MemoryPolicy, current_memory_policy, set_memory_policy};
 use super::{Mapping, MappingError, PageRequest};
 
 /// Pages asked about, evenly spread: enough to see a share of a thousandth.
 const PAGES_ASKED: usize = 1_024;
+/// A node keeps at least as much as is taken from it: the kernel ends programs whose memory is bound to a node that has none left, and
+/// not only ours.
+const ROOM: u64 = 2;
+/// Of a node's memory in its `meminfo`, what is free or at once to be had: pages of files and caches of the kernel.
+const TO_BE_HAD: [&str; 4] = ["MemFree", "Active(file)", "Inactive(file)", "SReclaimable"];
 /// The largest node that a policy of ours can name.
 const NODE_MAX: u32 = 63;
 
@@ -31,6 +37,18 @@ pub enum NodeMemoryError {
         node: NodeId,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// It has too little left.
+    #[error(
+        "node {node} has {left} to be had, too little for {wanted} that are bound to it; free memory there"
+    )]
+    Full {
+        /// The node.
+        node: NodeId,
+        /// What is free or at once to be had.
+        left: Bytes,
+        /// What was asked for.
+        wanted: Bytes,
     },
     /// There is none.
     #[error(transparent)]
@@ -55,11 +73,34 @@ pub fn map_on_node(bytes: usize, request: PageRequest, node: NodeId) -> Result<M
     if node.0 > NODE_MAX {
         return Err(NodeMemoryError::Beyond(node));
     }
+    let wanted = Bytes(bytes as u64);
+    if let Some(left) = left_on(node).filter(|left| left.0 / ROOM < wanted.0) {
+        return Err(NodeMemoryError::Full { node, left, wanted });
+    }
     let forbidden = |source| NodeMemoryError::Forbidden { node, source };
     let before = current_memory_policy().map_err(forbidden)?;
     set_memory_policy(&MemoryPolicy::Bind(1 << node.0)).map_err(forbidden)?;
     let _guard = PolicyGuard(before);
     Ok(Mapping::new(bytes, request)?)
+}
+
+/// Memory of a node that is free or at once to be had; `None` where the kernel does not tell.
+fn left_on(node: NodeId) -> Option<Bytes> {
+    to_be_had(&fs::read_to_string(format!("/sys/devices/system/node/node{}/meminfo", node.0)).ok()?)
+}
+
+/// From lines such as `Node 0 MemFree: 1234 kB`; `None` if it does not say what is free.
+fn to_be_had(meminfo: &str) -> Option<Bytes> {
+    let amount = |name: &str| {
+        let of_line = |line: &str| {
+            let mut words =
+                line.split_whitespace().skip_while(|word| word.strip_suffix(':') != Some(name)).skip(1);
+            words.next()?.parse::<u64>().ok()?.checked_mul(1024)
+        };
+        meminfo.lines().find_map(of_line)
+    };
+    amount(TO_BE_HAD[0])?;
+    Some(Bytes(TO_BE_HAD.into_iter().filter_map(amount).fold(0, u64::saturating_add)))
 }
 
 /// How many pages of a sample lie on each node; pages that the kernel will not tell of are left out.
@@ -106,6 +147,17 @@ mod tests {
         })
         .join()
         .expect("the thread ends");
+    }
+
+    #[test]
+    fn what_a_node_has_left_is_free_memory_and_what_files_hold() {
+        let text = "Node 3 MemTotal:         261632 kB\nNode 3 MemFree:            1000 kB\nNode 3 Active(file):        20 kB\n\
+                    Node 3 Inactive(file):       3 kB\nNode 3 SReclaimable:         1 kB\nNode 3 Dirty: 7 kB\n";
+        assert_eq!(to_be_had(text), Some(Bytes(1024 * 1024)));
+        assert_eq!(to_be_had("Node 3 MemTotal: 5 kB\nNode 3 MemFree: many kB\n"), None);
+        assert_eq!(to_be_had(&format!("MemFree: {} kB", u64::MAX)), None);
+        let refused = map_on_node(1 << 46, PageRequest::Base, NodeId(0));
+        assert!(refused.is_err(), "no node of a test has 128 TiB");
     }
 
     #[test]
