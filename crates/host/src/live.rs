@@ -40,7 +40,7 @@ pub use interrupt::{Signal, install_handlers, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages};
 pub use memory_policy::{MemoryPolicy, current_memory_policy};
 pub use messages::kernel_messages;
-pub use node_memory::{NodeMemoryError, map_on_node, page_nodes};
+pub use node_memory::{NodeMemoryError, ensure_room_on_node, map_on_node, page_nodes};
 pub use ntp::ntp_state;
 pub use perf::{
     CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfSampler, PerfWatch, RegisterSample,

@@ -73,15 +73,23 @@ pub fn map_on_node(bytes: usize, request: PageRequest, node: NodeId) -> Result<M
     if node.0 > NODE_MAX {
         return Err(NodeMemoryError::Beyond(node));
     }
-    let wanted = Bytes(bytes as u64);
-    if let Some(left) = left_on(node).filter(|left| left.0 / ROOM < wanted.0) {
-        return Err(NodeMemoryError::Full { node, left, wanted });
-    }
+    ensure_room_on_node(Bytes(bytes as u64), node)?;
     let forbidden = |source| NodeMemoryError::Forbidden { node, source };
     let before = current_memory_policy().map_err(forbidden)?;
     set_memory_policy(&MemoryPolicy::Bind(1 << node.0)).map_err(forbidden)?;
     let _guard = PolicyGuard(before);
     Ok(Mapping::new(bytes, request)?)
+}
+
+/// Checks that a node has room for so much that is to be bound to it, by several threads perhaps.
+///
+/// # Errors
+/// `Full`; a kernel that does not tell what is left is believed to have it.
+pub fn ensure_room_on_node(wanted: Bytes, node: NodeId) -> Result<(), NodeMemoryError> {
+    match left_on(node) {
+        Some(left) if left.0 / ROOM < wanted.0 => Err(NodeMemoryError::Full { node, left, wanted }),
+        _ => Ok(()),
+    }
 }
 
 /// Memory of a node that is free or at once to be had; `None` where the kernel does not tell.

@@ -1,5 +1,6 @@
 //! Latency to each node's memory while other CPUs stream in it: what idle latency becomes at work.
 
+use host::live::ensure_room_on_node;
 use kernels::Operation;
 use machine::{Bytes, CpuId, NodeId};
 use record::NodeLoadedLatency;
@@ -41,7 +42,14 @@ pub(super) fn run(
             break;
         };
         let load_block = largest_block(&session.record.machine, Bytes(PART.0 * others.len() as u64));
-        let chased = Chased { cpu, others: &others, node: settings.bound(node), block, load_block };
+        let bound = settings.bound(node);
+        // The loaders take their parts at the same time, each of which would find room enough for itself.
+        let room = bound.map(|node| ensure_room_on_node(Bytes(block.0 + load_block.0), node));
+        if let Some(Err(error)) = room {
+            refused.push(format!("latency under load: {error}"));
+            continue;
+        }
+        let chased = Chased { cpu, others: &others, node: bound, block, load_block };
         let (points, result) = under_load(session, &of_each, &chased);
         refused.extend(result.err().map(|error| format!("latency under load: {error}")));
         let node = node.unwrap_or(NodeId(0));
