@@ -26,7 +26,7 @@ const BLOCKS: usize = 8;
 /// Level of the intervals over all subjects together.
 const ALARMS: f64 = 0.05;
 /// Standard deviations between runs that a claim has to exceed: equals do once in 200 runs, were they normal.
-const BETWEEN_RUNS: f64 = 2.8;
+pub const STANDARD_DEVIATIONS: f64 = 2.8;
 
 /// How two or more subjects compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,8 @@ pub fn equality(rounds: &[Vec<Vec<f64>>], tolerance: Tolerance, seed: u64) -> Op
     }
     let tail = ALARMS / 2.0 / count as f64;
     let aa_half_width = twin_half_width(&windows, rounds, &mut random);
-    let beyond = (1.0 + margin).ln().max(2.0 * aa_half_width).max(BETWEEN_RUNS * tolerance.between_runs);
+    let beyond =
+        (1.0 + margin).ln().max(2.0 * aa_half_width).max(STANDARD_DEVIATIONS * tolerance.between_runs);
     let base = values(&windows, &each_of(&all, rounds));
     let subjects: Vec<SubjectRatio> = (0..count)
         .map(|index| {
