@@ -3,7 +3,6 @@
 //! System call: move_pages(2) without a list of nodes only asks; statuses below zero are errors of one page.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::ptr;
 
@@ -11,6 +10,7 @@ use machine::{Bytes, NodeId};
 
 use super::memory_policy::{MemoryPolicy, current_memory_policy, set_memory_policy};
 use super::{Mapping, MappingError, PageRequest};
+use crate::Root;
 
 /// Pages asked about, evenly spread: enough to see a share of a thousandth.
 const PAGES_ASKED: usize = 1_024;
@@ -94,7 +94,7 @@ pub fn ensure_room_on_node(wanted: Bytes, node: NodeId) -> Result<(), NodeMemory
 
 /// Memory of a node that is free or at once to be had; `None` where the kernel does not tell.
 fn left_on(node: NodeId) -> Option<Bytes> {
-    to_be_had(&fs::read_to_string(format!("/sys/devices/system/node/node{}/meminfo", node.0)).ok()?)
+    to_be_had(&Root::live().read(&format!("/sys/devices/system/node/node{}/meminfo", node.0)).ok()?)
 }
 
 /// From lines such as `Node 0 MemFree: 1234 kB`; `None` if it does not say what is free.
