@@ -94,7 +94,7 @@ fn show(experiments: usize, seconds: f64, planted: usize, load: usize) -> anyhow
     );
     let share = nothing.claims as f64 / experiments.max(1) as f64;
     let line = || format!("ab-evidence: {} of {experiments} experiments claim something", nothing.claims);
-    totals.add(if share <= CLAIMS_MAX { Totals::one_passed() } else { Totals::one_failed(line()) });
+    totals.add(Totals::one(share <= CLAIMS_MAX, line()));
     if planted > 0 {
         println!();
         Tally::of(planted, PLANTED_SECONDS, PLANTED_SHARE, 0.005)?.print("1 %");

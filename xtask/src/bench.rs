@@ -71,7 +71,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         let met = contest.target.is_met(&result.ratio);
         writeln!(table, "{}", row(contest, &result, met)).context("cannot write the table")?;
         let line = format!("bench: {} misses its target: {}", contest.name, contest.target);
-        totals.add(if met { Totals::one_passed() } else { Totals::one_failed(line) });
+        totals.add(Totals::one(met, line));
     }
     println!("\n{table}");
     for contest in &contests {

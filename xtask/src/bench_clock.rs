@@ -50,7 +50,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
 }
 
 fn verdict(passed: bool, name: &str) -> Totals {
-    if passed { Totals::one_passed() } else { Totals::one_failed(format!("bench-clock: {name}: see above")) }
+    Totals::one(passed, format!("bench-clock: {name}: see above"))
 }
 
 fn served() -> anyhow::Result<Totals> {

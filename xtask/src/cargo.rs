@@ -30,7 +30,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
 pub fn again_in_release(name: &str, arguments: &[String]) -> anyhow::Result<Totals> {
     let mut command = cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", name]);
     let fine = succeeds(command.args(arguments))?;
-    Ok(if fine { Totals::one_passed() } else { Totals::one_failed(format!("{name}: see above")) })
+    Ok(Totals::one(fine, format!("{name}: see above")))
 }
 
 /// Runs `command` with its output on ours; `Ok(false)` when it ends with an error.

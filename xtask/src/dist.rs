@@ -156,7 +156,7 @@ fn write_completions(binary: &Path, folder: &Path) -> anyhow::Result<()> {
 
 fn verdict(holds: bool, line: &str) -> Totals {
     println!("{}  {line}", if holds { "ok    " } else { "FAILED" });
-    if holds { Totals::one_passed() } else { Totals::one_failed(format!("dist: {line}")) }
+    Totals::one(holds, format!("dist: {line}"))
 }
 
 #[cfg(test)]

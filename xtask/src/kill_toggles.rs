@@ -22,5 +22,5 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     let mut command = cargo::cargo(&arguments);
     command.args(["a_killed_experiment", "--nocapture"]).env("SIDESTEP_KILLS", kills.to_string());
     let passed = cargo::succeeds(&mut command)?;
-    Ok(if passed { Totals::one_passed() } else { Totals::one_failed("kill-toggles: a tree was not mended") })
+    Ok(Totals::one(passed, "kill-toggles: a tree was not mended"))
 }

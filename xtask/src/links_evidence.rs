@@ -75,7 +75,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
 }
 
 fn verdict(what: &str, holds: bool) -> Totals {
-    if holds { Totals::one_passed() } else { Totals::one_failed(format!("links-evidence: {what}")) }
+    Totals::one(holds, format!("links-evidence: {what}"))
 }
 
 /// What simulated matrices came to.

@@ -65,7 +65,7 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<Totals> {
 }
 
 fn verdict(what: &str, holds: bool) -> Totals {
-    if holds { Totals::one_passed() } else { Totals::one_failed(format!("placement-evidence: {what}")) }
+    Totals::one(holds, format!("placement-evidence: {what}"))
 }
 
 fn recommended(found: &PlaceOutcome) -> Option<&PlaceArm> {

@@ -69,7 +69,7 @@ fn judge<S: Source>(sources: &[S], experiments: usize, seed: u64) -> Totals {
         let kept = alarms.rate() <= ALARMS_MAX;
         let line =
             || format!("promise: {} raises {:.1} % false alarms", source.name(), 100.0 * alarms.rate());
-        totals.add(if kept { Totals::one_passed() } else { Totals::one_failed(line()) });
+        totals.add(Totals::one(kept, line()));
     }
     println!("\n{}", rates::stops_heading(experiments));
     for source in sources {

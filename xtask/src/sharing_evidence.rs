@@ -115,7 +115,7 @@ fn as_user(user: u32, arguments: &[String]) -> anyhow::Result<Totals> {
     let others = arguments.iter().enumerate().filter(|(place, _)| *place != at && *place != at + 1);
     command.arg("sharing-evidence").args(others.map(|(_, word)| word)).uid(user).gid(user);
     let fine = cargo::succeeds(&mut command)?;
-    Ok(if fine { Totals::one_passed() } else { Totals::one_failed(format!("user {user}: see above")) })
+    Ok(Totals::one(fine, format!("user {user}: see above")))
 }
 
 fn recover(hidden: &Hidden, source: SourceChoice, samples: u64) -> anyhow::Result<Recovered> {

@@ -63,7 +63,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
 }
 
 fn verdict(what: &str, holds: bool) -> Totals {
-    if holds { Totals::one_passed() } else { Totals::one_failed(format!("sockets-evidence: {what}")) }
+    Totals::one(holds, format!("sockets-evidence: {what}"))
 }
 
 /// A program that works 6 ms of every 20 on CPU 1.

@@ -95,7 +95,7 @@ fn counted(arguments: &[&str]) -> anyhow::Result<Totals> {
 fn documentation() -> anyhow::Result<Totals> {
     let mut command = cargo::cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--locked"]);
     let passed = cargo::succeeds(command.env("RUSTDOCFLAGS", "-D warnings"))?;
-    Ok(verdict(passed, "documentation: cargo doc --workspace --no-deps"))
+    Ok(Totals::one(passed, "documentation: cargo doc --workspace --no-deps"))
 }
 
 fn cargo_deny() -> anyhow::Result<Totals> {
@@ -114,9 +114,5 @@ fn release_build() -> anyhow::Result<Totals> {
 }
 
 fn one(arguments: &[&str], name: &str) -> anyhow::Result<Totals> {
-    Ok(verdict(cargo::succeeds(&mut cargo::cargo(arguments))?, name))
-}
-
-fn verdict(passed: bool, name: &str) -> Totals {
-    if passed { Totals::one_passed() } else { Totals::one_failed(name) }
+    Ok(Totals::one(cargo::succeeds(&mut cargo::cargo(arguments))?, name))
 }

@@ -28,6 +28,11 @@ impl Totals {
         Self { failed: 1, failures: vec![line.into()], ..Self::default() }
     }
 
+    /// One check that held or did not, named.
+    pub fn one(holds: bool, line: impl Into<String>) -> Self {
+        if holds { Self::one_passed() } else { Self::one_failed(line) }
+    }
+
     /// One check that could not be made, named.
     pub fn one_skipped(line: impl Into<String>) -> Self {
         Self { skipped: 1, skips: vec![line.into()], ..Self::default() }
