@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machine::{Bytes, ClockSources, Environment, HugePagePool, TransparentHugePages};
 
 use super::cpuinfo::CpuInfo;
-use super::source::{Source, kilobytes};
+use super::source::{Source, meminfo_bytes};
 use super::topology::CPU_FOLDER;
 use super::vulnerabilities::{self, Vulnerabilities};
 use super::{container, limits};
@@ -19,7 +19,6 @@ const X86_PAGE_BYTES: u64 = 4096;
 /// Reads what surrounds the CPUs.
 pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabilities>) -> Environment {
     let meminfo = source.text("/proc/meminfo").unwrap_or_default();
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let page_file = |name: &str| source.word(&format!("/sys/kernel/mm/transparent_hugepage/{name}"));
     let clock =
         |name: &str| source.word(&format!("/sys/devices/system/clocksource/clocksource0/{name}_clocksource"));
@@ -29,7 +28,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabil
     Environment {
         kernel: kernel(source),
         command_line: source.word("/proc/cmdline"),
-        memory_bytes: total.and_then(kilobytes).map(Bytes),
+        memory_bytes: meminfo_bytes(&meminfo, "MemTotal"),
         page_bytes: page_bytes(source, info).map(Bytes),
         huge_page_pools: huge_page_pools(source),
         transparent_huge_pages: TransparentHugePages {

@@ -3,16 +3,15 @@
 use machine::{Bytes, Limits};
 
 use super::confinement::groups;
-use super::source::{Source, kilobytes};
+use super::source::{Source, meminfo_bytes};
 
 /// Reads the limits of the tightest control group, of the address space, and the memory still available.
 pub(super) fn read(source: &Source<'_>) -> Limits {
     let meminfo = source.text("/proc/meminfo").unwrap_or_default();
-    let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     Limits {
         cgroup_memory_bytes: memory(source),
         cgroup_millicpus: millicpus(source),
-        available_memory_bytes: available.and_then(kilobytes).map(Bytes),
+        available_memory_bytes: meminfo_bytes(&meminfo, "MemAvailable"),
         address_space_bytes: address_space(source),
     }
 }

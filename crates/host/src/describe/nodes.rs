@@ -2,7 +2,7 @@
 
 use machine::{Bytes, CpuSet, MemoryAttribute, Node, NodeId};
 
-use super::source::{Source, kilobytes, size_bytes};
+use super::source::{Source, meminfo_bytes, size_bytes};
 use super::topology::node_list;
 
 /// Where the kernel describes nodes.
@@ -48,10 +48,6 @@ fn node(source: &Source<'_>, id: NodeId, online: &CpuSet) -> Node {
     let file = |name: &str| format!("{NODE_FOLDER}/node{id}/{name}");
     let cpus = source.cpus(&file("cpumap"), &file("cpulist")).unwrap_or_default().intersection(online);
     let meminfo = source.text(&file("meminfo")).unwrap_or_default();
-    let amount = |key: &str| {
-        let value = meminfo.lines().find_map(|line| line.split_once(key))?.1;
-        kilobytes(value).map(Bytes)
-    };
     let distances = source.text(&file("distance")).unwrap_or_default();
     let numbers: Option<Vec<u32>> = distances.split_whitespace().map(|number| number.parse().ok()).collect();
     if numbers.is_none() {
@@ -60,8 +56,8 @@ fn node(source: &Source<'_>, id: NodeId, online: &CpuSet) -> Node {
     Node {
         id,
         cpus,
-        memory_bytes: amount("MemTotal:"),
-        free_bytes: amount("MemFree:"),
+        memory_bytes: meminfo_bytes(&meminfo, "MemTotal"),
+        free_bytes: meminfo_bytes(&meminfo, "MemFree"),
         distances: numbers.unwrap_or_default(),
         attributes: ACCESS_CLASSES.iter().filter_map(|class| attribute(source, id, *class)).collect(),
         side_caches: side_caches(source, id),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::str::FromStr;
 
-use machine::{CpuSet, CpuSetError};
+use machine::{Bytes, CpuSet, CpuSetError};
 
 use crate::{ReadError, Root};
 
@@ -105,10 +105,13 @@ fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// The number in a text such as `16318480 kB`, in bytes.
-pub(crate) fn kilobytes(text: &str) -> Option<u64> {
-    let number: u64 = text.split_whitespace().next()?.parse().ok()?;
-    number.checked_mul(1024)
+/// An amount from the kernel's `meminfo`, of the machine (`MemFree:  1234 kB`) or of a node (`Node 0 MemFree:  1234 kB`).
+pub(crate) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<Bytes> {
+    let of_line = |line: &str| {
+        let mut words = line.split_whitespace().skip_while(|word| word.strip_suffix(':') != Some(name));
+        words.nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+    };
+    meminfo.lines().find_map(of_line).map(Bytes)
 }
 
 /// A size as the kernel writes it for caches and pages: `32K`, `8M`, `1048576`.

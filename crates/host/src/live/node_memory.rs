@@ -11,6 +11,7 @@ use machine::{Bytes, NodeId};
 use super::memory_policy::{MemoryPolicy, current_memory_policy, set_memory_policy};
 use super::{Mapping, MappingError, PageRequest};
 use crate::Root;
+use crate::describe::source::meminfo_bytes;
 
 /// Pages asked about, evenly spread: enough to see a share of a thousandth.
 const PAGES_ASKED: usize = 1_024;
@@ -99,14 +100,7 @@ fn left_on(node: NodeId) -> Option<Bytes> {
 
 /// From lines such as `Node 0 MemFree: 1234 kB`; `None` if it does not say what is free.
 fn to_be_had(meminfo: &str) -> Option<Bytes> {
-    let amount = |name: &str| {
-        let of_line = |line: &str| {
-            let mut words =
-                line.split_whitespace().skip_while(|word| word.strip_suffix(':') != Some(name)).skip(1);
-            words.next()?.parse::<u64>().ok()?.checked_mul(1024)
-        };
-        meminfo.lines().find_map(of_line)
-    };
+    let amount = |name: &str| meminfo_bytes(meminfo, name).map(|bytes| bytes.0);
     amount(TO_BE_HAD[0])?;
     Some(Bytes(TO_BE_HAD.into_iter().filter_map(amount).fold(0, u64::saturating_add)))
 }
