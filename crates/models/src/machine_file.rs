@@ -17,6 +17,11 @@ pub struct Sourced<T> {
 }
 
 impl<T> Sourced<T> {
+    /// A number with its source.
+    pub fn new(value: T, source: &str) -> Self {
+        Self { value, source: source.to_owned() }
+    }
+
     /// True if the number was chosen so that the model meets published ones.
     pub fn is_fitted(&self) -> bool {
         self.source.starts_with(FITTED)

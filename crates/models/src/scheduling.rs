@@ -8,6 +8,7 @@
 //! Left out: what a change of frequency or of CPU costs, memory bandwidth, interrupts, priorities.
 
 mod break_even;
+mod co_run;
 mod compiled;
 mod description;
 mod engine;
@@ -22,13 +23,14 @@ mod speed;
 mod throughput;
 
 pub use break_even::{Packing, PackingPoint, packing};
+pub use co_run::class_slowdowns;
 pub use compiled::Compiled;
 pub use description::{
     CLASSES, Class, ClockDescription, IdleDescription, KIND, LevelDescription, SchedulingMachine, Speeds,
     is_described, parse,
 };
 pub use engine::{Engine, Totals};
-pub use host::{Measured, measured, sourced};
+pub use host::{Measured, measured};
 pub use known::KNOWN;
 pub use load::{Length, Load, Pattern, SharedSet, Step, Thread};
 pub use pace::thread_speeds;

@@ -124,8 +124,9 @@ impl Prediction {
         handovers: &Result<Handovers, String>,
         watched: Watched,
     ) -> Result<Self, String> {
-        let known: Vec<Option<&SharingThread>> =
-            threads.iter().map(|busy| of_thread(busy, sharing)).collect();
+        let of_thread =
+            |busy: &Busy| sharing.and_then(|sharing| sharing.threads.get(busy.place_in(sharing)?));
+        let known: Vec<Option<&SharingThread>> = threads.iter().map(of_thread).collect();
         let roles = roles(threads, &known, sharing, seats.cpus.len(), watched)?;
         let classes: Vec<Class> = known.iter().map(|thread| class(*thread)).collect();
         let takes_turns = roles.iter().any(|role| matches!(role, Role::Turns { .. }));
@@ -138,9 +139,7 @@ impl Prediction {
         };
         let busy: f64 = threads.iter().map(|thread| thread.cpu_share).sum();
         let is_crowded = busy >= CPUS_CROWDED * seats.cpus.len() as f64;
-        let cpus = seats.cpus.len();
-        let levels = seats.levels.iter().skip(1);
-        let levels: Vec<_> = levels.map(|level| (level.name, cpus / level.units.len())).collect();
+        let levels = seats.level_sizes();
         let mut variants = Vec::new();
         for (index, costs) in measured_costs.iter().enumerate() {
             let machine =
@@ -150,9 +149,9 @@ impl Prediction {
             variants.push(Variant::new(compiled.clone(), load.clone(), Policy::KernelLike));
             if index == 0 {
                 variants.push(Variant::new(compiled.clone(), load, Policy::Random));
-                // Watching takes CPU time as well: as if all that is not the handover itself had been that.
-                let bare = load_of(&roles, &classes, *costs, &vec![(0.0, 0.0); roles.len()]);
                 if takes_turns && watched == Watched::AllTheTime {
+                    // Watching takes CPU time as well: as if all that is not the handover itself had been that.
+                    let bare = load_of(&roles, &classes, *costs, &vec![(0.0, 0.0); roles.len()]);
                     variants.push(Variant::new(compiled, bare, Policy::KernelLike));
                 }
             }
@@ -222,11 +221,6 @@ fn readings(found: &Handovers) -> Vec<Costs> {
     ]
 }
 
-fn of_thread<'s>(busy: &Busy, sharing: Option<&'s Sharing>) -> Option<&'s SharingThread> {
-    let is_it = |thread: &&SharingThread| thread.tid == busy.thread && thread.pid == busy.process;
-    sharing.and_then(|sharing| sharing.threads.iter().find(is_it))
-}
-
 fn class(thread: Option<&SharingThread>) -> Class {
     let Some(demand) = thread.map(|thread| thread.demand) else { return Class::Integer };
     let shares = [
@@ -256,8 +250,8 @@ fn machine(
     if machine.idle.is_empty() {
         machine.idle.push(models::scheduling::IdleDescription::of_any_rest(costs.exit, source));
     }
-    machine.remote_wake_ns = Some(models::scheduling::sourced(costs.remote, source));
-    machine.remote_queue_ns = Some(models::scheduling::sourced(costs.queue, source));
+    machine.remote_wake_ns = Some(models::Sourced::new(costs.remote, source));
+    machine.remote_queue_ns = Some(models::Sourced::new(costs.queue, source));
     Some(machine)
 }
 

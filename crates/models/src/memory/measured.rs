@@ -201,7 +201,7 @@ fn caches(measured: &Measured) -> Vec<CacheDescription> {
 
 fn translation(measured: &Measured) -> TranslationDescription {
     let [first, second] = &measured.tlbs;
-    let sourced = |value: usize, tlb: &MeasuredTlb| Sourced { value, source: tlb.source.clone() };
+    let sourced = |value: usize, tlb: &MeasuredTlb| Sourced::new(value, &tlb.source);
     TranslationDescription {
         page_bytes: PAGE_BYTES,
         first_entries: sourced(first.entries, first),

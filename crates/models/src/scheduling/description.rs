@@ -124,13 +124,12 @@ pub struct IdleDescription {
 impl IdleDescription {
     /// A state that every CPU is in as soon as it has nothing to do.
     pub fn of_any_rest(exit_ns: f64, source: &str) -> Self {
-        let sourced = |value: f64| Sourced { value, source: source.to_owned() };
         Self {
             name: "any rest".to_owned(),
             level: None,
-            after_ns: sourced(0.0),
+            after_ns: Sourced::new(0.0, source),
             patient_after_ns: None,
-            exit_ns: sourced(exit_ns),
+            exit_ns: Sourced::new(exit_ns, source),
             asleep: false,
         }
     }
@@ -184,6 +183,15 @@ impl SchedulingMachine {
         machine
     }
 
+    /// The times that a description may leave out, with their keys.
+    fn optional_ns(&self) -> [(&'static str, Option<&Sourced<f64>>); 3] {
+        [
+            ("remote_wake_ns", self.remote_wake_ns.as_ref()),
+            ("remote_queue_ns", self.remote_queue_ns.as_ref()),
+            ("hot_ns", self.hot_ns.as_ref()),
+        ]
+    }
+
     /// Every number of the machine with the name of its place and its source.
     pub fn numbers(&self) -> Vec<(String, String, &str)> {
         let clocks: Vec<String> =
@@ -193,9 +201,9 @@ impl SchedulingMachine {
             ("clock".to_owned(), clocks.join(", "), self.clock.hz_by_awake.source.as_str()),
             ("slice_ns".to_owned(), self.slice_ns.value.to_string(), self.slice_ns.source.as_str()),
         ];
-        rows.extend(whole("remote_wake_ns", self.remote_wake_ns.as_ref()));
-        rows.extend(whole("remote_queue_ns", self.remote_queue_ns.as_ref()));
-        rows.extend(whole("hot_ns", self.hot_ns.as_ref()));
+        for (key, ns) in self.optional_ns() {
+            rows.extend(ns.map(|ns| (key.to_owned(), ns.value.to_string(), ns.source.as_str())));
+        }
         for level in &self.level {
             let optional = [
                 row(&level.name, "speed_of_two", level.speed_of_two.as_ref(), |speeds| said(*speeds)),
@@ -215,10 +223,6 @@ impl SchedulingMachine {
         }
         rows
     }
-}
-
-fn whole<'a>(key: &str, number: Option<&'a Sourced<f64>>) -> Option<(String, String, &'a str)> {
-    number.map(|number| (key.to_owned(), number.value.to_string(), number.source.as_str()))
 }
 
 fn row<'a, T>(
@@ -335,13 +339,8 @@ fn impossible_times(machine: &SchedulingMachine) -> Option<Problem> {
             format!("is {}; give 1e3 to {TIME_MAX_NS}", machine.slice_ns.value),
         ));
     }
-    let optional = [
-        ("remote_wake_ns", &machine.remote_wake_ns),
-        ("remote_queue_ns", &machine.remote_queue_ns),
-        ("hot_ns", &machine.hot_ns),
-    ];
-    for (key, ns) in optional {
-        if let Some(ns) = ns.as_ref().filter(|ns| !(0.0..=TIME_MAX_NS).contains(&ns.value)) {
+    for (key, ns) in machine.optional_ns() {
+        if let Some(ns) = ns.filter(|ns| !(0.0..=TIME_MAX_NS).contains(&ns.value)) {
             return Some(problem(key, format!("is {}; give 0 to {TIME_MAX_NS}", ns.value)));
         }
     }

@@ -1,16 +1,15 @@
 //! A machine as it was measured: levels from its CPUs' co-runs, states of rest from its wake-up curve.
 
 use machine::{CpuId, Hertz};
-use record::{Cores, PairSlowdown, WakePoint};
+use record::{Cores, WakePoint};
 use stats::median;
 
+use super::co_run::class_slowdowns;
 use super::description::{
     CLASSES, ClockDescription, IdleDescription, KIND, LevelDescription, SPEED_MIN, SchedulingMachine, Speeds,
 };
 use crate::machine_file::Sourced;
 
-/// Names of the classes in records, in the order of [`super::Class`].
-const NAMES: [&str; CLASSES] = ["integer", "simd", "front_end", "memory"];
 /// How long a thread runs before another of the same CPU gets its turn, in nanoseconds.
 const SLICE_NS: f64 = 3e6;
 /// Where no clock was measured: cycles are nanoseconds then.
@@ -57,13 +56,13 @@ pub fn measured(subject: &Measured<'_>) -> Option<SchedulingMachine> {
         let whole = *name == "machine";
         levels.push(LevelDescription {
             name: (*name).to_owned(),
-            cpus: sourced(*size, "what the kernel says"),
-            speed_of_two: Some(sourced(Speeds::ByClass(speeds), source)),
+            cpus: Sourced::new(*size, "what the kernel says"),
+            speed_of_two: Some(Sourced::new(Speeds::ByClass(speeds), source)),
             shares_data: (!whole)
-                .then(|| sourced(1.0, "assumed: data are shared where a cache or a core is")),
+                .then(|| Sourced::new(1.0, "assumed: data are shared where a cache or a core is")),
             cache_bytes: None,
             overflow_slowdown: None,
-            kernel_balances: Some(sourced(true, "assumed: the kernel balances over what it names")),
+            kernel_balances: Some(Sourced::new(true, "assumed: the kernel balances over what it names")),
         });
         for (outer, total) in outer.iter_mut().flatten().zip(total.iter().flatten()) {
             *outer = outer.max(*total);
@@ -74,33 +73,28 @@ pub fn measured(subject: &Measured<'_>) -> Option<SchedulingMachine> {
         kind: KIND.to_owned(),
         name: "host".to_owned(),
         title: subject.title.to_owned(),
-        cpus: sourced(cpus, "CPUs that may be used"),
+        cpus: Sourced::new(cpus, "CPUs that may be used"),
         clock: ClockDescription { level: levels[0].name.clone(), hz_by_awake: clock(subject.cores) },
         level: levels,
         idle: rests(&subject.cores.wake),
-        slice_ns: sourced(
+        slice_ns: Sourced::new(
             SLICE_NS,
             "assumed: the order of Linux's slices; matters only with more threads than CPUs",
         ),
         remote_wake_ns: None,
         remote_queue_ns: None,
-        hot_ns: Some(sourced(HOT_NS, "Linux, kernel/sched/fair.c: sysctl_sched_migration_cost")),
+        hot_ns: Some(Sourced::new(HOT_NS, "Linux, kernel/sched/fair.c: sysctl_sched_migration_cost")),
         published: Vec::new(),
     })
-}
-
-/// A number with its source.
-pub fn sourced<T>(value: T, source: &str) -> Sourced<T> {
-    Sourced { value, source: source.to_owned() }
 }
 
 fn clock(cores: &Cores) -> Sourced<Vec<Hertz>> {
     let clocks: Vec<f64> = cores.control.iter().filter_map(|control| Some(control.core_hz?.0)).collect();
     match median(&clocks).filter(|hz| hz.is_finite() && *hz > 0.0) {
         Some(hz) => {
-            sourced(vec![Hertz(hz)], "measured: the control loops; the same however many CPUs are awake")
+            Sourced::new(vec![Hertz(hz)], "measured: the control loops; the same however many CPUs are awake")
         }
-        None => sourced(vec![Hertz(CLOCK_UNKNOWN_HZ)], "unknown: a cycle is a nanosecond"),
+        None => Sourced::new(vec![Hertz(CLOCK_UNKNOWN_HZ)], "unknown: a cycle is a nanosecond"),
     }
 }
 
@@ -120,37 +114,7 @@ impl Slowdowns<'_> {
 
     /// Time together over time alone by class and class beside it; `None` where no pair of this level was measured.
     fn of(&self, level: usize) -> Option<[[f64; CLASSES]; CLASSES]> {
-        let usable = |slowdown: f64| slowdown.is_finite() && slowdown > 0.0;
-        let here = |a: CpuId, b: CpuId| self.level(a, b) == Some(level);
-        let like_pairs: Vec<&PairSlowdown> = self
-            .subject
-            .cores
-            .sharing
-            .iter()
-            .filter(|pair| usable(pair.slowdown) && here(pair.a, pair.b))
-            .collect();
-        let like = NAMES.map(|name| {
-            let of = like_pairs.iter().filter(|pair| pair.resource == name);
-            median(&of.map(|pair| pair.slowdown).collect::<Vec<_>>())
-        });
-        if like.iter().all(Option::is_none) {
-            return None;
-        }
-        let unlike = |own: usize, beside: usize| {
-            let pairs = self.subject.cores.unlike.iter();
-            let of = pairs.filter(|pair| usable(pair.slowdown) && here(pair.a, pair.b));
-            let of = of.filter(|pair| pair.class == NAMES[own] && pair.beside == NAMES[beside]);
-            median(&of.map(|pair| pair.slowdown).collect::<Vec<_>>())
-        };
-        let smaller = |own: usize, beside: usize| like[own].unwrap_or(1.0).min(like[beside].unwrap_or(1.0));
-        let of = |own: usize, beside: usize| {
-            if own == beside {
-                like[own].unwrap_or(1.0)
-            } else {
-                unlike(own, beside).unwrap_or(smaller(own, beside))
-            }
-        };
-        Some(std::array::from_fn(|own| std::array::from_fn(|beside| of(own, beside))))
+        class_slowdowns(self.subject.cores, |a, b| self.level(a, b) == Some(level))
     }
 }
 
@@ -170,9 +134,9 @@ fn rests(wake: &[WakePoint]) -> Vec<IdleDescription> {
             rests.push(IdleDescription {
                 name: format!("rest of {us} us"),
                 level: None,
-                after_ns: sourced(after_ns, "the idle times of the wake-up curve"),
+                after_ns: Sourced::new(after_ns, "the idle times of the wake-up curve"),
                 patient_after_ns: None,
-                exit_ns: sourced(exit_ns, "measured: from the call to the first instruction"),
+                exit_ns: Sourced::new(exit_ns, "measured: from the call to the first instruction"),
                 asleep: false,
             });
         }
@@ -182,7 +146,7 @@ fn rests(wake: &[WakePoint]) -> Vec<IdleDescription> {
 
 #[cfg(test)]
 mod tests {
-    use record::{Spread, UnlikeSlowdown};
+    use record::{PairSlowdown, Spread, UnlikeSlowdown};
 
     use super::*;
 

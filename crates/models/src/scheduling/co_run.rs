@@ -1,0 +1,41 @@
+//! What a class of work loses beside another on CPUs that share a unit, from the co-run loops of a record.
+
+use machine::CpuId;
+use record::Cores;
+use stats::median;
+
+use super::description::CLASSES;
+
+/// Names of the classes in records, in the order of [`super::Class`].
+const NAMES: [&str; CLASSES] = ["integer", "simd", "front_end", "memory"];
+
+/// Time together over time alone by class and class beside it: the median of the pairs of CPUs that are `together`. Unlike loops that were
+/// not run beside each other are taken to lose the smaller of the two. `None` where no such pair was measured.
+pub fn class_slowdowns(
+    cores: &Cores,
+    together: impl Fn(CpuId, CpuId) -> bool,
+) -> Option<[[f64; CLASSES]; CLASSES]> {
+    let usable = |a: CpuId, b: CpuId, slowdown: f64| slowdown.is_finite() && slowdown > 0.0 && together(a, b);
+    let typical = |slowdowns: Vec<f64>| median(&slowdowns);
+    let like = NAMES.map(|name| {
+        let pairs = cores.sharing.iter().filter(|pair| pair.resource == name);
+        typical(
+            pairs.filter(|pair| usable(pair.a, pair.b, pair.slowdown)).map(|pair| pair.slowdown).collect(),
+        )
+    });
+    if like.iter().all(Option::is_none) {
+        return None;
+    }
+    let unlike = |own: usize, beside: usize| {
+        let pairs =
+            cores.unlike.iter().filter(|pair| pair.class == NAMES[own] && pair.beside == NAMES[beside]);
+        typical(
+            pairs.filter(|pair| usable(pair.a, pair.b, pair.slowdown)).map(|pair| pair.slowdown).collect(),
+        )
+    };
+    let alone = |class: usize| like[class].unwrap_or(1.0);
+    let of = |own: usize, beside: usize| {
+        if own == beside { alone(own) } else { unlike(own, beside).unwrap_or(alone(own).min(alone(beside))) }
+    };
+    Some(std::array::from_fn(|own| std::array::from_fn(|beside| of(own, beside))))
+}
