@@ -10,7 +10,7 @@
 //! of a Student distribution. Both intervals are widened by what that comes to.
 //! Blocks, as a neighbour's moods outlast a round. A claim needs an A/A below the margin, an interval beyond it, both halves of the
 //! run beyond it on the same side, twice what A/A shows, and more than what equals differ by from one run to the next: some moods
-//! outlast a run, which no part of one run can show.
+//! outlast a run, which no part of one run can show. What a subject is known to be slower by for another reason has to be exceeded too.
 //! A thief that takes a CPU part of the time leaves windows alone and does not move a low quantile; what slows every window does.
 
 use crate::{Interval, Random, normal_quantile, quantile_of_sorted, student_quantile};
@@ -26,7 +26,7 @@ const BLOCKS: usize = 8;
 /// Level of the intervals over all subjects together.
 const ALARMS: f64 = 0.05;
 /// Standard deviations between runs that a claim has to exceed: equals do once in 200 runs, were they normal.
-pub const STANDARD_DEVIATIONS: f64 = 2.8;
+const STANDARD_DEVIATIONS: f64 = 2.8;
 
 /// How two or more subjects compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,18 +65,20 @@ pub struct Equality {
     pub likeness: Likeness,
 }
 
-/// What a difference is held against, both relative.
+/// What a difference is held against.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tolerance {
-    /// A smaller difference is of no matter.
+pub struct Tolerance<'a> {
+    /// A smaller difference is of no matter, relative.
     pub margin: f64,
-    /// Standard deviation of the ratio of equal subjects from run to run.
+    /// Standard deviation of the ratio of equal subjects from run to run, relative.
     pub between_runs: f64,
+    /// Logarithm of what each subject is slower by for a reason that is known and not looked for; none where the list ends.
+    pub handicaps: &'a [f64],
 }
 
 /// Compares subjects: `rounds[r][s]` are the windows of subject `s` in round `r`, in time per unit of work. `None` with fewer than two subjects, fewer than [`FEWEST_ROUNDS`] rounds in which
 /// all have windows, or a window that is no positive number.
-pub fn equality(rounds: &[Vec<Vec<f64>>], tolerance: Tolerance, seed: u64) -> Option<Equality> {
+pub fn equality(rounds: &[Vec<Vec<f64>>], tolerance: Tolerance<'_>, seed: u64) -> Option<Equality> {
     let margin = tolerance.margin;
     let count = rounds.first()?.len();
     let whole: Vec<&Vec<Vec<f64>>> = rounds
@@ -90,34 +92,36 @@ pub fn equality(rounds: &[Vec<Vec<f64>>], tolerance: Tolerance, seed: u64) -> Op
     let rounds = whole.len();
     let windows: Vec<Windows> = (0..count).map(|subject| Windows::of(&whole, subject)).collect();
     let all: Vec<usize> = (0..rounds).collect();
-    let of = |some: &[usize]| log_ratios(&values(&windows, &each_of(some, rounds)));
+    let of = |some: &[usize]| log_ratios(&log_values(&windows, &each_of(some, rounds)));
     let (logs, halves) = (of(&all), [of(&all[..rounds / 2]), of(&all[rounds / 2..])]);
     let blocks: Vec<usize> = (0..BLOCKS).collect();
     let mut random = Random::new(seed);
     let mut resampled = vec![Vec::with_capacity(RESAMPLES); count];
     for _ in 0..RESAMPLES {
-        let logs = log_ratios(&values(&windows, &draw(&mut random, &blocks, rounds)));
+        let logs = log_ratios(&log_values(&windows, &draw(&mut random, &blocks, rounds)));
         resampled.iter_mut().zip(logs).for_each(|(of_subject, log)| of_subject.push(log));
     }
     let tail = ALARMS / 2.0 / count as f64;
     let aa_half_width = twin_half_width(&windows, rounds, &mut random);
-    let beyond =
-        (1.0 + margin).ln().max(2.0 * aa_half_width).max(STANDARD_DEVIATIONS * tolerance.between_runs);
-    let base = values(&windows, &each_of(&all, rounds));
+    let handicaps: Vec<f64> =
+        (0..count).map(|subject| tolerance.handicaps.get(subject).copied().unwrap_or(0.0)).collect();
+    let handicaps = log_ratios(&handicaps);
+    let base = log_values(&windows, &each_of(&all, rounds));
     let subjects: Vec<SubjectRatio> = (0..count)
         .map(|index| {
             let interval = ends(&resampled[index], tail, few_blocks(BLOCKS, BLOCKS - 1, tail));
             let halves = [halves[0][index], halves[1][index]];
-            let is_beyond = |log: f64, sign: f64| log * sign > beyond;
             let differs = [1.0, -1.0].into_iter().any(|sign| {
                 let near = if sign > 0.0 { interval.low } else { interval.high };
+                let known = (handicaps[index] * sign).max(0.0);
+                let between_runs = STANDARD_DEVIATIONS * tolerance.between_runs + known;
                 aa_half_width <= margin
                     && near * sign > (1.0 + margin).ln()
-                    && is_beyond(logs[index], sign)
+                    && logs[index] * sign > between_runs.max(2.0 * aa_half_width)
                     && halves.iter().all(|&log| log * sign > (1.0 + margin).ln())
             });
             SubjectRatio {
-                value: base[index],
+                value: base[index].exp(),
                 ratio: logs[index].exp(),
                 interval: interval.map(f64::exp),
                 halves: halves.map(f64::exp),
@@ -163,9 +167,9 @@ impl Windows {
     }
 }
 
-/// The value of each subject over the rounds, each as often as it was drawn.
-fn values(subjects: &[Windows], drawn: &[u32]) -> Vec<f64> {
-    subjects.iter().map(|windows| windows.low(drawn)).collect()
+/// Logarithm of the value of each subject over the rounds, each as often as it was drawn.
+fn log_values(subjects: &[Windows], drawn: &[u32]) -> Vec<f64> {
+    subjects.iter().map(|windows| windows.low(drawn).ln()).collect()
 }
 
 /// How often each round is drawn when as many blocks are drawn from these as there are; a round belongs to the block of its time.
@@ -191,9 +195,9 @@ fn twin_half_width(windows: &[Windows], rounds: usize, random: &mut Random) -> f
     let (even, odd): (Vec<usize>, Vec<usize>) = (0..BLOCKS).partition(|block| block % 2 == 0);
     let mut twins = vec![Vec::with_capacity(RESAMPLES); windows.len()];
     for _ in 0..RESAMPLES {
-        let [first, second] = [&even, &odd].map(|of| values(windows, &draw(random, of, rounds)));
+        let [first, second] = [&even, &odd].map(|of| log_values(windows, &draw(random, of, rounds)));
         for (of_subject, (a, b)) in twins.iter_mut().zip(first.iter().zip(&second)) {
-            of_subject.push((a / b).ln());
+            of_subject.push(a - b);
         }
     }
     let tail = ALARMS / 2.0;
@@ -203,11 +207,10 @@ fn twin_half_width(windows: &[Windows], rounds: usize, random: &mut Random) -> f
     half_widths.fold(0.0, f64::max) / 2.0
 }
 
-/// Logarithm of each value over the geometric mean of the others.
-fn log_ratios(values: &[f64]) -> Vec<f64> {
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+/// Each logarithm against the mean of the others: of a value over their geometric mean.
+fn log_ratios(logs: &[f64]) -> Vec<f64> {
     let sum: f64 = logs.iter().sum();
-    let others = (values.len() - 1) as f64;
+    let others = (logs.len() - 1) as f64;
     logs.iter().map(|log| log - (sum - log) / others).collect()
 }
 
@@ -231,7 +234,7 @@ fn ends(samples: &[f64], tail: f64, wider: f64) -> Interval {
 mod tests {
     use super::*;
 
-    const TOLERANCE: Tolerance = Tolerance { margin: 0.015, between_runs: 0.009 };
+    const TOLERANCE: Tolerance<'_> = Tolerance { margin: 0.015, between_runs: 0.009, handicaps: &[] };
     const ROUNDS: usize = 24;
     const WINDOWS: usize = 8;
 
@@ -312,6 +315,17 @@ mod tests {
     fn two_per_cent_in_every_window_are_a_mood_that_outlasts_the_run() {
         let [_, asymmetric, _] = found(&[1.0, 1.02], &[0.0; 2]);
         assert_eq!(asymmetric, 0);
+    }
+
+    #[test]
+    fn what_is_known_to_be_slower_by_as_much_is_no_claim() {
+        let rounds = run(&[1.0, 1.05], &[0.0; 2], 3);
+        let likeness = |handicaps: &[f64]| {
+            equality(&rounds, Tolerance { handicaps, ..TOLERANCE }, 3).expect("enough rounds").likeness
+        };
+        assert_eq!(likeness(&[0.0, 0.0]), Likeness::Asymmetric);
+        assert_eq!(likeness(&[0.0, 0.04]), Likeness::Inconclusive);
+        assert_eq!(likeness(&[0.04, 0.0]), Likeness::Asymmetric, "the slower one has no handicap");
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use machine::CpuId;
 use record::{SocketSubject, SocketVerdict, SubjectCore, SubjectEquality, SubjectRow};
-use stats::{
-    Equality, Interval, Likeness, STANDARD_DEVIATIONS, Tolerance, equality, median, quantile_interval, sorted,
-};
+use stats::{Interval, Likeness, Tolerance, equality, median, quantile_interval, sorted};
 
 use crate::control::ControlReading;
 use crate::memory::series::{PointVisit, Series};
@@ -52,8 +50,10 @@ pub(super) fn judge(
         })
         .collect();
     let counted = table.iter().filter(|round| round.iter().all(|windows| !windows.is_empty())).count();
-    let mut found = equality(&table, Tolerance { margin: MARGIN, between_runs: BETWEEN_RUNS }, seed)?;
-    excuse(&mut found, &usual);
+    // What a neighbour on the core takes is no matter of memory.
+    let handicaps: Vec<f64> = usual.iter().map(|reading| SLOWER_BY_SHARE * reading.port_ns.ln()).collect();
+    let tolerance = Tolerance { margin: MARGIN, between_runs: BETWEEN_RUNS, handicaps: &handicaps };
+    let found = equality(&table, tolerance, seed)?;
     Some(SubjectEquality {
         quantity: quantity.to_owned(),
         verdict: match found.likeness {
@@ -74,22 +74,6 @@ pub(super) fn judge(
             })
             .collect(),
     })
-}
-
-/// Takes back claims that a smaller share of a core may account for: what its neighbour on the core takes is no matter of memory.
-fn excuse(found: &mut Equality, usual: &[ControlReading]) {
-    let logs: Vec<f64> = usual.iter().map(|reading| reading.port_ns.ln()).collect();
-    let (sum, others) = (logs.iter().sum::<f64>(), logs.len().saturating_sub(1).max(1) as f64);
-    for (subject, log) in found.subjects.iter_mut().zip(&logs) {
-        let by_share = SLOWER_BY_SHARE * (log - (sum - log) / others);
-        let slower = subject.ratio.ln();
-        let is_alike_in_sign = by_share * slower > 0.0;
-        let left = slower.abs() - if is_alike_in_sign { by_share.abs() } else { 0.0 };
-        subject.differs &= left > BETWEEN_RUNS * STANDARD_DEVIATIONS;
-    }
-    if found.likeness == Likeness::Asymmetric && !found.subjects.iter().any(|subject| subject.differs) {
-        found.likeness = Likeness::Inconclusive;
-    }
 }
 
 /// What a control loop tells of, by how much it may differ, and its time.
