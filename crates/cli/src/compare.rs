@@ -36,16 +36,14 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
 }
 
 fn text(table: &ComparisonTable, arguments: &CompareArguments, global: &Global) -> anyhow::Result<String> {
-    Ok(if global.json {
-        format!("{}\n", serde_json::to_string_pretty(table)?)
-    } else if global.quiet {
-        String::new()
-    } else if arguments.markdown {
-        report::comparison_markdown(table)
-    } else if arguments.csv {
-        report::comparison_csv(table)
-    } else {
-        report::comparison_terminal(table, output::terminal(global))
+    output::text(table, global, |terminal| {
+        if arguments.markdown {
+            report::comparison_markdown(table)
+        } else if arguments.csv {
+            report::comparison_csv(table)
+        } else {
+            report::comparison_terminal(table, terminal)
+        }
     })
 }
 

@@ -62,6 +62,21 @@ pub(crate) fn json_line(document: &impl Serialize) -> anyhow::Result<String> {
     Ok(escaped(&serde_json::to_string(document)?) + "\n")
 }
 
+/// A result in the form asked for: the document, nothing, or words for the terminal.
+pub(crate) fn text(
+    document: &impl Serialize,
+    global: &Global,
+    words: impl FnOnce(Terminal) -> String,
+) -> anyhow::Result<String> {
+    if global.json {
+        json_text(document)
+    } else if global.quiet {
+        Ok(String::new())
+    } else {
+        Ok(words(terminal(global)))
+    }
+}
+
 fn escaped(json: &str) -> String {
     let mut text = String::new();
     let mut units = [0; 2];

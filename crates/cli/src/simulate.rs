@@ -227,16 +227,9 @@ fn tell<S: Serialize>(
         let page = (forms.html)(simulation, Html { script: !arguments.no_script });
         write_atomically(path, page.as_bytes())?;
     }
-    let text = if global.json {
-        output::json_text(simulation)?
-    } else if global.quiet {
-        String::new()
-    } else if arguments.csv {
-        (forms.csv)(simulation)
-    } else {
-        (forms.terminal)(simulation, output::terminal(global))
-    };
-    output::print(&text)?;
+    output::print(&output::text(simulation, global, |terminal| {
+        if arguments.csv { (forms.csv)(simulation) } else { (forms.terminal)(simulation, terminal) }
+    })?)?;
     Ok(Outcome::Done)
 }
 

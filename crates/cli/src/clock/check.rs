@@ -36,13 +36,7 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     let Checked { check, failure, left_changed, machine, cpus, verdicts } =
         Recording::around(recording.as_ref(), measure)?;
     let verdict = check.verdict;
-    let text = if global.json {
-        output::json_text(&check)?
-    } else if global.quiet {
-        String::new()
-    } else {
-        report::clock_check_terminal(&check, output::terminal(global))
-    };
+    let text = output::text(&check, global, |terminal| report::clock_check_terminal(&check, terminal))?;
     let record = || Record {
         clock_check: Some(check),
         flaws: verdicts,

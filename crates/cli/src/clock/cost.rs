@@ -45,13 +45,7 @@ pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result
         Recording::around(recording.as_ref(), measure)?;
     // The batches are of the record alone.
     let raw = std::mem::take(&mut cost.raw);
-    let text = if global.json {
-        output::json_text(&cost)?
-    } else if global.quiet {
-        String::new()
-    } else {
-        report::clock_cost_terminal(&cost, output::terminal(global))
-    };
+    let text = output::text(&cost, global, |terminal| report::clock_cost_terminal(&cost, terminal))?;
     let record = || {
         let mut record = recording::begun(machine, &cpus, arguments.settings().budget_s + THREADS_S);
         record.partial = failure.as_ref().map(ToString::to_string);

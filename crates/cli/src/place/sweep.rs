@@ -101,13 +101,8 @@ fn show(found: &PlaceSweep, request: &Request<'_>) -> anyhow::Result<()> {
         outcome: PlaceOutcome { raw: Vec::new(), ..row.outcome.clone() },
     };
     let shown = PlaceSweep { rows: found.rows.iter().map(bare).collect(), ..found.clone() };
-    if request.global.json {
-        output::print(&output::json_text(&shown)?)
-    } else if request.global.quiet {
-        Ok(())
-    } else {
-        output::print(&report::place_sweep_terminal(&shown, output::terminal(request.global)))
-    }
+    let words = |terminal| report::place_sweep_terminal(&shown, terminal);
+    output::print(&output::text(&shown, request.global, words)?)
 }
 
 #[cfg(test)]

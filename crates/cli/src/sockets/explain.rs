@@ -69,17 +69,12 @@ pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::
     let MeasuredSockets { sockets, machine } = measured;
     let account = diagnosis::socket_account(&sockets, machine.as_ref());
     let gate = gate(&sockets, &account, good.as_ref());
-    let text = if global.json {
-        output::json_text(&Document { schema: SCHEMA, source: &name, account: &account, gate: &gate })?
-    } else if global.quiet {
-        String::new()
-    } else {
-        let terminal = output::terminal(global);
+    let document = Document { schema: SCHEMA, source: &name, account: &account, gate: &gate };
+    output::print(&output::text(&document, global, |terminal| {
         report::account_terminal(&account, &sockets, &name, terminal)
             + "\n"
             + &report::socket_gate_terminal(&gate, terminal)
-    };
-    output::print(&text)?;
+    })?)?;
     let is_told = account.graph.is_some()
         && sockets.verdict != SocketVerdict::Inconclusive
         && gate.verdict != GateVerdict::Inconclusive;

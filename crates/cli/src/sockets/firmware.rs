@@ -54,14 +54,7 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     contrasted.extend(differences(&links.graphs));
     contrasted.extend(domains_of_nodes(&links, &machine));
     links.findings = contrasted;
-    let text = if global.json {
-        output::json_text(&links)?
-    } else if global.quiet {
-        String::new()
-    } else {
-        report::firmware_terminal(&links, output::terminal(global))
-    };
-    output::print(&text)?;
+    output::print(&output::text(&links, global, |terminal| report::firmware_terminal(&links, terminal))?)?;
     Ok(if global.gate && !links.findings.is_empty() { Outcome::Gated } else { Outcome::Done })
 }
 

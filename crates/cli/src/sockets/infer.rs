@@ -46,19 +46,13 @@ pub(super) fn infer(arguments: &InferArguments, global: &Global) -> anyhow::Resu
     let mut inference = interconnect::infer(&given.reading.matrix);
     inference.remarks.splice(..0, given.reading.remarks);
     let picture = || report::inference_picture(&inference, &given.name);
-    let text = if global.json {
-        let format = given.reading.format;
-        output::json_text(&Document { schema: SCHEMA, source: &given.name, format, inference: &inference })?
-    } else if global.quiet {
-        String::new()
-    } else {
-        match arguments.picture {
-            Some(Picture::Svg) => report::graph_svg(&picture()) + "\n",
-            Some(Picture::Dot) => report::graph_dot(&picture()),
-            None => report::inference_terminal(&inference, &given.name, output::terminal(global)),
-        }
-    };
-    output::print(&text)?;
+    let format = given.reading.format;
+    let document = Document { schema: SCHEMA, source: &given.name, format, inference: &inference };
+    output::print(&output::text(&document, global, |terminal| match arguments.picture {
+        Some(Picture::Svg) => report::graph_svg(&picture()) + "\n",
+        Some(Picture::Dot) => report::graph_dot(&picture()),
+        None => report::inference_terminal(&inference, &given.name, terminal),
+    })?)?;
     let is_told = inference.verdict == Verdict::Identified;
     Ok(if global.strict && !is_told { Outcome::Inconclusive } else { Outcome::Done })
 }

@@ -170,23 +170,18 @@ fn run(settings: &Settings, record: Record, cpus: Vec<CpuId>, line: &Line) -> an
 
 /// What was found, in the form asked for.
 fn told(sockets: &Sockets, inference: Option<&Inference>, global: &Global) -> anyhow::Result<String> {
-    if global.json {
-        return output::json_text(sockets);
-    }
-    if global.quiet {
-        return Ok(String::new());
-    }
-    let terminal = output::terminal(global);
-    let mut text = report::measured_sockets_terminal(sockets, terminal);
-    if let Some(inference) = inference {
-        text += "\n";
-        text += &report::inference_terminal(inference, "the measured latencies", terminal);
-    }
-    if let Some(gate) = &sockets.gate {
-        text += "\n";
-        text += &report::socket_gate_terminal(gate, terminal);
-    }
-    Ok(text)
+    output::text(sockets, global, |terminal| {
+        let mut text = report::measured_sockets_terminal(sockets, terminal);
+        if let Some(inference) = inference {
+            text += "\n";
+            text += &report::inference_terminal(inference, "the measured latencies", terminal);
+        }
+        if let Some(gate) = &sockets.gate {
+            text += "\n";
+            text += &report::socket_gate_terminal(gate, terminal);
+        }
+        text
+    })
 }
 
 #[cfg(test)]
