@@ -13,8 +13,8 @@ use models::interconnect::SocketAccount;
 use record::Record;
 use serde_json::Value;
 
-use crate::draw::Svg;
-use crate::{plan, sockets};
+use crate::draw::{MatrixChart, Svg};
+use crate::{interactive, plan, sockets};
 pub(crate) use pairs::line_transfer;
 
 /// A picture that a report may hold.
@@ -168,6 +168,24 @@ pub(crate) struct Drawn {
     /// Traces and layout for plotly; `None` where the picture says all.
     pub(crate) interactive: Option<Value>,
     pub(crate) needs_webgl: bool,
+}
+
+impl Drawn {
+    /// Matrices with the same as an interactive figure; `None` if they are empty.
+    pub(crate) fn of_matrices(
+        chart: &MatrixChart,
+        name: &str,
+        reading: &str,
+        table: DataTable,
+    ) -> Option<Self> {
+        (!chart.is_empty()).then(|| Self {
+            svg: chart.draw(name),
+            reading: reading.to_owned(),
+            table,
+            interactive: Some(interactive::matrices(chart)),
+            needs_webgl: false,
+        })
+    }
 }
 
 /// Draws a figure, or says why there is none; `account` is what the models make of measured sockets.

@@ -7,7 +7,7 @@ use record::{LineTransfer, Quality, Record, Spread};
 
 use super::{DataTable, Drawn, Figure};
 use crate::draw::{MatrixCell, MatrixChart, MatrixPanel};
-use crate::{interactive, naming, number};
+use crate::{naming, number};
 
 /// Longer tables are cut; the CSV has all pairs.
 const MOST_ROWS: usize = 200;
@@ -40,7 +40,7 @@ pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Dr
     let reading = "One way of a bounced cache line, half of a round trip. The two protocols measure different things: \
                    compare-and-swap spins on exclusive ownership, read-then-write shares the line first. Never compare \
                    numbers of one with numbers of the other.";
-    finish(&chart, name, reading, table(&pairs, ["CPUs", "protocol", "ns"], "-"))
+    Drawn::of_matrices(&chart, name, reading, table(&pairs, ["CPUs", "protocol", "ns"], "-"))
 }
 
 pub(super) fn sharing(record: &Record) -> Option<Drawn> {
@@ -63,22 +63,12 @@ pub(super) fn sharing(record: &Record) -> Option<Drawn> {
     let reading = "Time of a loop while the other CPU runs the same, over its time alone: 1 is nothing shared, 2 is \
                    all of it. CPUs that slow each other in integer and front end are threads of one core, whatever \
                    the machine says.";
-    finish(
+    Drawn::of_matrices(
         &chart,
         Figure::Sharing.name(),
         reading,
         table(&pairs, ["CPU beside CPU", "resource", "slowdown"], " beside "),
     )
-}
-
-fn finish(chart: &MatrixChart, name: &str, reading: &str, table: DataTable) -> Option<Drawn> {
-    (!chart.is_empty()).then(|| Drawn {
-        svg: chart.draw(name),
-        reading: reading.to_owned(),
-        table,
-        interactive: Some(interactive::matrices(chart)),
-        needs_webgl: false,
-    })
 }
 
 fn kinds<'r>(pairs: &[Pair<'r>]) -> Vec<&'r str> {

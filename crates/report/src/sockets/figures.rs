@@ -202,7 +202,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Opt
         (one.cpu, one.node, format!("{}{mark} ±{:.1}", number::column(one.ns), one.standard_error_ns))
     };
     let table = seats.table("ns ± standard error", sockets.latency.iter().map(cell));
-    finish(&chart, Figure::SocketLatency.name(), reading, table)
+    Drawn::of_matrices(&chart, Figure::SocketLatency.name(), reading, table)
 }
 
 /// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.
@@ -236,17 +236,7 @@ pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
             table.rows.extend(part.rows);
         }
     }
-    finish(&chart, Figure::SocketBandwidth.name(), reading, table)
-}
-
-fn finish(chart: &MatrixChart, name: &str, reading: &str, table: DataTable) -> Option<Drawn> {
-    (!chart.is_empty()).then(|| Drawn {
-        svg: chart.draw(name),
-        reading: reading.to_owned(),
-        table,
-        interactive: Some(interactive::matrices(chart)),
-        needs_webgl: false,
-    })
+    Drawn::of_matrices(&chart, Figure::SocketBandwidth.name(), reading, table)
 }
 
 /// Bandwidth of 1 to n CPUs of a package, with what as many single CPUs would make up to the roof; none with fewer than three
