@@ -6,6 +6,7 @@ mod running;
 mod sweep;
 mod watch;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ use host::Root;
 use host::live::{self, ChildOutput, Ending, write_atomically};
 use machine::CpuSet;
 use probes::cores::CpuPair;
-use probes::cores::handover::handovers;
+use probes::cores::handover::{Handovers, handovers};
 use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
 use regex::bytes::Regex;
 use toggles::{PinHold, Restored, ThreadId};
@@ -82,8 +83,17 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
     offer_to_mend(&arguments.place(), global)?;
     let seed = arguments.seed.unwrap_or_else(seed_of_now);
     let parts = arguments.threads.as_ref().map_or(1, Vec::len);
-    let request =
-        Request { arguments, seats: &seats, cores: &cores, allowed: &allowed, seed, parts, file, global };
+    let request = Request {
+        arguments,
+        seats: &seats,
+        cores: &cores,
+        allowed: &allowed,
+        seed,
+        parts,
+        file,
+        global,
+        handovers: OnceCell::new(),
+    };
     if let Some(counts) = &arguments.threads {
         return sweep::sweep(&request, counts, metric.as_ref());
     }
@@ -120,6 +130,7 @@ struct Request<'a> {
     /// Where the document goes.
     file: Option<PathBuf>,
     global: &'a Global,
+    handovers: OnceCell<Result<Handovers, String>>,
 }
 
 impl Request<'_> {
@@ -195,14 +206,11 @@ impl Request<'_> {
         arms
     }
 
-    /// What each placement should gain; measures first what handovers cost, which takes a tenth of a second.
+    /// What each placement should gain; the first measures what handovers cost, which takes a tenth of a second.
     fn prediction(&self, setting: &Setting, plain: Option<(&RunSeen, f64)>) -> Result<Prediction, String> {
         if nothing_to_place(setting, self.seats).is_some() {
             return Err(String::new());
         }
-        let far = self.seats.far_apart();
-        let pair = CpuPair { a: far[0], b: far[1] };
-        let handovers = handovers(pair, self.seed).map_err(|error| error.to_string());
         let mut threads = setting.threads.clone();
         if let Some((seen, _)) = plain {
             for thread in &mut threads {
@@ -211,7 +219,15 @@ impl Request<'_> {
             }
         }
         let watched = plain.map_or(Watched::AllTheTime, |(_, slower)| Watched::OnceSlower(slower));
-        Prediction::of(&threads, setting.sharing.as_ref(), self.seats, self.cores, &handovers, watched)
+        Prediction::of(&threads, setting.sharing.as_ref(), self.seats, self.cores, self.handovers(), watched)
+    }
+
+    /// What handovers cost on this machine, measured when it is first asked.
+    fn handovers(&self) -> &Result<Handovers, String> {
+        self.handovers.get_or_init(|| {
+            let far = self.seats.far_apart();
+            handovers(CpuPair { a: far[0], b: far[1] }, self.seed).map_err(|error| error.to_string())
+        })
     }
 }
 

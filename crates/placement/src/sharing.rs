@@ -26,5 +26,5 @@ pub use segment::{LINE_BYTES, Segment, Use, segments};
 pub use signal_registers::SignalRegisters;
 pub use source::{Source, SourceChoice, SourceError, source_of};
 pub use touch::{Extent, Object, Touch, Touches};
-pub use watch::{Profile, ProfileError, ProfileOptions, RATE_HZ, Subject, profile, watch};
+pub use watch::{Profile, ProfileError, ProfileOptions, RATE_HZ, Subject, profile, watch, watch_while};
 pub use weights::{SharingWeights, demand, weights};

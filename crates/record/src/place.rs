@@ -186,6 +186,28 @@ pub struct PlaceArm {
     pub runs: usize,
 }
 
+impl PlaceArm {
+    /// An arm that was not tried and of which nothing is predicted.
+    pub fn untried(name: &str, what: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            what: what.to_owned(),
+            same_as: None,
+            cpus: Vec::new(),
+            predicted_percent: None,
+            predicted_interval: None,
+            value: None,
+            interval: None,
+            change_percent: None,
+            change_interval: None,
+            p: None,
+            q: None,
+            verdict: Verdict::Inconclusive,
+            runs: 0,
+        }
+    }
+}
+
 /// What sleeping CPUs cost a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ParkingTax {

@@ -210,20 +210,9 @@ mod tests {
         found.threads = cpus.iter().enumerate().map(thread).collect();
         found.recommended = Some("best".to_owned());
         found.arms = vec![PlaceArm {
-            name: "best".to_owned(),
-            what: String::new(),
-            same_as: None,
             cpus: cpus.iter().map(|cpus| (*cpus).to_owned()).collect(),
-            predicted_percent: None,
-            predicted_interval: None,
-            value: None,
-            interval: None,
-            change_percent: None,
-            change_interval: None,
-            p: None,
-            q: None,
             verdict: Verdict::Faster,
-            runs: 0,
+            ..PlaceArm::untried("best", "")
         }];
         found
     }

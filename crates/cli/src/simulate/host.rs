@@ -53,10 +53,9 @@ pub(super) fn threads(record: &Record) -> anyhow::Result<SchedulingMachine> {
     let topology = &record.machine.topology;
     let allowed = if topology.allowed.is_empty() { topology.online() } else { topology.allowed.clone() };
     let seats = Seats::of(topology, &allowed);
-    let levels: Vec<(&'static str, usize)> =
-        seats.levels.iter().skip(1).map(|level| (level.name, seats.cpus.len() / level.units.len())).collect();
     let title = record.machine.identity.name.as_deref().unwrap_or("this machine");
-    let subject = scheduling::Measured { title, cpus: &seats.cpus, levels: &levels, cores: &record.cores };
+    let subject =
+        scheduling::Measured { title, cpus: &seats.cpus, levels: &seats.level_sizes(), cores: &record.cores };
     scheduling::measured(&subject)
         .context("host: one CPU leaves nothing to choose; give a machine such as fx-8150 or a file")
 }

@@ -5,9 +5,10 @@
 
 use host::live::pending_signal;
 use machine::{CpuId, CpuSet};
+use models::scheduling::class_slowdowns;
 use placement::sharing::{SharingWeights, demand, weights};
 use placement::{CLASSES, Effort, LevelTerms, Objective, PairValues, Problem, solve};
-use record::{Cores, PlaceDecision, PlaceLevel, Sharing, SharingThread};
+use record::{Cores, PlaceDecision, PlaceLevel, Sharing};
 use stats::{Random, median};
 
 use super::roster::Key;
@@ -38,6 +39,13 @@ pub struct Busy {
     pub thread: u32,
     /// CPU time over wall time.
     pub cpu_share: f64,
+}
+
+impl Busy {
+    /// Where it stands in what was learnt; `None` if it was not seen there.
+    pub(super) fn place_in(&self, sharing: &Sharing) -> Option<usize> {
+        sharing.threads.iter().position(|seen| seen.tid == self.thread && seen.pid == self.process)
+    }
 }
 
 /// What was decided.
@@ -114,11 +122,8 @@ pub fn decide(threads: &[Busy], seats: &Seats, sharing: Option<&Sharing>, cores:
 
 /// The sharing of these threads alone, in their order; what is not known counts as nothing.
 fn of_threads(threads: &[Busy], sharing: Option<&Sharing>) -> (Sharing, String) {
-    let index_of = |busy: &Busy| {
-        let is_it = |thread: &SharingThread| thread.tid == busy.thread && thread.pid == busy.process;
-        sharing.and_then(|sharing| sharing.threads.iter().position(is_it))
-    };
-    let index: Vec<Option<usize>> = threads.iter().map(index_of).collect();
+    let index: Vec<Option<usize>> =
+        threads.iter().map(|busy| sharing.and_then(|sharing| busy.place_in(sharing))).collect();
     let of_thread = |(busy, index): (&Busy, &Option<usize>)| {
         let known = sharing.zip(*index).map(|(sharing, index)| sharing.threads[index].clone());
         let mut thread = known.unwrap_or_default();
@@ -186,36 +191,16 @@ fn benefits(seats: &Seats, cores: &Cores) -> Vec<(f64, String)> {
     found
 }
 
-/// What a thread of one class loses beside one of another in a unit of the level. Unlike loops that the check-up
-/// did not run beside each other are taken to lose the smaller of the two.
+/// What a thread of one class loses beside one of another in a unit of the level.
 fn losses(level: &SeatLevel, cores: &Cores) -> [[f64; CLASSES]; CLASSES] {
-    const RESOURCES: [&str; CLASSES] = ["integer", "simd", "front_end", "memory"];
     if level.name == "CPU" {
         return [[TIME_SLICE_LOSS; CLASSES]; CLASSES];
     }
     let within =
         |a: CpuId, b: CpuId| level.units.iter().any(|unit: &CpuSet| unit.contains(a) && unit.contains(b));
-    let loss = RESOURCES.map(|resource| {
-        let slowdowns: Vec<f64> = cores
-            .sharing
-            .iter()
-            .filter(|pair| pair.resource == resource && within(pair.a, pair.b) && pair.slowdown > 0.0)
-            .map(|pair| (1.0 - 1.0 / pair.slowdown).clamp(0.0, 1.0))
-            .collect();
-        median(&slowdowns).unwrap_or(0.0)
-    });
-    let unlike = |one: usize, other: usize| {
-        let pairs = cores.unlike.iter().filter(|pair| within(pair.a, pair.b) && pair.slowdown > 0.0);
-        let of = pairs.filter(|pair| pair.class == RESOURCES[one] && pair.beside == RESOURCES[other]);
-        median(&of.map(|pair| (1.0 - 1.0 / pair.slowdown).clamp(0.0, 1.0)).collect::<Vec<_>>())
-    };
-    let mut table = [[0.0; CLASSES]; CLASSES];
-    for (one, row) in table.iter_mut().enumerate() {
-        for (other, cell) in row.iter_mut().enumerate() {
-            *cell = unlike(one, other).unwrap_or(loss[one].min(loss[other]));
-        }
-    }
-    table
+    let alone = [[1.0; CLASSES]; CLASSES];
+    let slowdowns = class_slowdowns(cores, within).unwrap_or(alone);
+    slowdowns.map(|row| row.map(|slowdown| (1.0 - 1.0 / slowdown).clamp(0.0, 1.0)))
 }
 
 /// Mean value of placements by chance with as many threads on each CPU as there are on the others, or one less.
@@ -246,7 +231,7 @@ pub fn pair_weights(sharing: &Sharing) -> PairValues {
 #[cfg(test)]
 mod tests {
     use machine::Topology;
-    use record::{SharedAmount, SharingMatrix};
+    use record::{SharedAmount, SharingMatrix, SharingThread};
     use stats::Interval;
 
     use super::super::arrangement::is_same_grouping;

@@ -136,8 +136,6 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         cpus: best.map(|plan| cpus_of(plan, busy)).unwrap_or_default(),
     };
     let arm = |plan: &ArmPlan| PlaceArm {
-        name: plan.name.to_owned(),
-        what: plan.what.to_owned(),
         same_as: plan.same_as.map(str::to_owned),
         cpus: if plan.arrangement.cpus.is_empty() {
             Vec::new()
@@ -146,14 +144,7 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         },
         predicted_percent: plan.predicted.map(|predicted| predicted.percent),
         predicted_interval: plan.predicted.map(|predicted| predicted.interval),
-        value: None,
-        interval: None,
-        change_percent: None,
-        change_interval: None,
-        p: None,
-        q: None,
-        verdict: Verdict::Inconclusive,
-        runs: 0,
+        ..PlaceArm::untried(plan.name, plan.what)
     };
     PlaceOutcome {
         schema: PLACE_SCHEMA,

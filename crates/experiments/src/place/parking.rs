@@ -79,7 +79,7 @@ fn advice(percent: f64, has_idle_states: bool) -> &'static str {
 }
 
 /// The middle of a bin on a logarithmic scale.
-fn middle_us(gap: &IdleGaps) -> f64 {
+pub(super) fn middle_us(gap: &IdleGaps) -> f64 {
     (gap.from_us.max(0.1) * gap.below_us.max(gap.from_us).max(0.1)).sqrt()
 }
 

@@ -3,6 +3,7 @@
 use record::{IdleGaps, Sharing, SharingThread};
 
 use super::decision::Busy;
+use super::parking::middle_us;
 
 /// Wakes per second, given and got, below which a thread is taken to be on its own.
 const WAKES_MIN_PER_S: f64 = 50.0;
@@ -110,8 +111,6 @@ struct Rests {
 
 fn rests(gaps: &[IdleGaps], seconds: f64) -> Option<Rests> {
     let count: f64 = gaps.iter().map(|gap| gap.count as f64).sum();
-    // Gaps are counted by powers of two: the middle of a bin on a logarithmic scale.
-    let middle_us = |gap: &IdleGaps| (gap.from_us.max(0.1) * gap.below_us.max(0.1)).sqrt();
     let sum_us: f64 = gaps.iter().map(|gap| gap.count as f64 * middle_us(gap)).sum();
     (count > 0.0 && seconds > 0.0).then(|| Rests { per_s: count / seconds, mean_ns: sum_us / count * 1e3 })
 }
@@ -124,7 +123,7 @@ fn median_rest_ns(gaps: &[IdleGaps]) -> Option<f64> {
         below += gap.count;
         below >= half && half > 0
     })?;
-    Some((bin.from_us.max(0.1) * bin.below_us.max(0.1)).sqrt() * 1e3)
+    Some(middle_us(bin) * 1e3)
 }
 
 /// Wakes per second between the threads that are placed.
@@ -136,10 +135,7 @@ impl Wakes {
     fn of(threads: &[Busy], sharing: Option<&Sharing>, watched: Watched) -> Option<Self> {
         let sharing = sharing?;
         let wakes = sharing.wakes.as_ref()?;
-        let is_it = |busy: &Busy| {
-            sharing.threads.iter().position(|one| one.tid == busy.thread && one.pid == busy.process)
-        };
-        let index: Vec<Option<usize>> = threads.iter().map(is_it).collect();
+        let index: Vec<Option<usize>> = threads.iter().map(|busy| busy.place_in(sharing)).collect();
         let rate = |row: &Option<usize>, column: &Option<usize>| {
             let (row, column) = ((*row)?, (*column)?);
             wakes.get(row, column).map(|amount| amount.value * watched.slower())

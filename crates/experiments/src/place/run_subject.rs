@@ -1,13 +1,11 @@
 //! A command that is run again and again, its threads kept where the arm wants them.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use host::live::{ChildError, ChildOutput, ChildRun, observe_child, pending_signal};
 use machine::CpuSet;
-use placement::sharing::{ProfileOptions, SourceChoice, SourceError, source_of, watch};
+use placement::sharing::{ProfileOptions, SourceChoice, SourceError, source_of, watch_while};
 use record::Sharing;
 use stats::Cell;
 use toggles::{PinError, PinHold, Restored, ThreadId};
@@ -110,23 +108,16 @@ impl RunSubject {
         choice: SourceChoice,
     ) -> Result<(RunSeen, Result<Sharing, SourceError>), PlaceRunError> {
         let options = ProfileOptions { rate_hz: PROFILE_HZ, ..ProfileOptions::default() };
-        let command = self.program.command();
+        let mut command = self.program.command();
         let period = Duration::from_secs_f64(1.0 / PROFILE_HZ);
         let mut source = match source_of(command.get_program(), choice, period) {
             Ok(source) => source,
             Err(error) => return Ok((self.run(&Arrangement::default())?, Err(error))),
         };
-        let mut command = command;
         source.prepare(&mut command);
-        let ended = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let watcher = scope.spawn(|| watch(&mut *source, options, || ended.load(Ordering::Acquire)));
-            // The kernel's clock hears of this thread's children only.
-            let seen = self.run_command(command, &Arrangement::default());
-            ended.store(true, Ordering::Release);
-            let sharing = watcher.join().expect("watching does not panic");
-            Ok((seen?, Ok(sharing)))
-        })
+        let run = || self.run_command(command, &Arrangement::default());
+        let (seen, sharing) = watch_while(&mut *source, options, run);
+        Ok((seen?, Ok(sharing)))
     }
 
     /// Runs the command once under an arrangement.

@@ -76,6 +76,12 @@ impl Seats {
         Self { cpus, levels, left_out }
     }
 
+    /// Levels with more than one CPU in a unit, the smallest first: name, and CPUs in a unit.
+    pub fn level_sizes(&self) -> Vec<(&'static str, usize)> {
+        let cpus = self.cpus.len();
+        self.levels.iter().skip(1).map(|level| (level.name, cpus / level.units.len())).collect()
+    }
+
     /// CPUs such that each next one is as far as can be from those before: what fills the largest units first, one each.
     pub fn far_apart(&self) -> Vec<CpuId> {
         let mut order = self.cpus.clone();

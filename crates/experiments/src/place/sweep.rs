@@ -72,20 +72,9 @@ mod tests {
         let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
         let mut found = nothing_tried(&Setting::default(), &arms, "");
         let arm = |(name, verdict, q): &(&str, Verdict, f64)| PlaceArm {
-            name: (*name).to_owned(),
-            what: String::new(),
-            same_as: None,
-            cpus: Vec::new(),
-            predicted_percent: None,
-            predicted_interval: None,
-            value: None,
-            interval: None,
-            change_percent: None,
-            change_interval: None,
-            p: None,
             q: Some(*q),
             verdict: *verdict,
-            runs: 0,
+            ..PlaceArm::untried(name, "")
         };
         found.arms = verdicts.iter().map(arm).collect();
         found.ended = (!verdicts.is_empty()).then_some(record::Ended::BudgetSpent);

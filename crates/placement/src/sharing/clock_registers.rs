@@ -8,7 +8,7 @@ use host::live::{
 };
 use record::SharingSource;
 
-use super::source::Source;
+use super::source::{OF_USER_SAMPLES, Source};
 
 /// Registers sampled by the kernel's clock: no privilege, no counter, no change to the program. The kernel tells besides when
 /// threads sleep, and the privileged also who wakes them.
@@ -106,11 +106,7 @@ impl Source for ClockRegisters {
     }
 
     fn blind_spots(&self) -> Vec<String> {
-        let mut spots = vec![
-            "data that the kernel copies (pipes, sockets, files) is not seen: it samples user mode only".to_owned(),
-            "each sample names the next instruction, so slow instructions are seen more often: shares are of time"
-                .to_owned(),
-        ];
+        let mut spots = OF_USER_SAMPLES.map(str::to_owned).to_vec();
         if let Err(error) = &self.wakes {
             spots.push(format!("who wakes whom is not seen: {error}"));
         }

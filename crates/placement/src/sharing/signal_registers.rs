@@ -8,7 +8,7 @@ use std::time::Duration;
 use host::live::{Observation, PreloadError, PreloadSampler, StopReason};
 use record::SharingSource;
 
-use super::source::Source;
+use super::source::{OF_USER_SAMPLES, Source};
 
 /// Registers sampled in a signal handler of the program itself.
 #[derive(Debug)]
@@ -81,17 +81,15 @@ impl Source for SignalRegisters {
     }
 
     fn blind_spots(&self) -> Vec<String> {
-        let mut spots = vec![
-            "data that the kernel copies (pipes, sockets, files) is not seen: it samples user mode only".to_owned(),
-            "each sample names the next instruction, so slow instructions are seen more often: shares are of time"
-                .to_owned(),
+        let mut spots = OF_USER_SAMPLES.map(str::to_owned).to_vec();
+        spots.extend([
             "there are no more samples per second than the kernel has ticks, 100 to 1000, and none of threads that live shorter"
                 .to_owned(),
             "who wakes whom and how long threads sleep is not seen".to_owned(),
             "programs below it that are static or gain privileges, threads that come to block SIGPROF, and code of programs that have \
              ended are not seen"
                 .to_owned(),
-        ];
+        ]);
         if let Some(denied) = &self.denied {
             spots.push(format!("a library in the program had to do it: {denied}"));
         }

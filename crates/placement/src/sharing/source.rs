@@ -11,6 +11,12 @@ use record::SharingSource;
 use super::clock_registers::ClockRegisters;
 use super::signal_registers::SignalRegisters;
 
+/// What no source sees that interrupts the program's own code.
+pub(super) const OF_USER_SAMPLES: [&str; 2] = [
+    "data that the kernel copies (pipes, sockets, files) is not seen: it samples user mode only",
+    "each sample names the next instruction, so slow instructions are seen more often: shares are of time",
+];
+
 /// Takes samples of threads until it is dropped.
 pub trait Source: Send {
     /// Which it is.

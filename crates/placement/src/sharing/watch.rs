@@ -103,17 +103,25 @@ pub fn profile(subject: Subject, options: ProfileOptions) -> Result<Profile, Pro
         Subject::Command(mut command, output) => {
             let mut source = source_of(command.get_program(), options.source, period)?;
             source.prepare(&mut command);
-            let ended = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                let watcher = scope.spawn(|| watch(&mut *source, options, || ended.load(Ordering::Acquire)));
-                // The events are of this thread, and only what it starts inherits them.
-                let run = run_child(command, &[], output, None);
-                ended.store(true, Ordering::Release);
-                let sharing = watcher.join().expect("watching does not panic");
-                Ok(Profile { sharing, run: Some(run?) })
-            })
+            let (run, sharing) = watch_while(&mut *source, options, || run_child(command, &[], output, None));
+            Ok(Profile { sharing, run: Some(run?) })
         }
     }
+}
+
+/// Takes samples from a source while `run` runs on this thread: the kernel's clock hears of what this thread starts only.
+pub fn watch_while<R>(
+    source: &mut dyn Source,
+    options: ProfileOptions,
+    run: impl FnOnce() -> R,
+) -> (R, Sharing) {
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(source, options, || ended.load(Ordering::Acquire)));
+        let ran = run();
+        ended.store(true, Ordering::Release);
+        (ran, watcher.join().expect("watching does not panic"))
+    })
 }
 
 /// Takes samples from a source until `is_over`, or as the options say, and adds them up.

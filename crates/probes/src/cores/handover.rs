@@ -245,15 +245,15 @@ impl Drop for Crowd {
 }
 
 fn answer(table: &Table, cpu: CpuId, ready: &Sender<Result<(), AffinityError>>) {
-    let (pinned, told) = match Pinned::to(cpu) {
-        Ok(pinned) => (Some(pinned), Ok(())),
-        Err(error) => (None, Err(error)),
-    };
     // Nobody listens only if the other thread is gone.
-    let _ = ready.send(told);
-    if pinned.is_none() {
-        return;
-    }
+    let _pinned = match Pinned::to(cpu) {
+        Ok(pinned) => pinned,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    let _ = ready.send(Ok(()));
     table.cpu_ns.store(thread_cpu_time_ns(), Ordering::Release);
     for trip in 1_u64.. {
         if table.there.wait().is_err() || table.quit.load(Ordering::Acquire) {

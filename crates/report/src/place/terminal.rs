@@ -235,20 +235,18 @@ mod tests {
 
     fn arm(name: &str, change: Option<f64>) -> PlaceArm {
         PlaceArm {
-            name: name.to_owned(),
-            what: "neighbours in the order of creation apart".to_owned(),
             same_as: (name == "best").then(|| "spread".to_owned()),
             cpus: vec!["0".to_owned(); 3],
             predicted_percent: change,
             predicted_interval: change.map(|change| Interval::between(change - 10.0, change + 10.0)),
             value: Some(1.234),
-            interval: None,
             change_percent: change,
             change_interval: change.map(|change| Interval::between(change - 10.0, change + 10.0)),
             p: change.map(|_| 0.001),
             q: change.map(|_| 0.0004),
             verdict: change.map_or(Verdict::Inconclusive, |_| Verdict::Faster),
             runs: 18,
+            ..PlaceArm::untried(name, "neighbours in the order of creation apart")
         }
     }
 
