@@ -6,23 +6,30 @@
 //! interval             bootstrap over blocks of rounds, the same for all subjects, corrected for their number (Bonferroni)
 //! A/A                  the same subject, even blocks against odd ones: half-width of that ratio's interval
 //! ```
+//! A neighbour on a subject's core slows a control loop beside its windows, and the windows with it. By how much is asked of each
+//! subject's own visits (a line through the logarithms, one slope for all); all windows are then taken back to the same control.
+//!
 //! A bootstrap over a few blocks is too narrow: its spread is that of n values without the n - 1, its ends are those of a normal and not
 //! of a Student distribution. Both intervals are widened by what that comes to.
 //! Blocks, as a neighbour's moods outlast a round. A claim needs an A/A below the margin, an interval beyond it, both halves of the
 //! run beyond it on the same side, twice what A/A shows, and more than what equals differ by from one run to the next: some moods
-//! outlast a run, which no part of one run can show. What a subject is known to be slower by for another reason has to be exceeded too.
+//! outlast a run, which no part of one run can show.
 //! A thief that takes a CPU part of the time leaves windows alone and does not move a low quantile; what slows every window does.
 
-use crate::{Interval, Random, normal_quantile, quantile_of_sorted, student_quantile};
+use crate::{Interval, Random, median, normal_quantile, quantile_of_sorted, sorted, student_quantile};
 
 /// Quantile of the windows that stands for a subject.
 const LOW: f64 = 0.10;
 /// Resamples: the ends of a 95 % interval corrected for ten subjects still have five beyond them.
 const RESAMPLES: usize = 2_000;
-/// Rounds below which nothing is said.
-pub const FEWEST_ROUNDS: usize = 8;
 /// Blocks that a run is cut into.
-const BLOCKS: usize = 8;
+const BLOCKS: usize = 16;
+/// Rounds below which nothing is said: one for each block.
+pub const FEWEST_ROUNDS: usize = BLOCKS;
+/// Visits slower than this quantile of their subject count as it does where the slope is sought: a thief's visits are no line.
+const SLOWEST: f64 = 0.90;
+/// A window waits for memory; that it loses half of what its core loses is more than any did.
+const SLOPE_MAX: f64 = 0.5;
 /// Level of the intervals over all subjects together.
 const ALARMS: f64 = 0.05;
 /// Standard deviations between runs that a claim has to exceed: equals do once in 200 runs, were they normal.
@@ -39,12 +46,19 @@ pub enum Likeness {
     Inconclusive,
 }
 
+/// What was measured of a subject in one round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubjectVisit {
+    /// Its windows, in time per unit of work.
+    pub windows: Vec<f64>,
+    /// What a control loop took beside them, in a unit that is the same for all: more where a neighbour was on the core.
+    pub control: f64,
+}
+
 /// One subject against the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SubjectRatio {
-    /// Low quantile of its windows, in their unit.
-    pub value: f64,
-    /// That over the geometric mean of the others' values: above 1 is slower.
+    /// Low quantile of its windows over the geometric mean of the others': above 1 is slower.
     pub ratio: f64,
     /// Interval of the ratio, at 95 % for all subjects together.
     pub interval: Interval,
@@ -65,73 +79,59 @@ pub struct Equality {
     pub likeness: Likeness,
 }
 
-/// What a difference is held against.
+/// What a difference is held against, both relative.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tolerance<'a> {
-    /// A smaller difference is of no matter, relative.
+pub struct Tolerance {
+    /// A smaller difference is of no matter.
     pub margin: f64,
-    /// Standard deviation of the ratio of equal subjects from run to run, relative.
+    /// Standard deviation of the ratio of equal subjects from run to run.
     pub between_runs: f64,
-    /// Logarithm of what each subject is slower by for a reason that is known and not looked for; none where the list ends.
-    pub handicaps: &'a [f64],
 }
 
-/// Compares subjects: `rounds[r][s]` are the windows of subject `s` in round `r`, in time per unit of work. `None` with fewer than two subjects, fewer than [`FEWEST_ROUNDS`] rounds in which
-/// all have windows, or a window that is no positive number.
-pub fn equality(rounds: &[Vec<Vec<f64>>], tolerance: Tolerance<'_>, seed: u64) -> Option<Equality> {
-    let margin = tolerance.margin;
+/// Compares subjects: `rounds[r][s]` is the visit of subject `s` in round `r`. `None` with fewer than two subjects, fewer than
+/// [`FEWEST_ROUNDS`] rounds in which all have windows, or a window or control that is no positive number.
+pub fn equality(rounds: &[Vec<SubjectVisit>], tolerance: Tolerance, seed: u64) -> Option<Equality> {
     let count = rounds.first()?.len();
-    let whole: Vec<&Vec<Vec<f64>>> = rounds
-        .iter()
-        .filter(|round| round.len() == count && round.iter().all(|windows| !windows.is_empty()))
-        .collect();
-    let is_sane = |value: &f64| value.is_finite() && *value > 0.0;
-    if count < 2 || whole.len() < FEWEST_ROUNDS || !whole.iter().copied().flatten().flatten().all(is_sane) {
+    let is_whole = |round: &&Vec<SubjectVisit>| {
+        round.len() == count && round.iter().all(|visit| !visit.windows.is_empty())
+    };
+    let whole: Vec<&Vec<SubjectVisit>> = rounds.iter().filter(is_whole).collect();
+    let is_sane = |value: f64| value.is_finite() && value > 0.0;
+    let is_sane =
+        |visit: &SubjectVisit| is_sane(visit.control) && visit.windows.iter().all(|&window| is_sane(window));
+    if count < 2 || whole.len() < FEWEST_ROUNDS || !whole.iter().copied().flatten().all(is_sane) {
         return None;
     }
     let rounds = whole.len();
-    let windows: Vec<Windows> = (0..count).map(|subject| Windows::of(&whole, subject)).collect();
+    let slope = slope(&whole)?;
+    let windows: Vec<Windows> = (0..count).map(|subject| Windows::of(&whole, subject, slope)).collect();
     let all: Vec<usize> = (0..rounds).collect();
-    let of = |some: &[usize]| log_ratios(&log_values(&windows, &each_of(some, rounds)));
+    let of = |some: &[usize]| log_ratios(&values(&windows, &each_of(some, rounds)));
     let (logs, halves) = (of(&all), [of(&all[..rounds / 2]), of(&all[rounds / 2..])]);
     let blocks: Vec<usize> = (0..BLOCKS).collect();
     let mut random = Random::new(seed);
     let mut resampled = vec![Vec::with_capacity(RESAMPLES); count];
     for _ in 0..RESAMPLES {
-        let logs = log_ratios(&log_values(&windows, &draw(&mut random, &blocks, rounds)));
+        let logs = log_ratios(&values(&windows, &draw(&mut random, &blocks, rounds)));
         resampled.iter_mut().zip(logs).for_each(|(of_subject, log)| of_subject.push(log));
     }
     let tail = ALARMS / 2.0 / count as f64;
     let aa_half_width = twin_half_width(&windows, rounds, &mut random);
-    let handicaps: Vec<f64> =
-        (0..count).map(|subject| tolerance.handicaps.get(subject).copied().unwrap_or(0.0)).collect();
-    let handicaps = log_ratios(&handicaps);
-    let base = log_values(&windows, &each_of(&all, rounds));
-    let subjects: Vec<SubjectRatio> = (0..count)
-        .map(|index| {
-            let interval = ends(&resampled[index], tail, few_blocks(BLOCKS, BLOCKS - 1, tail));
-            let halves = [halves[0][index], halves[1][index]];
-            let differs = [1.0, -1.0].into_iter().any(|sign| {
-                let near = if sign > 0.0 { interval.low } else { interval.high };
-                let known = (handicaps[index] * sign).max(0.0);
-                let between_runs = STANDARD_DEVIATIONS * tolerance.between_runs + known;
-                aa_half_width <= margin
-                    && near * sign > (1.0 + margin).ln()
-                    && logs[index] * sign > between_runs.max(2.0 * aa_half_width)
-                    && halves.iter().all(|&log| log * sign > (1.0 + margin).ln())
-            });
-            SubjectRatio {
-                value: base[index].exp(),
-                ratio: logs[index].exp(),
-                interval: interval.map(f64::exp),
-                halves: halves.map(f64::exp),
-                differs,
-            }
-        })
-        .collect();
-    let within = |subject: &SubjectRatio| {
-        subject.interval.low > 1.0 / (1.0 + 2.0 * margin) && subject.interval.high < 1.0 + 2.0 * margin
+    let rule = Rule { tolerance, aa_half_width };
+    let subject = |index: usize| {
+        let interval = ends(&resampled[index], tail, few_blocks(BLOCKS, BLOCKS - 1, tail));
+        let halves = halves.each_ref().map(|half| half[index]);
+        SubjectRatio {
+            ratio: logs[index].exp(),
+            interval: interval.map(f64::exp),
+            halves: halves.map(f64::exp),
+            differs: [1.0, -1.0].into_iter().any(|sign| rule.claims(logs[index], interval, halves, sign)),
+        }
     };
+    let subjects: Vec<SubjectRatio> = (0..count).map(subject).collect();
+    let widest = 1.0 + 2.0 * tolerance.margin;
+    let within =
+        |subject: &SubjectRatio| subject.interval.low > 1.0 / widest && subject.interval.high < widest;
     let likeness = if subjects.iter().any(|subject| subject.differs) {
         Likeness::Asymmetric
     } else if subjects.iter().all(within) {
@@ -142,13 +142,54 @@ pub fn equality(rounds: &[Vec<Vec<f64>>], tolerance: Tolerance<'_>, seed: u64) -
     Some(Equality { subjects, aa_half_width, likeness })
 }
 
-/// The windows of one subject, ascending, each with the round it is of.
+/// What a claim takes.
+struct Rule {
+    tolerance: Tolerance,
+    aa_half_width: f64,
+}
+
+impl Rule {
+    /// Whether a subject is slower (sign 1) or faster (-1) beyond doubt; all in logarithms.
+    fn claims(&self, log: f64, interval: Interval, halves: [f64; 2], sign: f64) -> bool {
+        let Tolerance { margin, between_runs } = self.tolerance;
+        let least = (1.0 + margin).ln();
+        let near = if sign > 0.0 { interval.low } else { interval.high };
+        self.aa_half_width <= margin
+            && near * sign > least
+            && halves.iter().all(|half| half * sign > least)
+            && log * sign > (STANDARD_DEVIATIONS * between_runs).max(2.0 * self.aa_half_width)
+    }
+}
+
+/// By how much the logarithm of a window rises with that of the control beside it, within the visits of each subject.
+fn slope(rounds: &[&Vec<SubjectVisit>]) -> Option<f64> {
+    let (mut rise, mut run) = (0.0, 0.0);
+    for subject in 0..rounds[0].len() {
+        let visits = || rounds.iter().map(|round| &round[subject]);
+        let controls: Vec<f64> = visits().map(|visit| visit.control.ln()).collect();
+        let medians: Option<Vec<f64>> = visits().map(|visit| Some(median(&visit.windows)?.ln())).collect();
+        let medians = medians?;
+        let slowest = quantile_of_sorted(&sorted(&medians), SLOWEST)?;
+        let medians: Vec<f64> = medians.into_iter().map(|log| log.min(slowest)).collect();
+        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
+        let (control_mean, median_mean) = (mean(&controls), mean(&medians));
+        for (control, median) in controls.iter().zip(&medians) {
+            rise += (control - control_mean) * (median - median_mean);
+            run += (control - control_mean).powi(2);
+        }
+    }
+    Some(if run > 0.0 { (rise / run).clamp(0.0, SLOPE_MAX) } else { 0.0 })
+}
+
+/// The logarithms of one subject's windows at the same control, ascending, each with the round it is of.
 struct Windows(Vec<(f64, usize)>);
 
 impl Windows {
-    fn of(rounds: &[&Vec<Vec<f64>>], subject: usize) -> Self {
-        let each = |(number, round): (usize, &&Vec<Vec<f64>>)| {
-            round[subject].iter().map(move |&window| (window, number)).collect::<Vec<_>>()
+    fn of(rounds: &[&Vec<SubjectVisit>], subject: usize, slope: f64) -> Self {
+        let each = |(number, round): (usize, &&Vec<SubjectVisit>)| {
+            let SubjectVisit { windows, control } = &round[subject];
+            let slower = slope * control.ln();
+            windows.iter().map(move |window| (window.ln() - slower, number)).collect::<Vec<_>>()
         };
         let mut windows: Vec<(f64, usize)> = rounds.iter().enumerate().flat_map(each).collect();
         windows.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
@@ -168,8 +209,8 @@ impl Windows {
 }
 
 /// Logarithm of the value of each subject over the rounds, each as often as it was drawn.
-fn log_values(subjects: &[Windows], drawn: &[u32]) -> Vec<f64> {
-    subjects.iter().map(|windows| windows.low(drawn).ln()).collect()
+fn values(subjects: &[Windows], drawn: &[u32]) -> Vec<f64> {
+    subjects.iter().map(|windows| windows.low(drawn)).collect()
 }
 
 /// How often each round is drawn when as many blocks are drawn from these as there are; a round belongs to the block of its time.
@@ -195,7 +236,7 @@ fn twin_half_width(windows: &[Windows], rounds: usize, random: &mut Random) -> f
     let (even, odd): (Vec<usize>, Vec<usize>) = (0..BLOCKS).partition(|block| block % 2 == 0);
     let mut twins = vec![Vec::with_capacity(RESAMPLES); windows.len()];
     for _ in 0..RESAMPLES {
-        let [first, second] = [&even, &odd].map(|of| log_values(windows, &draw(random, of, rounds)));
+        let [first, second] = [&even, &odd].map(|of| values(windows, &draw(random, of, rounds)));
         for (of_subject, (a, b)) in twins.iter_mut().zip(first.iter().zip(&second)) {
             of_subject.push(a - b);
         }
@@ -234,31 +275,41 @@ fn ends(samples: &[f64], tail: f64, wider: f64) -> Interval {
 mod tests {
     use super::*;
 
-    const TOLERANCE: Tolerance<'_> = Tolerance { margin: 0.015, between_runs: 0.009, handicaps: &[] };
-    const ROUNDS: usize = 24;
+    const TOLERANCE: Tolerance = Tolerance { margin: 0.015, between_runs: 0.009 };
+    const ROUNDS: usize = 48;
     const WINDOWS: usize = 8;
+    /// What the simulated windows lose of what their core loses.
+    const LOST: f64 = 0.15;
 
     /// Windows of subjects: each has a cost, the share of windows that a thief lengthens, and noise that only adds.
-    fn run(costs: &[f64], stolen: &[f64], seed: u64) -> Vec<Vec<Vec<f64>>> {
+    fn run(costs: &[f64], stolen: &[f64], seed: u64) -> Vec<Vec<SubjectVisit>> {
         let mut random = Random::new(seed);
-        (0..ROUNDS)
-            .map(|_| {
-                let round_slow = 1.0 + 0.02 * random.unit();
-                costs
-                    .iter()
-                    .zip(stolen)
-                    .map(|(cost, stolen)| {
-                        (0..WINDOWS)
-                            .map(|_| {
-                                let noise = 1.0 + 0.01 * random.normal().abs();
-                                let theft = if random.unit() < *stolen { 1.0 + random.unit() } else { 1.0 };
-                                cost * round_slow * noise * theft
-                            })
-                            .collect()
-                    })
-                    .collect()
-            })
-            .collect()
+        let mut round = || {
+            let round_slow = 1.0 + 0.02 * random.unit();
+            let mut visit = |(cost, stolen): (&f64, &f64)| {
+                let mut window = || {
+                    let noise = 1.0 + 0.01 * random.normal().abs();
+                    let theft = if random.unit() < *stolen { 1.0 + random.unit() } else { 1.0 };
+                    cost * round_slow * noise * theft
+                };
+                SubjectVisit { windows: (0..WINDOWS).map(|_| window()).collect(), control: 1.0 }
+            };
+            costs.iter().zip(stolen).map(&mut visit).collect()
+        };
+        (0..ROUNDS).map(|_| round()).collect()
+    }
+
+    /// A neighbour that takes a share of each subject's core, another share in each visit, as little and as much as it is told.
+    fn beside(mut rounds: Vec<Vec<SubjectVisit>>, taken: &[[f64; 2]]) -> Vec<Vec<SubjectVisit>> {
+        let mut random = Random::new(9);
+        for round in &mut rounds {
+            for (visit, [least, most]) in round.iter_mut().zip(taken) {
+                visit.control = 1.0 + least + (most - least) * random.unit();
+                let slower = visit.control.powf(LOST);
+                visit.windows.iter_mut().for_each(|window| *window *= slower);
+            }
+        }
+        rounds
     }
 
     fn found(costs: &[f64], stolen: &[f64]) -> [usize; 3] {
@@ -296,10 +347,8 @@ mod tests {
             for block in rounds.chunks_mut(ROUNDS / BLOCKS) {
                 let moods: Vec<f64> = (0..2).map(|_| (0.02 * random.normal()).exp()).collect();
                 for round in block {
-                    for (windows, mood) in round.iter_mut().zip(&moods) {
-                        for window in windows {
-                            *window *= mood;
-                        }
+                    for (visit, mood) in round.iter_mut().zip(&moods) {
+                        visit.windows.iter_mut().for_each(|window| *window *= mood);
                     }
                 }
             }
@@ -318,14 +367,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_to_be_slower_by_as_much_is_no_claim() {
-        let rounds = run(&[1.0, 1.05], &[0.0; 2], 3);
-        let likeness = |handicaps: &[f64]| {
-            equality(&rounds, Tolerance { handicaps, ..TOLERANCE }, 3).expect("enough rounds").likeness
-        };
-        assert_eq!(likeness(&[0.0, 0.0]), Likeness::Asymmetric);
-        assert_eq!(likeness(&[0.0, 0.04]), Likeness::Inconclusive);
-        assert_eq!(likeness(&[0.04, 0.0]), Likeness::Asymmetric, "the slower one has no handicap");
+    fn what_a_neighbour_on_the_core_takes_is_no_difference_and_hides_none() {
+        let mut random = Random::new(5);
+        for seed in 0..24 {
+            let often = 0.1 + 0.4 * random.unit();
+            // The one is alone for most of the time, the other hardly ever.
+            let taken = [[0.0, 0.1], [often, often + 0.3]];
+            let found = |costs: &[f64]| {
+                equality(&beside(run(costs, &[0.0; 2], seed), &taken), TOLERANCE, seed)
+                    .expect("enough rounds")
+            };
+            let (equal, slow) = (found(&[1.0; 2]), found(&[1.0, 1.05]));
+            assert_eq!((equal.likeness, slow.likeness), (Likeness::Alike, Likeness::Asymmetric), "{seed}");
+            assert!((equal.subjects[1].ratio - 1.0).abs() < 0.02, "{}", equal.subjects[1].ratio);
+        }
     }
 
     #[test]
@@ -344,9 +399,11 @@ mod tests {
         assert_eq!(equality(&run(&[1.0], &[0.0], 1), TOLERANCE, 1), None);
         assert_eq!(equality(&run(&[1.0, 1.0], &[0.0; 2], 1)[..FEWEST_ROUNDS - 1], TOLERANCE, 1), None);
         let mut wrong = run(&[1.0, 1.0], &[0.0; 2], 1);
-        wrong[3][1][0] = f64::NAN;
+        wrong[3][1].windows[0] = f64::NAN;
         assert_eq!(equality(&wrong, TOLERANCE, 1), None);
-        wrong[3][1].clear();
+        wrong[3][1].windows.clear();
         assert!(equality(&wrong, TOLERANCE, 1).is_some(), "a round in which one has nothing is left out");
+        wrong[4][0].control = 0.0;
+        assert_eq!(equality(&wrong, TOLERANCE, 1), None);
     }
 }

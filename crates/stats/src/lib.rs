@@ -33,7 +33,7 @@ pub use bca::bca;
 pub use beta::incomplete_beta;
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
 pub use drift::{ChangePoint, change_points, lag1_autocorrelation};
-pub use equality::{Equality, FEWEST_ROUNDS, Likeness, SubjectRatio, Tolerance, equality};
+pub use equality::{Equality, FEWEST_ROUNDS, Likeness, SubjectRatio, SubjectVisit, Tolerance, equality};
 pub use estimate::{Estimate, Mode};
 pub use factorial::{Cell, Factors, cell_count, mirrored_block};
 pub use groups::{group_shift, rank_sum_p};

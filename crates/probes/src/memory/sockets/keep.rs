@@ -1,10 +1,12 @@
 //! From visits to the document: values by CPU and node, lines in flight, and the verdict.
 
 use machine::Bytes;
-use record::{Concurrency, NodeBandwidth, NodeLatency, SocketVerdict, Sockets, Spread, SubjectEquality};
+use record::{
+    Concurrency, NodeBandwidth, NodeLatency, Record, SocketVerdict, Sockets, Spread, SubjectEquality,
+};
 use stats::Interval;
 
-use super::equality;
+use super::equality::{self, Quantity};
 use super::{Cell, HALF_WIDTH, Table};
 use crate::memory::series::{Judge, Kind, Series};
 use crate::session::Session;
@@ -25,7 +27,7 @@ impl Table<'_> {
         self.latencies(session, sockets);
         self.bandwidths(session, sockets);
         sockets.concurrency = concurrency(sockets, self.block);
-        self.likeness(sockets, session.record.provenance.seed);
+        self.likeness(sockets, &session.record);
     }
 
     fn latencies(&self, session: &mut Session<'_>, sockets: &mut Sockets) {
@@ -85,16 +87,18 @@ impl Table<'_> {
         self.cells.iter().find(|cell| cell.subject == subject && cell.node == own)
     }
 
-    fn likeness(&self, sockets: &mut Sockets, seed: u64) {
+    fn likeness(&self, sockets: &mut Sockets, record: &Record) {
+        let seed = record.provenance.seed;
+        let in_guest = record.machine.identity.hypervisor.is_some();
         let subjects = &self.settings.subjects;
         let own: Option<Vec<&Cell>> = (0..subjects.len()).map(|subject| self.own(subject)).collect();
         let Some(own) = own else { return };
         let chases: Vec<&Series> = own.iter().map(|cell| &cell.chase).collect();
         let triads: Option<Vec<&Series>> =
             own.iter().map(|cell| Some(&cell.streams.first()?.series)).collect();
-        sockets.equality.extend(equality::judge("latency", subjects, &chases, false, seed));
+        sockets.equality.extend(equality::judge(Quantity::Latency, subjects, &chases, seed));
         if let Some(triads) = triads {
-            sockets.equality.extend(equality::judge("triad", subjects, &triads, true, seed));
+            sockets.equality.extend(equality::judge(Quantity::Triad { in_guest }, subjects, &triads, seed));
         }
         sockets.cores = equality::cores(subjects, &chases);
         if subjects.len() < 2 {
