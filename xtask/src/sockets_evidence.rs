@@ -1,6 +1,8 @@
 //! `cargo xtask sockets-evidence`: does `sidestep sockets` call equal CPUs equal on a busy machine, find 5 % that are put in, and
 //! take a thief for what it is?
 
+use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
@@ -15,6 +17,7 @@ pub const HELP: &str = "  --seconds N   of each run, default 6
   --equal N     runs with nothing put in, default 100
   --planted N   runs with 5 % more work on one CPU, default 20
   --thief N     runs beside a program that takes one CPU 30 % of the time, default 20
+  --write DIR   also the document of each run as DIR/KIND-NUMBER.json
 
 Prints a Markdown table. Build sidestep for release first; it needs two equal CPUs, 0 and 1. Fails if more than
 2 of 100 equal runs or 1 of 20 runs beside the thief are called asymmetric, or if less than 19 of 20 planted ones are
@@ -39,20 +42,22 @@ struct Tally {
 
 /// `cargo xtask sockets-evidence`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--seconds", "--equal", "--planted", "--thief"], &[])?;
+    let flags = Flags::parse(arguments, &["--seconds", "--equal", "--planted", "--thief", "--write"], &[])?;
     let seconds = flags.count("--seconds", 6)?;
     println!(
         "| runs | asymmetric | alike | inconclusive | A/A <= 1.5 % | of those asymmetric | median A/A |\n|---|---|---|---|---|---|---|"
     );
     let mut totals = Totals::default();
-    let equal = tally(flags.count("--equal", 100)?, seconds, None)?;
+    let written = flags.value("--write").map(Path::new);
+    let runs = |kind: &'static str, inject| Runs { kind, seconds, inject, written };
+    let equal = runs("equal", None).tally(flags.count("--equal", 100)?)?;
     equal.print("equal");
     totals.add(verdict("equal CPUs called asymmetric", equal.asymmetric * 50 <= equal.runs));
-    let planted = tally(flags.count("--planted", 20)?, seconds, Some("1:slow=5"))?;
+    let planted = runs("planted", Some("1:slow=5")).tally(flags.count("--planted", 20)?)?;
     planted.print("5 % planted");
     totals.add(verdict("5 % missed", planted.quiet_asymmetric * 20 >= planted.quiet * 19));
     let mut thief = Thief::start()?;
-    let beside = tally(flags.count("--thief", 20)?, seconds, None);
+    let beside = runs("thief", None).tally(flags.count("--thief", 20)?);
     thief.0.kill().context("the thief is gone already")?;
     thief.0.wait().context("the thief is gone already")?;
     let beside = beside?;
@@ -78,20 +83,34 @@ impl Thief {
     }
 }
 
-fn tally(runs: usize, seconds: usize, inject: Option<&str>) -> anyhow::Result<Tally> {
-    let mut tally = Tally::default();
-    for _ in 0..runs {
-        let mut command = Command::new(cargo::target().join("release/sidestep"));
-        command.args(["sockets", "--json", "--quiet", "--per", "cpu", "--cpus", "0,1", "--budget"]);
-        command.arg(format!("{seconds}s"));
-        if let Some(inject) = inject {
-            command.args(["--inject", inject]);
+/// Runs of one kind.
+struct Runs<'a> {
+    kind: &'static str,
+    seconds: usize,
+    inject: Option<&'static str>,
+    /// Where each document is kept.
+    written: Option<&'a Path>,
+}
+
+impl Runs<'_> {
+    fn tally(&self, runs: usize) -> anyhow::Result<Tally> {
+        let mut tally = Tally::default();
+        for number in 0..runs {
+            let mut command = Command::new(cargo::target().join("release/sidestep"));
+            command.args(["sockets", "--json", "--quiet", "--per", "cpu", "--cpus", "0,1", "--budget"]);
+            command.arg(format!("{}s", self.seconds));
+            if let Some(inject) = self.inject {
+                command.args(["--inject", inject]);
+            }
+            let text = cargo::output(&mut command)?;
+            if let Some(folder) = self.written {
+                let path = folder.join(format!("{}-{number}.json", self.kind));
+                fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            tally.add(&serde_json::from_str(&text).context("the document is not one of sockets")?);
         }
-        let text = cargo::output(&mut command)?;
-        let sockets: Sockets = serde_json::from_str(&text).context("the document is not one of sockets")?;
-        tally.add(&sockets);
+        Ok(tally)
     }
-    Ok(tally)
 }
 
 impl Tally {
