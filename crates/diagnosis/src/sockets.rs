@@ -3,6 +3,7 @@
 use machine::{CpuId, Machine, NodeId};
 use models::interconnect::{FirmwareGraph, Matrix, MeasuredSocket, SocketAccount, Unit, account, infer};
 use record::{NodeLatency, SocketLinks, SocketSubject, Sockets};
+use stats::{median, normal_quantile};
 
 /// Latencies by node, over the nodes that have both a CPU that was measured and memory; none with fewer than two.
 pub(crate) fn socket_matrix(sockets: &Sockets) -> Option<Matrix> {
@@ -18,12 +19,22 @@ pub(crate) fn socket_matrix(sockets: &Sockets) -> Option<Matrix> {
     let entry = |from: NodeId, to: NodeId| sane(latency(sockets, subject(from)?.cpu, to)?.ns);
     let row = |&from: &NodeId| nodes.iter().map(|&to| entry(from, to)).collect();
     let rows: Vec<Vec<Option<f64>>> = nodes.iter().map(row).collect();
-    let mut errors: Vec<f64> = sockets.latency.iter().filter_map(|one| sane(one.standard_error_ns)).collect();
-    errors.sort_by(f64::total_cmp);
     let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows).ok()?;
-    matrix.standard_error = errors.get(errors.len() / 2).copied();
+    matrix.standard_error = standard_error_ns(sockets);
     matrix.nodes = nodes.iter().map(|node| node.0).collect();
     Some(matrix)
+}
+
+/// What an entry of the matrix errs by: what its own rounds show, and what the same CPU differs from itself by in other parts of the run,
+/// which noise that outlasts rounds makes more.
+fn standard_error_ns(sockets: &Sockets) -> Option<f64> {
+    let typical = |of: fn(&NodeLatency) -> f64| {
+        median(&sockets.latency.iter().filter_map(|one| sane(of(one))).collect::<Vec<_>>())
+    };
+    let within = typical(|one| one.standard_error_ns)?;
+    let with_itself = sockets.equality.iter().find(|of| of.quantity == "latency");
+    let share = with_itself.map_or(0.0, |of| of.aa_half_width / normal_quantile(0.975));
+    Some(within.hypot(share * typical(|one| one.ns)?))
 }
 
 /// What one model makes of the measured sockets; `machine` adds its SLIT where the document holds no links.

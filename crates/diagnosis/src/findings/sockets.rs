@@ -75,7 +75,7 @@ fn alike(sockets: &Sockets, account: &SocketAccount) -> Finding {
 #[cfg(test)]
 mod tests {
     use machine::{CpuId, CpuSet, Node, NodeId};
-    use record::{NodeLatency, SocketSubject, Spread};
+    use record::{NodeLatency, SocketSubject, Spread, SubjectEquality};
 
     use super::*;
 
@@ -114,6 +114,22 @@ mod tests {
         }
         record.sockets = Some(sockets);
         record
+    }
+
+    #[test]
+    fn where_a_cpu_differs_from_itself_by_more_than_a_link_no_links_are_told() {
+        let is_told = |aa_half_width: f64| {
+            let mut sockets = record(SocketVerdict::Inconclusive).sockets.expect("it has sockets");
+            sockets.equality.push(SubjectEquality {
+                quantity: "latency".to_owned(),
+                verdict: SocketVerdict::Inconclusive,
+                aa_half_width,
+                rounds: 40,
+                rows: Vec::new(),
+            });
+            socket_account(&sockets, None).graph.is_some()
+        };
+        assert_eq!([0.005, 0.4].map(is_told), [true, false]);
     }
 
     fn found(verdict: SocketVerdict) -> Vec<(String, Severity)> {
