@@ -117,7 +117,16 @@ const STEPS: &[Step] = &[
     Step { name: "text", arguments: "sockets explain /tmp/record", codes: &[0] },
     Step { name: "gate", arguments: "sockets explain /tmp/record --gate --json", codes: &[0, 1] },
     Step { name: "export", arguments: "sockets export / --machine /", codes: &[0] },
+    Step { name: CONFINED, arguments: "sockets --budget $BUDGET --json --quiet", codes: &[0] },
 ];
+
+/// The step that runs in a cpuset which forbids the memory of every node but the first.
+const CONFINED: &str = "confined";
+/// How it gets there (cgroup v2).
+const CONFINE: &str = "/bin/busybox mkdir /group; /bin/busybox mount -t cgroup2 none /group
+echo +cpuset > /group/cgroup.subtree_control; /bin/busybox mkdir /group/one; echo 0 > /group/one/cpuset.mems
+echo $$ > /group/one/cgroup.procs
+";
 
 /// `cargo xtask numa-guest`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
@@ -204,6 +213,9 @@ fn script(seconds: usize) -> String {
     );
     let _ = writeln!(text, "BUDGET={seconds}s");
     for step in STEPS {
+        if step.name == CONFINED {
+            text += CONFINE;
+        }
         let _ = writeln!(text, "echo \"{BEGIN}{0}\"\nsidestep {1}", step.name, step.arguments);
         let _ = writeln!(text, "echo \"{END}{} $?\"", step.name);
     }
@@ -317,6 +329,7 @@ fn judge(machine: &Machine, told: &str) -> Vec<String> {
     if !distances.as_ref().is_some_and(|text| wanted.iter().all(|row| text.contains(row.as_str()))) {
         wrong.push(format!("distances are not those of the table: {}", distances.unwrap_or_default()));
     }
+    wrong.extend(confined(document(CONFINED)));
     match document("explain") {
         None => wrong.push("explain prints no document".to_owned()),
         Some(account) => {
@@ -330,6 +343,18 @@ fn judge(machine: &Machine, told: &str) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// What is wrong with a measurement that may use the memory of the first node alone.
+fn confined(document: Option<Value>) -> Option<String> {
+    let Some(document) = document else { return Some("nothing was measured in a cpuset".to_owned()) };
+    let rows = document["latency"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_first = |row: &Value| row["node"] == 0;
+    let names_the_rest = document["without"].to_string().contains("node 1");
+    let fine = !rows.is_empty() && rows.iter().all(is_first) && names_the_rest;
+    (!fine).then(|| {
+        format!("in a cpuset of node 0: latencies {}, without {}", document["latency"], document["without"])
+    })
 }
 
 /// What one step printed, and its exit code.
