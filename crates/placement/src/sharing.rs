@@ -21,7 +21,7 @@ mod weights;
 
 pub use clock_registers::ClockRegisters;
 pub use instruction::{Access, Operand, Run};
-pub use overlap::{Overlaps, TOUCHES_MIN, overlaps};
+pub use overlap::{Overlaps, TOUCHES_FEW, overlaps};
 pub use segment::{LINE_BYTES, Segment, Use, segments};
 pub use signal_registers::SignalRegisters;
 pub use source::{Source, SourceChoice, SourceError, source_of};

@@ -4,16 +4,16 @@
 //! of it written = the chance that of two touches there, one of each thread, at least one writes
 //!
 //! The overlap is 1 for threads that touch the same in the same proportions, 0 for strangers. Its interval is that of as many
-//! successes in as many trials as the thread with fewer touches has (Clopper and Pearson). Where that has too few, the overlap
-//! is unknown.
+//! successes in as many trials as the thread with fewer touches has (Clopper and Pearson). Where that has none, the overlap is
+//! unknown.
 
 use record::{SharedAmount, SharingMatrix};
 use stats::{Interval, clopper_pearson};
 
 use super::segment::{Segment, Use};
 
-/// With fewer touches than this of either thread, nothing is said: an overlap of nothing would still be compatible with 0.3.
-pub const TOUCHES_MIN: usize = 10;
+/// With fewer touches than this of either thread the overlap is hardly known: one of nothing would be compatible with 0.3.
+pub const TOUCHES_FEW: u64 = 10;
 /// Of the intervals.
 const CONFIDENCE: f64 = 0.95;
 
@@ -71,7 +71,7 @@ impl Sums {
 
     fn amount(&self, sums: &[f64], one: usize, other: usize) -> Option<SharedAmount> {
         let trials = self.totals[one].min(self.totals[other]) as usize;
-        if trials < TOUCHES_MIN {
+        if trials == 0 {
             return None;
         }
         let value = sums[one * self.threads + other].clamp(0.0, 1.0);
@@ -109,12 +109,13 @@ mod tests {
             segment(&[(1, 0, 10)]),
             segment(&[(3, 9, 0)]),
         ];
-        let found = overlaps(&segments, 4);
+        let found = overlaps(&segments, 5);
         assert_eq!(value(&found.write_shared, 0, 1), Some(0.5));
         assert_eq!(value(&found.read_shared, 0, 1), Some(0.0));
         assert_eq!(value(&found.write_shared, 0, 2), Some(0.0));
         assert_eq!(value(&found.read_shared, 0, 2), Some(0.5));
-        assert_eq!(value(&found.read_shared, 0, 3), None, "nine touches are too few");
+        assert_eq!(value(&found.read_shared, 0, 3), Some(0.0));
+        assert_eq!(value(&found.read_shared, 0, 4), None, "it touched nothing");
         assert_eq!(value(&found.read_shared, 0, 0), None);
     }
 

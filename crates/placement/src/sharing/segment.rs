@@ -1,13 +1,9 @@
 //! Memory cut into stretches that the same threads touch in the same proportions.
 //!
 //! Bins of one size are too small where samples are few and too large where data of different threads lie side by side.
-//! So neighbouring cache lines are joined, the most alike first, as long as one distribution over threads explains both as
-//! well as two do: as long as the loss of log likelihood is below what two distributions cost (Schwarz's criterion: half the
-//! logarithm of the number of samples for each further parameter). With more samples the stretches become finer by
-//! themselves. What is far apart, or of different mappings, is never joined.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! So the cut is taken that explains the touches best at the least cost: each stretch has the log likelihood of one distribution over
+//! threads, and pays for what describes it (Schwarz's criterion: half the logarithm of the number of touches that tell a share, and
+//! twice that of all for a place). With more samples the stretches become finer by themselves. What is far apart, or of different mappings, is never joined.
 
 use super::touch::{Touch, Touches};
 
@@ -16,6 +12,8 @@ pub const LINE_BYTES: u64 = 64;
 /// Touches further apart than this are of different things, even in one mapping: the largest block that allocators cut from a
 /// common arena rather than map alone is below it by default (glibc, `M_MMAP_THRESHOLD`, 128 KiB, sliding).
 const GAP_BYTES: u64 = 1 << 20;
+/// The best of all cuts of so many units takes some milliseconds; it grows with their square.
+const UNITS_MAX: usize = 1024;
 
 /// What one thread did in a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +24,14 @@ pub struct Use {
     pub reads: u64,
     /// Touches that write.
     pub writes: u64,
+}
+
+impl Segment {
+    /// Takes in the one behind it.
+    fn append(&mut self, next: &Self) {
+        self.uses = together(&self.uses, &next.uses);
+        self.end = self.end.max(next.end);
+    }
 }
 
 impl Use {
@@ -52,10 +58,10 @@ pub struct Segment {
 pub fn segments(touches: &Touches) -> Vec<Segment> {
     let mut sorted: Vec<&Touch> = touches.touches.iter().collect();
     sorted.sort_by_key(|touch| (touches.extents[touch.extent].object, touch.place, touch.thread));
-    let price = (sorted.len().max(2) as f64).ln() / 2.0;
+    let prices = Prices::of(sorted.len());
     let mut found = Vec::new();
     for piece in sorted.chunk_by(|before, after| belong_together(touches, before, after)) {
-        found.extend(join(lines(piece), price));
+        found.extend(cut(without_cuts_in_own(lines(piece)), &prices));
     }
     found
 }
@@ -114,104 +120,117 @@ fn together(one: &[Use], other: &[Use]) -> Vec<Use> {
     }
 }
 
-/// Log likelihood of the threads in a stretch under their own shares.
-fn log_likelihood(uses: &[Use]) -> f64 {
-    let log = |count: f64| count * count.ln();
-    let all: u64 = uses.iter().map(Use::total).sum();
-    uses.iter().map(|one| log(one.total() as f64)).sum::<f64>() - log(all as f64)
-}
-
-/// What joining costs in likelihood, less what it saves in parameters: below 0 it pays.
-fn cost(one: &[Use], other: &[Use], price: f64) -> f64 {
-    let joined = together(one, other);
-    // A stretch has a share for each thread but one, and a place where it begins, which counts twice, as any of all the
-    // samples could have been it.
-    let saved = (1 + one.len() + other.len() - joined.len()) as f64;
-    log_likelihood(one) + log_likelihood(other) - log_likelihood(&joined) - saved * price
-}
-
-/// An offer to join two neighbours; the cheapest is the largest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Offer {
-    /// The cost as a number that sorts as it does.
-    cost: Reverse<i64>,
-    left: Reverse<usize>,
-    /// Of both when the offer was made: an older one is void.
-    versions: [u32; 2],
-}
-
-/// A list of neighbours from which segments vanish.
-struct Neighbours {
-    segments: Vec<Option<Segment>>,
-    next: Vec<usize>,
-    previous: Vec<usize>,
-    versions: Vec<u32>,
-    offers: BinaryHeap<Offer>,
-    price: f64,
-}
-
-impl Neighbours {
-    fn offer(&mut self, left: usize) {
-        /// Costs are compared to a millionth.
-        const STEPS: f64 = 1e6;
-        let right = self.next[left];
-        let (Some(one), Some(other)) = (
-            self.segments.get(left).and_then(Option::as_ref),
-            self.segments.get(right).and_then(Option::as_ref),
-        ) else {
-            return;
-        };
-        let cost = cost(&one.uses, &other.uses, self.price);
-        if cost < 0.0 {
-            let versions = [self.versions[left], self.versions[right]];
-            self.offers.push(Offer { cost: Reverse((cost * STEPS) as i64), left: Reverse(left), versions });
+/// Units that one thread alone touches and that lie side by side, as one: a cut between them is never the best, as the likelihood
+/// of both sides together is convex in the place of the cut, so that one of the two ends is at least as good.
+fn without_cuts_in_own(lines: Vec<Segment>) -> Vec<Segment> {
+    let mut units: Vec<Segment> = Vec::with_capacity(lines.len());
+    for line in lines {
+        let owner = |unit: &Segment| (unit.uses.len() == 1).then(|| unit.uses[0].thread);
+        match units.last_mut() {
+            Some(last) if owner(last).is_some() && owner(last) == owner(&line) => last.append(&line),
+            _ => units.push(line),
         }
     }
+    units
+}
 
-    fn accept(&mut self, offer: Offer) {
-        let left = offer.left.0;
-        let right = self.next[left];
-        if right >= self.segments.len() || [self.versions[left], self.versions[right]] != offer.versions {
-            return;
-        }
-        let Some(gone) = self.segments[right].take() else { return };
-        let Some(kept) = self.segments[left].as_mut() else {
-            self.segments[right] = Some(gone);
-            return;
-        };
-        kept.uses = together(&kept.uses, &gone.uses);
-        kept.end = kept.end.max(gone.end);
-        self.versions[left] += 1;
-        self.versions[right] += 1;
-        self.next[left] = self.next[right];
-        if let Some(previous) = self.previous.get_mut(self.next[left]) {
-            *previous = left;
-        }
-        self.offer(left);
-        if left != self.previous[left] {
-            self.offer(self.previous[left]);
+/// Cuts a piece: the best of all cuts if it has no more than [`UNITS_MAX`] units. One with more is cut in parts of that many, and
+/// what comes of them again, until nothing is joined any more.
+fn cut(mut units: Vec<Segment>, prices: &Prices) -> Vec<Segment> {
+    loop {
+        let before = units.len();
+        units = units.chunks(UNITS_MAX).flat_map(|part| best_cut(part, prices)).collect();
+        if before <= UNITS_MAX || units.len() == before {
+            return units;
         }
     }
 }
 
-/// Joins neighbours until no two are worth joining.
-fn join(lines: Vec<Segment>, price: f64) -> Vec<Segment> {
-    let count = lines.len();
-    let mut neighbours = Neighbours {
-        segments: lines.into_iter().map(Some).collect(),
-        next: (1..=count).collect(),
-        previous: (0..count).map(|place| place.saturating_sub(1)).collect(),
-        versions: vec![0; count],
-        offers: BinaryHeap::new(),
-        price,
-    };
-    for left in 0..count {
-        neighbours.offer(left);
+/// The cut of these units with the least cost, by dynamic programming over where the last stretch begins. Joining neighbours, the most
+/// alike first, would be faster and falls into traps: threads that touch a block by turns become runs of the one and of the other, no
+/// two of which are worth joining, though all together are.
+fn best_cut(units: &[Segment], prices: &Prices) -> Vec<Segment> {
+    // The least cost of the first so many units, and where their last stretch begins.
+    let mut least = vec![(f64::INFINITY, 0); units.len() + 1];
+    least[0].0 = 0.0;
+    let threads = units.iter().flat_map(|unit| &unit.uses).map(|one| one.thread + 1).max().unwrap_or(0);
+    for start in 0..units.len() {
+        let mut stretch = Stretch::new(threads, prices);
+        for (end, unit) in units.iter().enumerate().skip(start) {
+            stretch.add(&unit.uses);
+            let cost = least[start].0 + stretch.cost();
+            if cost < least[end + 1].0 {
+                least[end + 1] = (cost, start);
+            }
+        }
     }
-    while let Some(offer) = neighbours.offers.pop() {
-        neighbours.accept(offer);
+    let mut found = Vec::new();
+    let mut end = units.len();
+    while end > 0 {
+        let start = least[end].1;
+        let mut stretch = units[start].clone();
+        units[start + 1..end].iter().for_each(|unit| stretch.append(unit));
+        found.push(stretch);
+        end = start;
     }
-    neighbours.segments.into_iter().flatten().collect()
+    found.reverse();
+    found
+}
+
+/// Touches by thread, and what they cost as one stretch.
+struct Stretch<'a> {
+    prices: &'a Prices,
+    counts: Vec<usize>,
+    threads: usize,
+    touches: usize,
+    /// Sum over threads of count x logarithm of count.
+    logarithms: f64,
+}
+
+impl<'a> Stretch<'a> {
+    fn new(threads: usize, prices: &'a Prices) -> Self {
+        Self { prices, counts: vec![0; threads], threads: 0, touches: 0, logarithms: 0.0 }
+    }
+
+    fn add(&mut self, uses: &[Use]) {
+        for one in uses {
+            let count = &mut self.counts[one.thread];
+            self.threads += usize::from(*count == 0);
+            self.logarithms -= self.prices.times_logarithm[*count];
+            *count += one.total() as usize;
+            self.logarithms += self.prices.times_logarithm[*count];
+            self.touches += one.total() as usize;
+        }
+    }
+
+    /// The log likelihood under the stretch's own shares, negative, and the price of what describes it: the place where it begins, as
+    /// any of all the touches could have been it, and a share for each thread but one, which is known as well as the touches of the
+    /// stretch tell it.
+    fn cost(&self) -> f64 {
+        let shares = self.threads.saturating_sub(1) as f64;
+        let prices = self.prices;
+        prices.times_logarithm[self.touches] - self.logarithms
+            + prices.place
+            + shares * (self.touches as f64).ln() / 2.0
+    }
+}
+
+/// What a cut is priced by.
+struct Prices {
+    /// Of a place where a stretch begins.
+    place: f64,
+    /// Each number of touches times its logarithm.
+    times_logarithm: Vec<f64>,
+}
+
+impl Prices {
+    fn of(touches: usize) -> Self {
+        let times_logarithm = |count: usize| count as f64 * (count.max(1) as f64).ln();
+        Self {
+            place: (touches.max(1) as f64).ln(),
+            times_logarithm: (0..=touches).map(times_logarithm).collect(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -258,6 +277,30 @@ mod tests {
     fn a_block_of_two_threads_is_one_and_not_many() {
         let list: Vec<_> = (0..40).map(|at| (at as usize % 2, at * 4096, false)).collect();
         assert_eq!(cut(&list), [(0, 39 * 4096 + 8, vec![(0, 20), (1, 20)])]);
+    }
+
+    /// Runs of three, no two of which are worth joining, by what a thousand touches elsewhere make of the price.
+    #[test]
+    fn a_block_that_two_threads_touch_in_runs_is_one() {
+        let elsewhere = 1 << 30;
+        let runs = (0..12).map(|at| (at as usize / 3 % 2, at * 4096, false));
+        let neighbours = (12..24).map(|at| (2 + at as usize / 3 % 2, at * 4096, false));
+        let others = (0..1000).map(|at| (4, elsewhere + at * 64, false));
+        let list: Vec<_> = runs.chain(neighbours).chain(others).collect();
+        let found = cut(&list);
+        assert_eq!(
+            found[..2],
+            [(0, 11 * 4096 + 8, vec![(0, 6), (1, 6)]), (12 * 4096, 23 * 4096 + 8, vec![(2, 6), (3, 6)])]
+        );
+        assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn more_lines_than_are_cut_at_once_are_still_one_block() {
+        let lines = 3 * UNITS_MAX as u64 + 7;
+        let list: Vec<_> = (0..lines).map(|at| (at as usize % 2, at * LINE_BYTES, false)).collect();
+        let uses = vec![(0, lines.div_ceil(2)), (1, lines / 2)];
+        assert_eq!(cut(&list), [(0, (lines - 1) * LINE_BYTES + 8, uses)]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use host::live::{
 use record::{SHARING_SCHEMA, Sharing};
 
 use super::clock_registers::ClockRegisters;
-use super::overlap::{TOUCHES_MIN, overlaps};
+use super::overlap::{TOUCHES_FEW, overlaps};
 use super::region::regions;
 use super::segment::segments;
 use super::source::{Source, SourceChoice, SourceError, source_of};
@@ -165,9 +165,9 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
     let overlaps = overlaps(&segments, tally.threads.len());
     let regions = regions(&segments, &tally.touches, &mut tally.programs);
     let mut blind_spots = source.blind_spots();
-    if tally.threads.iter().any(|one| one.thread.memory_samples < TOUCHES_MIN as u64) {
+    if tally.threads.iter().any(|one| one.thread.memory_samples < TOUCHES_FEW) {
         blind_spots.push(format!(
-            "of threads with fewer than {TOUCHES_MIN} samples that touch memory nothing is said; watch longer"
+            "what threads with fewer than {TOUCHES_FEW} samples that touch memory share is hardly known; watch longer"
         ));
     }
     let seconds = effort.seconds;

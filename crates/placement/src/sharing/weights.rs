@@ -1,12 +1,15 @@
 //! What sharing is worth: one weight per pair of threads from three kinds of it.
 //!
-//! weight of a pair = write-shared x its weight + read-shared x its weight + wakes per second both ways x what one saves
+//! weight of a pair = (write-shared x its weight + read-shared x its weight) x trust + wakes per second both ways x what one saves
+//! trust = samples of the thread with fewer / (these + 10)
 //!
 //! The shares are of the two threads' accesses, the last term is of a second: both say which part of its time a thread would
-//! notice. What is unknown counts as nothing: a guess must not move a thread.
+//! notice. By the trust one sample in common memory does not weigh like all of a thread's time there, and few samples still rank
+//! pairs: it is as if each thread had been seen ten more times, in memory of its own. What is unknown counts as nothing.
 
 use record::{Sharing, SharingMatrix};
 
+use super::overlap::TOUCHES_FEW;
 use crate::{CLASSES, PairValues};
 
 /// What each kind of sharing is worth.
@@ -42,14 +45,19 @@ pub fn weights(sharing: &Sharing, weights: SharingWeights) -> PairValues {
             .get(row, column)
             .map_or(0.0, |amount| if amount.value.is_finite() { amount.value } else { 0.0 })
     };
+    let trust = |first: usize, second: usize| {
+        let fewer = [first, second].map(|thread| sharing.threads[thread].memory_samples).into_iter().min();
+        let fewer = fewer.unwrap_or(0);
+        fewer as f64 / (fewer + TOUCHES_FEW) as f64
+    };
     PairValues::from_fn(sharing.threads.len(), |first, second| {
         let wakes = sharing
             .wakes
             .as_ref()
             .map_or(0.0, |wakes| value(wakes, first, second) + value(wakes, second, first));
-        value(&sharing.write_shared, first, second) * weights.write_shared
-            + value(&sharing.read_shared, first, second) * weights.read_shared
-            + wakes * weights.wake_s
+        let shared = value(&sharing.write_shared, first, second) * weights.write_shared
+            + value(&sharing.read_shared, first, second) * weights.read_shared;
+        shared * trust(first, second) + wakes * weights.wake_s
     })
 }
 
@@ -79,7 +87,7 @@ mod tests {
     }
 
     fn threads(mix: UnitDemand, cpu_share: f64) -> Vec<SharingThread> {
-        vec![SharingThread { demand: mix, cpu_share, ..SharingThread::default() }; 4]
+        vec![SharingThread { demand: mix, cpu_share, memory_samples: 90, ..SharingThread::default() }; 4]
     }
 
     #[test]
@@ -93,6 +101,18 @@ mod tests {
         let pairs = weights(&sharing, SharingWeights::default());
         assert!(pairs.of(0, 1) > pairs.of(0, 2) && pairs.of(0, 2) > 0.0);
         assert!(pairs.of(2, 3).abs() < 1e-12, "what is unknown counts as nothing");
+    }
+
+    #[test]
+    fn few_samples_weigh_little_and_rank_all_the_same() {
+        let mut threads = threads(UnitDemand::default(), 1.0);
+        threads[0].memory_samples = 1;
+        threads[1].memory_samples = 5;
+        let write_shared = matrix(&[(0, 3, 1.0), (1, 3, 0.2), (2, 3, 0.2)]);
+        let sharing = Sharing { threads, write_shared, ..Sharing::default() };
+        let pairs = weights(&sharing, SharingWeights::default());
+        assert!((pairs.of(2, 3) - 0.18).abs() < 1e-12);
+        assert!(pairs.of(2, 3) > pairs.of(0, 3) && pairs.of(0, 3) > pairs.of(1, 3) && pairs.of(1, 3) > 0.0);
     }
 
     #[test]
