@@ -27,8 +27,8 @@ pub struct Clock {
 enum Way {
     /// By the counters, or by the kernel's clock while they are not calibrated.
     Engine(&'static Engine<Hardware>),
-    /// By the kernel's clock for good.
-    Kernel(KernelClock),
+    /// By the kernel's clock for good, and why.
+    Kernel(KernelClock, NoCounter),
     /// By what a test has set.
     Mock(Arc<AtomicU64>),
 }
@@ -51,15 +51,17 @@ impl Clock {
     /// # Errors
     /// `NoKernelClock` if nothing gives a time.
     pub fn new() -> Result<Self, ClockError> {
-        let way = match process_engine() {
-            Ok(engine) => Way::Engine(engine),
-            Err(NoCounter::Denied(CounterDenied::Signals)) => Way::Kernel(KernelClock::SystemCall),
-            Err(_) => Way::Kernel(KernelClock::Vdso),
-        };
-        let kernel = match way {
-            Way::Kernel(kernel) => kernel,
+        Self::of(process_engine())
+    }
+
+    /// The clock over an engine, or without one.
+    fn of(engine: Result<&'static Engine<Hardware>, NoCounter>) -> Result<Self, ClockError> {
+        let kernel = match engine {
+            // The kernel's page of code reads the counter, too.
+            Err(NoCounter::Denied(CounterDenied::Signals)) => KernelClock::SystemCall,
             _ => KernelClock::Vdso,
         };
+        let way = engine.map_or_else(|reason| Way::Kernel(kernel, reason), Way::Engine);
         kernel.read_ns(Timescale::MonotonicRaw).ok_or(ClockError::NoKernelClock)?;
         Ok(Self { way })
     }
@@ -84,7 +86,7 @@ impl Clock {
     pub fn ordered(&self) -> Ordered {
         let boundary_ns = match &self.way {
             Way::Engine(engine) => engine.boundary_ns(),
-            Way::Kernel(_) => UNKNOWN_NS,
+            Way::Kernel(..) => UNKNOWN_NS,
             Way::Mock(_) => 0,
         };
         Ordered { instant: self.now(), boundary_ns }
@@ -100,7 +102,7 @@ impl Clock {
     pub fn uncertainty(&self) -> Duration {
         Duration::from_nanos(match &self.way {
             Way::Engine(engine) => engine.error_ns(),
-            Way::Kernel(_) | Way::Mock(_) => 0,
+            Way::Kernel(..) | Way::Mock(_) => 0,
         })
     }
 
@@ -108,8 +110,8 @@ impl Clock {
     pub fn source(&self) -> Source {
         match &self.way {
             Way::Engine(engine) if engine.is_open() => Source::Counter,
-            Way::Engine(_) | Way::Kernel(KernelClock::Vdso) => Source::Vdso,
-            Way::Kernel(KernelClock::SystemCall) => Source::SystemCall,
+            Way::Engine(_) | Way::Kernel(KernelClock::Vdso, _) => Source::Vdso,
+            Way::Kernel(KernelClock::SystemCall, _) => Source::SystemCall,
             Way::Mock(_) => Source::Mock,
         }
     }
@@ -117,7 +119,7 @@ impl Clock {
     /// Why the counters are never used here; `None` if they are, or will be.
     pub fn no_counter(&self) -> Option<NoCounter> {
         match &self.way {
-            Way::Kernel(_) => process_engine().err(),
+            Way::Kernel(_, reason) => Some(*reason),
             _ => None,
         }
     }
@@ -138,12 +140,14 @@ impl Clock {
         }
     }
 
-    /// Sleeps until readings come from the counters, or until the limit; whether they do.
+    /// Sleeps until readings come from the counters, or until the limit; whether they do. It returns at once where they
+    /// never will.
     pub fn wait_for_counter(&self, limit: Duration) -> bool {
         /// Between two looks.
         const PAUSE: Duration = Duration::from_millis(5);
         let began = self.now();
-        while self.source() == Source::Vdso && self.elapsed(began) < limit {
+        let may_come = || self.source() == Source::Vdso && self.no_counter().is_none();
+        while may_come() && self.elapsed(began) < limit {
             std::thread::sleep(PAUSE);
         }
         self.source() == Source::Counter
@@ -157,7 +161,7 @@ impl Way {
         match self {
             Self::Engine(engine) => engine.now_ns(),
             // `Clock::new` has seen the kernel give a time; a filter that comes later makes time stand at zero.
-            Self::Kernel(kernel) => kernel.read_ns(Timescale::MonotonicRaw).unwrap_or(0),
+            Self::Kernel(kernel, _) => kernel.read_ns(Timescale::MonotonicRaw).unwrap_or(0),
             Self::Mock(ns) => ns.load(Ordering::SeqCst),
         }
     }
@@ -227,6 +231,10 @@ extern "C" fn reinitialise_child() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::Features;
+    use crate::hardware::allowed_cpus;
+    use crate::keeper::Keeper;
+    use crate::stamp::{StampMethod, Stamper};
 
     #[test]
     fn a_mock_moves_when_it_is_told_to() {
@@ -249,5 +257,62 @@ mod tests {
         let after = crate::monotonic_raw_ns();
         let slack_ns = clock.uncertainty().as_nanos() as u64 + 1_000_000;
         assert!(before <= now + slack_ns && now <= after + slack_ns, "{before} {now} {after}");
+    }
+
+    #[test]
+    fn without_a_counter_that_can_be_used_the_kernels_time_is_taken_and_the_reason_told() {
+        for (reason, source) in [
+            (NoCounter::Denied(CounterDenied::Signals), Source::SystemCall),
+            (NoCounter::Denied(CounterDenied::Absent), Source::Vdso),
+            (NoCounter::Varies, Source::Vdso),
+            (NoCounter::Anonymous, Source::Vdso),
+        ] {
+            let clock = Clock::of(Err(reason)).expect("this process may read the kernel's clock");
+            assert_eq!((clock.source(), clock.no_counter()), (source, Some(reason)));
+            // It does not wait in vain.
+            assert!(!clock.wait_for_counter(Duration::MAX), "{reason}");
+            let before = crate::monotonic_raw_ns();
+            let now = clock.now().as_nanos();
+            assert!(before <= now && now <= crate::monotonic_raw_ns(), "{reason}");
+            assert!(!clock.ordered().after(&clock.ordered()));
+        }
+    }
+
+    #[test]
+    fn hardware_is_refused_for_what_it_lacks() {
+        let features = Features::of_this_machine();
+        let Ok(_) = Hardware::new() else {
+            println!("skipped: the counters cannot be used here");
+            return;
+        };
+        let varying = Features { is_invariant: false, ..features };
+        assert_eq!(Hardware::with(varying, Stamper::new).err(), Some(NoCounter::Varies));
+        assert_eq!(Hardware::with(features, || None).err(), Some(NoCounter::Anonymous));
+        // RDTSCP is one of several ways.
+        let without = Features { has_rdtscp: false, has_rdpid: false, ..features };
+        let segment_limit =
+            || Stamper::chosen(without, |stamper| stamper.method() == StampMethod::SegmentLimit);
+        let Ok(hardware) = Hardware::with(without, segment_limit) else {
+            println!("skipped: the kernel keeps no CPU number in a segment");
+            return;
+        };
+        let engine: &'static _ = Box::leak(Box::new(Engine::new(hardware, possible_cpu_count())));
+        let mut keeper = Keeper::new(engine, &allowed_cpus(), Timing::default());
+        let clock = Clock::of(Ok(engine)).expect("this process may read the kernel's clock");
+        let began = clock.now();
+        let mut last = began;
+        // A machine that is busy or distrusts its counter may never open it, and gives the kernel's time.
+        while clock.source() != Source::Counter && clock.elapsed(began) < Duration::from_secs(2) {
+            std::thread::sleep(Duration::from_nanos(keeper.step()));
+        }
+        for _ in 0..10_000 {
+            let now = clock.now();
+            assert!(now >= last);
+            last = now;
+        }
+        let before = crate::monotonic_raw_ns();
+        let now = clock.now().as_nanos();
+        let slack_ns = clock.uncertainty().as_nanos() as u64 + 1_000_000;
+        assert!(before <= now + slack_ns && now <= crate::monotonic_raw_ns() + slack_ns, "{before} {now}");
     }
 }

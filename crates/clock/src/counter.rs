@@ -2,14 +2,12 @@
 //!
 //! `begin` is `lfence; rdtsc; lfence`: nothing earlier is still running, nothing later has started.
 //! `end` is `rdtscp; lfence` where RDTSCP exists: it waits for all earlier loads, and later work cannot creep in.
-//! RDTSCP presence: CPUID Fn8000_0001 EDX bit 27 (AMD64 APM vol. 3, 24594). LFENCE ordering of RDTSC: Intel SDM
-//! vol. 2B, "RDTSC"; on AMD only where CPUID Fn8000_0021 EAX bit 2 says that LFENCE always waits for all earlier
-//! instructions (AMD64 APM vol. 3). Elsewhere the kernel sets that in a register that cannot be read unprivileged
+//! LFENCE ordering of RDTSC: Intel SDM vol. 2B, "RDTSC"; on AMD only where CPUID says that LFENCE always waits for all earlier
+//! instructions (`features.rs`). Elsewhere the kernel sets that in a register that cannot be read unprivileged
 //! (MSRC001_1029 bit 1), so `begin` there puts MFENCE before the read, as Linux did (arch/x86, MFENCE_RDTSC). None stands
 //! behind it: a region would pay for that one.
 
-#[cfg(target_arch = "x86_64")]
-use std::sync::OnceLock;
+use crate::features::Features;
 
 /// What stands behind `begin` and `end` on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,56 +21,15 @@ pub enum Counter {
 }
 
 /// Which counter this machine uses; found once.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 fn which() -> Counter {
-    static WHICH: OnceLock<Counter> = OnceLock::new();
-    *WHICH.get_or_init(|| {
-        /// RDTSCP, in EDX of leaf 8000_0001h.
-        const RDTSCP_BIT: u32 = 1 << 27;
-        /// The extended leaf that reports RDTSCP.
-        const EXTENDED_FEATURES: u32 = 0x8000_0001;
-        use std::arch::x86_64::__cpuid;
-        let highest = __cpuid(0x8000_0000).eax;
-        if highest >= EXTENDED_FEATURES && __cpuid(EXTENDED_FEATURES).edx & RDTSCP_BIT != 0 {
-            Counter::TscRdtscp
-        } else {
-            Counter::TscFenced
-        }
-    })
-}
-
-/// Whether LFENCE is known to wait for all earlier instructions; found once.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-pub(crate) fn lfence_waits() -> bool {
-    static WAITS: OnceLock<bool> = OnceLock::new();
-    *WAITS.get_or_init(|| {
-        /// The extended leaf that tells of LFENCE.
-        const EXTENDED_FEATURES_2: u32 = 0x8000_0021;
-        use std::arch::x86_64::__cpuid;
-        let vendor = __cpuid(0);
-        let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
-        let has_leaf = __cpuid(0x8000_0000).eax >= EXTENDED_FEATURES_2;
-        let features = if has_leaf { __cpuid(EXTENDED_FEATURES_2).eax } else { 0 };
-        waits(name.as_flattened(), features)
-    })
-}
-
-/// What the vendor promises of LFENCE; `features` is EAX of leaf 8000_0021h, or 0.
-#[cfg(target_arch = "x86_64")]
-fn waits(vendor: &[u8], features: u32) -> bool {
-    /// LFENCE is always dispatch-serialising.
-    const LFENCE_ALWAYS_SERIALIZING: u32 = 1 << 2;
-    let is_amd = matches!(vendor, b"AuthenticAMD" | b"HygonGenuine");
-    !is_amd || features & LFENCE_ALWAYS_SERIALIZING != 0
-}
-
-/// Which counter this machine uses.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn which() -> Counter {
-    Counter::MonotonicRaw
+    if cfg!(not(target_arch = "x86_64")) {
+        Counter::MonotonicRaw
+    } else if Features::of_this_machine().has_rdtscp {
+        Counter::TscRdtscp
+    } else {
+        Counter::TscFenced
+    }
 }
 
 impl Counter {
@@ -87,7 +44,7 @@ impl Counter {
 #[inline(always)]
 pub fn begin() -> u64 {
     use std::arch::x86_64::{_mm_lfence, _mm_mfence, _rdtsc};
-    if !lfence_waits() {
+    if !Features::of_this_machine().lfence_waits {
         // SAFETY: MFENCE is part of SSE2, which every x86-64 CPU has.
         unsafe { _mm_mfence() };
     }
@@ -149,20 +106,6 @@ pub fn stamp() -> (u64, Option<u32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn on_amd_lfence_counts_as_a_fence_only_where_cpuid_says_so() {
-        for (vendor, features, expected) in [
-            (b"GenuineIntel", 0, true),
-            (b"AuthenticAMD", 0x204, true),
-            (b"AuthenticAMD", 0x200, false),
-            (b"AuthenticAMD", 0, false),
-            (b"HygonGenuine", 0, false),
-        ] {
-            assert_eq!(waits(vendor, features), expected, "{vendor:?} {features:#x}");
-        }
-    }
 
     #[test]
     fn readings_of_one_thread_never_fall() {

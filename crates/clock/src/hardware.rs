@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::disruption::Surroundings;
 use crate::engine::{Engine, Instruments};
 use crate::exchange::{Exchange, ExchangeLimits, Exchanged, Side};
+use crate::features::Features;
 use crate::keeper::{Keeper, Timing};
 use crate::kernel_clock::{KernelClock, Timescale};
 use crate::platform::VmClock;
@@ -43,11 +44,19 @@ impl Hardware {
     /// # Errors
     /// Why it may not.
     pub fn new() -> Result<Self, NoCounter> {
+        Self::with(Features::of_this_machine(), Stamper::new)
+    }
+
+    /// The same on a CPU with these features, which has no fewer, with the stamper that can be had.
+    pub(crate) fn with(
+        features: Features,
+        stamper: impl FnOnce() -> Option<Stamper>,
+    ) -> Result<Self, NoCounter> {
         let counter = TimeStampCounter::new()?;
-        if !is_invariant() {
+        if !features.is_invariant {
             return Err(NoCounter::Varies);
         }
-        let stamper = Stamper::new().ok_or(NoCounter::Anonymous)?;
+        let stamper = stamper().ok_or(NoCounter::Anonymous)?;
         Ok(Self { stamper, counter, kernel: KernelClock::Vdso, vm_clock: VmClock::map() })
     }
 
@@ -82,22 +91,6 @@ impl Instruments for Hardware {
     }
 }
 
-/// The counter keeps its rate in all P- and C-states: CPUID Fn8000_0007, EDX bit 8. AMD64 APM vol. 3, 24594.
-#[cfg(target_arch = "x86_64")]
-fn is_invariant() -> bool {
-    /// The leaf of power management.
-    const POWER_MANAGEMENT: u32 = 0x8000_0007;
-    /// Its bit.
-    const INVARIANT_BIT: u32 = 1 << 8;
-    use std::arch::x86_64::__cpuid;
-    __cpuid(0x8000_0000).eax >= POWER_MANAGEMENT && __cpuid(POWER_MANAGEMENT).edx & INVARIANT_BIT != 0
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn is_invariant() -> bool {
-    false
-}
-
 /// Compares two CPUs by two threads of their own; `None` if one may not be used, they hardly overlapped, or a stamp
 /// names another CPU than the one its thread is pinned to.
 pub fn pinned_exchange(
@@ -125,7 +118,7 @@ pub fn pinned_exchange(
 }
 
 /// Pins the calling thread.
-fn pin(cpu: u32) -> bool {
+pub(crate) fn pin(cpu: u32) -> bool {
     // SAFETY: a CPU set is plain bits, for which all zeros is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     if cpu as usize >= libc::CPU_SETSIZE as usize {
@@ -172,12 +165,12 @@ pub fn start_keeper<I: Instruments + 'static>(
 }
 
 /// All signals blocked in this thread and those it starts, until dropped: a program's handlers run in its own threads.
-struct MaskedSignals {
+pub(crate) struct MaskedSignals {
     before: libc::sigset_t,
 }
 
 impl MaskedSignals {
-    fn all() -> Self {
+    pub(crate) fn all() -> Self {
         // SAFETY: a signal set is plain bits; both are filled before they are read.
         let [mut all, mut before]: [libc::sigset_t; 2] = unsafe { std::mem::zeroed() };
         // SAFETY: the set is ours.

@@ -27,6 +27,7 @@ mod engine;
 mod exchange;
 mod fault;
 mod faulted;
+mod features;
 mod follower;
 mod hardware;
 mod instant;

@@ -3,8 +3,9 @@
 //! All that compares the counters of two CPUs is written against [`CounterSource`], so that a counter with known faults
 //! ([`crate::FaultedCounter`]) can stand for the hardware, and the comparison can be held against the truth.
 
-use crate::counter::{Counter, lfence_waits};
+use crate::counter::Counter;
 use crate::fault::Regime;
+use crate::features::Features;
 
 /// Ticks as a thread on a CPU sees them. The caller names the CPU it is pinned to; hardware does not need the name.
 pub trait CounterSource: Sync {
@@ -69,7 +70,7 @@ impl TimeStampCounter {
         if reads_raise_signals() {
             return Err(CounterDenied::Signals);
         }
-        Ok(Self { lfence_waits: lfence_waits() })
+        Ok(Self { lfence_waits: Features::of_this_machine().lfence_waits })
     }
 }
 

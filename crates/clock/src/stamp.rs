@@ -7,7 +7,9 @@
 //! and after the counter, and both again if the thread moved between; only a thread that moved there and back within these
 //! three instructions goes unseen.
 
-use crate::counter::{Counter, lfence_waits};
+use crate::counter::Counter;
+use crate::features::Features;
+use crate::hardware::{MaskedSignals, allowed_cpus, pin};
 
 /// The lower 12 bits of TSC_AUX and of the segment's limit are the CPU, those above its node: Linux,
 /// arch/x86/include/asm/segment.h, VDSO_CPUNODE_BITS.
@@ -57,14 +59,14 @@ impl Stamper {
     ///
     /// The caller has made sure that reads of the counter raise no signal. It takes some milliseconds.
     pub fn new() -> Option<Self> {
-        let bracketed = [StampMethod::Rdpid, StampMethod::SegmentLimit];
-        let agreeing = |methods: [StampMethod; 2]| {
-            methods
-                .into_iter()
-                .filter_map(Self::with)
-                .filter(|stamper| stamper.agrees_with_kernel(COMPARISONS))
-        };
-        agreeing(EXACT).min_by_key(Self::ticks_of_a_batch).or_else(|| agreeing(bracketed).next())
+        Self::chosen(Features::of_this_machine(), Self::names_cpus_rightly)
+    }
+
+    /// The same on a CPU with these features, which has no fewer, for those methods that `is_right` believes.
+    pub(crate) fn chosen(features: Features, is_right: impl Fn(&Self) -> bool) -> Option<Self> {
+        let right = |method| Self::with_features(method, features).filter(&is_right);
+        let exact = EXACT.into_iter().filter_map(right).min_by_key(Self::ticks_of_a_batch);
+        exact.or_else(|| [StampMethod::Rdpid, StampMethod::SegmentLimit].into_iter().find_map(right))
     }
 
     /// The fastest exact method, for readers to whom a wrong CPU number does no harm: a twentieth of a millisecond.
@@ -90,17 +92,21 @@ impl Stamper {
 
     /// A given method, if this CPU, kernel and C library have it. It is not compared with the kernel.
     pub fn with(method: StampMethod) -> Option<Self> {
+        Self::with_features(method, Features::of_this_machine())
+    }
+
+    fn with_features(method: StampMethod, features: Features) -> Option<Self> {
         let (is_there, sequence_offset) = match method {
             _ if Counter::of_this_machine() == Counter::MonotonicRaw => (false, 0),
-            StampMethod::Rdtscp => (Counter::of_this_machine() == Counter::TscRdtscp, 0),
-            StampMethod::Rdpid => (has_rdpid(), 0),
+            StampMethod::Rdtscp => (features.has_rdtscp, 0),
+            StampMethod::Rdpid => (features.has_rdpid, 0),
             StampMethod::SegmentLimit => (segment_limit().is_some(), 0),
             StampMethod::RestartableSequence => {
                 let offset = sequence_offset();
                 (offset.is_some(), offset.unwrap_or(0))
             }
         };
-        is_there.then(|| Self { method, lfence_waits: lfence_waits(), sequence_offset })
+        is_there.then_some(Self { method, lfence_waits: features.lfence_waits, sequence_offset })
     }
 
     /// The method in use.
@@ -110,10 +116,25 @@ impl Stamper {
 
     /// Whether the CPU numbers are those that the kernel gives, over so many comparisons in which the thread stayed.
     pub fn agrees_with_kernel(&self, comparisons: u32) -> bool {
-        (0..comparisons).all(|_| {
-            let before = kernel_cpu();
-            let stamp = self.stamp();
-            before != kernel_cpu() || before.is_none_or(|cpu| cpu == stamp.cpu)
+        agrees(comparisons, kernel_cpu, || self.stamp().cpu)
+    }
+
+    /// The same here and, where this process may use another CPU, there: a number that is the same on all CPUs is right on one.
+    fn names_cpus_rightly(&self) -> bool {
+        self.agrees_with_kernel(COMPARISONS) && self.agrees_elsewhere().unwrap_or(true)
+    }
+
+    /// Whether a thread on another CPU finds the number right; `None` if there is no other, or none may be used.
+    fn agrees_elsewhere(&self) -> Option<bool> {
+        /// A number that is the same everywhere is wrong at once.
+        const COMPARISONS_ELSEWHERE: u32 = 100;
+        let here = kernel_cpu()?;
+        let elsewhere = allowed_cpus().into_iter().find(|&cpu| cpu != here)?;
+        let look = || pin(elsewhere).then(|| self.agrees_with_kernel(COMPARISONS_ELSEWHERE));
+        let _masked = MaskedSignals::all();
+        std::thread::scope(|scope| {
+            let looking = std::thread::Builder::new().spawn_scoped(scope, look);
+            looking.ok()?.join().ok().flatten()
         })
     }
 
@@ -204,6 +225,15 @@ impl Stamper {
     }
 }
 
+/// Whether two ways to name the CPU agree, over so many comparisons in which the thread stayed, as far as the first knows.
+fn agrees(comparisons: u32, kernel: impl Fn() -> Option<u32>, named: impl Fn() -> u32) -> bool {
+    (0..comparisons).all(|_| {
+        let before = kernel();
+        let named = named();
+        before != kernel() || before.is_none_or(|cpu| cpu == named)
+    })
+}
+
 /// The CPU that the kernel says the thread is on, asked by the system call: the faster ways read what is to be checked.
 fn kernel_cpu() -> Option<u32> {
     let mut cpu: libc::c_uint = 0;
@@ -211,15 +241,6 @@ fn kernel_cpu() -> Option<u32> {
     // SAFETY: the call writes one unsigned int; node and cache may be null.
     let status = unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, nowhere, nowhere) };
     (status == 0).then_some(cpu)
-}
-
-/// RDPID is present: CPUID leaf 7, ECX bit 22. Intel SDM vol. 2A, CPUID.
-#[cfg(target_arch = "x86_64")]
-fn has_rdpid() -> bool {
-    /// The bit of RDPID.
-    const RDPID_BIT: u32 = 1 << 22;
-    use std::arch::x86_64::{__cpuid, __cpuid_count};
-    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ecx & RDPID_BIT != 0
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -337,11 +358,6 @@ fn restartable(offset: isize) -> Stamp {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn has_rdpid() -> bool {
-    false
-}
-
-#[cfg(not(target_arch = "x86_64"))]
 fn segment_limit() -> Option<u32> {
     None
 }
@@ -384,5 +400,53 @@ mod tests {
             return;
         };
         assert!(stamper.agrees_with_kernel(1_000), "{:?}", stamper.method());
+    }
+
+    #[test]
+    fn a_number_that_is_wrong_somewhere_is_not_believed() {
+        use std::cell::Cell;
+        let turn = Cell::new(0_u32);
+        // The thread is on CPU 0, then on CPU 1 for good.
+        let kernel = || {
+            turn.set(turn.get() + 1);
+            Some(u32::from(turn.get() > 1_000))
+        };
+        let is_believed = |named: &dyn Fn() -> u32| {
+            turn.set(0);
+            agrees(2_000, kernel, named)
+        };
+        assert!(is_believed(&|| u32::from(turn.get() > 1_000)));
+        for wrong in [0, 1, 7] {
+            assert!(!is_believed(&|| wrong), "{wrong}");
+        }
+        assert!(agrees(100, || None, || 7), "a kernel that says nothing contradicts nothing");
+    }
+
+    #[test]
+    fn without_rdtscp_or_with_a_wrong_number_beside_it_another_way_is_taken() {
+        let Some(StampMethod::Rdtscp | StampMethod::RestartableSequence) =
+            Stamper::new().map(|chosen| chosen.method())
+        else {
+            println!("skipped: no exact way to read counter and CPU as one");
+            return;
+        };
+        let features = Features::of_this_machine();
+        let reads_aux =
+            |stamper: &Stamper| matches!(stamper.method, StampMethod::Rdtscp | StampMethod::Rdpid);
+        // RDTSCP and RDPID give what a hypervisor keeps in TSC_AUX.
+        let wrong_aux = Stamper::chosen(features, |stamper| !reads_aux(stamper));
+        let without = Features { has_rdtscp: false, has_rdpid: false, ..features };
+        for stamper in
+            [wrong_aux, Stamper::chosen(without, Stamper::names_cpus_rightly)].into_iter().flatten()
+        {
+            assert!(!reads_aux(&stamper), "{:?}", stamper.method());
+            assert!(stamper.agrees_with_kernel(1_000), "{:?}", stamper.method());
+        }
+        // An old C library registers no restartable sequences: what every CPU can is left.
+        let only_limit =
+            |stamper: &Stamper| stamper.method == StampMethod::SegmentLimit && stamper.names_cpus_rightly();
+        let limit = Stamper::chosen(without, only_limit);
+        assert_eq!(limit.is_some(), segment_limit().is_some());
+        assert!(Stamper::chosen(features, |_| false).is_none());
     }
 }
