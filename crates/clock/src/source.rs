@@ -19,23 +19,34 @@ pub trait CounterSource: Sync {
     fn enter(&mut self, _cpu: u32, _regime: Regime) {}
 }
 
-/// Reads from which the steps of a counter are told.
-const READS_FOR_RESOLUTION: usize = 2_000;
+/// Batches of reads from which the steps of a counter are told.
+const BATCHES_FOR_RESOLUTION: usize = 21;
+/// Reads of a batch: a few differences that have no other divisor would do.
+const READS_OF_BATCH: usize = 100;
 
 /// Steps in which a counter counts, in ticks: what divides all differences between its readings. 1 on most CPUs; AMD's
 /// since Zen add the ratio of the base frequency to 100 MHz at a time (seen: 26). A hypervisor that scales the counter hides it.
+///
+/// The counters of two cores need not be in step, and a thread or a virtual CPU may be moved between two reads: what most
+/// batches say counts.
 pub fn resolution_ticks(source: &impl CounterSource, cpu: u32) -> u64 {
+    let mut divisors: Vec<u64> =
+        (0..BATCHES_FOR_RESOLUTION).map(|_| divisor_of_a_batch(source, cpu)).collect();
+    divisors.sort_unstable();
+    divisors[BATCHES_FOR_RESOLUTION / 2].max(1)
+}
+
+fn divisor_of_a_batch(source: &impl CounterSource, cpu: u32) -> u64 {
     let mut last = source.ordered_ticks(cpu);
-    let mut divisor = 0;
-    for _ in 0..READS_FOR_RESOLUTION {
+    (0..READS_OF_BATCH).fold(0, |divisor, _| {
         let now = source.ordered_ticks(cpu);
         let (mut large, mut small) = (divisor, now.abs_diff(last));
         while small != 0 {
             (large, small) = (small, large % small);
         }
-        (divisor, last) = (large, now);
-    }
-    divisor.max(1)
+        last = now;
+        large
+    })
 }
 
 /// The time-stamp counter of whatever CPU the thread runs on.
@@ -123,18 +134,21 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
-    fn a_counter_that_counts_in_steps_is_found_out() {
-        struct Steps(AtomicU64);
+    fn a_counter_that_counts_in_steps_is_found_out_also_by_a_thread_that_is_moved() {
+        /// Reads so far, and at which of them the thread comes to another core, whose counter is not in step.
+        struct Steps(AtomicU64, u64);
         impl CounterSource for Steps {
             fn ordered_ticks(&self, _cpu: u32) -> u64 {
                 let reads = self.0.fetch_add(1, Ordering::Relaxed);
-                7 + 26 * (reads + reads / 3)
+                7 + 26 * (reads + reads / 3) + if reads < self.1 { 0 } else { 13 }
             }
             fn ticks(&self, cpu: u32) -> u64 {
                 self.ordered_ticks(cpu)
             }
         }
-        assert_eq!(resolution_ticks(&Steps(AtomicU64::new(0)), 0), 26);
+        for moved_at in [0, 50, 1_000] {
+            assert_eq!(resolution_ticks(&Steps(AtomicU64::new(0), moved_at), 0), 26);
+        }
     }
 
     #[test]
