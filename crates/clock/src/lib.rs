@@ -61,6 +61,7 @@ pub use slot::{Place, RATE_SHIFT, SPAN_MAX, SPAN_SHIFT, Segment, Slot};
 pub use source::{CounterDenied, CounterSource, TimeStampCounter, resolution_ticks};
 pub use stamp::{Stamp, StampMethod, Stamper};
 pub use strip::{
-    Bounds, ERRORS_FOR_DRIFT, HALF_WIDTHS_FOR_DRIFT, Line, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip,
+    Bounds, Contradiction, ERRORS_FOR_DRIFT, HALF_WIDTHS_FOR_DRIFT, Line, Point, SIGHTINGS_FOR_DRIFT,
+    Sighting, Strip,
 };
 pub use triangle::{KnownOffset, LoopClosure};

@@ -57,6 +57,15 @@ pub struct Bounds {
     pub high: f64,
 }
 
+/// Two bounds that no constant offset fits: the certain sign that counters moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contradiction {
+    /// The offset was at least this.
+    pub at_least: Point,
+    /// The offset was at most this, which is less.
+    pub at_most: Point,
+}
+
 /// The line through the centres, by least squares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
@@ -157,6 +166,15 @@ impl Strip {
             low: low.fold(f64::NEG_INFINITY, f64::max) - self.resolution_ticks,
             high: high.fold(f64::INFINITY, f64::min) + self.resolution_ticks,
         }
+    }
+
+    /// The two bounds that contradict each other most, if any do; the steps in which the counters count are taken off.
+    pub fn contradiction(&self) -> Option<Contradiction> {
+        let by_offset = |a: &Point, b: &Point| a.offset_ticks.total_cmp(&b.offset_ticks);
+        let lower = self.sightings.iter().map(|sighting| sighting.lower.raised(-self.resolution_ticks));
+        let upper = self.sightings.iter().map(|sighting| sighting.upper.raised(self.resolution_ticks));
+        let (at_least, at_most) = (lower.max_by(by_offset)?, upper.min_by(by_offset)?);
+        (at_least.offset_ticks > at_most.offset_ticks).then_some(Contradiction { at_least, at_most })
     }
 
     /// Certain drift or step: no constant offset fits.

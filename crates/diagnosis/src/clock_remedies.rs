@@ -1,6 +1,6 @@
 //! What can be done about clocks, given what a check found and what the kernel says.
 
-use record::{Answer, ClockCheck, ClockVerdict, FlawVerdict, WorkaroundState};
+use record::{Answer, BackwardsCount, ClockCheck, ClockVerdict, FlawVerdict, WorkaroundState};
 
 /// The entry of the catalogue that concerns the counters of AMD's family 0Fh.
 const C1_RAMPING: &str = "k8-c1-ramping";
@@ -33,10 +33,28 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
     if check.kernel.condemned {
         add(&mut check.because, "the kernel has given the counter up: see its messages".to_owned());
     }
-    if check.backwards.iter().any(|count| count.ordered && count.backwards > 0) {
-        add(&mut check.because, "an ordered read went backwards between two CPUs".to_owned());
+    let went_back: Vec<&BackwardsCount> =
+        check.backwards.iter().filter(|count| count.ordered && count.backwards > 0).collect();
+    if let Some(worst) = went_back.iter().max_by(|a, b| a.largest_ns.total_cmp(&b.largest_ns)) {
+        let step = check.counter_step_ns.filter(|&step_ns| worst.largest_ns < step_ns);
+        let sentence = format!(
+            "an ordered read went backwards between two CPUs: {} on {}-{} in {} of {} observations, by {:.1} ns at most{}",
+            worst.name,
+            worst.a,
+            worst.b,
+            worst.backwards,
+            worst.fresh,
+            worst.largest_ns,
+            step.map_or_else(String::new, |step_ns| format!(
+                ", less than a step of the counter, {step_ns:.1} ns"
+            ))
+        );
         if check.verdict == ClockVerdict::Safe {
             check.verdict = ClockVerdict::Unsafe;
+            // What made it safe comes after what does not.
+            check.because.insert(0, sentence);
+        } else {
+            add(&mut check.because, sentence);
         }
     }
     if let Some(line) = by_verdict(check) {
@@ -100,7 +118,7 @@ fn k8(state: WorkaroundState) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{BackwardsCount, KernelClocks, Witnesses};
+    use record::{KernelClocks, Witnesses};
 
     fn ramping(workaround: WorkaroundState) -> FlawVerdict {
         FlawVerdict {
@@ -152,13 +170,25 @@ mod tests {
         let verdict_with = |ordered| {
             let mut check = ClockCheck {
                 verdict: ClockVerdict::Safe,
+                because: vec!["the two counters do not differ".to_owned()],
+                counter_step_ns: Some(10.0),
                 backwards: vec![count(ordered)],
                 kernel: KernelClocks { clocksource: Some("tsc".to_owned()), ..KernelClocks::default() },
                 ..ClockCheck::default()
             };
             clock_remedies(&mut check, &[]);
-            check.verdict
+            // A document may be judged again.
+            clock_remedies(&mut check, &[]);
+            (check.verdict, check.because)
         };
-        assert_eq!((verdict_with(true), verdict_with(false)), (ClockVerdict::Unsafe, ClockVerdict::Safe));
+        let (verdict, because) = verdict_with(true);
+        assert_eq!((verdict, because.len()), (ClockVerdict::Unsafe, 2));
+        assert!(
+            because[0].ends_with(
+                "x on 0-1 in 1 of 10000 observations, by 5.0 ns at most, less than a step of the counter, 10.0 ns"
+            ),
+            "{because:?}"
+        );
+        assert_eq!(verdict_with(false).0, ClockVerdict::Safe);
     }
 }

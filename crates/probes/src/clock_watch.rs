@@ -211,7 +211,7 @@ impl Watcher {
             b: pair.b,
             fault: motion.fault,
             interval_ns: row.interval_ns,
-            step_ns: motion.step_ticks.map(|ticks| ticks / self.counter_hz * 1e9),
+            step_ns: motion.jump.map(|jump| jump.ticks / self.counter_hz * 1e9),
             rate_ppb: row.rate_ppb.filter(|_| motion.fault == ClockFault::Slope),
             seen_after_s: row.watched_s,
         };

@@ -112,6 +112,12 @@ pub struct ClockPair {
     pub rate_interval_ppb: Option<[f64; 2]>,
     /// Whether no constant offset fits: drift or a jump, for certain.
     pub moves_for_certain: bool,
+    /// What makes it certain.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub contradiction: Option<ClockContradiction>,
+    /// The jump, if that is what is wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub step: Option<ClockStep>,
     /// Time from the first exchange until drift or a jump was seen, if it was.
     pub seen_after_s: Option<f64>,
     /// What is wrong.
@@ -133,6 +139,28 @@ pub struct ClockPair {
     pub watched_s: f64,
     /// Midpoints of the usable exchanges: seconds since the first, and estimate in nanoseconds.
     pub centres: Vec<[f64; 2]>,
+}
+
+/// Two bounds on the offset of one pair that no constant offset fits; times are seconds since the first exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockContradiction {
+    /// When the offset was at least `at_least_ns`.
+    pub at_least_s: f64,
+    /// Nanoseconds, less the steps in which the counters count.
+    pub at_least_ns: f64,
+    /// When it was at most `at_most_ns`.
+    pub at_most_s: f64,
+    /// Nanoseconds, more the steps in which the counters count; below `at_least_ns`.
+    pub at_most_ns: f64,
+}
+
+/// A jump of one counter against another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockStep {
+    /// Its size in nanoseconds: an estimate.
+    pub ns: f64,
+    /// The exchanges between which it lies, in seconds since the first.
+    pub between_s: [f64; 2],
 }
 
 /// Offsets round three CPUs.

@@ -28,8 +28,8 @@ mod sockets;
 mod spread;
 
 pub use clock_check::{
-    BackwardsCount, CLOCK_CHECK_SCHEMA, ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict,
-    KernelClocks, NtpState, SystemClock, VisibleDrift,
+    BackwardsCount, CLOCK_CHECK_SCHEMA, ClockCheck, ClockContradiction, ClockFault, ClockLoops, ClockPair,
+    ClockStep, ClockVerdict, KernelClocks, NtpState, SystemClock, VisibleDrift,
 };
 pub use clock_cost::{
     CLOCK_COST_SCHEMA, ClockCost, CostControl, CostVerdict, FailedRead, PublishedCost, RoundsSeen,

@@ -286,6 +286,8 @@ mod tests {
             rate_error_ppb: Some(0.12),
             rate_interval_ppb: Some([-50_010.0, -49_990.0]),
             moves_for_certain: true,
+            contradiction: None,
+            step: None,
             seen_after_s: Some(0.3),
             fault: Some(ClockFault::SlopeAtOneFrequency),
             rate_ppb_by_stress: [("idle".to_owned(), 3.0), ("load".to_owned(), -0.1)].into(),

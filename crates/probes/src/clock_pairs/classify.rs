@@ -23,13 +23,22 @@ use super::{Place, Stress};
 pub struct Motion {
     /// Its kind.
     pub fault: ClockFault,
-    /// Size of the jump in ticks, for a step.
-    pub step_ticks: Option<f64>,
+    /// The jump, for a step.
+    pub jump: Option<Jump>,
+}
+
+/// A jump of one counter against another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Jump {
+    /// Its size.
+    pub ticks: f64,
+    /// The last exchange before it and the first after it, in ticks of the reference since the origin of the strip.
+    pub between_ticks: [f64; 2],
 }
 
 /// What is wrong with a pair, given all its exchanges, and the same by stretch.
 pub fn classify(whole: &Strip, by_place: &BTreeMap<Place, Strip>) -> Option<Motion> {
-    let of = |fault| Some(Motion { fault, step_ticks: None });
+    let of = |fault| Some(Motion { fault, jump: None });
     if whole.sightings.is_empty() {
         return None;
     }
@@ -43,7 +52,7 @@ pub fn classify(whole: &Strip, by_place: &BTreeMap<Place, Strip>) -> Option<Moti
         return of(fault);
     }
     match jump(whole) {
-        Some(step_ticks) => Some(Motion { fault: ClockFault::Step, step_ticks: Some(step_ticks) }),
+        Some(jump) => Some(Motion { fault: ClockFault::Step, jump: Some(jump) }),
         None => of(ClockFault::RateChanges),
     }
 }
@@ -85,7 +94,7 @@ fn movers_agree(by_place: &BTreeMap<Place, Strip>, movers: &[Stress]) -> bool {
 }
 
 /// The jump that leaves one line on either side of it, both of one rate; `None` if there is no such place.
-fn jump(whole: &Strip) -> Option<f64> {
+fn jump(whole: &Strip) -> Option<Jump> {
     let mut sightings = whole.sightings.clone();
     sightings.sort_by(|a, b| a.centre().at_ticks.total_cmp(&b.centre().at_ticks));
     let gaps = sightings.windows(2).map(|two| two[1].centre().offset_ticks - two[0].centre().offset_ticks);
@@ -100,9 +109,10 @@ fn jump(whole: &Strip) -> Option<f64> {
         return None;
     }
     // What the common rate makes of the time between the two belongs to the rate.
-    let apart_ticks = sightings[place + 1].centre().at_ticks - sightings[place].centre().at_ticks;
+    let between_ticks = [place, place + 1].map(|index| sightings[index].centre().at_ticks);
     let rate = f64::midpoint(both.low, both.high);
-    Some(if rate.is_finite() { size - rate * apart_ticks } else { size })
+    let of_rate_ticks = if rate.is_finite() { rate * (between_ticks[1] - between_ticks[0]) } else { 0.0 };
+    Some(Jump { ticks: size - of_rate_ticks, between_ticks })
 }
 
 /// Least-squares rate within the stretches of one stress, each with an offset of its own; `None` if too little is known.

@@ -10,7 +10,7 @@ use clock::{
     Bounds, ERRORS_FOR_DRIFT, Exchanged, HALF_WIDTHS_FOR_DRIFT, KnownOffset, SIGHTINGS_FOR_DRIFT, Sighting,
     Strip,
 };
-use record::{ClockFault, ClockPair, VisibleDrift};
+use record::{ClockContradiction, ClockFault, ClockPair, ClockStep, VisibleDrift};
 
 use super::classify::{Motion, classify};
 use super::{Place, Stress};
@@ -196,10 +196,18 @@ impl PairWatch {
         // A mean over both sides of a jump is an estimate of nothing.
         let steady = known.as_ref().filter(|_| fits);
         let first = self.whole.sightings.first().map_or(0.0, |sighting| sighting.centre().at_ticks);
+        let seconds = |at_ticks: f64| (at_ticks - first) / counter_hz;
         let centre = |sighting: &Sighting| {
             let centre = sighting.centre();
-            [(centre.at_ticks - first) / counter_hz, centre.offset_ticks * ns]
+            [seconds(centre.at_ticks), centre.offset_ticks * ns]
         };
+        let contradiction = self.whole.contradiction().map(|found| ClockContradiction {
+            at_least_s: seconds(found.at_least.at_ticks),
+            at_least_ns: found.at_least.offset_ticks * ns,
+            at_most_s: seconds(found.at_most.at_ticks),
+            at_most_ns: found.at_most.offset_ticks * ns,
+        });
+        let jump = motion.as_ref().and_then(|motion| motion.jump);
         ClockPair {
             a: self.pair.a,
             b: self.pair.b,
@@ -211,7 +219,10 @@ impl PairWatch {
             rate_error_ppb: line.filter(|_| fits).map(|line| line.rate_error * 1e9),
             rate_interval_ppb: (fits && bounds.low.is_finite() && bounds.high.is_finite())
                 .then_some([bounds.low * 1e9, bounds.high * 1e9]),
-            moves_for_certain: self.whole.moves_for_certain(),
+            moves_for_certain: contradiction.is_some(),
+            contradiction,
+            step: jump
+                .map(|jump| ClockStep { ns: jump.ticks * ns, between_s: jump.between_ticks.map(seconds) }),
             seen_after_s: self.seen_after_ticks.map(|ticks| ticks / counter_hz),
             fault: motion.as_ref().map(|motion| motion.fault),
             rate_ppb_by_stress: self.rates_by_stress(),

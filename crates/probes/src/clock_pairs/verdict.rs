@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use clock::LoopClosure;
 use machine::CpuId;
-use record::{ClockCheck, ClockFault, ClockLoops, ClockVerdict, VisibleDrift};
+use record::{ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict, VisibleDrift};
 
 use super::Seen;
 use super::pair_watch::PairWatch;
@@ -46,7 +46,7 @@ pub fn fill(check: &mut ClockCheck, seen: &Seen, counter_hz: f64) {
 fn judge(check: &ClockCheck, usable: usize) -> (ClockVerdict, Vec<String>) {
     let mut because = Vec::new();
     let mut verdict = ClockVerdict::Safe;
-    let mut faults: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut faults: BTreeMap<&str, Vec<&ClockPair>> = BTreeMap::new();
     for pair in &check.pairs {
         let Some(fault) = pair.fault else { continue };
         let steady = matches!(fault, ClockFault::Offset | ClockFault::Slope);
@@ -55,10 +55,13 @@ fn judge(check: &ClockCheck, usable: usize) -> (ClockVerdict, Vec<String>) {
         } else if verdict == ClockVerdict::Safe {
             verdict = ClockVerdict::Correctable;
         }
-        faults.entry(words(fault)).or_default().push(format!("{}-{}", pair.a, pair.b));
+        faults.entry(words(fault)).or_default().push(pair);
     }
     for (fault, pairs) in faults {
-        because.push(format!("{fault}: CPUs {}", listed(&pairs)));
+        let names: Vec<String> = pairs.iter().map(|pair| format!("{}-{}", pair.a, pair.b)).collect();
+        because.push(format!("{fault}: CPUs {}", listed(&names)));
+        because
+            .extend(pairs.into_iter().max_by(|a, b| apart_ns(a).total_cmp(&apart_ns(b))).and_then(evidence));
     }
     if let Some(loops) = check.loops.as_ref().filter(|loops| loops.broken > 0) {
         verdict = ClockVerdict::Unsafe;
@@ -87,6 +90,34 @@ fn judge(check: &ClockCheck, usable: usize) -> (ClockVerdict, Vec<String>) {
         });
     }
     (verdict, because)
+}
+
+/// By how much the bounds of a pair contradict each other.
+fn apart_ns(pair: &ClockPair) -> f64 {
+    pair.contradiction.map_or(0.0, |found| found.at_least_ns - found.at_most_ns)
+}
+
+/// The numbers on which the verdict on a pair stands.
+fn evidence(pair: &ClockPair) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(step) = &pair.step {
+        let [before_s, after_s] = step.between_s;
+        parts.push(format!("a jump of {:+.1} ns between {before_s:.3} and {after_s:.3} s", step.ns));
+    }
+    if let Some(found) = &pair.contradiction {
+        parts.push(format!(
+            "at least {:+.1} ns at {:.3} s, and at most {:+.1} ns at {:.3} s, by causality alone",
+            found.at_least_ns, found.at_least_s, found.at_most_ns, found.at_most_s
+        ));
+    } else if let (Some(ClockFault::Offset), Some([low, high])) = (pair.fault, pair.interval_ns) {
+        parts.push(format!("at least {low:+.1} and at most {high:+.1} ns, by causality alone"));
+    }
+    if let (Some(ClockFault::Slope), Some(rate), Some(error)) =
+        (pair.fault, pair.rate_ppb, pair.rate_error_ppb)
+    {
+        parts.push(format!("{rate:+.2} ppb, give or take {error:.2}, over {:.1} s", pair.watched_s));
+    }
+    (!parts.is_empty()).then(|| format!("counter {} less counter {}: {}", pair.b, pair.a, parts.join("; ")))
 }
 
 fn words(fault: ClockFault) -> &'static str {

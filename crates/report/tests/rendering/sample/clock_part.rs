@@ -132,6 +132,8 @@ fn pair(a: u32, b: u32, cpu_count: u32) -> ClockPair {
         rate_error_ppb: Some(0.2),
         rate_interval_ppb: Some([ppb - 12.0, ppb + 12.0]),
         moves_for_certain: drifts,
+        contradiction: None,
+        step: None,
         seen_after_s: drifts.then_some(1.2),
         fault: drifts.then_some(ClockFault::Slope),
         rate_ppb_by_stress: std::collections::BTreeMap::new(),
