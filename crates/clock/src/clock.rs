@@ -232,8 +232,6 @@ extern "C" fn reinitialise_child() {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::hardware::allowed_cpus;
-    use crate::keeper::Keeper;
     use crate::stamp::{StampMethod, Stamper};
 
     #[test]
@@ -297,14 +295,11 @@ mod tests {
             return;
         };
         let engine: &'static _ = Box::leak(Box::new(Engine::new(hardware, possible_cpu_count())));
-        let mut keeper = Keeper::new(engine, &allowed_cpus(), Timing::default());
+        start_keeper(engine, Timing::default()).expect("a thread can be started");
         let clock = Clock::of(Ok(engine)).expect("this process may read the kernel's clock");
-        let began = clock.now();
-        let mut last = began;
+        let mut last = clock.now();
         // A machine that is busy or distrusts its counter may never open it, and gives the kernel's time.
-        while clock.source() != Source::Counter && clock.elapsed(began) < Duration::from_secs(2) {
-            std::thread::sleep(Duration::from_nanos(keeper.step()));
-        }
+        clock.wait_for_counter(Duration::from_secs(2));
         for _ in 0..10_000 {
             let now = clock.now();
             assert!(now >= last);

@@ -89,11 +89,11 @@ pub struct Line {
 pub const ERRORS_FOR_DRIFT: f64 = 6.0;
 /// Exchanges below which a standard error is not believed.
 pub const SIGHTINGS_FOR_DRIFT: usize = 6;
-/// The path between two CPUs may change its asymmetry, which moves centres and looks like drift: here by up to two thirds
-/// of the half-width within a minute, when a hypervisor moved the CPUs about. Only what moved the centres by more than
-/// this multiple of the half-width is taken for the counters'. The asymmetry of one path cannot: one of its directions would take no
-/// time at all.
-pub const HALF_WIDTHS_FOR_DRIFT: f64 = 1.0;
+/// The centre of an exchange lies within its half-width of the truth, so two centres may differ by twice that, and nothing has
+/// moved but the path. On a guest it does: its host moves the virtual CPUs between cores that are near or far, and whose counters
+/// are some nanoseconds apart. On one the centres went from -10 to +15 ns within four minutes, at a half-width of 30 ns, and back.
+/// Only what moved the centres by more is taken for drift.
+pub const HALF_WIDTHS_FOR_DRIFT: f64 = 2.0;
 
 impl Bounds {
     /// Whether nothing lies within.
@@ -183,7 +183,7 @@ impl Strip {
     }
 
     /// Likely drift: the rate is six standard errors from zero, and has moved the centres by more than a change of the
-    /// path is believed to.
+    /// path can.
     pub fn moves_likely(&self) -> bool {
         let Some(line) = self.line() else { return false };
         let moved = line.rate.abs() * self.span_ticks();

@@ -21,7 +21,7 @@ use crate::progress::Line;
 use crate::recording::{self, Recording};
 use crate::{check_up, describe, output};
 
-/// How long counters are watched without --budget: drift of 10 ppb is seen in about this time.
+/// How long counters are watched without --budget: drift of 20 ppb is seen in about this time, 10 ppb in twice as much.
 const WATCH: Duration = Duration::from_secs(6);
 /// Time for the counter's rate, which turns ticks into nanoseconds.
 const CALIBRATION_NS: u64 = 50_000_000;

@@ -146,17 +146,19 @@ proptest! {
 
 #[test]
 fn injected_rates_are_found_with_their_size() {
-    // Exchanges in 6 s, as they are made on a quiet machine.
+    // Exchanges in 12 s, as they are made on a quiet machine.
     for ppb in [10_i64, 100, 1_000, 50_000, -10, -1_000] {
-        let strip = watched(&rate_fault(ppb), 100, 7);
+        let strip = watched(&rate_fault(ppb), 200, 7);
         let (bounds, line) = (strip.rate(), strip.line().expect("a hundred centres"));
         let truth = ppb as f64 * 1e-9;
         assert!(bounds.contains(truth), "{ppb}: {bounds:?}");
         assert!(bounds.high - bounds.low < 40e-9, "{ppb}: {bounds:?}");
         assert!((line.rate - truth).abs() < 6.0 * line.rate_error + 1e-12, "{ppb}: {line:?}");
-        // At 10 ppb six seconds move the centres by 150 ticks, which is more than the half-width of 100 to 140.
+        // At 10 ppb twelve seconds move the centres by 300 ticks, which is more than twice the half-width of 100 to 140.
         assert!(strip.moves_likely(), "{ppb}");
-        assert_eq!(strip.moves_for_certain(), ppb.abs() > 20, "{ppb}");
+        let Some(found) = strip.contradiction() else { panic!("{ppb}: 300 ticks are more than two delays") };
+        assert!(found.at_least.offset_ticks > found.at_most.offset_ticks, "{ppb}: {found:?}");
+        assert_eq!(found.at_least.at_ticks > found.at_most.at_ticks, ppb > 0, "{ppb}: {found:?}");
     }
 }
 

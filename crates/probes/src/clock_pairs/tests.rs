@@ -107,6 +107,28 @@ fn drift_is_seen_as_soon_as_promised() {
 }
 
 #[test]
+fn a_host_that_moves_cpus_between_cores_makes_no_drift_and_a_true_step_is_still_found() {
+    // The way of the middles on a guest: seconds, and ticks for half-widths of 115. The line through them is more
+    // than six errors from zero, and has moved them by more than the half-width.
+    let moves = [(0, -44), (100, 69), (150, -25), (200, 72)];
+    let step = |&(at_s, ticks): &(u64, i64)| Fault::Step { at_ticks: at_s * 1_000 * MS, ticks };
+    let mut faults: Vec<Fault> = moves.iter().map(step).collect();
+    let healthy = simulated(&faults, &[], 250.0);
+    assert_eq!((healthy.row(HZ).seen_after_s, healthy.motion()), (None, None));
+    faults.push(step(&(225, 400)));
+    let check = verdict_of(&simulated(&faults, &[], 250.0));
+    assert_eq!(check.verdict, ClockVerdict::Unsafe, "{:?}", check.because);
+    let [step, found] =
+        [check.pairs[0].step.map(|step| step.ns), check.pairs[0].contradiction.map(|found| found.at_least_s)];
+    assert!(
+        step.is_none_or(|ns| (ns - 160.0).abs() < 40.0) && found.is_some_and(|at_s| at_s >= 225.0),
+        "{check:?}"
+    );
+    // The reasons carry the numbers.
+    assert!(check.because.iter().any(|line| line.contains("by causality alone")), "{:?}", check.because);
+}
+
+#[test]
 fn the_row_holds_the_truth_between_its_bounds() {
     let row = simulated(&[Fault::Offset { ticks: 5_000 }, Fault::Rate { ppb: 40 }], &[], 12.0).row(HZ);
     let [low, high] = row.interval_ns.expect("an interval");
