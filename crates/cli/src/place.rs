@@ -16,11 +16,10 @@ use anyhow::Context;
 use experiments::ab::command_subject::{HowToRun, Metric, Program};
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::Arms;
-use experiments::place::arrangement::Arrangement;
 use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::parking::{Surroundings, parking_tax};
-use experiments::place::prediction::{Prediction, Watched};
+use experiments::place::prediction::{Prediction, Unwatched, Watched};
 use experiments::place::roster::Key;
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::seats::Seats;
@@ -192,8 +191,8 @@ impl Request<'_> {
         }
     }
 
-    /// `plain` is a run of the command that was not watched, and how many times longer the one that was took.
-    fn arms(&self, setting: &Setting, plain: Option<(&RunSeen, f64)>) -> Arms {
+    /// `plain` is a run of the command that was not watched, and what is known of such runs.
+    fn arms(&self, setting: &Setting, plain: Option<&(RunSeen, Unwatched)>) -> Arms {
         let threads: Vec<Key> = setting.threads.iter().map(|busy| busy.key.clone()).collect();
         let decided = decide(&setting.threads, self.seats, setting.sharing.as_ref(), self.cores);
         let mut arms = Arms::of(&threads, self.seats, decided.as_ref(), self.prediction(setting, plain));
@@ -207,7 +206,11 @@ impl Request<'_> {
     }
 
     /// What each placement should gain; the first measures what handovers cost, which takes a tenth of a second.
-    fn prediction(&self, setting: &Setting, plain: Option<(&RunSeen, f64)>) -> Result<Prediction, String> {
+    fn prediction(
+        &self,
+        setting: &Setting,
+        plain: Option<&(RunSeen, Unwatched)>,
+    ) -> Result<Prediction, String> {
         if nothing_to_place(setting, self.seats).is_some() {
             return Err(String::new());
         }
@@ -218,7 +221,7 @@ impl Request<'_> {
                 thread.cpu_share = own.map_or(thread.cpu_share, |(.., cpu_share)| *cpu_share);
             }
         }
-        let watched = plain.map_or(Watched::AllTheTime, |(_, slower)| Watched::OnceSlower(slower));
+        let watched = plain.map_or(Watched::AllTheTime, |(_, runs)| Watched::Once(*runs));
         Prediction::of(&threads, setting.sharing.as_ref(), self.seats, self.cores, self.handovers(), watched)
     }
 
@@ -308,11 +311,10 @@ fn tried(
     worked(request.arguments, &profile)?;
     let mut setting = request.setting(command_line(command), &profile.census, profile.apart);
     learn(&mut setting, sharing);
-    // Being watched costs time, more where threads wake each other: one run is not.
+    // Being watched costs time, more where threads wake each other: some runs are not.
     let is_worth = nothing_to_place(&setting, request.seats).is_none();
-    let plain = if is_worth { Some(subject.run(&Arrangement::default())?) } else { None };
-    let plain = plain.as_ref().filter(|seen| seen.run.wall_s > 0.0 && !seen.census.is_empty());
-    let arms = request.arms(&setting, plain.map(|seen| (seen, profile.run.wall_s / seen.run.wall_s)));
+    let plain = if is_worth { subject.unwatched(profile.run.wall_s, request.budget())? } else { None };
+    let arms = request.arms(&setting, plain.as_ref());
     let ended_at_once = || {
         let is_unseen = profile.census.is_empty();
         is_unseen.then(|| {

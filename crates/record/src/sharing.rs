@@ -86,6 +86,9 @@ pub struct SharingThread {
     pub demand: UnitDemand,
     /// For how long it was off its CPU by its own will; `None` where that could not be seen.
     pub idle_gaps: Option<Vec<IdleGaps>>,
+    /// How often it came to a CPU, after a wait of its own or another thread's turn; `None` where that could not be seen.
+    #[serde(default)]
+    pub arrivals: Option<u64>,
 }
 
 /// The shares of a thread's samples by the unit its instruction needs; they sum to 1, or are all 0 where nothing was decoded.

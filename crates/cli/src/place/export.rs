@@ -197,7 +197,8 @@ mod tests {
     /// Threads of a program whose first thread is idle, on these CPUs.
     fn found(cpus: &[&str]) -> PlaceOutcome {
         let setting = Setting { subject: "./prog -n 4".to_owned(), ..Setting::default() };
-        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
+        let arms =
+            Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()), judged_by_s: None };
         let mut found = nothing_tried(&setting, &arms, "");
         let thread = |(nth, cpus): (usize, &&str)| PlacedThread {
             process: 0,

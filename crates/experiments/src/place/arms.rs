@@ -6,6 +6,7 @@
 
 use machine::CpuSet;
 use record::PlaceDecision;
+use stats::Interval;
 
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
 use super::decision::Decided;
@@ -42,6 +43,8 @@ pub struct Arms {
     pub decision: Option<PlaceDecision>,
     /// What predicted, or why nothing did.
     pub predicted_by: Result<String, String>,
+    /// Wall time of the kernel's own placement that predictions count with; `None` where they do not.
+    pub judged_by_s: Option<Interval>,
 }
 
 impl Arms {
@@ -102,6 +105,7 @@ impl Arms {
         Self {
             plans,
             decision: decided.map(|decided| decided.document.clone()),
+            judged_by_s: prediction.as_ref().ok().and_then(|prediction| prediction.judged_by_s),
             predicted_by: prediction.map(|prediction| prediction.by),
         }
     }

@@ -92,6 +92,7 @@ pub fn outcome(
             course.trials.twin_logs(0, effect, &guarded).into_iter().filter(|log| log.is_finite()).collect();
         aa_row(&row.name, &format!("{effect:?}"), &logs)
     });
+    withdraw_if_changed(&mut found, arms.judged_by_s);
     found.aa = twin(&course.twin, aa_rows.collect(), course.trials.blocks());
     found.pair_counts = counts(&course.trials, &guarded, guards);
     found.failures = failures(course);
@@ -100,6 +101,24 @@ pub fn outcome(
     found.recommended = recommended(&found).map(|arm| arm.name.clone());
     found.sentence = sentence(&found);
     found
+}
+
+/// Takes predictions back if the kernel's own placement took another time in the experiment than in the runs that they rest on: then
+/// they are about another state of the machine. What the other arms did does not enter.
+fn withdraw_if_changed(found: &mut PlaceOutcome, judged_by_s: Option<Interval>) {
+    let is_time = found.metric == RowShown::default().name;
+    let Some((before, now)) = judged_by_s.zip(found.arms.first().and_then(|os| os.interval)) else { return };
+    if !is_time || (before.low <= now.high && now.low <= before.high) {
+        return;
+    }
+    for arm in &mut found.arms {
+        (arm.predicted_percent, arm.predicted_interval) = (None, None);
+    }
+    found.predicted_by = None;
+    found.unpredicted = Some(format!(
+        "the kernel's own placement took {:.4} to {:.4} s in the runs before and {:.4} to {:.4} s in the experiment, so that what was predicted is about another state of the machine",
+        before.low, before.high, now.low, now.high
+    ));
 }
 
 #[derive(Debug, Clone)]
@@ -243,4 +262,51 @@ fn sentence(found: &PlaceOutcome) -> String {
         "nothing tried is better"
     };
     format!("leave it to the kernel: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use record::PlaceArm;
+
+    use super::super::arrangement::Arrangement;
+    use super::*;
+
+    fn experiment(os_s: [f64; 2], metric: &str) -> PlaceOutcome {
+        let plan = |name| ArmPlan {
+            name,
+            what: "",
+            arrangement: Arrangement::default(),
+            same_as: None,
+            predicted: None,
+        };
+        let arms = Arms {
+            plans: vec![plan(OS), plan("best")],
+            decision: None,
+            predicted_by: Ok("a simulation".to_owned()),
+            judged_by_s: None,
+        };
+        let row = RowShown { name: metric.to_owned(), ..RowShown::default() };
+        let mut found = draft(&Setting::default(), &arms, &row);
+        found.arms[0].interval = Some(Interval::between(os_s[0], os_s[1]));
+        let best = PlaceArm { predicted_percent: Some(-50.0), ..found.arms[1].clone() };
+        found.arms[1] = best;
+        found
+    }
+
+    #[test]
+    fn predictions_about_another_state_of_the_machine_are_taken_back() {
+        let before = Some(Interval::between(1.0, 1.2));
+        let check = |os_s, metric, before, is_kept: bool| {
+            let mut found = experiment(os_s, metric);
+            withdraw_if_changed(&mut found, before);
+            assert_eq!(found.arms[1].predicted_percent.is_some(), is_kept, "{os_s:?} {metric}");
+            assert_eq!(found.predicted_by.is_some(), is_kept);
+            assert_eq!(found.unpredicted.is_none(), is_kept);
+        };
+        check([1.1, 1.3], "wall time", before, true);
+        check([1.3, 1.4], "wall time", before, false);
+        check([0.8, 0.9], "wall time", before, false);
+        check([1.3, 1.4], "requests", before, true);
+        check([1.3, 1.4], "wall time", None, true);
+    }
 }

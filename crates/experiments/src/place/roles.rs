@@ -1,6 +1,7 @@
 //! What each thread of a program does, as its profile shows: computes, computes and rests, or takes turns with another.
 
 use record::{IdleGaps, Sharing, SharingThread};
+use stats::Interval;
 
 use super::decision::Busy;
 use super::parking::middle_us;
@@ -21,15 +22,36 @@ const CPUS_BUSY: f64 = 0.9;
 pub enum Watched {
     /// They were seen while it was watched.
     AllTheTime,
-    /// They are of a run that was not; so many times longer was the one that was.
-    OnceSlower(f64),
+    /// They are of a run that was not.
+    Once(Unwatched),
+}
+
+/// Runs that nobody watched, placed by the kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unwatched {
+    /// So many times longer was the run that was watched than the median one that was not.
+    pub slower: f64,
+    /// Wall time of the median run.
+    pub wall_s: f64,
+    /// Where the median of many such runs lies, by these.
+    pub walls_s: Interval,
+    /// Share of the CPUs that others had meanwhile; `None` where that was too short to be told.
+    pub others_share: Option<f64>,
 }
 
 impl Watched {
     fn slower(self) -> f64 {
         match self {
             Self::AllTheTime => 1.0,
-            Self::OnceSlower(factor) => factor,
+            Self::Once(runs) => runs.slower,
+        }
+    }
+
+    /// Wall times of the runs that were not watched.
+    pub(super) fn walls_s(self) -> Option<Interval> {
+        match self {
+            Self::AllTheTime => None,
+            Self::Once(runs) => Some(runs.walls_s),
         }
     }
 }
@@ -57,7 +79,7 @@ pub(super) enum Role {
 /// A thread that does something else, in words.
 pub(super) fn roles(
     threads: &[Busy],
-    known: &[Option<&SharingThread>],
+    all_known: &[Option<&SharingThread>],
     sharing: Option<&Sharing>,
     cpus: usize,
     watched: Watched,
@@ -66,14 +88,20 @@ pub(super) fn roles(
     let is_full = busy >= CPUS_BUSY * threads.len().min(cpus) as f64;
     let wakes = Wakes::of(threads, sharing, watched);
     let mut roles = Vec::new();
-    for (index, (thread, known)) in threads.iter().zip(known).enumerate() {
+    for (index, (thread, known)) in threads.iter().zip(all_known).enumerate() {
         let partner = wakes.as_ref().map_or(Ok(None), |wakes| wakes.partner(index))?;
         if let (Some(partner), Some(wakes)) = (partner, &wakes) {
-            let per_s = 2.0 * wakes.rate(index, partner).max(wakes.rate(partner, index));
+            // Who is preempted by the one it wakes need not be woken when its turn comes, but comes to a CPU all the same.
+            let woken = 2.0 * wakes.rate(index, partner).max(wakes.rate(partner, index));
+            let arrivals = |thread: Option<&SharingThread>| thread?.arrivals;
+            let came = arrivals(*known).zip(arrivals(all_known[partner])).map_or(0.0, |(one, other)| {
+                (one + other) as f64 / sharing.map_or(f64::INFINITY, |sharing| sharing.seconds)
+            });
+            let per_s = woken.max(came * watched.slower());
             let cpu_ns = (thread.cpu_share + threads[partner].cpu_share) / per_s * 1e9;
             let rest_ns =
                 known.and_then(|thread| median_rest_ns(thread.idle_gaps.as_deref()?)).unwrap_or(0.0);
-            roles.push(Role::Turns { partner, cpu_ns, per_s, rest_ns });
+            roles.push(Role::Turns { partner, cpu_ns, per_s, rest_ns: rest_ns / watched.slower() });
             continue;
         }
         let seconds = sharing.map_or(0.0, |sharing| sharing.seconds);

@@ -3,16 +3,17 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use host::live::{ChildError, ChildOutput, ChildRun, observe_child, pending_signal};
+use host::live::{ChildError, ChildOutput, ChildRun, Ending, observe_child, pending_signal, snapshot};
 use machine::CpuSet;
 use placement::sharing::{ProfileOptions, SourceChoice, SourceError, source_of, watch_while};
 use record::Sharing;
-use stats::Cell;
+use stats::{Cell, quantile_interval};
 use toggles::{PinError, PinHold, Restored, ThreadId};
 
 use super::arms::ArmPlan;
 use super::arrangement::Arrangement;
 use super::follower::Follower;
+use super::prediction::Unwatched;
 use super::roster::Key;
 use crate::ab::command_subject::{
     CommandError, HowToRun, Metric, Program, around, program_rows, program_values,
@@ -25,6 +26,14 @@ const IDLE_LOOK: Duration = Duration::from_millis(100);
 
 /// Samples per second of CPU time in the one run that is watched: short programs need more than the rate for long ones.
 const PROFILE_HZ: f64 = 1000.0;
+
+/// Runs that are not watched: of nine, the interval of the median leaves out the least and the largest.
+const UNWATCHED_RUNS: usize = 9;
+/// They take no more of the budget than this, but one is always made.
+const UNWATCHED_SHARE: f64 = 0.05;
+
+/// The kernel counts what CPUs do in hundredths of a second: in less CPU time than this a share would be off by a tenth.
+const OTHERS_SEEN_S: f64 = 0.2;
 
 /// Why no further run makes sense.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +127,48 @@ impl RunSubject {
         let run = || self.run_command(command, &Arrangement::default());
         let (seen, sharing) = watch_while(&mut *source, options, run);
         Ok((seen?, Ok(sharing)))
+    }
+
+    /// Runs the command some times as the kernel places it, watched by nobody; the median run, and what `profiled_s` is beside it.
+    /// `None` if too little was seen.
+    ///
+    /// # Errors
+    /// As for [`RunSubject::run`].
+    pub fn unwatched(
+        &mut self,
+        profiled_s: f64,
+        budget: Duration,
+    ) -> Result<Option<(RunSeen, Unwatched)>, PlaceRunError> {
+        let (before, begun) = (snapshot(), Instant::now());
+        let mut runs: Vec<RunSeen> = Vec::new();
+        let mut longest_s = 0.0_f64;
+        while runs.len() < UNWATCHED_RUNS {
+            let spent_s = begun.elapsed().as_secs_f64();
+            let is_over = spent_s + longest_s > UNWATCHED_SHARE * budget.as_secs_f64();
+            if !runs.is_empty() && (is_over || pending_signal().is_some()) {
+                break;
+            }
+            let seen = self.run(&Arrangement::default())?;
+            longest_s = longest_s.max(seen.run.wall_s);
+            runs.push(seen);
+        }
+        let total_s = begun.elapsed().as_secs_f64() * host::live::allowed_cpus().len() as f64;
+        let after = snapshot();
+        let own_s: f64 = runs.iter().map(|seen| seen.run.user_s + seen.run.system_s).sum();
+        let others_share = after.others_share(&before).map(|share| {
+            let stolen = after.steal_share(&before).unwrap_or(0.0);
+            (share + stolen - own_s / total_s).max(0.0)
+        });
+        runs.retain(|seen| {
+            seen.run.wall_s > 0.0 && !seen.census.is_empty() && seen.run.ending == Ending::Code(0)
+        });
+        runs.sort_by(|a, b| a.run.wall_s.total_cmp(&b.run.wall_s));
+        let walls_s: Vec<f64> = runs.iter().map(|seen| seen.run.wall_s).collect();
+        let Some(walls_s) = quantile_interval(&walls_s, 0.5) else { return Ok(None) };
+        let median = runs.swap_remove(runs.len() / 2);
+        let wall_s = median.run.wall_s;
+        let others_share = others_share.filter(|_| total_s >= OTHERS_SEEN_S);
+        Ok(Some((median, Unwatched { slower: profiled_s / wall_s, wall_s, walls_s, others_share })))
     }
 
     /// Runs the command once under an arrangement.

@@ -69,7 +69,8 @@ mod tests {
     use super::*;
 
     fn outcome(verdicts: &[(&str, Verdict, f64)]) -> PlaceOutcome {
-        let arms = Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()) };
+        let arms =
+            Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()), judged_by_s: None };
         let mut found = nothing_tried(&Setting::default(), &arms, "");
         let arm = |(name, verdict, q): &(&str, Verdict, f64)| PlaceArm {
             q: Some(*q),

@@ -50,6 +50,7 @@ pub struct Compiled {
     pub(super) slice_ns: f64,
     pub(super) remote_wake_ns: f64,
     pub(super) remote_queue_ns: f64,
+    pub(super) local_queue_ns: f64,
     pub(super) hot_ns: f64,
     /// A change of who runs on a CPU changes speeds in so many CPUs around it.
     pub(super) coupled_cpus: usize,
@@ -98,6 +99,7 @@ impl Compiled {
             slice_ns: machine.slice_ns.value,
             remote_wake_ns: machine.remote_wake_ns.as_ref().map_or(0.0, |ns| ns.value),
             remote_queue_ns: machine.remote_queue_ns.as_ref().map_or(0.0, |ns| ns.value),
+            local_queue_ns: machine.local_queue_ns.as_ref().map_or(0.0, |ns| ns.value),
             hot_ns: machine.hot_ns.as_ref().map_or(0.0, |ns| ns.value),
             levels,
         }

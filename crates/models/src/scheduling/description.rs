@@ -160,6 +160,8 @@ pub struct SchedulingMachine {
     pub remote_wake_ns: Option<Sourced<f64>>,
     /// The same on a CPU that another thread has: it waits there for its turn. Nothing if absent.
     pub remote_queue_ns: Option<Sourced<f64>>,
+    /// The same on the waker's own CPU if others wait there besides the waker. Nothing if absent.
+    pub local_queue_ns: Option<Sourced<f64>>,
     /// A thread that waits for its CPU is left there by others until it has not run for so long; 0 if absent: an idle CPU takes it at
     /// once.
     pub hot_ns: Option<Sourced<f64>>,
@@ -184,10 +186,11 @@ impl SchedulingMachine {
     }
 
     /// The times that a description may leave out, with their keys.
-    fn optional_ns(&self) -> [(&'static str, Option<&Sourced<f64>>); 3] {
+    fn optional_ns(&self) -> [(&'static str, Option<&Sourced<f64>>); 4] {
         [
             ("remote_wake_ns", self.remote_wake_ns.as_ref()),
             ("remote_queue_ns", self.remote_queue_ns.as_ref()),
+            ("local_queue_ns", self.local_queue_ns.as_ref()),
             ("hot_ns", self.hot_ns.as_ref()),
         ]
     }

@@ -359,9 +359,15 @@ impl<'a> Engine<'a> {
         let cpu = self.choose(thread);
         self.threads[thread].cpu = Some(cpu);
         let unit = cpu / self.machine.clock_cpus;
-        if waker.is_some_and(|waker| waker != cpu) {
+        if let Some(waker) = waker {
             let machine = self.machine;
-            let ns = if self.assigned[cpu] > 0 { machine.remote_queue_ns } else { machine.remote_wake_ns };
+            let ns = match self.assigned[cpu] {
+                0 => machine.remote_wake_ns,
+                _ if waker != cpu => machine.remote_queue_ns,
+                // The waker alone is what a handover on one CPU always finds.
+                1 => 0.0,
+                _ => machine.local_queue_ns,
+            };
             // Not part of the program's work: what it adds is taken off before it is counted.
             let cycles = ns * machine.ghz(self.awake);
             self.threads[thread].remaining_cycles += cycles;

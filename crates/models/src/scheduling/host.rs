@@ -83,6 +83,7 @@ pub fn measured(subject: &Measured<'_>) -> Option<SchedulingMachine> {
         ),
         remote_wake_ns: None,
         remote_queue_ns: None,
+        local_queue_ns: None,
         hot_ns: Some(Sourced::new(HOT_NS, "Linux, kernel/sched/fair.c: sysctl_sched_migration_cost")),
         published: Vec::new(),
     })

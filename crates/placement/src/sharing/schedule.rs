@@ -23,6 +23,7 @@ pub(super) struct Schedules {
     unsettled: Vec<(u64, u32, Switch)>,
     asleep_since: HashMap<u32, u64>,
     gaps: HashMap<u32, BTreeMap<u32, u64>>,
+    arrivals: HashMap<u32, u64>,
 }
 
 impl Schedules {
@@ -37,6 +38,9 @@ impl Schedules {
 
     /// A switch, in the order of its ring.
     pub(super) fn switched(&mut self, tid: u32, time_ns: u64, what: Switch) {
+        if what == Switch::In {
+            *self.arrivals.entry(tid).or_default() += 1;
+        }
         self.unsettled.push((time_ns, tid, what));
     }
 
@@ -63,6 +67,11 @@ impl Schedules {
                 }
             }
         }
+    }
+
+    /// How often a thread came to a CPU.
+    pub(super) fn arrivals(&self, tid: u32) -> u64 {
+        self.arrivals.get(&tid).copied().unwrap_or(0)
     }
 
     /// The gaps of a thread, by length.
@@ -130,6 +139,7 @@ mod tests {
         seen.settle(true);
         assert_eq!(seen.gaps(7)[0], IdleGaps { from_us: 0.0, below_us: 1.0, count: 1 });
         assert_eq!(seen.gaps(8), vec![]);
+        assert_eq!((seen.arrivals(7), seen.arrivals(8)), (3, 0), "preempted or not");
     }
 
     #[test]

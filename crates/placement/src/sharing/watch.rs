@@ -180,6 +180,7 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
     if source.sees_gaps() {
         for thread in &mut threads {
             thread.idle_gaps = Some(schedules.gaps(thread.tid));
+            thread.arrivals = Some(schedules.arrivals(thread.tid));
         }
     }
     let wakes = source.sees_wakes().then(|| schedules.wakes(&threads, seconds));

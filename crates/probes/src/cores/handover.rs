@@ -2,8 +2,8 @@
 //!
 //! On one CPU a handover is a system call that wakes, one that sleeps, and a switch. On two it is also a call to the other CPU and
 //! the end of its rest: in a guest both leave to the hypervisor. A second pair on the same two CPUs at the same time keeps them from
-//! resting, so that woken threads wait for their turn there. All three are taken in turns; a chunk is a millisecond or so, and the
-//! median of chunks counts, as programs meet the disturbances too.
+//! resting, so that woken threads wait for their turn there; on one CPU it takes turns with the first. All four are taken in turns; a
+//! chunk is a millisecond or so, and the median of chunks counts, as programs meet the disturbances too.
 
 use std::io;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub struct Handovers {
     pub apart: Handover,
     /// The same while two others do so on the same CPUs.
     pub crowded: Handover,
+    /// Both threads on one CPU, while two others do so on that CPU.
+    pub stacked: Handover,
 }
 
 /// Why there are none.
@@ -75,25 +77,26 @@ pub fn handovers(pair: CpuPair, seed: u64) -> Result<Handovers, HandoverError> {
     }
     let _pinned = Pinned::to(pair.a)?;
     let partners = [Partner::on(pair.a)?, Partner::on(pair.b)?];
-    let mut crowd = Crowd::on(pair)?;
-    let mut chunks = [Vec::new(), Vec::new(), Vec::new()];
+    let mut crowds = [Crowd::on(CpuPair { a: pair.a, b: pair.a })?, Crowd::on(pair)?];
+    let mut chunks = [const { Vec::new() }; 4];
     let mut random = Random::new(seed);
-    let mut order = [0, 1, 2];
+    let mut order = [0, 1, 2, 3];
     for _ in 0..CHUNKS {
         random.shuffle(&mut order);
         for index in order {
-            let is_crowded = index == 2;
+            // The first two are alone; a crowd is where the partner is.
+            let (place, is_crowded) = (index % 2, index >= 2);
             if is_crowded {
-                crowd.start()?;
+                crowds[place].start()?;
             }
-            chunks[index].push(partners[index.min(1)].chunk()?);
+            chunks[index].push(partners[place].chunk()?);
             if is_crowded {
-                crowd.stop()?;
+                crowds[place].stop()?;
             }
         }
     }
-    let [together, apart, crowded] = chunks.map(|chunks| summary(&chunks[CHUNKS_LEFT_OUT..]));
-    Ok(Handovers { together, apart, crowded })
+    let [together, apart, stacked, crowded] = chunks.map(|chunks| summary(&chunks[CHUNKS_LEFT_OUT..]));
+    Ok(Handovers { together, apart, crowded, stacked })
 }
 
 /// One chunk, per handover.
