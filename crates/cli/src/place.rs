@@ -267,25 +267,19 @@ fn how(request: &Request<'_>) -> HowToRun {
 fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>) {
     match sharing {
         Ok(sharing) => {
-            if sharing.source == SharingSource::SignalRegisters {
-                setting.notes.push(said_by_library(&sharing));
-            }
+            setting.notes.extend(no_sample(&sharing));
             setting.sharing = Some(sharing);
         }
         Err(error) => setting.notes.push(format!("who shares what is not known: {error}")),
     }
 }
 
-/// What there is to be said of samples that a library in the program took.
-fn said_by_library(sharing: &Sharing) -> String {
-    // What befell it comes last; the rest is the same for every program.
-    let why = sharing.blind_spots.last().filter(|_| sharing.samples == 0);
-    match why {
-        None => {
-            format!("a library in the program took {} samples: who wakes whom is not known", sharing.samples)
-        }
-        Some(why) => format!("the library that was to sample the program took no sample: {why}"),
-    }
+/// What befell a library that was to sample the program.
+fn no_sample(sharing: &Sharing) -> Option<String> {
+    let is_empty = sharing.source == SharingSource::SignalRegisters && sharing.samples == 0;
+    // That comes last; the rest is the same for every program.
+    let why = sharing.blind_spots.last().filter(|_| is_empty)?;
+    Some(format!("the library that was to sample the program took no sample: {why}"))
 }
 
 /// The command as a shell would have to be given it.

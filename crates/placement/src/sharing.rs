@@ -6,6 +6,7 @@
 
 mod clock_registers;
 mod instruction;
+mod offered;
 mod overlap;
 mod program;
 mod region;

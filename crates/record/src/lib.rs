@@ -69,7 +69,7 @@ pub use provenance::Provenance;
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
 pub use sharing::{
     IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, Sharing, SharingMatrix,
-    SharingSource, SharingThread, UnitDemand,
+    SharingOffer, SharingSource, SharingThread, UnitDemand,
 };
 pub use socket_gate::{GateVerdict, SocketBand, SocketCause, SocketCauseKind, SocketGate};
 pub use sockets::{

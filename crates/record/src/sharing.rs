@@ -16,6 +16,9 @@ pub struct Sharing {
     pub schema: u32,
     /// What the addresses were learnt by.
     pub source: SharingSource,
+    /// What there is to learn from here, the best first: what was taken, and why the rest was not.
+    #[serde(default)]
+    pub offers: Vec<SharingOffer>,
     /// What that costs the program.
     #[serde(default)]
     pub cost: String,
@@ -65,6 +68,15 @@ pub enum SharingSource {
     ClockRegisters,
     /// A library loaded into the program samples its registers in a signal handler; the instruction is decoded.
     SignalRegisters,
+}
+
+/// Something that could tell who shares what.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SharingOffer {
+    /// What it is.
+    pub name: String,
+    /// Why it was not taken; `None` if it was.
+    pub refused: Option<String>,
 }
 
 /// One thread that was watched.

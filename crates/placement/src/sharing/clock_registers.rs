@@ -6,8 +6,9 @@ use std::time::Duration;
 use host::live::{
     Observation, PerfError, PerfSampler, PerfWatch, WakesUnseen, threads_below, wake_tracepoint,
 };
-use record::SharingSource;
+use record::{SharingOffer, SharingSource};
 
+use super::offered::{OF_CLOCK, OF_LIBRARY, OF_WAKES, offer};
 use super::source::{OF_USER_SAMPLES, Source};
 
 /// Registers sampled by the kernel's clock: no privilege, no counter, no change to the program. The kernel tells besides when
@@ -17,6 +18,8 @@ pub struct ClockRegisters {
     sampler: PerfSampler,
     switches: Result<PerfSampler, PerfError>,
     wakes: Result<PerfSampler, WakesDenied>,
+    /// Why no library in the program does it.
+    no_library: &'static str,
 }
 
 /// Why wakes are not seen.
@@ -34,7 +37,7 @@ impl ClockRegisters {
     /// # Errors
     /// The kernel forbids it.
     pub fn of_children(period: Duration) -> Result<Self, PerfError> {
-        Self::of(period, PerfSampler::of_children)
+        Self::of(period, "for where the kernel's clock is refused", PerfSampler::of_children)
     }
 
     /// Of a process that runs, and its descendants.
@@ -42,11 +45,13 @@ impl ClockRegisters {
     /// # Errors
     /// The kernel forbids it, or the process is gone.
     pub fn of_process(pid: u32, period: Duration) -> Result<Self, PerfError> {
-        Self::of(period, |watch| PerfSampler::of_threads(|| threads_below(pid), watch))
+        let no_library = "a program takes it at its start only";
+        Self::of(period, no_library, |watch| PerfSampler::of_threads(|| threads_below(pid), watch))
     }
 
     fn of(
         period: Duration,
+        no_library: &'static str,
         sampler: impl Fn(PerfWatch) -> Result<PerfSampler, PerfError>,
     ) -> Result<Self, PerfError> {
         let wakes = || Ok(sampler(PerfWatch::Wakes(wake_tracepoint()?))?);
@@ -54,6 +59,7 @@ impl ClockRegisters {
             sampler: sampler(PerfWatch::Registers(period))?,
             switches: sampler(PerfWatch::Switches),
             wakes: wakes(),
+            no_library,
         })
     }
 }
@@ -93,6 +99,14 @@ impl Source for ClockRegisters {
 
     fn sees_gaps(&self) -> bool {
         self.switches.is_ok()
+    }
+
+    fn offers(&self) -> Vec<SharingOffer> {
+        vec![
+            offer(OF_CLOCK, None),
+            offer(OF_LIBRARY, Some(self.no_library.to_owned())),
+            offer(OF_WAKES, self.wakes.as_ref().err().map(ToString::to_string)),
+        ]
     }
 
     fn cost(&self) -> String {

@@ -6,8 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use host::live::{Observation, PreloadError, PreloadSampler, StopReason};
-use record::SharingSource;
+use record::{SharingOffer, SharingSource};
 
+use super::offered::{OF_CLOCK, OF_LIBRARY, OF_WAKES, offer};
 use super::source::{OF_USER_SAMPLES, Source};
 
 /// Registers sampled in a signal handler of the program itself.
@@ -69,6 +70,15 @@ impl Source for SignalRegisters {
 
     fn sees_gaps(&self) -> bool {
         false
+    }
+
+    fn offers(&self) -> Vec<SharingOffer> {
+        let denied = self.denied.as_deref().unwrap_or("not asked for");
+        vec![
+            offer(OF_CLOCK, Some(denied.to_owned())),
+            offer(OF_LIBRARY, None),
+            offer(OF_WAKES, Some("comes with the kernel's clock only".to_owned())),
+        ]
     }
 
     fn cost(&self) -> String {

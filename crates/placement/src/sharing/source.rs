@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use host::live::{Observation, PerfError, PreloadError, PreloadObstacle, preload_obstacle};
-use record::SharingSource;
+use record::{SharingOffer, SharingSource};
 
 use super::clock_registers::ClockRegisters;
 use super::signal_registers::SignalRegisters;
@@ -39,6 +39,9 @@ pub trait Source: Send {
 
     /// True if it tells of each time that a thread sleeps.
     fn sees_gaps(&self) -> bool;
+
+    /// Itself, and what else a program can be watched by but for the processor's own samples, the best first.
+    fn offers(&self) -> Vec<SharingOffer>;
 
     /// What it costs the program, in a sentence.
     fn cost(&self) -> String;

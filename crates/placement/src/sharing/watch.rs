@@ -4,12 +4,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use host::Root;
 use host::live::{
     ChildError, ChildOutput, ChildRun, PerfError, is_running, pending_signal, run_child, thread_cpu_time_ns,
 };
 use record::{SHARING_SCHEMA, Sharing};
 
 use super::clock_registers::ClockRegisters;
+use super::offered::of_processor;
 use super::overlap::{TOUCHES_FEW, overlaps};
 use super::region::regions;
 use super::segment::segments;
@@ -184,10 +186,13 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
         }
     }
     let wakes = source.sees_wakes().then(|| schedules.wakes(&threads, seconds));
+    let mut offers = vec![of_processor(&Root::live())];
+    offers.extend(source.offers());
     let busy_s: f64 = threads.iter().map(|thread| thread.cpu_share * seconds).sum();
     Sharing {
         schema: SHARING_SCHEMA,
         source: source.kind(),
+        offers,
         cost: source.cost(),
         privilege: source.privilege(),
         seconds,

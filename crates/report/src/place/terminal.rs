@@ -1,6 +1,6 @@
 //! A placement as text: what is recommended, what each arm gained against what was predicted, and who goes where.
 
-use record::{ParkingTax, PlaceArm, PlaceOutcome, PlaceSweep, PlacedThread};
+use record::{ParkingTax, PlaceArm, PlaceOutcome, PlaceSweep, PlacedThread, SharingOffer};
 use stats::Verdict;
 
 use crate::escape::plain;
@@ -113,7 +113,22 @@ pub(super) fn thread_name(thread: &PlacedThread) -> String {
     format!("{process}{name}#{}", thread.nth)
 }
 
+/// What the threads were watched by and what not, one line each.
+pub(super) fn learnt_by(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
+    let line = |offer: &SharingOffer| match &offer.refused {
+        None => ("learnt by", offer.name.clone()),
+        Some(why) => ("not by", format!("{}: {why}", offer.name)),
+    };
+    let mut lines: Vec<_> = found.sharing.iter().flat_map(|sharing| &sharing.offers).map(line).collect();
+    // What was taken comes first.
+    lines.sort_by_key(|line| line.0 == "not by");
+    lines
+}
+
 fn facts(paper: &mut Paper, found: &PlaceOutcome) {
+    for (label, text) in learnt_by(found) {
+        paper.wrapped(&format!("{label:10}"), &plain(&text));
+    }
     if let Some(decision) = &found.decision {
         let gap = decision.gap_percent.map_or_else(|| UNKNOWN.to_owned(), |gap| format!("{gap:.2} %"));
         paper.wrapped(
@@ -228,7 +243,7 @@ pub(super) fn parking_words(parking: &ParkingTax) -> String {
 
 #[cfg(test)]
 mod tests {
-    use record::{AaTwin, Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision};
+    use record::{AaTwin, Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, Sharing};
     use stats::Interval;
 
     use super::*;
@@ -259,6 +274,14 @@ mod tests {
             cpu_share: 0.97,
             cpus: "0".to_owned(),
         };
+        let offer = |name: &str, refused: Option<&str>| SharingOffer {
+            name: name.to_owned(),
+            refused: refused.map(str::to_owned),
+        };
+        let offers = vec![
+            offer("memory samples of the processor", Some("the kernel offers none here")),
+            offer("the kernel's clock, registers decoded", None),
+        ];
         PlaceOutcome {
             schema: PLACE_SCHEMA,
             sentence: "best gives 57.9 % less wall time [56.5, 58.8] than the kernel's own placement; predicted 57 % less".to_owned(),
@@ -290,7 +313,7 @@ mod tests {
             ended: Some(Ended::Precise),
             margin_percent: 2.0,
             parking: None,
-            sharing: None,
+            sharing: Some(Sharing { offers, ..Sharing::default() }),
             notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
             tool_version: "0".to_owned(),
             started_utc: "now".to_owned(),
@@ -307,6 +330,9 @@ mod tests {
             assert!(text.starts_with("best gives 57.9 % less wall time"), "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(!text.contains('\u{1b}'), "{text}");
+            let taken = "learnt by the kernel's clock, registers decoded\n";
+            let refused = "not by    memory samples of the processor: the kernel offers none here\n";
+            assert!(text.contains(&[taken, refused].concat()), "{text}");
         }
     }
 
