@@ -52,9 +52,14 @@ impl SampleRing {
         self.magic.store(MAGIC, Ordering::Release);
     }
 
-    /// Nobody will read any more.
+    /// Nobody reads any more.
     pub fn close(&self) {
         self.is_closed.store(1, Ordering::Release);
+    }
+
+    /// Somebody reads again: threads that begin from now on are sampled, earlier ones whose timer has not ticked meanwhile too.
+    pub fn reopen(&self) {
+        self.is_closed.store(0, Ordering::Release);
     }
 
     /// The CPU time between two samples of a thread in nanoseconds; `None` if this is no ring, or a closed one.

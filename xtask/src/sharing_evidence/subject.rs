@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
+use host::live::thread_cpu_time_ns;
 use stats::Random;
 
 use crate::flags::Flags;
@@ -15,7 +17,8 @@ use crate::totals::Totals;
 pub const HELP: &str = "  --threads N     threads, in pairs; default 8
   --percent P     accesses to the memory of the pair, in per cent; default 10
   --seed S        which threads are pairs; default 1
-  --rounds R      rounds per thread, and the CPU time of the whole in seconds is printed; without it, until it is killed
+  --rounds R      for each line that comes, so many rounds by new threads, and a line with their CPU time in nanoseconds;
+                  without it the same threads work until they are killed
 ";
 
 /// Words of 8 bytes in a block: 1 MiB.
@@ -66,16 +69,29 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     // Own and common blocks side by side, in an order that says nothing of who is with whom.
     let common: Vec<Arc<Box<Block>>> = (0..threads.div_ceil(2)).map(|_| Arc::new(block())).collect();
     let begun = Instant::now();
-    std::thread::scope(|scope| {
-        for (thread, pair) in pair_of.iter().enumerate() {
-            let (own, common) = (block(), Arc::clone(&common[*pair]));
-            let work = move || work(&own, &common, Share { seed: thread as u64, percent, rounds }, begun);
-            let named = std::thread::Builder::new().name(format!("worker-{thread}"));
-            named.spawn_scoped(scope, work).expect("a thread can be started");
+    let start = |thread: usize, own: Arc<Box<Block>>| {
+        let common = Arc::clone(&common[pair_of[thread]]);
+        let share = Share { seed: thread as u64, percent, rounds };
+        let work = move || {
+            work(&own, &common, share, begun);
+            thread_cpu_time_ns()
+        };
+        let named = std::thread::Builder::new().name(format!("worker-{thread}"));
+        named.spawn(work).expect("a thread can be started")
+    };
+    if rounds == 0 {
+        let all: Vec<_> = (0..threads).map(|thread| start(thread, Arc::new(block()))).collect();
+        for thread in all {
+            thread.join().expect("it does not panic");
         }
-    });
-    if rounds > 0 {
-        println!("{}", host::live::process_cpu_time_ns() as f64 / 1e9);
+        return Ok(Totals::default());
+    }
+    let own: Vec<_> = (0..threads).map(|_| Arc::new(block())).collect();
+    for line in std::io::stdin().lines() {
+        line.context("cannot read the standard input")?;
+        let all: Vec<_> = (0..threads).map(|thread| start(thread, Arc::clone(&own[thread]))).collect();
+        let used = all.into_iter().map(|thread| thread.join().expect("it does not panic"));
+        println!("{}", used.sum::<u64>());
     }
     Ok(Totals::default())
 }

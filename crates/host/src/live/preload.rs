@@ -99,6 +99,16 @@ impl PreloadSampler {
         command.env(PRELOAD_VARIABLE, libraries).env(RING_VARIABLE, ring);
     }
 
+    /// Takes no samples until [`Self::resume`].
+    pub fn pause(&self) {
+        self.ring().close();
+    }
+
+    /// Takes samples again, of threads that begin from now on; which of the earlier ones are sampled is not defined.
+    pub fn resume(&self) {
+        self.ring().reopen();
+    }
+
     /// Threads that the kernel gave no timer.
     pub fn unwatched(&self) -> u32 {
         self.ring().unwatched()

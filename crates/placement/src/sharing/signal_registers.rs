@@ -28,6 +28,16 @@ impl SignalRegisters {
         Ok(Self { sampler: PreloadSampler::new(period)?, denied })
     }
 
+    /// Takes no samples until [`Self::resume`].
+    pub fn pause(&self) {
+        self.sampler.pause();
+    }
+
+    /// Takes samples again, of threads that begin from now on.
+    pub fn resume(&self) {
+        self.sampler.resume();
+    }
+
     /// What became of processes that are not sampled any more, one sentence for each reason.
     fn stops(&self) -> impl Iterator<Item = String> {
         let mut processes: BTreeMap<StopReason, Vec<String>> = BTreeMap::new();
