@@ -61,8 +61,24 @@ fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
     totals.add(check_documents(&binary)?);
     println!("documents against their schemas: {totals}");
     totals.add(check_report(&record.join("report.html"), screenshots)?);
-    totals.add(check_planted(&binary, &record.join("record.json"), folder.path())?);
+    let (scratch, own) = (folder.path(), "text from outside stays text");
+    let planted = || planted::report(&binary, &record.join("record.json"), scratch);
+    totals.add(check_other(own, planted, scratch, &["without complaint"])?);
+    let placed = || place_page(&binary, scratch);
+    let of_place = ["without complaint", "sideways scrolling", "light and dark", "it prints"];
+    totals.add(check_other("the page of sidestep place", placed, &screenshots.join("place"), &of_place)?);
     Ok(totals)
+}
+
+/// The page of a small experiment with two pairs of threads.
+fn place_page(binary: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let page = folder.join("place.html");
+    let own = std::env::current_exe().context("cannot find this program")?;
+    let mut place = Command::new(binary);
+    place.args(["place", "--quiet", "--budget", "3s", "--html"]).arg(&page).arg("--").arg(own);
+    place.args(["threads", "pairs", "2", "200"]);
+    anyhow::ensure!(cargo::succeeds(&mut place)?, "sidestep place failed; see above");
+    Ok(page)
 }
 
 /// What experiments and comparisons print, held against the schemas.
@@ -107,18 +123,24 @@ fn check_documents(binary: &Path) -> anyhow::Result<Totals> {
     Ok(totals)
 }
 
-/// A report of a record full of planted scripts must load as quietly as any other.
-fn check_planted(binary: &Path, record: &Path, folder: &Path) -> anyhow::Result<Totals> {
-    let name = "text from outside stays text";
+/// Another page, that need not have what a report has: these of the checks must hold of it.
+fn check_other(
+    name: &str,
+    page: impl FnOnce() -> anyhow::Result<PathBuf>,
+    screenshots: &Path,
+    parts: &[&str],
+) -> anyhow::Result<Totals> {
     if cargo::find(PROGRAM).is_none() {
         println!("SKIPPED {name}: no {PROGRAM} here");
         return Ok(Totals::one_skipped(format!("browser: {name}: no {PROGRAM} here")));
     }
-    let report = planted::report(binary, record, folder)?;
-    for (_, result) in look(&report, folder, "without complaint")? {
-        if let Err(error) = result {
-            println!("FAILED  {name}: {error:#}");
-            return Ok(Totals::one_failed(format!("browser: {name}: {error:#}")));
+    let page = page()?;
+    for part in parts {
+        for (check, result) in look(&page, screenshots, part)? {
+            if let Err(error) = result {
+                println!("FAILED  {name}: {check}: {error:#}");
+                return Ok(Totals::one_failed(format!("browser: {name}: {check}: {error:#}")));
+            }
         }
     }
     println!("ok      {name}");

@@ -184,13 +184,16 @@ fn light_and_dark(place: &Place<'_>) -> anyhow::Result<String> {
         page.load(place.report)?;
         page.next_frame()?;
         brightness.push(page.photograph()?.brightness());
-        for name in figures(&mut page)? {
-            is_coloured(&mut page, &name, &static_selector(&name))
+        let names = figures(&mut page)?;
+        for name in &names {
+            is_coloured(&mut page, name, &static_selector(name))
                 .with_context(|| format!("in {scheme} mode"))?;
         }
         save(place, scheme, &page.photograph_bytes(true)?)?;
-        page.show(&format!("figure[data-figure='{WEBGL_FIGURE}']"))?;
-        save(place, &format!("surface-{scheme}"), &page.photograph_bytes(false)?)?;
+        if names.iter().any(|name| name == WEBGL_FIGURE) {
+            page.show(&format!("figure[data-figure='{WEBGL_FIGURE}']"))?;
+            save(place, &format!("surface-{scheme}"), &page.photograph_bytes(false)?)?;
+        }
     }
     let [light, dark] = brightness[..] else { anyhow::bail!("two photographs were taken") };
     let differ = light > MIDDLE_BRIGHTNESS && dark < MIDDLE_BRIGHTNESS;
