@@ -215,21 +215,17 @@ fn cores(tests: &mut Tests, record: &Record) {
         let heading = nanoseconds(format!("line by {}", words(&result.protocol)), "cores");
         tests.add(&heading, pair(result.a, result.b), None, result.ns, Some(result.spread.interval), 1.0);
     }
+    let mut slowdown = |name: String, place: [u64; 2], slowdown: f64, interval: Interval| {
+        let heading = Heading { name, group: "cores", unit: "x", better: Better::Lower };
+        tests.add(&heading, place, None, slowdown, Some(interval), 1.0);
+    };
     for result in &record.cores.sharing {
-        let heading = Heading {
-            name: format!("beside another CPU, {}", words(&result.resource)),
-            group: "cores",
-            unit: "x",
-            better: Better::Lower,
-        };
-        tests.add(
-            &heading,
-            pair(result.a, result.b),
-            None,
-            result.slowdown,
-            Some(result.spread.interval),
-            1.0,
-        );
+        let name = format!("beside another CPU, {}", words(&result.resource));
+        slowdown(name, pair(result.a, result.b), result.slowdown, result.spread.interval);
+    }
+    for result in &record.cores.unlike {
+        let name = format!("{} beside {}", words(&result.class), words(&result.beside));
+        slowdown(name, pair(result.a, result.b), result.slowdown, result.spread.interval);
     }
     for point in &record.cores.wake {
         // Idle times are chosen in microseconds; all of them make one row.
@@ -286,7 +282,29 @@ fn controls(tests: &mut Tests, record: &Record) {
 
 #[cfg(test)]
 mod tests {
+    use record::{Spread, UnlikeSlowdown};
+
     use super::*;
+
+    #[test]
+    fn what_unlike_loops_cost_each_other_is_a_row_of_its_own() {
+        let mut record = Record::default();
+        for (a, beside) in [(0, "simd"), (1, "simd"), (0, "memory")] {
+            record.cores.unlike.push(UnlikeSlowdown {
+                a: CpuId(a),
+                b: CpuId(1 - a),
+                class: "front_end".to_owned(),
+                beside: beside.to_owned(),
+                slowdown: 1.2,
+                overlapped_windows: 9,
+                spread: Spread::default(),
+            });
+        }
+        let tests = configuration_of_record("one", &record).tests;
+        let rows: Vec<(&str, usize)> =
+            tests.iter().map(|test| (test.name.as_str(), test.cells.len())).collect();
+        assert_eq!(rows, [("front end beside simd", 2), ("front end beside memory", 1)]);
+    }
 
     #[test]
     fn a_block_has_a_level_only_where_its_neighbours_agree() {
