@@ -67,7 +67,23 @@ fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
     let placed = || place_page(&binary, scratch);
     let of_place = ["without complaint", "sideways scrolling", "light and dark", "it prints"];
     totals.add(check_other("the page of sidestep place", placed, &screenshots.join("place"), &of_place)?);
+    for machine in SIMULATED {
+        let name = format!("the page of sidestep simulate {machine}");
+        let simulated = || simulated_page(&binary, scratch, machine);
+        totals.add(check_other(&name, simulated, scratch, &["without complaint"])?);
+    }
     Ok(totals)
+}
+
+/// A machine of each kind that has a page.
+const SIMULATED: [&str; 3] = ["phenom-9600", "k8-opteron", "fx-8150"];
+
+fn simulated_page(binary: &Path, folder: &Path, machine: &str) -> anyhow::Result<PathBuf> {
+    let page = folder.join(format!("{machine}.html"));
+    let mut simulate = Command::new(binary);
+    simulate.args(["simulate", machine, "--quiet", "--html"]).arg(&page);
+    anyhow::ensure!(cargo::succeeds(&mut simulate)?, "sidestep simulate {machine} failed; see above");
+    Ok(page)
 }
 
 /// The page of a small experiment with two pairs of threads.

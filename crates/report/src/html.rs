@@ -109,21 +109,28 @@ pub(crate) fn embed(page: &mut String, data: &str, attributes: &str, charts: &st
     );
 }
 
-/// The page of a simulation, whole: its data and charts are in it where scripts are.
-pub(crate) fn simulation_page(
+/// The page of a document, whole: its data, to be had as `file`, and its charts are in it where scripts are.
+pub(crate) fn document_page(
     title: &str,
     body: &str,
-    simulation: &impl Serialize,
+    document: &impl Serialize,
+    file: &str,
     charts: Charts,
     options: Html,
 ) -> String {
-    let mut page = frame(&escape::markup(title), body, options.script);
-    if options.script {
-        let json = serde_json::to_string(simulation).expect("numbers and texts can be written");
-        let attributes = "data-complete=\"true\" data-file=\"simulation.json\"";
-        let charts = escape::script_json(&charts.into_json().to_string());
-        embed(&mut page, &escape::script_json(&json), attributes, &charts, &library());
+    if !options.script {
+        return frame(&escape::markup(title), body, false) + PAGE_END;
     }
+    let download = format!(
+        "<p id=\"download-note\"></p><p><button type=\"button\" id=\"download\" hidden>Download {file}</button></p>"
+    );
+    let body = format!("{body}{}", markup::section("data", "Data", &download));
+    let mut page = frame(&escape::markup(title), &body, true);
+    let json = serde_json::to_string(document).expect("numbers and texts can be written");
+    let attributes =
+        format!("data-complete=\"true\" data-file=\"{file}\" data-note=\"This page holds all its numbers.\"");
+    let charts = escape::script_json(&charts.into_json().to_string());
+    embed(&mut page, &escape::script_json(&json), &attributes, &charts, &library());
     page + PAGE_END
 }
 

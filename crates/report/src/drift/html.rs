@@ -33,7 +33,7 @@ pub fn drift_html(simulation: &DriftSimulation, options: Html) -> String {
         body += &section("drift", "Drift", &picture);
     }
     body += &section("numbers", "The machine", &terms(&numbers(simulation)));
-    html::simulation_page(&simulation.machine.title, &body, simulation, charts, options)
+    html::document_page(&simulation.machine.title, &body, simulation, "simulation.json", charts, options)
 }
 
 fn remedies(simulation: &DriftSimulation) -> DataTable {

@@ -54,7 +54,7 @@ pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
     if !found.notes.is_empty() {
         body += &section("notes", "Notes", &list(&found.notes));
     }
-    html::simulation_page(&title, &body, found, charts, options)
+    html::document_page(&title, &body, found, "place.json", charts, options)
 }
 
 fn arms(found: &PlaceOutcome) -> DataTable {

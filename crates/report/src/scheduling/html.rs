@@ -41,7 +41,7 @@ pub fn scheduling_html(simulation: &SchedulingSimulation, options: Html) -> Stri
     }
     body += &section("words", "In words", &list(&words::sentences(simulation)));
     body += &section("numbers", "The machine", &numbers(simulation));
-    html::simulation_page(&simulation.machine.title, &body, simulation, charts, options)
+    html::document_page(&simulation.machine.title, &body, simulation, "simulation.json", charts, options)
 }
 
 fn gains(rows: &[GainRow]) -> DataTable {

@@ -42,7 +42,7 @@ pub fn simulation_html(simulation: &Simulation, options: Html) -> String {
     if !told.is_empty() {
         body += &section("fit", "What the numbers tell", &list(&told));
     }
-    html::simulation_page(&simulation.title, &body, simulation, charts, options)
+    html::document_page(&simulation.title, &body, simulation, "simulation.json", charts, options)
 }
 
 fn tests(simulation: &Simulation) -> String {
