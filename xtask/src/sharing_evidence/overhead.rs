@@ -115,7 +115,7 @@ impl Subject {
     fn piece(&mut self, arm: usize) -> anyhow::Result<f64> {
         let options = ProfileOptions::default();
         let Self { orders, answers, preload, child, samples } = self;
-        let mut work = || work(orders, answers);
+        let work = || work(orders, answers);
         let (used, sharing) = match ARMS[arm] {
             "clock" => {
                 let mut clock =
@@ -128,7 +128,8 @@ impl Subject {
                 preload.pause();
                 watched
             }
-            _ => return work(),
+            // Looked at as the others are, without a sample: what follows a look, such as a rest, must not tell the arms apart.
+            _ => watch_while(preload, options, work),
         };
         samples[arm] += sharing.samples;
         used
