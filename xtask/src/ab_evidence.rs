@@ -6,7 +6,6 @@
 use std::ffi::OsString;
 use std::hint::black_box;
 
-use anyhow::Context;
 use experiments::ab::command_subject::{CommandSubject, HowToRun, Program};
 use experiments::ab::outcome::Declared;
 use experiments::ab::switcher::Switcher;
@@ -183,7 +182,7 @@ fn before_after(raw: &[RawTrial], row: usize, is_planted: bool) -> Option<Interv
 }
 
 fn experiment(seed: u64, seconds: f64, planted: f64, margin: f64) -> anyhow::Result<ExperimentOutcome> {
-    let own = std::env::current_exe().context("cannot find this program")?;
+    let own = cargo::this_program()?;
     let program = |rounds: u64| {
         let rounds = OsString::from(rounds.to_string());
         Program::of(vec![own.clone().into_os_string(), OsString::from("spin"), rounds])

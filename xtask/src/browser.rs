@@ -65,7 +65,7 @@ fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
     let planted = || planted::report(&binary, &record.join("record.json"), scratch);
     totals.add(check_other(own, planted, scratch, &["without complaint"])?);
     let placed = || place_page(&binary, scratch);
-    let of_place = ["without complaint", "sideways scrolling", "light and dark", "it prints"];
+    let of_place = ["without complaint", "sideways scrolling", "it prints"];
     totals.add(check_other("the page of sidestep place", placed, &screenshots.join("place"), &of_place)?);
     for machine in SIMULATED {
         let name = format!("the page of sidestep simulate {machine}");
@@ -89,7 +89,7 @@ fn simulated_page(binary: &Path, folder: &Path, machine: &str) -> anyhow::Result
 /// The page of a small experiment with two pairs of threads.
 fn place_page(binary: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     let page = folder.join("place.html");
-    let own = std::env::current_exe().context("cannot find this program")?;
+    let own = cargo::this_program()?;
     let mut place = Command::new(binary);
     place.args(["place", "--quiet", "--budget", "3s", "--html"]).arg(&page).arg("--").arg(own);
     place.args(["threads", "pairs", "2", "200"]);

@@ -26,6 +26,15 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// This program, to be started again: if cargo has built it anew meanwhile, the new one at its place.
+pub fn this_program() -> anyhow::Result<PathBuf> {
+    /// What Linux puts behind the name of a file that was removed while it ran (proc(5), /proc/pid/exe).
+    const REMOVED: &str = " (deleted)";
+    let own = std::env::current_exe().context("cannot find this program")?;
+    let renewed = own.to_str().and_then(|name| name.strip_suffix(REMOVED)).map(PathBuf::from);
+    Ok(renewed.filter(|_| !own.exists()).unwrap_or(own))
+}
+
 /// Loops are not worth timing in a debug build: the task `name` again with the same arguments, built for release.
 pub fn again_in_release(name: &str, arguments: &[String]) -> anyhow::Result<Totals> {
     let mut command = cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", name]);

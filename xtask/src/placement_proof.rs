@@ -84,7 +84,7 @@ fn all(
     program: &[&str],
     changes_nothing: bool,
 ) -> anyhow::Result<Vec<PlaceOutcome>> {
-    let own = std::env::current_exe().context("cannot find this program")?;
+    let own = cargo::this_program()?;
     let mut found = Vec::new();
     for _ in 0..runs {
         let mut command = Command::new(cargo::target().join("release/sidestep"));

@@ -110,7 +110,7 @@ fn build_library() -> anyhow::Result<()> {
 
 /// The same with the rights of another user.
 fn as_user(user: u32, arguments: &[String]) -> anyhow::Result<Totals> {
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    let mut command = Command::new(cargo::this_program()?);
     let at = arguments.iter().position(|word| word == "--user").unwrap_or(0);
     let others = arguments.iter().enumerate().filter(|(place, _)| *place != at && *place != at + 1);
     command.arg("sharing-evidence").args(others.map(|(_, word)| word)).uid(user).gid(user);
@@ -156,7 +156,7 @@ fn recover(hidden: &Hidden, source: SourceChoice, samples: u64) -> anyhow::Resul
 
 /// The subject, for so many rounds of each thread or until it is killed.
 fn subject_command(hidden: &Hidden, rounds: Option<u64>) -> anyhow::Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    let mut command = Command::new(cargo::this_program()?);
     command.args(subject::words(hidden.threads, hidden.percent, hidden.seed, rounds));
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Ok(command)

@@ -197,7 +197,7 @@ fn bandwidth(operation: &str, store: &str, block_bytes: u64, how: &str) -> Vec<S
 
 /// This program again, as the process that measures our side.
 fn own(cpu: usize, arguments: &[String]) -> anyhow::Result<Side> {
-    let program = std::env::current_exe().context("cannot find myself")?;
+    let program = cargo::this_program()?;
     let arguments = [&["bench-one".to_owned()], arguments].concat();
     Ok(Side { program, arguments, cpu, read: peer::last_number, huge_bytes: 0 })
 }
