@@ -160,26 +160,28 @@ impl Strip {
 
     /// Offsets that all exchanges allow, if it is constant: the certain sign of drift or of a step is that there are none.
     pub fn constant_offset(&self) -> Bounds {
-        let low = self.sightings.iter().map(|sighting| sighting.lower.offset_ticks);
-        let high = self.sightings.iter().map(|sighting| sighting.upper.offset_ticks);
-        Bounds {
-            low: low.fold(f64::NEG_INFINITY, f64::max) - self.resolution_ticks,
-            high: high.fold(f64::INFINITY, f64::min) + self.resolution_ticks,
-        }
+        self.tightest().map_or(Bounds { low: f64::NEG_INFINITY, high: f64::INFINITY }, |(lower, upper)| {
+            Bounds { low: lower.offset_ticks, high: upper.offset_ticks }
+        })
+    }
+
+    /// The highest lower point and the lowest upper one, wider by a step of the counters; `None` without exchanges.
+    fn tightest(&self) -> Option<(Point, Point)> {
+        let by_offset = |a: &Point, b: &Point| a.offset_ticks.total_cmp(&b.offset_ticks);
+        let lower = self.sightings.iter().map(|sighting| sighting.lower.raised(-self.resolution_ticks));
+        let upper = self.sightings.iter().map(|sighting| sighting.upper.raised(self.resolution_ticks));
+        lower.max_by(by_offset).zip(upper.min_by(by_offset))
     }
 
     /// The two bounds that contradict each other most, if any do; the steps in which the counters count are taken off.
     pub fn contradiction(&self) -> Option<Contradiction> {
-        let by_offset = |a: &Point, b: &Point| a.offset_ticks.total_cmp(&b.offset_ticks);
-        let lower = self.sightings.iter().map(|sighting| sighting.lower.raised(-self.resolution_ticks));
-        let upper = self.sightings.iter().map(|sighting| sighting.upper.raised(self.resolution_ticks));
-        let (at_least, at_most) = (lower.max_by(by_offset)?, upper.min_by(by_offset)?);
+        let (at_least, at_most) = self.tightest()?;
         (at_least.offset_ticks > at_most.offset_ticks).then_some(Contradiction { at_least, at_most })
     }
 
     /// Certain drift or step: no constant offset fits.
     pub fn moves_for_certain(&self) -> bool {
-        self.constant_offset().is_empty()
+        self.contradiction().is_some()
     }
 
     /// Likely drift: the rate is six standard errors from zero, and has moved the centres by more than a change of the
