@@ -1,6 +1,8 @@
 //! What CPUID says of the counter and of the instructions that read it.
 
 #[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__cpuid_count, CpuidResult};
+#[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
 /// What a CPU has; nothing where it is no x86.
@@ -17,15 +19,9 @@ pub(crate) struct Features {
     pub(crate) lfence_waits: bool,
 }
 
-/// The four registers that CPUID fills.
+/// What a leaf says that is not there.
 #[cfg(target_arch = "x86_64")]
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Leaf {
-    pub(crate) eax: u32,
-    pub(crate) ebx: u32,
-    pub(crate) ecx: u32,
-    pub(crate) edx: u32,
-}
+const NOTHING: CpuidResult = CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
 
 impl Features {
     /// Those of this machine; found once.
@@ -33,12 +29,7 @@ impl Features {
     #[inline]
     pub(crate) fn of_this_machine() -> Self {
         static FEATURES: OnceLock<Features> = OnceLock::new();
-        *FEATURES.get_or_init(|| {
-            Self::of(|number| {
-                let leaf = std::arch::x86_64::__cpuid_count(number, 0);
-                Leaf { eax: leaf.eax, ebx: leaf.ebx, ecx: leaf.ecx, edx: leaf.edx }
-            })
-        })
+        *FEATURES.get_or_init(|| Self::of(|number| __cpuid_count(number, 0)))
     }
 
     /// None of them are known of another CPU.
@@ -51,14 +42,14 @@ impl Features {
     /// What the leaves say, each asked for with subleaf 0. A leaf beyond the highest is not asked for: Intel's CPUs answer
     /// with another one.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn of(cpuid: impl Fn(u32) -> Leaf) -> Self {
+    pub(crate) fn of(cpuid: impl Fn(u32) -> CpuidResult) -> Self {
         /// The highest of the extended leaves is in EAX of the first.
         const EXTENDED: u32 = 0x8000_0000;
         let basic = cpuid(0);
         let highest_extended = cpuid(EXTENDED).eax;
         let leaf = |number: u32| {
             let highest = if number < EXTENDED { basic.eax } else { highest_extended };
-            if number <= highest { cpuid(number) } else { Leaf::default() }
+            if number <= highest { cpuid(number) } else { NOTHING }
         };
         let vendor = [basic.ebx, basic.edx, basic.ecx].map(u32::to_le_bytes);
         let is_amd = matches!(vendor.as_flattened(), b"AuthenticAMD" | b"HygonGenuine");
@@ -79,7 +70,7 @@ mod tests {
         Features { has_rdtscp: false, has_rdpid: false, is_invariant: false, lfence_waits: false };
 
     /// A CPU with these leaves. Those between are empty; those beyond answer with all bits set.
-    fn features(vendor: &[u8; 12], leaves: &[(u32, Leaf)]) -> Features {
+    fn features(vendor: &[u8; 12], leaves: &[(u32, CpuidResult)]) -> Features {
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| vendor[at + byte]));
         let highest = |from: u32, to: u32| {
             leaves.iter().map(|(number, _)| *number).filter(|number| (from..to).contains(number)).max()
@@ -87,20 +78,20 @@ mod tests {
         let basic = highest(0, 0x8000_0000).unwrap_or(1);
         let extended = highest(0x8000_0000, u32::MAX).unwrap_or(0);
         Features::of(|number| match number {
-            0 => Leaf { eax: basic, ebx: word(0), edx: word(4), ecx: word(8) },
-            0x8000_0000 => Leaf { eax: extended, ..Leaf::default() },
+            0 => CpuidResult { eax: basic, ebx: word(0), edx: word(4), ecx: word(8) },
+            0x8000_0000 => CpuidResult { eax: extended, ..NOTHING },
             _ if number > if number < 0x8000_0000 { basic } else { extended } => {
-                Leaf { eax: !0, ebx: !0, ecx: !0, edx: !0 }
+                CpuidResult { eax: !0, ebx: !0, ecx: !0, edx: !0 }
             }
-            _ => leaves.iter().find(|(known, _)| *known == number).map_or(Leaf::default(), |(_, leaf)| *leaf),
+            _ => leaves.iter().find(|(known, _)| *known == number).map_or(NOTHING, |(_, leaf)| *leaf),
         })
     }
 
     #[test]
     fn leaves_say_what_a_cpu_has_and_leaves_beyond_the_highest_say_nothing() {
-        let eax = |bit: u32| Leaf { eax: 1 << bit, ..Leaf::default() };
-        let ecx = |bit: u32| Leaf { ecx: 1 << bit, ..Leaf::default() };
-        let edx = |bit: u32| Leaf { edx: 1 << bit, ..Leaf::default() };
+        let eax = |bit: u32| CpuidResult { eax: 1 << bit, ..NOTHING };
+        let ecx = |bit: u32| CpuidResult { ecx: 1 << bit, ..NOTHING };
+        let edx = |bit: u32| CpuidResult { edx: 1 << bit, ..NOTHING };
         let all = [(7, ecx(22)), (0x8000_0001, edx(27)), (0x8000_0007, edx(8)), (0x8000_0021, eax(2))];
         let every = Features { has_rdtscp: true, has_rdpid: true, is_invariant: true, lfence_waits: true };
         for (vendor, leaves, expected) in [
