@@ -1,7 +1,7 @@
 //! What a class of work loses beside another on CPUs that share a unit, from the co-run loops of a record.
 
 use machine::CpuId;
-use record::Cores;
+use record::{Cores, UnlikeSlowdown};
 use stats::median;
 
 use super::description::CLASSES;
@@ -15,23 +15,21 @@ pub fn class_slowdowns(
     cores: &Cores,
     together: impl Fn(CpuId, CpuId) -> bool,
 ) -> Option<[[f64; CLASSES]; CLASSES]> {
-    let usable = |a: CpuId, b: CpuId, slowdown: f64| slowdown.is_finite() && slowdown > 0.0 && together(a, b);
-    let typical = |slowdowns: Vec<f64>| median(&slowdowns);
+    let typical = |pairs: &mut dyn Iterator<Item = (CpuId, CpuId, f64)>| {
+        let usable =
+            pairs.filter(|(a, b, slowdown)| slowdown.is_finite() && *slowdown > 0.0 && together(*a, *b));
+        median(&usable.map(|(.., slowdown)| slowdown).collect::<Vec<_>>())
+    };
     let like = NAMES.map(|name| {
         let pairs = cores.sharing.iter().filter(|pair| pair.resource == name);
-        typical(
-            pairs.filter(|pair| usable(pair.a, pair.b, pair.slowdown)).map(|pair| pair.slowdown).collect(),
-        )
+        typical(&mut pairs.map(|pair| (pair.a, pair.b, pair.slowdown)))
     });
     if like.iter().all(Option::is_none) {
         return None;
     }
     let unlike = |own: usize, beside: usize| {
-        let pairs =
-            cores.unlike.iter().filter(|pair| pair.class == NAMES[own] && pair.beside == NAMES[beside]);
-        typical(
-            pairs.filter(|pair| usable(pair.a, pair.b, pair.slowdown)).map(|pair| pair.slowdown).collect(),
-        )
+        let is_it = |pair: &&UnlikeSlowdown| pair.class == NAMES[own] && pair.beside == NAMES[beside];
+        typical(&mut cores.unlike.iter().filter(is_it).map(|pair| (pair.a, pair.b, pair.slowdown)))
     };
     let alone = |class: usize| like[class].unwrap_or(1.0);
     let of = |own: usize, beside: usize| {
