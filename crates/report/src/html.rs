@@ -109,29 +109,59 @@ pub(crate) fn embed(page: &mut String, data: &str, attributes: &str, charts: &st
     );
 }
 
-/// The page of a document, whole: its data, to be had as `file`, and its charts are in it where scripts are.
+/// How a page offers the document it was made of.
+pub(crate) struct Download {
+    /// The name it is saved by.
+    pub(crate) file: &'static str,
+    /// What the page holds, in a sentence.
+    pub(crate) note: &'static str,
+}
+
+impl Download {
+    /// Where the page's script says what the page holds, and the button that saves it; nothing without a script.
+    pub(crate) fn offer(&self, options: Html) -> String {
+        let offer = format!(
+            "<p id=\"download-note\"></p><p><button type=\"button\" id=\"download\" hidden>Download {}</button></p>",
+            self.file
+        );
+        if options.script { offer } else { String::new() }
+    }
+}
+
+/// A page, whole: its document and its charts are in it where scripts are, which then find the download's offer in the body.
+pub(crate) fn whole_page(
+    title: &str,
+    body: &str,
+    document: &impl Serialize,
+    download: &Download,
+    charts: Charts,
+    options: Html,
+) -> String {
+    let mut page = frame(&escape::markup(title), body, options.script);
+    if options.script {
+        let json = serde_json::to_string(document).expect("numbers and texts can be written");
+        let note = escape::markup(download.note);
+        let attributes =
+            format!("data-complete=\"true\" data-file=\"{}\" data-note=\"{note}\"", download.file);
+        let charts = escape::script_json(&charts.into_json().to_string());
+        embed(&mut page, &escape::script_json(&json), &attributes, &charts, &library());
+    }
+    page + PAGE_END
+}
+
+/// The page of a document that is to be had as `file` at its end.
 pub(crate) fn document_page(
     title: &str,
     body: &str,
     document: &impl Serialize,
-    file: &str,
+    file: &'static str,
     charts: Charts,
     options: Html,
 ) -> String {
-    if !options.script {
-        return frame(&escape::markup(title), body, false) + PAGE_END;
-    }
-    let download = format!(
-        "<p id=\"download-note\"></p><p><button type=\"button\" id=\"download\" hidden>Download {file}</button></p>"
-    );
-    let body = format!("{body}{}", markup::section("data", "Data", &download));
-    let mut page = frame(&escape::markup(title), &body, true);
-    let json = serde_json::to_string(document).expect("numbers and texts can be written");
-    let attributes =
-        format!("data-complete=\"true\" data-file=\"{file}\" data-note=\"This page holds all its numbers.\"");
-    let charts = escape::script_json(&charts.into_json().to_string());
-    embed(&mut page, &escape::script_json(&json), &attributes, &charts, &library());
-    page + PAGE_END
+    let download = Download { file, note: "This page holds all its numbers." };
+    let data = download.offer(options);
+    let data = if data.is_empty() { data } else { markup::section("data", "Data", &data) };
+    whole_page(title, &format!("{body}{data}"), document, &download, charts, options)
 }
 
 /// What ends every page.

@@ -7,14 +7,17 @@ use stats::Verdict;
 
 use super::curves::Named;
 use super::{curves, effects, surface, wording};
-use crate::escape::{self, markup};
+use crate::escape::markup;
 use crate::figure::{DataTable, Drawn};
 use crate::html::facts::shell_word;
 use crate::html::markup::{Charts, placed, table as table_of};
 use crate::html::{self, Html};
 
 /// What the page says of the data in it.
-const NOTE: &str = "This page holds every row and average; the records lie where they were.";
+const DOWNLOAD: html::Download = html::Download {
+    file: "comparison.json",
+    note: "This page holds every row and average; the records lie where they were.",
+};
 
 /// The page of a comparison. `records` are those of the configurations, in their order, where they have one; `arguments`
 /// those after the program's name.
@@ -31,17 +34,9 @@ pub fn comparison_html(
     body += &rows(table);
     body += &averages(table);
     pictures(&mut body, table, records, &mut charts);
-    body += &data(arguments, options.script);
+    body += &data(arguments, options);
     let names: Vec<&str> = table.configurations.iter().map(|one| one.name.as_str()).collect();
-    let mut page = html::frame(&markup(&names.join(" against ")), &body, options.script);
-    if options.script {
-        let json = serde_json::to_string(table).expect("a table of numbers and texts can be written");
-        let attributes =
-            format!("data-complete=\"true\" data-file=\"comparison.json\" data-note=\"{}\"", markup(NOTE));
-        let charts = escape::script_json(&charts.into_json().to_string());
-        html::embed(&mut page, &escape::script_json(&json), &attributes, &charts, &html::library());
-    }
-    page + html::PAGE_END
+    html::whole_page(&names.join(" against "), &body, table, &DOWNLOAD, charts, options)
 }
 
 fn head(table: &ComparisonTable) -> String {
@@ -238,20 +233,16 @@ fn pictures(body: &mut String, table: &ComparisonTable, records: &[Option<&Recor
     *body += &section("pictures", "Pictures", &inside);
 }
 
-fn data(arguments: &[String], script: bool) -> String {
+fn data(arguments: &[String], options: Html) -> String {
     let mut command = String::from("sidestep");
     for argument in arguments {
         command.push(' ');
         command += &shell_word(argument);
     }
-    let download = if script {
-        "<p id=\"download-note\"></p><p><button type=\"button\" id=\"download\" hidden>Download comparison.json</button></p>"
-    } else {
-        ""
-    };
     let body = format!(
-        "<p>To compare again:</p><div class=\"scroll\"><pre class=\"command\">{}</pre></div>{download}",
-        markup(&command)
+        "<p>To compare again:</p><div class=\"scroll\"><pre class=\"command\">{}</pre></div>{}",
+        markup(&command),
+        DOWNLOAD.offer(options)
     );
     section("data", "Data", &body)
 }
