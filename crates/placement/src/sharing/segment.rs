@@ -26,14 +26,6 @@ pub struct Use {
     pub writes: u64,
 }
 
-impl Segment {
-    /// Takes in the one behind it.
-    fn append(&mut self, next: &Self) {
-        self.uses = together(&self.uses, &next.uses);
-        self.end = self.end.max(next.end);
-    }
-}
-
 impl Use {
     /// All touches.
     pub fn total(&self) -> u64 {
@@ -52,6 +44,14 @@ pub struct Segment {
     pub end: u64,
     /// By thread.
     pub uses: Vec<Use>,
+}
+
+impl Segment {
+    /// Takes in the one behind it.
+    fn append(&mut self, next: &Self) {
+        self.uses = together(&self.uses, &next.uses);
+        self.end = self.end.max(next.end);
+    }
 }
 
 /// Cuts all that was touched into stretches, by object and place.
