@@ -5,6 +5,9 @@ use models::interconnect::{FirmwareGraph, Matrix, MeasuredSocket, SocketAccount,
 use record::{NodeLatency, SocketLinks, SocketSubject, Sockets};
 use stats::{median, normal_quantile};
 
+/// Level of the interval whose half-width a record's A/A is.
+const AA_CONFIDENCE: f64 = 0.95;
+
 /// Latencies by node, over the nodes that have both a CPU that was measured and memory; none with fewer than two.
 pub(crate) fn socket_matrix(sockets: &Sockets) -> Option<Matrix> {
     let has_memory = |node: NodeId| sockets.latency.iter().any(|one| one.node == node);
@@ -33,7 +36,8 @@ fn standard_error_ns(sockets: &Sockets) -> Option<f64> {
     };
     let within = typical(|one| one.standard_error_ns)?;
     let with_itself = sockets.equality.iter().find(|of| of.quantity == "latency");
-    let share = with_itself.map_or(0.0, |of| of.aa_half_width / normal_quantile(0.975));
+    let half_width_errors = normal_quantile(f64::midpoint(1.0, AA_CONFIDENCE));
+    let share = with_itself.map_or(0.0, |of| of.aa_half_width / half_width_errors);
     Some(within.hypot(share * typical(|one| one.ns)?))
 }
 
