@@ -13,7 +13,7 @@ use placement::sharing::{
     ProfileOptions, RATE_HZ, SharingWeights, SignalRegisters, Source, SourceChoice, Subject, profile, watch,
     weights,
 };
-use placement::{Effort, Level, PairValues, Problem, solve};
+use placement::{PairValues, Recovery, recovery};
 use record::Sharing;
 
 use crate::cargo;
@@ -86,8 +86,7 @@ struct Recovered {
     fewest: u64,
     /// True pairs of which nothing is known.
     unknown: usize,
-    area: f64,
-    pairs_found: usize,
+    by_weight: Recovery,
     sharing: Sharing,
 }
 
@@ -150,8 +149,8 @@ fn recover(hidden: &Hidden, source: SourceChoice, samples: u64) -> anyhow::Resul
         pair_of[one] == pair_of[other] && sharing.write_shared.get(workers[one].0, workers[other].0).is_none()
     };
     let unknown = (0..threads).map(|one| (0..one).filter(|other| is_unknown(one, *other)).count()).sum();
-    let (fewest, area) = (samples.min().unwrap_or(0), area(&pairs, &pair_of));
-    Ok(Recovered { fewest, unknown, area, pairs_found: found(&pairs, &pair_of)?, sharing })
+    let fewest = samples.min().unwrap_or(0);
+    Ok(Recovered { fewest, unknown, by_weight: recovery(&pairs, &pair_of)?, sharing })
 }
 
 /// The subject, for so many rounds of each thread or until it is killed.
@@ -176,38 +175,11 @@ fn ended<T>(mut child: Child, look: impl FnOnce(u32) -> anyhow::Result<T>) -> an
     seen
 }
 
-/// The chance that a pair has a larger value than two strangers, ties by halves.
-fn area(pairs: &PairValues, pair_of: &[usize]) -> f64 {
-    let threads = pair_of.len();
-    let all = (0..threads).flat_map(|one| (0..one).map(move |other| (one, other)));
-    let (true_pairs, strangers): (Vec<_>, Vec<_>) =
-        all.partition(|(one, other)| pair_of[*one] == pair_of[*other]);
-    let mut wins = 0.0;
-    for (one, other) in &true_pairs {
-        for (left, right) in &strangers {
-            let (pair, stranger) = (pairs.of(*one, *other), pairs.of(*left, *right));
-            wins += if pair > stranger { 1.0 } else { f64::from(u8::from(pair >= stranger)) / 2.0 };
-        }
-    }
-    wins / (true_pairs.len() * strangers.len()) as f64
-}
-
-/// Pairs that the best placement on units of two puts together.
-fn found(pairs: &PairValues, pair_of: &[usize]) -> anyhow::Result<usize> {
-    let threads = pair_of.len();
-    let level = Level { capacity: 2, pairs: pairs.clone() };
-    let problem = Problem::new(threads, vec![level], threads / 2, Vec::new())?;
-    let unit_of = solve(&problem, Effort::default()).unit_of;
-    let together =
-        |one: usize| (0..one).any(|other| unit_of[one] == unit_of[other] && pair_of[one] == pair_of[other]);
-    Ok((0..threads).filter(|thread| together(*thread)).count())
-}
-
 fn show(threads: usize, percent: usize, rows: &[Recovered]) -> Totals {
     let least = |value: fn(&Recovered) -> f64| rows.iter().map(value).fold(f64::INFINITY, f64::min);
     let most = |value: fn(&Recovered) -> f64| rows.iter().map(value).fold(0.0, f64::max);
-    let area = least(|row| row.area);
-    let pairs_found = rows.iter().map(|row| row.pairs_found).min().unwrap_or(0);
+    let area = least(|row| row.by_weight.area);
+    let pairs_found = rows.iter().map(|row| row.by_weight.pairs_found).min().unwrap_or(0);
     println!(
         "| {threads} | {percent} | {:.0} | {:.0} | {:.1} | {:.0} | {:.0} | {area:.4} | {pairs_found} of {} |",
         most(|row| row.sharing.memory_samples as f64),
