@@ -66,11 +66,10 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         let (check, pair) = check(healthy, None)?;
         println!("{}", row("0", &check, &pair));
         let still = check.verdict == ClockVerdict::Safe && pair.seen_after_s.is_none();
-        totals.add(if still {
-            Totals::one_passed()
-        } else {
-            Totals::one_failed(format!("clock-evidence: {healthy} healthy seconds: {:?}", check.because))
-        });
+        totals.add(Totals::one(
+            still,
+            format!("clock-evidence: {healthy} healthy seconds: {:?}", check.because),
+        ));
     }
     print!("{}", totals.closing());
     Ok(totals)

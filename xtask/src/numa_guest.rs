@@ -157,11 +157,10 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         for line in &wrong {
             println!("  {line}");
         }
-        totals.add(if wrong.is_empty() {
-            Totals::one_passed()
-        } else {
-            Totals::one_failed(format!("numa-guest: {}: {}", machine.name, wrong.join("; ")))
-        });
+        totals.add(Totals::one(
+            wrong.is_empty(),
+            format!("numa-guest: {}: {}", machine.name, wrong.join("; ")),
+        ));
     }
     print!("{}", totals.closing());
     Ok(totals)

@@ -79,11 +79,10 @@ fn show(times: &[[f64; ARMS.len()]], samples: [u64; ARMS.len()]) -> anyhow::Resu
         println!(
             "| {name} | {typical_ms:.2} | {samples} | {value:+.2} | [{low:+.2}, {high:+.2}] | {turns} | {verdict} |"
         );
-        totals.add(if low <= PROMISED_PERCENT {
-            Totals::one_passed()
-        } else {
-            Totals::one_failed(format!("sharing-evidence: {name} costs at least {low:.2} %"))
-        });
+        totals.add(Totals::one(
+            low <= PROMISED_PERCENT,
+            format!("sharing-evidence: {name} costs at least {low:.2} %"),
+        ));
     }
     print!("{}", totals.closing());
     Ok(totals)
