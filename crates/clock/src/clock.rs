@@ -1,17 +1,14 @@
 //! The clock that programs read.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::disruption::Disruption;
 use crate::engine::{Engine, Source, UNKNOWN_NS};
-use crate::hardware::{Hardware, NoCounter, start_keeper};
+use crate::hardware::{Hardware, NoCounter};
 use crate::instant::{Instant, Ordered};
-use crate::keeper::Timing;
 use crate::kernel_clock::{KernelClock, Timescale};
-use crate::platform::possible_cpu_count;
-use crate::source::CounterDenied;
+use crate::mock::Mock;
+use crate::process;
 
 /// A fast clock that never goes back, on the timescale of `CLOCK_MONOTONIC_RAW`.
 ///
@@ -30,7 +27,7 @@ enum Way {
     /// By the kernel's clock for good, and why.
     Kernel(KernelClock, NoCounter),
     /// By what a test has set.
-    Mock(Arc<AtomicU64>),
+    Mock(Mock),
 }
 
 /// Why there is no clock at all.
@@ -51,16 +48,12 @@ impl Clock {
     /// # Errors
     /// `NoKernelClock` if nothing gives a time.
     pub fn new() -> Result<Self, ClockError> {
-        Self::of(process_engine())
+        Self::of(process::engine())
     }
 
     /// The clock over an engine, or without one.
     fn of(engine: Result<&'static Engine<Hardware>, NoCounter>) -> Result<Self, ClockError> {
-        let kernel = match engine {
-            // The kernel's page of code reads the counter, too.
-            Err(NoCounter::Denied(CounterDenied::Signals)) => KernelClock::SystemCall,
-            _ => KernelClock::Vdso,
-        };
+        let kernel = engine.err().map_or(KernelClock::Vdso, KernelClock::without);
         let way = engine.map_or_else(|reason| Way::Kernel(kernel, reason), Way::Engine);
         kernel.read_ns(Timescale::MonotonicRaw).ok_or(ClockError::NoKernelClock)?;
         Ok(Self { way })
@@ -68,8 +61,8 @@ impl Clock {
 
     /// A clock that stands still, and what moves it: for tests of code that takes a clock.
     pub fn mock() -> (Self, Mock) {
-        let ns = Arc::new(AtomicU64::new(0));
-        (Self { way: Way::Mock(Arc::clone(&ns)) }, Mock { ns })
+        let mock = Mock::default();
+        (Self { way: Way::Mock(mock.clone()) }, mock)
     }
 
     /// Now. What a thread reads after it has seen another thread's reading is not below it.
@@ -162,69 +155,8 @@ impl Way {
             Self::Engine(engine) => engine.now_ns(),
             // `Clock::new` has seen the kernel give a time; a filter that comes later makes time stand at zero.
             Self::Kernel(kernel, _) => kernel.read_ns(Timescale::MonotonicRaw).unwrap_or(0),
-            Self::Mock(ns) => ns.load(Ordering::SeqCst),
+            Self::Mock(mock) => mock.now_ns(),
         }
-    }
-}
-
-/// Moves a clock made by [`Clock::mock`].
-#[derive(Debug, Clone)]
-pub struct Mock {
-    ns: Arc<AtomicU64>,
-}
-
-impl Mock {
-    /// Time goes on; it stops at the end of a `u64` of nanoseconds.
-    pub fn advance(&self, by: Duration) {
-        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        let add = |ns: u64| Some(ns.saturating_add(by));
-        // The closure never refuses.
-        let _ = self.ns.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
-    }
-
-    /// Sets the time, backwards as well: for tests of what happens then.
-    pub fn set(&self, to: Instant) {
-        self.ns.store(to.as_nanos(), Ordering::SeqCst);
-    }
-}
-
-/// The one engine of the process; its keeper starts with it.
-fn process_engine() -> Result<&'static Engine<Hardware>, NoCounter> {
-    static ENGINE: OnceLock<Result<&'static Engine<Hardware>, NoCounter>> = OnceLock::new();
-    *ENGINE.get_or_init(|| {
-        let engine: &'static _ = Box::leak(Box::new(Engine::new(Hardware::new()?, possible_cpu_count())));
-        KEPT.store(std::ptr::from_ref(engine).cast_mut(), Ordering::Release);
-        // SAFETY: the handler is a function of this program, and needs nothing that a child of a fork lacks.
-        unsafe { libc::pthread_atfork(None, None, Some(reinitialise_child)) };
-        keep(engine);
-        Ok(engine)
-    })
-}
-
-/// Starts the keeper; without one, readers stay with the kernel's clock.
-fn keep(engine: &'static Engine<Hardware>) {
-    let is_kept = start_keeper(engine, Timing::default()).is_ok();
-    IS_KEPT.store(is_kept, Ordering::Release);
-}
-
-/// The engine for the fork handler, which may not wait for the cell above.
-static KEPT: std::sync::atomic::AtomicPtr<Engine<Hardware>> =
-    std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
-
-/// Whether a keeper runs.
-static IS_KEPT: AtomicBool = AtomicBool::new(false);
-
-/// In the child of a fork no keeper runs: its readers go to the kernel's clock, and a new keeper starts.
-///
-/// A keeper of the parent that was writing at that moment has left at most a half-written segment to which no reader is
-/// sent. Children of raw system calls come without this: their segments end within a second, and they stay with the
-/// kernel's clock.
-extern "C" fn reinitialise_child() {
-    // SAFETY: the pointer is null or one that was leaked, which lives as long as the process.
-    let Some(engine) = (unsafe { KEPT.load(Ordering::Acquire).as_ref() }) else { return };
-    engine.disrupt(Disruption::Fork);
-    if IS_KEPT.load(Ordering::Acquire) {
-        keep(engine);
     }
 }
 
@@ -232,6 +164,10 @@ extern "C" fn reinitialise_child() {
 mod tests {
     use super::*;
     use crate::features::Features;
+    use crate::hardware::start_keeper;
+    use crate::keeper::Timing;
+    use crate::platform::possible_cpu_count;
+    use crate::source::CounterDenied;
     use crate::stamp::{StampMethod, Stamper};
 
     #[test]

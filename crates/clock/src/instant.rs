@@ -4,6 +4,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
 
 use crate::engine::UNKNOWN_NS;
+use crate::process;
 
 /// A point in time: nanoseconds of `CLOCK_MONOTONIC_RAW`.
 ///
@@ -13,6 +14,24 @@ use crate::engine::UNKNOWN_NS;
 pub struct Instant(u64);
 
 impl Instant {
+    /// Now, by the clock of this process, or by the [`Mock`](crate::Mock) in whose scope this thread is.
+    ///
+    /// The clock is that of [`Clock::new`](crate::Clock::new). Where nobody has made it, the first call does, which takes some
+    /// milliseconds; threads that come meanwhile get the kernel's time and do not wait.
+    ///
+    /// # Panics
+    /// Where nothing gives a time, as `std::time::Instant::now` does; `Clock::new` says so instead.
+    #[inline]
+    pub fn now() -> Self {
+        Self(process::now_ns())
+    }
+
+    /// Time from here to now; zero if this is later.
+    #[inline]
+    pub fn elapsed(self) -> Duration {
+        Self::now().duration_since(self)
+    }
+
     /// The point so many nanoseconds after the beginning of the raw clock, which is some time at boot.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)

@@ -1,5 +1,8 @@
 //! The kernel's clocks: what the counter is measured against, and what is read where the counter cannot be.
 
+use crate::hardware::NoCounter;
+use crate::source::CounterDenied;
+
 /// Nanoseconds in a second.
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -39,6 +42,14 @@ pub enum KernelClock {
 }
 
 impl KernelClock {
+    /// The way where the counter cannot be used for this reason: the kernel's page of code reads it, too.
+    pub(crate) fn without(reason: NoCounter) -> Self {
+        match reason {
+            NoCounter::Denied(CounterDenied::Signals) => Self::SystemCall,
+            _ => Self::Vdso,
+        }
+    }
+
     /// Nanoseconds on a timescale; `None` if the kernel refuses, as a filter of system calls can make it.
     #[inline]
     pub fn read_ns(self, timescale: Timescale) -> Option<u64> {

@@ -4,7 +4,8 @@
 //!
 //! # Where to begin
 //!
-//! [`Clock`] is the clock, [`Instant`] and [`Ordered`] are what it gives, and [`Mock`] moves one that a test holds.
+//! [`Clock`] is the clock, [`Instant`] and [`Ordered`] are what it gives. [`Instant::now`] reads the clock of the process without
+//! one at hand; [`Mock`] stands for both in tests.
 //!
 //! Below it, each CPU has a [`Slot`], a [`Keeper`] writes what readers follow, and an [`Engine`] holds both together. The
 //! counters of two CPUs are compared by an [`Exchange`], many exchanges make a [`Strip`], three pairs a [`LoopClosure`]; all
@@ -33,7 +34,9 @@ mod hardware;
 mod instant;
 mod keeper;
 mod kernel_clock;
+mod mock;
 mod platform;
+mod process;
 mod rate;
 mod slot;
 mod source;
@@ -42,7 +45,7 @@ mod strip;
 mod triangle;
 
 pub use alignment::{Alignment, Belief, Change, Correction};
-pub use clock::{Clock, ClockError, Mock};
+pub use clock::{Clock, ClockError};
 pub use counter::{Counter, begin, end, stamp};
 pub use discipline::{Bracket, Discipline, Policy, Rate, Verdict};
 pub use disruption::{Disruption, Surroundings};
@@ -55,6 +58,7 @@ pub use hardware::{Hardware, NoCounter, allowed_cpus, pinned_exchange, start_kee
 pub use instant::{Instant, Ordered};
 pub use keeper::{Keeper, Timing};
 pub use kernel_clock::{KernelClock, Timescale};
+pub use mock::Mock;
 pub use platform::{VmClock, monotonic_raw_ns, possible_cpu_count};
 pub use rate::{CalibrationError, TickRate};
 pub use slot::{Place, RATE_SHIFT, SPAN_MAX, SPAN_SHIFT, Segment, Slot};

@@ -60,6 +60,7 @@ fn subjects() -> Vec<Subject> {
         subject("control (nothing)", "", || 0_u64),
         subject("rdtscp", "yes", || clock::stamp().0),
         subject("Clock::now", "yes", move || ours.now()),
+        subject("Instant::now", "yes", clock::Instant::now),
         subject("Clock::ordered", "yes", move || ordered.ordered()),
         subject("vDSO CLOCK_MONOTONIC", "yes", vdso(libc::CLOCK_MONOTONIC)),
         subject("vDSO CLOCK_MONOTONIC_RAW", "yes", vdso(libc::CLOCK_MONOTONIC_RAW)),

@@ -10,12 +10,17 @@ pub(crate) fn skip(reason: &str) {
     let _ = std::io::stdout().write_all(line.as_bytes());
 }
 
+/// No case takes as long, on a machine that is busy with other tests.
+const PATIENCE_S: libc::c_uint = 600;
+
 /// Runs `body` in a child and tells whether it was true. A child that dies by a signal was not.
 pub(crate) fn child(body: impl FnOnce() -> bool) -> bool {
     // SAFETY: the C library keeps its own locks consistent in the child; the body takes none of the test harness's.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "the kernel makes no child");
     if pid == 0 {
+        // SAFETY: a child that hangs is ended by a signal; nothing else here asks for one.
+        unsafe { libc::alarm(PATIENCE_S) };
         let is_true = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(false);
         // SAFETY: leaves without running what belongs to the parent.
         unsafe { libc::_exit(i32::from(!is_true)) };

@@ -3,6 +3,7 @@
 //! A process has one clock, so each case is a child of its own, forked before this process has made any.
 
 mod children;
+mod first_use;
 
 use std::time::Duration;
 
