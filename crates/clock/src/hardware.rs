@@ -119,20 +119,27 @@ pub fn pinned_exchange(
 
 /// Pins the calling thread.
 pub(crate) fn pin(cpu: u32) -> bool {
+    confine(&[cpu])
+}
+
+/// Lets the calling thread run on these CPUs only.
+fn confine(cpus: &[u32]) -> bool {
     // SAFETY: a CPU set is plain bits, for which all zeros is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    if cpu as usize >= libc::CPU_SETSIZE as usize {
-        return false;
+    for &cpu in cpus {
+        if cpu as usize >= libc::CPU_SETSIZE as usize {
+            return false;
+        }
+        // SAFETY: the CPU is below the size of the set.
+        unsafe { libc::CPU_SET(cpu as usize, &mut set) };
     }
-    // SAFETY: the CPU is below the size of the set.
-    unsafe { libc::CPU_SET(cpu as usize, &mut set) };
     // SAFETY: 0 is the calling thread; the set is valid and its size is told.
     unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) == 0 }
 }
 
 /// The CPUs that this process may use, ascending.
 pub fn allowed_cpus() -> Vec<u32> {
-    // SAFETY: as in `pin`.
+    // SAFETY: as in `confine`.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: 0 is the calling thread; the set is valid and its size is told.
     let status = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
@@ -155,7 +162,13 @@ pub fn start_keeper<I: Instruments + 'static>(
     let masked = MaskedSignals::all();
     let keep = move || {
         let mut keeper = Keeper::new(engine, &cpus, timing);
+        let mut may_run_on = cpus.len();
         loop {
+            let step_cpus = keeper.step_cpus();
+            // Where it may not be confined, it comes there by chance.
+            if step_cpus.len() != may_run_on && confine(step_cpus) {
+                may_run_on = step_cpus.len();
+            }
             thread::sleep(Duration::from_nanos(keeper.step()));
         }
     };

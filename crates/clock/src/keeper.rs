@@ -123,6 +123,17 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
         if self.engine.is_open() { self.timing.step_ns } else { self.timing.calibration_step_ns }
     }
 
+    /// The CPUs on which the next step can be made: the kernel's clock beside the counter of one that is not known tells nothing. A
+    /// keeper that the scheduler leaves on such a CPU would never begin.
+    pub fn step_cpus(&self) -> &[u32] {
+        let reference_alone = self.cpus.len().min(1);
+        if self.cpus.iter().all(|cpu| self.is_known(*cpu)) {
+            &self.cpus
+        } else {
+            &self.cpus[..reference_alone]
+        }
+    }
+
     /// The alignment of a CPU.
     pub fn alignment(&self, cpu: u32) -> Option<&Alignment> {
         self.alignments.get(cpu as usize)
@@ -161,7 +172,7 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
             let after = instruments.stamp();
             let alignment = self.alignments.get(before.cpu as usize)?;
             // A CPU that is not known may only be used where all are taken for the same.
-            if before.cpu == after.cpu && (alignment.is_settled() || self.is_trusted(before.cpu)) {
+            if before.cpu == after.cpu && self.is_known(before.cpu) {
                 let width_ticks = after.ticks.wrapping_sub(before.ticks);
                 let middle = before.ticks.wrapping_add(width_ticks / 2);
                 looks[count] = Look { middle_ticks: alignment.to_reference(middle), width_ticks, ns };
@@ -171,9 +182,15 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
         shorter_half_together(&mut looks[..count])
     }
 
+    /// Whether times of a CPU can be told.
+    fn is_known(&self, cpu: u32) -> bool {
+        self.alignments.get(cpu as usize).is_some_and(Alignment::is_settled) || self.is_trusted(cpu)
+    }
+
     /// Whether the kernel vouches for a CPU, and nothing was found against it.
     fn is_trusted(&self, cpu: u32) -> bool {
-        self.surroundings.kernel_trusts_counter() && self.alignments[cpu as usize].belief != Belief::Seeking
+        let is_sought = |alignment: &Alignment| alignment.belief == Belief::Seeking;
+        self.surroundings.kernel_trusts_counter() && !self.alignments.get(cpu as usize).is_none_or(is_sought)
     }
 
     /// Compares one CPU with the reference, if it is time for one.
@@ -216,13 +233,9 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
     fn may_open(&self) -> bool {
         let online = self.surroundings.online_cpus.as_deref().unwrap_or_default();
         let online = crate::platform::cpu_list(online);
-        let is_known = |cpu: &u32| {
-            self.alignments
-                .get(*cpu as usize)
-                .is_some_and(|alignment| alignment.is_settled() || self.is_trusted(*cpu))
-        };
         // A CPU that is sought may have given the brackets their ticks before it was suspected: they start anew.
-        (self.surroundings.kernel_trusts_counter() || !online.is_empty()) && online.iter().all(is_known)
+        (self.surroundings.kernel_trusts_counter() || !online.is_empty())
+            && online.iter().all(|cpu| self.is_known(*cpu))
     }
 
     /// Segments for all CPUs that begin ahead of the kernel's clock, at one tick of the reference.

@@ -258,6 +258,24 @@ fn one_cpu_that_leaves_the_others_is_found_and_corrected() {
 }
 
 #[test]
+fn a_keeper_that_wakes_on_a_cpu_of_which_nothing_is_known_begins_on_the_reference() {
+    let ahead = vec![Fault::Offset { ticks: 2_500_000 }];
+    let engine = Engine::new(Machine::new(&[vec![], vec![], vec![], ahead], "hpet", 7), 4);
+    let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
+    // Nothing moves it but what it asks for itself.
+    let (mut on, until) = (3, 5_000 * TICKS_PER_MS);
+    while engine.instruments.now.load(Ordering::Relaxed) < until {
+        let step_cpus = keeper.step_cpus();
+        on = if step_cpus.contains(&on) { on } else { step_cpus[0] };
+        engine.instruments.cpu.store(on, Ordering::Relaxed);
+        let pause_ns = keeper.step();
+        readers.read(&engine, (pause_ns as f64 / NS_PER_TICK) as u64);
+    }
+    assert!(engine.is_open() && readers.backwards.is_empty(), "{readers:?}");
+    assert_eq!(keeper.step_cpus(), [0, 1, 2, 3], "it is free once all are known");
+}
+
+#[test]
 fn a_kernel_that_refuses_its_clock_lets_time_stand_still_at_worst() {
     let engine = Engine::new(Machine::new(&vec![vec![]; 4], "tsc", 6), 4);
     let (mut keeper, mut readers) = (keeper(&engine), Readers::default());
