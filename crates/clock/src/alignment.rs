@@ -5,10 +5,11 @@
 //! it is to mend.
 //!
 //! The line of a correction is an estimate, which takes both directions of a path for equally long. Bounds are not: a line
-//! outside them, however little, has been seen to let time go back between the two CPUs.
+//! outside them, however little, has been seen to let time go back between the two CPUs. So the line is moved between the bounds of
+//! all exchanges that are kept: where a host moves virtual CPUs, the middle of today's bounds may be the edge of tomorrow's.
 
 use crate::exchange::Exchanged;
-use crate::strip::{SIGHTINGS_FOR_DRIFT, Sighting, Strip};
+use crate::strip::{Bounds, Point, SIGHTINGS_FOR_DRIFT, Sighting, Strip};
 
 /// Exchanges that are kept: what is older would hide a rate that changes.
 const SIGHTINGS_KEPT: usize = 32;
@@ -92,10 +93,14 @@ impl Alignment {
             Belief::Same { .. } => return self.start_again(newest),
             Belief::Seeking => self.seek(ns_per_tick),
             Belief::Corrected(correction) => {
-                if !self.allows(&newest, &correction) {
+                let fits = self.allows(&newest, &correction);
+                if !fits && self.shifts(&correction).is_empty() {
                     return self.start_again(newest);
                 }
                 self.seek(ns_per_tick);
+                if !fits {
+                    return Change::Contradicts;
+                }
             }
         }
         Change::Fits
@@ -110,18 +115,23 @@ impl Alignment {
     /// Whether a line passes between the bounds of an exchange. Where it does not, times corrected by it have gone back
     /// between the two CPUs: by just that, a message of this exchange would have come before it was sent.
     fn allows(&self, sighting: &Sighting, correction: &Correction) -> bool {
-        self.miss_ticks(sighting, correction) == 0.0
+        self.shifts_for(sighting, correction).contains(0.0)
     }
 
-    /// How far a line passes below the lower bound of an exchange (positive) or above the upper one (negative), in ticks.
-    fn miss_ticks(&self, sighting: &Sighting, correction: &Correction) -> f64 {
-        let offset_at = |at_ticks: f64| {
-            correction.offset_at(self.strip.origin_ticks.wrapping_add_signed(at_ticks as i64))
+    /// By how many ticks a line can be moved to pass between the bounds of an exchange; those of a drifting counter may cross.
+    fn shifts_for(&self, sighting: &Sighting, correction: &Correction) -> Bounds {
+        let away = |point: Point| {
+            let at_ticks = self.strip.origin_ticks.wrapping_add_signed(point.at_ticks as i64);
+            point.offset_ticks - correction.offset_at(at_ticks)
         };
-        let below = sighting.lower.offset_ticks - offset_at(sighting.lower.at_ticks);
-        let above = offset_at(sighting.upper.at_ticks) - sighting.upper.offset_ticks;
-        // Bounds of a drifting counter may cross: then the middle is as good as it gets.
-        if below > 0.0 && above > 0.0 { (below - above) / 2.0 } else { below.max(0.0) - above.max(0.0) }
+        Bounds { low: away(sighting.lower), high: away(sighting.upper) }
+    }
+
+    /// The same for all exchanges that are kept; empty if there is no such line.
+    fn shifts(&self, correction: &Correction) -> Bounds {
+        let all = self.strip.sightings.iter().map(|sighting| self.shifts_for(sighting, correction));
+        all.reduce(|a, b| Bounds { low: a.low.max(b.low), high: a.high.min(b.high) })
+            .unwrap_or(Bounds { low: f64::NEG_INFINITY, high: f64::INFINITY })
     }
 
     /// The line through all exchanges, if there are enough over a long enough time.
@@ -141,9 +151,9 @@ impl Alignment {
             half_width_ticks: half_width_along(&self.strip.sightings, line.rate),
         };
         // The line lags behind a path whose two directions have come to differ; the newest bounds do not.
-        if let Some(newest) = self.strip.sightings.last() {
-            correction.offset_ticks += self.miss_ticks(newest, &correction);
-        }
+        let of_newest = self.strip.sightings.last().map(|newest| self.shifts_for(newest, &correction));
+        let shifts = Some(self.shifts(&correction)).filter(|shifts| !shifts.is_empty()).or(of_newest);
+        correction.offset_ticks += shifts.map_or(0.0, |shifts| shifts.nearest_to(0.0));
         self.belief = Belief::Corrected(correction);
     }
 
@@ -266,6 +276,38 @@ mod tests {
             let later = exchanged(20 * 250_000_000, 2_500_000 + moved, 100);
             assert_eq!(alignment.see(&later, NS_PER_TICK), expected, "{moved}");
         }
+    }
+
+    #[test]
+    fn a_path_whose_longer_direction_changes_does_not_rule_out_a_line_that_all_its_bounds_allow() {
+        let mut alignment = Alignment::unknown();
+        // As seen on a guest: its host moves the CPUs by turns to where one direction is longer, then the other.
+        let lopsided = [-60, -60, -20, 20, 60, 60];
+        let changes: Vec<Change> = (1..200_u64)
+            .map(|step| {
+                let offset = 2_500_000 + lopsided[(step / 40) as usize % lopsided.len()];
+                alignment.see(&exchanged(step * 250_000_000, offset, 100), NS_PER_TICK)
+            })
+            .collect();
+        assert!(changes.iter().all(|change| *change == Change::Fits), "{changes:?}");
+        let sightings = alignment.strip.sightings.clone();
+        let correction = alignment.correction().expect("a line");
+        assert!(sightings.iter().all(|sighting| alignment.allows(sighting, &correction)));
+    }
+
+    #[test]
+    fn a_message_that_rules_a_line_out_moves_it_where_another_one_fits_all_bounds() {
+        let mut alignment = Alignment::unknown();
+        for step in 1..20_u64 {
+            alignment.see(&exchanged(step * 250_000_000, 2_500_000, 100), NS_PER_TICK);
+        }
+        // Bounds from 110 to 310 beside those from -100 to 100 leave nothing; from 20 to 220 they do.
+        let narrow = exchanged(20 * 250_000_000, 2_500_000 + 120, 100);
+        assert_eq!(alignment.see(&narrow, NS_PER_TICK), Change::Contradicts);
+        assert!(alignment.is_settled(), "{:?}", alignment.belief);
+        let beyond = exchanged(21 * 250_000_000, 2_500_000 + 310, 100);
+        assert_eq!(alignment.see(&beyond, NS_PER_TICK), Change::Contradicts);
+        assert_eq!(alignment.belief, Belief::Seeking);
     }
 
     #[test]

@@ -105,6 +105,11 @@ impl Bounds {
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
+
+    /// What lies within and is nearest to a value; the middle if the ends cross.
+    pub fn nearest_to(&self, value: f64) -> f64 {
+        if self.is_empty() { f64::midpoint(self.low, self.high) } else { value.max(self.low).min(self.high) }
+    }
 }
 
 impl Point {
