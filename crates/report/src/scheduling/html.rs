@@ -15,8 +15,9 @@ use crate::{interactive, number};
 pub fn scheduling_html(simulation: &SchedulingSimulation, options: Html) -> String {
     let mut charts = Charts::new(options.script);
     let mut body = format!(
-        "<header><p class=\"kicker\">sidestep simulation</p><h1>{}</h1><p class=\"sub\">on paper: {}</p></header>\n",
+        "<header><p class=\"kicker\">sidestep simulation</p><h1>{}</h1><p class=\"sub\">{}: {}</p></header>\n",
         markup(&simulation.machine.title),
+        words::origin(simulation),
         markup(&words::scenario(simulation))
     );
     let (title, chart) = match &simulation.packing {

@@ -13,7 +13,7 @@ const BAR_COLUMNS: usize = 24;
 /// The simulation for people.
 pub fn scheduling_terminal(simulation: &SchedulingSimulation, terminal: Terminal) -> String {
     let mut paper = Paper::new(terminal);
-    paper.strong(&plain(&format!("{} on paper", simulation.machine.title)));
+    paper.strong(&plain(&format!("{} {}", simulation.machine.title, words::origin(simulation))));
     paper.wrapped_inked(Ink::Faint, "", &words::scenario(simulation));
     paper.blank();
     if !simulation.rows.is_empty() {

@@ -7,6 +7,8 @@ use crate::number;
 
 /// How a source of a number begins that is a guess.
 const ASSUMED: &str = "assumed";
+/// The same of one that was measured.
+const MEASURED: &str = "measured";
 /// A gain below this is none, in per cent: what the table shows as 0.0.
 const NOTHING_PERCENT: f64 = 0.05;
 
@@ -113,6 +115,23 @@ fn held_out(one: &JoinedNumber) -> Option<String> {
     })
 }
 
+/// How the machine came to be one of numbers.
+pub(super) fn origin(simulation: &SchedulingSimulation) -> &'static str {
+    if measured(simulation).is_empty() { "on paper" } else { "as it was measured" }
+}
+
+/// What of the machine was measured, each kind of number once.
+fn measured(simulation: &SchedulingSimulation) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for (name, .., source) in simulation.machine.numbers() {
+        let kind = name.rsplit('.').next().unwrap_or(&name).to_owned();
+        if source.starts_with(MEASURED) && !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
 fn grounds(simulation: &SchedulingSimulation) -> String {
     let numbers = simulation.machine.numbers();
     let of = |word: &str| -> Vec<String> {
@@ -123,11 +142,14 @@ fn grounds(simulation: &SchedulingSimulation) -> String {
         [] => String::new(),
         names => format!("; {verb}: {}", names.join(", ")),
     };
-    format!(
-        "On paper, not measured{}{}. The machine file gives the reasons.",
-        said("fitted", of(FITTED)),
-        said("assumed", of(ASSUMED))
-    )
+    let (fitted, assumed) = (said("fitted", of(FITTED)), said("assumed", of(ASSUMED)));
+    match measured(simulation).as_slice() {
+        [] => format!("On paper, not measured{fitted}{assumed}. The machine file gives the reasons."),
+        measured => format!(
+            "Simulated from what was measured of these CPUs: {}{fitted}{assumed}. --json gives each number's source.",
+            measured.join(", ")
+        ),
+    }
 }
 
 fn listed(words: &[String]) -> String {
