@@ -1,7 +1,9 @@
 //! The header says what the library exports, and a C program that uses it runs.
 
 use std::env;
+use std::ffi::CString;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -85,14 +87,21 @@ impl Prefix {
         for name in ["libsidestep_clock.so", "libsidestep_clock.a"] {
             prefix.install(&library(name), "lib");
         }
+        // What a machine has on which programs run that were linked elsewhere; ldconfig makes the link there.
+        let version = concat!("run/libsidestep_clock.so.", env!("CARGO_PKG_VERSION_MAJOR"));
+        prefix.install_as(&library("libsidestep_clock.so"), version);
         prefix
     }
 
     fn install(&self, file: &Path, place: &str) {
+        let name = file.file_name().expect("a file has a name").to_str().expect("plain words");
+        self.install_as(file, &format!("{place}/{name}"));
+    }
+
+    fn install_as(&self, file: &Path, place: &str) {
         let place = self.0.join(place);
-        std::fs::create_dir_all(&place).expect("a folder of ours");
-        let name = file.file_name().expect("a file has a name");
-        std::os::unix::fs::symlink(file, place.join(name)).expect("a link of ours");
+        std::fs::create_dir_all(place.parent().expect("it is in a folder")).expect("a folder of ours");
+        std::os::unix::fs::symlink(file, place).expect("a link of ours");
     }
 
     /// What pkg-config says of the library; `None` where there is no pkg-config.
@@ -150,11 +159,30 @@ fn a_c_program_that_links_as_pkg_config_says_reads_times_in_order() {
             .output()
             .expect("the compiler starts");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let run = Command::new(&program).env("LD_LIBRARY_PATH", prefix.0.join("lib")).output();
+        let run = Command::new(&program).env("LD_LIBRARY_PATH", prefix.0.join("run")).output();
         let run = run.expect("the program starts");
         let text = String::from_utf8_lossy(&run.stdout);
         assert!(run.status.success() && text.contains("0 backwards"), "{kind:?}: {text}");
     }
+}
+
+#[test]
+fn a_library_that_its_program_closes_stays_as_long_as_its_thread_runs_in_it() {
+    let path = library("libsidestep_clock.so");
+    let path = CString::new(path.as_os_str().as_bytes()).expect("a path holds no zero");
+    // SAFETY: the path is a C string; the library does nothing when it is loaded.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null(), "{path:?} can be loaded");
+    // SAFETY: the handle is open and the name a C string.
+    let start = unsafe { libc::dlsym(handle, c"sidestep_clock_start".as_ptr()) };
+    assert!(!start.is_null(), "the header declares it");
+    // SAFETY: the function has this type, as the header says.
+    let start = unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn() -> bool>(start) };
+    assert!(start());
+    // SAFETY: the handle is open, and nothing of the library is used below.
+    let status = unsafe { libc::dlclose(handle) };
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
+    assert!(status == 0 && maps.contains("libsidestep_clock.so"), "{maps}");
 }
 
 #[test]
