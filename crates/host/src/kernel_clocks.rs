@@ -135,6 +135,8 @@ fn without_time(line: &str) -> &str {
 fn watchdog(machine: &Machine) -> Option<String> {
     /// Packages up to which such counters are not watched: Linux b50db7095fe0; later kernels may allow more.
     const PACKAGES_TRUSTED: usize = 2;
+    /// Boot options that end the watch. Linux, arch/x86/kernel/tsc.c, `tsc_setup`; kernel-parameters.txt, `tsc=`.
+    const UNWATCHED: [&str; 2] = ["tsc=reliable", "tsc=nowatchdog"];
     let has = |flag: &str| machine.identity.flags.iter().any(|has| has == flag);
     let sources = &machine.environment.clock_sources;
     let others: Vec<&str> = sources
@@ -146,8 +148,11 @@ fn watchdog(machine: &Machine) -> Option<String> {
     if !has("tsc") || sources.available.is_empty() {
         return None;
     }
+    let mut boot_words = machine.environment.command_line.iter().flat_map(|line| line.split_whitespace());
     Some(if has("tsc_reliable") {
         "off: the counter is declared reliable".to_owned()
+    } else if let Some(word) = boot_words.find(|word| UNWATCHED.contains(word)) {
+        format!("off: booted with {word}")
     } else if others.is_empty() {
         "off: there is no other clock to watch with".to_owned()
     } else if ["constant_tsc", "nonstop_tsc", "tsc_adjust"].into_iter().all(has)
@@ -252,6 +257,15 @@ mod tests {
         machine.identity.flags = ["tsc", "constant_tsc"].map(str::to_owned).to_vec();
         machine.environment.clock_sources.available = ["tsc", "hpet"].map(str::to_owned).to_vec();
         assert!(watchdog(&machine).is_some_and(|text| text.starts_with("on")));
+        for (line, expected) in [
+            ("quiet tsc=nowatchdog", "off: booted with tsc=nowatchdog"),
+            ("tsc=reliable quiet", "off: booted with tsc=reliable"),
+            ("tsc=noirqtime hpet=disable", "on: twice a second against hpet"),
+        ] {
+            machine.environment.command_line = Some(line.to_owned());
+            assert_eq!(watchdog(&machine).as_deref(), Some(expected), "{line}");
+        }
+        machine.environment.command_line = None;
         machine.identity.flags.push("tsc_reliable".to_owned());
         assert!(watchdog(&machine).is_some_and(|text| text.contains("reliable")));
     }
