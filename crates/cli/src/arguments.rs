@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, findings or not; 1 only with --gate; 2 bad use or bad input; 3 could not measure or print, or --strict
+Exit codes: 0 done, findings or not; 1 only with --gate; 2 bad use or bad input; 3 could not measure or print, or --strict \
 and inconclusive; 4 the machine is left changed; 130 or 143 after Ctrl-C or SIGTERM, with what was measured until then written.";
 
 /// What holds for every command.

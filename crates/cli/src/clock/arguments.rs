@@ -23,12 +23,31 @@ pub(crate) struct ClockArguments {
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum ClockCommand {
     /// Whether the counters of all CPUs agree and stay so, whether time goes back, what the kernel thinks
+    #[command(after_help = CHECK_HELP)]
     Check(CheckArguments),
     /// What each way to read the time costs: alone, by clock source, and in many threads
+    #[command(after_help = COST_HELP)]
     Cost(CostArguments),
     /// Watch until told to end: drift, steps, time set, sleep, another clock source, a restored machine
+    #[command(after_help = WATCH_HELP)]
     Watch(WatchArguments),
 }
+
+const CHECK_HELP: &str = "\
+Verdicts: safe: no counter differs or moves by more than could be seen, which is told; correctable: a constant offset or \
+drift; unsafe: jumps, drift that comes and goes, or ordered reads that go back; cannot tell: too little was seen.
+
+Exit codes: 0 whatever the verdict; 1 with --gate, if correctable or unsafe; 2 bad use; 3 nothing could be measured, or with \
+--strict, if it cannot tell; 4 the machine is left changed; 130 or 143 after Ctrl-C or SIGTERM.";
+
+const COST_HELP: &str = "\
+Exit codes: 0 whatever it costs; 1 with --gate, if a cost grows with the number of threads or time went back; 2 bad use; 3 \
+nothing could be measured, or with --strict, if it would not come out again within 2 %; 4 the machine is left changed; 130 or \
+143 after Ctrl-C or SIGTERM.";
+
+const WATCH_HELP: &str = "\
+Exit codes: 0 after the time of --budget; 1 with --gate, if anything happened; 2 bad use; 3 nothing can be watched, or with \
+--strict, if no probe saw two counters; 130 or 143 after Ctrl-C or SIGTERM.";
 
 /// Options of `clock check`.
 #[derive(Debug, Clone, Args)]
