@@ -11,6 +11,7 @@ use anyhow::Context;
 use host::live;
 
 use super::arguments::WatchArguments;
+use crate::output;
 
 /// A file is written this often at most: replacing one safely waits for the disk, and scrapers come every 15 s or less often.
 const FILE_PERIOD: Duration = Duration::from_secs(15);
@@ -27,7 +28,10 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 #[derive(Debug)]
 pub(super) struct Outlets {
     file: Option<PathBuf>,
-    written: Option<Instant>,
+    /// When the file was last due and tried.
+    tried: Option<Instant>,
+    /// The file could not be written when it was last tried, which has been said.
+    fails: bool,
     /// Answers as long as it is held.
     _socket: Option<Socket>,
 }
@@ -50,19 +54,30 @@ impl Outlets {
     ) -> anyhow::Result<Self> {
         let socket =
             arguments.metrics_socket.as_deref().map(|path| Socket::listen(path, text)).transpose()?;
-        Ok(Self { file: arguments.metrics_file.clone(), written: None, _socket: socket })
+        Ok(Self { file: arguments.metrics_file.clone(), tried: None, fails: false, _socket: socket })
     }
 
-    /// Writes the file if it is due, or for the last time.
+    /// Writes the file if it is due, or for the last time. What fails in between, as on a disk that is full for a while, is
+    /// said once and tried again: a watch does not end for it.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file that cannot be written the first or the last time.
     pub(super) fn write_file(&mut self, last: bool, text: impl FnOnce() -> String) -> anyhow::Result<()> {
-        if let Some(path) = &self.file
-            && (last || self.written.is_none_or(|written| written.elapsed() >= FILE_PERIOD))
-        {
-            live::write_atomically(path, text().as_bytes())?;
-            self.written = Some(Instant::now());
+        let Some(path) = &self.file else { return Ok(()) };
+        if !last && self.tried.is_some_and(|tried| tried.elapsed() < FILE_PERIOD) {
+            return Ok(());
+        }
+        let is_first = self.tried.replace(Instant::now()).is_none();
+        let written = live::write_atomically(path, text().as_bytes());
+        if is_first || last {
+            return Ok(written?);
+        }
+        if written.is_err() != self.fails {
+            self.fails = written.is_err();
+            output::complain(&match written {
+                Err(error) => format!("{error}; tried again every {} s", FILE_PERIOD.as_secs()),
+                Ok(()) => format!("{} is written again", path.display()),
+            });
         }
         Ok(())
     }
@@ -160,6 +175,29 @@ mod tests {
         assert!(error.to_string().contains("somebody listens"), "{error}");
         drop(socket);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_for_a_while_does_not_end_the_watch() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("there/sidestep.prom");
+        let there = folder.path().join("there");
+        let mut outlets = Outlets { file: Some(path.clone()), tried: None, fails: false, _socket: None };
+        let mut write = |last| {
+            outlets.tried = outlets.tried.and_then(|tried| tried.checked_sub(FILE_PERIOD));
+            let written = outlets.write_file(last, || "text".to_owned());
+            (written.is_ok(), outlets.fails)
+        };
+        // The first time nobody knows yet whether the path is right.
+        assert_eq!(write(false), (false, false));
+        for is_there in [true, false, false, true] {
+            let done = if is_there { fs::create_dir_all(&there) } else { fs::remove_dir_all(&there) };
+            assert!(done.is_ok() || !is_there);
+            assert_eq!(write(false), (true, !is_there));
+            assert_eq!(path.exists(), is_there);
+        }
+        fs::remove_dir_all(&there).expect("a folder");
+        assert!(!write(true).0);
     }
 
     #[test]

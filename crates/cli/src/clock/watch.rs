@@ -60,8 +60,10 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     let period_s = arguments.period.as_secs_f64();
     round.tell(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
     round.run(arguments)?;
+    let written = round.outlets.write_file(true, || round.seen.lock().metrics());
     let summary = round.seen.lock().summary;
     round.tell(ClockHappening::Ended(summary))?;
+    written?;
     Ok(match live::pending_signal() {
         _ if global.gate && summary.events > 0 => Outcome::Gated,
         Some(signal) => Outcome::Interrupted(signal),
@@ -159,7 +161,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
             due_ns += period_ns * (now_ns.saturating_sub(due_ns) / period_ns + 1);
         }
         self.account();
-        self.outlets.write_file(true, || self.seen.lock().metrics())
+        Ok(())
     }
 
     fn account(&self) {
