@@ -190,6 +190,7 @@ impl Watcher {
         if watch.whole.sightings.len() >= REMEMBERED {
             watch.thin();
         }
+        watch.remember_overlaps(REMEMBERED);
         if exchanged.is_none() || watch.whole.sightings.len() < SIGHTINGS_FOR_DRIFT {
             return None;
         }

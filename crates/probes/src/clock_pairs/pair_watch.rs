@@ -101,6 +101,14 @@ impl PairWatch {
         self.asked_again_at = 0;
     }
 
+    /// Forgets the shares of overlap once there are more of them than so many: those of two CPUs that never meet would grow
+    /// for ever.
+    pub fn remember_overlaps(&mut self, count_max: usize) {
+        if self.overlap_shares.len() > count_max {
+            self.overlap_shares.clear();
+        }
+    }
+
     /// The narrow exchanges.
     fn narrow(&self) -> Strip {
         let limit = self.whole.narrowest().map_or(0.0, |sighting| sighting.half_width_ticks() * NARROW);
@@ -254,5 +262,22 @@ impl PairWatch {
     pub fn visible_drift(&self, counter_hz: f64) -> Option<VisibleDrift> {
         let rate = self.visible_rate()?;
         Some(VisibleDrift { ppb: rate * 1e9, in_s: self.whole.span_ticks() / counter_hz })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::CpuId;
+
+    use super::*;
+
+    #[test]
+    fn a_watch_over_cpus_that_never_meet_does_not_grow() {
+        let mut watch = PairWatch::new(CpuPair { a: CpuId(0), b: CpuId(1) }, 0, 1);
+        for _ in 0..10_000 {
+            watch.add(Place { stress: Stress::AsIs, stretch: 0 }, None);
+            watch.remember_overlaps(100);
+        }
+        assert!(watch.overlap_shares.len() <= 100);
     }
 }
