@@ -14,6 +14,9 @@ fuzz_target!(|bytes: &[u8]| {
     if nodes.len() <= NODES_MAX {
         let account = diagnosis::socket_account(&measured.sockets, None);
         assert_eq!(account.rows.len(), measured.sockets.subjects.len());
-        let _ = diagnosis::socket_gate(&measured.sockets, None, None);
+        let good = diagnosis::GoodMachine { name: "itself", sockets: &measured.sockets };
+        for good in [None, Some(good)] {
+            let _ = diagnosis::socket_gate(&measured.sockets, &account, good);
+        }
     }
 });
