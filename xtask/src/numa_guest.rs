@@ -117,6 +117,8 @@ const STEPS: &[Step] = &[
     Step { name: "text", arguments: "sockets explain /tmp/record", codes: &[0] },
     Step { name: "gate", arguments: "sockets explain /tmp/record --gate --json", codes: &[0, 1] },
     Step { name: "export", arguments: "sockets export / --machine /", codes: &[0] },
+    Step { name: "measured for hwloc", arguments: "sockets export /tmp/record", codes: &[0] },
+    Step { name: "infer measured", arguments: "sockets infer /tmp/record --json", codes: &[0] },
     Step { name: CONFINED, arguments: "sockets --budget $BUDGET --json --quiet", codes: &[0] },
 ];
 

@@ -35,11 +35,11 @@ pub(crate) struct SocketsArguments {
 enum SocketsCommand {
     /// Why each socket gets what it gets: measured beside one model, the links it goes over, and what cannot be told
     Explain(ExplainArguments),
-    /// Which links make a matrix of latencies: the most probable graph, the next, and whether the data tell at all
+    /// Which links make the latencies of a record or matrix: the most probable graph, the next, and whether the data tell at all
     Infer(InferArguments),
     /// Which links firmware and hardware tell: SLIT, AMD routing registers, Intel UPI ports, HMAT; and where they differ
     Firmware(FirmwareArguments),
-    /// A matrix for other programs: hwloc's XML with distances and memory attributes, or CSV
+    /// What was measured, or a matrix, for other programs: hwloc's XML with distances and memory attributes, or CSV
     Export(ExportArguments),
 }
 

@@ -88,12 +88,23 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Record> {
     decode(&bytes).with_context(|| format!("cannot use {}", file.display()))
 }
 
+/// The record in a folder, if there is one.
+fn record_in(folder: &Path) -> Option<PathBuf> {
+    RECORD_NAMES.iter().map(|name| folder.join(name)).find(|candidate| candidate.exists())
+}
+
+/// Whether a path is the folder of a run, or called like a record.
+pub(crate) fn is_record(path: &Path) -> bool {
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    record_in(path).is_some() || [".json", ".json.zst"].iter().any(|ending| name.ends_with(ending))
+}
+
 /// The bytes of a file, or of the record in a folder, with the path of that file.
 pub(crate) fn read(path: &Path) -> anyhow::Result<(PathBuf, Vec<u8>)> {
     let file = if path.is_dir() {
-        RECORD_NAMES.iter().map(|name| path.join(name)).find(|candidate| candidate.exists()).with_context(
-            || format!("{} holds no record.json; name a record or the folder of a run", path.display()),
-        )?
+        record_in(path).with_context(|| {
+            format!("{} holds no record.json; name a record or the folder of a run", path.display())
+        })?
     } else {
         path.to_owned()
     };

@@ -80,39 +80,60 @@ fn every_matrix_and_every_table_of_distances_is_answered() {
     assert!(answered > 20, "{answered}");
 }
 
-#[test]
-fn hwloc_reads_what_is_exported_for_it_and_prints_it_back() {
-    const LSTOPO: &str = "lstopo-no-graphics";
-    if Command::new(LSTOPO).arg("--version").output().is_err() {
+const LSTOPO: &str = "lstopo-no-graphics";
+
+/// Whether hwloc is there; says so if not.
+fn has_lstopo() -> bool {
+    let is_there = Command::new(LSTOPO).arg("--version").output().is_ok();
+    if !is_there {
         println!("skipped: {LSTOPO} absent: nothing exported was read by hwloc");
-        return;
     }
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    is_there
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn exported(arguments: &[&str]) -> Vec<u8> {
+    let mut export = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    export.current_dir(repository()).args(["sockets", "export"]).args(arguments);
+    let exported = export.output().expect("the binary runs");
+    assert!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+    exported.stdout
+}
+
+/// What hwloc prints of an exported file; it must have nothing to complain of.
+fn shown(exported: &[u8], flag: &str) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("exported.xml");
+    std::fs::write(&file, exported).expect("a file");
+    let output = Command::new(LSTOPO).arg("-i").arg(&file).arg(flag).output().expect("lstopo runs");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn hwloc_reads_what_is_exported_for_it_and_prints_it_back() {
+    if !has_lstopo() {
+        return;
+    }
+    let repository = repository();
     for (matrix, machine) in [
         ("tests/cli/matrices/diamond.csv", Some("tests/machines/synthetic-x6440")),
         ("tests/cli/matrices/diamond.csv", None),
         ("tests/cli/matrices/clusters.csv", None),
     ] {
-        let mut export = Command::new(env!("CARGO_BIN_EXE_sidestep"));
-        export.current_dir(&repository).args(["sockets", "export", matrix]);
-        export.args(machine.iter().flat_map(|machine| ["--machine", machine]));
-        let exported = export.output().expect("the binary runs");
-        assert!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
-        std::fs::write(&file, &exported.stdout).expect("a file");
-        let shown = |flag: &str| {
-            let output = Command::new(LSTOPO).arg("-i").arg(&file).arg(flag).output().expect("lstopo runs");
-            assert!(
-                output.status.success() && output.stderr.is_empty(),
-                "{}",
-                String::from_utf8_lossy(&output.stderr)
-            );
-            String::from_utf8_lossy(&output.stdout).into_owned()
-        };
+        let mut arguments = vec![matrix];
+        arguments.extend(machine.iter().flat_map(|machine| ["--machine", machine]));
+        let exported = exported(&arguments);
         let text = std::fs::read_to_string(repository.join(matrix)).expect("a matrix");
         let rows = text.lines().filter(|line| !line.starts_with('#')).enumerate();
-        let (distances, attributes) = (shown("--distances"), shown("--memattrs"));
+        let (distances, attributes) = (shown(&exported, "--distances"), shown(&exported, "--memattrs"));
         assert!(distances.contains("name SidestepLatency kind 6"), "{distances}");
         for (row, line) in rows {
             let wanted = format!("{row} {}", line.replace(',', " "));
@@ -122,5 +143,16 @@ fn hwloc_reads_what_is_exported_for_it_and_prints_it_back() {
         let count = attributes.lines().filter(|line| line.contains(" from ")).count();
         let nodes = text.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(count, nodes * nodes, "{attributes}");
+    }
+}
+
+#[test]
+fn what_was_measured_is_exported_and_inferred_from_as_it_is_explained() {
+    let record = "tests/cli/records/sockets-blade.json";
+    let inferred = inferred(&repository().join(record));
+    assert_eq!((inferred["verdict"].as_str(), edge_count(&inferred)), (Some("identified"), 5));
+    assert_eq!(inferred["format"], "sidestep");
+    if has_lstopo() {
+        assert!(shown(&exported(&[record]), "--distances").contains("name SidestepLatency kind 6"));
     }
 }

@@ -20,7 +20,7 @@ pub use classify::classify;
 pub use clock_remedies::clock_remedies;
 pub use findings::findings;
 pub use socket_gate::{GoodMachine, socket_gate};
-pub use sockets::socket_account;
+pub use sockets::{NodeTable, node_table, socket_account};
 
 use record::{Levels, Record};
 

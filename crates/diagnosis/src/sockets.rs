@@ -1,31 +1,69 @@
-//! Measured sockets for the models: the matrix of their nodes, their own memory, and what a model makes of both.
+//! Measured sockets for the models and for other programs: the matrix of their nodes, their own memory, and what a model makes of both.
 
 use machine::{CpuId, Machine, NodeId};
-use models::interconnect::{FirmwareGraph, Matrix, MeasuredSocket, SocketAccount, Unit, account, infer};
-use record::{NodeLatency, SocketLinks, SocketSubject, Sockets};
+use models::interconnect::{
+    FirmwareGraph, Matrix, MatrixError, MeasuredSocket, SocketAccount, Unit, account, infer,
+};
+use record::{NodeBandwidth, NodeLatency, SocketLinks, SocketSubject, Sockets};
 use stats::{median, normal_quantile};
 
 /// Level of the interval whose half-width a record's A/A is.
 const AA_CONFIDENCE: f64 = 0.95;
 
+/// Latencies and bandwidth by node: a row is what one CPU of a node reads, a column the node whose memory it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeTable {
+    /// Latencies; unknown in the row of a node without a measured CPU.
+    pub latency: Matrix,
+    /// Bandwidth of reads by one CPU, 10^6 bytes per second.
+    pub read_mb_per_s: Vec<Vec<Option<f64>>>,
+}
+
+/// All nodes whose memory was measured, also those without a CPU.
+///
+/// # Errors
+/// No latency at all, more nodes than a matrix may have, or latencies that no machine has.
+pub fn node_table(sockets: &Sockets) -> Result<NodeTable, MatrixError> {
+    let nodes = nodes_with_memory(sockets);
+    let read = |from: NodeId, to: NodeId| {
+        let cpu = first_subject(sockets, from)?.cpu;
+        let is_read = |one: &&NodeBandwidth| one.cpu == cpu && one.node == to && one.kernel == "read";
+        sane(sockets.bandwidth.iter().find(is_read)?.bytes_per_s / 1e6)
+    };
+    let row = |&from: &NodeId| nodes.iter().map(|&to| read(from, to)).collect();
+    Ok(NodeTable { latency: matrix(sockets, &nodes)?, read_mb_per_s: nodes.iter().map(row).collect() })
+}
+
 /// Latencies by node, over the nodes that have both a CPU that was measured and memory; none with fewer than two.
 pub(crate) fn socket_matrix(sockets: &Sockets) -> Option<Matrix> {
-    let has_memory = |node: NodeId| sockets.latency.iter().any(|one| one.node == node);
-    let subject = |node: NodeId| sockets.subjects.iter().find(|subject| subject.node == Some(node));
-    let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes.retain(|&node| has_memory(node) && subject(node).is_some());
+    let mut nodes = nodes_with_memory(sockets);
+    nodes.retain(|&node| first_subject(sockets, node).is_some());
     if nodes.len() < 2 {
         return None;
     }
-    let entry = |from: NodeId, to: NodeId| sane(latency(sockets, subject(from)?.cpu, to)?.ns);
+    matrix(sockets, &nodes).ok()
+}
+
+fn nodes_with_memory(sockets: &Sockets) -> Vec<NodeId> {
+    let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// The CPU that stands for a node in a matrix.
+fn first_subject(sockets: &Sockets, node: NodeId) -> Option<&SocketSubject> {
+    sockets.subjects.iter().find(|subject| subject.node == Some(node))
+}
+
+fn matrix(sockets: &Sockets, nodes: &[NodeId]) -> Result<Matrix, MatrixError> {
+    let entry = |from: NodeId, to: NodeId| sane(latency(sockets, first_subject(sockets, from)?.cpu, to)?.ns);
     let row = |&from: &NodeId| nodes.iter().map(|&to| entry(from, to)).collect();
     let rows: Vec<Vec<Option<f64>>> = nodes.iter().map(row).collect();
-    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows).ok()?;
+    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows)?;
     matrix.standard_error = standard_error_ns(sockets);
     matrix.nodes = nodes.iter().map(|node| node.0).collect();
-    Some(matrix)
+    Ok(matrix)
 }
 
 /// What an entry of the matrix errs by: what its own rounds show, and what the same CPU differs from itself by in other parts of the run,
@@ -98,4 +136,58 @@ const LEAST: f64 = 1e-6;
 /// A measured number; none if a file holds what no machine gives.
 pub(crate) fn sane(value: f64) -> Option<f64> {
     (value.is_finite() && value >= LEAST).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::CpuSet;
+    use record::Spread;
+
+    use super::*;
+
+    /// A CPU on node 0 and one on node 1, and node 7 that has memory alone.
+    fn sockets() -> Sockets {
+        let mut sockets = Sockets::default();
+        for cpu in 0..2_u32 {
+            sockets.subjects.push(SocketSubject {
+                cpu: CpuId(4 * cpu),
+                package: None,
+                node: Some(NodeId(cpu)),
+                stands_for: CpuSet::new(),
+            });
+            for node in [7_u32, 0, 1] {
+                let far = f64::from(node.abs_diff(cpu));
+                sockets.latency.push(NodeLatency {
+                    cpu: CpuId(4 * cpu),
+                    node: NodeId(node),
+                    ns: 100.0 + 10.0 * far,
+                    standard_error_ns: 0.5,
+                    spread: Spread::default(),
+                });
+                sockets.bandwidth.push(NodeBandwidth {
+                    cpu: CpuId(4 * cpu),
+                    node: NodeId(node),
+                    kernel: "read".to_owned(),
+                    isa: String::new(),
+                    store: String::new(),
+                    bytes_per_s: 10e9 - 1e9 * far,
+                    bus_bytes_per_s: 0.0,
+                    spread: Spread::default(),
+                });
+            }
+        }
+        sockets
+    }
+
+    #[test]
+    fn memory_without_a_cpu_has_a_column_for_other_programs_and_no_place_in_a_graph() {
+        let table = node_table(&sockets()).expect("three nodes");
+        assert_eq!(table.latency.nodes, [0, 1, 7]);
+        let row = |row: usize| [0, 1, 2].map(|column| table.latency.at(row, column));
+        assert_eq!(row(0), [Some(100.0), Some(110.0), Some(170.0)]);
+        assert_eq!(row(2), [None; 3]);
+        assert_eq!(table.read_mb_per_s[1], [Some(9e3), Some(10e3), Some(4e3)]);
+        assert_eq!(socket_matrix(&sockets()).expect("two nodes").nodes, [0, 1]);
+        assert_eq!(node_table(&Sockets::default()), Err(MatrixError::Empty));
+    }
 }

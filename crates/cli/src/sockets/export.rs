@@ -21,7 +21,7 @@ pub(super) struct ExportArguments {
     #[arg(long, value_name = "FORMAT", default_value = "hwloc")]
     format: Format,
     /// CPUs and memory of the nodes, from a recorded machine: a directory or tarball with proc/ and sys/; / is this one.
-    /// Without it each node gets one CPU and no memory
+    /// A record has its own; else each node gets one CPU and no memory
     #[arg(long, value_name = "DIR|TARBALL")]
     machine: Option<PathBuf>,
 }
@@ -43,8 +43,13 @@ pub(super) fn export(arguments: &ExportArguments, global: &Global) -> anyhow::Re
     let text = match arguments.format {
         Format::Csv => report::matrix_csv(matrix),
         Format::Hwloc => {
-            let nodes = match arguments.machine.as_ref().or(arguments.matrix.recording()) {
-                Some(path) => of_machine(&host::describe(&super::matrix::root(path)?, None), matrix)?,
+            let machine = match arguments.machine.as_ref().or(arguments.matrix.recording()) {
+                Some(path) => Some(host::describe(&super::matrix::root(path)?, None)),
+                // A kernel that tells of no nodes has measured all memory as one.
+                None => given.machine.filter(|machine| !machine.topology.nodes.is_empty()),
+            };
+            let nodes = match machine {
+                Some(machine) => of_machine(&machine, matrix)?,
                 None => placeholders(matrix),
             };
             report::hwloc_xml(&nodes, matrix, given.reading.bandwidth_mb_per_s.as_deref())

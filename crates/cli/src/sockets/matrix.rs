@@ -1,12 +1,14 @@
-//! Where a matrix comes from: a file of one of several formats, or the distances of a machine.
+//! Where a matrix comes from: a file of one of several formats, what `sidestep sockets` measured, or the distances of a machine.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
 use host::Root;
+use machine::Machine;
 use models::interconnect::{Matrix, MatrixReading, read_matrix};
 
+use super::explain;
 use crate::store;
 
 /// A table of 64 nodes with words has some kilobytes; hwloc's XML of a large machine some megabytes.
@@ -15,7 +17,8 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Which matrix.
 #[derive(Debug, Clone, Args)]
 pub(super) struct MatrixArguments {
-    /// A matrix: CSV, MCTOP (.mct), output of Intel MLC, hwloc XML; or a recorded machine, for its SLIT
+    /// A record of sidestep sockets or its folder; or a matrix: CSV, MCTOP (.mct), output of Intel MLC, hwloc XML; or a recorded
+    /// machine, for its SLIT
     #[arg(value_name = "MATRIX", required_unless_present = "sysroot")]
     matrix: Option<PathBuf>,
     /// The distances (ACPI SLIT) of a recorded machine: a directory or tarball with proc/ and sys/; / is this one
@@ -30,6 +33,8 @@ pub(super) struct MatrixArguments {
 pub(super) struct Given {
     pub(super) name: String,
     pub(super) reading: MatrixReading,
+    /// The machine of a record.
+    pub(super) machine: Option<Machine>,
 }
 
 impl MatrixArguments {
@@ -48,21 +53,40 @@ impl MatrixArguments {
     }
 }
 
-/// Whether a path is a machine and no table.
+/// Whether a path is a recorded machine, neither a table nor what was measured.
 fn is_recording(path: &Path) -> bool {
     const ARCHIVES: [&str; 6] = ["tar", "gz", "tgz", "bz2", "tbz2", "zst"];
     let extension = path.extension().and_then(|extension| extension.to_str());
-    path.is_dir() || extension.is_some_and(|extension| ARCHIVES.contains(&extension))
+    let is_archive = extension.is_some_and(|extension| ARCHIVES.contains(&extension));
+    (path.is_dir() || is_archive) && !store::is_record(path)
 }
 
+/// What was measured: by sidestep, or as another program's table.
 pub(super) fn of_file(path: &Path) -> anyhow::Result<Given> {
+    if store::is_record(path) {
+        return of_record(path);
+    }
     let bytes = store::read_bounded(path, FILE_BYTES_MAX, "matrix of latencies")?;
     let text = String::from_utf8(bytes).map_err(|_| {
         anyhow::anyhow!("{} is not UTF-8; give a matrix as text, such as CSV", path.display())
     })?;
     let reading = read_matrix(&text).with_context(|| format!("cannot use {}", path.display()))?;
     let name = format!("{} ({})", file_name(path), reading.format);
-    Ok(Given { name, reading })
+    Ok(Given { name, reading, machine: None })
+}
+
+fn of_record(path: &Path) -> anyhow::Result<Given> {
+    let (name, measured) = explain::load(path)?;
+    let table =
+        diagnosis::node_table(&measured.sockets).with_context(|| format!("cannot use {}", path.display()))?;
+    let is_known = table.read_mb_per_s.iter().flatten().any(Option::is_some);
+    let reading = MatrixReading {
+        format: "sidestep",
+        matrix: table.latency,
+        bandwidth_mb_per_s: is_known.then_some(table.read_mb_per_s),
+        remarks: Vec::new(),
+    };
+    Ok(Given { name: format!("{name} (measured)"), reading, machine: measured.machine })
 }
 
 /// A recorded machine, or this one by the name of its root.
@@ -74,7 +98,7 @@ fn of_machine(path: &Path) -> anyhow::Result<Given> {
     let machine = host::describe(&root(path)?, None);
     let matrix = Matrix::of_machine(&machine).with_context(|| format!("cannot use {}", path.display()))?;
     let reading = MatrixReading { format: "SLIT", matrix, bandwidth_mb_per_s: None, remarks: Vec::new() };
-    Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading })
+    Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading, machine: None })
 }
 
 pub(super) fn file_name(path: &Path) -> String {
