@@ -3,7 +3,7 @@
 //! ```text
 //! without a record   a CPU is outside if it is slower than the others beyond doubt (probes: A/A, both halves, margin);
 //!                    packages whose CPUs together get less than the best package by more than the margin
-//! with a record      slower than there by more than the margin and both A/A, with the whole interval
+//! with a record      slower than there by more than the margin, both A/A, and what two runs differ by, with the whole interval
 //! then the cause     the first that the numbers speak for: clock, neighbour, nodes of the package, snoop hop, channels
 //! ```
 //! Where the same CPU differs from itself by more than the margin, nothing that was timed is gated: the verdict is inconclusive.
@@ -85,6 +85,12 @@ fn doubts(sockets: &Sockets, good: Option<GoodMachine<'_>>) -> Vec<String> {
         }
         if bands::pairs(sockets, good.sockets).is_empty() {
             because.push(format!("{} measured no CPU of the same number or package", good.name));
+        }
+        if !bands::are_rates_steady(sockets, good.sockets) {
+            because.push(
+                "bandwidth is not held against another run in a guest, where it comes and goes with other guests"
+                    .to_owned(),
+            );
         }
     } else if sockets.verdict == SocketVerdict::Inconclusive && because.is_empty() {
         because.push("whether the CPUs are alike is inconclusive".to_owned());

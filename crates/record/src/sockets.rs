@@ -18,6 +18,9 @@ pub struct Sockets {
     pub verdict: SocketVerdict,
     /// Why, one sentence each.
     pub because: Vec<String>,
+    /// Whether other guests may use the same memory: their moods come and go from one run to the next.
+    #[serde(default)]
+    pub in_guest: bool,
     /// The CPUs measured; each stands for those that it was chosen from.
     pub subjects: Vec<SocketSubject>,
     /// The nodes whose memory was measured.

@@ -139,6 +139,44 @@ fn a_good_record_makes_the_wiring_expected_and_shows_what_all_sockets_share() {
     assert_eq!(missing.status.code(), Some(2));
 }
 
+/// The verdict of a gate against the record of another run, and how many sockets it names.
+fn against(sockets: &Sockets, good: &Sockets) -> (String, usize) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("good.json");
+    std::fs::write(&file, serde_json::to_vec(good).expect("JSON")).expect("writable");
+    let output = explained(sockets, &["--json", "--expect", file.to_str().expect("a name")]);
+    let gate = &serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["gate"];
+    let named = gate["causes"].as_array().expect("a list").len();
+    (gate["verdict"].as_str().expect("a word").to_owned(), named)
+}
+
+#[test]
+fn what_comes_and_goes_with_runs_of_a_guest_is_not_gated_against_another_run() {
+    let good = Simulated::probe_filter().sockets();
+    let guest = |sockets: &Sockets| Sockets { in_guest: true, ..sockets.clone() };
+    for fault in [Fault::Bandwidth(0.7), Fault::Together(0.7)] {
+        let bad = Simulated::with_fault(fault).sockets();
+        assert_eq!(against(&bad, &good), ("outside".to_owned(), 1), "{fault:?}");
+        assert_eq!(against(&guest(&bad), &guest(&good)), ("inconclusive".to_owned(), 0), "{fault:?}");
+    }
+    let mut slower = good.clone();
+    for latency in slower.latency.iter_mut().filter(|latency| latency.cpu.0 == 8) {
+        latency.ns *= 1.1;
+        latency.spread.interval = latency.spread.interval.map(|end| end * 1.1);
+    }
+    assert_eq!(against(&slower, &good).1, 1);
+    assert_eq!(against(&guest(&slower), &guest(&good)).1, 0);
+}
+
+#[test]
+fn packages_of_which_one_cpu_each_was_measured_say_nothing_of_their_nodes() {
+    let cut = Simulated::with_fault(Fault::TwoNodes).sockets();
+    let mut one_each = cut.clone();
+    one_each.subjects.truncate(4);
+    one_each.nodes.push(record::SocketNode { node: ::machine::NodeId(4), ..cut.nodes[0].clone() });
+    assert_eq!(against(&one_each, &cut), ("within".to_owned(), 0));
+}
+
 #[test]
 fn documents_with_holes_and_nonsense_are_answered_or_refused_and_never_panic() {
     let whole = Simulated::blade().sockets();

@@ -90,6 +90,7 @@ impl Table<'_> {
     fn likeness(&self, sockets: &mut Sockets, record: &Record) {
         let seed = record.provenance.seed;
         let in_guest = record.machine.identity.hypervisor.is_some();
+        sockets.in_guest = in_guest;
         let subjects = &self.settings.subjects;
         let own: Option<Vec<&Cell>> = (0..subjects.len()).map(|subject| self.own(subject)).collect();
         let Some(own) = own else { return };
