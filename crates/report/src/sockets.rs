@@ -10,7 +10,7 @@ use record::{NodeBandwidth, SocketSubject, SocketVerdict, Sockets};
 
 use crate::escape::plain;
 use crate::naming;
-use crate::number::{column, gigabytes, percent, plus_minus, quality_mark};
+use crate::number::{self, column, gigabytes, percent, plus_minus, quality_mark};
 use crate::terminal::{Ink, Paper, Terminal, table_of};
 
 /// Nodes shown beside each other; --json has all.
@@ -83,11 +83,17 @@ fn opening(paper: &mut Paper, sockets: &Sockets) {
     paper.blank();
 }
 
-fn places(sockets: &Sockets) -> (Vec<CpuId>, Vec<NodeId>) {
-    let cpus = sockets.subjects.iter().map(|subject| subject.cpu).take(CPUS_SHOWN).collect();
+fn nodes_measured(sockets: &Sockets) -> Vec<NodeId> {
     let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|latency| latency.node).collect();
     nodes.sort_unstable();
     nodes.dedup();
+    nodes
+}
+
+/// The CPUs and nodes that are shown.
+fn places(sockets: &Sockets) -> (Vec<CpuId>, Vec<NodeId>) {
+    let cpus = sockets.subjects.iter().map(|subject| subject.cpu).take(CPUS_SHOWN).collect();
+    let mut nodes = nodes_measured(sockets);
     nodes.truncate(NODES_SHOWN);
     (cpus, nodes)
 }
@@ -117,7 +123,21 @@ fn latencies(paper: &mut Paper, sockets: &Sockets) {
     });
     let legend = "± standard error; row: the CPU that loads, column: the node whose memory it loads";
     paper.wrapped_inked(Ink::Faint, "", legend);
+    left_out(paper, sockets);
     paper.blank();
+}
+
+/// What no table below has room for.
+fn left_out(paper: &mut Paper, sockets: &Sockets) {
+    let count = |all: usize, shown: usize, what: &str| {
+        (all > shown).then(|| number::count(all - shown, &format!("more {what}")))
+    };
+    let cpus = count(sockets.subjects.len(), CPUS_SHOWN, "CPU");
+    let nodes = count(nodes_measured(sockets).len(), NODES_SHOWN, "node");
+    let more: Vec<String> = cpus.into_iter().chain(nodes).collect();
+    if !more.is_empty() {
+        paper.faint(&format!("{}, here and below: --json has them", more.join(", ")));
+    }
 }
 
 /// Kernels with their kinds of store, in the order measured.
@@ -270,7 +290,7 @@ mod tests {
         let pairs = || (0..cpus).flat_map(move |cpu| (0..nodes).map(move |node| (CpuId(cpu), NodeId(node))));
         Sockets {
             verdict: SocketVerdict::Asymmetric,
-            because: vec!["latency of CPU 0 takes +16.0 % of the others' time".to_owned()],
+            because: vec!["latency: CPU 0 takes 16.0 % longer than the others".to_owned()],
             subjects: (0..cpus)
                 .map(|cpu| SocketSubject {
                     cpu: CpuId(cpu),
@@ -345,6 +365,8 @@ mod tests {
                 "{text}"
             );
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            let left_out = text.contains("40 more CPUs, 56 more nodes, here and below: --json has them");
+            assert_eq!(left_out, cpus == 64, "{text}");
         }
     }
 }

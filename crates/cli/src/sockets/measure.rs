@@ -31,7 +31,7 @@ pub(super) struct MeasureArguments {
     /// Only these CPUs, such as 0-3,8
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
-    /// Time for measuring, such as 30s or 2m
+    /// Time for measuring, such as 30s or 2m; 15s if left out
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     budget: Option<Duration>,
     /// Write the record and its report here, for sidestep sockets explain and sidestep show

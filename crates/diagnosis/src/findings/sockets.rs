@@ -55,7 +55,7 @@ fn alike(sockets: &Sockets, account: &SocketAccount) -> Finding {
             finding("sockets-unequal", Severity::Inconclusive, text)
         }
         (SocketVerdict::Alike, _) => {
-            let text = format!("{cpus} of different sockets are alike in their own memory");
+            let text = format!("{cpus} are alike in their own memory");
             finding("sockets-unequal", Severity::Good, text)
         }
     };

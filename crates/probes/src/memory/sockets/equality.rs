@@ -2,13 +2,17 @@
 
 use machine::CpuId;
 use record::{SocketSubject, SocketVerdict, SubjectCore, SubjectEquality, SubjectRow};
-use stats::{Interval, Likeness, SubjectVisit, Tolerance, equality, median, quantile_interval, sorted};
+use stats::{
+    Interval, Likeness, SubjectVisit, Tolerance, equality, median, normal_quantile, quantile_interval, sorted,
+};
 
 use crate::control::ControlReading;
 use crate::memory::series::{PointVisit, Series};
 
 /// A difference below this is of no matter.
 pub(super) const MARGIN: f64 = 0.015;
+/// Subjects within this are alike: as `stats::equality` has it.
+pub(super) const ALIKE: f64 = 2.0 * MARGIN;
 /// Standard deviation of the ratio of two equal vCPUs' latencies between runs of eight seconds, at the same control: 0.65 % over 16
 /// runs on a quiet guest, 1.0 % over 16 beside compilers. Sockets of one's own may show less; that makes a claim rarer, not wrong.
 const BETWEEN_RUNS: f64 = 0.009;
@@ -57,6 +61,12 @@ impl Quantity {
             Self::Triad { in_guest: true } => RATE_BETWEEN_RUNS_OF_GUEST,
         }
     }
+}
+
+/// What equal CPUs differ by from one run to the next in a quantity of this name, at 95 %.
+pub(super) fn runs_differ_by(quantity: &str, in_guest: bool) -> f64 {
+    let of = [Quantity::Latency, Quantity::Triad { in_guest }].into_iter().find(|of| of.name() == quantity);
+    of.map_or(0.0, |of| normal_quantile(0.975) * of.between_runs())
 }
 
 /// What the windows of one quantity say, `by_subject` in the order of the subjects.

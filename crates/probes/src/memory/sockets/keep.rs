@@ -113,30 +113,32 @@ impl Table<'_> {
                 100.0 * share
             ));
         }
-        let (verdict, because) = verdict(&sockets.equality);
+        let (verdict, because) = verdict(&sockets.equality, in_guest);
         sockets.verdict = if unequal.is_empty() { verdict } else { SocketVerdict::Inconclusive };
         sockets.because.extend(because);
     }
 }
 
-fn verdict(equality: &[SubjectEquality]) -> (SocketVerdict, Vec<String>) {
+fn verdict(equality: &[SubjectEquality], in_guest: bool) -> (SocketVerdict, Vec<String>) {
     let mut because = Vec::new();
     let mut verdict = if equality.is_empty() { SocketVerdict::Inconclusive } else { SocketVerdict::Alike };
     for of in equality {
         for row in of.rows.iter().filter(|row| row.differs) {
+            let (than, sign) = if row.ratio > 1.0 { ("longer", 1.0) } else { ("shorter", -1.0) };
+            let ends = [row.interval.low, row.interval.high].map(|end| 100.0 * sign * (end - 1.0));
             because.push(format!(
-                "{} of CPU {} takes {:+.1} % of the others' time, between {:+.1} and {:+.1} %",
+                "{}: CPU {} takes {:.1} % {than} than the others, between {:.1} and {:.1} %",
                 of.quantity,
                 row.cpu,
-                100.0 * (row.ratio - 1.0),
-                100.0 * (row.interval.low - 1.0),
-                100.0 * (row.interval.high - 1.0)
+                100.0 * sign * (row.ratio - 1.0),
+                ends[0].min(ends[1]),
+                ends[0].max(ends[1])
             ));
         }
         match of.verdict {
             SocketVerdict::Asymmetric => verdict = SocketVerdict::Asymmetric,
             SocketVerdict::Inconclusive => {
-                because.push(undecided(of));
+                because.push(undecided(of, in_guest));
                 if verdict == SocketVerdict::Alike {
                     verdict = SocketVerdict::Inconclusive;
                 }
@@ -145,10 +147,7 @@ fn verdict(equality: &[SubjectEquality]) -> (SocketVerdict, Vec<String>) {
         }
     }
     if verdict == SocketVerdict::Alike {
-        because.push(format!(
-            "no CPU differs from the others by more than {:.0} %",
-            200.0 * super::equality::MARGIN
-        ));
+        because.push(format!("no CPU differs from the others by more than {:.0} %", 100.0 * equality::ALIKE));
     }
     if equality.is_empty() {
         because.push("too few undisturbed rounds; give more time with --budget".to_owned());
@@ -156,8 +155,9 @@ fn verdict(equality: &[SubjectEquality]) -> (SocketVerdict, Vec<String>) {
     (verdict, because)
 }
 
-/// Why one quantity does not tell: noise, or a difference that is neither small nor beyond doubt.
-fn undecided(of: &SubjectEquality) -> String {
+/// Why one quantity does not tell: noise, runs that differ more than likeness allows, or a difference that is neither small nor
+/// beyond doubt.
+fn undecided(of: &SubjectEquality, in_guest: bool) -> String {
     let aa_percent = 100.0 * of.aa_half_width;
     if of.aa_half_width > equality::MARGIN {
         return format!(
@@ -166,6 +166,15 @@ fn undecided(of: &SubjectEquality) -> String {
         );
     }
     let farthest = of.rows.iter().map(|row| (row.ratio - 1.0).abs()).fold(0.0, f64::max);
+    let runs = equality::runs_differ_by(&of.quantity, in_guest);
+    if runs > equality::ALIKE {
+        return format!(
+            "{}: the CPUs differ by {:.1} %, and equal ones by ±{:.0} % from one run to the next, too much to call them alike",
+            of.quantity,
+            100.0 * farthest,
+            100.0 * runs
+        );
+    }
     format!(
         "{}: the CPUs differ by {:.1} %, neither beyond doubt nor little enough to call them alike; the same CPU differs from itself by ±{aa_percent:.1} %",
         of.quantity,
@@ -202,4 +211,70 @@ fn concurrency(sockets: &Sockets, block: Bytes) -> Vec<Concurrency> {
         })
     };
     sockets.bandwidth.iter().filter(wanted).filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::CpuId;
+    use record::SubjectRow;
+
+    use super::*;
+
+    fn equality(quantity: &str, verdict: SocketVerdict, ratio: f64) -> SubjectEquality {
+        let interval = Interval { low: ratio - 0.01, high: ratio + 0.01 };
+        let differs = verdict == SocketVerdict::Asymmetric;
+        SubjectEquality {
+            quantity: quantity.to_owned(),
+            verdict,
+            aa_half_width: 0.01,
+            rounds: 16,
+            rows: vec![SubjectRow { cpu: CpuId(1), ratio, interval, differs }],
+        }
+    }
+
+    #[test]
+    fn the_reason_of_a_verdict_is_the_one_that_decided() {
+        use SocketVerdict::{Alike, Asymmetric, Inconclusive};
+        for (quantity, found, ratio, in_guest, told) in [
+            (
+                "latency",
+                Asymmetric,
+                1.05,
+                true,
+                "latency: CPU 1 takes 5.0 % longer than the others, between 4.0 and 6.0 %",
+            ),
+            (
+                "latency",
+                Asymmetric,
+                0.95,
+                true,
+                "latency: CPU 1 takes 5.0 % shorter than the others, between 4.0 and 6.0 %",
+            ),
+            (
+                "latency",
+                Inconclusive,
+                1.02,
+                true,
+                "latency: the CPUs differ by 2.0 %, neither beyond doubt nor little enough to call them alike; the same CPU differs from itself by ±1.0 %",
+            ),
+            (
+                "triad",
+                Inconclusive,
+                1.002,
+                true,
+                "triad: the CPUs differ by 0.2 %, and equal ones by ±12 % from one run to the next, too much to call them alike",
+            ),
+            (
+                "triad",
+                Inconclusive,
+                1.02,
+                false,
+                "triad: the CPUs differ by 2.0 %, neither beyond doubt nor little enough to call them alike; the same CPU differs from itself by ±1.0 %",
+            ),
+            ("triad", Alike, 1.002, false, "no CPU differs from the others by more than 3 %"),
+        ] {
+            let (verdict, because) = verdict(&[equality(quantity, found, ratio)], in_guest);
+            assert_eq!((verdict, because.as_slice()), (found, [told.to_owned()].as_slice()));
+        }
+    }
 }
