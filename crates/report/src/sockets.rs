@@ -151,10 +151,11 @@ fn kernels(sockets: &Sockets) -> Vec<(&str, &str)> {
     kernels
 }
 
-/// The node whose memory is a CPU's own: as the machine tells, else the first that was measured.
+/// The node whose memory is a CPU's own: as the machine tells, else the one that it reaches soonest.
 fn own_node(sockets: &Sockets, subject: &SocketSubject) -> Option<NodeId> {
-    let of_cpu = || sockets.latency.iter().filter(|one| one.cpu == subject.cpu).map(|one| one.node);
-    subject.node.filter(|&node| of_cpu().any(|other| other == node)).or_else(|| of_cpu().next())
+    let of_cpu = || sockets.latency.iter().filter(|one| one.cpu == subject.cpu);
+    let told = subject.node.filter(|&node| of_cpu().any(|one| one.node == node));
+    told.or_else(|| of_cpu().min_by(|a, b| a.ns.total_cmp(&b.ns)).map(|one| one.node))
 }
 
 fn bandwidths(paper: &mut Paper, sockets: &Sockets) {

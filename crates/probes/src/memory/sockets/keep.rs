@@ -2,9 +2,10 @@
 
 use machine::Bytes;
 use record::{
-    Concurrency, NodeBandwidth, NodeLatency, Record, SocketVerdict, Sockets, Spread, SubjectEquality,
+    Concurrency, NodeBandwidth, NodeLatency, Record, SocketSubject, SocketVerdict, Sockets, Spread,
+    SubjectEquality,
 };
-use stats::Interval;
+use stats::{Interval, median};
 
 use super::equality::{self, Quantity};
 use super::{Cell, HALF_WIDTH, Table};
@@ -80,33 +81,53 @@ impl Table<'_> {
         (self.settings.subjects[cell.subject].cpu, node)
     }
 
-    /// The cell of a CPU and its own memory; the first node where the machine does not tell.
+    /// The cell of a CPU and its own memory: that of its node, also where nothing could be measured there; else what it reaches
+    /// soonest, as where its node has no memory or the machine does not tell.
     fn own(&self, subject: usize) -> Option<&Cell> {
+        let of_subject = || self.cells.iter().filter(move |cell| cell.subject == subject);
         let node = self.settings.subjects[subject].node;
-        let own = self.settings.nodes.iter().position(|&have| Some(have) == node).unwrap_or(0);
-        self.cells.iter().find(|cell| cell.subject == subject && cell.node == own)
+        let is_told = |cell: &&Cell| node.is_some() && self.settings.nodes.get(cell.node).copied() == node;
+        of_subject().find(is_told).or_else(|| of_subject().min_by(|a, b| usual_ns(a).total_cmp(&usual_ns(b))))
+    }
+
+    /// Whether the memory of a cell's node was refused to the whole run.
+    fn is_refused(&self, cell: &Cell, sockets: &Sockets) -> bool {
+        let node = self.settings.nodes.get(cell.node);
+        node.is_some_and(|&node| sockets.nodes.iter().all(|have| have.node != node))
     }
 
     fn likeness(&self, sockets: &mut Sockets, record: &Record) {
         let seed = record.provenance.seed;
         let in_guest = record.machine.identity.hypervisor.is_some();
         sockets.in_guest = in_guest;
-        let subjects = &self.settings.subjects;
-        let own: Option<Vec<&Cell>> = (0..subjects.len()).map(|subject| self.own(subject)).collect();
-        let Some(own) = own else { return };
+        let own: Vec<&Cell> =
+            (0..self.settings.subjects.len()).filter_map(|subject| self.own(subject)).collect();
+        let (refused, own): (Vec<&Cell>, Vec<&Cell>) =
+            own.into_iter().partition(|cell| self.is_refused(cell, sockets));
+        let subjects: Vec<SocketSubject> =
+            own.iter().map(|cell| self.settings.subjects[cell.subject].clone()).collect();
         let chases: Vec<&Series> = own.iter().map(|cell| &cell.chase).collect();
         let triads: Option<Vec<&Series>> =
             own.iter().map(|cell| Some(&cell.streams.first()?.series)).collect();
-        sockets.equality.extend(equality::judge(Quantity::Latency, subjects, &chases, seed));
+        sockets.equality.extend(equality::judge(Quantity::Latency, &subjects, &chases, seed));
         if let Some(triads) = triads {
-            sockets.equality.extend(equality::judge(Quantity::Triad { in_guest }, subjects, &triads, seed));
+            sockets.equality.extend(equality::judge(Quantity::Triad { in_guest }, &subjects, &triads, seed));
         }
-        sockets.cores = equality::cores(subjects, &chases);
+        sockets.cores = equality::cores(&subjects, &chases);
+        for cell in &refused {
+            let (cpu, node) = self.place(cell);
+            sockets.because.push(format!(
+                "CPU {cpu} is compared with none: no memory of its node {node} may be used or is left"
+            ));
+        }
         if subjects.len() < 2 {
-            sockets.because.push("there is one CPU to measure, and one is always like itself".to_owned());
+            if refused.is_empty() {
+                let alone = "there is one CPU to measure, and one is always like itself";
+                sockets.because.push(alone.to_owned());
+            }
             return;
         }
-        let unequal = equality::unequal_cores(subjects, &chases);
+        let unequal = equality::unequal_cores(&subjects, &chases);
         for (cpu, what, share) in &unequal {
             sockets.because.push(format!(
                 "CPU {cpu} differs in its {what} by {:.1} %: what its memory does cannot be told from that",
@@ -114,9 +135,17 @@ impl Table<'_> {
             ));
         }
         let (verdict, because) = verdict(&sockets.equality, in_guest);
-        sockets.verdict = if unequal.is_empty() { verdict } else { SocketVerdict::Inconclusive };
+        let is_of_all = refused.is_empty() || verdict != SocketVerdict::Alike;
+        let is_told = unequal.is_empty() && is_of_all;
+        sockets.verdict = if is_told { verdict } else { SocketVerdict::Inconclusive };
         sockets.because.extend(because);
     }
+}
+
+/// Median of all windows of a cell's chase; infinite without any.
+fn usual_ns(cell: &Cell) -> f64 {
+    let windows = cell.chase.visits.iter().flat_map(|visit| &visit.windows);
+    median(&windows.copied().collect::<Vec<f64>>()).unwrap_or(f64::INFINITY)
 }
 
 fn verdict(equality: &[SubjectEquality], in_guest: bool) -> (SocketVerdict, Vec<String>) {
