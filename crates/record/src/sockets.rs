@@ -99,7 +99,7 @@ pub struct SocketNode {
     pub node: NodeId,
     /// Bytes of its memory that were measured in.
     pub block_bytes: Bytes,
-    /// Share of the pages that were seen to lie on it; `None` where the kernel does not tell.
+    /// Share of the pages that were seen to lie on it, the least of all blocks laid; `None` where the kernel does not tell.
     pub placed_share: Option<f64>,
 }
 

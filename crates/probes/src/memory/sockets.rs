@@ -11,6 +11,7 @@ mod keep;
 mod load;
 mod scaling;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use host::live::{Mapping, Pinned, page_nodes};
@@ -266,7 +267,7 @@ impl<'s> Table<'s> {
         let mut refused = None;
         for node in wanted {
             let laid = memories.iter_mut().flatten().next();
-            match self.lay_one(session, node, is_first, laid) {
+            match self.lay_one(session, node, laid) {
                 Ok(memory) => memories.push(Some(memory)),
                 Err(error) => {
                     if is_first {
@@ -287,7 +288,6 @@ impl<'s> Table<'s> {
         &mut self,
         session: &mut Session<'_>,
         node: Option<NodeId>,
-        is_first: bool,
         laid: Option<&mut NodeMemory>,
     ) -> Result<NodeMemory, MemoryError> {
         let from = self.settings.bound(node);
@@ -301,20 +301,22 @@ impl<'s> Table<'s> {
             OffsetChase::lay(walked.as_mut_slice(), session.random.next_u64())
                 .expect("a mapping starts on a page")
         };
-        if let Some(node) = node.filter(|_| is_first) {
-            let placed = page_nodes(&mut walked).ok().map(|nodes| {
-                let total: usize = nodes.values().sum();
-                nodes.get(&node).copied().unwrap_or(0) as f64 / total.max(1) as f64
-            });
-            if let Some(share) = placed.filter(|&share| share < 1.0) {
-                self.without
-                    .push(format!("{:.1} % of node {node}'s block lie elsewhere", 100.0 * (1.0 - share)));
-            }
-            self.nodes.push(SocketNode { node, block_bytes: self.block, placed_share: placed });
+        if let Some(node) = node {
+            let [walked, streamed] =
+                [&mut walked, &mut streamed].map(|block| share_of(&page_nodes(block).ok()?, node));
+            self.placed(node, walked.zip(streamed).map(|(walked, streamed)| walked.min(streamed)));
         }
         let pages = vec![streamed.pages()];
         let streamed = CrewMemory { cpus: Vec::new(), mappings: vec![streamed], pages };
         Ok(NodeMemory { walked, chase, streamed })
+    }
+
+    /// Keeps the least share of a node's blocks that was seen to lie on it.
+    fn placed(&mut self, node: NodeId, share: Option<f64>) {
+        match self.nodes.iter_mut().find(|have| have.node == node) {
+            Some(have) => have.placed_share = have.placed_share.zip(share).map(|(least, now)| least.min(now)),
+            None => self.nodes.push(SocketNode { node, block_bytes: self.block, placed_share: share }),
+        }
     }
 
     fn visit(
@@ -376,6 +378,12 @@ impl<'s> Table<'s> {
     }
 }
 
+/// Share of a node among the pages that the kernel tells of; none where it tells of none.
+fn share_of(pages: &BTreeMap<NodeId, usize>, node: NodeId) -> Option<f64> {
+    let total: usize = pages.values().sum();
+    (total > 0).then(|| pages.get(&node).copied().unwrap_or(0) as f64 / total as f64)
+}
+
 /// Bytes of one of the two blocks of a node: in no cache, and all blocks together in the memory that may be taken.
 fn block(machine: &Machine, nodes: usize) -> Bytes {
     let blocks = 2 * nodes.max(1) as u64;
@@ -402,4 +410,18 @@ fn kernels(streams: Streams) -> Vec<StreamLoop> {
         .take(count)
         .filter_map(|(operation, store)| StreamKernel::widest(operation, store))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_which_the_kernel_tells_nothing_lie_nowhere_in_particular() {
+        let share = |pages: &[(u32, usize)]| {
+            share_of(&pages.iter().map(|&(node, count)| (NodeId(node), count)).collect(), NodeId(1))
+        };
+        assert_eq!(share(&[]), None);
+        assert_eq!([share(&[(0, 4)]), share(&[(0, 1), (1, 3)])], [Some(0.0), Some(0.75)]);
+    }
 }

@@ -25,6 +25,12 @@ impl Table<'_> {
     pub(super) fn keep(&mut self, session: &mut Session<'_>, sockets: &mut Sockets) {
         sockets.nodes = std::mem::take(&mut self.nodes);
         sockets.without = std::mem::take(&mut self.without);
+        let elsewhere = sockets.nodes.iter().filter_map(|of| Some((of.node, 1.0 - of.placed_share?)));
+        sockets.without.extend(
+            elsewhere
+                .filter(|(_, share)| *share > 0.0)
+                .map(|(node, share)| format!("{:.1} % of node {node}'s blocks lay elsewhere", 100.0 * share)),
+        );
         self.latencies(session, sockets);
         self.bandwidths(session, sockets);
         sockets.concurrency = concurrency(sockets, self.block);
