@@ -57,6 +57,10 @@ pub fn measured_sockets_terminal(sockets: &Sockets, terminal: Terminal) -> Strin
             ),
         );
     }
+    if sockets.line_transfer.len() > CPUS_SHOWN {
+        let more = number::count(sockets.line_transfer.len() - CPUS_SHOWN, "more pair");
+        paper.faint(&format!("{more} of CPUs: --json has them"));
+    }
     for line in &sockets.without {
         paper.wrapped_inked(Ink::Doubt, "? ", &plain(line));
     }
@@ -70,8 +74,12 @@ fn opening(paper: &mut Paper, sockets: &Sockets) {
         SocketVerdict::Inconclusive => (Ink::Doubt, "inconclusive"),
     };
     paper.inked(ink, &format!("{}: {verdict}", subjects_words(sockets)));
-    for reason in &sockets.because {
+    for reason in sockets.because.iter().take(CPUS_SHOWN) {
         paper.wrapped("  ", &plain(reason));
+    }
+    if sockets.because.len() > CPUS_SHOWN {
+        let more = number::count(sockets.because.len() - CPUS_SHOWN, "more line");
+        paper.faint(&format!("  {more}: --json has them"));
     }
     let stand_for = sockets.subjects.iter().filter(|subject| subject.stands_for.len() > 1);
     for subject in stand_for.take(CPUS_SHOWN) {

@@ -303,6 +303,7 @@ fn tree(graph: &Graph, from: usize) -> Vec<(usize, usize)> {
     }
     links
 }
+
 /// The graph in the language of Graphviz.
 pub fn graph_dot(picture: &GraphPicture) -> String {
     let quoted = |text: &str| plain(text).replace('\\', "\\\\").replace('"', "\\\"");
