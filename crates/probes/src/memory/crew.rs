@@ -16,7 +16,8 @@ use host::live::{AffinityError, Pinned};
 use crate::sampler::Sampler;
 
 pub(super) use streaming::{
-    CrewMemory, FILL_BYTE, PART_BYTES_MIN, StreamJob, map_for_crew, stream_visit, worst_case_visit_s,
+    CrewMemory, FILL_BYTE, PART_BYTES_MIN, StreamJob, map_for_crew, map_for_crew_on, stream_visit,
+    worst_case_visit_s,
 };
 
 /// Parts of one window.

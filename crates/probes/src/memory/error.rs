@@ -1,6 +1,7 @@
 //! Why a memory probe could not measure.
 
 use host::live::{AffinityError, MappingError, NodeMemoryError};
+use machine::Bytes;
 
 use crate::session::SessionError;
 
@@ -19,6 +20,16 @@ pub enum MemoryError {
     /// A CPU may not be used.
     #[error(transparent)]
     Affinity(#[from] AffinityError),
+    /// Several CPUs at once, each with memory of its own, have too little together.
+    #[error(
+        "{cpus} CPUs at once would take {wanted}, more than there is room for; allow fewer with --cpus, or give more memory"
+    )]
+    NoRoom {
+        /// How many.
+        cpus: usize,
+        /// What they need at least.
+        wanted: Bytes,
+    },
     /// Load from other CPUs needs other CPUs.
     #[error("only one CPU may be used, and load comes from the others; allow a second one with --cpus")]
     OneCpu,

@@ -147,15 +147,10 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
         return Err(SessionError::DebugBuild.into());
     }
     let mut table = Table::new(session, settings);
-    let mut result = table.measure(session);
+    let result = table.measure(session);
     let line_transfer = if settings.with_transfer { transfers(session, settings) } else { Vec::new() };
-    let scaling = match scaling::run(session, settings.budget_s * SCALING_SHARE) {
-        Ok(rows) => rows,
-        Err(error) => {
-            result = result.and(Err(error));
-            Vec::new()
-        }
-    };
+    let (scaling, refused) = scaling::run(session, settings, settings.budget_s * SCALING_SHARE);
+    table.without.extend(refused);
     let (loaded, refused) =
         if settings.with_load { load::run(session, settings, table.block) } else { Default::default() };
     let mut sockets = Sockets {

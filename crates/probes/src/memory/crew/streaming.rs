@@ -5,12 +5,13 @@
 
 use std::hint::black_box;
 
-use host::live::{AffinityError, Mapping, MappingError, PageRequest, Pages};
+use host::live::{AffinityError, Mapping, Pages};
 use kernels::{ARRAY_GRANULE_BYTES, Arrays, StreamLoop};
-use machine::{Bytes, CpuId};
+use machine::{Bytes, CpuId, NodeId};
 
 use super::{Member, PARTS, WindowReport, lockstep, on_each};
 use crate::memory::error::MemoryError;
+use crate::memory::room::mapped;
 use crate::memory::series::{ControlPair, PointVisit};
 use crate::sampler::{Tally, WINDOW_NS};
 use crate::session::Session;
@@ -80,14 +81,28 @@ pub(in crate::memory) fn map_for_crew(
     cpus: &[CpuId],
     part_bytes: usize,
 ) -> Result<CrewMemory, MemoryError> {
+    map_for_crew_on(session, cpus, vec![None; cpus.len()], part_bytes)
+}
+
+/// The same with the node that each member's memory is bound to, if it is: a policy that came with the process (numactl) may put
+/// what a CPU touches elsewhere.
+///
+/// # Errors
+/// No memory, a node that may not be used, or a CPU that may not be used.
+pub(in crate::memory) fn map_for_crew_on(
+    session: &Session<'_>,
+    cpus: &[CpuId],
+    nodes: Vec<Option<NodeId>>,
+    part_bytes: usize,
+) -> Result<CrewMemory, MemoryError> {
     let samplers: Vec<_> = cpus.iter().map(|&cpu| session.sampler(cpu)).collect();
-    let mapped = on_each(samplers, vec![(); cpus.len()], |_, ()| {
-        let mut mapping = Mapping::new(part_bytes, PageRequest::Huge)?;
+    let mapped = on_each(samplers, nodes, |_, node| {
+        let mut mapping = mapped(Bytes(part_bytes as u64), node)?;
         mapping.as_mut_slice().fill(FILL_BYTE);
         let pages = mapping.pages();
         Ok((mapping, pages))
     })?;
-    let mapped: Result<Vec<(Mapping, Pages)>, MappingError> = mapped.into_iter().collect();
+    let mapped: Result<Vec<(Mapping, Pages)>, MemoryError> = mapped.into_iter().collect();
     let (mappings, pages) = mapped?.into_iter().unzip();
     Ok(CrewMemory { cpus: cpus.to_vec(), mappings, pages })
 }

@@ -1,19 +1,25 @@
 //! Bandwidth of 1, 2, 4, ... and all CPUs of a package at once: where an asymmetry of single CPUs vanishes into the roof.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use kernels::{Operation, Store, StreamKernel};
-use machine::{CpuId, CpuSet};
+use host::live::ensure_room_on_node;
+use kernels::{Operation, Store, StreamKernel, StreamLoop};
+use machine::{Bytes, CpuId, CpuSet, Machine, NodeId};
 use record::PackageScaling;
 
+use super::Settings;
 use super::choice::package_of;
-use crate::memory::crew::{StreamJob, map_for_crew, stream_visit};
+use crate::memory::crew::{StreamJob, map_for_crew_on, stream_visit};
 use crate::memory::error::MemoryError;
+use crate::memory::room::largest_block;
 use crate::memory::series::{Judge, Kind, Series, doubted};
 use crate::session::Session;
 
 /// Memory of each CPU: beyond its share of any cache.
-const PART_BYTES: usize = 64 << 20;
+const PART: Bytes = Bytes(64 << 20);
+/// Where there is little memory for many CPUs: as `load` has it.
+const PART_LEAST: Bytes = Bytes(32 << 20);
 /// Windows per visit.
 pub(super) const WINDOWS: usize = 8;
 /// Rounds at most.
@@ -24,34 +30,29 @@ struct Team {
     cpus: Vec<CpuId>,
     series: Series,
     apart: usize,
+    is_refused: bool,
 }
 
-/// Measures until the time is over; what there is comes back.
-///
-/// # Errors
-/// No memory, or a CPU that may not be used.
-pub(super) fn run(session: &mut Session<'_>, budget_s: f64) -> Result<Vec<PackageScaling>, MemoryError> {
+/// Measures until the time is over; with what could not be had, in words.
+pub(super) fn run(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    budget_s: f64,
+) -> (Vec<PackageScaling>, Vec<String>) {
     let started = Instant::now();
-    let mut teams = teams(session);
-    let Some(kernel) = StreamKernel::widest(Operation::Triad, Store::Plain) else { return Ok(Vec::new()) };
+    let (mut teams, mut refused) = (teams(session), Vec::new());
+    let Some(kernel) = StreamKernel::widest(Operation::Triad, Store::Plain) else {
+        return Default::default();
+    };
     'rounds: for round in 0..ROUNDS_MAX {
-        for team in &mut teams {
+        for team in teams.iter_mut().filter(|team| !team.is_refused) {
             if session.must_stop() || started.elapsed().as_secs_f64() >= budget_s {
                 break 'rounds;
             }
-            let mut memory = map_for_crew(session, &team.cpus, PART_BYTES)?;
-            let job = StreamJob {
-                kernel,
-                part_bytes: PART_BYTES,
-                offset_bytes: 0,
-                passes: Some(1),
-                windows: WINDOWS,
-                warm_bytes_max: 0,
-                first_chunk: 0,
-            };
-            let visit = stream_visit(session, &mut memory, &job)?;
-            team.apart += visit.apart;
-            team.series.visits.push(visit.into_point(round));
+            if let Err(error) = team.visit(session, settings, kernel, round) {
+                team.is_refused = true;
+                refused.push(format!("bandwidth of several CPUs: {error}"));
+            }
         }
     }
     let judge = Judge::of(Kind::Rate, super::HALF_WIDTH, teams.iter().map(|team| &team.series));
@@ -64,7 +65,56 @@ pub(super) fn run(session: &mut Session<'_>, budget_s: f64) -> Result<Vec<Packag
             spread: doubted(judged.spread, team.apart),
         })
     };
-    Ok(teams.iter().filter_map(row).collect())
+    (teams.iter().filter_map(row).collect(), refused)
+}
+
+impl Team {
+    fn visit(
+        &mut self,
+        session: &mut Session<'_>,
+        settings: &Settings,
+        kernel: StreamLoop,
+        round: u32,
+    ) -> Result<(), MemoryError> {
+        let part = part(&session.record.machine, self.cpus.len())?;
+        let topology = &session.record.machine.topology;
+        let own = |cpu: &CpuId| {
+            let node = topology.cpu(*cpu).and_then(|told| told.node);
+            settings.bound(node.filter(|node| settings.nodes.contains(node)))
+        };
+        let nodes: Vec<Option<NodeId>> = self.cpus.iter().map(own).collect();
+        // The members take their parts at the same time, each of which would find room enough for itself.
+        for node in nodes.iter().flatten().collect::<BTreeSet<_>>() {
+            let members = nodes.iter().filter(|of| **of == Some(*node)).count() as u64;
+            ensure_room_on_node(Bytes(members * part.0), *node)?;
+        }
+        let part_bytes = part.0 as usize;
+        let mut memory = map_for_crew_on(session, &self.cpus, nodes, part_bytes)?;
+        let job = StreamJob {
+            kernel,
+            part_bytes,
+            offset_bytes: 0,
+            passes: Some(1),
+            windows: WINDOWS,
+            warm_bytes_max: 0,
+            first_chunk: 0,
+        };
+        let visit = stream_visit(session, &mut memory, &job)?;
+        self.apart += visit.apart;
+        self.series.visits.push(visit.into_point(round));
+        Ok(())
+    }
+}
+
+/// Memory of each of so many CPUs.
+fn part(machine: &Machine, cpus: usize) -> Result<Bytes, MemoryError> {
+    let count = cpus as u64;
+    let room = largest_block(machine, Bytes(count * PART.0));
+    let part = Bytes((room.0 / count) >> 21 << 21);
+    if part < PART_LEAST {
+        return Err(MemoryError::NoRoom { cpus, wanted: Bytes(count * PART_LEAST.0) });
+    }
+    Ok(part)
 }
 
 /// Of each package its first CPU, its first two, four, ... and all; first one thread of each core, then the others.
@@ -90,7 +140,24 @@ fn teams(session: &Session<'_>) -> Vec<Team> {
             cpus: cpus[..count].to_vec(),
             series: Series::default(),
             apart: 0,
+            is_refused: false,
         }));
     }
     teams
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_cpus_take_no_more_memory_than_there_is_room_for() {
+        let mut machine = Machine::default();
+        assert_eq!(part(&machine, 96).ok(), Some(PART));
+        machine.environment.limits.cgroup_memory_bytes = Some(Bytes(8 << 30));
+        assert_eq!(part(&machine, 96).ok(), Some(Bytes(42 << 20)));
+        machine.environment.limits.cgroup_memory_bytes = Some(Bytes(4 << 30));
+        let refused = part(&machine, 96).expect_err("21 MiB each").to_string();
+        assert!(refused.starts_with("96 CPUs at once would take 3 GiB"), "{refused}");
+    }
 }
