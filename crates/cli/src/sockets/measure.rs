@@ -19,9 +19,6 @@ use crate::progress::Line;
 use crate::recording::{self, Recording};
 use crate::{check_up, describe, output};
 
-/// Time without --budget: two dozen rounds over two CPUs and a node, three over eight of each.
-const BUDGET: Duration = Duration::from_secs(15);
-
 /// Options of `sockets` itself.
 #[derive(Debug, Clone, Args)]
 pub(super) struct MeasureArguments {
@@ -31,7 +28,7 @@ pub(super) struct MeasureArguments {
     /// Only these CPUs, such as 0-3,8
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
-    /// Time for measuring, such as 30s or 2m; 15s if left out
+    /// Time for measuring, such as 30s or 2m; without it 15s, more where there are many CPUs and nodes
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     budget: Option<Duration>,
     /// Write the record and its report here, for sidestep sockets explain and sidestep show
@@ -133,14 +130,18 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
 
 fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> anyhow::Result<Settings> {
     let per = arguments.per.map_or_else(|| Per::coarsest(&machine.topology, cpus), PerName::per);
-    let settings = Settings {
+    let mut settings = Settings {
         subjects: subjects(&machine.topology, cpus, per),
         nodes: nodes_with_memory(&machine.topology),
-        budget_s: arguments.budget.unwrap_or(BUDGET).as_secs_f64(),
+        budget_s: 0.0,
         planted: arguments.inject.map(|planted| (planted.cpu, planted.share)),
         streams: Streams::All,
         with_transfer: true,
         with_load: true,
+    };
+    settings.budget_s = match arguments.budget {
+        Some(budget) => budget.as_secs_f64(),
+        None => settings.usual_budget_s(machine),
     };
     if let Some(planted) = arguments.inject
         && !settings.subjects.iter().any(|subject| subject.cpu == planted.cpu)

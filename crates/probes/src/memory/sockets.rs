@@ -19,6 +19,7 @@ use kernels::offset_chase::{OFFSETS_PER_ROUND, OffsetChase};
 use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
 use record::{LineTransfer, SOCKETS_SCHEMA, SocketNode, SocketSubject, Sockets};
+use stats::FEWEST_ROUNDS;
 
 pub use choice::{Per, nodes_with_memory, subjects};
 
@@ -90,6 +91,24 @@ pub enum Streams {
 }
 
 impl Settings {
+    /// Seconds for somebody who names none: 15, or what so many CPUs and nodes want for a verdict.
+    pub fn usual_budget_s(&self, machine: &Machine) -> f64 {
+        /// Rounds: half as many again as the fewest that tell, for those that are disturbed.
+        const ROUNDS: f64 = 1.5 * FEWEST_ROUNDS as f64;
+        /// A visit of a CPU and a node: 180 rounds over two took 3.9 s.
+        const VISIT_S: f64 = 0.0108;
+        /// Pages are filled no slower than this on a busy machine.
+        const FILL_BYTES_PER_S: f64 = 1.0e9;
+        const LEAST_S: f64 = 15.0;
+        /// Longer than this nobody waits unasked.
+        const MOST_S: f64 = 300.0;
+        let nodes = self.nodes.len().max(1);
+        let visits_s = ROUNDS * VISIT_S * (self.subjects.len() * nodes) as f64;
+        let laying_s = (2 * nodes) as f64 * block(machine, nodes).0 as f64 / FILL_BYTES_PER_S;
+        let laid = (ROUNDS / f64::from(ROUNDS_PER_LAP)).ceil();
+        ((visits_s + laid * laying_s) / self.single_share()).clamp(LEAST_S, MOST_S)
+    }
+
     /// Share of the budget that is left for latency and bandwidth of single CPUs.
     fn single_share(&self) -> f64 {
         let of = |is_measured: bool, share: f64| if is_measured { share } else { 0.0 };
@@ -409,7 +428,32 @@ fn kernels(streams: Streams) -> Vec<StreamLoop> {
 
 #[cfg(test)]
 mod tests {
+    use machine::CpuSet;
+
     use super::*;
+
+    #[test]
+    fn more_cpus_and_nodes_get_the_rounds_that_a_verdict_takes() {
+        let seconds = |count: u32| {
+            let subject = |cpu: u32| SocketSubject {
+                cpu: CpuId(cpu),
+                package: None,
+                node: Some(NodeId(cpu)),
+                stands_for: CpuSet::new(),
+            };
+            let settings = Settings {
+                subjects: (0..count).map(subject).collect(),
+                nodes: (0..count).map(NodeId).collect(),
+                budget_s: 0.0,
+                planted: None,
+                streams: Streams::All,
+                with_transfer: true,
+                with_load: true,
+            };
+            settings.usual_budget_s(&Machine::default()).round() as u32
+        };
+        assert_eq!([0, 1, 2, 4, 8, 64].map(seconds), [15, 15, 15, 15, 30, 300]);
+    }
 
     #[test]
     fn pages_of_which_the_kernel_tells_nothing_lie_nowhere_in_particular() {

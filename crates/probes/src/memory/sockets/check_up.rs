@@ -12,8 +12,9 @@ use crate::plan::Depth;
 /// CPUs that are compared at most: with more, the rounds over them become too few. `--full` compares four times as many.
 const SUBJECTS_MAX: usize = 16;
 const SUBJECTS_MAX_FULL: usize = 64;
-/// Time that a CPU and a node want beyond the first two, in seconds: eight rounds of a visit of 10 ms.
-const CELL_S: f64 = 0.08;
+/// Time that a CPU and a node want beyond the first two, in seconds: 16 rounds (`stats::FEWEST_ROUNDS`) of a visit of 11 ms and some
+/// more, as fewer tell nothing.
+const CELL_S: f64 = 0.2;
 /// Pages are zeroed and filled no slower than this on a busy machine.
 const SLOWEST_FILL_BYTES_PER_S: f64 = 1.0e9;
 
