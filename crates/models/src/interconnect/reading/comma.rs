@@ -63,11 +63,12 @@ fn nodes_of(comment: &str) -> Option<Vec<u32>> {
     nodes.windows(2).all(|pair| pair[0] < pair[1]).then_some(nodes)
 }
 
-fn cells(line: &str) -> Vec<&str> {
-    let by = |separator: char| line.split(separator).map(str::trim).collect();
+fn cells<'a>(line: &'a str) -> Vec<&'a str> {
+    // Spreadsheets put cells in quotes.
+    let bare = |cell: &'a str| cell.trim().trim_matches('"').trim();
     match [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator)) {
-        Some(separator) => by(separator),
-        None => line.split_whitespace().collect(),
+        Some(separator) => line.split(separator).map(bare).collect(),
+        None => line.split_whitespace().map(bare).collect(),
     }
 }
 
@@ -139,6 +140,7 @@ mod tests {
         let plain = matrix("80,130\n131,81\n");
         for text in [
             "80;130\r\n131;81",
+            "\"\",\"node 0\",\"node 1\"\n\"node 0\",\"80\",\"130\"\n\"node 1\",\"131\",\"81\"\n",
             "80 130\n131\t81",
             "\u{feff}node,a,b\na,80,130\nb,131,81\n",
             ",0,1\n0,80,130\n1,131,81\n",
