@@ -108,7 +108,9 @@ pub struct SocketAccount {
 /// Explains what was measured; `told` are links known from elsewhere, the most trusted first.
 pub fn account(sockets: &[MeasuredSocket], matrix: Option<&Matrix>, told: &[FirmwareGraph]) -> SocketAccount {
     let inference = matrix.map(infer);
-    let chosen = matrix.zip(inference.as_ref()).map(|(matrix, inference)| choose(matrix, inference, told));
+    let chosen = matrix
+        .zip(inference.as_ref())
+        .map(|(matrix, inference)| choose(&matrix.with_error(inference.standard_error), inference, told));
     let chosen = chosen.unwrap_or_default();
     let hops = chosen.graph.as_ref().and_then(Graph::hops);
     let nodes: Vec<u32> = matrix.map(|matrix| matrix.nodes.clone()).unwrap_or_default();

@@ -30,6 +30,10 @@ const EXPLAINED_MIN_OF_SEARCH: f64 = 0.9;
 /// latencies is below this. Above it local reads show no probes, and equal remote ones tell nothing of links.
 const PROBED_MESH_RATIO_MAX: f64 = 1.5;
 
+/// Even the best reading misses the entries by so many times their known error: then it is the model that errs, by nobody knows how
+/// much, and a small error would make the least wrong graph certain.
+const MISFIT: f64 = 2.0;
+
 /// Whether the data tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Verdict {
@@ -114,6 +118,8 @@ pub struct Inference {
     pub rms: f64,
     /// The largest error, in per cent of its entry.
     pub max_percent: f64,
+    /// The standard error of an entry that was counted with, in the unit of the matrix; none if it was taken from what is not explained.
+    pub standard_error: Option<f64>,
     /// The next best graph.
     pub runner_up: Option<RunnerUp>,
     /// Other graphs that are about as probable.
@@ -132,8 +138,22 @@ struct Weighed {
     log_weight: f64,
 }
 
-/// Infers the links of a matrix.
+/// Infers the links of a matrix. A known error that no reading meets is not believed.
 pub fn infer(matrix: &Matrix) -> Inference {
+    let found = infer_by(matrix);
+    let known = matrix.standard_error.map(|error| error.max(matrix.unit.rounding()));
+    let Some(known) = known.filter(|known| found.rms > MISFIT * known) else { return found };
+    let unit = matrix.unit.name();
+    let remark = format!(
+        "the best reading misses the entries by {:.1} {unit} where they err by {known:.1}: their error is taken from what is not explained",
+        found.rms
+    );
+    let mut found = infer_by(&matrix.with_error(None));
+    found.remarks.push(remark);
+    found
+}
+
+fn infer_by(matrix: &Matrix) -> Inference {
     let entries = Entries::of(matrix);
     let flats = flats(matrix, &entries);
     if let Some(reason) = beyond_inference(matrix) {
@@ -351,6 +371,7 @@ fn told(
         rms: (best.squares / count).sqrt(),
         max_percent: max_percent(matrix, best),
         explanation: best.explanation.clone(),
+        standard_error: matrix.standard_error,
         runner_up,
         alike,
         examined,

@@ -160,6 +160,11 @@ impl Matrix {
         Self::of_distances(told.map(|node| node.id.0).collect(), &rows)
     }
 
+    /// The same entries with another standard error.
+    pub(super) fn with_error(&self, standard_error: Option<f64>) -> Self {
+        Self { standard_error, ..self.clone() }
+    }
+
     /// How many nodes.
     pub fn count(&self) -> usize {
         self.nodes.len()
