@@ -6,20 +6,14 @@ use machine::NodeId;
 use record::{NodeBandwidth, PackageScaling, Quality, SocketBand, SocketSubject, Sockets, SubjectCore};
 
 use super::{MARGIN, widest_aa};
+use crate::between_runs::{BETWEEN_RUNS, STANDARD_DEVIATIONS, latencies_differ_by, rates_differ_by};
 use crate::sockets::{latency, own_node, sane};
 
 /// A clock that is lower by more than this share is no matter of noise.
 const CLOCK_MARGIN: f64 = 0.05;
-/// Standard deviations that a difference which comes and goes with runs has to exceed, as in `stats::equality`.
-const STANDARD_DEVIATIONS: f64 = 2.8;
-/// Standard deviation of the ratio of two equal CPUs' latencies from run to run, measured in a guest; that one CPU differs from itself
-/// by as much in two runs where nobody else is on the machine is assumed.
-const BETWEEN_RUNS: f64 = 0.009;
 /// What one CPU's latency differs by in two runs of a guest: 2.7 % over 100 runs of six seconds on a busy one, which is 3.8 % for two of
 /// them. Its triad's 17.6 % leave no band: bandwidth in a guest is not held against another run.
 const GUEST_TWO_RUNS: f64 = 0.038;
-/// As `BETWEEN_RUNS`, of two equal CPUs' triads in a guest (4.9 to 7 %); of two packages' it is assumed.
-const GUEST_RATE_BETWEEN_RUNS: f64 = 0.06;
 
 /// In which direction a quantity is worse.
 #[derive(Clone, Copy, PartialEq)]
@@ -85,7 +79,10 @@ pub(super) fn by_others(sockets: &Sockets) -> Vec<SocketBand> {
             // The ratio is one of times: what the others need of its time.
             let expected =
                 if kind.worse == Worse::Higher { own.value / row.ratio } else { own.value * row.ratio };
-            let moods = STANDARD_DEVIATIONS * between_runs(&kind, sockets.in_guest);
+            let moods = match kind.worse {
+                Worse::Higher => latencies_differ_by(),
+                Worse::Lower => rates_differ_by(sockets.in_guest),
+            };
             let half = MARGIN.max(2.0 * equality.aa_half_width).max(moods);
             let mut band = kind.band(subject, own, expected, half);
             band.is_outside = row.differs && row.ratio > 1.0;
@@ -118,11 +115,6 @@ pub(super) fn by_record(sockets: &Sockets, good: &Sockets) -> Vec<SocketBand> {
     bands.extend(together(sockets, Some(good)));
     bands.extend(nodes(sockets, Some(good)));
     bands
-}
-
-/// What the ratio of two equal CPUs differs by from run to run.
-fn between_runs(kind: &Kind, in_guest: bool) -> f64 {
-    if in_guest && kind.worse == Worse::Lower { GUEST_RATE_BETWEEN_RUNS } else { BETWEEN_RUNS }
 }
 
 /// By how much one CPU's numbers may differ between two runs.
@@ -201,7 +193,7 @@ fn together(sockets: &Sockets, good: Option<&Sockets>) -> Vec<SocketBand> {
         && good.is_none_or(|good| are_rates_steady(sockets, good));
     let moods = match good {
         Some(good) => two_runs(sockets, good),
-        None if sockets.in_guest => STANDARD_DEVIATIONS * GUEST_RATE_BETWEEN_RUNS,
+        None if sockets.in_guest => rates_differ_by(true),
         None => 0.0,
     };
     let half = moods.max(2.0 * MARGIN);
