@@ -36,6 +36,11 @@ pub enum NoCounter {
     /// Nothing tells reliably whose counter was read.
     #[error("no instruction names the CPU as the kernel does; the hypervisor keeps a wrong TSC_AUX")]
     Anonymous,
+    /// Nobody would calibrate it.
+    #[error(
+        "no thread can be started to calibrate the time-stamp counter; raise ulimit -u, or pids.max of the control group"
+    )]
+    NoThread,
 }
 
 impl Hardware {

@@ -35,8 +35,11 @@ pub(crate) fn engine() -> Result<&'static Engine<Hardware>, NoCounter> {
         }
         // SAFETY: the handler is a function of this program, and needs nothing that a child of a fork lacks.
         unsafe { libc::pthread_atfork(None, None, Some(reinitialise_child)) };
-        keep(engine);
-        Ok(engine)
+        if keep(engine) {
+            return Ok(engine);
+        }
+        KEPT.store(std::ptr::null_mut(), Ordering::Release);
+        Err(NoCounter::NoThread)
     })
 }
 
@@ -79,10 +82,11 @@ fn now_ns_at_first() -> u64 {
     ns.unwrap_or_else(|| panic!("{}", ClockError::NoKernelClock))
 }
 
-/// Starts the keeper; without one, readers stay with the kernel's clock.
-fn keep(engine: &'static Engine<Hardware>) {
+/// Starts the keeper, and tells whether it runs; without one, readers stay with the kernel's clock.
+fn keep(engine: &'static Engine<Hardware>) -> bool {
     let is_kept = start_keeper(engine, Timing::default()).is_ok();
     IS_KEPT.store(is_kept, Ordering::Release);
+    is_kept
 }
 
 /// In the child of a fork no keeper runs: its readers go to the kernel's clock, and a new keeper starts.

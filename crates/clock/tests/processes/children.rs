@@ -39,12 +39,22 @@ pub(crate) fn forbid_counter() -> bool {
 
 /// From here on the system call `clock_gettime` fails.
 pub(crate) fn forbid_clock_gettime() -> bool {
+    forbid(libc::SYS_clock_gettime)
+}
+
+/// From here on no thread can be started.
+pub(crate) fn forbid_threads() -> bool {
+    forbid(libc::SYS_clone) && forbid(libc::SYS_clone3)
+}
+
+/// From here on a system call fails.
+fn forbid(call: libc::c_long) -> bool {
     /// Offset of the system call's number in what the filter sees. Linux, include/uapi/linux/seccomp.h.
     const NUMBER_AT: u32 = 0;
     let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
     let mut program = [
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, NUMBER_AT),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_clock_gettime as u32),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, call as u32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];

@@ -7,8 +7,8 @@ mod first_use;
 
 use std::time::Duration;
 
-use children::{child, forbid_clock_gettime, forbid_counter, pin_to_first_cpu};
-use clock::{Clock, ClockError, Disruption, Instant, Source, allowed_cpus, monotonic_raw_ns};
+use children::{child, forbid_clock_gettime, forbid_counter, forbid_threads, pin_to_first_cpu};
+use clock::{Clock, ClockError, Disruption, Instant, NoCounter, Source, allowed_cpus, monotonic_raw_ns};
 
 /// Far more than any calibration takes, on a machine that is busy with other tests.
 const LONG: Duration = Duration::from_secs(60);
@@ -67,6 +67,24 @@ fn a_filter_that_forbids_clock_gettime_takes_only_what_needs_the_system_call() {
             return true;
         }
         Clock::new().err() == Some(ClockError::NoKernelClock)
+    }));
+}
+
+#[test]
+fn where_no_thread_can_be_started_the_kernels_time_is_taken_and_the_reason_told() {
+    assert!(child(|| {
+        if !forbid_threads() {
+            children::skip("the kernel takes no filter of system calls here");
+            return true;
+        }
+        let clock = Clock::new().expect("the kernel's clock is allowed");
+        let has_reason = match clock.no_counter() {
+            // There is none that anybody could calibrate.
+            Some(NoCounter::NoThread | NoCounter::Denied(_) | NoCounter::Varies) => true,
+            Some(NoCounter::Anonymous) | None => false,
+        };
+        // It does not wait in vain.
+        has_reason && !clock.wait_for_counter(Duration::MAX) && clock.now() <= Instant::now()
     }));
 }
 
