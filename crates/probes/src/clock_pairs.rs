@@ -11,6 +11,7 @@
 //! | one thread per CPU, told what to do between exchanges | `crew` |
 //! | what is known of a pair | [`pair_watch`] |
 //! | what is wrong with it | [`classify`] |
+//! | what moved while the CPUs did what | `regimes` |
 //! | the verdict on all | [`verdict`] |
 //! | time going backwards between two threads | [`backwards`] |
 //! | the kernel's clocks against the raw one | [`system_clocks`] |
@@ -21,11 +22,12 @@ pub mod check_up;
 pub mod classify;
 mod crew;
 pub mod pair_watch;
+mod regimes;
 pub mod system_clocks;
 pub mod tournament;
 pub mod verdict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
@@ -182,6 +184,8 @@ pub struct Seen {
     pub pairs: Vec<PairWatch>,
     /// Steps in which the counter counts, in ticks.
     pub resolution_ticks: u64,
+    /// What the CPUs did.
+    pub stresses: BTreeSet<Stress>,
     /// Sweeps over all pairs that began.
     pub sweeps: usize,
     /// Time of all exchanges, without what was slept between them.
@@ -228,6 +232,7 @@ fn watch<S: CounterSource + Send>(
     let mut seen = Seen {
         pairs: Vec::new(),
         resolution_ticks,
+        stresses: BTreeSet::new(),
         sweeps: 0,
         probe_s: 0.0,
         lost: BTreeMap::new(),
@@ -248,6 +253,7 @@ fn watch<S: CounterSource + Send>(
                 // What is seen from here on would stand under the wrong name.
                 return;
             }
+            seen.stresses.insert(place.stress);
             let usable = sweep(crew, &rounds, place, &mut watches, &mut seen);
             seen.sweeps += 1;
             seen.probe_s += sweep_started.elapsed().as_secs_f64();

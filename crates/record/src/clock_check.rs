@@ -24,6 +24,9 @@ pub struct ClockCheck {
     pub would_have_seen: Option<VisibleDrift>,
     /// Every pair of CPUs that was to be compared.
     pub pairs: Vec<ClockPair>,
+    /// What the counters did by what the CPUs did; empty where nothing was varied.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub regimes: Vec<ClockRegime>,
     /// Offsets round three CPUs: the worst, and how many were looked at.
     pub loops: Option<ClockLoops>,
     /// Reads that went backwards between two CPUs, by way of reading.
@@ -139,6 +142,48 @@ pub struct ClockPair {
     pub watched_s: f64,
     /// Midpoints of the usable exchanges: seconds since the first, and estimate in nanoseconds.
     pub centres: Vec<[f64; 2]>,
+}
+
+/// What the counters did while the CPUs did one thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockRegime {
+    /// What the CPUs did: `load`, `idle`, `mixed`, `fastest`, `slowest`, `mixed_speeds`, `walk`.
+    pub stress: String,
+    /// Whether counters moved meanwhile.
+    pub verdict: RegimeVerdict,
+    /// Pairs that moved.
+    pub moving: usize,
+    /// Pairs of which enough was seen to tell.
+    pub seen: usize,
+    /// Usable exchanges of all pairs.
+    pub usable: usize,
+    /// The pair whose likely drift stands out most from its error.
+    pub drift: Option<RegimeDrift>,
+}
+
+/// Whether counters moved while the CPUs did one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RegimeVerdict {
+    /// No pair moved by more than could be seen.
+    Steady,
+    /// A pair moved.
+    Moving,
+    /// Too little was seen of a pair, and no other moved.
+    CannotTell,
+}
+
+/// How two counters drifted while the CPUs did one thing: b minus a, by least squares.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegimeDrift {
+    /// The reference.
+    pub a: CpuId,
+    /// The other.
+    pub b: CpuId,
+    /// Parts per billion.
+    pub rate_ppb: f64,
+    /// Its standard error.
+    pub error_ppb: f64,
 }
 
 /// Two bounds on the offset of one pair that no constant offset fits; times are seconds since the first exchange.

@@ -27,10 +27,7 @@ mod socket_gate;
 mod sockets;
 mod spread;
 
-pub use clock_check::{
-    BackwardsCount, CLOCK_CHECK_SCHEMA, ClockCheck, ClockContradiction, ClockFault, ClockLoops, ClockPair,
-    ClockStep, ClockVerdict, KernelClocks, NtpState, SystemClock, VisibleDrift,
-};
+pub use clock_check::*;
 pub use clock_cost::{
     CLOCK_COST_SCHEMA, ClockCost, CostControl, CostVerdict, FailedRead, PublishedCost, RoundsSeen,
     RoundsVerdict, ScalingVerdict, SourceCost, SourceCosts, ThreadCost,

@@ -1,6 +1,9 @@
 //! A check of clocks as text: the verdict first, then pairs, reads that went back, the kernel's clocks, what can be done.
 
-use record::{BackwardsCount, ClockCheck, ClockFault, ClockPair, ClockVerdict, KernelClocks, SystemClock};
+use record::{
+    BackwardsCount, ClockCheck, ClockFault, ClockPair, ClockRegime, ClockVerdict, KernelClocks,
+    RegimeVerdict, SystemClock,
+};
 
 use crate::escape::plain;
 use crate::terminal::{Ink, Paper, Terminal, table_of};
@@ -16,6 +19,9 @@ pub fn clock_check_terminal(check: &ClockCheck, terminal: Terminal) -> String {
     opening(&mut paper, check);
     if !check.pairs.is_empty() {
         pairs(&mut paper, check);
+    }
+    if !check.regimes.is_empty() {
+        regimes(&mut paper, check);
     }
     if !check.backwards.is_empty() {
         backwards(&mut paper, check);
@@ -132,14 +138,6 @@ fn pairs(paper: &mut Paper, check: &ClockCheck) {
     if sorted.len() > PAIRS_SHOWN {
         paper.faint(&format!("{} more pairs: --json has all", sorted.len() - PAIRS_SHOWN));
     }
-    for pair in sorted.iter().take(PAIRS_SHOWN).filter(|pair| !pair.rate_ppb_by_stress.is_empty()) {
-        let rates: Vec<String> = pair
-            .rate_ppb_by_stress
-            .iter()
-            .map(|(stress, ppb)| format!("{stress} {}", rounded(*ppb)))
-            .collect();
-        named(paper, &format!("{}-{}", pair.a, pair.b), &format!("drift in ppb: {}", rates.join(", ")));
-    }
     if let Some(loops) = &check.loops {
         let [a, b, c] = loops.worst;
         named(
@@ -153,6 +151,36 @@ fn pairs(paper: &mut Paper, check: &ClockCheck) {
     }
     paper.faint("guaranteed: by causality alone; estimate: if both directions take equally long");
     paper.blank();
+}
+
+fn regimes(paper: &mut Paper, check: &ClockCheck) {
+    let mut table = table_of(&REGIME_HEADERS.map(str::to_owned));
+    for row in &check.regimes {
+        table.add_row(regime_cells(row, check.pairs.len()));
+    }
+    paper.table(table);
+    paper.blank();
+}
+
+/// Columns of the table of regimes.
+pub(crate) const REGIME_HEADERS: [&str; 6] = ["CPUs", "counters", "moving", "seen", "drift ppb", "of"];
+
+/// One regime, in those columns.
+pub(crate) fn regime_cells(row: &ClockRegime, pairs: usize) -> Vec<String> {
+    let verdict = match row.verdict {
+        RegimeVerdict::Steady => "steady",
+        RegimeVerdict::Moving => "moving",
+        RegimeVerdict::CannotTell => "cannot tell",
+    };
+    let drift = row.drift.as_ref();
+    vec![
+        plain(&row.stress).replace('_', " "),
+        verdict.to_owned(),
+        row.moving.to_string(),
+        format!("{}/{pairs}", row.seen),
+        spread(drift.map(|drift| drift.rate_ppb), drift.map(|drift| drift.error_ppb)),
+        drift.map_or_else(String::new, |drift| format!("{}-{}", drift.a, drift.b)),
+    ]
 }
 
 fn fault(fault: ClockFault) -> &'static str {
@@ -271,11 +299,10 @@ fn counted(messages: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
     use machine::CpuId;
-    use record::{BackwardsCount, ClockLoops, NtpState, VisibleDrift};
+    use record::{ClockLoops, NtpState, RegimeDrift, VisibleDrift};
 
-    #[test]
-    fn the_page_keeps_to_80_columns_and_begins_with_the_verdict() {
-        let pair = ClockPair {
+    fn widest_pair() -> ClockPair {
+        ClockPair {
             a: CpuId(1_000),
             b: CpuId(1_001),
             interval_ns: Some([-1_234_567_890.0, 1_234_567_890.0]),
@@ -298,13 +325,30 @@ mod tests {
             best_after_ms: Some(1.0),
             watched_s: 6.0,
             centres: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn the_page_keeps_to_80_columns_and_begins_with_the_verdict() {
         let check = ClockCheck {
             verdict: ClockVerdict::Unsafe,
             because: vec!["a reason ".repeat(20)],
             blind_below_ns: Some(51.0),
             would_have_seen: Some(VisibleDrift { ppb: 8.0, in_s: 6.0 }),
-            pairs: vec![pair; 20],
+            pairs: vec![widest_pair(); 20],
+            regimes: vec![ClockRegime {
+                stress: "mixed_speeds".to_owned(),
+                verdict: RegimeVerdict::CannotTell,
+                moving: 1_000,
+                seen: 100_000,
+                usable: 1_000_000,
+                drift: Some(RegimeDrift {
+                    a: CpuId(1_000),
+                    b: CpuId(1_001),
+                    rate_ppb: -123_456.0,
+                    error_ppb: 12_345.0,
+                }),
+            }],
             loops: Some(ClockLoops {
                 count: 1,
                 broken: 0,
@@ -338,5 +382,6 @@ mod tests {
         assert!(text.starts_with("Time on this machine: unsafe\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("8 more pairs"), "{text}");
+        assert!(text.contains("mixed speeds"), "{text}");
     }
 }

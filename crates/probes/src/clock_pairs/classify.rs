@@ -58,7 +58,7 @@ pub fn classify(whole: &Strip, by_place: &BTreeMap<Place, Strip>) -> Option<Moti
 }
 
 /// Whether a strip moves, as far as its own exchanges tell.
-fn moves(strip: &Strip) -> bool {
+pub(super) fn moves(strip: &Strip) -> bool {
     strip.moves_for_certain() || strip.moves_likely()
 }
 
@@ -115,15 +115,24 @@ fn jump(whole: &Strip) -> Option<Jump> {
     Some(Jump { ticks: size - of_rate_ticks, between_ticks })
 }
 
+/// A rate, and its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rate {
+    pub(super) rate: f64,
+    pub(super) error: f64,
+}
+
 /// Least-squares rate within the stretches of one stress, each with an offset of its own; `None` if too little is known.
-pub(super) fn pooled_rate(by_place: &BTreeMap<Place, Strip>, stress: Stress) -> Option<f64> {
+pub(super) fn pooled_rate(by_place: &BTreeMap<Place, Strip>, stress: Stress) -> Option<Rate> {
     let mut weights = 0.0;
     let mut sum = 0.0;
+    let mut variance = 0.0;
     for strip in by_place.iter().filter(|(place, _)| place.stress == stress).map(|(_, strip)| strip) {
         let Some(line) = strip.line() else { continue };
         let weight = (line.residual_ticks / line.rate_error).powi(2);
         weights += weight;
         sum += weight * line.rate;
+        variance += (weight * line.rate_error).powi(2);
     }
-    (weights > 0.0).then(|| sum / weights)
+    (weights > 0.0).then(|| Rate { rate: sum / weights, error: variance.sqrt() / weights })
 }

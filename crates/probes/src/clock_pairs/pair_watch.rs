@@ -252,7 +252,7 @@ impl PairWatch {
             return BTreeMap::new();
         }
         let rate = |stress: &Stress| {
-            let rate = super::classify::pooled_rate(&self.by_place, *stress)?;
+            let rate = super::classify::pooled_rate(&self.by_place, *stress)?.rate;
             Some((stress.name().to_owned(), rate * 1e9))
         };
         stresses.iter().filter_map(rate).collect()

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clock::{Bound, Fault, FaultSchedule, FaultedCounter, Regime};
-use record::{ClockCheck, ClockFault, ClockVerdict};
+use record::{ClockCheck, ClockFault, ClockVerdict, RegimeVerdict};
 
 use super::*;
 use crate::session::Silent;
@@ -57,6 +57,7 @@ fn verdict_of(watch: &PairWatch) -> ClockCheck {
     let seen = Seen {
         pairs: vec![watch.clone()],
         resolution_ticks: 1,
+        stresses: watch.by_place.keys().map(|place| place.stress).collect(),
         sweeps: watch.exchanges,
         probe_s: 0.0,
         lost: BTreeMap::new(),
@@ -95,6 +96,39 @@ fn each_fault_is_called_by_its_name() {
         assert_eq!((check.pairs[0].fault, check.verdict), (fault, verdict), "{faults:?} {stresses:?}");
         assert!(!check.because.is_empty());
     }
+}
+
+#[test]
+fn each_regime_has_a_verdict_of_its_own() {
+    use RegimeVerdict::{Moving, Steady};
+    let varied = [Stress::Load, Stress::Idle, Stress::Mixed];
+    let step = Fault::Step { at_ticks: 3_000 * MS, ticks: 2_000 };
+    for (faults, stresses, expected) in [
+        (vec![Fault::Rate { ppb: 1_000 }], &varied[..0], vec![]),
+        (vec![], &varied, vec![("load", Steady), ("idle", Steady), ("mixed", Steady)]),
+        (vec![], &varied[..1], vec![("load", Steady)]),
+        (
+            vec![Fault::Idle { ppb: 2_000 }],
+            &varied,
+            vec![("load", Steady), ("idle", Moving), ("mixed", Moving)],
+        ),
+        // It falls into the second of six stretches.
+        (vec![step], &varied, vec![("load", Steady), ("idle", Moving), ("mixed", Steady)]),
+    ] {
+        let watch = simulated(&faults, stresses, 12.0);
+        let check = verdict_of(&watch);
+        let told: Vec<_> = check.regimes.iter().map(|row| (row.stress.as_str(), row.verdict)).collect();
+        assert_eq!(told, expected, "{faults:?}");
+        for row in &check.regimes {
+            let drift = row.drift.expect("tens of exchanges");
+            let is_within = |ppb: f64| (drift.rate_ppb - ppb).abs() < 6.0 * drift.error_ppb;
+            assert!(row.verdict == Moving || is_within(0.0), "{row:?}");
+            assert_eq!((row.seen, row.moving), (1, usize::from(row.verdict == Moving)), "{row:?}");
+        }
+    }
+    let nothing = PairWatch::new(PAIR, 0, 1);
+    let [row] = &regimes::regimes(&[nothing], &[Stress::Load].into())[..] else { panic!("one stress") };
+    assert_eq!((row.verdict, row.seen, row.drift), (RegimeVerdict::CannotTell, 0, None));
 }
 
 #[test]

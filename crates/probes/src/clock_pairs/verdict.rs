@@ -17,6 +17,7 @@ use record::{ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict, Visibl
 
 use super::Seen;
 use super::pair_watch::PairWatch;
+use super::regimes::regimes;
 
 /// Triples looked at; with more CPUs, those with the first one.
 const TRIPLES_MAX: usize = 20_000;
@@ -27,6 +28,7 @@ pub fn fill(check: &mut ClockCheck, seen: &Seen, counter_hz: f64) {
     check.counter_hz = Some(counter_hz);
     check.counter_step_ns = Some(seen.resolution_ticks as f64 * ns);
     check.pairs = seen.pairs.iter().map(|pair| pair.row(counter_hz)).collect();
+    check.regimes = regimes(&seen.pairs, &seen.stresses);
     check.loops = loops(&seen.pairs, ns);
     let usable: Vec<&PairWatch> = seen.pairs.iter().filter(|pair| !pair.whole.sightings.is_empty()).collect();
     check.blind_below_ns =

@@ -6,7 +6,9 @@ use record::{ClockCheck, ClockVerdict, Record};
 
 use super::markup::{list, terms};
 use super::tables::{data, titled};
-use crate::clock_check::{KernelFact, kernel_facts, share_back, short_name, spread};
+use crate::clock_check::{
+    KernelFact, REGIME_HEADERS, kernel_facts, regime_cells, share_back, short_name, spread,
+};
 use crate::escape::markup;
 use crate::figure::DataTable;
 
@@ -38,6 +40,11 @@ pub(super) fn details(record: &Record) -> String {
     let Some(check) = &record.clock_check else { return String::new() };
     let mut html = String::new();
     html += &titled(
+        "Do counters move with what the CPUs do?",
+        "Drift is that of the pair whose drift stands out most from its error.",
+        &regimes(check),
+    );
+    html += &titled(
         "Does time go back between two threads?",
         "One thread reads a time that another has read before it.",
         &backwards(check),
@@ -54,6 +61,11 @@ pub(super) fn details(record: &Record) -> String {
         let _ = writeln!(html, "<div class=\"block\"><h3>Not looked at</h3>{}</div>", list(&check.without));
     }
     html
+}
+
+fn regimes(check: &ClockCheck) -> DataTable {
+    let rows = check.regimes.iter().map(|row| regime_cells(row, check.pairs.len()));
+    data(&REGIME_HEADERS, rows.collect())
 }
 
 fn backwards(check: &ClockCheck) -> DataTable {

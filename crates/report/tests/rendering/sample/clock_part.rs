@@ -2,9 +2,9 @@
 
 use machine::CpuId;
 use record::{
-    BackwardsCount, ClockCheck, ClockCost, ClockFault, ClockPair, ClockRead, ClockVerdict, CostControl,
-    CostVerdict, FailedRead, KernelClocks, PublishedCost, RoundsSeen, RoundsVerdict, ScalingVerdict,
-    SystemClock, ThreadCost, VisibleDrift,
+    BackwardsCount, ClockCheck, ClockCost, ClockFault, ClockPair, ClockRead, ClockRegime, ClockVerdict,
+    CostControl, CostVerdict, FailedRead, KernelClocks, PublishedCost, RegimeDrift, RegimeVerdict,
+    RoundsSeen, RoundsVerdict, ScalingVerdict, SystemClock, ThreadCost, VisibleDrift,
 };
 
 /// Seconds over which the counters were watched.
@@ -47,6 +47,14 @@ pub(crate) fn check(cpu_count: u32) -> ClockCheck {
         without: vec!["P-states were not varied".to_owned()],
         counter_hz: Some(2.5e9),
         elapsed_s: 5.1,
+        regimes: vec![ClockRegime {
+            stress: "mixed_speeds".to_owned(),
+            verdict: RegimeVerdict::Moving,
+            moving: 1,
+            seen: 1,
+            usable: 40,
+            drift: Some(RegimeDrift { a: CpuId(0), b: CpuId(1), rate_ppb: 1_234.5, error_ppb: 0.7 }),
+        }],
         ..ClockCheck::default()
     }
 }
