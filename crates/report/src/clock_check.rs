@@ -5,6 +5,7 @@ use record::{
     RegimeVerdict, SystemClock,
 };
 
+use crate::clock_cost::brief;
 use crate::escape::plain;
 use crate::terminal::{Ink, Paper, Terminal, table_of};
 
@@ -199,7 +200,7 @@ fn backwards(paper: &mut Paper, check: &ClockCheck) {
     let mut table = table_of(&headers.map(str::to_owned));
     for count in &check.backwards {
         table.add_row(vec![
-            short_name(&count.name).to_owned(),
+            brief(&count.name),
             if count.ordered { "yes" } else { "no" }.to_owned(),
             format!("{}-{}", count.a, count.b),
             count.fresh.to_string(),
@@ -209,11 +210,6 @@ fn backwards(paper: &mut Paper, check: &ClockCheck) {
     }
     paper.table(table);
     paper.blank();
-}
-
-/// A way to read without the name of the call.
-pub(crate) fn short_name(name: &str) -> &str {
-    name.trim_start_matches("clock_gettime(").trim_end_matches(')')
 }
 
 /// How often time went back, with its share.

@@ -6,9 +6,8 @@ use record::{ClockCheck, ClockVerdict, Record};
 
 use super::markup::{list, terms};
 use super::tables::{data, titled};
-use crate::clock_check::{
-    KernelFact, REGIME_HEADERS, kernel_facts, regime_cells, share_back, short_name, spread,
-};
+use crate::clock_check::{KernelFact, REGIME_HEADERS, kernel_facts, regime_cells, share_back, spread};
+use crate::clock_cost::brief;
 use crate::escape::markup;
 use crate::figure::DataTable;
 
@@ -71,7 +70,7 @@ fn regimes(check: &ClockCheck) -> DataTable {
 fn backwards(check: &ClockCheck) -> DataTable {
     let rows = check.backwards.iter().map(|count| {
         vec![
-            short_name(&count.name).to_owned(),
+            brief(&count.name),
             if count.ordered { "yes" } else { "no" }.to_owned(),
             format!("{}-{}", count.a, count.b),
             count.fresh.to_string(),
