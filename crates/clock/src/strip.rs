@@ -214,6 +214,12 @@ impl Strip {
         (last - first).max(0.0)
     }
 
+    /// What the steps in which counters count may make of a likely rate, as a standard error: its ends are rounded each by itself,
+    /// with a deviation of a step by the root of twelve. It need not average out, as nothing shakes the steps.
+    pub fn rate_rounding(&self) -> f64 {
+        2_f64.sqrt() * self.resolution_ticks / 12_f64.sqrt() / self.span_ticks()
+    }
+
     /// Median half-width of the causality intervals.
     pub fn half_width_ticks(&self) -> Option<f64> {
         let mut widths: Vec<f64> = self.sightings.iter().map(Sighting::half_width_ticks).collect();

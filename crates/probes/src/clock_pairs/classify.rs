@@ -115,11 +115,19 @@ fn jump(whole: &Strip) -> Option<Jump> {
     Some(Jump { ticks: size - of_rate_ticks, between_ticks })
 }
 
-/// A rate, and its standard error.
+/// A likely rate, and its standard error with what the steps of the counters may make of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rate {
     pub(super) rate: f64,
     pub(super) error: f64,
+}
+
+impl Rate {
+    /// That of a strip; `None` if too little is known.
+    pub(super) fn of(strip: &Strip) -> Option<Self> {
+        let line = strip.line()?;
+        Some(Self { rate: line.rate, error: line.rate_error.hypot(strip.rate_rounding()) })
+    }
 }
 
 /// Least-squares rate within the stretches of one stress, each with an offset of its own; `None` if too little is known.
@@ -128,11 +136,12 @@ pub(super) fn pooled_rate(by_place: &BTreeMap<Place, Strip>, stress: Stress) -> 
     let mut sum = 0.0;
     let mut variance = 0.0;
     for strip in by_place.iter().filter(|(place, _)| place.stress == stress).map(|(_, strip)| strip) {
-        let Some(line) = strip.line() else { continue };
-        let weight = (line.residual_ticks / line.rate_error).powi(2);
+        let Some(Rate { rate, error }) = Rate::of(strip) else { continue };
+        // As the squares about their mean add up, for exchanges spread evenly.
+        let weight = strip.sightings.len() as f64 * strip.span_ticks().powi(2);
         weights += weight;
-        sum += weight * line.rate;
-        variance += (weight * line.rate_error).powi(2);
+        sum += weight * rate;
+        variance += (weight * error).powi(2);
     }
     (weights > 0.0).then(|| Rate { rate: sum / weights, error: variance.sqrt() / weights })
 }

@@ -12,7 +12,7 @@ use clock::{
 };
 use record::{ClockContradiction, ClockFault, ClockPair, ClockStep, VisibleDrift};
 
-use super::classify::{Motion, classify};
+use super::classify::{Motion, Rate, classify, pooled_rate};
 use super::{Place, Stress};
 use crate::cores::CpuPair;
 
@@ -194,8 +194,8 @@ impl PairWatch {
         let finite = |value: f64| value.is_finite().then_some(value);
         let known = self.known();
         // The narrow exchanges err less, but may all lie in one short stretch.
-        let lines = [self.narrow().line(), self.whole.line()].into_iter().flatten();
-        let line = lines.min_by(|a, b| a.rate_error.total_cmp(&b.rate_error));
+        let rates = [Rate::of(&self.narrow()), Rate::of(&self.whole)].into_iter().flatten();
+        let rate = rates.min_by(|a, b| a.error.total_cmp(&b.error));
         let bounds = self.whole.rate();
         let motion = self.motion();
         let fits = motion
@@ -223,8 +223,8 @@ impl PairWatch {
             estimate_ns: steady.and_then(|known| finite(known.estimate * ns)),
             sd_ns: steady.and_then(|known| finite(known.deviation * ns)),
             standard_error_ns: steady.and_then(|known| finite(known.error * ns)),
-            rate_ppb: line.filter(|_| fits).map(|line| line.rate * 1e9),
-            rate_error_ppb: line.filter(|_| fits).map(|line| line.rate_error * 1e9),
+            rate_ppb: rate.filter(|_| fits).map(|rate| rate.rate * 1e9),
+            rate_error_ppb: rate.filter(|_| fits).map(|rate| rate.error * 1e9),
             rate_interval_ppb: (fits && bounds.low.is_finite() && bounds.high.is_finite())
                 .then_some([bounds.low * 1e9, bounds.high * 1e9]),
             moves_for_certain: contradiction.is_some(),
@@ -252,7 +252,7 @@ impl PairWatch {
             return BTreeMap::new();
         }
         let rate = |stress: &Stress| {
-            let rate = super::classify::pooled_rate(&self.by_place, *stress)?.rate;
+            let rate = pooled_rate(&self.by_place, *stress)?.rate;
             Some((stress.name().to_owned(), rate * 1e9))
         };
         stresses.iter().filter_map(rate).collect()

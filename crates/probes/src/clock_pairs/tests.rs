@@ -174,6 +174,29 @@ fn the_row_holds_the_truth_between_its_bounds() {
 }
 
 #[test]
+fn counters_that_count_in_steps_do_not_make_the_drift_certain() {
+    // Readings that all fall on the same step: the line through them errs by nothing, and may hide a drift of steps.
+    let mut watch = PairWatch::new(PAIR, 0, 26);
+    for at in (0..100).map(|number| number * 60 * MS) {
+        watch.add(
+            Place { stress: Stress::AsIs, stretch: 0 },
+            Some(&Exchanged {
+                at_least: Bound { at_ticks: at, offset_ticks: -52 },
+                at_most: Bound { at_ticks: at, offset_ticks: 52 },
+                fresh: [5_000; 2],
+                best_after_ticks: MS,
+                overlap_ns: 3,
+                elapsed_ns: 3,
+            }),
+        );
+    }
+    let row = watch.row(HZ);
+    let error = row.rate_error_ppb.expect("a hundred exchanges");
+    // 10.4 ns by the root of six, over 5.94 s.
+    assert!(row.rate_ppb == Some(0.0) && (error - 0.715).abs() < 0.001, "{row:?}");
+}
+
+#[test]
 fn what_was_not_seen_is_not_called_safe() {
     let check = verdict_of(&PairWatch::new(PAIR, 0, 1));
     assert_eq!(check.verdict, ClockVerdict::CannotTell);
