@@ -95,7 +95,7 @@ fn ended(summary: &ClockWatchSummary) -> String {
         spared => format!(", {spared} without counters to spare the CPU"),
     };
     format!(
-        "watched for {} s: {events}; {} of {} probes saw both counters{spared}; {} % of one CPU",
+        "watched for {} s: {events}; {} of {} probes saw both counters{spared}; {} % of one CPU, its start included",
         short(summary.watched_s),
         summary.usable,
         summary.probes,
