@@ -107,9 +107,11 @@ fn evidence(pair: &ClockPair) -> Option<String> {
         parts.push(format!("a jump of {:+.1} ns between {before_s:.3} and {after_s:.3} s", step.ns));
     }
     if let Some(found) = &pair.contradiction {
+        // A bound of the first exchange may hold for a moment before its middle, from which seconds are counted.
+        let [at_least_s, at_most_s] = [found.at_least_s, found.at_most_s].map(|at_s| at_s.max(0.0));
         parts.push(format!(
-            "at least {:+.1} ns at {:.3} s, and at most {:+.1} ns at {:.3} s, by causality alone",
-            found.at_least_ns, found.at_least_s, found.at_most_ns, found.at_most_s
+            "at least {:+.1} ns at {at_least_s:.3} s, and at most {:+.1} ns at {at_most_s:.3} s, by causality alone",
+            found.at_least_ns, found.at_most_ns
         ));
     } else if let (Some(ClockFault::Offset), Some([low, high])) = (pair.fault, pair.interval_ns) {
         parts.push(format!("at least {low:+.1} and at most {high:+.1} ns, by causality alone"));
