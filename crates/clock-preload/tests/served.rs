@@ -58,6 +58,7 @@ fn preloaded(name: &str) -> Command {
 fn served_count(output: &Output) -> u64 {
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().find_map(|line| line.strip_prefix("sidestep-clock: "));
+    assert!(line.is_some_and(|line| line.contains(" in served-") && line.contains(" (")), "{text}");
     let count = line.and_then(|line| line.split(' ').next()?.parse().ok());
     count.unwrap_or_else(|| panic!("no report in {text}"))
 }
