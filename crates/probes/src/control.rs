@@ -83,9 +83,19 @@ impl ControlLoops {
         }) / (MULTIPLY_ROUNDS * 3 * ROTATES_PER_ROUND) as f64
     }
 
-    /// Cycles per multiply, if the rotate chain agrees with the table at this moment.
+    /// Cycles per multiply, if the rotate chain agrees with the table.
+    ///
+    /// A frequency that changes between the two chains, or a hypervisor that takes the CPU away, spoils a look at both; a wrong
+    /// table spoils every look.
     pub fn believed_cycles(&self, rate: TickRate) -> Option<f64> {
-        self.core_hz(self.read(rate).multiply_ns, Self::rotate_ns(rate)).and(self.cycles_per_multiply)
+        const LOOKS: u32 = 5;
+        self.believed((0..LOOKS).map(|_| [self.read(rate).multiply_ns, Self::rotate_ns(rate)]))
+    }
+
+    /// The same, given nanoseconds per multiply and per rotate of each look.
+    fn believed(&self, looks: impl IntoIterator<Item = [f64; 2]>) -> Option<f64> {
+        let agrees = |[multiply_ns, rotate_ns]: [f64; 2]| self.core_hz(multiply_ns, rotate_ns).is_some();
+        looks.into_iter().any(agrees).then_some(self.cycles_per_multiply).flatten()
     }
 
     /// The core's frequency in hertz, if the table knows the family and the rotate chain agrees with it.
@@ -117,6 +127,8 @@ mod tests {
         assert_eq!(loops.core_hz(1.0, 1.0 / 3.0).map(f64::round), Some(3e9));
         assert_eq!(loops.core_hz(1.0, 0.5), None);
         assert_eq!(ControlLoops { cycles_per_multiply: None }.core_hz(1.0, 1.0 / 3.0), None);
+        assert_eq!(loops.believed([[1.0, 0.5], [1.0, 1.0 / 3.0]]), Some(3.0), "one look was spoilt");
+        assert_eq!(loops.believed([[1.0, 0.5], [1.1, 0.5]]), None);
     }
 
     #[test]

@@ -193,6 +193,10 @@ fn price(cost: &mut ClockCost, reads: &[Read], batches: &[Batches], cpu: CpuId, 
     }
     let multiply_ns = Level::multiply_ns(all());
     let cycles = scale.cycles_per_step;
+    if cycles.is_none() {
+        let why = "cycles of the core: a multiplication's are not known of this CPU, or rotations beside it disagree";
+        cost.without.push(why.to_owned());
+    }
     cost.control = level.zip(multiply_ns).map(|(level, multiply_ns)| CostControl {
         cpu,
         multiply_ns,
