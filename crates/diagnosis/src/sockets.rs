@@ -60,9 +60,9 @@ fn matrix(sockets: &Sockets, nodes: &[NodeId]) -> Result<Matrix, MatrixError> {
     let entry = |from: NodeId, to: NodeId| sane(latency(sockets, first_subject(sockets, from)?.cpu, to)?.ns);
     let row = |&from: &NodeId| nodes.iter().map(|&to| entry(from, to)).collect();
     let rows: Vec<Vec<Option<f64>>> = nodes.iter().map(row).collect();
-    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows)?;
+    let numbers = nodes.iter().map(|node| node.0).collect();
+    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &rows)?.numbered(numbers)?;
     matrix.standard_error = standard_error_ns(sockets);
-    matrix.nodes = nodes.iter().map(|node| node.0).collect();
     Ok(matrix)
 }
 

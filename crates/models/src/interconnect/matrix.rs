@@ -14,6 +14,9 @@ const ENTRY_MAX: f64 = 1e9;
 /// ACPI 6.5, 5.2.17: no way between two nodes.
 pub(super) const UNREACHABLE: u32 = 255;
 
+/// Linux numbers its nodes below 1024: `CONFIG_NODES_SHIFT` is at most 10.
+const NODE_NUMBER_MAX: u32 = 1023;
+
 /// What an entry counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -96,6 +99,9 @@ pub enum MatrixError {
         "has {0} nodes; at most {NODES_MAX} can be searched, so give the nodes of a machine and not its cores"
     )]
     TooLarge(usize),
+    /// Numbers of nodes that no machine has.
+    #[error("has a node {0} twice or above {NODE_NUMBER_MAX}; number nodes as the kernel does, each once")]
+    Numbered(u32),
     /// A machine without distances.
     #[error("it tells no distances between its nodes; measure a matrix, or record node*/distance below sys")]
     Untold,
@@ -137,8 +143,20 @@ impl Matrix {
     pub fn of_distances(nodes: Vec<u32>, rows: &[Vec<u32>]) -> Result<Self, MatrixError> {
         let known = |distance: &u32| (*distance < UNREACHABLE).then(|| f64::from(*distance));
         let rows: Vec<Vec<Option<f64>>> = rows.iter().map(|row| row.iter().map(known).collect()).collect();
-        let matrix = Self::of_rows(Unit::Distance, &rows)?;
-        Ok(Self { nodes, ..matrix })
+        Self::of_rows(Unit::Distance, &rows)?.numbered(nodes)
+    }
+
+    /// The same matrix with other numbers of its nodes, as many as there are.
+    ///
+    /// # Errors
+    /// `Numbered`: one is there twice, or no kernel has it.
+    pub fn numbered(self, nodes: Vec<u32>) -> Result<Self, MatrixError> {
+        let is_wrong =
+            |(place, node): &(usize, &u32)| **node > NODE_NUMBER_MAX || nodes[..*place].contains(node);
+        match nodes.iter().enumerate().find(is_wrong) {
+            Some((_, &node)) => Err(MatrixError::Numbered(node)),
+            None => Ok(Self { nodes, ..self }),
+        }
     }
 
     /// The distances (ACPI SLIT) of a machine's nodes.
@@ -258,6 +276,14 @@ mod tests {
         }
         let large = vec![vec![Some(1.0); 65]; 65];
         assert_eq!(Matrix::of_rows(Unit::Cycles, &large), Err(MatrixError::TooLarge(65)));
+        let numbered = |nodes: &[u32]| {
+            let two = Matrix::of_rows(Unit::Cycles, &rows(&[&[1.0, 2.0], &[2.0, 1.0]])).expect("two nodes");
+            two.numbered(nodes.to_vec()).map(|matrix| matrix.nodes)
+        };
+        assert_eq!(numbered(&[7, 3]), Ok(vec![7, 3]));
+        for wrong in [[3, 3], [0, u32::MAX]] {
+            assert_eq!(numbered(&wrong), Err(MatrixError::Numbered(wrong[1])));
+        }
     }
 
     #[test]

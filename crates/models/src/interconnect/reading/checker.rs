@@ -18,8 +18,7 @@ struct Table {
 pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     let missing = ReadingError::Missing { format: FORMAT, what: "table of idle latencies between nodes" };
     let table = table(text, LATENCIES)?.ok_or(missing)?;
-    let mut matrix = Matrix::of_rows(Unit::Nanoseconds, &table.rows)?;
-    matrix.nodes = table.nodes;
+    let matrix = Matrix::of_rows(Unit::Nanoseconds, &table.rows)?.numbered(table.nodes)?;
     let mut remarks = Vec::new();
     if table.is_cut_off {
         remarks.push("the table of latencies is cut off".to_owned());

@@ -38,7 +38,9 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     }
     let mut matrix = Matrix::of_rows(unit, &rows)?;
     matrix.standard_error = standard_error;
-    matrix.nodes = nodes.filter(|nodes| nodes.len() == rows.len()).unwrap_or(matrix.nodes);
+    if let Some(nodes) = nodes.filter(|nodes| nodes.len() == rows.len()) {
+        matrix = matrix.numbered(nodes)?;
+    }
     Ok(MatrixReading { format: "CSV", matrix, bandwidth_mb_per_s: None, remarks })
 }
 

@@ -42,8 +42,7 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     let known = |value: &f64| (is_measured || *value < f64::from(UNREACHABLE)).then_some(*value);
     let rows: Rows = values.chunks(nodes.len()).map(|row| row.iter().map(known).collect()).collect();
     let unit = if is_measured { Unit::Nanoseconds } else { Unit::Distance };
-    let mut matrix = Matrix::of_rows(unit, &rows)?;
-    matrix.nodes = nodes;
+    let matrix = Matrix::of_rows(unit, &rows)?.numbered(nodes)?;
     let name = table.attribute("name").unwrap_or("without a name");
     let remarks = vec![format!("distances {}", super::shortened(name))];
     Ok(MatrixReading { format: FORMAT, matrix, bandwidth_mb_per_s: None, remarks })
