@@ -174,11 +174,11 @@ pub struct PlaceArm {
     pub interval: Option<Interval>,
     /// Change against `os` that was measured, in percent; `None` for `os` itself.
     pub change_percent: Option<f64>,
-    /// 95 % interval of the change.
+    /// Interval of the change, 95 % for all arms at once (Bonferroni): the arm that is picked is the one that looks best.
     pub change_interval: Option<Interval>,
     /// Probability of such a change from nothing.
     pub p: Option<f64>,
-    /// The same, adjusted for the number of arms (Benjamini and Hochberg).
+    /// The same, adjusted for the number of arms (Holm).
     pub q: Option<f64>,
     /// What it amounts to, with the margin; better is `faster` whatever the metric is.
     pub verdict: Verdict,

@@ -41,7 +41,7 @@ pub use guard::{Guard, Guarded, guarded, guarded_passes};
 pub use interval::Interval;
 pub use levels::{TwoLevels, two_levels};
 pub use modes::modes;
-pub use multiplicity::{benjamini_hochberg, sign_flip_max_z};
+pub use multiplicity::{benjamini_hochberg, holm, sign_flip_max_z};
 pub use outliers::{OUTLIER_FROM, modified_z};
 pub use paired::{PairedDelta, paired_delta, quad_means};
 pub use quantile::{

@@ -71,8 +71,15 @@ impl Comparison {
     /// The same from the logarithms of second over first, one per pair or, in an experiment made of quads, one per quad
     /// (see [`quad_means`](crate::quad_means)); `None` without a finite one.
     pub fn of_log_ratios(logs: &[f64]) -> Option<Self> {
+        Self::one_of_several(logs, 1)
+    }
+
+    /// The same for one of several that are looked at together, of which the best is picked: the interval holds for all of them at once
+    /// (Bonferroni), and so for the one that is picked because it looks best. `p` is its own.
+    pub fn one_of_several(logs: &[f64], several: usize) -> Option<Self> {
+        let level = LEVEL_OF_ALARMS / several.max(1) as f64;
         let (wide, narrow) =
-            (hodges_lehmann(logs, 1.0 - LEVEL_OF_ALARMS)?, hodges_lehmann(logs, EQUIVALENCE_CONFIDENCE)?);
+            (hodges_lehmann(logs, 1.0 - level)?, hodges_lehmann(logs, EQUIVALENCE_CONFIDENCE)?);
         Some(Self::of_shifts(wide, narrow, signed_rank_p(logs)))
     }
 

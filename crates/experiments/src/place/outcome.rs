@@ -1,7 +1,7 @@
 //! From the runs of all arms to what is recommended: nothing that the experiment does not show.
 
 use record::{Better, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
-use stats::{Cell, Comparison, Interval, Verdict, benjamini_hochberg, median, quantile_interval, sorted};
+use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval, sorted};
 
 use super::arms::{ArmPlan, Arms, OS, OS_AGAIN};
 use super::decision::Busy;
@@ -67,12 +67,13 @@ pub fn outcome(
         .map(|index| {
             let logs = course.trials.baseline_logs(0, of_cell(index), &guarded);
             let costs: Vec<f64> = logs.iter().map(|log| sign * log).collect();
-            let cost = Comparison::of_log_ratios(&costs).filter(|_| index > 0)?;
+            let arms = arms.plans.len() - 1;
+            let cost = Comparison::one_of_several(&costs, arms).filter(|_| index > 0)?;
             Some(cost.widened(course.twin.widening))
         })
         .collect();
     let p: Vec<f64> = costs.iter().flatten().map(|cost| cost.p).collect();
-    let mut q = benjamini_hochberg(&p).into_iter();
+    let mut q = holm(&p).into_iter();
     for (index, (arm, cost)) in found.arms.iter_mut().zip(&costs).enumerate() {
         let values = course.trials.values_in(of_cell(index), 0, &guarded);
         (arm.value, arm.runs) = (median(&values), values.len());
