@@ -301,7 +301,7 @@ fn tried(
     command: &[OsString],
 ) -> anyhow::Result<PlaceOutcome> {
     let mut line = Line::new(request.global.quiet);
-    let (profile, sharing) = subject.profile(request.arguments.source.into())?;
+    let (profile, sharing) = subject.profile(request.arguments.source.into(), request.arguments.confirm)?;
     worked(request.arguments, &profile)?;
     let mut setting = request.setting(command_line(command), &profile.census, profile.apart);
     learn(&mut setting, sharing);

@@ -143,6 +143,69 @@ fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_told() {
     assert!(said.contains("is the only one that it may use"), "{said}");
 }
 
+/// Says that this test program was started again, and until which file is there it works.
+const STOP_FILE: &str = "SIDESTEP_PLACE_STOP";
+
+/// Two threads that write to one block until they are told to stop.
+fn write_until_told() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let stop = PathBuf::from(std::env::var_os(STOP_FILE).expect("it was started again"));
+    let block: Vec<AtomicU64> = (0..1 << 16).map(AtomicU64::new).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.exists() {
+                    for word in &block {
+                        word.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    fs::write(stop.with_file_name("done"), "").expect("room");
+}
+
+/// True once memory of a process is watched by userfaultfd; proc_pid_smaps(5).
+fn is_write_watched(pid: u32) -> bool {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
+    text.lines().filter_map(|line| line.strip_prefix("VmFlags:")).any(|flags| flags.contains(" uw"))
+}
+
+#[test]
+fn killed_while_pages_are_protected_sidestep_leaves_the_program_as_it_was() {
+    let name = "killed_while_pages_are_protected_sidestep_leaves_the_program_as_it_was";
+    if std::env::var_os(STOP_FILE).is_some() {
+        return write_until_told();
+    }
+    if let Err(error) = host::live::WriteWatch::of_self() {
+        println!("skipped {name}: {error}");
+        return;
+    }
+    let bench = Bench::new();
+    let stop = bench.folder.path().join("stop");
+    let program = std::env::current_exe().expect("a program knows itself");
+    let again = [program.to_str().expect("text"), "--exact", name, "--test-threads=1"];
+    let mut command = bench.command(&["--confirm", "--source", "preload", "--budget", "10m"], &again);
+    let sidestep = command.env(STOP_FILE, &stop).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut sidestep = sidestep.expect("sidestep can be started");
+    let find = || children(sidestep.id()).into_iter().find(|child| is_write_watched(*child));
+    let program = wait_for("protection", find);
+    sidestep.kill().expect("it is ours");
+    sidestep.wait().expect("it was ended");
+    wait_for("the end of protection", || (!is_write_watched(program)).then_some(()));
+    fs::write(&stop, "").expect("room");
+    wait_for("the end of the program", || stop.with_file_name("done").exists().then_some(()));
+}
+
+#[test]
+fn who_writes_to_shared_pages_is_told_or_why_not() {
+    let bench = Bench::new();
+    for (command, expected) in [("sleep", "confirmed"), ("/no/such/program", "/no/such/program")] {
+        let (_, said) = bench.place(&["--confirm"], &[command, "0.2"]);
+        assert!(said.contains(expected), "{command}: {said}");
+    }
+}
+
 /// A shell that waits for two sleepers, in a group of its own.
 struct Sleepers(Child);
 

@@ -25,8 +25,10 @@ mod speculation;
 mod system_call;
 mod thread_usage;
 mod time_source;
+mod urgency;
 mod wake_latency;
 mod watchdog;
+mod write_watch;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu, set_task_affinity};
 pub use atomic_file::{WriteError, create_directory_anew, write_atomically};
@@ -62,5 +64,10 @@ pub use speculation::{Speculation, SpeculationState, speculation, stop_speculati
 pub use system_call::ask_for_parent;
 pub use thread_usage::{ThreadUsage, process_cpu_time_ns, thread_cpu_time_ns};
 pub use time_source::TimeSource;
+pub use urgency::run_at_once;
 pub use wake_latency::{WakeLatency, wake_latency_us};
 pub use watchdog::{Watch, Watchdog, process_start_ticks, watch};
+pub use write_watch::{
+    Given, MESSAGE_BYTES, OwnPage, PAGE_BYTES, WriteFault, WriteInvitation, WritePost, WriteWatch,
+    WriteWatchError, parse_write_faults, wait_for_any,
+};

@@ -5,9 +5,11 @@
 //! of memory that the same threads touch; two threads share as much as their touches overlap in these.
 
 mod clock_registers;
+mod epochs;
 mod instruction;
 mod offered;
 mod overlap;
+mod page_choice;
 mod program;
 mod region;
 mod schedule;
@@ -19,6 +21,8 @@ mod tally;
 mod touch;
 mod watch;
 mod weights;
+mod write_watched;
+mod writers;
 
 pub use clock_registers::ClockRegisters;
 pub use instruction::{Access, Operand, Run};
@@ -29,3 +33,5 @@ pub use source::{Source, SourceChoice, SourceError, source_of};
 pub use touch::{Extent, Object, Touch, Touches};
 pub use watch::{Profile, ProfileError, ProfileOptions, RATE_HZ, Subject, profile, watch, watch_while};
 pub use weights::{SharingWeights, demand, weights};
+pub use write_watched::{WRITES_WAIT_SHARE, write_watched};
+pub use writers::{FirstWrite, WritesSeen};

@@ -65,8 +65,8 @@ pub use place::*;
 pub use provenance::Provenance;
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
 pub use sharing::{
-    IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, Sharing, SharingMatrix,
-    SharingOffer, SharingSource, SharingThread, UnitDemand,
+    IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, SharedWriters, Sharing,
+    SharingMatrix, SharingOffer, SharingSource, SharingThread, UnitDemand, WriterPair, WriterVerdict,
 };
 pub use socket_gate::{GateVerdict, SocketBand, SocketCause, SocketCauseKind, SocketGate};
 pub use sockets::{

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use libc::c_char;
 use sample_ring::{Event, SampleRing};
 
-use crate::{handler, next, own_use, state, timer};
+use crate::{handler, next, own_use, state, timer, write_watch};
 
 /// Names the file of the shared memory.
 const RING: &CStr = c"SIDESTEP_SAMPLE_RING";
@@ -20,6 +20,12 @@ static PARENT: AtomicI32 = AtomicI32::new(0);
 static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
+    write_watch::at_load();
+    sample();
+}
+
+/// Begins to sample, if there is a ring for it.
+fn sample() {
     // SAFETY: the name is a C string; the program has not begun to change its environment.
     let path = unsafe { libc::getenv(RING.as_ptr()) };
     if path.is_null() || !is_numbered_as_seen() {
@@ -59,7 +65,7 @@ extern "C" fn in_child() {
 }
 
 /// False in a namespace of its own, where threads have other numbers than those that sidestep sees.
-fn is_numbered_as_seen() -> bool {
+pub(crate) fn is_numbered_as_seen() -> bool {
     let mut text = [0_u8; 16];
     // SAFETY: a C string, and a buffer as long as is said.
     let length =

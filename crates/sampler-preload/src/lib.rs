@@ -8,6 +8,9 @@
 //! SIGPROF belongs to the program first: once it installs a handler or sets `ITIMER_PROF`, sampling ends for good and says so, and
 //! what arrives goes to the program. Until then the program is shown the signal as if nobody used it.
 //!
+//! Besides, if the environment names a socket for it, the library hands over the right to watch which threads write to which pages, and
+//! keeps no part of it. One can be had without the other.
+//!
 //! Limits:
 //! - CPU timers are looked at when the kernel ticks: no more samples come than that (`CONFIG_HZ`, 100 to 1000 per second).
 //! - A system call that waits may end with `EINTR` as by any signal, although `SA_RESTART` is set: signal(7) lists which do.
@@ -15,6 +18,8 @@
 //!   are started otherwise than by `pthread_create`, are not sampled.
 //! - A child of `fork` is sampled, also behind an `exec` that keeps the environment; one of `vfork` from its `exec` on.
 //! - Code that may be executed and not read (memory protection keys) ends the program when it is sampled.
+//! - What is done for a child of `fork` here takes system calls: a filter that the program has set itself, and that ends who makes a
+//!   call it does not know (seccomp), ends the child.
 //! - Nothing can be done for static programs, those of another C library or of 32 bits, and those that gain privileges: the
 //!   loader never asks.
 
@@ -26,6 +31,7 @@ mod state;
 mod threads;
 mod timer;
 mod waiting;
+mod write_watch;
 
 pub use own_use::{__sysv_signal, setitimer, sigaction, signal};
 pub use threads::pthread_create;

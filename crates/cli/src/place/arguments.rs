@@ -49,6 +49,10 @@ pub(crate) struct PlaceArguments {
     /// What samples the threads of a command: the kernel's clock, or a library in the program where the kernel forbids that
     #[arg(long, value_name = "SOURCE", default_value = "best", conflicts_with = "pid")]
     pub(crate) source: Sampled,
+    /// Ask the kernel besides which threads write to pages that samples call shared: some are write-protected (userfaultfd) while the
+    /// command is profiled, and writes wait, about 1 % of its CPU time; for root, or with vm.unprivileged_userfaultfd = 1
+    #[arg(long, conflicts_with = "pid")]
+    pub(crate) confirm: bool,
     /// Print the recommended placement for other programs; repeatable
     #[arg(long, value_name = "FORM")]
     pub(crate) export: Vec<Form>,

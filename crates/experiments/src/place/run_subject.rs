@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use host::live::{ChildError, ChildOutput, ChildRun, Ending, observe_child, pending_signal, snapshot};
 use machine::CpuSet;
-use placement::sharing::{ProfileOptions, SourceChoice, SourceError, source_of, watch_while};
+use placement::sharing::{
+    ProfileOptions, SourceChoice, SourceError, WRITES_WAIT_SHARE, source_of, watch_while, write_watched,
+};
 use record::Sharing;
 use stats::{Cell, quantile_interval};
 use toggles::{PinError, PinHold, Restored, ThreadId};
@@ -108,13 +110,14 @@ impl RunSubject {
     }
 
     /// Runs the command once as the kernel places it, and watches who shares what; without that where the kernel forbids it, and
-    /// why.
+    /// why. `confirm` asks besides who writes to shared pages.
     ///
     /// # Errors
     /// As for [`RunSubject::run`].
     pub fn profile(
         &mut self,
         choice: SourceChoice,
+        confirm: bool,
     ) -> Result<(RunSeen, Result<Sharing, SourceError>), PlaceRunError> {
         let options = ProfileOptions { rate_hz: PROFILE_HZ, ..ProfileOptions::default() };
         let mut command = self.program.command();
@@ -123,6 +126,9 @@ impl RunSubject {
             Ok(source) => source,
             Err(error) => return Ok((self.run(&Arrangement::default())?, Err(error))),
         };
+        if confirm {
+            source = write_watched(source, command.get_program(), WRITES_WAIT_SHARE);
+        }
         source.prepare(&mut command);
         let run = || self.run_command(command, &Arrangement::default());
         let (seen, sharing) = watch_while(&mut *source, options, run);

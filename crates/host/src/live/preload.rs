@@ -3,32 +3,27 @@
 //! The library (`libsidestep_sampler_preload.so`) comes into the program by `LD_PRELOAD` and writes into memory of this process, which
 //! it opens as `/proc/PID/fd/N`: nothing is left behind on any file system, and nobody else can open it.
 
+mod library;
 mod obstacle;
 
 use std::collections::BTreeMap;
-use std::env;
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::ptr::NonNull;
 use std::time::Duration;
 
+pub(crate) use library::PreloadLibrary;
+use library::{LIBRARY, LIBRARY_VARIABLE};
 pub use obstacle::{PreloadObstacle, ProgramKind, preload_obstacle};
 pub use sample_ring::StopReason;
 use sample_ring::{Entry, Event, Sample, SampleRing};
 
 use super::perf::{Code, Observation, RegisterSample, Registers};
 
-/// The library's file.
-const LIBRARY: &str = "libsidestep_sampler_preload.so";
-/// Names another file for it.
-const LIBRARY_VARIABLE: &str = "SIDESTEP_SAMPLER_LIBRARY";
 /// Names the shared memory to the library.
 const RING_VARIABLE: &str = "SIDESTEP_SAMPLE_RING";
-/// Names libraries to the loader; ld.so(8).
-const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 /// `syscall`: the thread was in the kernel; Intel SDM vol. 2, SYSCALL.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
@@ -44,6 +39,9 @@ pub enum PreloadError {
     /// There is no memory for the samples.
     #[error("cannot make memory for samples: {0}")]
     Memory(io::Error),
+    /// There is no socket for what programs hand over.
+    #[error("cannot make a socket for what programs hand over: {0}")]
+    Socket(io::Error),
 }
 
 /// Memory that samples come to, until it is dropped.
@@ -51,7 +49,7 @@ pub enum PreloadError {
 pub struct PreloadSampler {
     file: OwnedFd,
     base: NonNull<SampleRing>,
-    library: PathBuf,
+    library: PreloadLibrary,
     /// Programs in which the library began.
     pub programs: u64,
     /// Samples that found the thread outside of the kernel.
@@ -71,11 +69,7 @@ impl PreloadSampler {
     /// # Errors
     /// There is no library, or no memory.
     pub fn new(period: Duration) -> Result<Self, PreloadError> {
-        let library = library().ok_or(PreloadError::NoLibrary)?;
-        let is_cut = library.to_string_lossy().contains([' ', ':']);
-        if is_cut {
-            return Err(PreloadError::BadPath(library));
-        }
+        let library = PreloadLibrary::find()?;
         let (file, base) = map().map_err(PreloadError::Memory)?;
         let sampler =
             Self { file, base, library, programs: 0, samples: 0, in_kernel: 0, stopped: BTreeMap::new() };
@@ -90,13 +84,9 @@ impl PreloadSampler {
 
     /// Lets a command begin with the library in it, and all that it starts.
     pub fn prepare(&self, command: &mut Command) {
-        let mut libraries = OsString::from(&self.library);
-        if let Some(others) = env::var_os(PRELOAD_VARIABLE).filter(|others| !others.is_empty()) {
-            libraries.push(":");
-            libraries.push(others);
-        }
+        self.library.load_into(command);
         let ring = format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd());
-        command.env(PRELOAD_VARIABLE, libraries).env(RING_VARIABLE, ring);
+        command.env(RING_VARIABLE, ring);
     }
 
     /// Takes no samples until [`Self::resume`].
@@ -180,17 +170,6 @@ fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
-/// The library: where the environment says, beside this program, or where a package puts it.
-fn library() -> Option<PathBuf> {
-    if let Some(named) = env::var_os(LIBRARY_VARIABLE) {
-        return std::path::absolute(named).ok().filter(|path| path.is_file());
-    }
-    let own = env::current_exe().ok()?;
-    let folder = own.parent()?;
-    let places = [Some(folder.join(LIBRARY)), folder.parent().map(|above| above.join("lib").join(LIBRARY))];
-    places.into_iter().flatten().find(|path: &PathBuf| Path::is_file(path))
-}
-
 /// Memory without a name, zeroed.
 fn map() -> io::Result<(OwnedFd, NonNull<SampleRing>)> {
     // SAFETY: the name ends with a NUL and is only read.
@@ -223,7 +202,7 @@ mod tests {
 
     fn sampler() -> PreloadSampler {
         let (file, base) = map().expect("memory");
-        let library = PathBuf::from("/none");
+        let library = PreloadLibrary::at("/none".into()).expect("a plain name");
         PreloadSampler {
             file,
             base,

@@ -26,7 +26,7 @@ struct LineUse {
 pub(super) fn regions(segments: &[Segment], touches: &Touches, programs: &mut Programs) -> Vec<SharedRegion> {
     let shared = |segment: &&Segment| segment.uses.len() > 1;
     let mut shared: Vec<&Segment> = segments.iter().filter(shared).collect();
-    shared.sort_by_key(|segment| std::cmp::Reverse(common(segment)));
+    shared.sort_by_key(|segment| std::cmp::Reverse(segment.common()));
     shared.truncate(REGIONS_MAX);
     let false_shared = false_shared_lines(touches);
     let region = |segment: &Segment| {
@@ -56,12 +56,6 @@ pub(super) fn regions(segments: &[Segment], touches: &Touches, programs: &mut Pr
         }
     };
     shared.into_iter().map(region).collect()
-}
-
-/// Touches of all threads but the one with most of them.
-fn common(segment: &Segment) -> u64 {
-    let totals = || segment.uses.iter().map(super::segment::Use::total);
-    totals().sum::<u64>() - totals().max().unwrap_or(0)
 }
 
 /// Lines that two threads touch at bytes of their own, one of them writing: by object and number, in order.

@@ -47,6 +47,12 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Touches of all threads but the one with most of them.
+    pub(super) fn common(&self) -> u64 {
+        let totals = || self.uses.iter().map(Use::total);
+        totals().sum::<u64>() - totals().max().unwrap_or(0)
+    }
+
     /// Takes in the one behind it.
     fn append(&mut self, next: &Self) {
         self.uses = together(&self.uses, &next.uses);

@@ -10,6 +10,8 @@ use record::{SharingOffer, SharingSource};
 
 use super::clock_registers::ClockRegisters;
 use super::signal_registers::SignalRegisters;
+use super::touch::Touches;
+use super::writers::WritesSeen;
 
 /// What no source sees that interrupts the program's own code.
 pub(super) const OF_USER_SAMPLES: [&str; 2] = [
@@ -33,6 +35,14 @@ pub trait Source: Send {
 
     /// Takes what there is.
     fn drain(&mut self, take: &mut dyn FnMut(Observation));
+
+    /// Hears what has been seen so far, and of how much CPU time of the program.
+    fn heed(&mut self, _touches: &Touches, _cpu_s: f64) {}
+
+    /// Ends asking who writes to shared pages, and tells; `None` if it does not ask.
+    fn writes(&mut self) -> Option<WritesSeen> {
+        None
+    }
 
     /// True if it tells of each wake, so that none is seen where there is none.
     fn sees_wakes(&self) -> bool;

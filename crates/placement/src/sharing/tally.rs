@@ -94,6 +94,11 @@ impl Tally {
         }
     }
 
+    /// CPU time of all threads so far, as far as it is known.
+    pub(super) fn cpu_s(&self, rate_hz: f64) -> f64 {
+        self.threads.iter().map(|watched| watched.cpu_s(rate_hz)).sum()
+    }
+
     /// True once there are as many samples that touch memory as were asked for.
     pub(super) fn has_enough(&self) -> bool {
         self.enough.is_some_and(|enough| self.memory_samples >= enough)
@@ -229,11 +234,15 @@ impl Watched {
         for part in [&mut demand.integer, &mut demand.floating, &mut demand.front_end, &mut demand.memory] {
             *part /= count;
         }
-        // Samples see user mode only; the kernel's own count sees all, from the first look on.
+        self.thread.cpu_share = (self.cpu_s(rate_hz) / seconds.max(f64::MIN_POSITIVE)).min(1.0);
+        self.thread
+    }
+
+    /// Samples see user mode only; the kernel's own count sees all, from the first look on.
+    fn cpu_s(&self, rate_hz: f64) -> f64 {
         let sampled_s = self.thread.samples as f64 / rate_hz;
         let counted_s = self.cpu_ns.map_or(0.0, |[first, last]| last.saturating_sub(first) as f64 / 1e9);
-        self.thread.cpu_share = (sampled_s.max(counted_s) / seconds.max(f64::MIN_POSITIVE)).min(1.0);
-        self.thread
+        sampled_s.max(counted_s)
     }
 }
 

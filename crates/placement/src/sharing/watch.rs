@@ -17,6 +17,7 @@ use super::region::regions;
 use super::segment::segments;
 use super::source::{Source, SourceChoice, SourceError, source_of};
 use super::tally::Tally;
+use super::writers::{Known, shared_writers};
 
 /// Samples per second of CPU time unless asked otherwise: what a thread loses by that is below what can be measured.
 pub const RATE_HZ: f64 = 250.0;
@@ -139,6 +140,7 @@ pub fn watch(source: &mut dyn Source, options: ProfileOptions, is_over: impl Fn(
         let mut seen = Vec::new();
         source.drain(&mut |observation| seen.push(observation));
         tally.take(seen);
+        source.heed(&tally.touches, tally.cpu_s(options.rate_hz));
         if threads_at <= Instant::now() || over {
             tally.look_at_threads();
             threads_at = Instant::now() + THREADS_EVERY;
@@ -161,7 +163,7 @@ struct Effort {
     cpu_ns: u64,
 }
 
-fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort) -> Sharing {
+fn conclude(source: &mut dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort) -> Sharing {
     let left_out = tally.keep_busiest(THREADS_MAX);
     let segments = segments(&tally.touches);
     let overlaps = overlaps(&segments, tally.threads.len());
@@ -177,6 +179,7 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
     if tally.schedules.by_interrupt > 0 {
         tally.skipped.insert("wakes by interrupts".to_owned(), tally.schedules.by_interrupt);
     }
+    let tids: Vec<u32> = tally.threads.iter().map(|one| one.thread.tid).collect();
     let schedules = tally.schedules;
     let mut threads: Vec<_> = tally.threads.into_iter().map(|one| one.done(seconds, rate_hz)).collect();
     if source.sees_gaps() {
@@ -189,6 +192,14 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
     let mut offers = vec![of_processor(&Root::live())];
     offers.extend(source.offers());
     let busy_s: f64 = threads.iter().map(|thread| thread.cpu_share * seconds).sum();
+    let known = Known {
+        segments: &segments,
+        touches: &tally.touches,
+        tids: &tids,
+        write_shared: &overlaps.write_shared,
+        cpu_s: busy_s,
+    };
+    let writers = source.writes().map(|seen| shared_writers(&seen, &known));
     Sharing {
         schema: SHARING_SCHEMA,
         source: source.kind(),
@@ -210,5 +221,6 @@ fn conclude(source: &dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort
         regions,
         overhead: (busy_s > 0.0).then(|| effort.cpu_ns as f64 / 1e9 / busy_s),
         blind_spots,
+        writers,
     }
 }

@@ -1,6 +1,7 @@
 //! Threads of this program, watched while they share memory.
 
 mod preload;
+mod write_watch;
 
 use std::hint::black_box;
 use std::process::Command;

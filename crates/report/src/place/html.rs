@@ -2,7 +2,7 @@
 
 use record::{PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
 
-use super::terminal::{arm_name, learnt_by, parking_words, predicted, thread_name, verdict};
+use super::terminal::{arm_name, confirmed, learnt_by, parking_words, predicted, thread_name, verdict};
 use crate::draw::{BarChart, BarGroup, BarRow, MatrixCell, MatrixChart, MatrixPanel};
 use crate::escape::markup;
 use crate::figure::{DataTable, Drawn};
@@ -189,6 +189,7 @@ fn threads(found: &PlaceOutcome) -> DataTable {
 
 fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
     let mut facts = learnt_by(found);
+    facts.extend(confirmed(found));
     if let Some(decision) = &found.decision {
         let gap = decision.gap_percent.map_or(number::UNKNOWN.to_owned(), |gap| format!("{gap:.2} %"));
         facts.push(("decided by", decision.learnt_by.clone()));

@@ -1,6 +1,8 @@
 //! A placement as text: what is recommended, what each arm gained against what was predicted, and who goes where.
 
-use record::{ParkingTax, PlaceArm, PlaceOutcome, PlaceSweep, PlacedThread, SharingOffer};
+use record::{
+    ParkingTax, PlaceArm, PlaceOutcome, PlaceSweep, PlacedThread, SharingOffer, WriterPair, WriterVerdict,
+};
 use stats::Verdict;
 
 use crate::escape::plain;
@@ -9,6 +11,8 @@ use crate::terminal::{Ink, Paper, Terminal, table_of};
 
 /// Threads listed; --json has all.
 const THREADS_SHOWN: usize = 16;
+/// Doubtful pairs listed; --json has all.
+const PAIRS_SHOWN: usize = 4;
 /// A name is cut beyond this: the kernel keeps 15 bytes of it.
 const NAME_CHARACTERS: usize = 15;
 
@@ -125,8 +129,29 @@ pub(super) fn learnt_by(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// Who writes to shared pages, and each pair of which that is doubtful.
+pub(super) fn confirmed(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
+    let Some(sharing) = &found.sharing else { return Vec::new() };
+    let Some(writers) = &sharing.writers else { return Vec::new() };
+    let name = |thread: usize| {
+        let thread = sharing.threads.get(thread);
+        thread.map_or_else(|| UNKNOWN.to_owned(), |thread| format!("{} ({})", thread.name, thread.tid))
+    };
+    let is_doubtful = |pair: &&WriterPair| pair.is_called && pair.verdict == WriterVerdict::OwnPages;
+    let doubt = |pair: &WriterPair| {
+        let [first, second] = pair.threads.map(name);
+        let (turns, changes) = (pair.turns, pair.changes);
+        ("doubtful", format!("{first} with {second}: {changes} changes of hands in {turns} turns on a page"))
+    };
+    let doubts = writers.pairs.iter().filter(is_doubtful).take(PAIRS_SHOWN).map(doubt);
+    std::iter::once(("confirmed", writers.sentence.clone())).chain(doubts).collect()
+}
+
 fn facts(paper: &mut Paper, found: &PlaceOutcome) {
     for (label, text) in learnt_by(found) {
+        paper.wrapped(&format!("{label:10}"), &plain(&text));
+    }
+    for (label, text) in confirmed(found) {
         paper.wrapped(&format!("{label:10}"), &plain(&text));
     }
     if let Some(decision) = &found.decision {
@@ -243,7 +268,9 @@ pub(super) fn parking_words(parking: &ParkingTax) -> String {
 
 #[cfg(test)]
 mod tests {
-    use record::{AaTwin, Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, Sharing};
+    use record::{
+        AaTwin, Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, SharedWriters, Sharing, SharingThread,
+    };
     use stats::Interval;
 
     use super::*;
@@ -263,6 +290,28 @@ mod tests {
             runs: 18,
             ..PlaceArm::untried(name, "neighbours in the order of creation apart")
         }
+    }
+
+    /// Two threads of which it is doubtful that they write to the same pages.
+    fn sharing_in_doubt() -> Sharing {
+        let watched = ["one\u{1b}[31m", "other"]
+            .map(|name| SharingThread { name: name.to_owned(), tid: 7, ..SharingThread::default() })
+            .to_vec();
+        let doubtful = WriterPair {
+            threads: [0, 1],
+            is_called: true,
+            turns: 90,
+            changes: 1,
+            verdict: WriterVerdict::OwnPages,
+            ..WriterPair::default()
+        };
+        let writers = SharedWriters {
+            sentence: "0 of 1 pair of threads that share written memory write to the same pages; and so on"
+                .to_owned(),
+            pairs: vec![doubtful],
+            ..SharedWriters::default()
+        };
+        Sharing { threads: watched, writers: Some(writers), ..Sharing::default() }
     }
 
     pub(crate) fn example(threads: usize) -> PlaceOutcome {
@@ -313,7 +362,7 @@ mod tests {
             ended: Some(Ended::Precise),
             margin_percent: 2.0,
             parking: None,
-            sharing: Some(Sharing { offers, ..Sharing::default() }),
+            sharing: Some(Sharing { offers, ..sharing_in_doubt() }),
             notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
             tool_version: "0".to_owned(),
             started_utc: "now".to_owned(),
@@ -333,6 +382,9 @@ mod tests {
             let taken = "learnt by the kernel's clock, registers decoded\n";
             let refused = "not by    memory samples of the processor: the kernel offers none here\n";
             assert!(text.contains(&[taken, refused].concat()), "{text}");
+            let doubt = " with other (7): 1 changes of hands in 90 turns on a page\n";
+            assert!(text.contains("\nconfirmed 0 of 1 pair") && text.contains("\ndoubtful  one"), "{text}");
+            assert!(text.contains(doubt), "{text}");
         }
     }
 
