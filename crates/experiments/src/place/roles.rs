@@ -14,7 +14,7 @@ const TURNS_SHARE: f64 = 0.8;
 const TURNS_FACTOR: f64 = 2.0;
 /// A thread that rests for less of the time computes without a pause.
 const REST_MIN: f64 = 0.05;
-/// CPUs that are busy for so much of the time leave threads no rest: what they lack they waited for.
+/// CPUs that are busy for so much of the time leave threads that wake nobody no rest: what they lack they waited for.
 const CPUS_BUSY: f64 = 0.9;
 
 /// How far the CPU shares of threads are those of a program that is watched, which costs it time.
@@ -106,20 +106,20 @@ pub(super) fn roles(
         }
         let seconds = sharing.map_or(0.0, |sharing| sharing.seconds);
         let gaps = known.and_then(|thread| thread.idle_gaps.as_deref());
-        roles.push(match gaps.and_then(|gaps| rests(gaps, seconds)) {
-            Some(rest) if rest.per_s * rest.mean_ns * 1e-9 >= REST_MIN => Role::Bursts {
-                work_ns: thread.cpu_share / rest.per_s * 1e9,
-                rest_ns: rest.mean_ns,
-            },
-            Some(_) => Role::Computes,
-            None if gaps.is_some() || is_full || thread.cpu_share >= CPUS_BUSY => Role::Computes,
-            None => {
-                return Err(format!(
-                    "thread {} rests for {:.0} % of the time, and nobody saw for what: that takes root (CAP_PERFMON)",
-                    thread.key.name,
-                    100.0 * (1.0 - thread.cpu_share)
-                ));
+        let rest = gaps.and_then(|gaps| rests(gaps, seconds));
+        // Who rests so often may take turns with another: rests are seen by everybody, wakes are not.
+        let may_take_turns = wakes.is_none()
+            && rest.as_ref().is_some_and(|rest| rest.per_s * watched.slower() > WAKES_MIN_PER_S);
+        roles.push(match rest {
+            _ if may_take_turns => return Err(nobody_saw(thread)),
+            Some(rest) if rest.per_s * rest.mean_ns * 1e-9 >= REST_MIN => {
+                Role::Bursts { work_ns: thread.cpu_share / rest.per_s * 1e9, rest_ns: rest.mean_ns }
             }
+            Some(_) => Role::Computes,
+            None if gaps.is_some() || thread.cpu_share >= CPUS_BUSY => Role::Computes,
+            // Two that take turns keep a CPU as busy as one that computes does.
+            None if is_full && wakes.is_some() => Role::Computes,
+            None => return Err(nobody_saw(thread)),
         });
     }
     let computing = roles.iter().filter(|role| **role == Role::Computes).count();
@@ -129,6 +129,14 @@ pub(super) fn roles(
         ));
     }
     Ok(roles)
+}
+
+fn nobody_saw(thread: &Busy) -> String {
+    format!(
+        "thread {} rests for {:.0} % of the time, and nobody saw for what: that takes root (CAP_PERFMON)",
+        thread.key.name,
+        100.0 * (1.0 - thread.cpu_share).max(0.0)
+    )
 }
 
 /// Rests of a thread.

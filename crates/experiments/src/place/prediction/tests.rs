@@ -1,0 +1,245 @@
+//! What a prediction must say, of programs and kernels that are made up.
+
+use machine::{CpuId, CpuSet, Topology};
+use record::{IdleGaps, SharedAmount, SharingMatrix};
+
+use probes::cores::handover::Handover;
+
+use super::super::roster::Key;
+use super::*;
+
+fn busy(shares: &[f64]) -> Vec<Busy> {
+    let one = |(nth, cpu_share): (usize, &f64)| Busy {
+        key: Key { process: 0, name: "w".to_owned(), nth },
+        order: nth,
+        process: 7,
+        thread: 100 + nth as u32,
+        cpu_share: *cpu_share,
+    };
+    shares.iter().enumerate().map(one).collect()
+}
+
+fn two_cpus() -> Seats {
+    let set: CpuSet = (0..2).map(CpuId).collect();
+    Seats::of(&Topology::default(), &set)
+}
+
+/// Threads 0 and 1 wake each other so often per second, 2 and 3 too.
+fn turns(threads: &[Busy], per_s: f64) -> Sharing {
+    let amount = |value| SharedAmount { value, interval: Interval::between(value, value) };
+    let thread =
+        |busy: &Busy| SharingThread { tid: busy.thread, pid: busy.process, ..SharingThread::default() };
+    let is_pair = |row: usize, column: usize| row / 2 == column / 2;
+    Sharing {
+        seconds: 1.0,
+        threads: threads.iter().map(thread).collect(),
+        wakes: Some(SharingMatrix::from_fn(threads.len(), |row, column| {
+            Some(amount(if is_pair(row, column) { per_s } else { 0.0 }))
+        })),
+        ..Sharing::default()
+    }
+}
+
+/// Of the order of what a guest of two CPUs takes: 2 us on one CPU, 6 between two, of which 4 are CPU time, 5 in a crowd.
+fn handovers() -> Handovers {
+    let of = |ns: f64, cpu_ns: f64| Handover {
+        ns,
+        interval: Interval { low: 0.95 * ns, high: 1.05 * ns },
+        cpu_ns,
+    };
+    Handovers { together: of(2e3, 2e3), apart: of(6e3, 4e3), crowded: of(5e3, 5e3), stacked: of(5e3, 2.5e3) }
+}
+
+fn predict(shares: &[f64], sharing: Option<&Sharing>) -> Result<Prediction, String> {
+    predict_by(shares, sharing, Watched::AllTheTime)
+}
+
+fn predict_by(shares: &[f64], sharing: Option<&Sharing>, watched: Watched) -> Result<Prediction, String> {
+    Prediction::of(&busy(shares), sharing, &two_cpus(), &Cores::default(), &Ok(handovers()), watched)
+}
+
+const PAIRS_ON_TWO: [[usize; 4]; 2] = [[0, 0, 1, 1], [0, 1, 0, 1]];
+
+/// Two pairs whose turns take so much CPU time beyond the handover, under a kernel: turns of a pair per second, CPU share of a thread,
+/// and change of the time by placement in percent.
+fn truth(kernel: Kernel, own_ns: f64) -> (f64, f64, [f64; 2]) {
+    let costs = Costs::readings(&handovers())[0];
+    let machine = costs.machine(&two_cpus().cpus, &[], &Cores::default()).expect("two CPUs");
+    let machine = Compiled::new(&machine, false);
+    let turns = |partner: usize| Role::Turns { partner, cpu_ns: 0.0, per_s: 0.0, rest_ns: 0.0 };
+    let roles = [1, 0, 3, 2].map(turns);
+    let load = load_of(&roles, &[Class::Integer; 4], costs, &[(own_ns, 0.0); 4]);
+    let speeds = kernel.speeds(&machine, &load, &roles, &[0, 1]);
+    let per_s = turns_per_s(&speeds, costs, &[own_ns; 4], 0, 1);
+    let [least, most] = kernel.adds_ns(costs);
+    let cpu_ns = costs.together + own_ns + f64::midpoint(least, most);
+    let change = |seats: [usize; 4]| {
+        let placed = thread_speeds(&machine, &load, Policy::Pinned, &seats, SEED);
+        100.0 * (speeds[0] / placed[0] - 1.0)
+    };
+    (per_s, per_s * cpu_ns / 2e9, PAIRS_ON_TWO.map(change))
+}
+
+/// Runs of so many seconds, the median 1.
+fn unwatched(low_s: f64, high_s: f64) -> Unwatched {
+    Unwatched {
+        slower: 1.0,
+        wall_s: 1.0,
+        walls_s: Interval::between(low_s, high_s),
+        others_share: Some(0.02),
+    }
+}
+
+const KERNELS: [Kernel; 4] = [Kernel::IdleSibling, Kernel::AnyIdle, Kernel::Stacked, Kernel::Grouped];
+
+#[test]
+fn whatever_the_kernel_does_its_pairs_gain_what_the_interval_says() {
+    for (kernel, own_ns) in KERNELS.into_iter().flat_map(|kernel| [(kernel, 0.0), (kernel, 4e3)]) {
+        let (per_s, share, changes) = truth(kernel, own_ns);
+        let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
+        for watched in [Watched::Once(unwatched(0.95, 1.05)), Watched::AllTheTime] {
+            let found = predict_by(&[share; 4], Some(&sharing), watched).expect("two pairs");
+            for (seats, change) in PAIRS_ON_TWO.iter().zip(changes) {
+                let foreseen = found.predicted(seats).expect("four seats");
+                let reached = foreseen.interval.low - 0.5..=foreseen.interval.high + 0.5;
+                assert!(reached.contains(&change), "{kernel:?} {own_ns} {change}: {foreseen:?}");
+                assert!(foreseen.interval.contains(foreseen.percent), "{foreseen:?}");
+            }
+            assert_eq!(found.predicted(&[0, 0, 1]), None, "a seat is missing");
+            assert_eq!(found.predicted(&[0, 0, 1, 2]), None, "there is no third CPU");
+        }
+    }
+}
+
+#[test]
+fn runs_tell_a_kernel_that_stacks_pairs_from_one_that_gives_each_a_cpu() {
+    let together = |kernel: Kernel, runs: Unwatched| {
+        let (per_s, share, _) = truth(kernel, 0.0);
+        let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
+        let found = predict_by(&[share; 4], Some(&sharing), Watched::Once(runs)).expect("two pairs");
+        found.predicted(&PAIRS_ON_TWO[0]).expect("four seats").interval
+    };
+    let (stacked, grouped) = (truth(Kernel::Stacked, 0.0).2[0], truth(Kernel::Grouped, 0.0).2[0]);
+    assert!(stacked < -50.0 && grouped.abs() < 0.5, "{stacked} {grouped}");
+    let sure = together(Kernel::Stacked, unwatched(0.98, 1.02));
+    assert!(sure.contains(stacked) && sure.high < -20.0, "{sure:?}");
+    let sure = together(Kernel::Grouped, unwatched(0.98, 1.02));
+    assert!(sure.contains(grouped) && sure.low > -25.0, "{sure:?}");
+    let either = together(Kernel::Stacked, unwatched(0.4, 1.02));
+    assert!(either.contains(stacked) && either.contains(grouped), "runs of both kinds: {either:?}");
+}
+
+#[test]
+fn what_no_simulated_kernel_does_is_not_predicted() {
+    let (per_s, share, _) = truth(Kernel::Stacked, 0.0);
+    let refusal = |per_s: f64, share: f64, runs: Unwatched| {
+        let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
+        predict_by(&[share; 4], Some(&sharing), Watched::Once(runs)).expect_err("nothing agrees")
+    };
+    let slow = refusal(per_s / 10.0, share / 10.0, unwatched(0.95, 1.05));
+    assert!(slow.contains("turns per second") && slow.contains("in the simulation"), "{slow}");
+    let torn = refusal(per_s, share, unwatched(0.95, 20.0));
+    assert!(torn.contains("in the simulation"), "some runs take far longer: {torn}");
+    let crowd = refusal(per_s, share, Unwatched { others_share: Some(0.3), ..unwatched(0.95, 1.05) });
+    assert!(crowd.contains("other programs had 30 %"), "{crowd}");
+}
+
+#[test]
+fn turns_are_counted_where_nobody_need_be_woken_as_well() {
+    let (per_s, share, changes) = truth(Kernel::Stacked, 0.0);
+    let mut sharing = turns(&busy(&[share; 4]), per_s / 4.0);
+    for thread in &mut sharing.threads {
+        thread.arrivals = Some((per_s / 2.0) as u64);
+    }
+    let runs = Watched::Once(unwatched(0.98, 1.02));
+    let found = predict_by(&[share; 4], Some(&sharing), runs).expect("two pairs");
+    let together = found.predicted(&PAIRS_ON_TWO[0]).expect("four seats");
+    assert!(together.interval.contains(changes[0]) && together.interval.high < -20.0, "{together:?}");
+}
+
+#[test]
+fn free_threads_gain_nothing() {
+    for shares in [vec![1.0, 1.0], vec![0.5; 4]] {
+        let sharing = turns(&busy(&shares), 0.0);
+        let found = predict(&shares, Some(&sharing)).expect("they only compute");
+        let seats: Vec<usize> = (0..shares.len()).map(|thread| thread % 2).collect();
+        let apart = found.predicted(&seats).expect("a seat for each");
+        assert!(apart.percent.abs() < 0.5 && apart.interval.half_width() < 0.5, "{apart:?}");
+    }
+    let found = predict(&[1.0, 1.0], None).expect("they only compute");
+    let stacked = found.predicted(&[0, 0]).expect("two seats");
+    assert!((stacked.percent - 100.0).abs() < 1.0, "two on one CPU take twice as long: {stacked:?}");
+}
+
+#[test]
+fn what_is_not_known_is_said() {
+    let check = |found: Result<Prediction, String>, told: &str| {
+        let error = found.expect_err(told);
+        assert!(error.contains(told), "{error}");
+    };
+    check(predict(&[0.3, 0.3], None), "nobody saw for what");
+    check(predict(&[0.5; 4], None), "nobody saw for what");
+    let free = turns(&busy(&[0.7, 0.7, 0.6]), 0.0);
+    check(predict(&[0.7, 0.7, 0.6], Some(&free)), "how the kernel moves them");
+    let sharing = turns(&busy(&[0.4; 4]), 90_000.0);
+    let seats = two_cpus();
+    check(
+        Prediction::of(
+            &busy(&[0.4; 4]),
+            Some(&sharing),
+            &seats,
+            &Cores::default(),
+            &Err("no thread".to_owned()),
+            Watched::AllTheTime,
+        ),
+        "could not be measured",
+    );
+    let mut pool = sharing.clone();
+    let amount = SharedAmount { value: 5e3, interval: Interval::between(5e3, 5e3) };
+    pool.wakes = Some(SharingMatrix::from_fn(4, |row, _| (row == 0).then_some(amount)));
+    check(predict(&[0.4; 4], Some(&pool)), "another way than in turns");
+    let frantic = turns(&busy(&[0.4; 4]), 2e6);
+    check(predict(&[0.4; 4], Some(&frantic)), "in the simulation");
+}
+
+#[test]
+fn turns_that_wait_for_something_else_gain_less() {
+    let mut sharing = turns(&busy(&[0.005; 2]), 1_000.0);
+    for thread in &mut sharing.threads {
+        thread.idle_gaps = Some(vec![IdleGaps { from_us: 512.0, below_us: 1024.0, count: 990 }]);
+    }
+    let found = predict(&[0.005; 2], Some(&sharing)).expect("one pair");
+    let together = found.predicted(&[0, 0]).expect("two seats");
+    assert!((-5.0..=0.0).contains(&together.percent), "a millisecond of waiting per round: {together:?}");
+}
+
+#[test]
+fn without_wakes_threads_that_rest_often_are_not_predicted() {
+    let threads = busy(&[0.4; 4]);
+    let resting = |per_s: u64, seen: bool| {
+        let mut sharing = turns(&threads, 0.0);
+        sharing.wakes = sharing.wakes.filter(|_| seen);
+        for thread in &mut sharing.threads {
+            let mean_us = 0.6e6 / per_s as f64;
+            thread.idle_gaps = Some(vec![IdleGaps { from_us: mean_us, below_us: mean_us, count: per_s }]);
+        }
+        predict(&[0.4; 4], Some(&sharing))
+    };
+    let refused = resting(90_000, false).expect_err("they may wake each other");
+    assert!(refused.contains("takes root"), "{refused}");
+    assert!(resting(90_000, true).is_ok(), "they were seen to wake nobody");
+    assert!(resting(20, false).is_ok(), "a rest now and then is for something else");
+}
+
+#[test]
+fn threads_that_rest_are_simulated_with_their_rests() {
+    let threads = busy(&[0.5, 0.5]);
+    let mut sharing = turns(&threads, 0.0);
+    for thread in &mut sharing.threads {
+        thread.idle_gaps = Some(vec![IdleGaps { from_us: 512.0, below_us: 1024.0, count: 690 }]);
+    }
+    let found = predict(&[0.5, 0.5], Some(&sharing)).expect("bursts and rests");
+    let apart = found.predicted(&[0, 1]).expect("two seats");
+    let stacked = found.predicted(&[0, 0]).expect("two seats");
+    assert!(apart.percent.abs() < 5.0 && stacked.percent > 10.0, "{apart:?} {stacked:?}");
+}
