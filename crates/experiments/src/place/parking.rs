@@ -70,7 +70,7 @@ fn advice(percent: f64, has_idle_states: bool) -> &'static str {
     match (percent >= WORTH_PERCENT, has_idle_states) {
         (false, _) => "nothing to do",
         (true, true) => {
-            "try what it is worth: sidestep ab --toggle wake-latency -- COMMAND, or --toggle idle-states for all CPUs"
+            "try what it is worth: sidestep ab --toggle cpu-dma-latency -- COMMAND, or --toggle idle-states for all CPUs"
         }
         (true, false) => {
             "nothing here can keep CPUs awake; threads that wake each other on one CPU do not wait for another one"
@@ -179,11 +179,24 @@ mod tests {
         let found = parking_tax(Some(&sharing(&[(1_000.0, 1_000.0, 1_000)])), &cores, around);
         assert!((found.percent.expect("a curve and gaps") - 1.0).abs() < 1e-9, "{found:?}");
         assert!(found.interval.is_some_and(|ends| ends.low < 1.0 && ends.high > 1.0));
-        assert!((found.wakes_per_s - 500.0).abs() < 1e-9 && found.advice.contains("wake-latency"));
+        assert!((found.wakes_per_s - 500.0).abs() < 1e-9 && found.advice.contains("cpu-dma-latency"));
         let halfway = parking_tax(Some(&sharing(&[(100.0, 100.0, 1_000)])), &cores, around);
         assert!((halfway.percent.expect("a curve and gaps") - 0.5).abs() < 1e-9, "{halfway:?}");
         let short = parking_tax(Some(&sharing(&[(1.0, 2.0, 9_000)])), &cores, around);
         assert_eq!((short.percent, short.advice.as_str()), (Some(0.0), "nothing to do"));
+    }
+
+    #[test]
+    fn each_toggle_of_the_advice_is_in_the_catalogue() {
+        let mut named = 0;
+        for (percent, has_idle_states) in [(0.0, true), (0.0, false), (9.0, true), (9.0, false)] {
+            for after in advice(percent, has_idle_states).split("--toggle ").skip(1) {
+                let name = after.split([' ', ',']).next().unwrap_or_default();
+                assert!(toggles::find(name).is_ok(), "{name}");
+                named += 1;
+            }
+        }
+        assert_eq!(named, 2, "two toggles where CPUs can be kept awake");
     }
 
     #[test]
