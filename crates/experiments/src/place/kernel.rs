@@ -8,7 +8,6 @@
 use models::scheduling::{Compiled, Load, Policy, thread_speeds};
 
 use super::handover_costs::Costs;
-use super::prediction::SEED;
 use super::roles::Role;
 
 /// Pairs that share a CPU take turns half as often as pairs that do not: a run within the root of two of what is simulated is nearer to that
@@ -58,13 +57,20 @@ impl Kernel {
     }
 
     /// Speed of each thread; `far` names the CPUs, each next one as far as can be from those before.
-    pub(super) fn speeds(self, machine: &Compiled, load: &Load, roles: &[Role], far: &[usize]) -> Vec<f64> {
+    pub(super) fn speeds(
+        self,
+        machine: &Compiled,
+        load: &Load,
+        roles: &[Role],
+        far: &[usize],
+        seed: u64,
+    ) -> Vec<f64> {
         let policy = match self {
             Self::IdleSibling => Policy::KernelLike,
             Self::AnyIdle => Policy::Random,
             Self::Stacked | Self::Grouped => Policy::Pinned,
         };
-        thread_speeds(machine, load, policy, &self.created(roles, far), SEED)
+        thread_speeds(machine, load, policy, &self.created(roles, far), seed)
     }
 
     /// Where threads begin: each on the next CPU, as an idle machine has it, but those that take turns where they are drawn to.

@@ -12,6 +12,8 @@ use stats::Factors;
 /// An arm is recommended only with a q below this: of programs that do not care, fewer than one in fifty gets a
 /// recommendation, before the margin, which makes it rarer.
 pub const RECOMMENDED_Q: f64 = 0.02;
+/// Predictions are printed in whole percents.
+const PREDICTED_STEP_PERCENT: f64 = 1.0;
 /// Factors of a design with four cells.
 pub const FACTORS: usize = 2;
 
@@ -94,6 +96,7 @@ pub fn outcome(
         aa_row(&row.name, &format!("{effect:?}"), &logs)
     });
     withdraw_if_changed(&mut found, arms.judged_by_s);
+    predict_in_metric(&mut found);
     found.aa = twin(&course.twin, aa_rows.collect(), course.trials.blocks());
     found.pair_counts = counts(&course.trials, &guarded, guards);
     found.failures = failures(course);
@@ -120,6 +123,41 @@ fn withdraw_if_changed(found: &mut PlaceOutcome, judged_by_s: Option<Interval>) 
         "the kernel's own placement took {:.4} to {:.4} s in the runs before and {:.4} to {:.4} s in the experiment, so that what was predicted is about another state of the machine",
         before.low, before.high, now.low, now.high
     ));
+}
+
+/// Makes of the predicted change of the time one of the metric: of work done per time the inverse, and of another metric none.
+fn predict_in_metric(found: &mut PlaceOutcome) {
+    let is_time = found.metric == RowShown::default().name;
+    let is_rate = !is_time && found.better == Better::Higher;
+    if !is_time && !is_rate && found.predicted_by.take().is_some() {
+        found.unpredicted = Some(format!(
+            "simulated is what a placement does to the time, which does not tell what it does to {}",
+            found.metric
+        ));
+    }
+    if let Some(by) = found.predicted_by.as_mut().filter(|_| is_rate) {
+        *by = format!(
+            "{by}; {} is taken for work done per time, which changes as the inverse of the simulated time",
+            found.metric
+        );
+    }
+    let in_metric = |percent: f64| {
+        if is_rate { 100.0 * (1.0 / (1.0 + percent / 100.0).max(f64::MIN_POSITIVE) - 1.0) } else { percent }
+    };
+    for arm in &mut found.arms {
+        let percent = arm.predicted_percent.filter(|_| is_time || is_rate).map(in_metric);
+        let ends =
+            arm.predicted_interval.map(|ends| Interval::between(in_metric(ends.low), in_metric(ends.high)));
+        arm.predicted_interval = percent.zip(ends).map(|(percent, ends)| rounded_out(percent, ends));
+        arm.predicted_percent = percent;
+    }
+}
+
+/// The interval, as wide at least as whole percents tell numbers apart: a simulation without chance is not without error.
+fn rounded_out(percent: f64, ends: Interval) -> Interval {
+    // Nothing loses more than all of it.
+    let low = (percent - PREDICTED_STEP_PERCENT).max(f64::midpoint(percent, -100.0));
+    Interval::between(ends.low.min(low), ends.high.max(percent + PREDICTED_STEP_PERCENT))
 }
 
 #[derive(Debug, Clone)]
@@ -230,17 +268,14 @@ fn sentence(found: &PlaceOutcome) -> String {
             let [low, high] = ordered(ends, change);
             format!(" [{low:.1}, {high:.1}]")
         });
-        let predicted = arm.predicted_percent.filter(|_| found.better == Better::Lower).map_or_else(
-            String::new,
-            |predicted| {
-                let way = if predicted < 0.0 { "less" } else { "more" };
-                let ends = arm.predicted_interval.map_or_else(String::new, |ends| {
-                    let [low, high] = ordered(ends, predicted);
-                    format!(" [{low:.0}, {high:.0}]")
-                });
-                format!("; predicted {:.0} % {way}{ends}", predicted.abs())
-            },
-        );
+        let predicted = arm.predicted_percent.map_or_else(String::new, |predicted| {
+            let way = if predicted < 0.0 { "less" } else { "more" };
+            let ends = arm.predicted_interval.map_or_else(String::new, |ends| {
+                let [low, high] = ordered(ends, predicted);
+                format!(" [{low:.0}, {high:.0}]")
+            });
+            format!("; predicted {:.0} % {way}{ends}", predicted.abs())
+        });
         return format!(
             "{} gives {:.1} % {way} {}{ends} than the kernel's own placement{predicted}",
             arm.name,
@@ -309,5 +344,39 @@ mod tests {
         check([0.8, 0.9], "wall time", before, false);
         check([1.3, 1.4], "requests", before, true);
         check([1.3, 1.4], "wall time", None, true);
+    }
+
+    #[test]
+    fn what_is_predicted_is_the_metric_or_nothing() {
+        let check = |metric: &str, better: Better, expected: Option<(f64, [f64; 2])>, told: &str| {
+            let mut found = experiment([1.0, 1.1], metric);
+            found.better = better;
+            found.arms[1].predicted_interval = Some(Interval::between(-60.0, -20.0));
+            predict_in_metric(&mut found);
+            let ends = expected.map(|(_, [low, high])| Interval::between(low, high));
+            let arm = &found.arms[1];
+            assert_eq!(
+                (arm.predicted_percent, arm.predicted_interval),
+                (expected.map(|(value, _)| value), ends)
+            );
+            let by = found.predicted_by.or(found.unpredicted).expect("something is said");
+            assert!(by.contains(told), "{metric}: {by}");
+        };
+        check("wall time", Better::Lower, Some((-50.0, [-60.0, -20.0])), "a simulation");
+        check("progress", Better::Higher, Some((100.0, [25.0, 150.0])), "the inverse");
+        check("metric", Better::Lower, None, "does not tell what it does to metric");
+    }
+
+    #[test]
+    fn a_prediction_without_chance_has_an_interval_all_the_same() {
+        for percent in [-99.9, -50.0, 0.0, 35.0, 300.0] {
+            let ends = rounded_out(percent, Interval::between(percent, percent));
+            assert!(
+                ends.low > -100.0 && format!("{:+.0}", ends.low) != format!("{:+.0}", ends.high),
+                "{ends:?}"
+            );
+        }
+        let wide = Interval::between(10.0, 90.0);
+        assert_eq!(rounded_out(35.0, wide), wide);
     }
 }

@@ -26,15 +26,19 @@ const PACE_FACTOR: f64 = 1.5;
 /// Where other programs have more of the CPUs, turns wait for them, which is not simulated. Assumed: so much may hide in the intervals
 /// of handovers.
 const OTHERS_MAX: f64 = 0.1;
-/// Of all simulations.
+/// Of the simulations that figures are taken from.
 pub(super) const SEED: u64 = 1;
+/// Programs without turns are simulated by so many seeds, which are all that is not known better of them. Assumed: turns have their
+/// kernels and costs for that, and take far longer.
+const SEEDS_WITHOUT_TURNS: u64 = 5;
 
 /// Change of the time in percent that an arm should bring against the kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Predicted {
     /// By the costs as measured.
     pub percent: f64,
-    /// Over all that is not known better: costs within their intervals, what watching cost the profile, the kernel's choice of idle CPUs.
+    /// Over all that is not known better: costs within their intervals, what watching cost the profile, the kernel's choice of idle CPUs,
+    /// and chance in the simulation.
     pub interval: Interval,
 }
 
@@ -56,8 +60,8 @@ struct Variant {
     kernel: Kernel,
     machine: Compiled,
     load: Load,
-    /// Speed of each thread where the kernel decides.
-    speeds: Vec<f64>,
+    /// Speed of each thread where the kernel decides, by [`SEED`] and those after it.
+    speeds: Vec<Vec<f64>>,
     /// Turns of all pairs per second over those that were seen; `None` without any.
     pace: Option<f64>,
     /// Time of runs that agree with it over the time simulated, the median run's first; none where no run is to agree.
@@ -125,10 +129,11 @@ impl Prediction {
         let mut percent = None;
         let mut ends = (f64::INFINITY, f64::NEG_INFINITY);
         for variant in &self.variants {
-            let ratio = variant.ratio(seat_of, &self.deciding)?;
+            let ratios = variant.ratios(seat_of, &self.deciding)?;
+            let ratio = *ratios.first()?;
             let found = |ratio: f64| 100.0 * (ratio - 1.0);
             // Against the kernel's placement as simulated, and against the runs that were seen.
-            for ratio in variant.slower.iter().map(|slower| ratio / slower).chain([ratio]) {
+            for ratio in variant.slower.iter().map(|slower| ratio / slower).chain(ratios) {
                 ends = (ends.0.min(found(ratio)), ends.1.max(found(ratio)));
             }
             if percent.is_none() && (variant.is_median || variant.pace.is_none()) {
@@ -142,15 +147,18 @@ impl Prediction {
 }
 
 impl Variant {
-    /// Time over the kernel's: a program takes as long as the thread that lost most.
-    fn ratio(&self, seat_of: &[usize], deciding: &[bool]) -> Option<f64> {
-        if seat_of.len() != self.speeds.len() || seat_of.iter().any(|seat| *seat >= self.machine.cpus()) {
+    /// Time over the kernel's by each seed: a program takes as long as the thread that lost most.
+    fn ratios(&self, seat_of: &[usize], deciding: &[bool]) -> Option<Vec<f64>> {
+        if seat_of.len() != deciding.len() || seat_of.iter().any(|seat| *seat >= self.machine.cpus()) {
             return None;
         }
-        let placed = thread_speeds(&self.machine, &self.load, Policy::Pinned, seat_of, SEED);
-        let ratios = self.speeds.iter().zip(&placed).zip(deciding).filter(|(_, decides)| **decides);
-        let slowest = ratios.map(|((kernel, placed), _)| kernel / placed).fold(0.0, f64::max);
-        (slowest.is_finite() && slowest > 0.0).then_some(slowest)
+        let by_seed = |(seed, kernel): (u64, &Vec<f64>)| {
+            let placed = thread_speeds(&self.machine, &self.load, Policy::Pinned, seat_of, seed);
+            let ratios = kernel.iter().zip(&placed).zip(deciding).filter(|(_, decides)| **decides);
+            let slowest = ratios.map(|((kernel, placed), _)| kernel / placed).fold(0.0, f64::max);
+            (slowest.is_finite() && slowest > 0.0).then_some(slowest)
+        };
+        (SEED..).zip(&self.speeds).map(by_seed).collect()
     }
 }
 
@@ -185,7 +193,7 @@ impl Doings {
     fn variant(&self, kernel: Kernel, costs: Costs, machine: &Compiled, works: &[f64]) -> Variant {
         let simulated = |extra: &[(f64, f64)]| {
             let load = load_of(&self.roles, &self.classes, costs, extra);
-            let speeds = kernel.speeds(machine, &load, &self.roles, &self.far);
+            let speeds = kernel.speeds(machine, &load, &self.roles, &self.far, SEED);
             (load, speeds)
         };
         let mut extra: Vec<(f64, f64)> = works.iter().map(|work| (*work, 0.0)).collect();
@@ -209,6 +217,9 @@ impl Doings {
         });
         let per_s: f64 = pairs.map(|(one, other)| turns_per_s(&speeds, costs, works, one, other)).sum();
         let seen_per_s = self.turns_per_s();
+        let more = if seen_per_s > 0.0 { 0 } else { SEEDS_WITHOUT_TURNS - 1 };
+        let by_seed = |seed| kernel.speeds(machine, &load, &self.roles, &self.far, seed);
+        let speeds = [speeds].into_iter().chain((SEED + 1..=SEED + more).map(by_seed)).collect();
         Variant {
             kernel,
             machine: machine.clone(),

@@ -69,7 +69,7 @@ fn truth(kernel: Kernel, own_ns: f64) -> (f64, f64, [f64; 2]) {
     let turns = |partner: usize| Role::Turns { partner, cpu_ns: 0.0, per_s: 0.0, rest_ns: 0.0 };
     let roles = [1, 0, 3, 2].map(turns);
     let load = load_of(&roles, &[Class::Integer; 4], costs, &[(own_ns, 0.0); 4]);
-    let speeds = kernel.speeds(&machine, &load, &roles, &[0, 1]);
+    let speeds = kernel.speeds(&machine, &load, &roles, &[0, 1], SEED);
     let per_s = turns_per_s(&speeds, costs, &[own_ns; 4], 0, 1);
     let [least, most] = kernel.adds_ns(costs);
     let cpu_ns = costs.together + own_ns + f64::midpoint(least, most);
@@ -242,4 +242,6 @@ fn threads_that_rest_are_simulated_with_their_rests() {
     let apart = found.predicted(&[0, 1]).expect("two seats");
     let stacked = found.predicted(&[0, 0]).expect("two seats");
     assert!(apart.percent.abs() < 5.0 && stacked.percent > 10.0, "{apart:?} {stacked:?}");
+    let ends = stacked.interval;
+    assert!(ends.contains(stacked.percent) && ends.half_width() > 0.1, "lengths are by chance: {stacked:?}");
 }
