@@ -194,7 +194,9 @@ impl Request<'_> {
     /// `plain` is a run of the command that was not watched, and what is known of such runs.
     fn arms(&self, setting: &Setting, plain: Option<&(RunSeen, Unwatched)>) -> Arms {
         let threads: Vec<Key> = setting.threads.iter().map(|busy| busy.key.clone()).collect();
-        let decided = decide(&setting.threads, self.seats, setting.sharing.as_ref(), self.cores);
+        let is_worth = nothing_to_place(setting, self.seats).is_none();
+        let handovers = if is_worth { self.handovers().as_ref().ok() } else { None };
+        let decided = decide(&setting.threads, self.seats, setting.sharing.as_ref(), self.cores, handovers);
         let mut arms = Arms::of(&threads, self.seats, decided.as_ref(), self.prediction(setting, plain));
         if self.arguments.aa {
             for plan in &mut arms.plans {

@@ -135,6 +135,9 @@ pub struct PlaceDecision {
     pub chance_value: f64,
     /// Sum of the threads' CPU shares: what values are counted against.
     pub busy: f64,
+    /// Where the numbers behind the value are from, and what it leaves out, one sentence each.
+    #[serde(default)]
+    pub terms: Vec<String>,
 }
 
 /// Units of one level.

@@ -7,7 +7,8 @@ use host::live::pending_signal;
 use machine::{CpuId, CpuSet};
 use models::scheduling::class_slowdowns;
 use placement::sharing::{SharingWeights, demand, weights};
-use placement::{CLASSES, Effort, LevelTerms, Objective, PairValues, Problem, solve};
+use placement::{CLASSES, Effort, LevelTerms, Objective, Problem, solve};
+use probes::cores::handover::Handovers;
 use record::{Cores, PlaceDecision, PlaceLevel, Sharing};
 use stats::{Random, median};
 
@@ -69,8 +70,15 @@ impl Decided {
 
 /// Finds the best placement; `None` if the threads cannot be told apart by anything that is known.
 ///
-/// `sharing` may be without any of these threads; `cores` is what the check-up measured, if anything.
-pub fn decide(threads: &[Busy], seats: &Seats, sharing: Option<&Sharing>, cores: &Cores) -> Option<Decided> {
+/// `sharing` may be without any of these threads; `cores` is what the check-up measured, if anything, and `handovers` what it costs
+/// here to wake another thread, if that was measured.
+pub fn decide(
+    threads: &[Busy],
+    seats: &Seats,
+    sharing: Option<&Sharing>,
+    cores: &Cores,
+    handovers: Option<&Handovers>,
+) -> Option<Decided> {
     if threads.len() < 2 || threads.len() > THREADS_MAX || seats.cpus.len() < 2 || pending_signal().is_some()
     {
         return None;
@@ -96,8 +104,9 @@ pub fn decide(threads: &[Busy], seats: &Seats, sharing: Option<&Sharing>, cores:
     }
     terms.reverse();
     levels.reverse();
+    let worth = sharing_weights(handovers);
     let objective = Objective {
-        sharing: weights(&known, SharingWeights::default()),
+        sharing: weights(&known, worth),
         demand: demand(&known),
         levels: terms,
         units: seats.cpus.len(),
@@ -116,8 +125,32 @@ pub fn decide(threads: &[Busy], seats: &Seats, sharing: Option<&Sharing>, cores:
         proof: answer.proof().name().to_owned(),
         chance_value: chance_value(&problem, seats.cpus.len(), per_cpu),
         busy: threads.iter().map(|thread| thread.cpu_share).sum(),
+        terms: terms_in_words(&known, worth, handovers.is_some()),
     };
     Some(Decided { seat_of: answer.unit_of, document })
+}
+
+/// What sharing is worth on this machine, as far as that was measured.
+fn sharing_weights(handovers: Option<&Handovers>) -> SharingWeights {
+    let assumed = SharingWeights::default();
+    let saved_s = |found: &Handovers| (found.apart.ns - found.together.ns).max(0.0) * 1e-9;
+    SharingWeights { wake_s: handovers.map_or(assumed.wake_s, saved_s), ..assumed }
+}
+
+/// Where the numbers of the objective are from, and which of its terms have none.
+fn terms_in_words(known: &Sharing, worth: SharingWeights, is_measured: bool) -> Vec<String> {
+    let wakes = known.wakes.as_ref().map(|_| {
+        let from = if is_measured {
+            "measured just before, by handovers of two threads"
+        } else {
+            "a default from another machine, as handovers could not be measured here"
+        };
+        format!("a wake on the waker's own CPU saves {:.1} us: {from}", 1e6 * worth.wake_s)
+    });
+    let read = format!("data that is only read counts {} of what is written: assumed", worth.read_shared);
+    let left_out = "left out: clocks that depend on how many CPUs are in use, and parking of CPUs; neither a check-up nor sidestep place \
+                    measures what a unit in use costs";
+    wakes.into_iter().chain([read, left_out.to_owned()]).collect()
 }
 
 /// The sharing of these threads alone, in their order; what is not known counts as nothing.
@@ -223,14 +256,10 @@ fn chance_value(problem: &Problem, cpus: usize, per_cpu: usize) -> f64 {
     sum / CHANCE_DRAWS as f64
 }
 
-/// Pairs of a matrix as [`PairValues`], for tests and drawings.
-pub fn pair_weights(sharing: &Sharing) -> PairValues {
-    weights(sharing, SharingWeights::default())
-}
-
 #[cfg(test)]
 mod tests {
     use machine::Topology;
+    use probes::cores::handover::Handover;
     use record::{SharedAmount, SharingMatrix, SharingThread};
     use stats::Interval;
 
@@ -270,17 +299,42 @@ mod tests {
     fn threads_that_wake_each_other_are_put_together() {
         let threads = busy(4, 0.5);
         let sharing = waking(&threads, 80_000.0);
-        let found =
-            decide(&threads, &seats(2), Some(&sharing), &Cores::default()).expect("four threads, two CPUs");
+        let found = decide(&threads, &seats(2), Some(&sharing), &Cores::default(), None)
+            .expect("four threads, two CPUs");
         assert!(is_same_grouping(&found.seat_of, &[0, 1, 0, 1]), "{:?}", found.seat_of);
         assert_eq!(found.document.gap_percent, Some(0.0));
         assert!(found.tells_apart());
     }
 
     #[test]
+    fn a_wake_counts_what_a_handover_takes_longer_on_this_machine() {
+        let threads = busy(4, 0.5);
+        let sharing = waking(&threads, 1_000.0);
+        let handover = |ns: f64| Handover { ns, interval: Interval::between(ns, ns), cpu_ns: ns };
+        let measured = |apart_ns: f64| Handovers {
+            together: handover(2e3),
+            apart: handover(apart_ns),
+            crowded: handover(apart_ns),
+            stacked: handover(4e3),
+        };
+        let decided = |handovers: Option<Handovers>| {
+            decide(&threads, &seats(2), Some(&sharing), &Cores::default(), handovers.as_ref())
+                .expect("four threads, two CPUs")
+                .document
+        };
+        // Two pairs with 2000 wakes a second each.
+        let [near, far] = [22e3, 42e3].map(|apart_ns| decided(Some(measured(apart_ns))));
+        assert!((far.value - near.value - 2.0 * 2e3 * 20e-6).abs() < 1e-9, "{near:?} {far:?}");
+        assert!(far.terms[0].contains("saves 40.0 us: measured"), "{:?}", far.terms);
+        let assumed = decided(None);
+        assert!(assumed.terms[0].contains("saves 4.8 us: a default"), "{:?}", assumed.terms);
+        assert!(assumed.terms.iter().any(|term| term.starts_with("left out: clocks")), "{:?}", assumed.terms);
+    }
+
+    #[test]
     fn independent_threads_are_spread_and_not_told_apart() {
         let threads = busy(2, 1.0);
-        let found = decide(&threads, &seats(2), None, &Cores::default()).expect("two threads");
+        let found = decide(&threads, &seats(2), None, &Cores::default(), None).expect("two threads");
         assert_ne!(found.seat_of[0], found.seat_of[1]);
         assert!(!found.tells_apart(), "by chance they are apart as well");
         assert_eq!(found.document.learnt_by, "CPU time only");
@@ -288,7 +342,7 @@ mod tests {
 
     #[test]
     fn one_thread_or_one_cpu_leaves_nothing_to_decide() {
-        assert!(decide(&busy(1, 1.0), &seats(2), None, &Cores::default()).is_none());
-        assert!(decide(&busy(4, 1.0), &seats(1), None, &Cores::default()).is_none());
+        assert!(decide(&busy(1, 1.0), &seats(2), None, &Cores::default(), None).is_none());
+        assert!(decide(&busy(4, 1.0), &seats(1), None, &Cores::default(), None).is_none());
     }
 }

@@ -29,7 +29,7 @@ const WRITE_SHARED: f64 = 1.0;
 /// `xz -T4` shows an overlap of 0.08 between workers that exchange nothing, which must not outweigh 0.01 of written data.
 const READ_SHARED: f64 = 0.05;
 /// 6.3 us by eventfd from another CPU less 1.5 us on the same, medians back to back on a Cascade Lake guest with two CPUs, Linux
-/// 6.18. Where the check-up measured this machine, its figures replace it.
+/// 6.18. Who measured handovers on the machine at hand gives what they say instead.
 const WAKE_S: f64 = 4.8e-6;
 
 impl Default for SharingWeights {

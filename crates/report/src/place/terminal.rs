@@ -167,6 +167,9 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
                 plain(&decision.proof),
             ),
         );
+        for term in &decision.terms {
+            paper.wrapped("counted   ", &plain(term));
+        }
     }
     if let Some(by) = &found.predicted_by {
         paper.wrapped("predicted ", &format!("by {}", plain(by)));
@@ -349,6 +352,7 @@ mod tests {
                 proof: "matching".to_owned(),
                 chance_value: 0.4,
                 busy: 2.0,
+                terms: vec!["a wake on the waker's own CPU saves 4.8 us: a default from another machine, as it says".to_owned()],
             }),
             predicted_by: Some("a simulation".to_owned()),
             unpredicted: None,
@@ -385,6 +389,7 @@ mod tests {
             let doubt = " with other (7): 1 changes of hands in 90 turns on a page\n";
             assert!(text.contains("\nconfirmed 0 of 1 pair") && text.contains("\ndoubtful  one"), "{text}");
             assert!(text.contains(doubt), "{text}");
+            assert!(text.contains("counted   a wake on the waker's own CPU saves 4.8 us"), "{text}");
         }
     }
 
