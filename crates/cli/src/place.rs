@@ -392,7 +392,8 @@ fn show(
     unfreed: &[Restored],
 ) -> anyhow::Result<Outcome> {
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
-    let exported: String = arguments.export.iter().map(|form| export::text(&shown, *form)).collect();
+    let exported: String =
+        arguments.export.iter().map(|form| export::text(&shown, *form, arguments.pid)).collect();
     if let Some(path) = &arguments.html {
         let page = report::place_html(&shown, report::Html { script: !arguments.no_script });
         write_atomically(path, page.as_bytes())?;

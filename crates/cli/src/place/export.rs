@@ -1,6 +1,6 @@
 //! A recommended placement for other programs: ready commands and snippets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueEnum;
 use machine::CpuSet;
@@ -11,7 +11,7 @@ use record::{PlaceArm, PlaceOutcome, PlacedThread};
 pub(crate) enum Form {
     /// A shell script that binds the threads of a running process by taskset
     Taskset,
-    /// Properties for systemd: CPUs of the whole program
+    /// A property for systemd: CPUs of the whole program
     Systemd,
     /// A shell script that makes a threaded cpuset (cgroup v2) per set of CPUs and moves the threads of a running process
     Cpuset,
@@ -19,78 +19,27 @@ pub(crate) enum Form {
     Omp,
     /// A command for likwid-pin
     Likwid,
-    /// An option for srun
+    /// An option for srun: CPUs of the whole program
     Slurm,
 }
 
-/// What the others would need, or why there is nothing for them.
-pub(super) fn text(found: &PlaceOutcome, form: Form) -> String {
-    let arm = found.arms.iter().find(|arm| found.recommended.as_ref() == Some(&arm.name));
-    let Some(arm) = arm else {
+/// What the others would need, or why there is nothing for them; `running` is the process that was placed, if it ran already.
+pub(super) fn text(found: &PlaceOutcome, form: Form, running: Option<u32>) -> String {
+    let is_recommended =
+        |arm: &&PlaceArm| found.recommended.as_ref() == Some(&arm.name) && !arm.cpus.is_empty();
+    let Some(arm) = found.arms.iter().find(is_recommended) else {
         return "# nothing is recommended: leave it to the kernel\n".to_owned();
     };
-    match form {
-        Form::Taskset => taskset(found, arm),
-        Form::Cpuset => cpuset(found, arm),
-        Form::Systemd => {
-            let all = union(arm);
-            format!(
-                "# systemd knows programs, not threads: all {} threads on these CPUs\nsystemd-run --scope -p AllowedCPUs={all} {}\n# or in a unit:\n# [Service]\n# AllowedCPUs={all}\n",
-                found.threads.len(),
-                command(found)
-            )
-        }
-        Form::Omp => {
-            let places: Vec<String> = workers(found, arm).iter().map(|cpus| format!("{{{cpus}}}")).collect();
-            format!(
-                "# thread i of the team on place i, the first thread of the program included\nOMP_NUM_THREADS={} OMP_PLACES='{}' OMP_PROC_BIND=true {}\n",
-                places.len(),
-                places.join(","),
-                command(found)
-            )
-        }
-        Form::Likwid => likwid(found, arm),
-        Form::Slurm => slurm(found, arm),
-    }
-}
-
-fn command(found: &PlaceOutcome) -> String {
-    found.subject.clone()
-}
-
-fn union(arm: &PlaceArm) -> CpuSet {
-    arm.cpus
-        .iter()
-        .filter_map(|list| CpuSet::from_list(list).ok())
-        .fold(CpuSet::new(), |all, set| all.union(&set))
-}
-
-/// CPUs of the threads of the first process, in the order of creation.
-fn workers(found: &PlaceOutcome, arm: &PlaceArm) -> Vec<String> {
-    let of_first = found.threads.iter().zip(&arm.cpus).filter(|(thread, _)| thread.process == 0);
-    of_first.map(|(_, cpus)| cpus.clone()).collect()
-}
-
-/// likwid-pin takes each CPU once and hands them out in turns, to the first thread of the program as well.
-fn likwid(found: &PlaceOutcome, arm: &PlaceArm) -> String {
-    let mut distinct: Vec<&String> = arm.cpus.iter().collect();
-    distinct.sort();
-    distinct.dedup();
-    let mut turns: Vec<Option<&String>> = vec![None; distinct.len()];
-    let of_first = found.threads.iter().zip(&arm.cpus).filter(|(thread, _)| thread.process == 0);
-    for (thread, cpus) in of_first {
-        let turn = &mut turns[thread.order % distinct.len()];
-        if turn.is_some_and(|taken| taken != cpus) {
-            return "# likwid-pin hands out each CPU in turns, which cannot make this placement; use taskset or omp\n"
-                .to_owned();
-        }
-        *turn = Some(cpus);
-    }
-    let free: Vec<&String> = distinct.iter().copied().filter(|cpus| !turns.contains(&Some(cpus))).collect();
-    let mut free = free.into_iter();
-    let turns: Vec<&str> =
-        turns.into_iter().filter_map(|turn| turn.or_else(|| free.next())).map(String::as_str).collect();
-    format!("# threads in the order of creation\nlikwid-pin -c {} {}\n", turns.join(","), command(found))
+    let placed = Placed { found, arm, running };
+    let made = match form {
+        Form::Taskset => placed.taskset(),
+        Form::Cpuset => placed.cpuset(),
+        Form::Systemd => placed.systemd(),
+        Form::Omp => placed.omp(),
+        Form::Likwid => placed.likwid(),
+        Form::Slurm => placed.slurm(),
+    };
+    made.unwrap_or_else(|why| format!("# {why}\n"))
 }
 
 /// A word for sh, whatever is in it.
@@ -98,89 +47,219 @@ pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A function that finds the threads of a process by name and order, and what to call for each.
-fn each_thread(
-    found: &PlaceOutcome,
-    of_thread: impl Fn(&PlacedThread, usize) -> Option<String>,
-    act: &str,
-) -> String {
-    let calls: Vec<String> = found
-        .threads
-        .iter()
-        .enumerate()
-        .filter(|(_, thread)| thread.process == 0)
-        .filter_map(|(index, thread)| {
-            Some(format!("bind {} {} {}\n", quoted(&thread.name), thread.nth, of_thread(thread, index)?))
+/// Foreign text in a comment of a script: what breaks the line would be run.
+fn in_comment(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+/// Who goes where.
+struct Placed<'a> {
+    found: &'a PlaceOutcome,
+    arm: &'a PlaceArm,
+    running: Option<u32>,
+}
+
+impl Placed<'_> {
+    fn threads(&self) -> impl Iterator<Item = (&PlacedThread, &str)> {
+        self.found.threads.iter().zip(self.arm.cpus.iter().map(String::as_str))
+    }
+
+    /// The same of the process that was started first, in the order of creation.
+    fn threads_of_first(&self) -> Vec<(&PlacedThread, &str)> {
+        let mut threads: Vec<_> = self.threads().filter(|(thread, _)| thread.process == 0).collect();
+        threads.sort_by_key(|(thread, _)| thread.order);
+        threads
+    }
+
+    fn union(&self) -> CpuSet {
+        self.threads()
+            .filter_map(|(_, list)| CpuSet::from_list(list).ok())
+            .fold(CpuSet::new(), |all, set| all.union(&set))
+    }
+
+    /// The CPUs of all threads, if they are the same.
+    fn shared_by_all(&self) -> Option<&str> {
+        let first = self.arm.cpus.first()?;
+        self.arm.cpus.iter().all(|cpus| cpus == first).then_some(first.as_str())
+    }
+
+    /// The command with something before it. How a running process was started cannot be known: it may have rewritten its
+    /// arguments, and its folder and environment are its own.
+    fn before_the_command(&self, prefix: &str) -> String {
+        match self.running {
+            None => format!("{prefix} {}\n", self.found.subject),
+            Some(process) => {
+                format!("# put this before the command that starts process {process}:\n{prefix}\n")
+            }
+        }
+    }
+
+    /// CPUs for whoever knows whole programs alone; else why that does not do.
+    fn for_whole_program(&self, who: &str) -> Result<&str, String> {
+        self.shared_by_all().ok_or_else(|| {
+            let all = self.union().to_string();
+            if all == self.found.cpus {
+                format!(
+                    "{who}, not threads: it would allow all of CPUs {all}, which changes nothing; use taskset or cpuset"
+                )
+            } else {
+                format!("{who}, not threads: it cannot set threads apart on CPUs {all}; use taskset or cpuset")
+            }
         })
-        .collect();
-    format!(
-        "pid=${{1:?give the number of the process}}\n\
-         # bind NAME NTH WHERE: the thread of that name that was created after NTH others of it\n\
-         bind() {{\n  nth=0\n  for thread in $(ls \"/proc/$pid/task\" | sort -n); do\n    \
-         [ \"$(cat \"/proc/$pid/task/$thread/comm\")\" = \"$1\" ] || continue\n    \
-         [ \"$nth\" -eq \"$2\" ] && {act}\n    nth=$((nth + 1))\n  done\n}}\n{}",
-        calls.concat()
-    )
-}
-
-fn taskset(found: &PlaceOutcome, arm: &PlaceArm) -> String {
-    let only = union(arm);
-    if arm.cpus.iter().all(|cpus| *cpus == only.to_string()) {
-        return format!("taskset -c {only} {}\n", command(found));
     }
-    let body = each_thread(found, |_, index| arm.cpus.get(index).cloned(), "taskset -cp \"$3\" \"$thread\"");
-    format!("#!/bin/sh\n# sh FILE PID, once its threads run: {}\n{body}", command(found))
-}
 
-fn cpuset(found: &PlaceOutcome, arm: &PlaceArm) -> String {
-    let mut groups: BTreeMap<&str, usize> = BTreeMap::new();
-    for cpus in &arm.cpus {
-        let next = groups.len();
-        groups.entry(cpus).or_insert(next);
+    fn systemd(&self) -> Result<String, String> {
+        let cpus = self.for_whole_program("systemd binds whole programs")?;
+        let command = self.before_the_command(&format!("systemd-run --scope -p AllowedCPUs={cpus}"));
+        Ok(format!("{command}# or in a unit:\n# [Service]\n# AllowedCPUs={cpus}\n"))
     }
-    let folders: Vec<String> = groups
-        .iter()
-        .map(|(cpus, group)| {
+
+    /// Slurm binds tasks, which are what it starts itself: one, whatever that starts in turn.
+    fn slurm(&self) -> Result<String, String> {
+        let list = self.for_whole_program("Slurm binds tasks")?;
+        let cpus = CpuSet::from_list(list).map_err(|error| error.to_string())?;
+        let words = cpus.iter().next_back().map_or(1, |cpu| cpu.0 as usize / 4 + 1);
+        let mut digits = vec![0_u8; words];
+        for cpu in cpus.iter() {
+            digits[words - 1 - cpu.0 as usize / 4] |= 1 << (cpu.0 % 4);
+        }
+        let mask: Vec<String> = digits.iter().map(|digit| format!("{digit:x}")).collect();
+        let command = self.before_the_command(&format!("srun -n 1 --cpu-bind=mask_cpu:0x{}", mask.concat()));
+        Ok(format!("# one task, in an allocation that holds CPUs {list}\n{command}"))
+    }
+
+    /// Thread i of a team goes to place i, and thread 0 is the first thread of the program, busy or not.
+    fn omp(&self) -> Result<String, String> {
+        let threads = self.threads_of_first();
+        if threads.len() < self.found.threads.len() {
+            return Err(
+                "OpenMP binds threads of one process, and these are of several; use taskset".to_owned()
+            );
+        }
+        let first = threads.first().map_or(0, |(thread, _)| thread.order);
+        let has_gap = threads.iter().enumerate().any(|(index, (thread, _))| thread.order != first + index);
+        if first > 1 || has_gap {
+            return Err(
+                "OpenMP binds the first threads of a program, and others were created before or among these; use taskset"
+                    .to_owned(),
+            );
+        }
+        let free = (first == 1).then_some(self.found.cpus.as_str());
+        let places: Vec<String> =
+            free.into_iter().chain(threads.iter().map(|(_, cpus)| *cpus)).map(omp_place).collect();
+        let variables =
+            format!("OMP_NUM_THREADS={} OMP_PLACES='{}' OMP_PROC_BIND=close", places.len(), places.join(","));
+        let head = if free.is_some() { ", which was idle and is left free" } else { "" };
+        Ok(format!(
+            "# for a program whose threads are OpenMP's; the first place is of its first thread{head}\n{}",
+            self.before_the_command(&variables)
+        ))
+    }
+
+    /// likwid-pin takes each CPU once and hands them out in turns, to the first thread of the program as well.
+    fn likwid(&self) -> Result<String, String> {
+        let cannot =
+            |why: &str| Err(format!("likwid-pin {why}, which cannot make this placement; use taskset"));
+        let threads = self.threads_of_first();
+        if threads.len() < self.found.threads.len() {
+            return cannot("hands out CPUs anew in each process");
+        }
+        let distinct: BTreeSet<&str> = threads.iter().map(|(_, cpus)| *cpus).collect();
+        if distinct.iter().any(|cpus| cpus.parse::<u32>().is_err()) {
+            return cannot("gives each thread one CPU");
+        }
+        let mut turns: Vec<Option<&str>> = vec![None; distinct.len()];
+        for (thread, cpus) in threads {
+            let turn = &mut turns[thread.order % distinct.len()];
+            if turn.is_some_and(|taken| taken != cpus) {
+                return cannot("hands out each CPU in turns");
+            }
+            *turn = Some(cpus);
+        }
+        let mut free = distinct.iter().copied().filter(|cpus| !turns.contains(&Some(cpus)));
+        let turns: Vec<&str> = turns.iter().filter_map(|turn| turn.or_else(|| free.next())).collect();
+        let command = self.before_the_command(&format!("likwid-pin -c {}", turns.join(",")));
+        Ok(format!("# threads in the order of creation, idle ones as well\n{command}"))
+    }
+
+    /// A function that finds the threads of a process by name and order, and what to call for each.
+    fn each_thread(&self, of_thread: impl Fn(&str) -> String, act: &str) -> Result<String, String> {
+        let threads = self.threads_of_first();
+        if threads.is_empty() {
+            return Err(
+                "all threads of this placement are of child processes, which have other numbers in each run"
+                    .to_owned(),
+            );
+        }
+        let call = |(thread, cpus): &(&PlacedThread, &str)| {
+            format!("bind {} {} {}\n", quoted(&thread.name), thread.nth, of_thread(cpus))
+        };
+        let left_out = self.threads().filter(|(thread, _)| thread.process != 0).map(|(thread, cpus)| {
+            let (name, nth, process) = (in_comment(&thread.name), thread.nth, thread.process);
+            format!("# not bound, as it is of child process {process}: {name}#{nth}, to CPU {cpus}\n")
+        });
+        Ok(format!(
+            "# bind NAME NTH WHERE: the thread of that name that was created after NTH others of it\n\
+             bind() {{\n  nth=0\n  for thread in $(ls \"/proc/$pid/task\" | sort -n); do\n    \
+             [ \"$(cat \"/proc/$pid/task/$thread/comm\" 2>/dev/null)\" = \"$1\" ] || continue\n    \
+             if [ \"$nth\" -eq \"$2\" ]; then\n      {act}\n      return\n    fi\n    \
+             nth=$((nth + 1))\n  done\n  \
+             echo \"process $pid has no thread $1 after $2 others of that name\" >&2\n  return 1\n}}\n{}{}",
+            threads.iter().map(call).collect::<String>(),
+            left_out.collect::<String>()
+        ))
+    }
+
+    /// How a script begins that is given a process.
+    fn head(&self, who: &str) -> String {
+        let subject = in_comment(&self.found.subject);
+        format!(
+            "#!/bin/sh\n# {who}sh FILE PID, once its threads run: {subject}\nset -e\n\
+             pid=${{1:?give the number of the process}}\n"
+        )
+    }
+
+    fn taskset(&self) -> Result<String, String> {
+        if let Some(cpus) = self.shared_by_all() {
+            return Ok(self.before_the_command(&format!("taskset -c {cpus}")));
+        }
+        let body = self.each_thread(str::to_owned, "taskset -cp \"$3\" \"$thread\"")?;
+        Ok(self.head("") + &body)
+    }
+
+    fn cpuset(&self) -> Result<String, String> {
+        let lists: BTreeSet<&str> = self.threads_of_first().iter().map(|(_, cpus)| *cpus).collect();
+        let groups: BTreeMap<&str, usize> = lists.into_iter().zip(0..).collect();
+        let folders = groups.iter().map(|(cpus, group)| {
             format!(
                 "mkdir -p \"$top/g{group}\"\necho threaded > \"$top/g{group}/cgroup.type\"\necho {cpus} > \"$top/g{group}/cpuset.cpus\"\n"
             )
-        })
-        .collect();
-    let group_of =
-        |_: &PlacedThread, index: usize| Some(format!("g{}", groups.get(arm.cpus.get(index)?.as_str())?));
-    let body = each_thread(found, group_of, "echo \"$thread\" > \"$top/$3/cgroup.threads\"");
-    format!(
-        "#!/bin/sh\n# as root: sh FILE PID, on cgroup v2 with the cpuset controller\ntop=/sys/fs/cgroup/sidestep-$1\n\
-         was=$(sed -n 's/^0:://p' \"/proc/$1/cgroup\")\n\
-         mkdir -p \"$top\"\necho +cpuset > /sys/fs/cgroup/cgroup.subtree_control\necho \"$1\" > \"$top/cgroup.procs\"\n\
-         echo +cpuset > \"$top/cgroup.subtree_control\"\n{}{body}\
-         echo \"to undo: echo $1 > /sys/fs/cgroup${{was%/}}/cgroup.procs; rmdir $top/g* $top\"\n",
-        folders.concat()
-    )
+        });
+        let group_of = |cpus: &str| groups.get(cpus).map_or_else(String::new, |group| format!("g{group}"));
+        let body = self.each_thread(group_of, "echo \"$thread\" > \"$top/$3/cgroup.threads\"")?;
+        Ok(format!(
+            "{}\
+             # It moves the process out of its systemd unit: the limits of the unit (memory, tasks) hold no longer, and\n\
+             # systemctl stop does not find it.\n\
+             top=/sys/fs/cgroup/sidestep-$pid\n\
+             was=$(sed -n 's/^0:://p' \"/proc/$pid/cgroup\")\n\
+             undo=\"echo $pid > /sys/fs/cgroup${{was%/}}/cgroup.procs; rmdir $top/g* $top\"\n\
+             trap 'echo \"to undo: $undo\"' EXIT\n\
+             echo \"process $pid leaves $was: limits and systemctl stop of that unit no longer reach it\" >&2\n\
+             echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control\n\
+             mkdir \"$top\"\necho \"$pid\" > \"$top/cgroup.procs\"\n\
+             echo +cpuset > \"$top/cgroup.subtree_control\"\n{}{body}",
+            self.head("as root, on cgroup v2 with the cpuset controller: "),
+            folders.collect::<String>(),
+        ))
+    }
 }
 
-/// Slurm binds tasks, which are processes: one CPU mask each.
-fn slurm(found: &PlaceOutcome, arm: &PlaceArm) -> String {
-    let processes = found.threads.iter().map(|thread| thread.process).max().unwrap_or(0) + 1;
-    let mask = |process: usize| {
-        let lists = found.threads.iter().zip(&arm.cpus).filter(|(thread, _)| thread.process == process);
-        let all = lists
-            .filter_map(|(_, cpus)| CpuSet::from_list(cpus).ok())
-            .fold(CpuSet::new(), |all, set| all.union(&set));
-        let words = all.iter().next_back().map_or(1, |cpu| cpu.0 as usize / 4 + 1);
-        let mut digits = vec![0_u8; words];
-        for cpu in all.iter() {
-            digits[words - 1 - cpu.0 as usize / 4] |= 1 << (cpu.0 % 4);
-        }
-        let hex: Vec<String> = digits.iter().map(|digit| format!("{digit:x}")).collect();
-        format!("0x{}", hex.concat())
-    };
-    let masks: Vec<String> = (0..processes).map(mask).collect();
-    format!(
-        "# Slurm binds tasks, not threads: a mask per process, in the order of their start\nsrun -n {processes} --cpu-bind=mask_cpu:{} {}\n",
-        masks.join(","),
-        command(found)
-    )
+/// A place is written with commas, `{0,1}`: `OMP_PLACES` of the OpenMP specification has no ranges like 0-1.
+fn omp_place(cpus: &str) -> String {
+    let numbers: Vec<String> =
+        CpuSet::from_list(cpus).iter().flat_map(CpuSet::iter).map(|cpu| cpu.0.to_string()).collect();
+    format!("{{{}}}", numbers.join(","))
 }
 
 #[cfg(test)]
@@ -194,9 +273,10 @@ mod tests {
 
     use super::*;
 
-    /// Threads of a program whose first thread is idle, on these CPUs.
+    /// Threads of a program whose first thread is idle, on these CPUs of 0-1.
     fn found(cpus: &[&str]) -> PlaceOutcome {
-        let setting = Setting { subject: "./prog -n 4".to_owned(), ..Setting::default() };
+        let setting =
+            Setting { subject: "./prog 'a b'".to_owned(), cpus: "0-1".to_owned(), ..Setting::default() };
         let arms =
             Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()), judged_by_s: None };
         let mut found = nothing_tried(&setting, &arms, "");
@@ -218,43 +298,125 @@ mod tests {
         found
     }
 
-    fn is_shell(script: &str) -> bool {
-        let mut shell =
-            Command::new("sh").arg("-n").stdin(Stdio::piped()).spawn().expect("every Linux has sh");
+    /// The same with the orders of creation that each thread has.
+    fn ordered(cpus: &[&str], orders: &[usize]) -> PlaceOutcome {
+        let mut found = found(cpus);
+        for (thread, order) in found.threads.iter_mut().zip(orders) {
+            thread.order = *order;
+        }
+        found
+    }
+
+    /// The same with the last thread in a child process.
+    fn with_child(cpus: &[&str]) -> PlaceOutcome {
+        let mut found = found(cpus);
+        found.threads.last_mut().expect("threads").process = 1;
+        found
+    }
+
+    fn sh(arguments: &[&str], script: &str) -> std::process::Output {
+        let pipe = |command: &mut Command| {
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+        };
+        let mut shell = pipe(Command::new("sh").args(arguments)).expect("every Linux has sh");
         shell.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("it reads");
-        shell.wait().expect("it ends").success()
+        shell.wait_with_output().expect("it ends")
+    }
+
+    fn check(found: &PlaceOutcome, form: Form, running: Option<u32>, expected: &str) {
+        let script = text(found, form, running);
+        assert!(script.contains(expected), "{form:?}: {script}");
     }
 
     #[test]
-    fn every_form_is_a_shell_script_whatever_threads_are_called() {
+    fn every_form_is_a_shell_script_whatever_threads_and_commands_are_called() {
         for form in Form::value_variants() {
-            let script = text(&found(&["0", "0", "1", "1"]), *form);
-            assert!(is_shell(&script), "{form:?}: {script}");
+            for running in [None, Some(10595)] {
+                let mut pairs = with_child(&["0", "0", "1", "1"]);
+                pairs.subject = "./prog 'a\nfalse'".to_owned();
+                for found in [pairs, found(&["1", "1"]), found(&["0", "1"])] {
+                    let script = text(&found, *form, running);
+                    assert!(sh(&["-n"], &script).status.success(), "{form:?}: {script}");
+                    assert!(script.lines().all(|line| !line.starts_with("false")), "{form:?}: {script}");
+                    let mut commands = script.lines().filter(|line| !line.starts_with('#'));
+                    let is_made_up = running.is_some() && commands.any(|line| line.contains("prog"));
+                    assert!(!is_made_up, "{form:?}: {script}");
+                }
+            }
             let mut unproven = found(&["0", "1"]);
             unproven.recommended = None;
-            assert_eq!(text(&unproven, *form), "# nothing is recommended: leave it to the kernel\n");
+            assert_eq!(text(&unproven, *form, None), "# nothing is recommended: leave it to the kernel\n");
         }
     }
 
     #[test]
     fn each_program_gets_what_it_can_express() {
-        let pairs = found(&["0", "0", "1", "1"]);
-        let has = |found: &PlaceOutcome, form, expected: &str| {
-            let script = text(found, form);
-            assert!(script.contains(expected), "{form:?}: {script}");
-        };
-        has(
+        let one = found(&["1", "1"]);
+        check(&one, Form::Systemd, None, "systemd-run --scope -p AllowedCPUs=1 ./prog 'a b'\n");
+        check(&one, Form::Slurm, None, "srun -n 1 --cpu-bind=mask_cpu:0x2 ./prog 'a b'\n");
+        check(&found(&["4", "4"]), Form::Slurm, None, "mask_cpu:0x10 ");
+        check(&with_child(&["1", "1"]), Form::Slurm, None, "srun -n 1 --cpu-bind=mask_cpu:0x2 ");
+        check(&one, Form::Taskset, None, "taskset -c 1 ./prog 'a b'\n");
+        let in_turns = found(&["1", "0", "1", "0"]);
+        check(&in_turns, Form::Likwid, None, "likwid-pin -c 0,1 ./prog 'a b'\n");
+        let places = "OMP_NUM_THREADS=5 OMP_PLACES='{0,1},{1},{0},{1},{0}' OMP_PROC_BIND=close ./prog";
+        check(&in_turns, Form::Omp, None, places);
+        let with_first = ordered(&["1", "0"], &[0, 1]);
+        check(&with_first, Form::Omp, None, "OMP_NUM_THREADS=2 OMP_PLACES='{1},{0}' ");
+        let pairs = with_child(&["0", "0", "1", "1"]);
+        check(
             &pairs,
-            Form::Omp,
-            "OMP_NUM_THREADS=4 OMP_PLACES='{0},{0},{1},{1}' OMP_PROC_BIND=true ./prog -n 4",
+            Form::Taskset,
+            None,
+            "bind 'it'\\''s a worker' 2 1\n# not bound, as it is of child process 1: ",
         );
-        has(&pairs, Form::Systemd, "systemd-run --scope -p AllowedCPUs=0-1 ./prog -n 4");
-        has(&pairs, Form::Slurm, "--cpu-bind=mask_cpu:0x3 ./prog -n 4");
-        has(&pairs, Form::Likwid, "cannot make this placement");
-        has(&found(&["1", "0", "1", "0"]), Form::Likwid, "likwid-pin -c 0,1 ./prog -n 4");
-        has(&pairs, Form::Taskset, "bind 'it'\\''s a worker' 2 1\n");
-        has(&pairs, Form::Cpuset, "echo 1 > \"$top/g1/cpuset.cpus\"");
-        has(&found(&["4", "4"]), Form::Taskset, "taskset -c 4 ./prog -n 4\n");
-        has(&found(&["4", "4"]), Form::Slurm, "mask_cpu:0x10 ");
+        check(&pairs, Form::Cpuset, None, "echo 1 > \"$top/g1/cpuset.cpus\"");
+        check(&pairs, Form::Cpuset, None, "bind 'it'\\''s a worker' 2 g1\n");
+    }
+
+    #[test]
+    fn of_a_process_that_runs_the_options_are_printed_and_no_command_is_made_up() {
+        let one = found(&["1", "1"]);
+        for (form, option) in [
+            (Form::Systemd, "\nsystemd-run --scope -p AllowedCPUs=1\n"),
+            (Form::Slurm, "\nsrun -n 1 --cpu-bind=mask_cpu:0x2\n"),
+            (Form::Omp, "OMP_PROC_BIND=close\n"),
+            (Form::Likwid, "\nlikwid-pin -c 1\n"),
+            (Form::Taskset, "\ntaskset -c 1\n"),
+        ] {
+            check(&one, form, Some(10595), option);
+            check(&one, form, Some(10595), "# put this before the command that starts process 10595:\n");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_expressed_is_refused_in_one_line() {
+        let pairs = found(&["0", "0", "1", "1"]);
+        let child = with_child(&["0", "0", "1", "1"]);
+        for (found, form, expected) in [
+            (&pairs, Form::Systemd, "it would allow all of CPUs 0-1, which changes nothing"),
+            (&child, Form::Slurm, "it would allow all of CPUs 0-1, which changes nothing"),
+            (&found(&["2", "4"]), Form::Slurm, "cannot set threads apart on CPUs 2,4"),
+            (&pairs, Form::Likwid, "hands out each CPU in turns"),
+            (&found(&["0-1", "2"]), Form::Likwid, "gives each thread one CPU"),
+            (&child, Form::Likwid, "anew in each process"),
+            (&child, Form::Omp, "these are of several"),
+            (&ordered(&["0", "1"], &[1, 3]), Form::Omp, "others were created before or among these"),
+            (&ordered(&["0", "1"], &[2, 3]), Form::Omp, "others were created before or among these"),
+        ] {
+            let script = text(found, form, None);
+            assert!(script.starts_with("# ") && script.lines().count() == 1, "{form:?}: {script}");
+            assert!(script.contains(expected), "{form:?}: {script}");
+        }
+    }
+
+    #[test]
+    fn a_script_stops_at_the_first_thread_that_is_not_there() {
+        let script = text(&found(&["0", "1"]), Form::Taskset, None);
+        let own = std::process::id().to_string();
+        let ended = sh(&["-s", &own], &(script + "echo all of it\n"));
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(!ended.status.success() && ended.stdout.is_empty(), "{ended:?}");
+        assert!(said.contains(" has no thread it's a worker after 0 others of that name"), "{said}");
     }
 }
