@@ -35,6 +35,7 @@ pub(crate) fn table(table: &DataTable) -> String {
     }
     html += "</tr></thead><tbody>";
     for row in &table.rows {
+        debug_assert_eq!(row.len(), table.headers.len(), "under {:?}: {row:?}", table.headers);
         html += "<tr>";
         for cell in row {
             let _ = write!(html, "<td>{}</td>", markup(cell));

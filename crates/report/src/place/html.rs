@@ -26,13 +26,18 @@ pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
         body += &section("arms", "What was tried", &table(&arms(found)));
     }
     let bars = gains(found);
+    let is_predicted = found.arms.iter().any(|arm| arm.predicted_percent.is_some());
     if !bars.is_empty() {
         let drawn = Drawn {
             svg: bars.draw("place-gains"),
             reading: format!(
-                "{} of each placement in per cent of the kernel's own: predicted before any run, with what is not known better, and measured with its 95 % \
-                 interval. 100 is no difference.",
-                found.metric
+                "{} of each placement in per cent of the kernel's own: {}measured with its 95 % interval. 100 is no difference.",
+                found.metric,
+                if is_predicted {
+                    "predicted before any run, with what is not known better, and "
+                } else {
+                    ""
+                }
             ),
             table: DataTable::default(),
             interactive: Some(interactive::bars(&bars)),
@@ -40,7 +45,7 @@ pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
         };
         body += &section(
             "gains",
-            "Predicted against measured",
+            if is_predicted { "Predicted against measured" } else { "Measured" },
             &placed("place-gains", "Against the kernel's own placement", drawn, &mut charts),
         );
     }
@@ -59,14 +64,14 @@ pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
 
 fn arms(found: &PlaceOutcome) -> DataTable {
     let unit = if found.unit.is_empty() { String::new() } else { format!(", {}", found.unit) };
+    let value = format!("{}{unit}", found.metric);
     let headers =
-        ["placement", "what it is", "", "predicted %", "measured %", "95 %", "q", "verdict", "runs"];
-    let mut headers = headers.map(str::to_owned).to_vec();
-    headers[1] = format!("{}{unit}", found.metric);
+        ["placement", "what it is", &value, "predicted %", "measured %", "95 %", "q", "verdict", "runs"];
     let signed = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:+.1}"));
     let row = |arm: &record::PlaceArm| {
         vec![
             arm_name(arm),
+            arm.what.clone(),
             arm.value.map_or(String::new(), number::short),
             predicted(arm),
             signed(arm.change_percent),
@@ -77,7 +82,7 @@ fn arms(found: &PlaceOutcome) -> DataTable {
             arm.runs.to_string(),
         ]
     };
-    DataTable { headers, rows: found.arms.iter().map(row).collect() }
+    DataTable { headers: headers.map(str::to_owned).to_vec(), rows: found.arms.iter().map(row).collect() }
 }
 
 fn gains(found: &PlaceOutcome) -> BarChart {

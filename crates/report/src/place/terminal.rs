@@ -404,5 +404,11 @@ mod tests {
                 && page.contains("best = spread")
         );
         assert!(!page.contains("<script>alert"));
+        let row =
+            "<td>best = spread</td><td>neighbours in the order of creation apart</td><td>1.23</td><td>-58";
+        assert!(page.contains(row), "{page}");
+        found.arms.iter_mut().for_each(|arm| arm.predicted_percent = None);
+        let page = super::super::place_html(&found, crate::Html { script: false });
+        assert!(page.contains("<h2>Measured</h2>") && !page.contains("redicted before any run"));
     }
 }
