@@ -77,7 +77,11 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 #[test]
 fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
     let bench = Bench::new();
-    let rows: [(&[&str], &[&str], i32, &str); 7] = [
+    let rows: [(&[&str], &[&str], i32, &str); 11] = [
+        (&["--hold", "pack"], &["true"], 2, "'--hold <PLACEMENT>' cannot be used with"),
+        (&["--metric-command", "x"], &["true"], 2, "'--metric-command <COMMAND>' cannot be used with"),
+        (&["--window", "2s"], &["true"], 2, "'--window <TIME>' cannot be used with"),
+        (&["--profile", "2s"], &["true"], 2, "'--profile <TIME>' cannot be used with"),
         (&[], &["true"], 0, "leave it to the kernel"),
         (&[], &["sleep", "0.3"], 0, "leave it to the kernel"),
         (&[], &["/no/such/program"], 2, "/no/such/program"),

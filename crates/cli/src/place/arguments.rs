@@ -26,22 +26,22 @@ pub(crate) struct PlaceArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) runs: Option<u16>,
     /// Look for a number in the program's output: the first group of this pattern; else wall time counts
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", conflicts_with = "pid")]
     pub(crate) metric: Option<String>,
     /// Which direction of the metric is the good one
-    #[arg(long, value_name = "WAY", default_value = "lower")]
+    #[arg(long, value_name = "WAY", default_value = "lower", conflicts_with = "pid")]
     pub(crate) better: Way,
     /// Run this by sh before each run, outside the timing
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "pid")]
     pub(crate) prepare: Option<String>,
     /// Run this by sh after each run, outside the timing
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "pid")]
     pub(crate) cleanup: Option<String>,
     /// Kill a run that takes longer, such as 10s; it counts as failed [default: --budget]
-    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, conflicts_with = "pid")]
     pub(crate) timeout: Option<Duration>,
     /// Count runs that end with another code than 0
-    #[arg(long)]
+    #[arg(long, conflicts_with = "pid")]
     pub(crate) ignore_failure: bool,
     /// What the check-up measured of this machine (a record, or its folder): contention, line transfer, waking
     #[arg(long, value_name = "RECORD")]
@@ -81,20 +81,20 @@ pub(crate) struct PlaceArguments {
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub(crate) pid: Option<u32>,
     /// With --pid: a shell command that prints a number which rises with the work done; without it nothing can be proven
-    #[arg(long, value_name = "COMMAND", requires = "pid")]
+    #[arg(long, value_name = "COMMAND", requires = "pid", conflicts_with = "command")]
     pub(crate) metric_command: Option<String>,
     /// With --pid: how long each placement is looked at in turn
-    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "1s", requires = "pid")]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "1s", requires = "pid", conflicts_with = "command")]
     pub(crate) window: Duration,
     /// With --pid: watch it for so long before anything is decided
-    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "3s", requires = "pid")]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "3s", requires = "pid", conflicts_with = "command")]
     pub(crate) profile: Duration,
     /// With --pid: prove nothing, but hold this placement until Ctrl-C, the end of --budget, or of the process
-    #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with = "metric_command")]
+    #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with_all = ["command", "metric_command", "window", "profile", "runs", "record", "html", "export"])]
     pub(crate) hold: Option<Held>,
     /// With --pid: go on watching, and place anew when the program has changed, that lasts, and windows in turns show a gain;
     /// until Ctrl-C, the end of --budget [default: 24h], or of the process
-    #[arg(long, requires = "metric_command", conflicts_with_all = ["hold", "html", "export"])]
+    #[arg(long, requires = "metric_command", conflicts_with_all = ["command", "hold", "record", "html", "export"])]
     pub(crate) watch: bool,
     /// The program and its arguments, after --
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]

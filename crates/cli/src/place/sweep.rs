@@ -55,6 +55,14 @@ fn with_threads(command: &[OsString], threads: usize) -> Program {
     }
 }
 
+/// What has to be known of a command that does not have the number in its words.
+fn only_the_variable(command: &[OsString]) -> Option<String> {
+    let is_told = command.iter().any(|word| word.to_string_lossy().contains(PLACEHOLDER));
+    (!is_told).then(|| {
+        format!("no word of the command is {PLACEHOLDER}: only {VARIABLE} tells it the number of threads, which it may ignore")
+    })
+}
+
 /// Tries each number of threads within its part of the budget.
 pub(super) fn sweep(
     request: &Request<'_>,
@@ -62,6 +70,10 @@ pub(super) fn sweep(
     metric: Option<&Metric>,
 ) -> anyhow::Result<Outcome> {
     let arguments = request.arguments;
+    let note = only_the_variable(&arguments.command);
+    if let Some(note) = note.as_ref().filter(|_| !request.global.quiet) {
+        output::say(note);
+    }
     let mut rows = Vec::new();
     let mut unfreed: Vec<Restored> = Vec::new();
     for threads in counts {
@@ -71,10 +83,9 @@ pub(super) fn sweep(
             RunSubject::new(program, how(request), metric.cloned(), request.pin_hold()?, request.seed);
         let result = tried(request, &mut subject, &command);
         unfreed.append(&mut subject.unfreed);
-        rows.push(PlaceSweepRow {
-            threads: *threads,
-            outcome: result.with_context(|| format!("with {threads} threads"))?,
-        });
+        let mut outcome = result.with_context(|| format!("with {threads} threads"))?;
+        outcome.notes.extend(note.clone());
+        rows.push(PlaceSweepRow { threads: *threads, outcome });
         if pending_signal().is_some() {
             break;
         }
@@ -125,5 +136,7 @@ mod tests {
         let program = with_threads(&words, 3);
         assert_eq!(program.words, ["xz", "-T3", "-k"].map(OsString::from));
         assert_eq!(program.environment, [("OMP_NUM_THREADS".into(), "3".into())]);
+        assert_eq!(only_the_variable(&words), None);
+        assert!(only_the_variable(&words[..1]).is_some_and(|note| note.contains("only OMP_NUM_THREADS")));
     }
 }
