@@ -2,6 +2,7 @@
 
 mod arguments;
 mod export;
+mod files;
 mod running;
 mod sweep;
 mod watch;
@@ -24,7 +25,7 @@ use experiments::place::roster::Key;
 use experiments::place::run_subject::{RunSeen, RunSubject};
 use experiments::place::seats::Seats;
 use host::Root;
-use host::live::{self, ChildOutput, Ending, write_atomically};
+use host::live::{self, ChildOutput, Ending};
 use machine::CpuSet;
 use probes::cores::CpuPair;
 use probes::cores::handover::{Handovers, handovers};
@@ -69,6 +70,9 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
         );
     }
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
+    for path in file.iter().chain(&arguments.html) {
+        files::ensure_writable(path)?;
+    }
     let check_up = arguments.check_up.as_deref().map(store::load).transpose()?;
     let cores = check_up.as_ref().map(|record| record.cores.clone()).unwrap_or_default();
     let around = Surroundings {
@@ -111,10 +115,7 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
     };
     found.elapsed_s = started.elapsed().as_secs_f64();
     found.parking = Some(parking_tax(found.sharing.as_ref(), &cores, around));
-    if let Some(file) = &request.file {
-        write_atomically(file, output::json_text(&found)?.as_bytes())?;
-    }
-    show(found, arguments, global, &unfreed)
+    show(&request, found, &unfreed)
 }
 
 /// What was asked for, and what is known of the machine.
@@ -385,30 +386,21 @@ fn too_short(run_s: f64, budget: Duration) -> Option<String> {
     })
 }
 
-fn show(
-    found: PlaceOutcome,
-    arguments: &PlaceArguments,
-    global: &Global,
-    unfreed: &[Restored],
-) -> anyhow::Result<Outcome> {
+/// Prints what was found, then writes it: a full disk shall not lose it.
+fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> anyhow::Result<Outcome> {
+    let global = request.global;
+    let document = request.file.as_ref().map(|_| output::json_text(&found)).transpose()?;
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
-    let exported: String =
-        arguments.export.iter().map(|form| export::text(&shown, *form, arguments.pid)).collect();
-    if let Some(path) = &arguments.html {
-        let page = report::place_html(&shown, report::Html { script: !arguments.no_script });
-        write_atomically(path, page.as_bytes())?;
-    }
-    if global.json {
-        output::print(&output::json_text(&shown)?)?;
-    } else if !arguments.export.is_empty() {
-        output::print_lines(&exported)?;
-        output::say(&shown.sentence);
-    } else if !global.quiet {
-        output::print(&report::place_terminal(&shown, output::terminal(global)))?;
-    }
+    let printed = tell(&shown, request.arguments, global);
+    let saved = save(request, &shown, document);
     if !unfreed.is_empty() {
+        for error in [printed.err(), saved.err()].into_iter().flatten() {
+            output::complain(&error.to_string());
+        }
         return Ok(left_changed());
     }
+    saved?;
+    printed?;
     if let Some(signal) = live::pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -422,4 +414,29 @@ fn show(
     } else {
         Outcome::Done
     })
+}
+
+fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
+    if global.json {
+        output::print(&output::json_text(shown)?)
+    } else if !arguments.export.is_empty() {
+        let exported = arguments.export.iter().map(|form| export::text(shown, *form, arguments.pid));
+        output::print_lines(&exported.collect::<String>())?;
+        output::say(&shown.sentence);
+        Ok(())
+    } else if !global.quiet {
+        output::print(&report::place_terminal(shown, output::terminal(global)))
+    } else {
+        Ok(())
+    }
+}
+
+fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -> anyhow::Result<()> {
+    let document = request.file.as_ref().zip(document);
+    let recorded = document.map_or(Ok(()), |(file, text)| files::written(file, text.as_bytes()));
+    if let Some(path) = &request.arguments.html {
+        let page = report::place_html(shown, report::Html { script: !request.arguments.no_script });
+        files::written(path, page.as_bytes())?;
+    }
+    recorded
 }

@@ -125,6 +125,28 @@ fn a_program_whose_processes_fork_is_tried_in_turns_and_the_document_is_whole() 
 }
 
 #[test]
+fn a_result_that_does_not_fit_on_the_disk_is_printed_all_the_same() {
+    let bench = Bench::new();
+    let at = |name: &str| bench.folder.path().join(name).to_str().expect("text").to_owned();
+    let (code, said) = bench.place(&["--html", &at("no/folder.html")], &["true"]);
+    assert!(code == Some(2) && said.contains("choose another place") && !said.contains("leave it"), "{said}");
+    for options in [["--html", &at("page.html")], ["--record", &at("record")]] {
+        let whole = bench.command(&options, &["true"]);
+        // A file of more than 512 bytes is refused, as on a full disk; the signal that would end the process is ignored.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""]);
+        let output =
+            shell.arg(whole.get_program()).args(whole.get_args()).output().expect("every Linux has sh");
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        for expected in ["leave it to the kernel", "the result is printed, but cannot write"] {
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+    assert!(!bench.folder.path().join("page.html").exists(), "the file that was tried is gone");
+}
+
+#[test]
 fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_told() {
     let has_taskset = Command::new("taskset").arg("--version").stdout(Stdio::null()).status().is_ok();
     if cpus_here() < 2 || !has_taskset {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use experiments::ab::command_subject::{Metric, Program};
 use experiments::place::run_subject::RunSubject;
 use experiments::place::sweep::sweep as swept;
-use host::live::{pending_signal, write_atomically};
+use host::live::pending_signal;
 use record::{PlaceOutcome, PlaceSweep, PlaceSweepRow};
 use toggles::Restored;
 
@@ -91,13 +91,19 @@ pub(super) fn sweep(
         }
     }
     let found = swept(rows);
-    if let Some(file) = &request.file {
-        write_atomically(file, output::json_text(&found)?.as_bytes())?;
-    }
-    show(&found, request)?;
+    let printed = show(&found, request);
+    let saved = match &request.file {
+        Some(file) => super::files::written(file, output::json_text(&found)?.as_bytes()),
+        None => Ok(()),
+    };
     if !unfreed.is_empty() {
+        for error in [printed.err(), saved.err()].into_iter().flatten() {
+            output::complain(&error.to_string());
+        }
         return Ok(left_changed());
     }
+    saved?;
+    printed?;
     Ok(match pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
         None if request.global.strict && !found.unknown.is_empty() => Outcome::Inconclusive,
