@@ -2,6 +2,7 @@
 
 use record::{PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
 
+use super::sharers::{regions, strongest_pairs};
 use super::terminal::{arm_name, confirmed, learnt_by, parking_words, predicted, thread_name, verdict};
 use crate::draw::{BarChart, BarGroup, BarRow, MatrixCell, MatrixChart, MatrixPanel};
 use crate::escape::markup;
@@ -50,7 +51,7 @@ pub fn place_html(found: &PlaceOutcome, options: Html) -> String {
         );
     }
     if let Some(sharing) = &found.sharing {
-        body += &heat_maps(sharing, &mut charts);
+        body += &shared(found, sharing, &mut charts);
     }
     if !found.threads.is_empty() {
         body += &section("threads", "Threads", &table(&threads(found)));
@@ -113,6 +114,15 @@ fn gains(found: &PlaceOutcome) -> BarChart {
     }
 }
 
+/// The strongest pairs in words, then all pairs as pictures, then the memory.
+fn shared(found: &PlaceOutcome, sharing: &Sharing, charts: &mut Charts) -> String {
+    let pairs = strongest_pairs(found);
+    let pairs = if pairs.is_empty() { String::new() } else { list(&pairs) };
+    let memory = table(&regions(found, sharing));
+    let both = pairs + &heat_maps(sharing, charts) + &memory;
+    if both.is_empty() { both } else { section("sharing", "Who shares what", &both) }
+}
+
 fn heat_maps(sharing: &Sharing, charts: &mut Charts) -> String {
     let wakes = sharing.wakes.as_ref().map(|wakes| ("Wake-ups per second, row wakes column", wakes));
     let shares = [("Written memory", &sharing.write_shared), ("Memory only read", &sharing.read_shared)];
@@ -121,8 +131,7 @@ fn heat_maps(sharing: &Sharing, charts: &mut Charts) -> String {
     let wakes = wakes.map_or_else(String::new, |wakes| {
         heat_map("place-wakes", "Who wakes whom", "per second", &[wakes], sharing, charts)
     });
-    let both = shares + &wakes;
-    if both.is_empty() { both } else { section("sharing", "Who shares what", &both) }
+    shares + &wakes
 }
 
 fn heat_map(

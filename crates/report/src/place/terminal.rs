@@ -5,6 +5,7 @@ use record::{
 };
 use stats::Verdict;
 
+use super::sharers::strongest_pairs;
 use crate::escape::plain;
 use crate::number::{UNKNOWN, column, percent, short};
 use crate::terminal::{Ink, Paper, Terminal, table_of};
@@ -24,6 +25,7 @@ pub fn place_terminal(found: &PlaceOutcome, terminal: Terminal) -> String {
     paper.blank();
     arms(&mut paper, found);
     threads(&mut paper, found);
+    pairs(&mut paper, found);
     facts(&mut paper, found);
     paper.finish()
 }
@@ -108,6 +110,17 @@ fn threads(paper: &mut Paper, found: &PlaceOutcome) {
         paper.faint(&format!("and {more} more, see --json"));
     }
     paper.blank();
+}
+
+/// Who shares what, the strongest pairs alone.
+fn pairs(paper: &mut Paper, found: &PlaceOutcome) {
+    let pairs = strongest_pairs(found);
+    for pair in &pairs {
+        paper.wrapped("shared    ", &plain(pair));
+    }
+    if !pairs.is_empty() {
+        paper.blank();
+    }
 }
 
 /// `1/worker#2`: the process, unless it is the first, the name, and which of that name.
@@ -270,7 +283,7 @@ pub(super) fn parking_words(parking: &ParkingTax) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use record::{
         AaTwin, Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, SharedWriters, Sharing, SharingThread,
     };
@@ -317,7 +330,7 @@ mod tests {
         Sharing { threads: watched, writers: Some(writers), ..Sharing::default() }
     }
 
-    pub(crate) fn example(threads: usize) -> PlaceOutcome {
+    pub(in super::super) fn example(threads: usize) -> PlaceOutcome {
         let thread = |nth: usize| PlacedThread {
             process: nth % 2,
             name: "worker\u{1b}[31m of a very long name".to_owned(),

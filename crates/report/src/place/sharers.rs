@@ -1,0 +1,244 @@
+//! Who shares what, in words: the strongest pairs of threads, and the memory that several of them touch.
+
+use record::{PlaceOutcome, RegionKind, SharedAmount, SharedRegion, Sharing, SharingThread};
+use stats::Interval;
+
+use crate::figure::DataTable;
+use crate::number::{self, count, short};
+
+/// Pairs listed; --json has all.
+const PAIRS_SHOWN: usize = 5;
+/// Regions named with a pair, those of most accesses.
+const REGIONS_OF_PAIR: usize = 2;
+
+/// Two threads, with all that is known to be more than nothing.
+struct Pair {
+    threads: [usize; 2],
+    written: Option<SharedAmount>,
+    read: Option<SharedAmount>,
+    wakes: Option<SharedAmount>,
+}
+
+impl Pair {
+    fn amounts(&self) -> [Option<SharedAmount>; 3] {
+        [self.written, self.read, self.wakes]
+    }
+}
+
+/// The strongest pairs, a sentence each; none where nothing is told from nothing.
+pub(super) fn strongest_pairs(found: &PlaceOutcome) -> Vec<String> {
+    let Some(sharing) = &found.sharing else { return Vec::new() };
+    let count = sharing.threads.len();
+    let places = (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b]));
+    let mut pairs: Vec<Pair> = places.map(|threads| pair(sharing, threads)).collect();
+    pairs.retain(|pair| pair.amounts().iter().any(Option::is_some));
+    // Shares of accesses and wake-ups have no unit in common: each counts by the largest of its kind.
+    let value = |pair: &Pair, kind: usize| pair.amounts()[kind].map_or(0.0, |amount| amount.value);
+    let largest = [0, 1, 2].map(|kind| pairs.iter().map(|pair| value(pair, kind)).fold(0.0, f64::max));
+    let strength = |pair: &Pair| {
+        (0..3)
+            .filter(|kind| largest[*kind] > 0.0)
+            .map(|kind| value(pair, kind) / largest[kind])
+            .fold(0.0, f64::max)
+    };
+    pairs.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+    let names = names(found, sharing);
+    pairs.iter().take(PAIRS_SHOWN).map(|pair| words(pair, &names, &sharing.regions)).collect()
+}
+
+fn pair(sharing: &Sharing, [a, b]: [usize; 2]) -> Pair {
+    let sure = |amount: &SharedAmount| amount.interval.low > 0.0;
+    let wakes = sharing.wakes.as_ref().and_then(|wakes| {
+        let ways = [wakes.get(a, b), wakes.get(b, a)];
+        ways.into_iter().flatten().filter(sure).reduce(|one, other| SharedAmount {
+            value: one.value + other.value,
+            interval: Interval::between(
+                one.interval.low + other.interval.low,
+                one.interval.high + other.interval.high,
+            ),
+        })
+    });
+    Pair {
+        threads: [a, b],
+        written: sharing.write_shared.get(a, b).filter(sure),
+        read: sharing.read_shared.get(a, b).filter(sure),
+        wakes,
+    }
+}
+
+fn words(pair: &Pair, names: &[String], regions: &[SharedRegion]) -> String {
+    let share = |amount: SharedAmount, what: &str| {
+        let [value, low, high] =
+            [amount.value, amount.interval.low, amount.interval.high].map(|share| 100.0 * share);
+        format!("{value:.0} % [{low:.0}, {high:.0}] of accesses meet in memory that {what}")
+    };
+    let wakes = |amount: SharedAmount| {
+        let [value, low, high] = [amount.value, amount.interval.low, amount.interval.high].map(short);
+        format!("{value} wakes per second [{low}, {high}]")
+    };
+    let kinds = [
+        pair.written.map(|amount| share(amount, "one of them writes")),
+        pair.read.map(|amount| share(amount, "both only read")),
+        pair.wakes.map(wakes),
+    ];
+    let uses = |region: &&SharedRegion| {
+        pair.threads.iter().all(|thread| region.users.iter().any(|user| user.thread == *thread))
+    };
+    let shares_memory = pair.written.is_some() || pair.read.is_some();
+    let places: Vec<String> =
+        regions.iter().filter(uses).filter(|_| shares_memory).take(REGIONS_OF_PAIR).map(place).collect();
+    let mut parts: Vec<String> = kinds.into_iter().flatten().collect();
+    if !places.is_empty() {
+        parts.push(format!("in {}", places.join(" and ")));
+    }
+    let [a, b] = pair.threads.map(|thread| names.get(thread).map_or("?", String::as_str));
+    format!("{a} and {b}: {}", parts.join("; "))
+}
+
+/// A region by its name, with lines that are shared by their neighbourhood alone.
+fn place(region: &SharedRegion) -> String {
+    match region.false_shared_lines.len() {
+        0 => region.name.clone(),
+        lines => format!("{} ({} falsely shared)", region.name, count(lines, "line")),
+    }
+}
+
+/// The threads as the table of threads calls them, if all of the program's were watched; else with their numbers.
+fn names(found: &PlaceOutcome, sharing: &Sharing) -> Vec<String> {
+    let all = found.threads.len() + found.idle_threads + found.apart_threads;
+    let is_whole = sharing.threads.len() == all;
+    let before = |thread: &SharingThread| {
+        let is_before = |other: &&SharingThread| {
+            other.pid == thread.pid && other.name == thread.name && other.tid < thread.tid
+        };
+        sharing.threads.iter().filter(is_before).count()
+    };
+    let process = |thread: &SharingThread| {
+        let mut earlier: Vec<u32> =
+            sharing.threads.iter().map(|other| other.pid).filter(|pid| *pid < thread.pid).collect();
+        earlier.sort_unstable();
+        earlier.dedup();
+        earlier.len()
+    };
+    let name = |thread: &SharingThread| match (is_whole, process(thread)) {
+        (false, _) => format!("{} ({})", thread.name, thread.tid),
+        (true, 0) => format!("{}#{}", thread.name, before(thread)),
+        (true, process) => format!("{process}/{}#{}", thread.name, before(thread)),
+    };
+    sharing.threads.iter().map(name).collect()
+}
+
+/// The memory that several threads touch, most shared first.
+pub(super) fn regions(found: &PlaceOutcome, sharing: &Sharing) -> DataTable {
+    let names = names(found, sharing);
+    let headers = [
+        "memory",
+        "kind",
+        "process",
+        "from",
+        "size",
+        "threads, by accesses read + written",
+        "falsely shared lines",
+    ];
+    let row = |region: &SharedRegion| {
+        let user = |user: &record::RegionUser| {
+            let name = names.get(user.thread).map_or("?", String::as_str);
+            format!("{name} {} + {}", user.reads, user.writes)
+        };
+        vec![
+            region.name.clone(),
+            kind(region.kind).to_owned(),
+            region.pid.to_string(),
+            format!("{:#x}", region.start),
+            number::size(machine::Bytes(region.bytes)),
+            region.users.iter().map(user).collect::<Vec<_>>().join(", "),
+            region.false_shared_lines.len().to_string(),
+        ]
+    };
+    DataTable {
+        headers: headers.map(str::to_owned).to_vec(),
+        rows: sharing.regions.iter().map(row).collect(),
+    }
+}
+
+fn kind(kind: RegionKind) -> &'static str {
+    match kind {
+        RegionKind::Anonymous => "anonymous",
+        RegionKind::Heap => "heap",
+        RegionKind::Stack => "stack",
+        RegionKind::File => "file",
+        RegionKind::SharedMemory => "shared between processes",
+        RegionKind::ProgramData => "data of a program",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{RegionUser, SharingMatrix};
+
+    use super::super::terminal::tests::example;
+    use super::*;
+    use crate::Terminal;
+
+    fn amount(value: f64) -> SharedAmount {
+        SharedAmount { value, interval: Interval::between(value - 0.1, value + 0.1) }
+    }
+
+    /// Threads 0 and 2 write together, 1 wakes 2; the rest is not told from nothing.
+    fn found() -> PlaceOutcome {
+        let mut found = example(3);
+        (found.idle_threads, found.apart_threads) = (0, 0);
+        let thread = |tid: u32| SharingThread {
+            tid,
+            pid: 7,
+            name: "wor\u{1b}ker".to_owned(),
+            ..SharingThread::default()
+        };
+        let user = |thread| RegionUser { thread, reads: 3, writes: 2 };
+        let region = SharedRegion {
+            name: "<b>heap</b>".to_owned(),
+            kind: RegionKind::Heap,
+            bytes: 4096,
+            users: vec![user(0), user(2)],
+            false_shared_lines: vec![64],
+            ..SharedRegion::default()
+        };
+        let is_pair = |row: usize, column: usize| row + column == 2 && row != column;
+        found.sharing = Some(Sharing {
+            threads: (7..10).map(thread).collect(),
+            write_shared: SharingMatrix::from_fn(3, |row, column| {
+                Some(amount(if is_pair(row, column) { 0.3 } else { 0.01 }))
+            }),
+            wakes: Some(SharingMatrix::from_fn(3, |row, column| {
+                (row == 1 && column == 2).then(|| amount(4000.0))
+            })),
+            regions: vec![region],
+            ..Sharing::default()
+        });
+        found
+    }
+
+    #[test]
+    fn the_strongest_pairs_are_told_by_name_with_what_and_where_and_nothing_where_nothing_is_known() {
+        let pairs = strongest_pairs(&found());
+        let expected = [
+            "wor\u{1b}ker#0 and wor\u{1b}ker#2: 30 % [20, 40] of accesses meet in memory that one of them writes; in <b>heap</b> (1 line falsely shared)",
+            "wor\u{1b}ker#1 and wor\u{1b}ker#2: 4000 wakes per second [4000, 4000]",
+        ];
+        assert_eq!(pairs, expected);
+        assert!(strongest_pairs(&example(3)).is_empty());
+        let mut partly = found();
+        partly.idle_threads = 1;
+        assert!(strongest_pairs(&partly)[0].starts_with("wor\u{1b}ker (7) and "), "not all were watched");
+    }
+
+    #[test]
+    fn pairs_keep_to_80_columns_and_regions_have_a_table() {
+        let text = super::super::place_terminal(&found(), Terminal::default());
+        assert!(text.contains("shared    wor") && !text.contains('\u{1b}'), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let page = super::super::place_html(&found(), crate::Html { script: false });
+        assert!(page.contains("#0 3 + 2, wor") && page.contains("<td>4 KiB</td>"), "{page}");
+        assert!(!page.contains("<b>"));
+    }
+}
