@@ -77,7 +77,10 @@ pub(crate) struct PlaceArguments {
     /// The folder of lock and journal
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) state: Option<PathBuf>,
-    /// Place the threads of a process that runs already, and of all that it starts; they are free again in the end
+    /// Place the threads of a process that runs already, and of all that it starts. To compare placements it is put into each of
+    /// them, in some of which it may be several times slower while that window lasts: think before you do so to a live service.
+    /// The threads are free again in the end; if sidestep is killed its watchdog frees them at once, and where that was killed
+    /// too, sidestep toggles revert does
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub(crate) pid: Option<u32>,
     /// With --pid: a shell command that prints a number which rises with the work done; without it nothing can be proven
