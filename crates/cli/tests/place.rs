@@ -1,5 +1,7 @@
 //! `sidestep place` on commands that do nothing, fail, fork, choose their own CPUs, and when it is killed while pins are set.
 
+mod sampler_library;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -223,6 +225,7 @@ fn killed_while_pages_are_protected_sidestep_leaves_the_program_as_it_was() {
     let program = std::env::current_exe().expect("a program knows itself");
     let again = [program.to_str().expect("text"), "--exact", name, "--test-threads=1"];
     let mut command = bench.command(&["--confirm", "--source", "preload", "--budget", "10m"], &again);
+    command.env(sampler_library::VARIABLE, sampler_library::path());
     let sidestep = command.env(STOP_FILE, &stop).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let sidestep = Killed(sidestep.expect("sidestep can be started"));
     let find = || children(sidestep.0.id()).into_iter().find(|child| is_write_watched(*child));

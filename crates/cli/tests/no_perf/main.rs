@@ -1,20 +1,13 @@
 //! `sidestep place` where the kernel refuses `perf_event_open`, as in most containers.
 
 mod filter;
+#[path = "../sampler_library/mod.rs"]
+mod sampler_library;
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Two loops at once, for a fraction of a second.
 const TWO_LOOPS: &str = "loop() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; loop & loop & wait";
-
-fn library() -> PathBuf {
-    let name = "libsidestep_sampler_preload.so";
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_sidestep"));
-    let folder = program.parent().expect("it lies in a folder");
-    let found = [folder.join("deps").join(name), folder.join(name)].into_iter().find(|path| path.exists());
-    found.expect("cargo builds the library before the tests")
-}
 
 /// The document of `sidestep place`, without performance events.
 fn place(options: &[&str], command: &[&str]) -> serde_json::Value {
@@ -24,7 +17,7 @@ fn place(options: &[&str], command: &[&str]) -> serde_json::Value {
         .args(["place", "--json", "--seed", "1", "--runs", "1", "--state"])
         .arg(folder.path().join("state"));
     sidestep.args(options).arg("--").args(command);
-    sidestep.env("SIDESTEP_SAMPLER_LIBRARY", library()).stdin(Stdio::null());
+    sidestep.env(sampler_library::VARIABLE, sampler_library::path()).stdin(Stdio::null());
     filter::forbid_performance_events(&mut sidestep);
     let output = sidestep.output().expect("sidestep can be started");
     let words = String::from_utf8_lossy(&output.stderr);
