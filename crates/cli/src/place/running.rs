@@ -45,7 +45,11 @@ fn single(cpus: &CpuSet) -> Vec<CpuSet> {
 
 pub(super) fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyhow::Result<Follower> {
     let label = format!("place --pid {process}");
-    Ok(Follower::begin(hold, process, &label, &single(request.allowed), Arrangement::default())?)
+    let mut follower =
+        Follower::begin(hold, process, &label, &single(request.allowed), Arrangement::default())?;
+    // What it did before anybody looked says nothing of now.
+    follower.recount();
+    Ok(follower)
 }
 
 /// Looks at the threads and samples what they touch, at the same time.

@@ -31,7 +31,7 @@ pub struct Member {
     pub process: ProcessId,
     /// What it calls itself.
     pub name: String,
-    /// CPU time in nanoseconds when it was first seen, and last.
+    /// CPU time in nanoseconds from which on it is counted, and at the last look: what a thread did before the first look is its own, too.
     pub busy_ns: [u64; 2],
     /// True if the last look saw it.
     pub is_there: bool,
@@ -61,7 +61,7 @@ impl Roster {
                     id: ThreadId::of(thread),
                     process: thread.process,
                     name: thread.name.clone(),
-                    busy_ns: [thread.busy_ns; 2],
+                    busy_ns: [0, thread.busy_ns],
                     is_there: true,
                 }
             });
@@ -78,7 +78,7 @@ impl Roster {
         is_news
     }
 
-    /// CPU time is counted from here on; who is gone is kept for his place.
+    /// CPU time is counted from here on, as in a process that ran before it was looked at; who is gone is kept for his place.
     pub fn recount(&mut self) {
         for member in self.members.values_mut() {
             member.busy_ns[0] = member.busy_ns[1];
@@ -151,6 +151,19 @@ mod tests {
         ]);
         assert_eq!(keys(&first), ["0:m:0", "0:w:0", "0:w:1", "1:w:0"]);
         assert_eq!(keys(&first), keys(&second));
+    }
+
+    #[test]
+    fn cpu_time_counts_from_the_start_of_a_thread_or_from_where_it_is_told_to() {
+        let mut roster = Roster::default();
+        let busy = |busy_ns| Followed { busy_ns, ..thread(10, 10, 5, "m") };
+        roster.enter(&[busy(3)]);
+        roster.enter(&[busy(7)]);
+        let counted = |roster: &Roster| roster.keyed()[0].1.busy_ns;
+        assert_eq!(counted(&roster), [0, 7]);
+        roster.recount();
+        roster.enter(&[busy(9)]);
+        assert_eq!(counted(&roster), [7, 9]);
     }
 
     #[test]
