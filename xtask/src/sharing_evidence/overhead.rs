@@ -13,9 +13,9 @@ use crate::totals::Totals;
 
 /// As many threads as the smallest machine has CPUs, so that they need not wait for each other.
 const HIDDEN: Hidden = Hidden { threads: 2, percent: 10, seed: 1 };
-/// Of each thread and piece: some 40 ms of CPU time, so that a piece is over before the machine changes its speed, and has ten
-/// samples.
-const ROUNDS: u64 = 5_000_000;
+/// Of each thread and piece: some 75 ms of CPU time, so that a piece is over before the machine changes its speed, and has twenty
+/// samples beside what the beginning of a thread costs more where it is watched.
+const ROUNDS: u64 = 20_000_000;
 /// What it may take longer.
 const PROMISED_PERCENT: f64 = 1.0;
 /// Of the intervals.
