@@ -3,12 +3,11 @@
 mod arguments;
 mod export;
 mod files;
+mod room;
 mod running;
 mod sweep;
 mod watch;
 
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,22 +15,15 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use experiments::ab::command_subject::{HowToRun, Metric, Program};
 use experiments::ab::{Rules, Subject, run_factorial};
-use experiments::place::arms::Arms;
-use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::parking::{Surroundings, parking_tax};
-use experiments::place::prediction::{Prediction, Unwatched, Watched};
-use experiments::place::roster::Key;
 use experiments::place::run_subject::{RunSeen, RunSubject};
-use experiments::place::seats::Seats;
 use host::Root;
 use host::live::{self, ChildOutput, Ending};
-use machine::CpuSet;
-use probes::cores::CpuPair;
-use probes::cores::handover::{Handovers, handovers};
+use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
 use regex::bytes::Regex;
-use toggles::{PinHold, Restored, ThreadId};
+use toggles::{PinHold, Restored};
 
 use crate::ab::{Line, prepare_folder};
 use crate::arguments::Global;
@@ -41,6 +33,7 @@ use crate::toggles::{left_changed, offer_to_mend};
 use crate::{describe, output, store};
 
 pub(crate) use arguments::PlaceArguments;
+use room::Room;
 
 /// Unless the user says otherwise.
 const BUDGET: Duration = Duration::from_secs(60);
@@ -81,21 +74,19 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
     };
     let machine = describe::live_machine();
     let allowed = machine.topology.allowed.clone();
-    let seats = Seats::of(&machine.topology, &allowed);
     live::install_handlers().context("cannot listen to signals")?;
     offer_to_mend(&arguments.place(), global)?;
     let seed = arguments.seed.unwrap_or_else(seed_of_now);
     let parts = arguments.threads.as_ref().map_or(1, Vec::len);
     let request = Request {
         arguments,
-        seats: &seats,
+        topology: &machine.topology,
         cores: &cores,
         allowed: &allowed,
         seed,
         parts,
         file,
         global,
-        handovers: OnceCell::new(),
     };
     if let Some(counts) = &arguments.threads {
         return sweep::sweep(&request, counts, metric.as_ref());
@@ -121,8 +112,9 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
 /// What was asked for, and what is known of the machine.
 struct Request<'a> {
     arguments: &'a PlaceArguments,
-    seats: &'a Seats,
+    topology: &'a Topology,
     cores: &'a Cores,
+    /// What this process may use.
     allowed: &'a CpuSet,
     seed: u64,
     /// Experiments that share the budget.
@@ -130,7 +122,6 @@ struct Request<'a> {
     /// Where the document goes.
     file: Option<PathBuf>,
     global: &'a Global,
-    handovers: OnceCell<Result<Handovers, String>>,
 }
 
 impl Request<'_> {
@@ -156,84 +147,6 @@ impl Request<'_> {
             pairs: self.arguments.runs.map(usize::from),
             seed: self.seed,
         }
-    }
-
-    /// What is known before anything is tried; `subject` is the command or the process.
-    fn setting(&self, subject: String, census: &[(Key, ThreadId, f64)], apart_threads: usize) -> Setting {
-        let mut created: BTreeMap<usize, usize> = BTreeMap::new();
-        let busy = |(key, id, cpu_share): &(Key, ThreadId, f64)| {
-            let order = created.entry(key.process).or_default();
-            *order += 1;
-            Busy {
-                key: key.clone(),
-                order: *order - 1,
-                process: id.process,
-                thread: id.thread,
-                cpu_share: *cpu_share,
-            }
-        };
-        let is_busy = |thread: &Busy| thread.cpu_share >= CPU_SHARE_MIN;
-        let threads: Vec<Busy> = census.iter().map(busy).filter(is_busy).collect();
-        let uneven = |level: &&'static str| {
-            format!("the CPUs at hand cut units of the level {level} unevenly, so that it is not looked at")
-        };
-        Setting {
-            subject,
-            cpus: self.allowed.to_string(),
-            idle_threads: census.len() - threads.len(),
-            threads,
-            apart_threads,
-            sharing: None,
-            margin: self.arguments.margin / 100.0,
-            seed: self.seed,
-            started_utc: live::utc_now(),
-            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            notes: self.seats.left_out.iter().map(uneven).collect(),
-        }
-    }
-
-    /// `plain` is a run of the command that was not watched, and what is known of such runs.
-    fn arms(&self, setting: &Setting, plain: Option<&(RunSeen, Unwatched)>) -> Arms {
-        let threads: Vec<Key> = setting.threads.iter().map(|busy| busy.key.clone()).collect();
-        let is_worth = nothing_to_place(setting, self.seats).is_none();
-        let handovers = if is_worth { self.handovers().as_ref().ok() } else { None };
-        let decided = decide(&setting.threads, self.seats, setting.sharing.as_ref(), self.cores, handovers);
-        let mut arms = Arms::of(&threads, self.seats, decided.as_ref(), self.prediction(setting, plain));
-        if self.arguments.aa {
-            for plan in &mut arms.plans {
-                plan.arrangement.cpus.clear();
-                plan.predicted = None;
-            }
-        }
-        arms
-    }
-
-    /// What each placement should gain; the first measures what handovers cost, which takes a tenth of a second.
-    fn prediction(
-        &self,
-        setting: &Setting,
-        plain: Option<&(RunSeen, Unwatched)>,
-    ) -> Result<Prediction, String> {
-        if nothing_to_place(setting, self.seats).is_some() {
-            return Err(String::new());
-        }
-        let mut threads = setting.threads.clone();
-        if let Some((seen, _)) = plain {
-            for thread in &mut threads {
-                let own = seen.census.iter().find(|(key, ..)| *key == thread.key);
-                thread.cpu_share = own.map_or(thread.cpu_share, |(.., cpu_share)| *cpu_share);
-            }
-        }
-        let watched = plain.map_or(Watched::AllTheTime, |(_, runs)| Watched::Once(*runs));
-        Prediction::of(&threads, setting.sharing.as_ref(), self.seats, self.cores, self.handovers(), watched)
-    }
-
-    /// What handovers cost on this machine, measured when it is first asked.
-    fn handovers(&self) -> &Result<Handovers, String> {
-        self.handovers.get_or_init(|| {
-            let far = self.seats.far_apart();
-            handovers(CpuPair { a: far[0], b: far[1] }, self.seed).map_err(|error| error.to_string())
-        })
     }
 }
 
@@ -306,19 +219,20 @@ fn tried(
     let mut line = Line::new(request.global.quiet);
     let (profile, sharing) = subject.profile(request.arguments.source.into(), request.arguments.confirm)?;
     worked(request.arguments, &profile)?;
-    let mut setting = request.setting(command_line(command), &profile.census, profile.apart);
+    let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
+    let mut setting = room.setting(command_line(command), &profile.census, profile.apart);
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
-    let is_worth = nothing_to_place(&setting, request.seats).is_none();
+    let is_worth = room.nothing_to_place(&setting).is_none();
     let plain = if is_worth { subject.unwatched(profile.run.wall_s, request.budget())? } else { None };
-    let arms = request.arms(&setting, plain.as_ref());
+    let arms = room.arms(&setting, plain.as_ref());
     let ended_at_once = || {
         let is_unseen = profile.census.is_empty();
         is_unseen.then(|| {
             format!("it ended within {:.1} ms, before any thread could be seen", 1e3 * profile.run.wall_s)
         })
     };
-    if let Some(why) = ended_at_once().or_else(|| nothing_to_place(&setting, request.seats)) {
+    if let Some(why) = ended_at_once().or_else(|| room.nothing_to_place(&setting)) {
         line.end();
         return Ok(nothing_tried(&setting, &arms, &why));
     }
@@ -357,21 +271,6 @@ fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
     let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
     let said = if last.is_empty() { String::new() } else { format!(" ({last:?})") };
     Err(anyhow::Error::new(CouldNotMeasure).context(format!("the command {how}{said}")))
-}
-
-/// Why there is nothing to be placed; `None` if there is.
-fn nothing_to_place(setting: &Setting, seats: &Seats) -> Option<String> {
-    if seats.cpus.len() < 2 {
-        return Some(format!("CPU {} is the only one that it may use", setting.cpus));
-    }
-    match setting.threads.len() {
-        0 => Some("no thread is busy for 2 % of the time".to_owned()),
-        1 => Some("one thread does all the work".to_owned()),
-        busy if busy > THREADS_MAX => {
-            Some(format!("{busy} threads are busy, and more than {THREADS_MAX} are not placed"))
-        }
-        _ => None,
-    }
 }
 
 /// What to do if the budget is too short to show anything.

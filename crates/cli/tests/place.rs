@@ -245,6 +245,33 @@ fn who_writes_to_shared_pages_is_told_or_why_not() {
     }
 }
 
+#[test]
+fn nothing_is_placed_outside_of_the_cpus_that_the_program_was_given() {
+    let has_taskset = Command::new("taskset").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if cpus_here() < 2 || !has_taskset {
+        println!("skipped: needs two CPUs and taskset");
+        return;
+    }
+    let first = cpus_of(std::process::id()).expect("this process runs");
+    let first: String = first.chars().take_while(char::is_ascii_digit).collect();
+    let bench = Bench::new();
+    let only_one = format!("CPU {first} is the only one that it may use");
+    let (code, said) = bench.place(&[], &["taskset", "-c", &first, "sh", "-c", TWO_LOOPS]);
+    assert!(code == Some(0) && said.contains(&only_one), "{said}");
+    let sleepers = Sleepers::start();
+    for process in sleepers.all() {
+        let mut taskset = Command::new("taskset");
+        taskset.args(["-cp", &first, &process.to_string()]).stdout(Stdio::null());
+        assert!(taskset.status().expect("taskset is there").success());
+    }
+    let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    sidestep.args(["place", "--pid", &sleepers.0.id().to_string(), "--hold", "spread", "--state"]);
+    let Output { status, stderr, .. } = sidestep.arg(bench.state()).output().expect("it can be started");
+    let said = String::from_utf8(stderr).expect("text");
+    assert!(status.code() == Some(3) && said.contains(&only_one), "{status}: {said}");
+    assert!(sleepers.cpus().iter().all(|cpus| cpus.as_ref() == Some(&first)) && !bench.has_journal());
+}
+
 /// A shell that waits for two sleepers, in a group of its own.
 struct Sleepers(Child);
 

@@ -19,7 +19,7 @@ use record::{PlaceOutcome, Sharing};
 use toggles::{PinError, PinHold, Restored};
 
 use super::arguments::Held;
-use super::{Ran, Request, learn, nothing_to_place};
+use super::{Ran, Request, Room, learn};
 use crate::ab::Line;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
@@ -82,14 +82,15 @@ pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> 
             unfreed(follower.release()),
         ));
     }
-    let mut setting = request.setting(format!("process {process}"), &follower.census(), follower.apart);
+    let room = Room::of(request, follower.free());
+    let mut setting = room.setting(format!("process {process}"), &follower.census(), follower.apart);
     learn(&mut setting, sharing);
-    let arms = request.arms(&setting, None);
+    let arms = room.arms(&setting, None);
     let Some(command) = request.arguments.metric_command.clone() else {
         let why = "what it gets done cannot be seen from outside; give --metric-command, which prints a number that rises with it";
         return Ok((Ok(nothing_tried(&setting, &arms, why)), unfreed(follower.release())));
     };
-    if let Some(why) = nothing_to_place(&setting, request.seats) {
+    if let Some(why) = room.nothing_to_place(&setting) {
         return Ok((Ok(nothing_tried(&setting, &arms, &why)), unfreed(follower.release())));
     }
     let window = request.arguments.window;
@@ -131,13 +132,20 @@ pub(super) fn hold(request: &Request<'_>, process: u32, held: Held) -> anyhow::R
     ensure_ours(process)?;
     let hold = request.pin_hold()?;
     let mut follower = begin(request, &hold, process)?;
+    let room = Room::of(request, follower.free());
+    if let Some(why) = room.too_small() {
+        follower.release();
+        return Err(
+            anyhow::Error::new(CouldNotMeasure).context(format!("process {process} cannot be placed: {why}"))
+        );
+    }
     follower.look()?;
     let keys: Vec<Key> = follower.census().into_iter().map(|(key, ..)| key).collect();
     let seat_of = match held {
-        Held::Spread => spread(keys.len(), request.seats),
-        Held::Pack => packed(keys.len(), request.seats.cpus.len()),
+        Held::Spread => spread(keys.len(), &room.seats),
+        Held::Pack => packed(keys.len(), room.seats.cpus.len()),
     };
-    follower.rearrange(Arrangement::seated(&keys, &seat_of, request.seats))?;
+    follower.rearrange(Arrangement::seated(&keys, &seat_of, &room.seats))?;
     if !request.global.quiet {
         output::say(&format!(
             "{} threads of process {process} are held until Ctrl-C, for {:.0} s at most",

@@ -14,7 +14,7 @@ use record::PlaceOutcome;
 use serde_json::json;
 
 use super::running::{begin, ensure_ours, unfreed};
-use super::{Request, nothing_to_place};
+use super::{Request, Room};
 use crate::ab::Line;
 use crate::outcome::Outcome;
 use crate::output;
@@ -28,6 +28,7 @@ pub(super) fn watch(request: &Request<'_>, process: u32, command: &str) -> anyho
     ensure_ours(process)?;
     let hold = request.pin_hold()?;
     let mut follower = begin(request, &hold, process)?;
+    let room = Room::of(request, follower.free());
     let mut state: Hysteresis<Option<Arrangement>> = Hysteresis::default();
     let started = Instant::now();
     let result = loop {
@@ -38,10 +39,10 @@ pub(super) fn watch(request: &Request<'_>, process: u32, command: &str) -> anyho
         if follower.is_over() || pending_signal().is_some() || started.elapsed() >= request.budget() {
             break Ok(());
         }
-        let setting = request.setting(format!("process {process}"), &follower.census(), follower.apart);
-        let arms = request.arms(&setting, None);
+        let setting = room.setting(format!("process {process}"), &follower.census(), follower.apart);
+        let arms = room.arms(&setting, None);
         // Another placement is proposed as soon as the first arm puts threads elsewhere, or there is nothing to place any more.
-        let nothing = nothing_to_place(&setting, request.seats).is_some();
+        let nothing = room.nothing_to_place(&setting).is_some();
         let proposal = arms.plans.get(1).filter(|_| !nothing).map(|plan| plan.arrangement.clone());
         if state.round(started.elapsed(), &proposal) == Advice::Stay {
             continue;

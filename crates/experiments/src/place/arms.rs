@@ -70,7 +70,7 @@ impl Arms {
         if let Some(decided) = decided {
             add("best", "the best by what was learnt", decided.seat_of.clone());
         }
-        if threads.len() > 1 {
+        if threads.len() > 1 && !seats.cpus.is_empty() {
             add("spread", "neighbours in the order of creation apart", spread(threads.len(), seats));
             add(
                 "pack",
@@ -78,7 +78,7 @@ impl Arms {
                 packed(threads.len(), seats.cpus.len()),
             );
         }
-        if threads.len() > 2 && decided.is_none() {
+        if threads.len() > 2 && !seats.cpus.is_empty() && decided.is_none() {
             add(
                 "crossed",
                 "the first with the last in the order of creation",

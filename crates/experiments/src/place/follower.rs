@@ -3,12 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::live::process_start_ticks;
+use host::live::{allowed_cpus, process_start_ticks};
 use host::{Door, MachineDoor, ProcessId};
 use machine::CpuSet;
 use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
 
 use super::arrangement::Arrangement;
+use super::cpu_limit::CpuLimit;
 use super::roster::{Key, Roster};
 
 /// The next look after one that found something new.
@@ -25,6 +26,7 @@ pub struct Follower {
     tree: PinnedTree,
     /// What threads may use that the arrangement leaves free.
     free: CpuSet,
+    limit: CpuLimit,
     /// Everybody who was seen.
     pub roster: Roster,
     /// Threads that had or chose CPUs of their own, at the last look that saw any.
@@ -62,11 +64,13 @@ impl Follower {
         let intent = PinIntent { label, process: id, sets };
         let tree = hold.begin(&intent)?;
         let free = CpuSet::from_list(tree.cpus()).unwrap_or_default();
+        let limit = CpuLimit::of(id, allowed_cpus());
         let began = Instant::now();
         Ok(Self {
             arrangement,
             tree,
             free,
+            limit,
             roster,
             apart: 0,
             began,
@@ -92,6 +96,9 @@ impl Follower {
         }
         self.is_over = seen.is_empty();
         let is_placed = !self.arrangement.cpus.is_empty();
+        if !is_placed && !self.was_placed {
+            self.limit.look(&seen.iter().map(|seen| &seen.thread));
+        }
         if (self.is_due && (is_placed || self.was_placed)) || (is_news && is_placed) {
             let wanted: Vec<(ThreadId, CpuSet)> = self
                 .roster
@@ -121,6 +128,16 @@ impl Follower {
         self.is_due = true;
         self.arrangement = arrangement;
         self.look().map(|_| ())
+    }
+
+    /// What the first thread could use when it was first seen, and all may use that the arrangement leaves free.
+    pub fn free(&self) -> &CpuSet {
+        &self.free
+    }
+
+    /// What a program that this process started took for all of its threads, if that is not all it was given.
+    pub fn taken(&self) -> Option<&CpuSet> {
+        self.limit.taken()
     }
 
     /// True once no thread of the tree is left.

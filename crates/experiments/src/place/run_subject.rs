@@ -3,7 +3,9 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use host::live::{ChildError, ChildOutput, ChildRun, Ending, observe_child, pending_signal, snapshot};
+use host::live::{
+    ChildError, ChildOutput, ChildRun, Ending, ProcessSetting, observe_child, pending_signal, snapshot,
+};
 use machine::CpuSet;
 use placement::sharing::{
     ProfileOptions, SourceChoice, SourceError, WRITES_WAIT_SHARE, source_of, watch_while, write_watched,
@@ -65,6 +67,8 @@ pub struct RunSeen {
     pub apart: usize,
     /// Processes that still ran when the command had ended.
     pub left_behind: usize,
+    /// The CPUs that it took for all of its threads, if those were fewer than it was given.
+    pub cpus: Option<CpuSet>,
 }
 
 /// The command and what has been seen of it.
@@ -76,6 +80,8 @@ pub struct RunSubject {
     label: String,
     plans: Vec<ArmPlan>,
     sets: Vec<CpuSet>,
+    /// The CPUs that runs begin with: what the profiled one took, so that its threads are not held for ones that chose theirs.
+    cpus: Option<CpuSet>,
     drift: DriftProbe,
     begun: Instant,
     /// The most processes that a run left behind.
@@ -97,6 +103,7 @@ impl RunSubject {
             hold,
             plans: Vec::new(),
             sets: Vec::new(),
+            cpus: None,
             drift: DriftProbe::new(seed),
             begun: Instant::now(),
             left_behind: 0,
@@ -124,7 +131,11 @@ impl RunSubject {
         let period = Duration::from_secs_f64(1.0 / PROFILE_HZ);
         let mut source = match source_of(command.get_program(), choice, period) {
             Ok(source) => source,
-            Err(error) => return Ok((self.run(&Arrangement::default())?, Err(error))),
+            Err(error) => {
+                let seen = self.run(&Arrangement::default())?;
+                self.cpus.clone_from(&seen.cpus);
+                return Ok((seen, Err(error)));
+            }
         };
         if confirm {
             source = write_watched(source, command.get_program(), WRITES_WAIT_SHARE);
@@ -132,7 +143,9 @@ impl RunSubject {
         source.prepare(&mut command);
         let run = || self.run_command(command, &Arrangement::default());
         let (seen, sharing) = watch_while(&mut *source, options, run);
-        Ok((seen?, Ok(sharing)))
+        let seen = seen?;
+        self.cpus.clone_from(&seen.cpus);
+        Ok((seen, Ok(sharing)))
     }
 
     /// Runs the command some times as the kernel places it, watched by nobody; the median run, and what `profiled_s` is beside it.
@@ -189,7 +202,8 @@ impl RunSubject {
         let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
         let mut follower: Option<Follower> = None;
         let mut failed: Option<PinError> = None;
-        let run = observe_child(command, &[], output, self.how.limit, &mut |process| {
+        let settings: Vec<ProcessSetting> = self.cpus.iter().cloned().map(ProcessSetting::Affinity).collect();
+        let run = observe_child(command, &settings, output, self.how.limit, &mut |process| {
             let looked = match (&mut follower, &failed) {
                 (_, Some(_)) => return IDLE_LOOK,
                 (Some(follower), None) => follower.look(),
@@ -203,10 +217,11 @@ impl RunSubject {
                 IDLE_LOOK
             })
         });
-        let mut seen = (Vec::new(), 0, 0);
+        let (mut seen, mut cpus) = ((Vec::new(), 0, 0), None);
         if let Some(mut follower) = follower.take() {
             let left_behind = if failed.is_none() { follower.left_behind().unwrap_or(0) } else { 0 };
             seen = (follower.census(), follower.apart, left_behind);
+            cpus = follower.taken().cloned();
             self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
         }
         self.left_behind = self.left_behind.max(seen.2);
@@ -215,7 +230,7 @@ impl RunSubject {
             None | Some(PinError::Gone(_)) => {}
             Some(error) => return Err(error.into()),
         }
-        Ok(RunSeen { run: run?, census: seen.0, apart: seen.1, left_behind: seen.2 })
+        Ok(RunSeen { run: run?, census: seen.0, apart: seen.1, left_behind: seen.2, cpus })
     }
 }
 

@@ -1,0 +1,158 @@
+//! The CPUs that a program may use, what it could gain on them, and why there may be nothing to place.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use experiments::place::arms::Arms;
+use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
+use experiments::place::outcome::Setting;
+use experiments::place::prediction::{Prediction, Unwatched, Watched};
+use experiments::place::roster::Key;
+use experiments::place::run_subject::RunSeen;
+use experiments::place::seats::Seats;
+use host::live;
+use machine::CpuSet;
+use probes::cores::CpuPair;
+use probes::cores::handover::{Handovers, handovers};
+use toggles::ThreadId;
+
+use super::Request;
+
+/// Where threads of one program may be put: never outside of what it was given itself.
+pub(super) struct Room<'a> {
+    request: &'a Request<'a>,
+    /// What the program may use.
+    target: CpuSet,
+    /// What of that sidestep may use as well.
+    cpus: CpuSet,
+    /// The same as seats.
+    pub(super) seats: Seats,
+    handovers: OnceCell<Result<Handovers, String>>,
+}
+
+impl<'a> Room<'a> {
+    /// Of a program that may use these CPUs.
+    pub(super) fn of(request: &'a Request<'a>, target: &CpuSet) -> Self {
+        let cpus = target.intersection(request.allowed);
+        let seats = Seats::of(request.topology, &cpus);
+        Self { request, target: target.clone(), cpus, seats, handovers: OnceCell::new() }
+    }
+
+    /// Why no thread of it can be put anywhere else; `None` if there are two CPUs or more.
+    pub(super) fn too_small(&self) -> Option<String> {
+        match self.cpus.len() {
+            0 => Some(format!(
+                "it may use CPUs {} only and sidestep {} only: start sidestep where the program may run",
+                self.target, self.request.allowed
+            )),
+            1 => Some(format!("CPU {} is the only one that it may use", self.cpus)),
+            _ => None,
+        }
+    }
+
+    /// What is known before anything is tried; `subject` is the command or the process.
+    pub(super) fn setting(
+        &self,
+        subject: String,
+        census: &[(Key, ThreadId, f64)],
+        apart_threads: usize,
+    ) -> Setting {
+        let mut created: BTreeMap<usize, usize> = BTreeMap::new();
+        let busy = |(key, id, cpu_share): &(Key, ThreadId, f64)| {
+            let order = created.entry(key.process).or_default();
+            *order += 1;
+            Busy {
+                key: key.clone(),
+                order: *order - 1,
+                process: id.process,
+                thread: id.thread,
+                cpu_share: *cpu_share,
+            }
+        };
+        let is_busy = |thread: &Busy| thread.cpu_share >= CPU_SHARE_MIN;
+        let threads: Vec<Busy> = census.iter().map(busy).filter(is_busy).collect();
+        let uneven = |level: &&'static str| {
+            format!("the CPUs at hand cut units of the level {level} unevenly, so that it is not looked at")
+        };
+        Setting {
+            subject,
+            cpus: self.target.to_string(),
+            idle_threads: census.len() - threads.len(),
+            threads,
+            apart_threads,
+            sharing: None,
+            margin: self.request.arguments.margin / 100.0,
+            seed: self.request.seed,
+            started_utc: live::utc_now(),
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            notes: self.seats.left_out.iter().map(uneven).collect(),
+        }
+    }
+
+    /// `plain` is a run of the command that was not watched, and what is known of such runs.
+    pub(super) fn arms(&self, setting: &Setting, plain: Option<&(RunSeen, Unwatched)>) -> Arms {
+        let threads: Vec<Key> = setting.threads.iter().map(|busy| busy.key.clone()).collect();
+        let is_worth = self.nothing_to_place(setting).is_none();
+        let handovers = if is_worth { self.handovers().as_ref().ok() } else { None };
+        let decided =
+            decide(&setting.threads, &self.seats, setting.sharing.as_ref(), self.request.cores, handovers);
+        let mut arms = Arms::of(&threads, &self.seats, decided.as_ref(), self.prediction(setting, plain));
+        if self.request.arguments.aa {
+            for plan in &mut arms.plans {
+                plan.arrangement.cpus.clear();
+                plan.predicted = None;
+            }
+        }
+        arms
+    }
+
+    /// What each placement should gain; the first measures what handovers cost, which takes a tenth of a second.
+    fn prediction(
+        &self,
+        setting: &Setting,
+        plain: Option<&(RunSeen, Unwatched)>,
+    ) -> Result<Prediction, String> {
+        if self.nothing_to_place(setting).is_some() {
+            return Err(String::new());
+        }
+        let mut threads = setting.threads.clone();
+        if let Some((seen, _)) = plain {
+            for thread in &mut threads {
+                let own = seen.census.iter().find(|(key, ..)| *key == thread.key);
+                thread.cpu_share = own.map_or(thread.cpu_share, |(.., cpu_share)| *cpu_share);
+            }
+        }
+        let watched = plain.map_or(Watched::AllTheTime, |(_, runs)| Watched::Once(*runs));
+        Prediction::of(
+            &threads,
+            setting.sharing.as_ref(),
+            &self.seats,
+            self.request.cores,
+            self.handovers(),
+            watched,
+        )
+    }
+
+    /// What handovers cost on this machine, measured when it is first asked.
+    fn handovers(&self) -> &Result<Handovers, String> {
+        self.handovers.get_or_init(|| {
+            let far = self.seats.far_apart();
+            handovers(CpuPair { a: far[0], b: far[1] }, self.request.seed).map_err(|error| error.to_string())
+        })
+    }
+
+    /// Why there is nothing to be placed; `None` if there is.
+    pub(super) fn nothing_to_place(&self, setting: &Setting) -> Option<String> {
+        if let Some(why) = self.too_small() {
+            return Some(why);
+        }
+        match setting.threads.len() {
+            0 => Some("no thread is busy for 2 % of the time".to_owned()),
+            1 => Some("one thread does all the work".to_owned()),
+            busy if busy > THREADS_MAX => {
+                Some(format!("{busy} threads are busy, and more than {THREADS_MAX} are not placed"))
+            }
+            _ => None,
+        }
+    }
+}
