@@ -220,7 +220,7 @@ fn tried(
     let (profile, sharing) = subject.profile(request.arguments.source.into(), request.arguments.confirm)?;
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
-    let mut setting = room.setting(command_line(command), &profile.census, profile.apart);
+    let mut setting = room.setting(command_line(command), &profile.census);
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
     let is_worth = room.nothing_to_place(&setting).is_none();

@@ -161,6 +161,11 @@ fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_told() {
     let script = format!("taskset -c {first} sh -c '{TWO_LOOPS}' & sleep 0.2; wait");
     let (code, said) = bench.place(&["--runs", "2"], &["sh", "-c", &script]);
     assert!(code == Some(0) && said.contains("left alone"), "{said}");
+    let each = format!("taskset -c {first} sh -c 'while :; do :; done' & ");
+    let script = format!("{each}{each}sleep 0.5; kill $(jobs -p) 2>/dev/null; wait; true");
+    let (code, said) = bench.place(&[], &["bash", "-c", &script]);
+    let is_told = said.contains("all of its threads that are busy chose their");
+    assert!(code == Some(0) && is_told && !said.contains("spread"), "{said}");
     let only_one = ["-c", &first, env!("CARGO_BIN_EXE_sidestep"), "place", "--state"];
     let output = Command::new("taskset")
         .args(only_one)

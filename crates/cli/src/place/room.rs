@@ -7,14 +7,13 @@ use experiments::place::arms::Arms;
 use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
 use experiments::place::outcome::Setting;
 use experiments::place::prediction::{Prediction, Unwatched, Watched};
-use experiments::place::roster::Key;
+use experiments::place::roster::{Counted, Key};
 use experiments::place::run_subject::RunSeen;
 use experiments::place::seats::Seats;
 use host::live;
 use machine::CpuSet;
 use probes::cores::CpuPair;
 use probes::cores::handover::{Handovers, handovers};
-use toggles::ThreadId;
 
 use super::Request;
 
@@ -51,35 +50,36 @@ impl<'a> Room<'a> {
     }
 
     /// What is known before anything is tried; `subject` is the command or the process.
-    pub(super) fn setting(
-        &self,
-        subject: String,
-        census: &[(Key, ThreadId, f64)],
-        apart_threads: usize,
-    ) -> Setting {
+    pub(super) fn setting(&self, subject: String, census: &[Counted]) -> Setting {
         let mut created: BTreeMap<usize, usize> = BTreeMap::new();
-        let busy = |(key, id, cpu_share): &(Key, ThreadId, f64)| {
+        let (mut threads, mut apart_threads, mut apart_busy) = (Vec::new(), 0, 0);
+        for Counted { key, id, cpu_share, is_apart } in census {
             let order = created.entry(key.process).or_default();
-            *order += 1;
-            Busy {
-                key: key.clone(),
-                order: *order - 1,
-                process: id.process,
-                thread: id.thread,
-                cpu_share: *cpu_share,
+            let is_busy = *cpu_share >= CPU_SHARE_MIN;
+            if *is_apart {
+                apart_threads += 1;
+                apart_busy += usize::from(is_busy);
+            } else if is_busy {
+                threads.push(Busy {
+                    key: key.clone(),
+                    order: *order,
+                    process: id.process,
+                    thread: id.thread,
+                    cpu_share: *cpu_share,
+                });
             }
-        };
-        let is_busy = |thread: &Busy| thread.cpu_share >= CPU_SHARE_MIN;
-        let threads: Vec<Busy> = census.iter().map(busy).filter(is_busy).collect();
+            *order += 1;
+        }
         let uneven = |level: &&'static str| {
             format!("the CPUs at hand cut units of the level {level} unevenly, so that it is not looked at")
         };
         Setting {
             subject,
             cpus: self.target.to_string(),
-            idle_threads: census.len() - threads.len(),
+            idle_threads: census.len() - threads.len() - apart_threads,
             threads,
             apart_threads,
+            apart_busy,
             sharing: None,
             margin: self.request.arguments.margin / 100.0,
             seed: self.request.seed,
@@ -118,8 +118,8 @@ impl<'a> Room<'a> {
         let mut threads = setting.threads.clone();
         if let Some((seen, _)) = plain {
             for thread in &mut threads {
-                let own = seen.census.iter().find(|(key, ..)| *key == thread.key);
-                thread.cpu_share = own.map_or(thread.cpu_share, |(.., cpu_share)| *cpu_share);
+                let own = seen.census.iter().find(|own| own.key == thread.key);
+                thread.cpu_share = own.map_or(thread.cpu_share, |own| own.cpu_share);
             }
         }
         let watched = plain.map_or(Watched::AllTheTime, |(_, runs)| Watched::Once(*runs));
@@ -146,10 +146,14 @@ impl<'a> Room<'a> {
         if let Some(why) = self.too_small() {
             return Some(why);
         }
-        match setting.threads.len() {
-            0 => Some("no thread is busy for 2 % of the time".to_owned()),
-            1 => Some("one thread does all the work".to_owned()),
-            busy if busy > THREADS_MAX => {
+        match (setting.threads.len(), setting.apart_busy) {
+            (0, 1..) => Some("all of its threads that are busy chose their CPUs themselves".to_owned()),
+            (1, 1..) => {
+                Some("all of its threads that are busy, but one, chose their CPUs themselves".to_owned())
+            }
+            (0, 0) => Some("no thread is busy for 2 % of the time".to_owned()),
+            (1, 0) => Some("one thread does all the work".to_owned()),
+            (busy, _) if busy > THREADS_MAX => {
                 Some(format!("{busy} threads are busy, and more than {THREADS_MAX} are not placed"))
             }
             _ => None,

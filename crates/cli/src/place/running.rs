@@ -10,7 +10,7 @@ use experiments::place::arms::OS;
 use experiments::place::arrangement::{Arrangement, packed, spread};
 use experiments::place::follower::Follower;
 use experiments::place::outcome::{FACTORS, nothing_tried, outcome};
-use experiments::place::roster::Key;
+use experiments::place::roster::{Counted, Key};
 use experiments::place::window_subject::WindowSubject;
 use host::live::{self, pending_signal};
 use machine::CpuSet;
@@ -83,7 +83,7 @@ pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> 
         ));
     }
     let room = Room::of(request, follower.free());
-    let mut setting = room.setting(format!("process {process}"), &follower.census(), follower.apart);
+    let mut setting = room.setting(format!("process {process}"), &follower.census());
     learn(&mut setting, sharing);
     let arms = room.arms(&setting, None);
     let Some(command) = request.arguments.metric_command.clone() else {
@@ -140,7 +140,8 @@ pub(super) fn hold(request: &Request<'_>, process: u32, held: Held) -> anyhow::R
         );
     }
     follower.look()?;
-    let keys: Vec<Key> = follower.census().into_iter().map(|(key, ..)| key).collect();
+    let is_ours = |seen: &Counted| !seen.is_apart;
+    let keys: Vec<Key> = follower.census().into_iter().filter(is_ours).map(|seen| seen.key).collect();
     let seat_of = match held {
         Held::Spread => spread(keys.len(), &room.seats),
         Held::Pack => packed(keys.len(), room.seats.cpus.len()),

@@ -39,7 +39,7 @@ pub(super) fn watch(request: &Request<'_>, process: u32, command: &str) -> anyho
         if follower.is_over() || pending_signal().is_some() || started.elapsed() >= request.budget() {
             break Ok(());
         }
-        let setting = room.setting(format!("process {process}"), &follower.census(), follower.apart);
+        let setting = room.setting(format!("process {process}"), &follower.census());
         let arms = room.arms(&setting, None);
         // Another placement is proposed as soon as the first arm puts threads elsewhere, or there is nothing to place any more.
         let nothing = room.nothing_to_place(&setting).is_some();

@@ -10,7 +10,7 @@ use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
 
 use super::arrangement::Arrangement;
 use super::cpu_limit::CpuLimit;
-use super::roster::{Key, Roster};
+use super::roster::{Counted, Member, Roster};
 
 /// The next look after one that found something new.
 const SOON: Duration = Duration::from_millis(2);
@@ -29,8 +29,6 @@ pub struct Follower {
     limit: CpuLimit,
     /// Everybody who was seen.
     pub roster: Roster,
-    /// Threads that had or chose CPUs of their own, at the last look that saw any.
-    pub apart: usize,
     began: Instant,
     /// When the tree was last seen to be there.
     last_seen: Instant,
@@ -72,7 +70,6 @@ impl Follower {
             free,
             limit,
             roster,
-            apart: 0,
             began,
             last_seen: began,
             pause: SOON,
@@ -89,8 +86,9 @@ impl Follower {
     pub fn look(&mut self) -> Result<Duration, PinError> {
         let seen = self.tree.look()?;
         let is_news = self.roster.enter(seen.iter().map(|seen| &seen.thread));
-        let apart = seen.iter().filter(|seen| seen.is_apart).count();
-        self.apart = self.apart.max(apart);
+        for apart in seen.iter().filter(|seen| seen.is_apart) {
+            self.roster.set_apart(&apart.thread);
+        }
         if !seen.is_empty() {
             self.last_seen = Instant::now();
         }
@@ -168,11 +166,20 @@ impl Follower {
         self.last_seen = self.began;
     }
 
-    /// CPU time over wall time of everybody who was seen, by key, and the numbers he had.
-    pub fn census(&self) -> Vec<(Key, ThreadId, f64)> {
+    /// Everybody who was seen. Of a program that took fewer CPUs for all of its threads those are apart that have others.
+    pub fn census(&self) -> Vec<Counted> {
         let seconds = self.last_seen.duration_since(self.began).as_secs_f64().max(f64::MIN_POSITIVE);
         let share = |[first, last]: [u64; 2]| last.saturating_sub(first) as f64 / 1e9 / seconds;
-        self.roster.keyed().into_iter().map(|(key, member)| (key, member.id, share(member.busy_ns))).collect()
+        let taken = self.taken().map(ToString::to_string);
+        let is_apart =
+            |member: &Member| member.is_apart && taken.as_ref().is_none_or(|taken| member.cpus != *taken);
+        let counted = |(key, member): (_, &Member)| Counted {
+            key,
+            id: member.id,
+            cpu_share: share(member.busy_ns),
+            is_apart: is_apart(member),
+        };
+        self.roster.keyed().into_iter().map(counted).collect()
     }
 
     /// Processes that still run, once the first has ended: what a program left behind.

@@ -28,8 +28,10 @@ pub struct Setting {
     pub threads: Vec<Busy>,
     /// Threads that are left free.
     pub idle_threads: usize,
-    /// Threads that are left alone.
+    /// Threads that are left alone, as they had or chose CPUs of their own.
     pub apart_threads: usize,
+    /// Those of them that are busy.
+    pub apart_busy: usize,
     /// Who shares what.
     pub sharing: Option<Sharing>,
     /// 0.02 for 2 %.

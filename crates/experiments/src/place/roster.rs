@@ -22,6 +22,19 @@ pub struct Key {
     pub nth: usize,
 }
 
+/// A thread that was seen in a run, and what it used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    /// What it is called in every run.
+    pub key: Key,
+    /// Its numbers in this one.
+    pub id: ThreadId,
+    /// CPU time over wall time.
+    pub cpu_share: f64,
+    /// True if it had or chose CPUs of its own.
+    pub is_apart: bool,
+}
+
 /// One thread of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
@@ -33,6 +46,10 @@ pub struct Member {
     pub name: String,
     /// CPU time in nanoseconds from which on it is counted, and at the last look: what a thread did before the first look is its own, too.
     pub busy_ns: [u64; 2],
+    /// The CPUs that it showed last, as the kernel prints them.
+    pub cpus: String,
+    /// True if it had or chose CPUs of its own.
+    pub is_apart: bool,
     /// True if the last look saw it.
     pub is_there: bool,
 }
@@ -40,10 +57,16 @@ pub struct Member {
 /// Everybody who was ever seen in one run.
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
-    members: BTreeMap<(ProcessOrder, u64, u32), Member>,
+    members: BTreeMap<Place, Member>,
 }
 
 type ProcessOrder = (u64, u32);
+/// In the order of starts.
+type Place = (ProcessOrder, u64, u32);
+
+fn place_of(thread: &Followed) -> Place {
+    ((thread.process.start_ticks, thread.process.process), thread.start_ticks, thread.thread)
+}
 
 impl Roster {
     /// Enters what a look found; true if somebody is new, has another name, or is gone.
@@ -52,8 +75,7 @@ impl Roster {
         let mut gone: BTreeSet<_> =
             self.members.iter().filter(|(_, member)| member.is_there).map(|(key, _)| *key).collect();
         for thread in found {
-            let key =
-                ((thread.process.start_ticks, thread.process.process), thread.start_ticks, thread.thread);
+            let key = place_of(thread);
             gone.remove(&key);
             let member = self.members.entry(key).or_insert_with(|| {
                 is_news = true;
@@ -62,9 +84,12 @@ impl Roster {
                     process: thread.process,
                     name: thread.name.clone(),
                     busy_ns: [0, thread.busy_ns],
+                    cpus: String::new(),
+                    is_apart: false,
                     is_there: true,
                 }
             });
+            member.cpus.clone_from(&thread.cpus);
             is_news |= member.name != thread.name;
             member.name.clone_from(&thread.name);
             member.busy_ns[1] = thread.busy_ns;
@@ -76,6 +101,13 @@ impl Roster {
             }
         }
         is_news
+    }
+
+    /// Remembers that a thread had or chose CPUs of its own.
+    pub fn set_apart(&mut self, thread: &Followed) {
+        if let Some(member) = self.members.get_mut(&place_of(thread)) {
+            member.is_apart = true;
+        }
     }
 
     /// CPU time is counted from here on, as in a process that ran before it was looked at; who is gone is kept for his place.

@@ -12,13 +12,13 @@ use placement::sharing::{
 };
 use record::Sharing;
 use stats::{Cell, quantile_interval};
-use toggles::{PinError, PinHold, Restored, ThreadId};
+use toggles::{PinError, PinHold, Restored};
 
 use super::arms::ArmPlan;
 use super::arrangement::Arrangement;
 use super::follower::Follower;
 use super::prediction::Unwatched;
-use super::roster::Key;
+use super::roster::Counted;
 use crate::ab::command_subject::{
     CommandError, HowToRun, Metric, Program, around, program_rows, program_values,
 };
@@ -61,10 +61,8 @@ impl From<ChildError> for PlaceRunError {
 pub struct RunSeen {
     /// How it went.
     pub run: ChildRun,
-    /// Every thread that was seen: key, numbers, CPU time over wall time.
-    pub census: Vec<(Key, ThreadId, f64)>,
-    /// Threads that had or chose CPUs of their own.
-    pub apart: usize,
+    /// Every thread that was seen.
+    pub census: Vec<Counted>,
     /// Processes that still ran when the command had ended.
     pub left_behind: usize,
     /// The CPUs that it took for all of its threads, if those were fewer than it was given.
@@ -217,20 +215,19 @@ impl RunSubject {
                 IDLE_LOOK
             })
         });
-        let (mut seen, mut cpus) = ((Vec::new(), 0, 0), None);
+        let (mut census, mut left_behind, mut cpus) = (Vec::new(), 0, None);
         if let Some(mut follower) = follower.take() {
-            let left_behind = if failed.is_none() { follower.left_behind().unwrap_or(0) } else { 0 };
-            seen = (follower.census(), follower.apart, left_behind);
-            cpus = follower.taken().cloned();
+            left_behind = if failed.is_none() { follower.left_behind().unwrap_or(0) } else { 0 };
+            (census, cpus) = (follower.census(), follower.taken().cloned());
             self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
         }
-        self.left_behind = self.left_behind.max(seen.2);
+        self.left_behind = self.left_behind.max(left_behind);
         match failed {
             // It ended before anybody could look.
             None | Some(PinError::Gone(_)) => {}
             Some(error) => return Err(error.into()),
         }
-        Ok(RunSeen { run: run?, census: seen.0, apart: seen.1, left_behind: seen.2, cpus })
+        Ok(RunSeen { run: run?, census, left_behind, cpus })
     }
 }
 
