@@ -149,7 +149,7 @@ pub(super) fn hold(request: &Request<'_>, process: u32, held: Held) -> anyhow::R
     follower.rearrange(Arrangement::seated(&keys, &seat_of, &room.seats))?;
     if !request.global.quiet {
         output::say(&format!(
-            "{} threads of process {process} are held until Ctrl-C, for {:.0} s at most",
+            "threads of process {process} that are held: {}; until Ctrl-C, for {:.0} s at most",
             keys.len(),
             request.budget().as_secs_f64()
         ));

@@ -83,7 +83,7 @@ pub(super) fn sweep(
             RunSubject::new(program, how(request), metric.cloned(), request.pin_hold()?, request.seed);
         let result = tried(request, &mut subject, &command);
         unfreed.append(&mut subject.unfreed);
-        let mut outcome = result.with_context(|| format!("with {threads} threads"))?;
+        let mut outcome = result.with_context(|| format!("with {threads} as the number of threads"))?;
         outcome.notes.extend(note.clone());
         rows.push(PlaceSweepRow { threads: *threads, outcome });
         if pending_signal().is_some() {

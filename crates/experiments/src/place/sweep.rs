@@ -47,17 +47,17 @@ pub fn sweep(rows: Vec<PlaceSweepRow>) -> PlaceSweep {
     let (sensitive, insensitive, unknown) =
         (of(Sensitivity::Sensitive), of(Sensitivity::Insensitive), of(Sensitivity::Unknown));
     let numbers = |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let mut parts = Vec::new();
-    if !sensitive.is_empty() {
-        parts.push(format!("placement matters with {} threads", numbers(&sensitive)));
-    }
-    if !insensitive.is_empty() {
-        parts.push(format!("it does not matter with {}", numbers(&insensitive)));
-    }
-    if !unknown.is_empty() {
-        parts.push(format!("the runs do not tell with {}", numbers(&unknown)));
-    }
-    PlaceSweep { schema: PLACE_SCHEMA, sentence: parts.join("; "), sensitive, insensitive, unknown, rows }
+    let clauses = [
+        ("placement matters with", &sensitive),
+        ("placement does not matter with", &insensitive),
+        ("the runs do not tell with", &unknown),
+    ];
+    let clause = |(words, of): (&str, &Vec<usize>)| {
+        let noun = if of[..] == [1] { "thread" } else { "threads" };
+        format!("{words} {} {noun}", numbers(of))
+    };
+    let sentence: Vec<String> = clauses.into_iter().filter(|(_, of)| !of.is_empty()).map(clause).collect();
+    PlaceSweep { schema: PLACE_SCHEMA, sentence: sentence.join("; "), sensitive, insensitive, unknown, rows }
 }
 
 #[cfg(test)]
@@ -96,7 +96,9 @@ mod tests {
         assert_eq!((found.sensitive, found.insensitive, found.unknown), (vec![2], vec![1, 3], vec![4]));
         assert_eq!(
             found.sentence,
-            "placement matters with 2 threads; it does not matter with 1, 3; the runs do not tell with 4"
+            "placement matters with 2 threads; placement does not matter with 1, 3 threads; the runs do not tell with 4 threads"
         );
+        let one = sweep(vec![PlaceSweepRow { threads: 1, outcome: outcome(&[]) }]);
+        assert_eq!(one.sentence, "placement does not matter with 1 thread");
     }
 }

@@ -3,7 +3,9 @@
 use record::{PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
 
 use super::sharers::{regions, strongest_pairs};
-use super::terminal::{arm_name, confirmed, learnt_by, parking_words, predicted, thread_name, verdict};
+use super::terminal::{
+    alarms, arm_name, confirmed, learnt_by, parking_words, predicted, thread_name, verdict,
+};
 use crate::draw::{BarChart, BarGroup, BarRow, MatrixCell, MatrixChart, MatrixPanel};
 use crate::escape::markup;
 use crate::figure::{DataTable, Drawn};
@@ -239,8 +241,7 @@ fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
         "runs of each",
         format!("{} taken, {} kept", found.pair_counts.taken, found.pair_counts.kept),
     ));
-    facts
-        .push(("A/A inside", format!("{} alarms, {} by chance", found.aa.alarms, found.aa.alarms_by_chance)));
+    facts.push(("A/A inside", alarms(&found.aa)));
     if let Some(parking) = &found.parking {
         facts.push(("parking", parking_words(parking)));
     }

@@ -1,13 +1,14 @@
 //! A placement as text: what is recommended, what each arm gained against what was predicted, and who goes where.
 
 use record::{
-    ParkingTax, PlaceArm, PlaceOutcome, PlaceSweep, PlacedThread, SharingOffer, WriterPair, WriterVerdict,
+    AaTwin, ParkingTax, PlaceArm, PlaceOutcome, PlaceSweep, PlacedThread, SharingOffer, WriterPair,
+    WriterVerdict,
 };
 use stats::Verdict;
 
 use super::sharers::strongest_pairs;
 use crate::escape::plain;
-use crate::number::{UNKNOWN, column, percent, short};
+use crate::number::{UNKNOWN, column, count, percent, short};
 use crate::terminal::{Ink, Paper, Terminal, table_of};
 
 /// Threads listed; --json has all.
@@ -130,6 +131,11 @@ pub(super) fn thread_name(thread: &PlacedThread) -> String {
     format!("{process}{name}#{}", thread.nth)
 }
 
+/// What the kernel against itself showed, and how much of that chance explains.
+pub(super) fn alarms(aa: &AaTwin) -> String {
+    format!("{}, up to {} by chance", count(aa.alarms, "alarm"), aa.alarms_by_chance)
+}
+
 /// What the threads were watched by and what not, one line each.
 pub(super) fn learnt_by(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
     let line = |offer: &SharingOffer| match &offer.refused {
@@ -195,10 +201,9 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
         paper.wrapped(
             "proven    ",
             &format!(
-                "{} runs of each placement in random turns, {kept} kept; A/A inside: {} alarms, {} by chance; intervals made wider by {}",
-                found.pair_counts.taken,
-                found.aa.alarms,
-                found.aa.alarms_by_chance,
+                "{} of each placement in random turns, {kept} kept; A/A inside: {}; intervals made wider by {}",
+                count(found.pair_counts.taken, "run"),
+                alarms(&found.aa),
                 short(found.aa.widening.max(1.0))
             ),
         );
@@ -208,10 +213,12 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
     if let Some(parking) = &found.parking {
         paper.wrapped("parking   ", &parking_words(parking));
     }
-    let free = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let some = |number: usize, noun: &str, what: &str| {
+        (number > 0).then(|| format!("{} {what}", count(number, noun)))
+    };
     let aside: Vec<String> = [
-        free(found.idle_threads, "idle threads left free"),
-        free(found.apart_threads, "threads chose their CPUs themselves and are left alone"),
+        some(found.idle_threads, "idle thread", "left free"),
+        some(found.apart_threads, "thread", "with CPUs of the program's own choice left alone"),
     ]
     .into_iter()
     .flatten()
@@ -285,7 +292,7 @@ pub(super) fn parking_words(parking: &ParkingTax) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use record::{
-        AaTwin, Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, SharedWriters, Sharing, SharingThread,
+        Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, SharedWriters, Sharing, SharingThread,
     };
     use stats::Interval;
 
@@ -373,7 +380,7 @@ pub(super) mod tests {
             unit: "s".to_owned(),
             better: Better::Lower,
             arms: vec![arm("os", None), arm("best", Some(-57.9)), arm("pack", Some(12.0)), arm("os again", Some(0.1))],
-            aa: AaTwin::default(),
+            aa: AaTwin { alarms: 1, alarms_by_chance: 7, ..AaTwin::default() },
             pair_counts: PairCounts::default(),
             failures: Vec::new(),
             ended: Some(Ended::Precise),
@@ -403,6 +410,12 @@ pub(super) mod tests {
             assert!(text.contains("\nconfirmed 0 of 1 pair") && text.contains("\ndoubtful  one"), "{text}");
             assert!(text.contains(doubt), "{text}");
             assert!(text.contains("counted   a wake on the waker's own CPU saves 4.8 us"), "{text}");
+            let aside = "1 idle thread left free; 2 threads with CPUs of the program's own choice left alone";
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                words.contains(aside) && words.contains("A/A inside: 1 alarm, up to 7 by chance"),
+                "{text}"
+            );
         }
     }
 
