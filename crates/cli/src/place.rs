@@ -46,6 +46,11 @@ const DEADLINE_SLACK: Duration = Duration::from_secs(60);
 const RUNS_MIN: f64 = 18.0;
 /// Arms, the kernel's included.
 const ARMS: f64 = 4.0;
+/// A run that is over sooner is looked at a few times only. Assumed: ten looks, which follow each other by 2 ms as long as threads come.
+const RUN_S_MIN: f64 = 0.02;
+/// CPU time below which a run is as good as idle, however long it waited for a CPU. Assumed: several times what a command that does
+/// nothing takes to be started.
+const BUSY_S_MIN: f64 = 0.005;
 /// The first state in which a CPU sleeps; state 0 is a loop that polls. Documentation/admin-guide/pm/cpuidle.rst of Linux.
 const IDLE_STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state1";
 /// The name of the document in the folder of `--record`.
@@ -221,19 +226,15 @@ fn tried(
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
     let mut setting = room.setting(command_line(command), &profile.census);
+    setting.unseen = too_brief(&profile);
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
     let is_worth = room.nothing_to_place(&setting).is_none();
     let plain = if is_worth { subject.unwatched(profile.run.wall_s, request.budget())? } else { None };
     let arms = room.arms(&setting, plain.as_ref());
-    let ended_at_once = || {
-        let is_unseen = profile.census.is_empty();
-        is_unseen.then(|| {
-            format!("it ended within {:.1} ms, before any thread could be seen", 1e3 * profile.run.wall_s)
-        })
-    };
-    if let Some(why) = ended_at_once().or_else(|| room.nothing_to_place(&setting)) {
+    if let Some(why) = room.nothing_to_place(&setting) {
         line.end();
+        setting.notes.extend(service(subject.left_behind));
         return Ok(nothing_tried(&setting, &arms, &why));
     }
     setting.notes.extend(too_short(profile.run.wall_s, request.budget()));
@@ -241,12 +242,7 @@ fn tried(
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
     let mut found = outcome(&course?, &subject.rows(), &subject.guards(), &arms, &setting);
-    if subject.left_behind > 0 {
-        found.notes.push(format!(
-            "runs left up to {} processes behind when the command had ended: it starts a service in the background; they were set free",
-            subject.left_behind
-        ));
-    }
+    found.notes.extend(service(subject.left_behind));
     Ok(found)
 }
 
@@ -271,6 +267,29 @@ fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
     let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
     let said = if last.is_empty() { String::new() } else { format!(" ({last:?})") };
     Err(anyhow::Error::new(CouldNotMeasure).context(format!("the command {how}{said}")))
+}
+
+/// Why nothing can be told of the threads of a run that is over too soon: what was seen of them by then is chance.
+fn too_brief(profile: &RunSeen) -> Option<String> {
+    let run = &profile.run;
+    let busy_s = run.user_s + run.system_s;
+    let is_brief = run.wall_s < RUN_S_MIN || busy_s < BUSY_S_MIN || profile.census.is_empty();
+    is_brief.then(|| {
+        format!(
+            "{:.0} ms of CPU time in {:.0} ms is too little to place its threads",
+            (1e3 * busy_s).ceil(),
+            (1e3 * run.wall_s).ceil()
+        )
+    })
+}
+
+/// What is to be known of a command that has ended while processes of it run on.
+fn service(left_behind: usize) -> Option<String> {
+    (left_behind > 0).then(|| {
+        format!(
+            "processes ran on when the command had ended, at most {left_behind} at once: it starts a service in the background; they were set free, and sidestep place --pid PID places such a one"
+        )
+    })
 }
 
 /// What to do if the budget is too short to show anything.

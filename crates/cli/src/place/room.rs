@@ -80,6 +80,7 @@ impl<'a> Room<'a> {
             threads,
             apart_threads,
             apart_busy,
+            unseen: None,
             sharing: None,
             margin: self.request.arguments.margin / 100.0,
             seed: self.request.seed,
@@ -143,7 +144,7 @@ impl<'a> Room<'a> {
 
     /// Why there is nothing to be placed; `None` if there is.
     pub(super) fn nothing_to_place(&self, setting: &Setting) -> Option<String> {
-        if let Some(why) = self.too_small() {
+        if let Some(why) = setting.unseen.clone().or_else(|| self.too_small()) {
             return Some(why);
         }
         match (setting.threads.len(), setting.apart_busy) {

@@ -32,6 +32,8 @@ pub struct Setting {
     pub apart_threads: usize,
     /// Those of them that are busy.
     pub apart_busy: usize,
+    /// Why its threads cannot be told by what was seen of them.
+    pub unseen: Option<String>,
     /// Who shares what.
     pub sharing: Option<Sharing>,
     /// 0.02 for 2 %.
