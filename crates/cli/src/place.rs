@@ -135,6 +135,9 @@ impl Request<'_> {
         match self.arguments.budget {
             Some(budget) => budget / u32::try_from(self.parts).unwrap_or(1),
             None if self.arguments.watch => WATCH_BUDGET,
+            None if self.arguments.metric_command.is_some() => {
+                self.arguments.profile + running::trial_time(self.arguments.window)
+            }
             None => BUDGET,
         }
     }

@@ -16,7 +16,7 @@ use crate::compare::parse_percent;
 /// Options of `place`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArguments {
-    /// Take at most this long, profile included [default: 1m]
+    /// Take at most this long, profile included [default: 1m; with --metric-command 22 windows of each of four placements]
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
     /// Differences up to this are of no practical matter

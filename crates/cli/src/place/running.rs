@@ -2,16 +2,16 @@
 
 use std::process;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use experiments::ab::{Subject, run_factorial};
-use experiments::place::arms::OS;
+use experiments::ab::{Rules, Subject, run_factorial};
+use experiments::place::arms::{Arms, OS};
 use experiments::place::arrangement::{Arrangement, packed, spread};
 use experiments::place::follower::Follower;
-use experiments::place::outcome::{FACTORS, nothing_tried, outcome};
+use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::roster::{Counted, Key};
-use experiments::place::window_subject::WindowSubject;
+use experiments::place::window_subject::{WindowSubject, look_time};
 use host::live::{self, pending_signal};
 use machine::CpuSet;
 use placement::sharing::{ProfileError, ProfileOptions, Subject as Watched, profile};
@@ -19,11 +19,34 @@ use record::{PlaceOutcome, Sharing};
 use toggles::{PinError, PinHold, Restored};
 
 use super::arguments::Held;
-use super::{Ran, Request, Room, learn};
+use super::{ARMS, RUNS_MIN, Ran, Request, Room, learn};
 use crate::ab::Line;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
 use crate::toggles::left_changed;
+
+/// Windows of each placement before the first that counts.
+const WINDOWS_FIRST: f64 = 1.0;
+/// Windows of each that a trial has time for beyond the fewest that can show anything: for a command that is slow to count, for
+/// windows that the guards drop.
+const WINDOWS_SPARE: f64 = 3.0;
+
+/// Time in which windows of this length can show something.
+pub(super) fn trial_time(window: Duration) -> Duration {
+    look_time(window, Duration::ZERO).mul_f64((RUNS_MIN + WINDOWS_FIRST + WINDOWS_SPARE) * ARMS)
+}
+
+/// What to do if what is left of the budget is too short to show anything.
+fn too_short(left: Duration, look: Duration, spent: Duration) -> Option<String> {
+    let needed = look.mul_f64((RUNS_MIN + WINDOWS_FIRST) * ARMS);
+    (needed > left).then(|| {
+        format!(
+            "a window takes {:.1} s with all that belongs to it, and {RUNS_MIN} of each placement are needed to show anything: give --budget {:.0}s or a shorter --window",
+            look.as_secs_f64(),
+            (needed + spent).as_secs_f64().ceil()
+        )
+    })
+}
 
 /// Refuses what cannot be ours to bind, with what to do.
 pub(super) fn ensure_ours(process: u32) -> anyhow::Result<()> {
@@ -69,6 +92,7 @@ fn profiled(
 
 /// Profiles, decides, and proves by windows.
 pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> {
+    let started = Instant::now();
     ensure_ours(process)?;
     let hold = request.pin_hold()?;
     let mut follower = begin(request, &hold, process)?;
@@ -94,26 +118,34 @@ pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> 
         return Ok((Ok(nothing_tried(&setting, &arms, &why)), unfreed(follower.release())));
     }
     let window = request.arguments.window;
-    setting.notes.push(format!(
-        "progress is what --metric-command counts in windows of {:.1} s",
-        window.as_secs_f64()
-    ));
+    setting
+        .notes
+        .push(format!("progress is what --metric-command counts in windows of {} s", window.as_secs_f64()));
     let mut subject = WindowSubject::new(follower, arms.plans.clone(), command, window, request.seed);
-    let result = windows(request, &mut subject, &arms, &setting);
+    let result = windows(request, &mut subject, &arms, &mut setting, started);
     Ok((result, unfreed(subject.follower.release())))
 }
 
 fn windows(
     request: &Request<'_>,
     subject: &mut WindowSubject,
-    arms: &experiments::place::arms::Arms,
-    setting: &experiments::place::outcome::Setting,
+    arms: &Arms,
+    setting: &mut Setting,
+    started: Instant,
 ) -> anyhow::Result<PlaceOutcome> {
+    let asked = Instant::now();
     if let Err(why) = subject.progress()? {
         return Err(anyhow::Error::new(CouldNotMeasure).context(format!("--metric-command {why}")));
     }
+    let look = look_time(request.arguments.window, asked.elapsed());
+    let spent = started.elapsed();
+    let left = request.budget().saturating_sub(spent);
+    if request.arguments.runs.is_none() {
+        setting.notes.extend(too_short(left, look, spent));
+    }
+    let rules = Rules { budget_s: left.as_secs_f64(), ..request.rules(setting.margin) };
     let mut line = Line::new(request.global.quiet);
-    let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
+    let course = run_factorial(subject, FACTORS, &rules, &mut line);
     line.end();
     let mut found = outcome(&course?, &subject.rows(), &subject.guards(), arms, setting);
     if subject.follower.is_over() {
@@ -165,4 +197,24 @@ pub(super) fn hold(request: &Request<'_>, process: u32, held: Held) -> anyhow::R
         output::say(if is_over { "the process has ended" } else { "all threads are free again" });
     }
     Ok(pending_signal().map_or(Outcome::Done, Outcome::Interrupted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_budget_is_enough_and_a_shorter_one_is_told_what_is() {
+        let seconds = Duration::from_secs;
+        for window in [Duration::from_millis(50), seconds(1), seconds(20)] {
+            let all = trial_time(window);
+            assert_eq!(too_short(all, look_time(window, Duration::ZERO), seconds(3)), None, "{window:?}");
+            // Nine blocks of two passes, and the rehearsal before them.
+            assert!(all > window.mul_f64(1.1 * 19.0 * 4.0) && all < window.mul_f64(1.1 * 23.0 * 4.0));
+        }
+        let look = look_time(seconds(1), Duration::from_millis(450));
+        let told = too_short(seconds(57), look, seconds(3)).expect("six blocks show nothing");
+        assert!(told.contains("a window takes 2.0 s") && told.contains("give --budget 155s or"), "{told}");
+        assert_eq!(too_short(seconds(152), look, seconds(3)), None);
+    }
 }

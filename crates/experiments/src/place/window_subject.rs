@@ -19,6 +19,11 @@ use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
 /// Part of a window that passes before it is counted, so that caches and run queues follow the threads.
 const SETTLE_SHARE: f64 = 0.1;
 
+/// How long one look at a placement takes, with a command that takes so long to tell the progress.
+pub fn look_time(window: Duration, command: Duration) -> Duration {
+    window.mul_f64(1.0 + SETTLE_SHARE) + command * 2
+}
+
 /// The process, and how its progress is told.
 pub struct WindowSubject {
     /// Its threads.
