@@ -1,6 +1,7 @@
 //! `sidestep place`: which threads of a program belong together, what that is worth, proven in turns against the kernel.
 
 mod arguments;
+mod brevity;
 mod export;
 mod files;
 mod room;
@@ -33,6 +34,7 @@ use crate::toggles::{left_changed, offer_to_mend};
 use crate::{describe, output, store};
 
 pub(crate) use arguments::PlaceArguments;
+use brevity::{some_fleeting, too_brief, too_fleeting};
 use room::Room;
 
 /// Unless the user says otherwise.
@@ -46,11 +48,6 @@ const DEADLINE_SLACK: Duration = Duration::from_secs(60);
 const RUNS_MIN: f64 = 18.0;
 /// Arms, the kernel's included.
 const ARMS: f64 = 4.0;
-/// A run that is over sooner is looked at a few times only. Assumed: ten looks, which follow each other by 2 ms as long as threads come.
-const RUN_S_MIN: f64 = 0.02;
-/// CPU time below which a run is as good as idle, however long it waited for a CPU. Assumed: several times what a command that does
-/// nothing takes to be started.
-const BUSY_S_MIN: f64 = 0.005;
 /// The first state in which a CPU sleeps; state 0 is a loop that polls. Documentation/admin-guide/pm/cpuidle.rst of Linux.
 const IDLE_STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state1";
 /// The name of the document in the folder of `--record`.
@@ -229,7 +226,8 @@ fn tried(
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
     let mut setting = room.setting(command_line(command), &profile.census);
-    setting.unseen = too_brief(&profile);
+    setting.unseen = too_brief(&profile).or_else(|| room.too_small()).or_else(|| too_fleeting(&profile));
+    setting.notes.extend(some_fleeting(&profile));
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
     let is_worth = room.nothing_to_place(&setting).is_none();
@@ -270,20 +268,6 @@ fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
     let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
     let said = if last.is_empty() { String::new() } else { format!(" ({last:?})") };
     Err(anyhow::Error::new(CouldNotMeasure).context(format!("the command {how}{said}")))
-}
-
-/// Why nothing can be told of the threads of a run that is over too soon: what was seen of them by then is chance.
-fn too_brief(profile: &RunSeen) -> Option<String> {
-    let run = &profile.run;
-    let busy_s = run.user_s + run.system_s;
-    let is_brief = run.wall_s < RUN_S_MIN || busy_s < BUSY_S_MIN || profile.census.is_empty();
-    is_brief.then(|| {
-        format!(
-            "{:.0} ms of CPU time in {:.0} ms is too little to place its threads",
-            (1e3 * busy_s).ceil(),
-            (1e3 * run.wall_s).ceil()
-        )
-    })
 }
 
 /// What is to be known of a command that has ended while processes of it run on.

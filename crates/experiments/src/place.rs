@@ -14,6 +14,7 @@ pub mod follower;
 mod handover_costs;
 pub mod hysteresis;
 mod kernel;
+pub mod lives;
 pub mod outcome;
 pub mod parking;
 pub mod prediction;

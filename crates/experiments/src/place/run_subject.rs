@@ -17,6 +17,7 @@ use toggles::{PinError, PinHold, Restored};
 use super::arms::ArmPlan;
 use super::arrangement::Arrangement;
 use super::follower::Follower;
+use super::lives::{Fleeting, Lives};
 use super::prediction::Unwatched;
 use super::roster::Counted;
 use crate::ab::command_subject::{
@@ -63,6 +64,8 @@ pub struct RunSeen {
     pub run: ChildRun,
     /// Every thread that was seen.
     pub census: Vec<Counted>,
+    /// What was in threads that came and went; of runs other than the profiled one not known.
+    pub fleeting: Option<Fleeting>,
     /// Processes that still ran when the command had ended.
     pub left_behind: usize,
     /// The CPUs that it took for all of its threads, if those were fewer than it was given.
@@ -130,7 +133,7 @@ impl RunSubject {
         let mut source = match source_of(command.get_program(), choice, period) {
             Ok(source) => source,
             Err(error) => {
-                let seen = self.run(&Arrangement::default())?;
+                let seen = self.run_profiled(self.program.command())?;
                 self.cpus.clone_from(&seen.cpus);
                 return Ok((seen, Err(error)));
             }
@@ -139,7 +142,7 @@ impl RunSubject {
             source = write_watched(source, command.get_program(), WRITES_WAIT_SHARE);
         }
         source.prepare(&mut command);
-        let run = || self.run_command(command, &Arrangement::default());
+        let run = || self.run_profiled(command);
         let (seen, sharing) = watch_while(&mut *source, options, run);
         let seen = seen?;
         self.cpus.clone_from(&seen.cpus);
@@ -193,10 +196,19 @@ impl RunSubject {
     /// # Errors
     /// It cannot be started, or its threads cannot be bound; they are free then.
     pub fn run(&mut self, arrangement: &Arrangement) -> Result<RunSeen, PlaceRunError> {
-        self.run_command(self.program.command(), arrangement)
+        self.run_command(self.program.command(), arrangement, None)
     }
 
-    fn run_command(&mut self, command: Command, arrangement: &Arrangement) -> Result<RunSeen, PlaceRunError> {
+    fn run_profiled(&mut self, command: Command) -> Result<RunSeen, PlaceRunError> {
+        self.run_command(command, &Arrangement::default(), Some(Lives::begin()))
+    }
+
+    fn run_command(
+        &mut self,
+        command: Command,
+        arrangement: &Arrangement,
+        mut lives: Option<Lives>,
+    ) -> Result<RunSeen, PlaceRunError> {
         let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
         let mut follower: Option<Follower> = None;
         let mut failed: Option<PinError> = None;
@@ -210,15 +222,20 @@ impl RunSubject {
                         .and_then(|begun| none.insert(begun).look())
                 }
             };
+            if let (Some(lives), Some(follower)) = (&mut lives, &follower) {
+                lives.look(&follower.roster);
+            }
             looked.unwrap_or_else(|error| {
                 failed = Some(error);
                 IDLE_LOOK
             })
         });
-        let (mut census, mut left_behind, mut cpus) = (Vec::new(), 0, None);
+        let (mut census, mut fleeting, mut left_behind, mut cpus) = (Vec::new(), None, 0, None);
         if let Some(mut follower) = follower.take() {
             left_behind = if failed.is_none() { follower.left_behind().unwrap_or(0) } else { 0 };
             (census, cpus) = (follower.census(), follower.taken().cloned());
+            let total_s = run.as_ref().map_or(0.0, |run| run.user_s + run.system_s);
+            fleeting = lives.map(|lives| lives.fleeting(&follower.roster, total_s));
             self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
         }
         self.left_behind = self.left_behind.max(left_behind);
@@ -227,7 +244,7 @@ impl RunSubject {
             None | Some(PinError::Gone(_)) => {}
             Some(error) => return Err(error.into()),
         }
-        Ok(RunSeen { run: run?, census, left_behind, cpus })
+        Ok(RunSeen { run: run?, census, fleeting, left_behind, cpus })
     }
 }
 

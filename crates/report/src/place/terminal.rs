@@ -213,18 +213,8 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
     if let Some(parking) = &found.parking {
         paper.wrapped("parking   ", &parking_words(parking));
     }
-    let some = |number: usize, noun: &str, what: &str| {
-        (number > 0).then(|| format!("{} {what}", count(number, noun)))
-    };
-    let aside: Vec<String> = [
-        some(found.idle_threads, "idle thread", "left free"),
-        some(found.apart_threads, "thread", "with CPUs of the program's own choice left alone"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if !aside.is_empty() {
-        paper.wrapped("aside     ", &aside.join("; "));
+    if let Some(aside) = aside(found) {
+        paper.wrapped("aside     ", &aside);
     }
     for failure in &found.failures {
         let text = format!("{} of {} runs failed: {}", failure.failed, failure.of, plain(&failure.example));
@@ -233,6 +223,23 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
     for note in &found.notes {
         paper.wrapped("note      ", &plain(note));
     }
+}
+
+/// Who was not placed.
+fn aside(found: &PlaceOutcome) -> Option<String> {
+    let some = |number: usize, noun: &str, what: &str| {
+        (number > 0).then(|| format!("{} {what}", count(number, noun)))
+    };
+    // Where nothing was tried the others are as free.
+    let idle_threads = if found.ended.is_some() { found.idle_threads } else { 0 };
+    let aside: Vec<String> = [
+        some(idle_threads, "idle thread", "left free"),
+        some(found.apart_threads, "thread", "with CPUs of the program's own choice left alone"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!aside.is_empty()).then(|| aside.join("; "))
 }
 
 /// The page of a sweep over numbers of threads: the answer, and for each number the largest change that was found.

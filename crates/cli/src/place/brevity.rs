@@ -1,0 +1,117 @@
+//! Runs and threads that are over too soon to be placed, and what to do instead.
+
+use experiments::place::decision::CPU_SHARE_MIN;
+use experiments::place::lives::Fleeting;
+use experiments::place::run_subject::RunSeen;
+
+/// A run that is over sooner is looked at a few times only. Assumed: ten looks, which follow each other by 2 ms as long as threads come.
+const RUN_S_MIN: f64 = 0.02;
+/// CPU time below which a run is as good as idle, however long it waited for a CPU. Assumed: several times what a command that does
+/// nothing takes to be started.
+const BUSY_S_MIN: f64 = 0.005;
+/// With more of the CPU time in threads that come and go, placing the others says nothing of the program: most of it.
+const FLEETING_SHARE_MAX: f64 = 0.5;
+/// With more it is worth a note. Assumed.
+const FLEETING_SHARE_TOLD: f64 = 0.2;
+
+/// Why nothing can be told of the threads of a run that is over at once: what was seen of them is chance.
+pub(super) fn too_brief(profile: &RunSeen) -> Option<String> {
+    let run = &profile.run;
+    let busy_s = run.user_s + run.system_s;
+    let is_brief = run.wall_s < RUN_S_MIN || busy_s < BUSY_S_MIN || profile.census.is_empty();
+    is_brief.then(|| {
+        format!(
+            "{:.0} ms of CPU time in {:.0} ms is too little to place its threads",
+            (1e3 * busy_s).ceil(),
+            (1e3 * run.wall_s).ceil()
+        )
+    })
+}
+
+/// Why nothing can be told of threads that are gone before they are known.
+pub(super) fn too_fleeting(profile: &RunSeen) -> Option<String> {
+    let found = fleeting(profile).filter(|found| found.share() > FLEETING_SHARE_MAX)?;
+    Some(format!(
+        "its threads come and go too fast to be placed one by one: {} seen, and {}. sidestep place --pid PID places a process that goes on; taskset -c CPUS COMMAND keeps all of a program on some CPUs",
+        found.seen,
+        in_short_lives(found)
+    ))
+}
+
+/// What is to be known of such threads beside others.
+pub(super) fn some_fleeting(profile: &RunSeen) -> Option<String> {
+    let range = FLEETING_SHARE_TOLD..=FLEETING_SHARE_MAX;
+    let found = fleeting(profile).filter(|found| range.contains(&found.share()))?;
+    Some(format!("{}: those are seldom placed in time", in_short_lives(found)))
+}
+
+/// Threads that came and went, unless they did next to nothing.
+fn fleeting(profile: &RunSeen) -> Option<&Fleeting> {
+    profile.fleeting.as_ref().filter(|found| found.busy_s > CPU_SHARE_MIN * profile.run.wall_s)
+}
+
+fn in_short_lives(found: &Fleeting) -> String {
+    format!(
+        "{:.0} % of {:.2} s of CPU time was in threads that lived for less than {:.2} s, or that nobody saw",
+        100.0 * found.share(),
+        found.total_s,
+        found.limit_s
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use experiments::place::roster::{Counted, Key};
+    use host::live::{ChildRun, Ending};
+    use toggles::ThreadId;
+
+    use super::*;
+
+    fn seen(wall_s: f64, user_s: f64, fleeting_s: f64) -> RunSeen {
+        let run = ChildRun {
+            ending: Ending::Code(0),
+            wall_s,
+            user_s,
+            system_s: 0.0,
+            max_resident_bytes: 0,
+            page_faults: 0,
+            context_switches: 0,
+            output: Vec::new(),
+            errors: Vec::new(),
+        };
+        let one = Counted {
+            key: Key { process: 0, name: "sh".to_owned(), nth: 0 },
+            id: ThreadId { process: 1, thread: 1, start_ticks: 1 },
+            cpu_share: 0.0,
+            is_apart: false,
+        };
+        let fleeting = Fleeting { seen: 7, busy_s: fleeting_s, total_s: user_s, limit_s: wall_s / 10.0 };
+        RunSeen { run, census: vec![one], fleeting: Some(fleeting), left_behind: 0, cpus: None }
+    }
+
+    #[test]
+    fn short_runs_and_short_lives_are_named_with_what_to_do() {
+        let check = |profile: &RunSeen, why: Option<&str>, note: Option<&str>| {
+            let why_not = too_brief(profile).or_else(|| too_fleeting(profile));
+            let found = (why_not, some_fleeting(profile));
+            for (found, expected) in [(&found.0, why), (&found.1, note)] {
+                let is_told = found.as_deref().unwrap_or("").contains(expected.unwrap_or(""));
+                assert!(found.is_some() == expected.is_some() && is_told, "{profile:?}: {found:?}");
+            }
+        };
+        check(&seen(0.01, 0.01, 0.0), Some("10 ms of CPU time in 10 ms is too little"), None);
+        check(&RunSeen { census: Vec::new(), ..seen(1.0, 1.0, 0.0) }, Some("too little"), None);
+        check(
+            &seen(1.0, 1.9, 1.7),
+            Some(
+                "one by one: 7 seen, and 89 % of 1.90 s of CPU time was in threads that lived for less than 0.10 s",
+            ),
+            None,
+        );
+        check(&seen(1.0, 1.9, 1.7), Some("sidestep place --pid PID places a process that goes on"), None);
+        check(&seen(1.0, 1.9, 0.6), None, Some("32 % of 1.90 s"));
+        check(&seen(1.0, 1.9, 0.1), None, None);
+        // Nearly idle: that no thread is busy is the truth.
+        check(&seen(10.0, 0.1, 0.1), None, None);
+    }
+}
