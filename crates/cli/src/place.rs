@@ -19,6 +19,7 @@ use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::parking::{Surroundings, parking_tax};
 use experiments::place::run_subject::{RunSeen, RunSubject};
+use experiments::place::window_subject::look_time;
 use host::Root;
 use host::live::{self, ChildOutput, Ending};
 use machine::{CpuSet, Topology};
@@ -133,7 +134,8 @@ impl Request<'_> {
             Some(budget) => budget / u32::try_from(self.parts).unwrap_or(1),
             None if self.arguments.watch => WATCH_BUDGET,
             None if self.arguments.metric_command.is_some() => {
-                self.arguments.profile + running::trial_time(self.arguments.window)
+                let look = look_time(self.arguments.window, Duration::ZERO);
+                self.arguments.profile + running::trial_time(look)
             }
             None => BUDGET,
         }

@@ -1,5 +1,7 @@
 //! `sidestep place --pid` on programs that run: windows in turns, and what is told of them.
 
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A shell with two loops, in a group of its own.
@@ -23,13 +25,19 @@ impl Drop for Loops {
     }
 }
 
+/// `place --pid` on a process, with a folder for its journal.
+fn command(process: &Loops, state: &Path, options: &[&str]) -> Command {
+    let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    sidestep.args(["place", "--seed", "1", "--pid", &process.0.id().to_string(), "--state"]).arg(state);
+    sidestep.args(options).stdin(Stdio::null());
+    sidestep
+}
+
 /// What `place --pid` says of two loops, and its code.
 fn place(options: &[&str]) -> (Option<i32>, String) {
     let loops = Loops::start();
     let state = tempfile::tempdir().expect("a temporary folder");
-    let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
-    sidestep.args(["place", "--seed", "1", "--pid", &loops.0.id().to_string(), "--state"]).arg(state.path());
-    let output = sidestep.args(options).stdin(Stdio::null()).output();
+    let output = command(&loops, state.path(), options).output();
     let Output { status, stdout, stderr } = output.expect("sidestep can be started");
     assert!(!state.path().join("journal.json").exists(), "everybody is free");
     let said = String::from_utf8([stdout, stderr].concat()).expect("text");
@@ -57,4 +65,37 @@ fn windows_in_turns_that_can_show_nothing_are_told_which_budget_could() {
         code == Some(0) && said.contains("windows of 0.02 s") && !said.contains("give --budget"),
         "{said}"
     );
+}
+
+#[test]
+fn what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_free() {
+    if has_one_cpu("what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_free") {
+        return;
+    }
+    let loops = Loops::start();
+    let state = tempfile::tempdir().expect("a temporary folder");
+    let options = ["--watch", "--profile", "0.2s", "--window", "20ms", "--metric-command", "date +%s%N"];
+    let mut watch = command(&loops, state.path(), &[&options[..], &["--budget", "2m"]].concat());
+    let mut watch = watch.stdout(Stdio::piped()).spawn().expect("sidestep can be started");
+    let mut lines = BufReader::new(watch.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    // Whether a noisy machine shows something of two loops is another question.
+    let first = lines.next().expect("a trial is told");
+    assert!(first.contains(" threads: ") && !first.contains("ended"), "{first}");
+    let status = Command::new("kill").args(["-INT", &watch.id().to_string()]).status();
+    assert!(status.expect("every Linux has kill").success());
+    let last = lines.last().expect("the end is told");
+    assert!(last.contains("ended   all threads are free again"), "{last}");
+    assert!(!watch.wait().expect("it ended").success() && !state.path().join("journal.json").exists());
+}
+
+#[test]
+fn a_command_that_tells_no_progress_is_refused_before_anything_is_watched() {
+    for (command, why) in [("echo none", "printed no number"), ("exit 3", "ended with Code(3)")] {
+        for watch in [&[][..], &["--watch"]] {
+            let options = [&["--profile", "0.2s", "--metric-command", command], watch].concat();
+            let (code, said) = place(&options);
+            let is_refused = code == Some(3) && said.contains(why);
+            assert!(is_refused || said.contains("leave it to the kernel: "), "{options:?}: {code:?} {said}");
+        }
+    }
 }

@@ -95,8 +95,8 @@ pub(crate) struct PlaceArguments {
     /// With --pid: prove nothing, but hold this placement until Ctrl-C, the end of --budget, or of the process
     #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with_all = ["command", "metric_command", "window", "profile", "runs", "record", "html", "export"])]
     pub(crate) hold: Option<Held>,
-    /// With --pid: go on watching, and place anew when the program has changed, that lasts, and windows in turns show a gain;
-    /// until Ctrl-C, the end of --budget [default: 24h], or of the process
+    /// With --pid: go on watching, and place anew when the program has changed, that lasts, and windows in turns show a gain; free it
+    /// when a later test shows none; until Ctrl-C, the end of --budget [default: 24h], or of the process
     #[arg(long, requires = "metric_command", conflicts_with_all = ["command", "hold", "record", "html", "export"])]
     pub(crate) watch: bool,
     /// The program and its arguments, after --

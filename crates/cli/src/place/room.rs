@@ -92,12 +92,21 @@ impl<'a> Room<'a> {
 
     /// `plain` is a run of the command that was not watched, and what is known of such runs.
     pub(super) fn arms(&self, setting: &Setting, plain: Option<&(RunSeen, Unwatched)>) -> Arms {
+        self.predicted_arms(setting, self.prediction(setting, plain))
+    }
+
+    /// The same without what they should gain, which takes a simulation.
+    pub(super) fn unpredicted_arms(&self, setting: &Setting) -> Arms {
+        self.predicted_arms(setting, Err(String::new()))
+    }
+
+    fn predicted_arms(&self, setting: &Setting, prediction: Result<Prediction, String>) -> Arms {
         let threads: Vec<Key> = setting.threads.iter().map(|busy| busy.key.clone()).collect();
         let is_worth = self.nothing_to_place(setting).is_none();
         let handovers = if is_worth { self.handovers().as_ref().ok() } else { None };
         let decided =
             decide(&setting.threads, &self.seats, setting.sharing.as_ref(), self.request.cores, handovers);
-        let mut arms = Arms::of(&threads, &self.seats, decided.as_ref(), self.prediction(setting, plain));
+        let mut arms = Arms::of(&threads, &self.seats, decided.as_ref(), prediction);
         if self.request.arguments.aa {
             for plan in &mut arms.plans {
                 plan.arrangement.cpus.clear();

@@ -11,7 +11,7 @@ use experiments::place::arrangement::{Arrangement, packed, spread};
 use experiments::place::follower::Follower;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::roster::{Counted, Key};
-use experiments::place::window_subject::{WindowSubject, look_time};
+use experiments::place::window_subject::{WindowSubject, look_time, progress};
 use host::live::{self, pending_signal};
 use machine::CpuSet;
 use placement::sharing::{ProfileError, ProfileOptions, Subject as Watched, profile};
@@ -31,9 +31,18 @@ const WINDOWS_FIRST: f64 = 1.0;
 /// windows that the guards drop.
 const WINDOWS_SPARE: f64 = 3.0;
 
-/// Time in which windows of this length can show something.
-pub(super) fn trial_time(window: Duration) -> Duration {
-    look_time(window, Duration::ZERO).mul_f64((RUNS_MIN + WINDOWS_FIRST + WINDOWS_SPARE) * ARMS)
+/// Time in which looks of this length can show something.
+pub(super) fn trial_time(look: Duration) -> Duration {
+    look.mul_f64((RUNS_MIN + WINDOWS_FIRST + WINDOWS_SPARE) * ARMS)
+}
+
+/// How long one look at a placement takes; `--metric-command` is asked once for that.
+pub(super) fn look_asked(request: &Request<'_>, command: &str) -> anyhow::Result<Duration> {
+    let asked = Instant::now();
+    if let Err(why) = progress(command)? {
+        return Err(anyhow::Error::new(CouldNotMeasure).context(format!("--metric-command {why}")));
+    }
+    Ok(look_time(request.arguments.window, asked.elapsed()))
 }
 
 /// What to do if what is left of the budget is too short to show anything.
@@ -76,7 +85,7 @@ pub(super) fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyh
 }
 
 /// Looks at the threads and samples what they touch, at the same time.
-fn profiled(
+pub(super) fn profiled(
     follower: &mut Follower,
     process: u32,
     time: Duration,
@@ -117,42 +126,63 @@ pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> 
     if let Some(why) = room.nothing_to_place(&setting) {
         return Ok((Ok(nothing_tried(&setting, &arms, &why)), unfreed(follower.release())));
     }
-    let window = request.arguments.window;
-    setting
-        .notes
-        .push(format!("progress is what --metric-command counts in windows of {} s", window.as_secs_f64()));
-    let mut subject = WindowSubject::new(follower, arms.plans.clone(), command, window, request.seed);
-    let result = windows(request, &mut subject, &arms, &mut setting, started);
-    Ok((result, unfreed(subject.follower.release())))
+    let result = shown(request, &mut follower, &command, &arms, &mut setting, started);
+    Ok((result, unfreed(follower.release())))
 }
 
-fn windows(
+/// Windows of all arms within what is left of the budget.
+fn shown(
     request: &Request<'_>,
-    subject: &mut WindowSubject,
+    follower: &mut Follower,
+    command: &str,
     arms: &Arms,
     setting: &mut Setting,
     started: Instant,
 ) -> anyhow::Result<PlaceOutcome> {
-    let asked = Instant::now();
-    if let Err(why) = subject.progress()? {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(format!("--metric-command {why}")));
-    }
-    let look = look_time(request.arguments.window, asked.elapsed());
+    let look = look_asked(request, command)?;
     let spent = started.elapsed();
     let left = request.budget().saturating_sub(spent);
     if request.arguments.runs.is_none() {
         setting.notes.extend(too_short(left, look, spent));
     }
-    let rules = Rules { budget_s: left.as_secs_f64(), ..request.rules(setting.margin) };
-    let mut line = Line::new(request.global.quiet);
-    let course = run_factorial(subject, FACTORS, &rules, &mut line);
-    line.end();
-    let mut found = outcome(&course?, &subject.rows(), &subject.guards(), arms, setting);
-    if subject.follower.is_over() {
+    let turns = Turns { request, command, left, seed: request.seed };
+    let mut found = turns.take(follower, arms, setting)?;
+    if follower.is_over() {
         found.notes.push("the process ended while it was looked at".to_owned());
     }
-    debug_assert_eq!(found.arms.first().map(|arm| arm.name.as_str()), Some(OS));
     Ok(found)
+}
+
+/// Windows in turns.
+pub(super) struct Turns<'a> {
+    pub(super) request: &'a Request<'a>,
+    /// What tells the progress.
+    pub(super) command: &'a str,
+    /// Time that there is.
+    pub(super) left: Duration,
+    pub(super) seed: u64,
+}
+
+impl Turns<'_> {
+    pub(super) fn take(
+        &self,
+        follower: &mut Follower,
+        arms: &Arms,
+        setting: &mut Setting,
+    ) -> anyhow::Result<PlaceOutcome> {
+        let Self { request, command, left, seed } = *self;
+        let window = request.arguments.window;
+        let said = "progress is what --metric-command counts in windows of";
+        setting.notes.push(format!("{said} {} s", window.as_secs_f64()));
+        let mut subject = WindowSubject::new(follower, arms.plans.clone(), command, window, seed);
+        let rules = Rules { budget_s: left.as_secs_f64(), seed, ..request.rules(setting.margin) };
+        let mut line = Line::new(request.global.quiet);
+        let course = run_factorial(&mut subject, FACTORS, &rules, &mut line);
+        line.end();
+        let found = outcome(&course?, &subject.rows(), &subject.guards(), arms, setting);
+        debug_assert_eq!(found.arms.first().map(|arm| arm.name.as_str()), Some(OS));
+        Ok(found)
+    }
 }
 
 pub(super) fn unfreed(results: Vec<Restored>) -> Vec<Restored> {
@@ -207,8 +237,9 @@ mod tests {
     fn the_default_budget_is_enough_and_a_shorter_one_is_told_what_is() {
         let seconds = Duration::from_secs;
         for window in [Duration::from_millis(50), seconds(1), seconds(20)] {
-            let all = trial_time(window);
-            assert_eq!(too_short(all, look_time(window, Duration::ZERO), seconds(3)), None, "{window:?}");
+            let look = look_time(window, Duration::ZERO);
+            let all = trial_time(look);
+            assert_eq!(too_short(all, look, seconds(3)), None, "{window:?}");
             // Nine blocks of two passes, and the rehearsal before them.
             assert!(all > window.mul_f64(1.1 * 19.0 * 4.0) && all < window.mul_f64(1.1 * 23.0 * 4.0));
         }

@@ -2,66 +2,49 @@
 
 use std::time::{Duration, Instant};
 
-use experiments::ab::{Rules, Subject, run_factorial};
-use experiments::place::arms::{ArmPlan, Arms, OS};
-use experiments::place::arrangement::Arrangement;
+use experiments::place::arms::{ArmPlan, Arms};
+use experiments::place::arrangement::{Arrangement, Nearness};
 use experiments::place::follower::Follower;
 use experiments::place::hysteresis::{Advice, Hysteresis};
-use experiments::place::outcome::{FACTORS, Setting, outcome};
-use experiments::place::window_subject::WindowSubject;
+use experiments::place::outcome::Setting;
 use host::live::{pending_signal, utc_now};
 use record::PlaceOutcome;
 use serde_json::json;
+use stats::Random;
 
-use super::running::{begin, ensure_ours, unfreed};
-use super::{Request, Room};
-use crate::ab::Line;
+use super::running::{Turns, begin, ensure_ours, look_asked, profiled, trial_time, unfreed};
+use super::{Request, Room, learn};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::toggles::left_changed;
 
-/// Time for one trial: some 18 windows of each of four arms, a second each.
-const TRIAL: Duration = Duration::from_secs(90);
+/// A round is so many times as long as its profile: samples, which cost about 1 % of CPU time (METHODOLOGY.md, "Who shares what"), are
+/// taken for a fifth of the time only.
+const ROUND_PROFILES: u32 = 5;
 
 /// Watches until Ctrl-C, the end of the budget, or of the process.
 pub(super) fn watch(request: &Request<'_>, process: u32, command: &str) -> anyhow::Result<Outcome> {
     ensure_ours(process)?;
+    let trial = trial_time(look_asked(request, command)?);
     let hold = request.pin_hold()?;
     let mut follower = begin(request, &hold, process)?;
-    let room = Room::of(request, follower.free());
-    let mut state: Hysteresis<Option<Arrangement>> = Hysteresis::default();
-    let started = Instant::now();
+    let mut watching = Watching {
+        request,
+        process,
+        command,
+        room: Room::of(request, follower.free()),
+        state: Hysteresis::default(),
+        started: Instant::now(),
+        trial,
+        trials: 0,
+        held: None,
+    };
     let result = loop {
-        follower.recount();
-        if let Err(error) = follower.look_for(request.arguments.profile, || pending_signal().is_some()) {
-            break Err(error.into());
-        }
-        if follower.is_over() || pending_signal().is_some() || started.elapsed() >= request.budget() {
-            break Ok(());
-        }
-        let setting = room.setting(format!("process {process}"), &follower.census());
-        let arms = room.arms(&setting, None);
-        // Another placement is proposed as soon as the first arm puts threads elsewhere, or there is nothing to place any more.
-        let nothing = room.nothing_to_place(&setting).is_some();
-        let proposal = arms.plans.get(1).filter(|_| !nothing).map(|plan| plan.arrangement.clone());
-        if state.round(started.elapsed(), &proposal) == Advice::Stay {
-            continue;
-        }
-        let (back, tried) = match proposal {
-            Some(_) => trial(request, follower, &arms, &setting, command),
-            None => (follower, Ok(None)),
-        };
-        follower = back;
-        let held = match tried {
-            Ok(found) => held(request, found.as_ref(), &arms, &setting),
-            Err(error) => break Err(error),
-        };
-        match held.map(|arrangement| follower.rearrange(arrangement)) {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => break Err(error.into()),
+        match watching.round(&mut follower) {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
             Err(error) => break Err(error),
         }
-        state.tried(started.elapsed(), proposal);
     };
     let left = unfreed(follower.release());
     if !left.is_empty() {
@@ -72,46 +55,135 @@ pub(super) fn watch(request: &Request<'_>, process: u32, command: &str) -> anyho
     Ok(pending_signal().map_or(Outcome::Done, Outcome::Interrupted))
 }
 
-/// Windows in turns; the follower is given back in any case.
-fn trial(
-    request: &Request<'_>,
-    follower: Follower,
-    arms: &Arms,
-    setting: &Setting,
-    command: &str,
-) -> (Follower, anyhow::Result<Option<PlaceOutcome>>) {
-    let plans: Vec<ArmPlan> = arms.plans.clone();
-    let mut subject =
-        WindowSubject::new(follower, plans, command.to_owned(), request.arguments.window, request.seed);
-    let rules = Rules { budget_s: TRIAL.as_secs_f64(), ..request.rules(setting.margin) };
-    let mut line = Line::new(request.global.quiet);
-    let course = run_factorial(&mut subject, FACTORS, &rules, &mut line);
-    line.end();
-    let found = course.map(|course| outcome(&course, &subject.rows(), &subject.guards(), arms, setting));
-    (subject.follower, found.map(Some).map_err(Into::into))
+/// What is known from round to round.
+struct Watching<'a> {
+    request: &'a Request<'a>,
+    process: u32,
+    /// What tells the progress.
+    command: &'a str,
+    room: Room<'a>,
+    /// What is proposed is the nearness of threads, or nothing.
+    state: Hysteresis<Option<Nearness>>,
+    started: Instant,
+    /// How long a trial takes.
+    trial: Duration,
+    /// How many there were.
+    trials: u64,
+    held: Option<ArmPlan>,
 }
 
-/// What is held from now on, and a line that says so.
-fn held(
-    request: &Request<'_>,
-    found: Option<&PlaceOutcome>,
-    arms: &Arms,
-    setting: &Setting,
-) -> anyhow::Result<Arrangement> {
-    let Some(found) = found else {
-        tell(request, "free", "there is nothing to place any more", None)?;
-        return Ok(Arrangement::default());
-    };
-    let name = found.recommended.as_deref().unwrap_or(OS);
-    let text = format!("{} threads: {}", setting.threads.len(), found.sentence);
-    tell(
-        request,
-        if found.recommended.is_some() { "placed" } else { "free" },
-        &text,
-        found.recommended.as_deref(),
-    )?;
-    let plan = arms.plans.iter().find(|plan| plan.name == name);
-    Ok(plan.map(|plan| plan.arrangement.clone()).unwrap_or_default())
+impl Watching<'_> {
+    /// Profiles, does what has to be done, and leaves the program alone for the rest of the round; false if that was the last one.
+    fn round(&mut self, follower: &mut Follower) -> anyhow::Result<bool> {
+        let profile = self.request.arguments.profile;
+        follower.recount();
+        let (looked, sharing) = profiled(follower, self.process, profile);
+        looked?;
+        if self.is_over(follower) {
+            return Ok(false);
+        }
+        let mut setting = self.room.setting(format!("process {}", self.process), &follower.census());
+        learn(&mut setting, sharing);
+        // Another placement is proposed as soon as the first arm puts threads elsewhere, or there is nothing to place any more.
+        let is_worth = self.room.nothing_to_place(&setting).is_none();
+        let first = self.room.unpredicted_arms(&setting).plans.into_iter().nth(1);
+        let proposal =
+            first.filter(|_| is_worth).map(|plan| Nearness::of(&plan.arrangement, &self.room.seats));
+        let advice = self.state.round(self.started.elapsed(), &proposal);
+        match (advice, self.held.clone()) {
+            (Advice::Try, _) if proposal.is_none() || self.has_time() => {
+                self.try_anew(follower, proposal, &mut setting)?;
+            }
+            (Advice::Test, Some(held)) if self.has_time() => self.test(follower, held, &mut setting)?,
+            _ => {}
+        }
+        let rest = (profile * (ROUND_PROFILES - 1)).min(self.left());
+        follower.look_for(rest, || pending_signal().is_some())?;
+        Ok(!self.is_over(follower))
+    }
+
+    fn left(&self) -> Duration {
+        self.request.budget().saturating_sub(self.started.elapsed())
+    }
+
+    fn has_time(&self) -> bool {
+        self.left() >= self.trial
+    }
+
+    fn is_over(&self, follower: &Follower) -> bool {
+        follower.is_over() || pending_signal().is_some() || self.left().is_zero()
+    }
+
+    /// Tries what is proposed, and holds what is recommended then.
+    fn try_anew(
+        &mut self,
+        follower: &mut Follower,
+        proposal: Option<Nearness>,
+        setting: &mut Setting,
+    ) -> anyhow::Result<()> {
+        let (held, text) = if let Some(why) = self.room.nothing_to_place(setting) {
+            (None, format!("nothing is to be placed: {why}"))
+        } else {
+            let arms = self.room.arms(setting, None);
+            let found = self.turns(follower, &arms, setting)?;
+            if self.is_over(follower) {
+                return Ok(());
+            }
+            let is_recommended = |plan: &&ArmPlan| found.recommended.as_deref() == Some(plan.name);
+            let plan = arms.plans.iter().find(is_recommended).cloned();
+            (plan, format!("{} threads: {}", setting.threads.len(), found.sentence))
+        };
+        self.state.tried(self.started.elapsed(), proposal, held.is_some());
+        self.hold(follower, held, "placed", &text)
+    }
+
+    /// Tests what is held, and gives it up unless that shows a gain.
+    fn test(&mut self, follower: &mut Follower, held: ArmPlan, setting: &mut Setting) -> anyhow::Result<()> {
+        let found = self.turns(follower, &Arms::only(held.clone()), setting)?;
+        if self.is_over(follower) {
+            return Ok(());
+        }
+        let still_gains = found.recommended.is_some();
+        self.state.tested(self.started.elapsed(), still_gains);
+        let text = if still_gains {
+            found.sentence
+        } else {
+            let name = held.name;
+            format!(
+                "{name} was held and does not show its gain any more, all threads are free: {}",
+                found.sentence
+            )
+        };
+        self.hold(follower, still_gains.then_some(held), "kept", &text)
+    }
+
+    /// Windows in turns, by throws of the coin of their own.
+    fn turns(
+        &mut self,
+        follower: &mut Follower,
+        arms: &Arms,
+        setting: &mut Setting,
+    ) -> anyhow::Result<PlaceOutcome> {
+        self.trials += 1;
+        let seed = Random::for_stream(self.request.seed, self.trials).next_u64();
+        let Self { request, command, trial, .. } = *self;
+        Turns { request, command, left: trial, seed }.take(follower, arms, setting)
+    }
+
+    /// Holds this from now on, or nothing, and says so.
+    fn hold(
+        &mut self,
+        follower: &mut Follower,
+        held: Option<ArmPlan>,
+        event: &str,
+        text: &str,
+    ) -> anyhow::Result<()> {
+        let arrangement = held.as_ref().map_or_else(Arrangement::default, |plan| plan.arrangement.clone());
+        follower.rearrange(arrangement)?;
+        self.held = held;
+        let name = self.held.as_ref().map(|plan| plan.name);
+        tell(self.request, if name.is_some() { event } else { "free" }, text, name)
+    }
 }
 
 /// One line, or one document on one line.

@@ -19,6 +19,9 @@ pub const OS: &str = "os";
 /// The same once more, where there is no fourth placement: it must show nothing.
 pub const OS_AGAIN: &str = "os again";
 
+/// Arms, the kernel's included: the cells of a design with two factors.
+const CELLS: usize = 4;
+
 /// One arm of the experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArmPlan {
@@ -32,6 +35,25 @@ pub struct ArmPlan {
     pub same_as: Option<&'static str>,
     /// Change of the time that is predicted.
     pub predicted: Option<Predicted>,
+}
+
+impl ArmPlan {
+    fn kernel() -> Self {
+        Self {
+            name: OS,
+            what: "the kernel decides",
+            arrangement: Arrangement::default(),
+            same_as: None,
+            predicted: None,
+        }
+    }
+}
+
+/// With the kernel's own placement in all cells that are free.
+fn filled(mut plans: Vec<ArmPlan>) -> Vec<ArmPlan> {
+    let again = ArmPlan { name: OS_AGAIN, what: "the kernel decides, once more", ..ArmPlan::kernel() };
+    plans.resize(plans.len().max(CELLS), again);
+    plans
 }
 
 /// The arms, four of them: the cells of a design with two factors.
@@ -85,13 +107,7 @@ impl Arms {
                 crossed(threads.len(), seats.cpus.len()),
             );
         }
-        let mut plans = vec![ArmPlan {
-            name: OS,
-            what: "the kernel decides",
-            arrangement: Arrangement::default(),
-            same_as: None,
-            predicted: None,
-        }];
+        let mut plans = vec![ArmPlan::kernel()];
         plans.extend(seatings.into_iter().map(|(name, what, seat_of, same_as)| ArmPlan {
             name,
             what,
@@ -99,15 +115,18 @@ impl Arms {
             arrangement: Arrangement::seated(threads, &seat_of, seats),
             same_as,
         }));
-        while plans.len() < 4 {
-            plans.push(ArmPlan { name: OS_AGAIN, what: "the kernel decides, once more", ..plans[0].clone() });
-        }
         Self {
-            plans,
+            plans: filled(plans),
             decision: decided.map(|decided| decided.document.clone()),
             judged_by_s: prediction.as_ref().ok().and_then(|prediction| prediction.judged_by_s),
             predicted_by: prediction.map(|prediction| prediction.by),
         }
+    }
+
+    /// This placement against the kernel's, and nothing else.
+    pub fn only(plan: ArmPlan) -> Self {
+        let predicted_by = Err(String::new());
+        Self { plans: filled(vec![ArmPlan::kernel(), plan]), decision: None, predicted_by, judged_by_s: None }
     }
 
     /// Every set of CPUs that an arm names.

@@ -25,54 +25,53 @@ pub fn look_time(window: Duration, command: Duration) -> Duration {
 }
 
 /// The process, and how its progress is told.
-pub struct WindowSubject {
+pub struct WindowSubject<'a> {
     /// Its threads.
-    pub follower: Follower,
+    pub follower: &'a mut Follower,
     plans: Vec<ArmPlan>,
-    command: String,
+    command: &'a str,
     window: Duration,
     drift: DriftProbe,
     begun: Instant,
 }
 
-impl WindowSubject {
+/// What the user's command counts now; how it failed, if it did.
+///
+/// # Errors
+/// There is no shell.
+pub fn progress(command: &str) -> Result<Result<f64, String>, PlaceRunError> {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command);
+    let run = run_child(shell, &[], ChildOutput::Capture, None)?;
+    let text = String::from_utf8_lossy(&run.output);
+    let number = text.split_whitespace().last().and_then(|word| word.replace(',', "").parse::<f64>().ok());
+    Ok(match (&run.ending, number) {
+        (Ending::Code(0), Some(number)) if number.is_finite() => Ok(number),
+        (Ending::Code(0), _) => Err(format!("{command:?} printed no number")),
+        (ending, _) => Err(format!("{command:?} ended with {ending:?}")),
+    })
+}
+
+impl<'a> WindowSubject<'a> {
     /// Gets ready; the clock starts here.
     pub fn new(
-        follower: Follower,
+        follower: &'a mut Follower,
         plans: Vec<ArmPlan>,
-        command: String,
+        command: &'a str,
         window: Duration,
         seed: u64,
     ) -> Self {
         Self { follower, plans, command, window, drift: DriftProbe::new(seed), begun: Instant::now() }
     }
 
-    /// What the user's command counts now; how it failed, if it did.
-    ///
-    /// # Errors
-    /// There is no shell.
-    pub fn progress(&self) -> Result<Result<f64, String>, PlaceRunError> {
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(&self.command);
-        let run = run_child(shell, &[], ChildOutput::Capture, None)?;
-        let text = String::from_utf8_lossy(&run.output);
-        let number =
-            text.split_whitespace().last().and_then(|word| word.replace(',', "").parse::<f64>().ok());
-        Ok(match (&run.ending, number) {
-            (Ending::Code(0), Some(number)) if number.is_finite() => Ok(number),
-            (Ending::Code(0), _) => Err(format!("{:?} printed no number", self.command)),
-            (ending, _) => Err(format!("{:?} ended with {ending:?}", self.command)),
-        })
-    }
-
     fn window(&mut self) -> Result<Result<f64, String>, PlaceRunError> {
         let settle = self.window.mul_f64(SETTLE_SHARE);
         self.follower.look_for(settle, || pending_signal().is_some())?;
         let began = Instant::now();
-        let before = self.progress()?;
+        let before = progress(self.command)?;
         self.follower.look_for(self.window, || pending_signal().is_some())?;
         let seconds = began.elapsed().as_secs_f64();
-        let after = self.progress()?;
+        let after = progress(self.command)?;
         if self.follower.is_over() {
             return Ok(Err("the process has ended".to_owned()));
         }
@@ -80,7 +79,7 @@ impl WindowSubject {
     }
 }
 
-impl Subject for WindowSubject {
+impl Subject for WindowSubject<'_> {
     type Error = PlaceRunError;
 
     fn rows(&self) -> Vec<RowSpec> {
