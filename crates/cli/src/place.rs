@@ -25,6 +25,7 @@ use host::live::{self, ChildOutput, Ending};
 use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
 use regex::bytes::Regex;
+use stats::LEVEL_OF_ALARMS;
 use toggles::{PinHold, Restored};
 
 use crate::ab::{Line, prepare_folder};
@@ -47,6 +48,8 @@ const DEADLINE_SLACK: Duration = Duration::from_secs(60);
 /// Runs of each arm below which no arm can be shown to be better: the least p of nine blocks of two passes, 0.004, stays below
 /// the limit after correction for three arms.
 const RUNS_MIN: f64 = 18.0;
+/// Runs of an arm in a block, which is one datum.
+const RUNS_PER_BLOCK: f64 = 2.0;
 /// Arms, the kernel's included.
 const ARMS: f64 = 4.0;
 /// The first state in which a CPU sleeps; state 0 is a loop that polls. Documentation/admin-guide/pm/cpuidle.rst of Linux.
@@ -240,7 +243,7 @@ fn tried(
         setting.notes.extend(service(subject.left_behind));
         return Ok(nothing_tried(&setting, &arms, &why));
     }
-    setting.notes.extend(too_short(profile.run.wall_s, request.budget()));
+    setting.notes.extend(too_short(profile.run.wall_s, request.budget(), request.parts));
     subject.try_arms(arms.plans.clone(), arms.sets());
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
@@ -282,15 +285,22 @@ fn service(left_behind: usize) -> Option<String> {
 }
 
 /// What to do if the budget is too short to show anything.
-fn too_short(run_s: f64, budget: Duration) -> Option<String> {
-    let needed_s = run_s * (RUNS_MIN * ARMS + ARMS);
+fn too_short(run_s: f64, budget: Duration, experiments: usize) -> Option<String> {
+    let runs = runs_min(experiments);
+    let needed_s = run_s * (runs * ARMS + ARMS);
     (needed_s > budget.as_secs_f64()).then(|| {
         format!(
-            "a run takes {:.1} s and {RUNS_MIN} of each placement are needed to show anything: give --budget {:.0}s or a shorter task",
+            "a run takes {:.1} s and {runs} of each placement are needed to show anything: give --budget {:.0}s or a shorter task",
             run_s,
-            needed_s.ceil()
+            (needed_s * experiments as f64).ceil()
         )
     })
+}
+
+/// The same for experiments that are judged together: the least p of n blocks is 2^(1-n).
+fn runs_min(experiments: usize) -> f64 {
+    let tried = (ARMS - 1.0) * experiments as f64;
+    RUNS_MIN.max(RUNS_PER_BLOCK * (1.0 + (tried / LEVEL_OF_ALARMS).log2()).ceil())
 }
 
 /// Prints what was found, then writes it: a full disk shall not lose it.
@@ -346,4 +356,19 @@ fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -
         files::written(path, page.as_bytes())?;
     }
     recorded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_experiments_need_more_runs_of_each_arm() {
+        for (experiments, runs) in [(1, 18.0), (4, 18.0), (8, 20.0), (64, 26.0)] {
+            assert!((runs_min(experiments) - runs).abs() < 1e-9, "{experiments}");
+        }
+        let budget = Duration::from_secs(60);
+        assert_eq!(too_short(0.5, budget, 1), None);
+        assert!(too_short(1.0, budget, 2).is_some_and(|note| note.contains("--budget 152s")));
+    }
 }

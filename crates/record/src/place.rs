@@ -80,8 +80,11 @@ pub struct PlaceSweep {
     pub schema: u32,
     /// At which numbers of threads placement matters.
     pub sentence: String,
-    /// Numbers of threads at which a placement is better or worse than the kernel's, beyond the margin.
+    /// Numbers of threads at which a placement is better or worse than the kernel's, beyond the margin and by its `q` over all numbers.
     pub sensitive: Vec<usize>,
+    /// Those of them at which nothing is better.
+    #[serde(default)]
+    pub only_worse: Vec<usize>,
     /// Those at which all that was tried is equivalent, or nothing can be placed.
     pub insensitive: Vec<usize>,
     /// Those at which the runs do not tell.
@@ -95,8 +98,20 @@ pub struct PlaceSweep {
 pub struct PlaceSweepRow {
     /// How many threads the command was told to use.
     pub threads: usize,
-    /// What was found.
+    /// What was found, judged as if it had been the only experiment.
     pub outcome: PlaceOutcome,
+    /// Its arms in the same order, judged as some of all that were tried with any number of threads.
+    #[serde(default)]
+    pub arms: Vec<PlaceSweepArm>,
+}
+
+/// One arm, judged beside those of all numbers of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceSweepArm {
+    /// Its `p`, corrected over all of them (Holm); `None` for the kernel's own and where nothing was measured.
+    pub q: Option<f64>,
+    /// What it is, with a difference only where `q` is at most 5 %.
+    pub verdict: Verdict,
 }
 
 /// One thread, known from run to run by its process, its name and its place among threads of that name.

@@ -85,7 +85,7 @@ pub(super) fn sweep(
         unfreed.append(&mut subject.unfreed);
         let mut outcome = result.with_context(|| format!("with {threads} as the number of threads"))?;
         outcome.notes.extend(note.clone());
-        rows.push(PlaceSweepRow { threads: *threads, outcome });
+        rows.push((*threads, outcome));
         if pending_signal().is_some() {
             break;
         }
@@ -107,15 +107,15 @@ pub(super) fn sweep(
     Ok(match pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
         None if request.global.strict && !found.unknown.is_empty() => Outcome::Inconclusive,
-        None if request.global.gate && !found.sensitive.is_empty() => Outcome::Gated,
+        None if request.global.gate && found.sensitive.len() > found.only_worse.len() => Outcome::Gated,
         None => Outcome::Done,
     })
 }
 
 fn show(found: &PlaceSweep, request: &Request<'_>) -> anyhow::Result<()> {
     let bare = |row: &PlaceSweepRow| PlaceSweepRow {
-        threads: row.threads,
         outcome: PlaceOutcome { raw: Vec::new(), ..row.outcome.clone() },
+        ..row.clone()
     };
     let shown = PlaceSweep { rows: found.rows.iter().map(bare).collect(), ..found.clone() };
     let words = |terminal| report::place_sweep_terminal(&shown, terminal);

@@ -250,11 +250,15 @@ pub fn place_sweep_terminal(found: &PlaceSweep, terminal: Terminal) -> String {
     let mut table =
         table_of(&["threads", "placement", "predicted %", "measured %", "q", "verdict"].map(str::to_owned));
     for row in &found.rows {
-        let arms = row.outcome.arms.iter().filter(|arm| arm.change_percent.is_some());
-        let arm = arms.max_by(|a, b| size(a).total_cmp(&size(b)));
+        let arms = row.outcome.arms.iter().zip(&row.arms).filter(|(arm, _)| arm.change_percent.is_some());
+        let arm = arms.max_by(|(a, _), (b, _)| size(a).total_cmp(&size(b)));
         let cells = arm.map_or_else(
             || ["-".to_owned(), String::new(), String::new(), String::new(), String::new()],
-            |arm| [arm_name(arm), predicted(arm), change(arm), q(arm), verdict(arm).to_owned()],
+            |(arm, judged)| {
+                let among_all = PlaceArm { q: judged.q, verdict: judged.verdict, ..arm.clone() };
+                let (q, verdict) = (q(&among_all), verdict(&among_all).to_owned());
+                [arm_name(arm), predicted(arm), change(arm), q, verdict]
+            },
         );
         table.add_row(std::iter::once(row.threads.to_string()).chain(cells).collect::<Vec<_>>());
     }
@@ -262,7 +266,7 @@ pub fn place_sweep_terminal(found: &PlaceSweep, terminal: Terminal) -> String {
     paper.wrapped_inked(
         Ink::Faint,
         "",
-        "of each number of threads the placement that differs most from the kernel's",
+        "of each number of threads the placement that differs most from the kernel's; q over all that was tried with any number",
     );
     for row in &found.rows {
         if row.outcome.arms.is_empty() {
@@ -299,7 +303,8 @@ pub(super) fn parking_words(parking: &ParkingTax) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use record::{
-        Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, SharedWriters, Sharing, SharingThread,
+        Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, PlaceSweepArm, PlaceSweepRow, SharedWriters,
+        Sharing, SharingThread,
     };
     use stats::Interval;
 
@@ -424,6 +429,30 @@ pub(super) mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_sweep_shows_the_verdict_that_holds_for_all_numbers_of_threads() {
+        let outcome = example(3);
+        let judge = |arm: &PlaceArm| PlaceSweepArm {
+            q: arm.change_percent.map(|_| 0.067),
+            verdict: Verdict::Inconclusive,
+        };
+        let arms = outcome.arms.iter().map(judge).collect();
+        let row = PlaceSweepRow { threads: 3, outcome, arms };
+        let found = PlaceSweep {
+            schema: PLACE_SCHEMA,
+            sentence: "the runs do not tell with 3 threads".to_owned(),
+            sensitive: Vec::new(),
+            only_worse: Vec::new(),
+            insensitive: Vec::new(),
+            unknown: vec![3],
+            rows: vec![row],
+        };
+        let text = place_sweep_terminal(&found, Terminal::default());
+        let line = text.lines().find(|line| line.starts_with('3')).expect("a row of three threads");
+        assert!(line.contains(".067") && line.ends_with('?'), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
