@@ -1,10 +1,11 @@
-//! Upper bounds for units of more than two: prices against all groups, or the best partners of each thread.
+//! Upper bounds for units of more than two: prices against all groups, else triangles or the best partners of each thread.
 
 use crate::branch;
 use crate::certificate::{Certificate, Price};
 use crate::problem::{Level, Problem};
 use crate::programme::{self, Programme};
 use crate::subsets::{Charges, Sizes, count};
+use crate::triangles::{self, Proven};
 
 /// More groups than this are not looked at one by one.
 const GROUPS_MAX: f64 = 12e6;
@@ -45,7 +46,7 @@ pub(crate) fn groups(unit_of: &[usize], units: usize) -> Vec<Vec<usize>> {
 pub(crate) fn of_one_level(problem: &Problem, unit_of: &[usize], value: f64, seed: u64) -> Bound {
     let sizes = sizes(problem);
     if count(problem.threads(), sizes) > GROUPS_MAX {
-        return of_shares(problem);
+        return of_pairs(problem, value);
     }
     let start = groups(unit_of, problem.units());
     let mut chosen = Vec::new();
@@ -108,12 +109,35 @@ fn bound_by(problem: &Problem, price: &Price, units: usize, sizes: Sizes) -> f64
     price.sum() + units as f64 * charges.best(sizes, f64::INFINITY).1
 }
 
+/// The lower one of the bounds by triangles and by best partners, where no group is looked at.
+fn of_pairs(problem: &Problem, value: f64) -> Bound {
+    let of_shares = of_shares(problem);
+    let sizes = sizes(problem);
+    let good_enough = value - best_awake(problem);
+    match triangles::solve(&problem.levels()[0], sizes.least == sizes.most, good_enough) {
+        Some(Proven { bound, of_thread, triangles }) if bound + best_awake(problem) < of_shares.value => {
+            Bound {
+                value: bound + best_awake(problem),
+                certificate: Certificate::Triangles { of_thread, triangles },
+                chosen: Vec::new(),
+            }
+        }
+        _ => of_shares,
+    }
+}
+
 /// The bound by best partners on the smallest level, with the best number of units in use.
 pub(crate) fn of_shares(problem: &Problem) -> Bound {
     let (of_pairs, shares) = shares(&problem.levels()[0]);
-    let awake =
-        problem.usable_units().map(|units| problem.awake_value(units)).fold(f64::NEG_INFINITY, f64::max);
-    Bound { value: of_pairs + awake, certificate: Certificate::Shares(shares), chosen: Vec::new() }
+    Bound {
+        value: of_pairs + best_awake(problem),
+        certificate: Certificate::Shares(shares),
+        chosen: Vec::new(),
+    }
+}
+
+fn best_awake(problem: &Problem) -> f64 {
+    problem.usable_units().map(|units| problem.awake_value(units)).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Splits the value of each pair between its two threads so that the best `capacity - 1` shares of all add up to little.

@@ -31,6 +31,17 @@ pub struct Branch {
     pub price: Price,
 }
 
+/// Of three threads: if the middle one is with both others, these two are together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Triangle {
+    /// The one in the middle.
+    pub middle: usize,
+    /// The other two, the smaller first.
+    pub others: [usize; 2],
+    /// Not negative.
+    pub price: f64,
+}
+
 /// How a bound can be checked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Certificate {
@@ -54,6 +65,16 @@ pub enum Certificate {
     /// `share[i][j] + share[j][i]` is the value of the pair. No thread has more in its unit than its best `capacity - 1`
     /// shares that are positive. The bound is their sum over threads, plus the best value of any number of units in use.
     Shares(Vec<Vec<f64>>),
+    /// A pair pays the prices of its two threads and of each triangle in which it is the middle one with another, and is paid
+    /// for each in which it is the others. The bound is what all pairs together are worth beyond what they pay, those that
+    /// are worth less left out, plus `capacity - 1` times the prices of threads (not negative, unless all places are taken),
+    /// plus those of triangles, plus the best value of any number of units in use.
+    Triangles {
+        /// By thread.
+        of_thread: Vec<f64>,
+        /// Those with a price.
+        triangles: Vec<Triangle>,
+    },
     /// One proof per level; bounds add up.
     Levels(Vec<Certificate>),
 }
@@ -84,6 +105,8 @@ pub enum Proof {
     Branches,
     /// Best partners of each thread.
     Shares,
+    /// Prices of threads and triangles against pairs.
+    Triangles,
     /// A bound per level.
     Levels,
 }
@@ -97,6 +120,7 @@ impl Proof {
             Self::Groups => "group prices",
             Self::Branches => "group prices by case",
             Self::Shares => "best partners",
+            Self::Triangles => "triangle prices",
             Self::Levels => "sum of levels",
         }
     }
@@ -120,6 +144,7 @@ impl Certificate {
             Self::Groups(_) => Proof::Groups,
             Self::Branches(_) => Proof::Branches,
             Self::Shares(_) => Proof::Shares,
+            Self::Triangles { .. } => Proof::Triangles,
             Self::Levels(_) => Proof::Levels,
         }
     }

@@ -20,8 +20,9 @@ pub mod sharing;
 mod simplex;
 mod solve;
 mod subsets;
+mod triangles;
 
-pub use certificate::{Branch, Certificate, MatchingPrices, Price, Proof};
+pub use certificate::{Branch, Certificate, MatchingPrices, Price, Proof, Triangle};
 pub use objective::{CLASSES, LevelTerms, Objective};
 pub use problem::{Level, PairValues, Problem, ProblemError};
 pub use recovery::{Recovery, recovery};

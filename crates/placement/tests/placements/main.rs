@@ -99,6 +99,18 @@ fn planted_and_sparse_fours_are_certified_within_two_per_cent_at_64_threads() {
     }
 }
 
+/// There are 4.4e9 groups of eight: too many to look at.
+#[test]
+fn sparse_eights_and_rings_of_eights_are_certified_by_pairs_and_triangles() {
+    for (family, gap) in [(Family::Sparse, 0.02), (Family::Ring, 0.001)] {
+        let problem = full(family, 64, 8, 0);
+        let answer = solve(&problem, Effort::default());
+        assert_eq!(answer.proof(), Proof::Triangles);
+        assert!(answer.gap() <= gap, "{family:?} {}", answer.gap());
+        check(&problem, &answer);
+    }
+}
+
 /// Also where it is large: every family, fours and eights, with and without empty places.
 #[test]
 fn every_bound_is_proven_by_its_certificate() {
@@ -107,11 +119,15 @@ fn every_bound_is_proven_by_its_certificate() {
             let problem = problem(family.pairs(threads, 5), capacity, units, Vec::new());
             check(&problem, &solve(&problem, EFFORT));
         }
-        // More groups than can be looked at.
-        let problem = full(family, 96, 8, 1);
-        let answer = solve(&problem, EFFORT);
-        assert_eq!(answer.proof(), Proof::Shares);
-        check(&problem, &answer);
+        // More groups than can be looked at; and more triples.
+        for (threads, units, proof) in
+            [(96, 12, Proof::Triangles), (60, 8, Proof::Triangles), (168, 21, Proof::Shares)]
+        {
+            let problem = problem(family.pairs(threads, 1), 8, units, Vec::new());
+            let answer = solve(&problem, EFFORT);
+            assert_eq!(answer.proof(), proof, "{family:?} {threads}");
+            check(&problem, &answer);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the optimiser is held against: all placements one by one, and certificates checked by their definition.
 
-use placement::{Branch, Certificate, Level, MatchingPrices, PairValues, Price, Problem};
+use placement::{Branch, Certificate, Level, MatchingPrices, PairValues, Price, Problem, Triangle};
 
 /// The best value over all placements; units of one level are alike.
 pub(crate) fn best_value(problem: &Problem) -> f64 {
@@ -34,6 +34,7 @@ pub(crate) fn proven(problem: &Problem, certificate: &Certificate) -> Option<f64
         Certificate::Groups(prices) => by_groups(problem, prices),
         Certificate::Branches(branches) => by_branches(problem, &branches.iter().collect::<Vec<_>>(), 0),
         Certificate::Shares(shares) => by_shares(problem, shares),
+        Certificate::Triangles { of_thread, triangles } => by_triangles(problem, of_thread, triangles),
         Certificate::Levels(levels) => {
             levels.iter().enumerate().map(|(index, one)| level(problem, index, one)).sum()
         }
@@ -216,4 +217,38 @@ fn by_shares(problem: &Problem, shares: &[Vec<f64>]) -> Option<f64> {
     }
     let range = problem.usable_units();
     Some(bound + range.map(|units| problem.awake_value(units)).fold(f64::NEG_INFINITY, f64::max))
+}
+
+fn by_triangles(problem: &Problem, of_thread: &[f64], triangles: &[Triangle]) -> Option<f64> {
+    let threads = problem.threads();
+    let is_full = threads == problem.units() * problem.capacity();
+    let is_negative = |price: &f64| *price < 0.0;
+    let wrong_triangle = |one: &Triangle| {
+        let [first, second] = one.others;
+        one.price < 0.0 || first == second || first == one.middle || second == one.middle
+    };
+    let wrong_thread = !is_full && of_thread.iter().any(is_negative);
+    if of_thread.len() != threads || wrong_thread || triangles.iter().any(wrong_triangle) {
+        return None;
+    }
+    let mut worth = vec![vec![0.0; threads]; threads];
+    for (one, row) in worth.iter_mut().enumerate() {
+        for (other, worth) in row.iter_mut().enumerate() {
+            *worth = problem.levels()[0].pairs.of(one, other) - of_thread[one] - of_thread[other];
+        }
+    }
+    for Triangle { middle, others: [first, second], price } in triangles {
+        for (one, other, change) in
+            [(*middle, *first, -price), (*middle, *second, -price), (*first, *second, *price)]
+        {
+            worth[one][other] += change;
+            worth[other][one] += change;
+        }
+    }
+    let pairs = (0..threads).flat_map(|one| (0..one).map(move |other| (one, other)));
+    let of_pairs: f64 = pairs.map(|(one, other)| worth[one][other].max(0.0)).sum();
+    let others = problem.capacity().min(threads) as f64 - 1.0;
+    let paid = others * of_thread.iter().sum::<f64>() + triangles.iter().map(|one| one.price).sum::<f64>();
+    let awake = problem.usable_units().map(|units| problem.awake_value(units));
+    Some(of_pairs + paid + awake.fold(f64::NEG_INFINITY, f64::max))
 }
