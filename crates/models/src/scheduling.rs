@@ -8,6 +8,7 @@
 //! Left out: what a change of frequency or of CPU costs, memory bandwidth, interrupts, priorities.
 
 mod break_even;
+mod by_policy;
 mod co_run;
 mod compiled;
 mod description;
@@ -23,6 +24,7 @@ mod speed;
 mod throughput;
 
 pub use break_even::{Packing, PackingPoint, packing};
+pub use by_policy::{PolicyGain, PolicyRow};
 pub use co_run::class_slowdowns;
 pub use compiled::Compiled;
 pub use description::{

@@ -6,7 +6,7 @@ mod words;
 
 use std::fmt::Write;
 
-use models::scheduling::SchedulingSimulation;
+use models::scheduling::{Policy, SchedulingSimulation};
 
 pub use html::scheduling_html;
 pub use terminal::scheduling_terminal;
@@ -14,13 +14,13 @@ pub use terminal::scheduling_terminal;
 /// Every number of the simulation as CSV: a row per number of threads, or a row per strength of sharing.
 pub fn scheduling_csv(simulation: &SchedulingSimulation) -> String {
     let mut text = String::from(
-        "section,threads,sharing_percent,gain_over_random_percent,gain_over_random_low,gain_over_random_high,gain_over_in_order_percent,gain_over_kernel_like_percent,cycles_per_ns,shared,wake_ns,awake,runs,gain_of_packing_percent,gain_of_packing_without_turbo_percent\n",
+        "section,threads,sharing_percent,gain_over_random_percent,gain_over_random_low,gain_over_random_high,gain_over_in_order_percent,gain_over_kernel_like_percent,cycles_per_ns,shared,wake_ns,awake,runs,gain_of_packing_percent,gain_of_packing_without_turbo_percent,policy\n",
     );
     for row in &simulation.rows {
         let (interval, throughput) = (row.gain_over_random_interval, row.throughput);
         let _ = writeln!(
             text,
-            "gain,{},{},{},{},{},{},{},{},{},{},{},{},,",
+            "gain,{},{},{},{},{},{},{},{},{},{},{},{},,,{}",
             row.threads,
             simulation.scenario.sharing[0] * 100.0,
             row.gain_over_random_percent,
@@ -32,14 +32,36 @@ pub fn scheduling_csv(simulation: &SchedulingSimulation) -> String {
             throughput.shared,
             throughput.wake_ns,
             throughput.awake,
-            throughput.runs
+            throughput.runs,
+            simulation.scenario.policy.map_or("", Policy::name)
         );
+    }
+    for row in &simulation.policies {
+        for one in &row.policies {
+            let (random, throughput) = (one.over_random, one.throughput);
+            let _ = writeln!(
+                text,
+                "policy,{},{},{},{},{},,{},{},{},{},{},{},,,{}",
+                row.threads,
+                simulation.scenario.sharing[0] * 100.0,
+                random.percent,
+                random.interval.low,
+                random.interval.high,
+                one.over_kernel_like.percent,
+                throughput.cycles_per_ns,
+                throughput.shared,
+                throughput.wake_ns,
+                throughput.awake,
+                throughput.runs,
+                one.policy.name()
+            );
+        }
     }
     if let Some(packing) = &simulation.packing {
         for point in &packing.points {
             let _ = writeln!(
                 text,
-                "packing,{},{},,,,,,,,,,,{},{}",
+                "packing,{},{},,,,,,,,,,,{},{},",
                 packing.threads,
                 point.sharing_percent,
                 point.gain_of_packing_percent,
@@ -52,20 +74,26 @@ pub fn scheduling_csv(simulation: &SchedulingSimulation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use models::scheduling::{Class, KNOWN, Pattern, Policy, Scenario, parse, simulate};
+    use models::scheduling::{Class, KNOWN, Pattern, Scenario, parse, simulate};
 
     use super::*;
     use crate::{Html, Terminal};
 
     fn simulation(sharing: [f64; 2]) -> SchedulingSimulation {
+        under(Some(Policy::ModulesFirst), sharing)
+    }
+
+    fn under(policy: Option<Policy>, sharing: [f64; 2]) -> SchedulingSimulation {
         let machine = parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep");
-        let (policy, pattern, class) = (Policy::ModulesFirst, Pattern::Copies, Class::Integer);
+        let (pattern, class) = (Pattern::Copies, Class::Integer);
         simulate(&machine, Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 })
     }
 
     #[test]
     fn every_line_of_the_csv_has_as_many_fields_as_its_head() {
-        let text = scheduling_csv(&simulation([0.0; 2])) + &scheduling_csv(&simulation([0.0, 0.4]));
+        let text = scheduling_csv(&simulation([0.0; 2]))
+            + &scheduling_csv(&simulation([0.0, 0.4]))
+            + &scheduling_csv(&under(None, [0.0; 2]));
         let fields: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
         assert!(fields.len() > 10 && fields.iter().all(|count| *count == fields[0]), "{fields:?}");
     }
@@ -77,6 +105,28 @@ mod tests {
             assert!(page.contains(part), "{part}");
         }
         assert!(!page.contains("<script"));
+    }
+
+    #[test]
+    fn what_a_policy_loses_is_a_bar_to_the_left() {
+        let text = scheduling_terminal(&under(Some(Policy::Pack), [0.0; 2]), Terminal::default());
+        let of_four = text.lines().find(|line| line.starts_with("  4 ")).expect("a bar");
+        assert!(of_four.contains("██│") && of_four.contains("-6."), "{text}");
+    }
+
+    #[test]
+    fn all_policies_stand_side_by_side_in_80_columns_and_on_a_page() {
+        let found = under(None, [0.0; 2]);
+        let text = scheduling_terminal(&found, Terminal { width_columns: 80, colour: false });
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let of_four = text.lines().find(|line| line.starts_with("4 ")).expect("a row");
+        let cells: Vec<&str> = of_four.split_whitespace().collect();
+        assert!(cells.len() == 1 + Policy::ALL.len() && cells[5].starts_with("-6."), "{text}");
+        for part in ["Most is gained over random placement by modules-first with 4", "Most is lost by"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let page = scheduling_html(&found, Html { script: false });
+        assert!(page.contains("<svg") && page.contains("process-grouping"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use record::Record;
 
 use crate::{escape, machine_text::headline, number};
-pub(crate) use paint::{Ink, Paper, bar, table_of, wrap};
+pub(crate) use paint::{Ink, Paper, bar, table_of, two_sided_bar, wrap};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,14 @@ const SEED: u64 = 1;
 /// Names of classes on the command line.
 const CLASSES: [Class; 4] = [Class::Integer, Class::Floating, Class::FrontEnd, Class::Memory];
 
+/// Who places threads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Placing {
+    By(Policy),
+    /// Each policy in turn.
+    ByAll,
+}
+
 /// Options of machines whose threads share units.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ThreadsArguments {
@@ -23,9 +31,9 @@ pub(crate) struct ThreadsArguments {
     #[arg(long, value_name = "COUNTS", value_parser = counts)]
     threads: Option<[usize; 2]>,
     /// With the same: who places them: in-order, random, modules-first, modules-first-patient, pack, kernel-like,
-    /// process-grouping, data-aware
-    #[arg(long, value_name = "NAME", value_parser = policy)]
-    policy: Option<Policy>,
+    /// process-grouping, data-aware; all puts them side by side
+    #[arg(long, value_name = "NAME|all", value_parser = policy)]
+    policy: Option<Placing>,
     /// With the same: what a thread gains from data that it shares with a partner, as a share of its speed; a range such
     /// as 0..0.4 asks where packing partners beats spreading them
     #[arg(long, value_name = "SHARE", value_parser = sharing)]
@@ -69,7 +77,11 @@ impl ThreadsArguments {
             "--policy belongs to one strength of sharing; a range compares pack with modules-first"
         );
         Ok(Scenario {
-            policy: self.policy.unwrap_or(Policy::ModulesFirst),
+            policy: match self.policy {
+                None => Some(Policy::ModulesFirst),
+                Some(Placing::By(policy)) => Some(policy),
+                Some(Placing::ByAll) => None,
+            },
             pattern: self.load.unwrap_or(Pattern::Copies),
             class: self.class.unwrap_or(Class::Integer),
             threads,
@@ -106,8 +118,11 @@ pub(super) fn simulate(
     tell(&simulation, forms, arguments, global)
 }
 
-fn policy(text: &str) -> Result<Policy, String> {
-    named(&Policy::ALL, Policy::name, text)
+fn policy(text: &str) -> Result<Placing, String> {
+    if text == "all" {
+        return Ok(Placing::ByAll);
+    }
+    named(&Policy::ALL, Policy::name, text).map(Placing::By).map_err(|names| format!("{names}, all"))
 }
 
 fn pattern(text: &str) -> Result<Pattern, String> {

@@ -4,6 +4,7 @@ use serde::Serialize;
 use stats::Interval;
 
 use super::break_even::{Packing, packing};
+use super::by_policy::{PolicyRow, policy_row};
 use super::compiled::Compiled;
 use super::description::{Class, SchedulingMachine};
 use super::load::Pattern;
@@ -17,8 +18,8 @@ const SCHEMA: u32 = 1;
 /// What runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Scenario {
-    /// Who places threads.
-    pub policy: Policy,
+    /// Who places threads; `None`: each policy in turn.
+    pub policy: Option<Policy>,
     /// What the threads do.
     pub pattern: Pattern,
     /// What their work keeps busy.
@@ -36,7 +37,9 @@ impl Scenario {
     /// True if it is what published gains are about: independent programs under a policy that fills empty units first.
     fn is_as_published(&self) -> bool {
         let policies = [Policy::ModulesFirst, Policy::ModulesFirstPatient];
-        policies.contains(&self.policy) && self.pattern == Pattern::Copies && self.sharing[1] <= 0.0
+        self.policy.is_some_and(|policy| policies.contains(&policy))
+            && self.pattern == Pattern::Copies
+            && self.sharing[1] <= 0.0
     }
 }
 
@@ -82,8 +85,10 @@ pub struct SchedulingSimulation {
     pub machine: SchedulingMachine,
     /// What ran.
     pub scenario: Scenario,
-    /// One per number of threads; none where only a break-even was asked for.
+    /// One per number of threads; none where only a break-even was asked for, or all policies.
     pub rows: Vec<GainRow>,
+    /// One per number of threads where all policies were asked for.
+    pub policies: Vec<PolicyRow>,
     /// Where packing threads that share data beats spreading them, where that was asked for.
     pub packing: Option<Packing>,
     /// What was published, joined after the rows were made.
@@ -95,30 +100,33 @@ pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSi
     let [low, high] = scenario.sharing;
     let only_break_even = low < high;
     let counts = scenario.threads[0]..=scenario.threads[1];
-    let rows: Vec<GainRow> = if only_break_even {
-        Vec::new()
-    } else {
-        let machines = [false, true].map(|patient| Compiled::new(machine, patient));
-        counts.map(|threads| row(&machines, scenario, threads)).collect()
-    };
+    let machines = [false, true].map(|patient| Compiled::new(machine, patient));
+    let (mut rows, mut policies) = (Vec::new(), Vec::new());
+    for threads in counts.filter(|_| !only_break_even) {
+        match scenario.policy {
+            Some(policy) => rows.push(row(&machines, scenario, policy, threads)),
+            None => policies.push(policy_row(&machines, scenario, threads)),
+        }
+    }
     SchedulingSimulation {
         schema: SCHEMA,
         scenario,
         packing: only_break_even.then(|| packing(machine, scenario)),
         published: if scenario.is_as_published() { join(&machine.published, &rows) } else { Vec::new() },
         rows,
+        policies,
         machine: machine.clone(),
     }
 }
 
-fn row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> GainRow {
+fn row(machines: &[Compiled; 2], scenario: Scenario, policy: Policy, threads: usize) -> GainRow {
     let load = scenario.pattern.load(threads, scenario.class, scenario.sharing[0]);
     let of = |policy: Policy| {
         throughput(&machines[usize::from(policy.is_patient())], &load, policy, scenario.seed)
     };
-    let with = of(scenario.policy);
-    let over = |policy: Policy| {
-        let without = if policy == scenario.policy { with } else { of(policy) };
+    let with = of(policy);
+    let over = |baseline: Policy| {
+        let without = if baseline == policy { with } else { of(baseline) };
         gain(&with, &without)
     };
     let [random, in_order, kernel_like] = [Policy::Random, Policy::InOrder, Policy::KernelLike].map(over);

@@ -57,6 +57,11 @@ pub struct Gain {
     pub interval: Interval,
 }
 
+impl Gain {
+    /// Of anything over itself.
+    pub(super) const NONE: Self = Self { percent: 0.0, interval: Interval { low: 0.0, high: 0.0 } };
+}
+
 /// Runs a load until its throughput is known.
 pub fn throughput(machine: &Compiled, load: &Load, policy: Policy, seed: u64) -> Throughput {
     let plan = if policy == Policy::DataAware { plan(machine, load) } else { Vec::new() };

@@ -1,6 +1,6 @@
 //! Gains of a policy as a page: numbers, the curve, what was published beside it, words, every number with its source.
 
-use models::scheduling::{GainRow, Packing, SchedulingSimulation};
+use models::scheduling::{GainRow, Packing, Policy, PolicyGain, PolicyRow, SchedulingSimulation};
 use stats::Interval;
 
 use super::words;
@@ -22,10 +22,16 @@ pub fn scheduling_html(simulation: &SchedulingSimulation, options: Html) -> Stri
     );
     let (title, chart) = match &simulation.packing {
         Some(found) => ("Packed over spread", packing_chart(found)),
+        None if !simulation.policies.is_empty() => {
+            ("Gain over random placement by number of threads", policy_chart(&simulation.policies))
+        }
         None => ("Gain by number of threads", gain_chart(&simulation.rows)),
     };
     if !simulation.rows.is_empty() {
         body += &section("gains", "What the policy gains", &table(&gains(&simulation.rows)));
+    }
+    if !simulation.policies.is_empty() {
+        body += &section("policies", "All policies", &table(&policies(&simulation.policies)));
     }
     if !chart.is_empty() {
         let drawn = Drawn {
@@ -62,6 +68,24 @@ fn gains(rows: &[GainRow]) -> DataTable {
         ]
     };
     DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.iter().map(row).collect() }
+}
+
+fn policies(rows: &[PolicyRow]) -> DataTable {
+    let headers = ["threads", "policy", "cycles per ns", "over random", "95 %", "over kernel-like", "runs"];
+    let row = |(threads, one): (usize, &PolicyGain)| {
+        let Interval { low, high } = one.over_random.interval;
+        vec![
+            threads.to_string(),
+            one.policy.name().to_owned(),
+            number::short(one.throughput.cycles_per_ns),
+            words::signed(one.over_random.percent),
+            format!("{low:.2} to {high:.2}"),
+            words::signed(one.over_kernel_like.percent),
+            one.throughput.runs.to_string(),
+        ]
+    };
+    let all = rows.iter().flat_map(|row| row.policies.iter().map(|one| (row.threads, one)));
+    DataTable { headers: headers.map(str::to_owned).to_vec(), rows: all.map(row).collect() }
 }
 
 fn published(simulation: &SchedulingSimulation) -> DataTable {
@@ -103,6 +127,18 @@ fn gain_chart(rows: &[GainRow]) -> LineChart {
             ),
         ],
     )
+}
+
+fn policy_chart(rows: &[PolicyRow]) -> LineChart {
+    let curve = |policy: Policy| {
+        let of = |row: &PolicyRow| {
+            let one = row.policies.iter().find(|one| one.policy == policy)?;
+            Some((row.threads as f64, one.over_random.percent, one.over_random.interval))
+        };
+        (policy.name(), rows.iter().filter_map(of).collect())
+    };
+    let others = Policy::ALL.into_iter().filter(|policy| *policy != Policy::Random);
+    chart("threads", "Gain over random placement, per cent", others.map(curve).collect())
 }
 
 fn packing_chart(packing: &Packing) -> LineChart {

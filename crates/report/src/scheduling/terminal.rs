@@ -1,11 +1,11 @@
 //! Gains of a policy in the terminal: numbers, the curve, what was published beside it, words.
 
-use models::scheduling::{JoinedNumber, Packing, SchedulingSimulation};
+use models::scheduling::{JoinedNumber, Packing, Policy, PolicyGain, PolicyRow, SchedulingSimulation};
 
 use super::words;
 use crate::escape::plain;
 use crate::number;
-use crate::terminal::{Ink, Paper, Terminal, bar, table_of};
+use crate::terminal::{Ink, Paper, Terminal, table_of, two_sided_bar};
 
 /// Width of the longest bar.
 const BAR_COLUMNS: usize = 24;
@@ -20,6 +20,9 @@ pub fn scheduling_terminal(simulation: &SchedulingSimulation, terminal: Terminal
         gains(&mut paper, simulation);
         paper.blank();
         curve(&mut paper, simulation);
+    }
+    if !simulation.policies.is_empty() {
+        side_by_side(&mut paper, &simulation.policies);
     }
     if let Some(found) = &simulation.packing {
         packing(&mut paper, found);
@@ -55,7 +58,7 @@ fn gains(paper: &mut Paper, simulation: &SchedulingSimulation) {
         "",
         &plain(&format!(
             "throughput of {} against threads on idle CPUs at random, on the first idle CPU, and as a kernel that does not know of data; shared: time in which the smallest unit ({smallest}) held another thread; awake: mean number of units ({level})",
-            simulation.scenario.policy.name()
+            simulation.scenario.policy.map_or("a policy", Policy::name)
         )),
     );
 }
@@ -63,17 +66,40 @@ fn gains(paper: &mut Paper, simulation: &SchedulingSimulation) {
 /// Bars of the gain over random placement, and what was published for the same number of threads.
 fn curve(paper: &mut Paper, simulation: &SchedulingSimulation) {
     paper.strong("Gain over random placement");
-    let most = simulation.rows.iter().map(|row| row.gain_over_random_percent).fold(0.0, f64::max);
+    let gains = || simulation.rows.iter().map(|row| row.gain_over_random_percent);
+    let ends = [gains().fold(0.0, f64::min), gains().fold(0.0, f64::max)];
     for row in &simulation.rows {
-        let share = if most > 0.0 { row.gain_over_random_percent / most } else { 0.0 };
-        let line = format!(
-            "{:>3} {:<BAR_COLUMNS$} {:>7}",
-            row.threads,
-            bar(share, BAR_COLUMNS),
-            words::signed(row.gain_over_random_percent)
-        );
-        paper.inked(Ink::Plain, &line);
+        let gain = row.gain_over_random_percent;
+        let bar = two_sided_bar(gain, ends, BAR_COLUMNS);
+        paper.inked(Ink::Plain, &format!("{:>3} {bar} {:>7}", row.threads, words::signed(gain)));
     }
+}
+
+/// A column per policy: what it gains over random placement, whose own throughput stands beside.
+fn side_by_side(paper: &mut Paper, rows: &[PolicyRow]) {
+    let policies = Policy::ALL.into_iter().filter(|policy| *policy != Policy::Random);
+    let headers = ["threads".to_owned(), "random".to_owned()];
+    // The names are as wide as all numbers together: a line for each word of them.
+    let names = policies.map(|policy| policy.name().replace('-', "\n"));
+    let mut table = table_of(&headers.into_iter().chain(names).collect::<Vec<_>>());
+    let is_random = |one: &&PolicyGain| one.policy == Policy::Random;
+    let mut half: f64 = 0.0;
+    for row in rows {
+        let own = row.policies.iter().find(is_random);
+        let own = own.map_or_else(String::new, |random| format!("{:.2}", random.throughput.cycles_per_ns));
+        let mut cells = vec![row.threads.to_string(), own];
+        for one in row.policies.iter().filter(|one| !is_random(one)) {
+            half = half.max(one.over_random.interval.half_width());
+            cells.push(words::signed(one.over_random.percent).trim_end_matches(" %").to_owned());
+        }
+        table.add_row(cells);
+    }
+    paper.table(table);
+    paper.wrapped_inked(
+        Ink::Faint,
+        "",
+        &format!("random: throughput of threads on idle CPUs at random, in cycles of work per ns; the others: what they gain over it, in per cent, ±{half:.2} at most"),
+    );
 }
 
 fn packing(paper: &mut Paper, packing: &Packing) {

@@ -1,7 +1,7 @@
 //! What a simulation of schedulers says, in words.
 
 use models::FITTED;
-use models::scheduling::{GainRow, JoinedNumber, Packing, SchedulingSimulation};
+use models::scheduling::{GainRow, JoinedNumber, Packing, PolicyRow, SchedulingSimulation};
 
 use crate::number;
 
@@ -34,7 +34,9 @@ pub(super) fn scenario(simulation: &SchedulingSimulation) -> String {
     let (pattern, class) = (scenario.pattern.name(), scenario.class.name());
     let placed = match &simulation.packing {
         Some(_) => "pack against modules-first".to_owned(),
-        None => format!("policy {}", scenario.policy.name()),
+        None => {
+            scenario.policy.map_or("all policies".to_owned(), |policy| format!("policy {}", policy.name()))
+        }
     };
     let shared = match scenario.sharing {
         [_, high] if high <= 0.0 => "no shared data".to_owned(),
@@ -52,6 +54,7 @@ pub(super) fn sentences(simulation: &SchedulingSimulation) -> Vec<String> {
     if !simulation.rows.is_empty() {
         said.extend(gains(&simulation.rows));
     }
+    said.extend(extremes(&simulation.policies));
     said.extend(simulation.packing.as_ref().map(packing));
     said.extend(simulation.published.iter().filter_map(held_out));
     said.push(grounds(simulation));
@@ -74,13 +77,38 @@ fn gains(rows: &[GainRow]) -> Vec<String> {
     }
     let nothing = counts(&|row| row.gain_over_random_percent.abs() < NOTHING_PERCENT);
     if !nothing.is_empty() {
-        said.push(format!("Nothing is gained over random placement with {} threads.", listed(&nothing)));
+        said.push(format!("Nothing is gained over random placement with {}.", threads(&nothing)));
     }
     let lost = counts(&|row| row.gain_over_random_percent <= -NOTHING_PERCENT);
     if !lost.is_empty() {
-        said.push(format!("Random placement is better with {} threads.", listed(&lost)));
+        said.push(format!("Random placement is better with {}.", threads(&lost)));
     }
     said
+}
+
+/// Where a policy gains most over random placement, and where one loses most.
+fn extremes(rows: &[PolicyRow]) -> Vec<String> {
+    let all = rows.iter().flat_map(|row| row.policies.iter().map(|one| (row.threads, one)));
+    let told = |words: &str, sign: f64| {
+        // Of equals the first.
+        let (threads, most) = all.clone().reduce(|best, one| {
+            let is_more = sign * one.1.over_random.percent > sign * best.1.over_random.percent;
+            if is_more { one } else { best }
+        })?;
+        let percent = most.over_random.percent;
+        (sign * percent >= NOTHING_PERCENT).then(|| {
+            format!(
+                "{words} by {} with {}: {}.",
+                most.policy.name(),
+                number::count(threads, "thread"),
+                signed(percent)
+            )
+        })
+    };
+    [told("Most is gained over random placement", 1.0), told("Most is lost", -1.0)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn packing(packing: &Packing) -> String {
@@ -150,6 +178,12 @@ fn grounds(simulation: &SchedulingSimulation) -> String {
             measured.join(", ")
         ),
     }
+}
+
+/// `1 and 8 threads`, `1 thread`.
+fn threads(counts: &[String]) -> String {
+    let noun = if counts == ["1"] { "thread" } else { "threads" };
+    format!("{} {noun}", listed(counts))
 }
 
 fn listed(words: &[String]) -> String {
