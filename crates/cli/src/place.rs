@@ -4,6 +4,7 @@ mod arguments;
 mod brevity;
 mod export;
 mod files;
+mod holding;
 mod room;
 mod running;
 mod sweep;
@@ -102,7 +103,7 @@ pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Resu
         return watch::watch(&request, process, command);
     }
     let (result, unfreed) = match (arguments.pid, arguments.hold) {
-        (Some(process), Some(held)) => return running::hold(&request, process, held),
+        (Some(process), Some(held)) => return holding::hold(&request, process, held),
         (Some(process), None) => running::tried(&request, process)?,
         (None, _) => of_command(&request, metric)?,
     };

@@ -1,14 +1,13 @@
 //! `sidestep place` on commands that do nothing, fail, fork, choose their own CPUs, and when it is killed while pins are set.
 
+mod processes;
 mod sampler_library;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
-/// Something that takes longer than this has failed; a loaded machine gives everybody a turn within a second.
-const PATIENCE: Duration = Duration::from_secs(60);
+use processes::{children, cpus_of, wait_for};
 
 /// Two loops at once, for a fraction of a second.
 const TWO_LOOPS: &str = "loop() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; loop & loop & wait";
@@ -54,29 +53,6 @@ impl Bench {
 
 fn cpus_here() -> usize {
     std::thread::available_parallelism().map_or(1, Into::into)
-}
-
-/// The process below a process, or below that.
-fn children(pid: u32) -> Vec<u32> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
-}
-
-fn cpus_of(pid: u32) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Some(line.trim().to_owned())
-}
-
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(started.elapsed() < PATIENCE, "{what} did not happen");
-        std::thread::yield_now();
-    }
 }
 
 #[test]

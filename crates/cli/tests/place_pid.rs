@@ -1,23 +1,30 @@
 //! `sidestep place --pid` on programs that run: windows in turns, and what is told of them.
 
-use std::io::{BufRead, BufReader};
+mod processes;
+
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-/// A shell with two loops, in a group of its own.
-struct Loops(Child);
+use processes::{children, cpus_of, wait_for};
 
-impl Loops {
-    fn start() -> Self {
+/// A shell in a group of its own.
+struct Shell(Child);
+
+impl Shell {
+    fn start(script: &str) -> Self {
         use std::os::unix::process::CommandExt;
         let mut shell = Command::new("sh");
-        shell.args(["-c", "while :; do :; done & while :; do :; done & wait"]);
-        shell.stdin(Stdio::null()).process_group(0);
+        shell.args(["-c", script]).stdin(Stdio::piped()).process_group(0);
         Self(shell.spawn().expect("every Linux has sh"))
+    }
+
+    fn two_loops() -> Self {
+        Self::start("while :; do :; done & while :; do :; done & wait")
     }
 }
 
-impl Drop for Loops {
+impl Drop for Shell {
     fn drop(&mut self) {
         let group = format!("-{}", self.0.id());
         let _ = Command::new("kill").args(["-9", "--", &group]).status();
@@ -26,7 +33,7 @@ impl Drop for Loops {
 }
 
 /// `place --pid` on a process, with a folder for its journal.
-fn command(process: &Loops, state: &Path, options: &[&str]) -> Command {
+fn command(process: &Shell, state: &Path, options: &[&str]) -> Command {
     let mut sidestep = Command::new(env!("CARGO_BIN_EXE_sidestep"));
     sidestep.args(["place", "--seed", "1", "--pid", &process.0.id().to_string(), "--state"]).arg(state);
     sidestep.args(options).stdin(Stdio::null());
@@ -35,7 +42,7 @@ fn command(process: &Loops, state: &Path, options: &[&str]) -> Command {
 
 /// What `place --pid` says of two loops, and its code.
 fn place(options: &[&str]) -> (Option<i32>, String) {
-    let loops = Loops::start();
+    let loops = Shell::two_loops();
     let state = tempfile::tempdir().expect("a temporary folder");
     let output = command(&loops, state.path(), options).output();
     let Output { status, stdout, stderr } = output.expect("sidestep can be started");
@@ -72,7 +79,7 @@ fn what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_fr
     if has_one_cpu("what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_free") {
         return;
     }
-    let loops = Loops::start();
+    let loops = Shell::two_loops();
     let state = tempfile::tempdir().expect("a temporary folder");
     let options = ["--watch", "--profile", "0.2s", "--window", "20ms", "--metric-command", "date +%s%N"];
     let mut watch = command(&loops, state.path(), &[&options[..], &["--budget", "2m"]].concat());
@@ -98,4 +105,47 @@ fn a_command_that_tells_no_progress_is_refused_before_anything_is_watched() {
             assert!(is_refused || said.contains("leave it to the kernel: "), "{options:?}: {code:?} {said}");
         }
     }
+}
+
+#[test]
+fn a_process_that_is_started_while_a_placement_is_held_is_held_as_well() {
+    if has_one_cpu("a_process_that_is_started_while_a_placement_is_held_is_held_as_well") {
+        return;
+    }
+    // So many that the next one belongs on another CPU than the shell from which it inherits one.
+    let count = if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 3) { 3 } else { 2 };
+    for placement in ["spread", "pack"] {
+        let mut shell = Shell::start(&format!("{}read line; sleep 600 & wait", "sleep 600 & ".repeat(count)));
+        let below = |shell: &Shell| children(shell.0.id());
+        wait_for("the sleepers", || (below(&shell).len() == count).then_some(()));
+        let free = cpus_of(shell.0.id());
+        let state = tempfile::tempdir().expect("a temporary folder");
+        let mut sidestep =
+            command(&shell, state.path(), &["--quiet", "--hold", placement, "--budget", "10m"]);
+        let mut sidestep = sidestep.spawn().expect("sidestep can be started");
+        let is_held = |pid: u32| cpus_of(pid).is_some_and(|cpus| cpus.parse::<u32>().is_ok());
+        wait_for("pins", || (is_held(shell.0.id()) && below(&shell).into_iter().all(is_held)).then_some(()));
+        shell.0.stdin.take().expect("it is piped").write_all(b"go\n").expect("it reads");
+        wait_for("another pin", || {
+            let newcomer = *below(&shell).get(count)?;
+            (is_held(newcomer) && cpus_of(newcomer) != cpus_of(shell.0.id())).then_some(())
+        });
+        let status = Command::new("kill").args(["-INT", &sidestep.id().to_string()]).status();
+        assert!(status.expect("every Linux has kill").success());
+        sidestep.wait().expect("it was ended");
+        let all: Vec<_> = below(&shell).into_iter().map(cpus_of).collect();
+        assert!(all.len() == count + 1 && all.iter().all(|cpus| *cpus == free), "{all:?}");
+        assert!(!state.path().join("journal.json").exists());
+    }
+}
+
+#[test]
+fn the_best_is_held_without_a_proof_and_that_is_said_or_why_there_is_none() {
+    if has_one_cpu("the_best_is_held_without_a_proof_and_that_is_said_or_why_there_is_none") {
+        return;
+    }
+    let (code, said) = place(&["--hold", "best", "--profile", "0.5s", "--budget", "1.5s"]);
+    let is_held = code == Some(0) && said.contains("was not proven") && said.contains("free again");
+    let is_told = code == Some(3) && said.contains("nothing that was learnt tells its threads apart");
+    assert!(is_held || is_told, "{code:?} {said}");
 }

@@ -166,11 +166,14 @@ impl<D: Door, K: Disk> Pinning<D, K> {
                 is_news = true;
             }
         }
-        if is_news {
-            self.processes = there;
+        // Threads that come and go in processes that stay are no news.
+        if is_news || self.written.len() > 2 * threads.len() {
             let alive: BTreeSet<ThreadId> = threads.iter().map(ThreadId::of).collect();
             self.apart.retain(|id, _| alive.contains(id));
             self.written.retain(|id, _| alive.contains(id));
+        }
+        if is_news {
+            self.processes = there;
             self.store()?;
         }
         let seen = |thread: Followed| {

@@ -92,8 +92,9 @@ pub(crate) struct PlaceArguments {
     /// With --pid: watch it for so long before anything is decided
     #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "3s", requires = "pid", conflicts_with = "command")]
     pub(crate) profile: Duration,
-    /// With --pid: prove nothing, but hold this placement until Ctrl-C, the end of --budget, or of the process
-    #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with_all = ["command", "metric_command", "window", "profile", "runs", "record", "html", "export"])]
+    /// With --pid: prove nothing, but hold this placement, of threads that come later too, until Ctrl-C, the end of --budget, or of
+    /// the process
+    #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with_all = ["command", "metric_command", "window", "runs", "record", "html", "export"])]
     pub(crate) hold: Option<Held>,
     /// With --pid: go on watching, and place anew when the program has changed, that lasts, and windows in turns show a gain; free it
     /// when a later test shows none; until Ctrl-C, the end of --budget [default: 24h], or of the process
@@ -104,12 +105,14 @@ pub(crate) struct PlaceArguments {
     pub(crate) command: Vec<OsString>,
 }
 
-/// A placement by the order of creation.
+/// A placement that is held unproven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Held {
-    /// Neighbours on CPUs that are far apart
+    /// The best by a profile of --profile; threads that come later are free unless all of their like go to one place
+    Best,
+    /// Neighbours in the order of creation on CPUs that are far apart
     Spread,
-    /// Neighbours together
+    /// Neighbours in the order of creation together
     Pack,
 }
 

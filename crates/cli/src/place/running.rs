@@ -1,4 +1,4 @@
-//! `sidestep place --pid`: a process that runs already, looked at in windows, or held in one placement.
+//! `sidestep place --pid`: a process that runs already, looked at in windows.
 
 use std::process;
 use std::thread;
@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::{Arms, OS};
-use experiments::place::arrangement::{Arrangement, packed, spread};
+use experiments::place::arrangement::Arrangement;
 use experiments::place::follower::Follower;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
-use experiments::place::roster::{Counted, Key};
 use experiments::place::window_subject::{WindowSubject, look_time, progress};
 use host::live::{self, pending_signal};
 use machine::CpuSet;
@@ -18,12 +17,9 @@ use placement::sharing::{ProfileError, ProfileOptions, Subject as Watched, profi
 use record::{PlaceOutcome, Sharing};
 use toggles::{PinError, PinHold, Restored};
 
-use super::arguments::Held;
 use super::{ARMS, RUNS_MIN, Ran, Request, Room, learn};
 use crate::ab::Line;
-use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
-use crate::output;
-use crate::toggles::left_changed;
+use crate::outcome::{CouldNotMeasure, EndedBySignal};
 
 /// Windows of each placement before the first that counts.
 const WINDOWS_FIRST: f64 = 1.0;
@@ -187,46 +183,6 @@ impl Turns<'_> {
 
 pub(super) fn unfreed(results: Vec<Restored>) -> Vec<Restored> {
     results.into_iter().filter(|result| !result.is_settled()).collect()
-}
-
-/// Holds one placement, by the order of creation, until somebody ends it.
-pub(super) fn hold(request: &Request<'_>, process: u32, held: Held) -> anyhow::Result<Outcome> {
-    ensure_ours(process)?;
-    let hold = request.pin_hold()?;
-    let mut follower = begin(request, &hold, process)?;
-    let room = Room::of(request, follower.free());
-    if let Some(why) = room.too_small() {
-        follower.release();
-        return Err(
-            anyhow::Error::new(CouldNotMeasure).context(format!("process {process} cannot be placed: {why}"))
-        );
-    }
-    follower.look()?;
-    let is_ours = |seen: &Counted| !seen.is_apart;
-    let keys: Vec<Key> = follower.census().into_iter().filter(is_ours).map(|seen| seen.key).collect();
-    let seat_of = match held {
-        Held::Spread => spread(keys.len(), &room.seats),
-        Held::Pack => packed(keys.len(), room.seats.cpus.len()),
-    };
-    follower.rearrange(Arrangement::seated(&keys, &seat_of, &room.seats))?;
-    if !request.global.quiet {
-        output::say(&format!(
-            "threads of process {process} that are held: {}; until Ctrl-C, for {:.0} s at most",
-            keys.len(),
-            request.budget().as_secs_f64()
-        ));
-    }
-    let result = follower.look_for(request.budget(), || pending_signal().is_some());
-    let is_over = follower.is_over();
-    let left = unfreed(follower.release());
-    if !left.is_empty() {
-        return Ok(left_changed());
-    }
-    result?;
-    if !request.global.quiet {
-        output::say(if is_over { "the process has ended" } else { "all threads are free again" });
-    }
-    Ok(pending_signal().map_or(Outcome::Done, Outcome::Interrupted))
 }
 
 #[cfg(test)]

@@ -22,17 +22,14 @@ impl Arrangement {
     }
 
     /// Where a thread goes. One that was not profiled goes where all threads of its process and name do, if they go to the same
-    /// CPUs; else it is free.
+    /// CPUs, and one of a process that came later where all threads of its name do; else it is free.
     pub fn of(&self, key: &Key) -> Option<&CpuSet> {
         if let Some(cpus) = self.cpus.get(key) {
             return Some(cpus);
         }
-        let first = Key { nth: 0, ..key.clone() };
-        let mut alike = self
-            .cpus
-            .range(first..)
-            .take_while(|(other, _)| other.process == key.process && other.name == key.name)
-            .map(|(_, cpus)| cpus);
+        let is_new = self.cpus.keys().next_back().is_some_and(|last| last.process < key.process);
+        let is_alike = |other: &Key| other.name == key.name && (is_new || other.process == key.process);
+        let mut alike = self.cpus.iter().filter(|(other, _)| is_alike(other)).map(|(_, cpus)| cpus);
         let cpus = alike.next()?;
         alike.all(|other| other == cpus).then_some(cpus)
     }
@@ -130,6 +127,10 @@ mod tests {
         assert_eq!(of("io", 7), Some("0".to_owned()), "all of its name go there");
         assert_eq!(of("w", 7), None, "its like go to two places");
         assert_eq!(of("new", 0), None);
+        let of_later =
+            |name: &str| arrangement.of(&Key { process: 3, ..key(name, 0) }).map(ToString::to_string);
+        assert_eq!(of_later("io"), Some("0".to_owned()), "a process that came later");
+        assert_eq!(of_later("w"), None, "its like go to two places");
         assert_eq!(arrangement.sets().len(), 3);
     }
 

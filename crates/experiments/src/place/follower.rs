@@ -1,5 +1,6 @@
 //! Keeps an arrangement true in a live process tree: looks often while threads come, seldom while nothing changes.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,8 @@ use toggles::{PinError, PinHold, PinIntent, PinnedTree, Restored, ThreadId};
 
 use super::arrangement::Arrangement;
 use super::cpu_limit::CpuLimit;
-use super::roster::{Counted, Member, Roster};
+use super::newcomers::Newcomers;
+use super::roster::{Counted, Key, Member, Roster};
 
 /// The next look after one that found something new.
 const SOON: Duration = Duration::from_millis(2);
@@ -23,6 +25,8 @@ const MANY_THREADS: usize = 500;
 #[derive(Debug)]
 pub struct Follower {
     arrangement: Arrangement,
+    /// How threads that come later are seated; without it those that the arrangement does not know are free.
+    newcomers: Option<Newcomers>,
     tree: PinnedTree,
     /// What threads may use that the arrangement leaves free.
     free: CpuSet,
@@ -66,6 +70,7 @@ impl Follower {
         let began = Instant::now();
         Ok(Self {
             arrangement,
+            newcomers: None,
             tree,
             free,
             limit,
@@ -97,6 +102,9 @@ impl Follower {
         if !is_placed && !self.was_placed {
             self.limit.look(&seen.iter().map(|seen| &seen.thread));
         }
+        if is_news && is_placed && self.newcomers.is_some() {
+            self.seat_newcomers();
+        }
         if (self.is_due && (is_placed || self.was_placed)) || (is_news && is_placed) {
             let wanted: Vec<(ThreadId, CpuSet)> = self
                 .roster
@@ -126,6 +134,32 @@ impl Follower {
         self.is_due = true;
         self.arrangement = arrangement;
         self.look().map(|_| ())
+    }
+
+    /// Changes what is wanted, also for threads that come later.
+    ///
+    /// # Errors
+    /// As for [`Follower::look`].
+    pub fn rearrange_with(&mut self, arrangement: Arrangement, newcomers: Newcomers) -> Result<(), PinError> {
+        self.newcomers = Some(newcomers);
+        self.rearrange(arrangement)
+    }
+
+    fn seat_newcomers(&mut self) {
+        let living =
+            self.roster.keyed().into_iter().filter(|(_, member)| member.is_there && !member.is_apart);
+        let living: Vec<Key> = living.map(|(key, _)| key).collect();
+        if let Some(newcomers) = &self.newcomers {
+            newcomers.seat(&living, &mut self.arrangement);
+        }
+    }
+
+    /// Threads that came after these and that the arrangement leaves free.
+    pub fn left_free(&self, known: &BTreeSet<Key>) -> usize {
+        let is_left = |(key, member): &(Key, &Member)| {
+            member.is_there && !member.is_apart && !known.contains(key) && self.arrangement.of(key).is_none()
+        };
+        self.roster.keyed().iter().filter(|thread| is_left(thread)).count()
     }
 
     /// What the first thread could use when it was first seen, and all may use that the arrangement leaves free.
@@ -159,7 +193,7 @@ impl Follower {
         }
     }
 
-    /// From now on CPU time is counted anew.
+    /// From now on CPU time is counted anew, and who has ended is forgotten.
     pub fn recount(&mut self) {
         self.roster.recount();
         self.began = Instant::now();

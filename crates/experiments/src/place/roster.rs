@@ -3,7 +3,8 @@
 //! Numbers change from run to run; the order in which a program makes its processes and threads mostly does not. A process is
 //! known by its place in the order of starts, a thread by its name and its place, in the same order, among all threads of that
 //! name that its process ever had, so that one that ended keeps its place. Names may be given after the start and change:
-//! the last one counts. The kernel's clock of starts has steps of 10 ms; within one step the number decides, which rises with
+//! the last one counts. In a process that is followed for long, threads that ended are forgotten from time to time: the numbers of those
+//! that are kept stay, and go on behind those that were forgotten. The kernel's clock of starts has steps of 10 ms; within one step the number decides, which rises with
 //! every thread that the kernel makes, until it wraps.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,13 +53,24 @@ pub struct Member {
     pub is_apart: bool,
     /// True if the last look saw it.
     pub is_there: bool,
+    /// Its process and place when others were last forgotten, and its name then.
+    kept_as: Option<Key>,
 }
 
-/// Everybody who was ever seen in one run.
+/// Everybody who was seen in one run and is not forgotten.
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
     members: BTreeMap<Place, Member>,
+    /// Since somebody was forgotten: the number of each process that was kept.
+    processes: BTreeMap<ProcessOrder, usize>,
+    /// The number of the next one.
+    next_process: usize,
+    /// The places that go on, by process and name.
+    next: BTreeMap<(usize, String), usize>,
 }
+
+/// Places of so many names go on; of more only those that somebody has: threads may each have a name of their own.
+const NAMES_MAX: usize = 4096;
 
 type ProcessOrder = (u64, u32);
 /// In the order of starts.
@@ -87,6 +99,7 @@ impl Roster {
                     cpus: String::new(),
                     is_apart: false,
                     is_there: true,
+                    kept_as: None,
                 }
             });
             member.cpus.clone_from(&thread.cpus);
@@ -110,36 +123,68 @@ impl Roster {
         }
     }
 
-    /// CPU time is counted from here on, as in a process that ran before it was looked at; who is gone is kept for his place.
+    /// CPU time is counted from here on, as in a process that ran before it was looked at; who is gone is forgotten.
     pub fn recount(&mut self) {
-        for member in self.members.values_mut() {
-            member.busy_ns[0] = member.busy_ns[1];
+        let mut kept: BTreeMap<Place, Key> = BTreeMap::new();
+        let (mut processes, mut next, mut next_process) =
+            (BTreeMap::new(), self.next.clone(), self.next_process);
+        let places: Vec<Place> = self.members.keys().copied().collect();
+        for (place, (key, member)) in places.into_iter().zip(self.keyed()) {
+            next_process = next_process.max(key.process + 1);
+            let number = next.entry((key.process, key.name.clone())).or_default();
+            *number = (*number).max(key.nth + 1);
+            if member.is_there {
+                processes.insert(place.0, key.process);
+                kept.insert(place, key);
+            }
         }
+        let there: BTreeSet<usize> = processes.values().copied().collect();
+        next.retain(|(process, _), _| there.contains(process));
+        if next.len() > NAMES_MAX {
+            let names: BTreeSet<(usize, &str)> =
+                kept.values().map(|key| (key.process, key.name.as_str())).collect();
+            next.retain(|(process, name), _| names.contains(&(*process, name.as_str())));
+        }
+        (self.processes, self.next, self.next_process) = (processes, next, next_process);
+        self.members.retain(|place, member| {
+            member.kept_as = kept.remove(place);
+            member.busy_ns[0] = member.busy_ns[1];
+            member.kept_as.is_some()
+        });
     }
 
     /// Everybody, with the key, in the order of starts.
     pub fn keyed(&self) -> Vec<(Key, &Member)> {
-        let mut processes: Vec<ProcessOrder> = Vec::new();
+        let mut processes: BTreeMap<ProcessOrder, usize> = BTreeMap::new();
         let mut count: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         let mut all = Vec::with_capacity(self.members.len());
         for ((process, ..), member) in &self.members {
-            if processes.last() != Some(process) {
-                processes.push(*process);
-            }
-            let process = processes.len() - 1;
-            let nth = count.entry((process, &member.name)).or_default();
-            all.push((Key { process, name: member.name.clone(), nth: *nth }, member));
-            *nth += 1;
+            let newest = self.next_process + processes.len();
+            let process = match self.processes.get(process) {
+                Some(number) => *number,
+                None => *processes.entry(*process).or_insert(newest),
+            };
+            let key = match &member.kept_as {
+                Some(key) if key.name == member.name => key.clone(),
+                _ => {
+                    let first =
+                        || self.next.get(&(process, member.name.clone())).copied().unwrap_or_default();
+                    let nth = count.entry((process, &member.name)).or_insert_with(first);
+                    *nth += 1;
+                    Key { process, name: member.name.clone(), nth: *nth - 1 }
+                }
+            };
+            all.push((key, member));
         }
         all
     }
 
-    /// How many were ever seen.
+    /// How many are known.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// True if nobody was.
+    /// True if nobody is.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -206,5 +251,56 @@ mod tests {
         assert!(roster.enter(&[thread(10, 10, 5, "m"), thread(10, 12, 7, "w")]), "one is gone, one renamed");
         assert_eq!(keys(&roster), ["0:m:0", "0:w:0", "0:w:1"]);
         assert_eq!(roster.keyed().iter().filter(|(_, member)| member.is_there).count(), 2);
+    }
+
+    #[test]
+    fn who_ended_is_forgotten_at_a_recount_and_the_others_keep_their_keys() {
+        let mut roster = Roster::default();
+        let main = thread(10, 10, 5, "m");
+        let worker = |number: u32| thread(10, number, u64::from(number), "w");
+        roster.enter(&[main.clone(), worker(11), worker(12), worker(13), thread(20, 20, 14, "w")]);
+        roster.enter(&[main.clone(), worker(12), worker(13), thread(30, 30, 15, "w")]);
+        roster.recount();
+        assert_eq!(
+            keys(&roster),
+            ["0:m:0", "0:w:1", "0:w:2", "2:w:0"],
+            "a worker and a process are forgotten"
+        );
+        let renamed = Followed { name: "io".to_owned(), ..worker(12) };
+        roster.enter(&[main.clone(), renamed.clone(), worker(13), worker(16), thread(40, 40, 17, "w")]);
+        assert_eq!(keys(&roster), ["0:m:0", "0:io:0", "0:w:2", "0:w:3", "2:w:0", "3:w:0"]);
+        roster.recount();
+        roster.recount();
+        assert_eq!(keys(&roster), ["0:m:0", "0:io:0", "0:w:2", "0:w:3", "3:w:0"]);
+        roster.enter(std::slice::from_ref(&main));
+        roster.recount();
+        roster.enter(&[main, worker(18)]);
+        assert_eq!(keys(&roster), ["0:m:0", "0:w:4"], "behind all that were forgotten");
+    }
+
+    #[test]
+    fn threads_that_come_and_go_take_no_more_memory_than_those_that_are_there() {
+        let mut roster = Roster::default();
+        for number in 11..20_011 {
+            let name = if number % 2 == 0 { "w".to_owned() } else { format!("w{number}") };
+            roster.enter(&[thread(10, 10, 5, "m"), thread(10, number, u64::from(number), &name)]);
+            if number % 100 == 0 {
+                roster.recount();
+                assert!(roster.len() == 2 && roster.next.len() <= NAMES_MAX + 100, "{number}");
+            }
+        }
+        let last = roster.keyed().pop().expect("the last one").0;
+        assert_eq!((last.name.as_str(), last.nth), ("w", 9_999), "every other one had that name");
+    }
+
+    #[test]
+    fn processes_that_come_and_go_are_forgotten_as_well() {
+        let mut roster = Roster::default();
+        for number in 11..2_011 {
+            roster.enter(&[thread(10, 10, 5, "m"), thread(number, number, u64::from(number), "w")]);
+            roster.recount();
+            assert!(roster.len() == 2 && roster.processes.len() == 2 && roster.next.len() == 2);
+        }
+        assert_eq!(keys(&roster), ["0:m:0", "2000:w:0"]);
     }
 }

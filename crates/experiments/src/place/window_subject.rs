@@ -100,6 +100,8 @@ impl Subject for WindowSubject<'_> {
     fn trial(&mut self, state: Cell) -> Result<Trial, PlaceRunError> {
         let arrangement =
             self.plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default();
+        // Who ended in the window before is nobody's neighbour any more.
+        self.follower.recount();
         self.follower.rearrange(arrangement)?;
         let counted = self.window()?;
         let guards = self.drift.readings();
