@@ -121,6 +121,9 @@ pub struct PairCounts {
     pub failed: usize,
     /// Pairs left out by each guard; a pair may stand at several.
     pub dropped: Vec<DroppedPairs>,
+    /// Guards that moved in some states more than in others, and so dropped nothing.
+    #[serde(default)]
+    pub lopsided: Vec<LopsidedGuard>,
     /// Trials thrown away because their quad was not finished.
     pub unfinished_trials: usize,
 }
@@ -132,6 +135,15 @@ pub struct DroppedPairs {
     pub guard: String,
     /// How many.
     pub pairs: usize,
+}
+
+/// A guard that moves with the states: to leave out what it saw would hide what a state does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LopsidedGuard {
+    /// What moved.
+    pub guard: String,
+    /// In how many trials of each state, the baseline first.
+    pub trials: Vec<usize>,
 }
 
 /// Runs that failed in one state.

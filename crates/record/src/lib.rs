@@ -45,7 +45,7 @@ pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowd
 pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::{
     AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,
-    PairCounts, RawTrial, SeenDrift,
+    LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
 pub use factorial::{
     CellValue, FACTORIAL_SCHEMA, FactorialCell, FactorialOutcome, FactorialRow, FactorialToggle,

@@ -21,6 +21,16 @@ pub struct Guard<'a> {
     pub tolerance: f64,
 }
 
+impl Guard<'_> {
+    /// One per trial: true if it moved, which takes the trial's pair with it.
+    pub fn moved(&self) -> Vec<bool> {
+        let centre = median(self.by_trial).unwrap_or(0.0);
+        let deviation = median_absolute_deviation(self.by_trial).unwrap_or(0.0);
+        let reach = (REACH_IN_DEVIATIONS * deviation).max(self.tolerance);
+        self.by_trial.iter().map(|value| (value - centre).abs() > reach).collect()
+    }
+}
+
 /// Which pairs stay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Guarded {
@@ -28,6 +38,9 @@ pub struct Guarded {
     pub keep: Vec<bool>,
     /// Pairs left out by each guard, in the order given; a pair may stand at several.
     pub dropped_by: Vec<usize>,
+    /// Of each guard that moved in some states more often than chance explains the trials by state: it drops nothing then, as what comes
+    /// with a state is part of what the state does. Empty where states were not asked about.
+    pub lopsided: Vec<Option<Vec<usize>>>,
 }
 
 impl Guarded {
@@ -49,14 +62,11 @@ pub fn guarded(guards: &[Guard<'_>], pairs: usize) -> Guarded {
 
 /// The same for passes of `trials` trials each; read pass for pair in what it gives.
 pub fn guarded_passes(guards: &[Guard<'_>], passes: usize, trials: usize) -> Guarded {
-    let mut result = Guarded { keep: vec![true; passes], dropped_by: Vec::new() };
+    let mut result = Guarded { keep: vec![true; passes], dropped_by: Vec::new(), lopsided: Vec::new() };
     for guard in guards {
-        let centre = median(guard.by_trial).unwrap_or(0.0);
-        let deviation = median_absolute_deviation(guard.by_trial).unwrap_or(0.0);
-        let reach = (REACH_IN_DEVIATIONS * deviation).max(guard.tolerance);
         let mut dropped = 0;
-        for (pass, keep) in guard.by_trial.chunks(trials.max(1)).zip(&mut result.keep) {
-            if pass.iter().any(|value| (value - centre).abs() > reach) {
+        for (pass, keep) in guard.moved().chunks(trials.max(1)).zip(&mut result.keep) {
+            if pass.contains(&true) {
                 *keep = false;
                 dropped += 1;
             }

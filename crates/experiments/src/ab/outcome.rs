@@ -1,8 +1,8 @@
 //! From the trials of an experiment to judged rows and one sentence.
 
 use record::{
-    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, Failures, PairCounts, RawTrial,
-    SeenDrift,
+    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, Failures, LopsidedGuard, PairCounts,
+    RawTrial, SeenDrift,
 };
 use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Twin, Verdict};
 
@@ -172,6 +172,9 @@ pub(crate) fn twin(twin: &Twin, rows: Vec<AaRow>, blocks: usize) -> AaTwin {
 /// What became of the passes.
 pub(crate) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> PairCounts {
     let dropped = guards.iter().zip(&guarded.dropped_by).filter(|(_, passes)| **passes > 0);
+    let lopsided = guards.iter().zip(&guarded.lopsided).filter_map(|(spec, trials)| {
+        Some(LopsidedGuard { guard: spec.name.to_owned(), trials: trials.clone()? })
+    });
     PairCounts {
         taken: taken.passes(),
         kept: taken.passes() - guarded.dropped(),
@@ -179,6 +182,7 @@ pub(crate) fn counts(taken: &Taken, guarded: &Guarded, guards: &[GuardSpec]) -> 
         dropped: dropped
             .map(|(spec, passes)| DroppedPairs { guard: spec.name.to_owned(), pairs: *passes })
             .collect(),
+        lopsided: lopsided.collect(),
         unfinished_trials: taken.unfinished,
     }
 }

@@ -1,10 +1,14 @@
 //! What an experiment is made around, seen from its course: rows, guards, one trial at a time.
 
 use record::Better;
-use stats::{Cell, Factors, Guard, Guarded, cell_count, guarded_passes, quad_means};
+use stats::{Cell, Factors, Guard, Guarded, cell_count, guarded_passes, lopsided_p, quad_means};
 
 /// A block is a pass through all cells and its mirror image: of one toggle a quad, made of two pairs.
 pub const PASSES_PER_BLOCK: usize = 2;
+
+/// A guard that falls on some states more often than others, with a chance below this, drops nothing. To keep passes is always right, and
+/// costs only that they spread more, so that little evidence is enough. Assumed.
+const LOPSIDED_P: f64 = 0.2;
 
 /// One thing that every trial measures.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,7 +137,8 @@ impl Taken {
         self.trials.chunks(cell_count(self.factors)).filter(fails).count()
     }
 
-    /// Which passes stay, as the guards see it.
+    /// Which passes stay, as the guards see it. One that moves with the states themselves, as steal does if one of them keeps more CPUs
+    /// busy, would leave out what is bad in one state more than in another: it drops nothing.
     pub fn guarded(&self, specs: &[GuardSpec]) -> Guarded {
         let readings: Vec<Vec<f64>> =
             (0..specs.len()).map(|index| self.column(|trial| trial.guards.get(index).copied())).collect();
@@ -142,7 +147,32 @@ impl Taken {
             .zip(&readings)
             .map(|(spec, readings)| Guard { name: spec.name, by_trial: readings, tolerance: spec.tolerance })
             .collect();
-        guarded_passes(&guards, self.passes(), cell_count(self.factors))
+        let lopsided: Vec<Option<Vec<usize>>> = guards.iter().map(|guard| self.lopsided(guard)).collect();
+        let even = guards.iter().zip(&lopsided).map(|(guard, lopsided)| match lopsided {
+            Some(_) => Guard { by_trial: &[], ..*guard },
+            None => *guard,
+        });
+        let even: Vec<Guard<'_>> = even.collect();
+        Guarded { lopsided, ..guarded_passes(&even, self.passes(), cell_count(self.factors)) }
+    }
+
+    /// The trials of each state in which a guard moved, if that is more uneven than chance.
+    fn lopsided(&self, guard: &Guard<'_>) -> Option<Vec<usize>> {
+        let cells = cell_count(self.factors);
+        let moved = guard.moved();
+        let trials: Vec<(Cell, bool)> = self.cells.iter().copied().zip(moved).collect();
+        let of_block = |block: &[(Cell, bool)]| {
+            let mut counts = vec![0; cells];
+            for (cell, moved) in block {
+                counts[cell.index()] += usize::from(*moved);
+            }
+            counts
+        };
+        let by_block: Vec<Vec<usize>> = trials.chunks(PASSES_PER_BLOCK * cells).map(of_block).collect();
+        // The seed is of no consequence: it decides on shuffles of what was seen.
+        let is_lopsided = lopsided_p(&by_block, trials.len() as u64) <= LOPSIDED_P;
+        let total = |state: usize| by_block.iter().map(|counts| counts[state]).sum();
+        is_lopsided.then(|| (0..cells).map(total).collect())
     }
 
     /// The readings of one guard, or any other number of each trial.
@@ -207,5 +237,81 @@ impl Taken {
         let contrasts = guarded.masked(&self.contrasts(row, effect));
         let (blocks, _) = contrasts.as_chunks::<PASSES_PER_BLOCK>();
         blocks.iter().map(|[first, mirrored]| (mirrored - first) / 2.0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stats::{Comparison, Random, mirrored_block};
+
+    use super::*;
+
+    const BLOCKS: usize = 20;
+    const NOISE: f64 = 0.05;
+    const GUARDS: [GuardSpec; 1] = [GuardSpec { name: "steal", tolerance: 0.5 }];
+    /// The second of four states, which does what the others do.
+    const WATCHED: usize = 1;
+
+    /// Four states that are one, and a guard that `moves` by state and noise.
+    fn nothing_changed(seed: u64, moves: impl Fn(usize, f64, &mut Random) -> bool) -> Taken {
+        let mut random = Random::new(seed);
+        let mut taken = Taken::of(2);
+        for _ in 0..BLOCKS {
+            let cells = mirrored_block(2, &mut random);
+            let mut trial = |cell: &Cell| {
+                let noise = random.normal();
+                let moved = moves(cell.index(), noise, &mut random);
+                let guards = vec![if moved { 3.0 } else { 0.0 }];
+                Trial { values: vec![(NOISE * noise).exp()], guards, failure: None }
+            };
+            let trials = cells.iter().map(&mut trial).collect();
+            taken.push_block(&cells, trials);
+        }
+        taken
+    }
+
+    /// Over many experiments: the mean change of the watched state, in standard deviations of a run, and the share of alarms at 5 %.
+    fn seen(of: impl Fn(&Taken) -> Guarded, moves: fn(usize, f64, &mut Random) -> bool) -> [f64; 2] {
+        const EXPERIMENTS: u64 = 300;
+        let watched = Cell::all(2).nth(WATCHED).expect("there are four");
+        let (mut sum, mut alarms) = (0.0, 0.0);
+        for seed in 0..EXPERIMENTS {
+            let taken = nothing_changed(seed, moves);
+            let logs = taken.baseline_logs(0, watched, &of(&taken));
+            let found = Comparison::of_log_ratios(&logs).expect("some passes stay");
+            sum += found.ratio.ln() / NOISE;
+            alarms += f64::from(u8::from(found.p <= 0.05));
+        }
+        [sum, alarms].map(|total| total / EXPERIMENTS as f64)
+    }
+
+    #[test]
+    fn a_guard_that_sees_what_is_slow_in_one_state_only_does_not_make_that_state_fast() {
+        // One state draws what disturbs it, and is slow then: a sixth of its runs.
+        let moves = |state: usize, noise: f64, _: &mut Random| state == WATCHED && noise > 1.0;
+        let dropped = |taken: &Taken| {
+            let readings = taken.column(|trial| trial.guards.first().copied());
+            let guard = Guard { name: "steal", by_trial: &readings, tolerance: 0.5 };
+            guarded_passes(&[guard], taken.passes(), 4)
+        };
+        let [bias, alarms] = seen(dropped, moves);
+        assert!(bias < -0.2 && alarms > 0.1, "dropping hides it: {bias} {alarms}");
+        let [bias, alarms] = seen(|taken| taken.guarded(&GUARDS), moves);
+        assert!(bias.abs() < 0.05 && alarms < 0.09, "{bias} {alarms}");
+        let guarded = nothing_changed(1, moves).guarded(&GUARDS);
+        let trials = guarded.lopsided[0].as_ref().expect("it is lopsided");
+        assert!(
+            guarded.dropped() == 0 && trials[WATCHED] > 2 && trials.iter().sum::<usize>() == trials[WATCHED]
+        );
+    }
+
+    #[test]
+    fn a_guard_that_sees_the_machine_move_drops_passes_without_a_bias() {
+        let moves = |_: usize, noise: f64, random: &mut Random| noise > 1.0 && random.unit() < 0.2;
+        let drops = |seed: u64| nothing_changed(seed, moves).guarded(&GUARDS).dropped() > 0;
+        let dropping = (0..100).filter(|seed| drops(*seed)).count();
+        assert!(dropping >= 65, "{dropping} of 100");
+        let [bias, alarms] = seen(|taken| taken.guarded(&GUARDS), moves);
+        assert!(bias.abs() < 0.05 && alarms < 0.09, "{bias} {alarms}");
     }
 }

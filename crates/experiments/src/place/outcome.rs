@@ -1,6 +1,6 @@
 //! From the runs of all arms to what is recommended: nothing that the experiment does not show.
 
-use record::{Better, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
+use record::{Better, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
 use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval, sorted};
 
 use super::arms::{ArmPlan, Arms, OS, OS_AGAIN};
@@ -103,12 +103,25 @@ pub fn outcome(
     predict_in_metric(&mut found);
     found.aa = twin(&course.twin, aa_rows.collect(), course.trials.blocks());
     found.pair_counts = counts(&course.trials, &guarded, guards);
+    let lopsided: Vec<String> =
+        found.pair_counts.lopsided.iter().map(|guard| in_words(guard, &found.arms)).collect();
+    found.notes.extend(lopsided);
     found.failures = failures(course);
     found.ended = Some(course.ended);
     found.raw = raw(course);
     found.recommended = recommended(&found).map(|arm| arm.name.clone());
     found.sentence = sentence(&found);
     found
+}
+
+/// What a guard saw in some arms more than in others.
+fn in_words(lopsided: &LopsidedGuard, arms: &[PlaceArm]) -> String {
+    let trials = arms.iter().zip(&lopsided.trials).map(|(arm, trials)| format!("{trials} of {}", arm.name));
+    format!(
+        "{} was seen in some placements more than in others (runs: {}), which may be what they do: those runs count",
+        lopsided.guard,
+        trials.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// Takes predictions back if the kernel's own placement took another time in the experiment than in the runs that they rest on: then

@@ -1,8 +1,8 @@
 //! An interleaved experiment in the terminal: the sentence, the table, and what makes it believable.
 
 use record::{
-    AaTwin, ComparisonRow, DroppedPairs, Ended, ExperimentOutcome, ExperimentRow, Failures, PairCounts,
-    SeenDrift,
+    AaTwin, ComparisonRow, DroppedPairs, Ended, ExperimentOutcome, ExperimentRow, Failures, LopsidedGuard,
+    PairCounts, SeenDrift,
 };
 
 use super::wording;
@@ -140,7 +140,12 @@ pub(super) fn ended(ended: Ended, precision_percent: f64) -> String {
 pub(super) fn dropped(counts: &PairCounts) -> String {
     let by = |DroppedPairs { guard, pairs }: &DroppedPairs| format!("{pairs} by {guard}");
     let dropped: Vec<String> = counts.dropped.iter().map(by).collect();
-    if dropped.is_empty() { String::new() } else { format!(" (dropped: {})", dropped.join(", ")) }
+    let kept = counts
+        .lopsided
+        .iter()
+        .map(|LopsidedGuard { guard, .. }| format!("none by {guard}, which comes with a state"));
+    let all: Vec<String> = dropped.into_iter().chain(kept).collect();
+    if all.is_empty() { String::new() } else { format!(" (dropped: {})", all.join(", ")) }
 }
 
 /// What the twin took back.
