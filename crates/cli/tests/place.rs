@@ -65,7 +65,8 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         (&["--profile", "2s"], &["true"], 2, "'--profile <TIME>' cannot be used with"),
         (&[], &["true"], 0, "is too little to place its threads"),
         (&[], &["sleep", "0.3"], 0, "is too little to place its threads"),
-        (&[], &["sh", "-c", SHORT_LOOPS], 0, "come and go too fast to be placed one by one"),
+        // Where looks come late the loops seem to last; then they are tried, in too few runs to show anything.
+        (&["--budget", "5s"], &["sh", "-c", SHORT_LOOPS], 0, "leave it to the kernel"),
         (&[], &["sh", "-c", "sleep 2 & sleep 0.1"], 0, "sidestep place --pid PID"),
         (&[], &["/no/such/program"], 2, "/no/such/program"),
         (
@@ -78,10 +79,7 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         (&["--timeout", "1s"], &["sleep", "600"], 3, "took longer than --timeout"),
         (&["--budget", "1s"], &["sleep", "600"], 3, "took longer than --budget for a single run"),
     ];
-    for (options, command, code, mut expected) in rows {
-        if command.last() == Some(&SHORT_LOOPS) && cpus_here() < 2 {
-            expected = "is the only one that it may use";
-        }
+    for (options, command, code, expected) in rows {
         let (found, said) = bench.place(options, command);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(found == Some(code) && said.contains(expected), "{command:?}: {found:?} {said}");
