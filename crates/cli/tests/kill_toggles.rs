@@ -258,7 +258,11 @@ fn a_second_experiment_is_refused_while_one_runs() {
     assert!(first.contains("thp-system=never for 3600 s"), "{first}");
     let second = bench.sidestep(&["set", "numa-balancing=off"]).output().expect("sidestep can be started");
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(second.status.code() == Some(2) && said.contains("another experiment is running"), "{said}");
+    assert!(
+        second.status.code() == Some(2)
+            && said.contains("another experiment is running on this machine: process"),
+        "{said}"
+    );
     let reverted = bench.sidestep(&["revert"]).output().expect("sidestep can be started");
     assert_eq!(reverted.status.code(), Some(2));
     let ended = Command::new("kill").arg(child.id().to_string()).status().expect("every Linux has kill");

@@ -24,5 +24,5 @@ pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks};
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
 pub use socket_links::{AcpiTableError, hmat, northbridge_nodes, pci_roots, srat, upi_ports};
-pub use state_folder::{Disk, Lock, LockError, StateFolder};
+pub use state_folder::{Disk, Holder, Lock, LockError, StateFolder};
 pub use witness::Witness;

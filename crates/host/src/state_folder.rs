@@ -3,12 +3,13 @@
 //! The steps are apart so that a test can cut the power between any two: what was not synced may then be lost, and
 //! what the journal promises has to hold all the same.
 
+use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Only its owner may read or change what will be written to the machine.
 const FOLDER_MODE: u32 = 0o700;
@@ -73,8 +74,8 @@ pub struct StateFolder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another experiment holds it.
-    #[error("another experiment is running on this machine; wait for it, see sidestep toggles status")]
-    Held,
+    #[error("another experiment is running on this machine{0}; wait for it, see sidestep toggles status")]
+    Held(Holder),
     /// The folder or the lock cannot be made.
     #[error("cannot use {path}: {source}; system toggles need root")]
     Unusable {
@@ -85,10 +86,67 @@ pub enum LockError {
     },
 }
 
+/// Who holds the lock, as far as he told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// A process, and the seconds after which its watchdog ends it at the latest.
+    Process {
+        /// Its number.
+        process: u32,
+        /// From now on.
+        left_s: u64,
+    },
+    /// One that works for a moment, or did not say.
+    Unknown,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { process, left_s } => {
+                write!(f, ": process {process}, for {left_s} s more at most")
+            }
+            Self::Unknown => Ok(()),
+        }
+    }
+}
+
+impl Holder {
+    /// Reads what [`Lock::tell`] wrote.
+    fn read(text: &str) -> Self {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [process, until_s] = words[..] else { return Self::Unknown };
+        let Some((process, until_s)) = process.parse().ok().zip(until_s.parse::<u64>().ok()) else {
+            return Self::Unknown;
+        };
+        Self::Process { process, left_s: until_s.saturating_sub(unix_s()) }
+    }
+}
+
+/// Seconds by the clock on the wall, which processes have in common.
+fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 /// One experiment at a time: the lock ends with this value, and with the process however it ends.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Lock {
+    /// Nobody has told anything about this holder yet.
+    fn of(file: File) -> Self {
+        // What the last one told is only words: a disk that refuses makes them wrong, and the lock no weaker.
+        let _ = file.set_len(0);
+        Self { file }
+    }
+
+    /// Leaves word for who comes meanwhile: this process, and the longest time that it needs the lock.
+    pub fn tell(&self, longest: Duration) {
+        let until_s = unix_s().saturating_add(longest.as_secs());
+        let _ = (&self.file).write_all(format!("{} {until_s}\n", std::process::id()).as_bytes());
+    }
 }
 
 impl StateFolder {
@@ -112,11 +170,11 @@ impl StateFolder {
         let started = Instant::now();
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Lock { _file: file }),
+                Ok(()) => return Ok(Lock::of(file)),
                 Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_PATIENCE => {
                     thread::sleep(LOCK_POLL);
                 }
-                Err(TryLockError::WouldBlock) => return Err(LockError::Held),
+                Err(TryLockError::WouldBlock) => return Err(LockError::Held(self.holder())),
                 Err(TryLockError::Error(source)) => return Err(self.unusable(source)),
             }
         }
@@ -129,7 +187,11 @@ impl StateFolder {
     pub fn lock(&self) -> Result<Lock, LockError> {
         let file = self.lock_file().map_err(|source| self.unusable(source))?;
         file.lock().map_err(|source| self.unusable(source))?;
-        Ok(Lock { _file: file })
+        Ok(Lock::of(file))
+    }
+
+    fn holder(&self) -> Holder {
+        fs::read_to_string(self.path.join(LOCK_NAME)).map_or(Holder::Unknown, |text| Holder::read(&text))
     }
 
     fn unusable(&self, source: io::Error) -> LockError {
@@ -185,9 +247,22 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let state = StateFolder::new(&folder.path().join("new/state"));
         let lock = state.try_lock().expect("nobody has it");
-        assert!(matches!(state.try_lock(), Err(LockError::Held)));
+        assert!(matches!(state.try_lock(), Err(LockError::Held(Holder::Unknown))));
+        lock.tell(Duration::from_secs(3600));
+        let told = state.try_lock().expect_err("it is held").to_string();
+        let own = format!("running on this machine: process {}, for 3", std::process::id());
+        assert!(told.contains(&own) && told.contains(" s more at most; wait for it"), "{told}");
         drop(lock);
-        assert!(state.try_lock().is_ok());
+        let _anew = state.try_lock().expect("it ended");
+        assert!(matches!(state.try_lock(), Err(LockError::Held(Holder::Unknown))), "who ended is not named");
+    }
+
+    #[test]
+    fn what_nobody_told_is_not_read() {
+        for text in ["", "12", "12 x", "-1 5", "1 2 3", "99999999999 5"] {
+            assert_eq!(Holder::read(text), Holder::Unknown, "{text}");
+        }
+        assert_eq!(Holder::read("12 5\n"), Holder::Process { process: 12, left_s: 0 });
     }
 
     #[test]

@@ -106,6 +106,7 @@ struct Keeper {
 
 impl Keeper {
     fn start(place: &Place, owner: &Owner, deadline: Duration, lock: Lock) -> Result<Self, HoldError> {
+        lock.tell(deadline);
         let arguments = watch_arguments(place, owner, deadline);
         let watchdog = Watchdog::start(&arguments).map_err(HoldError::Watchdog)?;
         Ok(Self { watchdog: Some(watchdog), _lock: lock })

@@ -43,7 +43,7 @@ impl Place {
     /// One command at a time, the toggles of root included.
     pub(super) fn lock(&self) -> anyhow::Result<Lock> {
         self.folder.try_lock().map_err(|error| match error {
-            LockError::Held => error.into(),
+            LockError::Held(_) => error.into(),
             LockError::Unusable { path, source } => anyhow::anyhow!(
                 "cannot use {}: {source}; choose another folder with --state DIR",
                 path.display()
