@@ -42,9 +42,12 @@ fn command(process: &Shell, state: &Path, options: &[&str]) -> Command {
 
 /// What `place --pid` says of two loops, and its code.
 fn place(options: &[&str]) -> (Option<i32>, String) {
-    let loops = Shell::two_loops();
+    place_them(&Shell::two_loops(), options)
+}
+
+fn place_them(loops: &Shell, options: &[&str]) -> (Option<i32>, String) {
     let state = tempfile::tempdir().expect("a temporary folder");
-    let output = command(&loops, state.path(), options).output();
+    let output = command(loops, state.path(), options).output();
     let Output { status, stdout, stderr } = output.expect("sidestep can be started");
     assert!(!state.path().join("journal.json").exists(), "everybody is free");
     let said = String::from_utf8([stdout, stderr].concat()).expect("text");
@@ -148,4 +151,34 @@ fn the_best_is_held_without_a_proof_and_that_is_said_or_why_there_is_none() {
     let is_held = code == Some(0) && said.contains("was not proven") && said.contains("free again");
     let is_told = code == Some(3) && said.contains("nothing that was learnt tells its threads apart");
     assert!(is_held || is_told, "{code:?} {said}");
+}
+
+/// Prints a number that rises a thousand times as fast while the process may use several CPUs; it remembers that in a file.
+const HATES_PINS: &str = r"
+now=$(date +%s%N); cpus=$(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/$PROCESS/status)
+case $cpus in *[!0-9]*) rate=1000;; *) rate=1;; esac
+{ read last count < $COUNT; } 2>/dev/null || { last=$now; count=0; }
+count=$((count + (now - last) / 1000 * rate)); echo $now $count > $COUNT; echo $count
+";
+
+#[test]
+fn a_placement_that_hurts_is_left_out_after_three_windows_unless_the_user_wants_to_go_on() {
+    if has_one_cpu("a_placement_that_hurts_is_left_out_after_three_windows_unless_the_user_wants_to_go_on") {
+        return;
+    }
+    let loops = Shell::two_loops();
+    wait_for("two loops", || (children(loops.0.id()).len() == 2).then_some(()));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let process = children(loops.0.id())[0];
+    let variables = format!("PROCESS={process}; COUNT={}", folder.path().join("count").display());
+    let progress = format!("{variables}; {HATES_PINS}");
+    let options = ["--profile", "0.5s", "--window", "0.1s", "--runs", "2", "--metric-command", &progress];
+    let (code, said) = place_them(&loops, &options);
+    for expected in
+        ["spread was left out: under it 0 % got done", "each placement that was tried gets far less"]
+    {
+        assert!(code == Some(0) && said.contains(expected), "{expected}: {code:?} {said}");
+    }
+    let (code, said) = place_them(&loops, &[&options[..], &["--keep-slow"]].concat());
+    assert!(code == Some(0) && said.contains("spread") && !said.contains("left out"), "{code:?} {said}");
 }

@@ -3,13 +3,14 @@
 //! [`roster`] knows a thread again in the next run; [`seats`] says what CPUs share; [`arrangement`] puts threads on CPUs;
 //! [`decision`] finds the best such, [`prediction`] says what each should gain (by `handover_costs`, and the `kernel`s that runs agree with), [`arms`] what is tried beside it; [`follower`] makes it hold in a live process tree, and for those who come later ([`newcomers`]), and `cpu_limit` sees what it limits itself to;
 //! [`run_subject`] and [`window_subject`] are what the experiment is made around, [`mod@outcome`] what it amounts to. The kernel's own placement is always
-//! an arm, and what the experiment does not show is never recommended. [`hysteresis`] says when a placement that is watched may
+//! an arm, and what the experiment does not show is never recommended; [`far_worse`] spares a live program placements that hurt it. [`hysteresis`] says when a placement that is watched may
 //! change, [`parking`] what CPUs that sleep cost, [`sweep`] at which numbers of threads placement matters.
 
 pub mod arms;
 pub mod arrangement;
 mod cpu_limit;
 pub mod decision;
+pub mod far_worse;
 pub mod follower;
 mod handover_costs;
 pub mod hysteresis;

@@ -16,7 +16,7 @@ use crate::compare::parse_percent;
 /// Options of `place`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArguments {
-    /// Take at most this long, profile included [default: 1m; with --metric-command 22 windows of each of four placements]
+    /// Take at most this long, profile included [default: 1m; with --metric-command 25 windows of each of four placements]
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
     /// Differences up to this are of no practical matter
@@ -89,6 +89,10 @@ pub(crate) struct PlaceArguments {
     /// With --pid: how long each placement is looked at in turn
     #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "1s", requires = "pid", conflicts_with = "command")]
     pub(crate) window: Duration,
+    /// With --metric-command: go on with a placement under which less than half gets done of what the kernel's gets done; else it is left out
+    /// as soon as three windows of each show that
+    #[arg(long, requires = "metric_command", conflicts_with_all = ["command", "hold"])]
+    pub(crate) keep_slow: bool,
     /// With --pid: watch it for so long before anything is decided
     #[arg(long, value_name = "TIME", value_parser = parse_budget, default_value = "3s", requires = "pid", conflicts_with = "command")]
     pub(crate) profile: Duration,

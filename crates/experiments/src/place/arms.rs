@@ -38,6 +38,11 @@ pub struct ArmPlan {
 }
 
 impl ArmPlan {
+    /// True if it binds nobody.
+    pub fn is_kernel(&self) -> bool {
+        self.arrangement.cpus.is_empty()
+    }
+
     fn kernel() -> Self {
         Self {
             name: OS,
@@ -129,6 +134,15 @@ impl Arms {
         Self { plans: filled(vec![ArmPlan::kernel(), plan]), decision: None, predicted_by, judged_by_s: None }
     }
 
+    /// The same without these, by index; the kernel's own placement is tried in their place.
+    pub fn without(&self, left_out: &[usize]) -> Self {
+        let kept = |(index, plan): (usize, &ArmPlan)| {
+            (!left_out.contains(&index) && plan.name != OS_AGAIN).then(|| plan.clone())
+        };
+        let plans = self.plans.iter().enumerate().filter_map(kept).collect();
+        Self { plans: filled(plans), ..self.clone() }
+    }
+
     /// Every set of CPUs that an arm names.
     pub fn sets(&self) -> Vec<CpuSet> {
         let mut sets: Vec<CpuSet> = self.plans.iter().flat_map(|plan| plan.arrangement.sets()).collect();
@@ -150,9 +164,12 @@ mod tests {
         let set: CpuSet = (0..2).map(CpuId).collect();
         let seats = Seats::of(&Topology::default(), &set);
         let arms = Arms::of(&threads, &seats, None, Err(String::new()));
-        let names: Vec<_> = arms.plans.iter().map(|plan| plan.name).collect();
-        assert_eq!(names, [OS, "spread", "pack", "crossed"], "all there are with two on each");
+        let names = |arms: &Arms| arms.plans.iter().map(|plan| plan.name).collect::<Vec<_>>();
+        assert_eq!(names(&arms), [OS, "spread", "pack", "crossed"], "all there are with two on each");
         assert_eq!(arms.sets().len(), 2);
+        assert_eq!(names(&arms.without(&[2])), [OS, "spread", "crossed", OS_AGAIN]);
+        assert_eq!(names(&arms.without(&[2]).without(&[1, 2])), [OS, OS_AGAIN, OS_AGAIN, OS_AGAIN]);
+        assert_eq!(names(&Arms::only(arms.plans[2].clone())), [OS, "pack", OS_AGAIN, OS_AGAIN]);
         let two = Arms::of(&threads[..2], &seats, None, Err(String::new()));
         assert_eq!(two.plans[1].same_as, Some("pack"), "two threads on two CPUs can only be apart");
         assert_eq!(two.plans.len(), 4);

@@ -17,8 +17,8 @@ pub const REST: Duration = Duration::from_secs(60);
 pub const REST_MAX: Duration = Duration::from_secs(3600);
 /// After so many rests without any wish to change, the rest is what it was at first.
 const CALM_RESTS: u32 = 4;
-/// What is held is tested again after so long: a test of the usual length, some 100 s, for most of which the gain is forgone, is then
-/// a ninth of the time.
+/// What is held is tested again after so long: a test of the usual length, some 110 s, for most of which the gain is forgone, is then
+/// an eighth of the time.
 pub const RETEST: Duration = Duration::from_secs(15 * 60);
 /// The longest time without a test of what is held: then it is less than a hundredth.
 pub const RETEST_MAX: Duration = Duration::from_secs(4 * 3600);

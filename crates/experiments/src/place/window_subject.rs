@@ -11,6 +11,7 @@ use record::Better;
 use stats::{Cell, Factors};
 
 use super::arms::ArmPlan;
+use super::far_worse::{FarWorse, Found};
 use super::follower::Follower;
 use super::run_subject::PlaceRunError;
 use crate::ab::drift_probe::DriftProbe;
@@ -33,6 +34,9 @@ pub struct WindowSubject<'a> {
     window: Duration,
     drift: DriftProbe,
     begun: Instant,
+    far_worse: Option<FarWorse>,
+    /// Placements that are far worse than the kernel's: once there are any, the experiment is to end.
+    pub found: Vec<Found>,
 }
 
 /// What the user's command counts now; how it failed, if it did.
@@ -61,7 +65,28 @@ impl<'a> WindowSubject<'a> {
         window: Duration,
         seed: u64,
     ) -> Self {
-        Self { follower, plans, command, window, drift: DriftProbe::new(seed), begun: Instant::now() }
+        Self {
+            follower,
+            plans,
+            command,
+            window,
+            drift: DriftProbe::new(seed),
+            begun: Instant::now(),
+            far_worse: None,
+            found: Vec::new(),
+        }
+    }
+
+    /// Ends when placements turn out to be far worse than the kernel's.
+    pub fn spare(&mut self) {
+        self.far_worse = Some(FarWorse::of(self.plans.len()));
+    }
+
+    fn watch_over(&mut self, arm: usize, progress: f64) {
+        let Some(far_worse) = &mut self.far_worse else { return };
+        far_worse.enter(arm, progress);
+        self.found = far_worse.found();
+        self.found.retain(|found| !self.plans[found.arm].is_kernel());
     }
 
     fn window(&mut self) -> Result<Result<f64, String>, PlaceRunError> {
@@ -104,6 +129,7 @@ impl Subject for WindowSubject<'_> {
         self.follower.recount();
         self.follower.rearrange(arrangement)?;
         let counted = self.window()?;
+        self.watch_over(state.index(), counted.as_ref().copied().unwrap_or(f64::NAN));
         let guards = self.drift.readings();
         let (values, failure) = match counted {
             Ok(rate) => (vec![rate], None),
@@ -117,6 +143,6 @@ impl Subject for WindowSubject<'_> {
     }
 
     fn must_stop(&self) -> bool {
-        pending_signal().is_some() || self.follower.is_over()
+        pending_signal().is_some() || self.follower.is_over() || !self.found.is_empty()
     }
 }
