@@ -161,8 +161,8 @@ impl<'a> Room<'a> {
             (1, 1..) => {
                 Some("all of its threads that are busy, but one, chose their CPUs themselves".to_owned())
             }
-            (0, 0) => Some("no thread is busy for 2 % of the time".to_owned()),
-            (1, 0) => Some("one thread does all the work".to_owned()),
+            (0, 0) => Some("no thread was seen to be busy for 2 % of the time".to_owned()),
+            (1, 0) => Some("only one thread was seen to be busy for 2 % of the time".to_owned()),
             (busy, _) if busy > THREADS_MAX => {
                 Some(format!("{busy} threads are busy, and more than {THREADS_MAX} are not placed"))
             }

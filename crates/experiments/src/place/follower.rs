@@ -202,18 +202,22 @@ impl Follower {
 
     /// Everybody who was seen. Of a program that took fewer CPUs for all of its threads those are apart that have others.
     pub fn census(&self) -> Vec<Counted> {
-        let seconds = self.last_seen.duration_since(self.began).as_secs_f64().max(f64::MIN_POSITIVE);
-        let share = |[first, last]: [u64; 2]| last.saturating_sub(first) as f64 / 1e9 / seconds;
+        let members = self.roster.keyed();
+        let busy_s = |member: &Member| member.busy_ns[1].saturating_sub(member.busy_ns[0]) as f64 / 1e9;
+        // A thread begins before the first look at it, and is on one CPU at a time: so long it was, whoever saw it.
+        let seen_s = self.last_seen.duration_since(self.began).as_secs_f64();
+        let seconds = at_least(seen_s, members.iter().map(|(_, member)| busy_s(member)));
+        let share = |member: &Member| busy_s(member) / seconds;
         let taken = self.taken().map(ToString::to_string);
         let is_apart =
             |member: &Member| member.is_apart && taken.as_ref().is_none_or(|taken| member.cpus != *taken);
         let counted = |(key, member): (_, &Member)| Counted {
             key,
             id: member.id,
-            cpu_share: share(member.busy_ns),
+            cpu_share: share(member),
             is_apart: is_apart(member),
         };
-        self.roster.keyed().into_iter().map(counted).collect()
+        members.into_iter().map(counted).collect()
     }
 
     /// Processes that still run, once the first has ended: what a program left behind.
@@ -230,5 +234,25 @@ impl Follower {
     /// Sets everybody free, and tells who could not be.
     pub fn release(self) -> Vec<Restored> {
         self.tree.release()
+    }
+}
+
+/// The time that threads were seen for, in seconds, by the looks and by what each used of a CPU; never 0.
+fn at_least(seen_s: f64, busy_s: impl Iterator<Item = f64>) -> f64 {
+    busy_s.fold(seen_s, f64::max).max(f64::MIN_POSITIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_busy_for_longer_than_he_was_there() {
+        for (seen_s, busy_s, expected) in
+            [(2.0, vec![1.0, 0.5], 2.0), (0.0, vec![0.001], 0.001), (0.01, vec![0.1], 0.1)]
+        {
+            assert!((at_least(seen_s, busy_s.into_iter()) - expected).abs() < 1e-12);
+        }
+        assert!(at_least(0.0, std::iter::empty()) > 0.0);
     }
 }
