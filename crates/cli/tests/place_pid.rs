@@ -100,9 +100,14 @@ fn what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_fr
 
 #[test]
 fn a_command_that_tells_no_progress_is_refused_before_anything_is_watched() {
-    for (command, why) in [("echo none", "printed no number"), ("exit 3", "ended with Code(3)")] {
+    for (command, why) in [
+        ("echo none", "printed no number"),
+        ("exit 3", "ended with exit code 3"),
+        ("sleep 600", "took longer than 2.0 s"),
+    ] {
         for watch in [&[][..], &["--watch"]] {
-            let options = [&["--profile", "0.2s", "--metric-command", command], watch].concat();
+            let options =
+                [&["--profile", "0.2s", "--window", "20ms", "--metric-command", command], watch].concat();
             let (code, said) = place(&options);
             let is_refused = code == Some(3) && said.contains(why);
             assert!(is_refused || said.contains("leave it to the kernel: "), "{options:?}: {code:?} {said}");

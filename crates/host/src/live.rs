@@ -50,8 +50,8 @@ pub use perf::{
 };
 pub use preload::{PreloadError, PreloadObstacle, PreloadSampler, ProgramKind, StopReason, preload_obstacle};
 pub use process::{
-    boot_id, effective_root, effective_user, host_name, is_writable, kernel_release, peak_resident_bytes,
-    process_user, utc_now,
+    boot_id, effective_root, effective_user, host_name, is_kernel_thread, is_writable, kernel_release,
+    peak_resident_bytes, process_user, utc_now,
 };
 pub use process_memory::read_process_memory;
 pub use process_setting::{

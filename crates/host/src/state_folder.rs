@@ -77,7 +77,9 @@ pub enum LockError {
     #[error("another experiment is running on this machine{0}; wait for it, see sidestep toggles status")]
     Held(Holder),
     /// The folder or the lock cannot be made.
-    #[error("cannot use {path}: {source}; system toggles need root")]
+    #[error(
+        "cannot use {path}: {source}; run as root, or set HOME or XDG_STATE_HOME to a folder of yours, or give --state"
+    )]
     Unusable {
         /// The folder.
         path: PathBuf,

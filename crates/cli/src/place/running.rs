@@ -38,7 +38,7 @@ pub(super) fn trial_time(look: Duration) -> Duration {
 /// How long one look at a placement takes; `--metric-command` is asked once for that.
 pub(super) fn look_asked(request: &Request<'_>, command: &str) -> anyhow::Result<Duration> {
     let asked = Instant::now();
-    if let Err(why) = progress(command)? {
+    if let Err(why) = progress(command, request.arguments.window)? {
         return Err(anyhow::Error::new(CouldNotMeasure).context(format!("--metric-command {why}")));
     }
     Ok(look_time(request.arguments.window, asked.elapsed()))
@@ -59,6 +59,10 @@ fn too_short(left: Duration, look: Duration, spent: Duration) -> Option<String> 
 /// Refuses what cannot be ours to bind, with what to do.
 pub(super) fn ensure_ours(process: u32) -> anyhow::Result<()> {
     anyhow::ensure!(process != process::id(), "--pid {process} is sidestep itself; name another process");
+    anyhow::ensure!(
+        !live::is_kernel_thread(process),
+        "--pid {process} is a thread of the kernel, which keeps its CPUs; name a process"
+    );
     let user = live::process_user(process).with_context(|| {
         format!("--pid {process}: there is no such process; see ps or pgrep for its number")
     })?;

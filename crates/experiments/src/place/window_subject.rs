@@ -20,6 +20,11 @@ use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
 /// Part of a window that passes before it is counted, so that caches and run queues follow the threads.
 const SETTLE_SHARE: f64 = 0.1;
 
+/// The command that tells the progress is killed after so many windows: what it told would be of another time. Assumed.
+const COMMAND_WINDOWS_MAX: u32 = 5;
+/// But not before this: a shell on a busy machine.
+const COMMAND_TIME_MIN: Duration = Duration::from_secs(2);
+
 /// How long one look at a placement takes, with a command that takes so long to tell the progress.
 pub fn look_time(window: Duration, command: Duration) -> Duration {
     window.mul_f64(1.0 + SETTLE_SHARE) + command * 2
@@ -39,20 +44,27 @@ pub struct WindowSubject<'a> {
     pub found: Vec<Found>,
 }
 
-/// What the user's command counts now; how it failed, if it did.
+/// What the user's command counts now, beside windows of this length; how it failed, if it did.
 ///
 /// # Errors
 /// There is no shell.
-pub fn progress(command: &str) -> Result<Result<f64, String>, PlaceRunError> {
+pub fn progress(command: &str, window: Duration) -> Result<Result<f64, String>, PlaceRunError> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command);
-    let run = run_child(shell, &[], ChildOutput::Capture, None)?;
+    let limit = (window * COMMAND_WINDOWS_MAX).max(COMMAND_TIME_MIN);
+    let run = run_child(shell, &[], ChildOutput::Capture, Some(limit))?;
     let text = String::from_utf8_lossy(&run.output);
     let number = text.split_whitespace().last().and_then(|word| word.replace(',', "").parse::<f64>().ok());
     Ok(match (&run.ending, number) {
         (Ending::Code(0), Some(number)) if number.is_finite() => Ok(number),
         (Ending::Code(0), _) => Err(format!("{command:?} printed no number")),
-        (ending, _) => Err(format!("{command:?} ended with {ending:?}")),
+        (Ending::Code(code), _) => Err(format!("{command:?} ended with exit code {code}")),
+        (Ending::Signal(signal), _) => Err(format!("{command:?} was ended by signal {signal}")),
+        (Ending::TimedOut, _) => Err(format!(
+            "{command:?} took longer than {:.1} s and was killed: give one that answers at once, or a longer --window",
+            limit.as_secs_f64()
+        )),
+        (Ending::Interrupted, _) => Err(format!("{command:?} was interrupted")),
     })
 }
 
@@ -93,10 +105,10 @@ impl<'a> WindowSubject<'a> {
         let settle = self.window.mul_f64(SETTLE_SHARE);
         self.follower.look_for(settle, || pending_signal().is_some())?;
         let began = Instant::now();
-        let before = progress(self.command)?;
+        let before = progress(self.command, self.window)?;
         self.follower.look_for(self.window, || pending_signal().is_some())?;
         let seconds = began.elapsed().as_secs_f64();
-        let after = progress(self.command)?;
+        let after = progress(self.command, self.window)?;
         if self.follower.is_over() {
             return Ok(Err("the process has ended".to_owned()));
         }

@@ -18,6 +18,17 @@ pub fn process_user(process: u32) -> Option<u32> {
     std::fs::metadata(format!("/proc/{process}")).ok().map(|meta| meta.uid())
 }
 
+/// True of a thread of the kernel; false, too, if there is no process of this number.
+///
+/// PF_KTHREAD, include/linux/sched.h; the flags are the ninth field of /proc/PID/stat, proc_pid_stat(5).
+pub fn is_kernel_thread(process: u32) -> bool {
+    const PF_KTHREAD: u32 = 0x0020_0000;
+    const FLAGS_BEHIND_NAME: usize = 6;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let flags = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(FLAGS_BEHIND_NAME));
+    flags.and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & PF_KTHREAD != 0)
+}
+
 /// The effective user of this process.
 pub fn effective_user() -> u32 {
     // SAFETY: no arguments, cannot fail.
