@@ -13,6 +13,7 @@ mod terminal;
 mod wording;
 
 pub use csv::comparison_csv;
+pub(crate) use experiment::dropped;
 pub use experiment::experiment_terminal;
 pub use factorial::factorial_terminal;
 pub use html::comparison_html;

@@ -137,7 +137,7 @@ pub(super) fn ended(ended: Ended, precision_percent: f64) -> String {
 }
 
 /// What was left out, and which guard saw it.
-pub(super) fn dropped(counts: &PairCounts) -> String {
+pub(crate) fn dropped(counts: &PairCounts) -> String {
     let by = |DroppedPairs { guard, pairs }: &DroppedPairs| format!("{pairs} by {guard}");
     let dropped: Vec<String> = counts.dropped.iter().map(by).collect();
     let kept = counts

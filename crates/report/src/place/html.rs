@@ -6,6 +6,7 @@ use super::sharers::{regions, strongest_pairs};
 use super::terminal::{
     alarms, arm_name, confirmed, learnt_by, parking_words, predicted, thread_name, verdict,
 };
+use crate::comparison::dropped;
 use crate::draw::{BarChart, BarGroup, BarRow, MatrixCell, MatrixChart, MatrixPanel};
 use crate::escape::markup;
 use crate::figure::{DataTable, Drawn};
@@ -239,7 +240,12 @@ fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
     facts.push(("CPUs", found.cpus.clone()));
     facts.push((
         "runs of each",
-        format!("{} taken, {} kept", found.pair_counts.taken, found.pair_counts.kept),
+        format!(
+            "{} taken, {} kept{}",
+            found.pair_counts.taken,
+            found.pair_counts.kept,
+            dropped(&found.pair_counts)
+        ),
     ));
     facts.push(("A/A inside", alarms(&found.aa)));
     if let Some(parking) = &found.parking {

@@ -7,6 +7,7 @@ use record::{
 use stats::Verdict;
 
 use super::sharers::strongest_pairs;
+use crate::comparison::dropped;
 use crate::escape::plain;
 use crate::number::{UNKNOWN, column, count, percent, short};
 use crate::terminal::{Ink, Paper, Terminal, table_of};
@@ -201,8 +202,9 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
         paper.wrapped(
             "proven    ",
             &format!(
-                "{} of each placement in random turns, {kept} kept; A/A inside: {}; intervals made wider by {}",
+                "{} of each placement in random turns, {kept} kept{}; A/A inside: {}; intervals made wider by {}",
                 count(found.pair_counts.taken, "run"),
+                dropped(&found.pair_counts),
                 alarms(&found.aa),
                 short(found.aa.widening.max(1.0))
             ),
@@ -250,7 +252,8 @@ pub fn place_sweep_terminal(found: &PlaceSweep, terminal: Terminal) -> String {
     let mut table =
         table_of(&["threads", "placement", "predicted %", "measured %", "q", "verdict"].map(str::to_owned));
     for row in &found.rows {
-        let arms = row.outcome.arms.iter().zip(&row.arms).filter(|(arm, _)| arm.change_percent.is_some());
+        let arms = row.outcome.arms.iter().zip(&row.arms);
+        let arms = arms.filter(|(arm, _)| arm.change_percent.is_some() && arm.name != "os again");
         let arm = arms.max_by(|(a, _), (b, _)| size(a).total_cmp(&size(b)));
         let cells = arm.map_or_else(
             || ["-".to_owned(), String::new(), String::new(), String::new(), String::new()],
