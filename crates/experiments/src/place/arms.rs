@@ -18,6 +18,8 @@ use super::seats::Seats;
 pub const OS: &str = "os";
 /// The same once more, where there is no fourth placement: it must show nothing.
 pub const OS_AGAIN: &str = "os again";
+/// The name of the placement that was computed.
+pub const BEST: &str = "best";
 
 /// Arms, the kernel's included: the cells of a design with two factors.
 const CELLS: usize = 4;
@@ -95,7 +97,7 @@ impl Arms {
         };
         let decided = decided.filter(|decided| decided.tells_apart());
         if let Some(decided) = decided {
-            add("best", "the best by what was learnt", decided.seat_of.clone());
+            add(BEST, "the best by what was learnt", decided.seat_of.clone());
         }
         if threads.len() > 1 && !seats.cpus.is_empty() {
             add("spread", "neighbours in the order of creation apart", spread(threads.len(), seats));
@@ -135,6 +137,7 @@ impl Arms {
     }
 
     /// The same without these, by index; the kernel's own placement is tried in their place.
+    #[must_use]
     pub fn without(&self, left_out: &[usize]) -> Self {
         let kept = |(index, plan): (usize, &ArmPlan)| {
             (!left_out.contains(&index) && plan.name != OS_AGAIN).then(|| plan.clone())

@@ -1,9 +1,9 @@
 //! From the runs of all arms to what is recommended: nothing that the experiment does not show.
 
-use record::{Better, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
+use record::{Better, Ended, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
 use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval, sorted};
 
-use super::arms::{ArmPlan, Arms, OS, OS_AGAIN};
+use super::arms::{ArmPlan, Arms, BEST, OS, OS_AGAIN};
 use super::decision::Busy;
 use crate::ab::outcome::{aa_row, counts, failures, raw, twin};
 use crate::ab::{Course, GuardSpec, RowSpec};
@@ -201,7 +201,7 @@ impl RowShown {
 }
 
 fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
-    let best = arms.plans.iter().find(|plan| plan.name == "best");
+    let best = arms.plans.iter().find(|plan| plan.name == BEST);
     let placed = |busy: &Busy| PlacedThread {
         process: busy.key.process,
         name: busy.key.name.clone(),
@@ -257,8 +257,8 @@ fn cpus_of(plan: &ArmPlan, busy: &Busy) -> String {
     plan.arrangement.of(&busy.key).map(ToString::to_string).unwrap_or_default()
 }
 
-/// The arm that gains most, of those that are shown to gain beyond the margin; none where the kernel against itself showed
-/// anything.
+/// The arm that gains most, of those that are shown to gain beyond the margin, but the computed best one if the other is not told
+/// from it: equal placements under two names would be recommended by turns. None where the kernel against itself showed anything.
 fn recommended(found: &PlaceOutcome) -> Option<&PlaceArm> {
     let is_sure = |arm: &&PlaceArm| arm.q.is_some_and(|q| q <= RECOMMENDED_Q);
     let is_alarm = |arm: &PlaceArm| arm.name == OS_AGAIN && is_sure(&arm);
@@ -266,12 +266,16 @@ fn recommended(found: &PlaceOutcome) -> Option<&PlaceArm> {
         return None;
     }
     let gain = |arm: &PlaceArm| arm.change_percent.map_or(0.0, f64::abs);
-    found
-        .arms
-        .iter()
-        .filter(|arm| arm.verdict == Verdict::Faster && arm.name != OS && arm.name != OS_AGAIN)
-        .filter(is_sure)
-        .max_by(|a, b| gain(a).total_cmp(&gain(b)))
+    let is_shown = |arm: &&PlaceArm| {
+        arm.verdict == Verdict::Faster && arm.name != OS && arm.name != OS_AGAIN && is_sure(arm)
+    };
+    let shown: Vec<&PlaceArm> = found.arms.iter().filter(is_shown).collect();
+    let most = shown.iter().copied().max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+    let is_as_good = |arm: &PlaceArm| {
+        arm.name == BEST
+            && arm.change_interval.zip(most.change_percent).is_some_and(|(ends, most)| ends.contains(most))
+    };
+    Some(shown.into_iter().find(|arm| is_as_good(arm)).unwrap_or(most))
 }
 
 fn sentence(found: &PlaceOutcome) -> String {
@@ -303,7 +307,9 @@ fn sentence(found: &PlaceOutcome) -> String {
     let tried: Vec<&PlaceArm> =
         found.arms.iter().filter(|arm| arm.name != OS && arm.name != OS_AGAIN).collect();
     let all = |verdict: Verdict| !tried.is_empty() && tried.iter().all(|arm| arm.verdict == verdict);
-    let why = if found.aa.contaminated {
+    let why = if found.ended == Some(Ended::Interrupted) {
+        "it was ended before anything was shown"
+    } else if found.aa.contaminated {
         "the kernel's placement differed from itself by more than chance, so nothing can be told"
     } else if all(Verdict::Equivalent) {
         "its placement does not matter within the margin"
@@ -361,6 +367,27 @@ mod tests {
         check([0.8, 0.9], "wall time", before, false);
         check([1.3, 1.4], "requests", before, true);
         check([1.3, 1.4], "wall time", None, true);
+    }
+
+    #[test]
+    fn the_computed_placement_is_recommended_where_another_is_not_told_from_it() {
+        let arm = |name: &str, change: f64, q: f64| PlaceArm {
+            change_percent: Some(change),
+            change_interval: Some(Interval::between(change - 3.0, change + 3.0)),
+            q: Some(q),
+            verdict: Verdict::Faster,
+            ..PlaceArm::untried(name, "")
+        };
+        let check = |best: (f64, f64), pack: (f64, f64), expected: Option<&str>| {
+            let mut found = experiment([1.0, 1.1], "wall time");
+            found.arms =
+                vec![PlaceArm::untried(OS, ""), arm(BEST, best.0, best.1), arm("pack", pack.0, pack.1)];
+            assert_eq!(recommended(&found).map(|arm| arm.name.as_str()), expected, "{best:?} {pack:?}");
+        };
+        check((-22.6, 1e-6), (-23.8, 1e-5), Some(BEST));
+        check((-22.6, 1e-6), (-27.0, 1e-5), Some("pack"));
+        check((-22.6, 0.2), (-23.8, 1e-5), Some("pack"));
+        check((-22.6, 0.2), (-23.8, 0.2), None);
     }
 
     #[test]

@@ -310,7 +310,7 @@ fn by(handovers: Option<&Handovers>, variants: &[Variant], takes_turns: bool) ->
         }
     }
     format!(
-        "{simulated} a kernel that {}, with which its runs agree; a handover takes {:.1} us on one CPU, {:.1} us between two, and {:.1} and {:.1} us if two other threads do so there as well, measured",
+        "{simulated} a kernel that {}, with which what was seen of it agrees; a handover takes {:.1} us on one CPU, {:.1} us between two, and {:.1} and {:.1} us if two other threads do so there as well, measured",
         kernels.join(", or "),
         found.together.ns / 1e3,
         found.apart.ns / 1e3,
