@@ -384,5 +384,5 @@ fn a_process_that_ends_while_pinned_and_one_that_is_not_there_are_normal() {
     let sleepers = Sleepers::start();
     let pid = sleepers.0.id().to_string();
     let (code, said) = place(&["--pid", &pid, "--profile", "0.1s"]);
-    assert!(code == Some(0) && said.contains("--metric-command"), "{said}");
+    assert!(code == Some(0) && said.contains("leave it to the kernel"), "{said}");
 }

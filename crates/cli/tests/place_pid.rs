@@ -99,6 +99,15 @@ fn what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_fr
 }
 
 #[test]
+fn a_process_that_ends_while_it_is_watched_is_told() {
+    let shell = Shell::start("sleep 1");
+    let state = tempfile::tempdir().expect("a temporary folder");
+    let output = command(&shell, state.path(), &["--profile", "60s"]).output().expect("it can be started");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("ended while it was watched"), "{said}");
+}
+
+#[test]
 fn a_command_that_tells_no_progress_is_refused_before_anything_is_watched() {
     for (command, why) in [
         ("echo none", "printed no number"),

@@ -122,13 +122,14 @@ pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> 
     let mut setting = room.setting(format!("process {process}"), &follower.census());
     learn(&mut setting, sharing);
     let arms = room.arms(&setting, None);
+    let ended = follower.is_over().then(|| "the process ended while it was watched".to_owned());
+    if let Some(why) = ended.or_else(|| room.nothing_to_place(&setting)) {
+        return Ok((Ok(nothing_tried(&setting, &arms, &why)), unfreed(follower.release())));
+    }
     let Some(command) = request.arguments.metric_command.clone() else {
         let why = "what it gets done cannot be seen from outside; give --metric-command, which prints a number that rises with it";
         return Ok((Ok(nothing_tried(&setting, &arms, why)), unfreed(follower.release())));
     };
-    if let Some(why) = room.nothing_to_place(&setting) {
-        return Ok((Ok(nothing_tried(&setting, &arms, &why)), unfreed(follower.release())));
-    }
     let result = shown(request, &mut follower, &command, &arms, &mut setting, started);
     Ok((result, unfreed(follower.release())))
 }
