@@ -136,4 +136,27 @@ mod tests {
         assert!(text.contains("16.1 %") && text.contains("25 %"), "{text}");
         assert!(scheduling_html(&found, Html { script: false }).contains("<svg"));
     }
+
+    #[test]
+    fn packing_that_changes_nothing_is_the_same_and_one_that_always_pays_does_so_from_any_gain() {
+        let mut found = simulation([0.0, 0.4]);
+        let packing = found.packing.as_mut().expect("asked for");
+        packing.threads = 1;
+        packing.break_even_percent = Some(0.0);
+        let said = |found: &SchedulingSimulation| {
+            let text = scheduling_terminal(found, Terminal::default());
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(said(&found).contains("With 1 thread, packing those that share data beats spreading all from any gain; without turbo from a gain of 25 %"));
+        let packing = found.packing.as_mut().expect("asked for");
+        for point in &mut packing.points {
+            point.gain_of_packing_percent = 0.0;
+            point.gain_of_packing_without_turbo_percent = 0.0;
+        }
+        assert!(
+            said(&found).contains(
+                "With 1 thread, packing those that share data and spreading all are the same here."
+            )
+        );
+    }
 }

@@ -12,6 +12,8 @@ use super::throughput::{gain, throughput};
 const POINTS: usize = 9;
 /// Halvings of the interval in which the break-even lies: to a millionth of it.
 const HALVINGS: usize = 20;
+/// Two throughputs that differ by less are the same, in per cent: sums of the same numbers in another order differ by as much.
+const ROUNDING_PERCENT: f64 = 1e-9;
 
 /// One strength of sharing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -31,7 +33,7 @@ pub struct Packing {
     pub threads: usize,
     /// The curve.
     pub points: Vec<PackingPoint>,
-    /// Where it crosses zero, in per cent of a thread's speed; none where it does not.
+    /// From where on it is above zero, in per cent of a thread's speed; none where it never is.
     pub break_even_percent: Option<f64>,
     /// The same without turbo.
     pub break_even_without_turbo_percent: Option<f64>,
@@ -68,14 +70,32 @@ pub fn packing(machine: &SchedulingMachine, scenario: Scenario) -> Packing {
     }
 }
 
-/// Where a rising function crosses zero, if it does so within the range.
-fn crossing([mut low, mut high]: [f64; 2], value: impl Fn(f64) -> f64) -> Option<f64> {
-    if value(low) > 0.0 || value(high) < 0.0 {
+/// Where a rising function gets above zero, if it does so within the range; the low end where it does so from there on.
+fn crossing([start, end]: [f64; 2], value: impl Fn(f64) -> f64) -> Option<f64> {
+    if value(end) <= ROUNDING_PERCENT {
         return None;
     }
+    if value(start) > ROUNDING_PERCENT {
+        return Some(start);
+    }
+    let [mut low, mut high] = [start, end];
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
-        if value(middle) < 0.0 { low = middle } else { high = middle }
+        if value(middle) > ROUNDING_PERCENT { high = middle } else { low = middle }
     }
-    Some(f64::midpoint(low, high))
+    // Nothing below it was found that does not pay.
+    Some(if low > start { f64::midpoint(low, high) } else { start })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_crosses_within_the_range_at_its_low_end_or_nowhere() {
+        let at = |offset: f64, slope: f64| crossing([0.0, 0.4], |sharing| slope * (sharing - offset));
+        assert!((at(0.16, 100.0).unwrap() - 0.16).abs() < 1e-6);
+        assert_eq!([at(0.0, 100.0), at(-0.1, 100.0)], [Some(0.0); 2], "from any gain");
+        assert_eq!([at(0.5, 100.0), at(0.0, 0.0)], [None; 2], "never, and always the same");
+    }
 }

@@ -103,7 +103,7 @@ fn side_by_side(paper: &mut Paper, rows: &[PolicyRow]) {
 }
 
 fn packing(paper: &mut Paper, packing: &Packing) {
-    paper.strong(&format!("{} threads in pairs: packed over spread", packing.threads));
+    paper.strong(&format!("{} in pairs: packed over spread", number::count(packing.threads, "thread")));
     let headers = ["a thread gains from its partner", "with turbo", "without"];
     let mut table = table_of(&headers.map(str::to_owned));
     for point in &packing.points {

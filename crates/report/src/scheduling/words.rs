@@ -112,14 +112,21 @@ fn extremes(rows: &[PolicyRow]) -> Vec<String> {
 }
 
 fn packing(packing: &Packing) -> String {
-    let from = |percent: Option<f64>| {
-        percent.map_or("nowhere in this range".to_owned(), |percent| {
-            format!("from a gain of {} % per thread", number::short(percent))
-        })
+    let with_turbo = packing.points.iter().map(|point| point.gain_of_packing_percent);
+    let without_turbo = packing.points.iter().map(|point| point.gain_of_packing_without_turbo_percent);
+    let threads = number::count(packing.threads, "thread");
+    if with_turbo.chain(without_turbo).all(|percent| percent.abs() < NOTHING_PERCENT) {
+        return format!("With {threads}, packing those that share data and spreading all are the same here.");
+    }
+    let low = packing.points.first().map_or(0.0, |point| point.sharing_percent);
+    let from = |percent: Option<f64>| match percent {
+        None => "nowhere in this range".to_owned(),
+        Some(percent) if percent > low => format!("from a gain of {} % per thread", number::short(percent)),
+        Some(_) if low > 0.0 => "all over this range".to_owned(),
+        Some(_) => "from any gain".to_owned(),
     };
     format!(
-        "With {} threads, packing those that share data beats spreading all {}; without turbo {}.",
-        packing.threads,
+        "With {threads}, packing those that share data beats spreading all {}; without turbo {}.",
         from(packing.break_even_percent),
         from(packing.break_even_without_turbo_percent)
     )
