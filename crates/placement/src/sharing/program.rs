@@ -167,7 +167,8 @@ impl Programs {
                 return None;
             }
             // Of a process that has ended before anybody looked: all that is known is whose it is.
-            let extent = Extent { end: u64::MAX, pid, is_writable: true, ..Extent::default() };
+            let extent =
+                Extent { end: u64::MAX, pid, is_writable: true, is_private: true, ..Extent::default() };
             return Some((Object::Process(pid), extent, address));
         };
         let extent = Extent {
@@ -178,8 +179,10 @@ impl Programs {
             address: range.start,
             path: range.path.clone(),
             is_writable: range.is_writable,
+            is_private: !range.is_shared,
         };
-        // A private copy is made at the first write: what cannot be written is one for all.
+        // A private copy is made at the first write: what cannot be written is one for all, unless it is seen to be written
+        // all the same (`Touches::part_copies`).
         if range.inode != 0 && (range.is_shared || !range.is_writable) {
             let start = range.file_offset;
             let object = Object::File { device: range.device.clone(), inode: range.inode };

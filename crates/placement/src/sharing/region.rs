@@ -95,7 +95,7 @@ fn byte_mask(touch: &Touch) -> u64 {
 
 /// What an extent is, and the name of a place in it.
 fn origin(extent: &Extent, object: &Object, place: u64, programs: &mut Programs) -> (RegionKind, String) {
-    let is_private = matches!(object, Object::Process(_));
+    let is_private = !matches!(object, Object::File { .. });
     let plain = |kind, name: &str| (kind, name.to_owned());
     match extent.path.as_str() {
         "[heap]" => plain(RegionKind::Heap, "heap"),

@@ -165,6 +165,8 @@ struct Effort {
 
 fn conclude(source: &mut dyn Source, mut tally: Tally, rate_hz: f64, effort: &Effort) -> Sharing {
     let left_out = tally.keep_busiest(THREADS_MAX);
+    let pid_of: Vec<u32> = tally.threads.iter().map(|one| one.thread.pid).collect();
+    tally.touches.part_copies(&pid_of);
     let segments = segments(&tally.touches);
     let overlaps = overlaps(&segments, tally.threads.len());
     let regions = regions(&segments, &tally.touches, &mut tally.programs);
