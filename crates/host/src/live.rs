@@ -15,6 +15,7 @@ mod messages;
 mod node_memory;
 mod ntp;
 mod perf;
+mod poll;
 mod preload;
 mod process;
 mod process_memory;
@@ -48,6 +49,7 @@ pub use perf::{
     CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfSampler, PerfWatch, RegisterSample,
     Registers, Switch, WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
 };
+pub use poll::wait_for_any;
 pub use preload::{PreloadError, PreloadObstacle, PreloadSampler, ProgramKind, StopReason, preload_obstacle};
 pub use process::{
     boot_id, effective_root, effective_user, host_name, is_kernel_thread, is_writable, kernel_release,
@@ -69,5 +71,5 @@ pub use wake_latency::{WakeLatency, wake_latency_us};
 pub use watchdog::{Watch, Watchdog, process_start_ticks, watch};
 pub use write_watch::{
     Given, MESSAGE_BYTES, OwnPage, PAGE_BYTES, WriteFault, WriteInvitation, WritePost, WriteWatch,
-    WriteWatchError, parse_write_faults, wait_for_any,
+    WriteWatchError, parse_write_faults,
 };

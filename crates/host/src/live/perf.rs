@@ -14,7 +14,7 @@ mod tracepoint;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use machine::CpuId;
@@ -28,6 +28,7 @@ use ring::Ring;
 pub use tracepoint::{WakeTracepoint, WakesUnseen, wake_tracepoint};
 
 use crate::live::allowed_cpus;
+use crate::live::poll::wait_for_any;
 
 /// Data of a ring in bytes: some 700 samples, that is three seconds of a busy CPU at 250 Hz. What an unprivileged user may
 /// lock is 512 KiB per CPU (`kernel.perf_event_mlock_kb`), for all that he watches.
@@ -130,18 +131,8 @@ impl PerfSampler {
     /// # Errors
     /// What the kernel said to poll(2).
     pub fn wait(samplers: &[&Self], patience: Duration) -> io::Result<()> {
-        let poll = |ring: &Ring| libc::pollfd { fd: ring.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let rings = samplers.iter().flat_map(|sampler| &sampler.rings);
-        let mut polls: Vec<libc::pollfd> = rings.map(poll).collect();
-        let timeout_ms = libc::c_int::try_from(patience.as_millis()).unwrap_or(libc::c_int::MAX);
-        // SAFETY: as many valid pollfds as the count says.
-        if unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout_ms) } >= 0 {
-            return Ok(());
-        }
-        match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            error => Err(error),
-        }
+        let rings: Vec<_> = samplers.iter().flat_map(|sampler| &sampler.rings).map(AsFd::as_fd).collect();
+        wait_for_any(&rings, patience)
     }
 
     /// Takes all records out of the rings, ring by ring.

@@ -4,7 +4,9 @@ use std::ffi::CStr;
 use std::mem;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::Root;
 use crate::live::mapping;
+use crate::live::process_tree::field_after_name;
 
 /// True if the effective user is root.
 pub fn effective_root() -> bool {
@@ -24,8 +26,7 @@ pub fn process_user(process: u32) -> Option<u32> {
 pub fn is_kernel_thread(process: u32) -> bool {
     const PF_KTHREAD: u32 = 0x0020_0000;
     const FLAGS_BEHIND_NAME: usize = 6;
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let flags = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(FLAGS_BEHIND_NAME));
+    let flags = field_after_name(&Root::live(), &format!("/proc/{process}/stat"), FLAGS_BEHIND_NAME);
     flags.and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & PF_KTHREAD != 0)
 }
 

@@ -42,7 +42,7 @@ fn parent_of(root: &Root, pid: u32) -> Option<u32> {
 }
 
 /// A field by its place behind the name's closing parenthesis: the name may hold blanks itself.
-fn field_after_name(root: &Root, path: &str, place: usize) -> Option<String> {
+pub(super) fn field_after_name(root: &Root, path: &str, place: usize) -> Option<String> {
     let text = root.read(path).ok()?;
     let (_, after_name) = text.rsplit_once(')')?;
     after_name.split_whitespace().nth(place).map(str::to_owned)

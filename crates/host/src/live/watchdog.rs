@@ -11,6 +11,9 @@ use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::Root;
+use crate::live::process_tree::field_after_name;
+
 /// This program, even if its file was replaced meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 /// What the watchdog says when it watches.
@@ -147,9 +150,7 @@ fn end_parent(parent: libc::pid_t, signal: libc::c_int) {
 pub fn process_start_ticks(pid: u32) -> Option<u64> {
     /// Fields between the name's closing parenthesis and the start time (proc(5)).
     const FIELDS_BEFORE: usize = 19;
-    let text = crate::Root::live().read(&format!("/proc/{pid}/stat")).ok()?;
-    let (_, after_name) = text.rsplit_once(')')?;
-    after_name.split_whitespace().nth(FIELDS_BEFORE)?.parse().ok()
+    field_after_name(&Root::live(), &format!("/proc/{pid}/stat"), FIELDS_BEFORE)?.parse().ok()
 }
 
 #[cfg(test)]
