@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use experiments::ab::command_subject::{HowToRun, Metric, Program};
+use experiments::ab::subject::PASSES_PER_BLOCK;
 use experiments::ab::{Rules, Subject, run_factorial};
+use experiments::place::arms;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::parking::{Surroundings, parking_tax};
 use experiments::place::run_subject::{RunSeen, RunSubject};
@@ -49,10 +51,8 @@ const DEADLINE_SLACK: Duration = Duration::from_secs(60);
 /// Runs of each arm below which no arm can be shown to be better: the least p of nine blocks of two passes, 0.004, stays below
 /// the limit after correction for three arms.
 const RUNS_MIN: f64 = 18.0;
-/// Runs of an arm in a block, which is one datum.
-const RUNS_PER_BLOCK: f64 = 2.0;
-/// Arms, the kernel's included.
-const ARMS: f64 = 4.0;
+/// The same in a product of runs.
+const ARMS: f64 = arms::ARMS as f64;
 /// The first state in which a CPU sleeps; state 0 is a loop that polls. Documentation/admin-guide/pm/cpuidle.rst of Linux.
 const IDLE_STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state1";
 /// The name of the document in the folder of `--record`.
@@ -301,7 +301,7 @@ fn too_short(run_s: f64, budget: Duration, experiments: usize) -> Option<String>
 /// The same for experiments that are judged together: the least p of n blocks is 2^(1-n).
 fn runs_min(experiments: usize) -> f64 {
     let tried = (ARMS - 1.0) * experiments as f64;
-    RUNS_MIN.max(RUNS_PER_BLOCK * (1.0 + (tried / LEVEL_OF_ALARMS).log2()).ceil())
+    RUNS_MIN.max(PASSES_PER_BLOCK as f64 * (1.0 + (tried / LEVEL_OF_ALARMS).log2()).ceil())
 }
 
 /// Prints what was found, then writes it: a full disk shall not lose it.
@@ -311,14 +311,9 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
     let printed = tell(&shown, request.arguments, global);
     let saved = save(request, &shown, document);
-    if !unfreed.is_empty() {
-        for error in [printed.err(), saved.err()].into_iter().flatten() {
-            output::complain(&error.to_string());
-        }
-        return Ok(left_changed());
+    if let Some(outcome) = is_left_changed(printed, saved, unfreed)? {
+        return Ok(outcome);
     }
-    saved?;
-    printed?;
     if let Some(signal) = live::pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -332,6 +327,23 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
     } else {
         Outcome::Done
     })
+}
+
+/// What became of a result that is printed and written; threads that are still bound are worse than any error in that.
+fn is_left_changed(
+    printed: anyhow::Result<()>,
+    saved: anyhow::Result<()>,
+    unfreed: &[Restored],
+) -> anyhow::Result<Option<Outcome>> {
+    if !unfreed.is_empty() {
+        for error in [printed.err(), saved.err()].into_iter().flatten() {
+            output::complain(&error.to_string());
+        }
+        return Ok(Some(left_changed()));
+    }
+    saved?;
+    printed?;
+    Ok(None)
 }
 
 fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {

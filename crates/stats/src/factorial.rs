@@ -48,7 +48,7 @@ impl From<Arm> for Cell {
 }
 
 /// How many cells so many factors have.
-pub fn cell_count(factors: usize) -> usize {
+pub const fn cell_count(factors: usize) -> usize {
     1 << factors
 }
 

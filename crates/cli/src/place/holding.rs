@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use experiments::place::arms::BEST;
 use experiments::place::arrangement::{Arrangement, packed, spread};
 use experiments::place::follower::Follower;
 use experiments::place::newcomers::Newcomers;
@@ -11,9 +12,9 @@ use host::live::pending_signal;
 use toggles::Restored;
 
 use super::arguments::Held;
-use super::running::{begin, ensure_ours, profiled, unfreed};
-use super::{Request, Room, learn};
-use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
+use super::running::{begin, ensure_ours, ensure_wanted, learnt, unfreed};
+use super::{Request, Room};
+use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
 use crate::toggles::{after_error, left_changed};
 
@@ -88,18 +89,13 @@ fn best(
     process: u32,
     room: &Room<'_>,
 ) -> anyhow::Result<Plan> {
-    let (looked, sharing) = profiled(follower, process, request.arguments.profile);
-    looked?;
-    if let Some(signal) = pending_signal() {
-        return Err(anyhow::Error::new(EndedBySignal(signal)).context("ended by the user"));
-    }
-    let mut setting = room.setting(format!("process {process}"), &follower.census());
-    learn(&mut setting, sharing);
+    let setting = learnt(request, follower, process, room)?;
+    ensure_wanted()?;
     if let Some(why) = room.nothing_to_place(&setting) {
         return Err(refused(process, &why));
     }
     let arms = room.unpredicted_arms(&setting);
-    let plan = arms.plans.into_iter().find(|plan| plan.name == "best");
+    let plan = arms.plans.into_iter().find(|plan| plan.name == BEST);
     let Some((plan, decision)) = plan.zip(arms.decision) else {
         let why =
             "nothing that was learnt tells its threads apart; --hold spread or pack goes by their order";

@@ -88,7 +88,7 @@ pub(super) fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyh
 }
 
 /// Looks at the threads and samples what they touch, at the same time.
-pub(super) fn profiled(
+fn profiled(
     follower: &mut Follower,
     process: u32,
     time: Duration,
@@ -102,36 +102,57 @@ pub(super) fn profiled(
     })
 }
 
+/// Watches a process for as long as --profile says, and enters what was learnt.
+pub(super) fn learnt(
+    request: &Request<'_>,
+    follower: &mut Follower,
+    process: u32,
+    room: &Room<'_>,
+) -> anyhow::Result<Setting> {
+    let (looked, sharing) = profiled(follower, process, request.arguments.profile);
+    looked?;
+    let mut setting = room.setting(format!("process {process}"), &follower.census());
+    learn(&mut setting, sharing);
+    Ok(setting)
+}
+
+/// An error once the user has ended it.
+pub(super) fn ensure_wanted() -> anyhow::Result<()> {
+    match pending_signal() {
+        Some(signal) => Err(anyhow::Error::new(EndedBySignal(signal)).context("ended by the user")),
+        None => Ok(()),
+    }
+}
+
 /// Profiles, decides, and proves by windows.
 pub(super) fn tried(request: &Request<'_>, process: u32) -> anyhow::Result<Ran> {
     let started = Instant::now();
     ensure_ours(process)?;
     let hold = request.pin_hold()?;
     let mut follower = begin(request, &hold, process)?;
-    let (result, sharing) = profiled(&mut follower, process, request.arguments.profile);
-    if let Err(error) = result {
-        return Ok((Err(error.into()), unfreed(follower.release())));
-    }
-    if let Some(signal) = pending_signal() {
-        return Ok((
-            Err(anyhow::Error::new(EndedBySignal(signal)).context("ended by the user")),
-            unfreed(follower.release()),
-        ));
-    }
+    let result = decided(request, &mut follower, process, started);
+    Ok((result, unfreed(follower.release())))
+}
+
+fn decided(
+    request: &Request<'_>,
+    follower: &mut Follower,
+    process: u32,
+    started: Instant,
+) -> anyhow::Result<PlaceOutcome> {
     let room = Room::of(request, follower.free());
-    let mut setting = room.setting(format!("process {process}"), &follower.census());
-    learn(&mut setting, sharing);
+    let mut setting = learnt(request, follower, process, &room)?;
+    ensure_wanted()?;
     let arms = room.arms(&setting, None);
     let ended = follower.is_over().then(|| "the process ended while it was watched".to_owned());
     if let Some(why) = ended.or_else(|| room.nothing_to_place(&setting)) {
-        return Ok((Ok(nothing_tried(&setting, &arms, &why)), unfreed(follower.release())));
+        return Ok(nothing_tried(&setting, &arms, &why));
     }
-    let Some(command) = request.arguments.metric_command.clone() else {
+    let Some(command) = &request.arguments.metric_command else {
         let why = "what it gets done cannot be seen from outside; give --metric-command, which prints a number that rises with it";
-        return Ok((Ok(nothing_tried(&setting, &arms, why)), unfreed(follower.release())));
+        return Ok(nothing_tried(&setting, &arms, why));
     };
-    let result = shown(request, &mut follower, &command, &arms, &mut setting, started);
-    Ok((result, unfreed(follower.release())))
+    shown(request, follower, command, &arms, &mut setting, started)
 }
 
 /// Windows of all arms within what is left of the budget.

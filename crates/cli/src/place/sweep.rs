@@ -10,10 +10,9 @@ use host::live::pending_signal;
 use record::{PlaceOutcome, PlaceSweep, PlaceSweepRow};
 use toggles::Restored;
 
-use super::{Request, how, tried};
+use super::{Request, files, how, is_left_changed, tried};
 use crate::outcome::Outcome;
 use crate::output;
-use crate::toggles::left_changed;
 
 /// What stands for the number in the command.
 const PLACEHOLDER: &str = "{threads}";
@@ -93,17 +92,12 @@ pub(super) fn sweep(
     let found = swept(rows);
     let printed = show(&found, request);
     let saved = match &request.file {
-        Some(file) => super::files::written(file, output::json_text(&found)?.as_bytes()),
+        Some(file) => files::written(file, output::json_text(&found)?.as_bytes()),
         None => Ok(()),
     };
-    if !unfreed.is_empty() {
-        for error in [printed.err(), saved.err()].into_iter().flatten() {
-            output::complain(&error.to_string());
-        }
-        return Ok(left_changed());
+    if let Some(outcome) = is_left_changed(printed, saved, &unfreed)? {
+        return Ok(outcome);
     }
-    saved?;
-    printed?;
     Ok(match pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
         None if request.global.strict && !found.unknown.is_empty() => Outcome::Inconclusive,

@@ -12,8 +12,8 @@ use record::PlaceOutcome;
 use serde_json::json;
 use stats::Random;
 
-use super::running::{Turns, begin, ensure_ours, look_asked, profiled, trial_time, unfreed};
-use super::{Request, Room, learn};
+use super::running::{Turns, begin, ensure_ours, learnt, look_asked, trial_time, unfreed};
+use super::{Request, Room};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::toggles::left_changed;
@@ -77,13 +77,10 @@ impl Watching<'_> {
     fn round(&mut self, follower: &mut Follower) -> anyhow::Result<bool> {
         let profile = self.request.arguments.profile;
         follower.recount();
-        let (looked, sharing) = profiled(follower, self.process, profile);
-        looked?;
+        let mut setting = learnt(self.request, follower, self.process, &self.room)?;
         if self.is_over(follower) {
             return Ok(false);
         }
-        let mut setting = self.room.setting(format!("process {}", self.process), &follower.census());
-        learn(&mut setting, sharing);
         // Another placement is proposed as soon as the first arm puts threads elsewhere, or there is nothing to place any more.
         let is_worth = self.room.nothing_to_place(&setting).is_none();
         let first = self.room.unpredicted_arms(&setting).plans.into_iter().nth(1);

@@ -6,10 +6,11 @@
 
 use machine::CpuSet;
 use record::PlaceDecision;
-use stats::Interval;
+use stats::{Interval, cell_count};
 
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
 use super::decision::Decided;
+use super::outcome::FACTORS;
 use super::prediction::{Predicted, Prediction};
 use super::roster::Key;
 use super::seats::Seats;
@@ -21,8 +22,8 @@ pub const OS_AGAIN: &str = "os again";
 /// The name of the placement that was computed.
 pub const BEST: &str = "best";
 
-/// Arms, the kernel's included: the cells of a design with two factors.
-const CELLS: usize = 4;
+/// Arms, the kernel's included.
+pub const ARMS: usize = cell_count(FACTORS);
 
 /// One arm of the experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +60,7 @@ impl ArmPlan {
 /// With the kernel's own placement in all cells that are free.
 fn filled(mut plans: Vec<ArmPlan>) -> Vec<ArmPlan> {
     let again = ArmPlan { name: OS_AGAIN, what: "the kernel decides, once more", ..ArmPlan::kernel() };
-    plans.resize(plans.len().max(CELLS), again);
+    plans.resize(plans.len().max(ARMS), again);
     plans
 }
 
