@@ -132,15 +132,19 @@ fn a_result_that_does_not_fit_on_the_disk_is_printed_all_the_same() {
     assert!(!bench.folder.path().join("page.html").exists(), "the file that was tried is gone");
 }
 
+/// The first of the CPUs here, where taskset can keep a program on it and off another.
+fn first_cpu_for_taskset() -> Option<String> {
+    let has_taskset = Command::new("taskset").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let cpus = cpus_of(std::process::id()).filter(|_| has_taskset && cpus_here() >= 2)?;
+    Some(cpus.chars().take_while(char::is_ascii_digit).collect())
+}
+
 #[test]
 fn a_program_that_chooses_its_own_cpu_is_left_alone_and_that_is_told() {
-    let has_taskset = Command::new("taskset").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if cpus_here() < 2 || !has_taskset {
+    let Some(first) = first_cpu_for_taskset() else {
         println!("skipped: needs two CPUs and taskset");
         return;
-    }
-    let first = cpus_of(std::process::id()).expect("this process runs");
-    let first: String = first.chars().take_while(char::is_ascii_digit).collect();
+    };
     let bench = Bench::new();
     let script = format!("taskset -c {first} sh -c '{TWO_LOOPS}' & sleep 0.2; wait");
     let (code, said) = bench.place(&["--runs", "2"], &["sh", "-c", &script]);
@@ -236,13 +240,10 @@ fn who_writes_to_shared_pages_is_told_or_why_not() {
 
 #[test]
 fn nothing_is_placed_outside_of_the_cpus_that_the_program_was_given() {
-    let has_taskset = Command::new("taskset").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if cpus_here() < 2 || !has_taskset {
+    let Some(first) = first_cpu_for_taskset() else {
         println!("skipped: needs two CPUs and taskset");
         return;
-    }
-    let first = cpus_of(std::process::id()).expect("this process runs");
-    let first: String = first.chars().take_while(char::is_ascii_digit).collect();
+    };
     let bench = Bench::new();
     let only_one = format!("CPU {first} is the only one that it may use");
     let (code, said) = bench.place(&[], &["taskset", "-c", &first, "sh", "-c", TWO_LOOPS]);

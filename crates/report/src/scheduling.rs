@@ -6,7 +6,7 @@ mod words;
 
 use std::fmt::Write;
 
-use models::scheduling::{Policy, SchedulingSimulation};
+use models::scheduling::{Policy, SchedulingSimulation, Throughput};
 
 pub use html::scheduling_html;
 pub use terminal::scheduling_terminal;
@@ -17,10 +17,10 @@ pub fn scheduling_csv(simulation: &SchedulingSimulation) -> String {
         "section,threads,sharing_percent,gain_over_random_percent,gain_over_random_low,gain_over_random_high,gain_over_in_order_percent,gain_over_kernel_like_percent,cycles_per_ns,shared,wake_ns,awake,runs,gain_of_packing_percent,gain_of_packing_without_turbo_percent,policy\n",
     );
     for row in &simulation.rows {
-        let (interval, throughput) = (row.gain_over_random_interval, row.throughput);
+        let interval = row.gain_over_random_interval;
         let _ = writeln!(
             text,
-            "gain,{},{},{},{},{},{},{},{},{},{},{},{},,,{}",
+            "gain,{},{},{},{},{},{},{},{},,,{}",
             row.threads,
             simulation.scenario.sharing[0] * 100.0,
             row.gain_over_random_percent,
@@ -28,31 +28,23 @@ pub fn scheduling_csv(simulation: &SchedulingSimulation) -> String {
             interval.high,
             row.gain_over_in_order_percent,
             row.gain_over_kernel_like_percent,
-            throughput.cycles_per_ns,
-            throughput.shared,
-            throughput.wake_ns,
-            throughput.awake,
-            throughput.runs,
+            throughput_cells(&row.throughput),
             simulation.scenario.policy.map_or("", Policy::name)
         );
     }
     for row in &simulation.policies {
         for one in &row.policies {
-            let (random, throughput) = (one.over_random, one.throughput);
+            let random = one.over_random;
             let _ = writeln!(
                 text,
-                "policy,{},{},{},{},{},,{},{},{},{},{},{},,,{}",
+                "policy,{},{},{},{},{},,{},{},,,{}",
                 row.threads,
                 simulation.scenario.sharing[0] * 100.0,
                 random.percent,
                 random.interval.low,
                 random.interval.high,
                 one.over_kernel_like.percent,
-                throughput.cycles_per_ns,
-                throughput.shared,
-                throughput.wake_ns,
-                throughput.awake,
-                throughput.runs,
+                throughput_cells(&one.throughput),
                 one.policy.name()
             );
         }
@@ -70,6 +62,12 @@ pub fn scheduling_csv(simulation: &SchedulingSimulation) -> String {
         }
     }
     text
+}
+
+/// The columns from `cycles_per_ns` to `runs`.
+fn throughput_cells(found: &Throughput) -> String {
+    let Throughput { cycles_per_ns, shared, wake_ns, awake, runs, .. } = found;
+    format!("{cycles_per_ns},{shared},{wake_ns},{awake},{runs}")
 }
 
 #[cfg(test)]
