@@ -2,15 +2,20 @@
 
 use crate::branch;
 use crate::certificate::{Certificate, Price};
+use crate::heaviest::Market;
 use crate::problem::{Level, Problem};
 use crate::programme::{self, Programme};
-use crate::subsets::{Charges, Sizes, count};
+use crate::subsets::{Charges, Sizes};
 use crate::triangles::{self, Proven};
 
-/// More groups than this are not looked at one by one.
-const GROUPS_MAX: f64 = 12e6;
 /// Multiplications for the programme over groups: some tenths of a second.
 const WORK_MAX: u64 = 700_000_000;
+/// The same where groups are searched for and not looked at one by one, with all cases that it is split into.
+const SEARCH_WORK_MAX: u64 = 700_000_000;
+/// Looks at groups to see what known prices prove for another number of units: some hundredths of a second.
+const KNOWN_LOOKS_MAX: u64 = 3_000_000;
+/// Groups of more threads are not searched for: a step of the simplex method costs some hundred thousand multiplications then.
+const SEARCH_THREADS_MAX: usize = 160;
 /// Multiplications for splitting into cases, as many again.
 const SPLIT_WORK_MAX: u64 = 500_000_000;
 /// Rounds of shifting shares between the two threads of a pair.
@@ -23,6 +28,12 @@ pub(crate) struct Prices {
     /// A group that has two or three of a triple pays for it.
     pub(crate) of_triple: Vec<([usize; 3], f64)>,
     pub(crate) bound: f64,
+}
+
+impl Prices {
+    pub(crate) fn sum(&self) -> f64 {
+        self.of_thread.iter().sum::<f64>() + self.of_triple.iter().map(|(_, price)| price).sum::<f64>()
+    }
 }
 
 /// A bound, what proves it, and groups that looked good meanwhile.
@@ -45,50 +56,81 @@ pub(crate) fn groups(unit_of: &[usize], units: usize) -> Vec<Vec<usize>> {
 /// A bound on a problem of one level, the better the nearer it comes to `value`, that of a known placement.
 pub(crate) fn of_one_level(problem: &Problem, unit_of: &[usize], value: f64, seed: u64) -> Bound {
     let sizes = sizes(problem);
-    if count(problem.threads(), sizes) > GROUPS_MAX {
+    let looks_at_all = programme::looks_at_all(problem.threads(), sizes);
+    if !looks_at_all && problem.threads() > SEARCH_THREADS_MAX {
         return of_pairs(problem, value);
     }
     let start = groups(unit_of, problem.units());
-    let mut chosen = Vec::new();
-    let mut prices: Vec<Price> = Vec::new();
-    let mut value_bound = f64::NEG_INFINITY;
     // The number of units of the known placement first: its prices often do for the others.
     let used = start.len();
+    let programme = Programme {
+        pairs: &problem.levels()[0].pairs,
+        sizes,
+        groups: used,
+        start,
+        good_enough: value + (value.abs() + problem.levels()[0].pairs.largest()) * 1e-10,
+        work_max: if looks_at_all { WORK_MAX } else { SEARCH_WORK_MAX },
+    };
+    let (bound, is_cut_short) = if sizes.least == sizes.most {
+        of_full(problem, programme, seed)
+    } else {
+        of_any_units(problem, programme, seed)
+    };
+    let by_pairs = is_cut_short.then(|| of_pairs(problem, value));
+    match by_pairs.filter(|by_pairs| by_pairs.value < bound.value) {
+        Some(by_pairs) => Bound { chosen: bound.chosen, ..by_pairs },
+        None => or_shares(problem, bound),
+    }
+}
+
+/// Where all places are taken; and whether the work ran out in the midst of a proof.
+fn of_full(problem: &Problem, mut programme: Programme<'_>, seed: u64) -> (Bound, bool) {
+    let awake = problem.awake_value(programme.groups);
+    programme.good_enough -= awake;
+    let solved = programme::solve(&programme, seed);
+    let chosen = solved.chosen.iter().map(|(_, group)| group.clone()).collect();
+    let is_cut_short = solved.is_cut_short;
+    let split_work = if programme.looks_at_all() {
+        SPLIT_WORK_MAX
+    } else if is_cut_short {
+        0
+    } else {
+        programme.work_max.saturating_sub(solved.work)
+    };
+    let (bound, branches) = branch::split(&programme, solved, split_work, seed);
+    (Bound { value: bound + awake, certificate: Certificate::of(branches), chosen }, is_cut_short)
+}
+
+/// Where places stay empty, for each number of units that may be in use; and whether the work ran out in the midst of a proof.
+fn of_any_units(problem: &Problem, mut programme: Programme<'_>, seed: u64) -> (Bound, bool) {
+    let (used, goal) = (programme.groups, programme.good_enough);
     let others = problem.usable_units().filter(|units| *units != used);
-    let goal = value + (value.abs() + problem.levels()[0].pairs.largest()) * 1e-10;
+    let (mut chosen, mut prices, mut is_cut_short) = (Vec::new(), Vec::<Price>::new(), false);
+    let mut value = f64::NEG_INFINITY;
+    if !programme.looks_at_all() {
+        programme.work_max /= 1 + others.clone().count() as u64;
+    }
     for units in std::iter::once(used).chain(others) {
         let awake = problem.awake_value(units);
-        let by_known = prices.iter().map(|known| (bound_by(problem, known, units, sizes), known.clone()));
+        let by_known = prices.iter().map(|known| (bound_by(&programme, known, units), known.clone()));
         let by_known = by_known.min_by(|one, other| one.0.total_cmp(&other.0));
-        if let Some((bound, known)) = by_known.filter(|(bound, _)| bound + awake <= value_bound.max(goal)) {
+        if let Some((bound, known)) = by_known.filter(|(bound, _)| bound + awake <= value.max(goal)) {
             prices.push(Price { units, ..known });
-            value_bound = value_bound.max(bound + awake);
+            value = value.max(bound + awake);
             continue;
         }
-        let programme = Programme {
-            pairs: &problem.levels()[0].pairs,
-            sizes,
-            groups: units,
-            start: start.clone(),
-            good_enough: value_bound.max(goal) - awake,
-            work_max: WORK_MAX,
-        };
+        programme.groups = units;
+        programme.good_enough = value.max(goal) - awake;
         let solved = programme::solve(&programme, seed);
+        is_cut_short |= solved.is_cut_short;
         if units == used {
             chosen = solved.chosen.iter().map(|(_, group)| group.clone()).collect();
         }
-        if sizes.least == sizes.most {
-            let (bound, branches) = branch::split(&programme, solved, SPLIT_WORK_MAX, seed);
-            return or_shares(
-                problem,
-                Bound { value: bound + awake, certificate: Certificate::of(branches), chosen },
-            );
-        }
-        value_bound = value_bound.max(solved.prices.bound + awake);
+        value = value.max(solved.prices.bound + awake);
         let Prices { of_thread, of_triple, .. } = solved.prices;
         prices.push(Price { units, of_thread, of_triple });
     }
-    or_shares(problem, Bound { value: value_bound, certificate: Certificate::Groups(prices), chosen })
+    (Bound { value, certificate: Certificate::Groups(prices), chosen }, is_cut_short)
 }
 
 /// The bound by best partners if it is the lower one.
@@ -103,10 +145,18 @@ fn sizes(problem: &Problem) -> Sizes {
 }
 
 /// What prices that were found for another number of units prove for this one.
-fn bound_by(problem: &Problem, price: &Price, units: usize, sizes: Sizes) -> f64 {
-    let pairs = &problem.levels()[0].pairs;
-    let charges = Charges::new(pairs, &price.of_thread, &price.of_triple);
-    price.sum() + units as f64 * charges.best(sizes, f64::INFINITY).1
+fn bound_by(programme: &Programme<'_>, price: &Price, units: usize) -> f64 {
+    let most = if programme.looks_at_all() {
+        Charges::new(programme.pairs, &price.of_thread, &price.of_triple)
+            .best(programme.sizes, f64::INFINITY)
+            .1
+    } else {
+        let market = Market::new(programme.pairs, programme.sizes, &price.of_thread, &price.of_triple);
+        let (found, _) = market.by_swaps(&[], f64::NEG_INFINITY);
+        let known = found.iter().map(|group| group.excess).fold(f64::NEG_INFINITY, f64::max);
+        market.by_bounds(known, KNOWN_LOOKS_MAX).bound
+    };
+    price.sum() + units as f64 * most
 }
 
 /// The lower one of the bounds by triangles and by best partners, where no group is looked at.

@@ -39,7 +39,7 @@ pub(crate) fn split(whole: &Programme<'_>, root: Solved, work_max: u64, seed: u6
         let children = [true, false].map(|is_together| {
             let (mut together, mut apart) = (node.together.clone(), node.apart.clone());
             if is_together { &mut together } else { &mut apart }.push(pair);
-            let solved = solve(whole, &together, &apart, force, work_max - work, seed);
+            let solved = solve(whole, &together, &apart, force, work_max.saturating_sub(work), seed);
             work += solved.work;
             Node { together, apart, solved }
         });

@@ -9,6 +9,7 @@ mod bound;
 mod branch;
 mod certificate;
 mod exhaustive;
+mod heaviest;
 mod matching;
 mod objective;
 mod pairs;

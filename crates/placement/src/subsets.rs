@@ -31,9 +31,9 @@ pub(crate) fn count(threads: usize, sizes: Sizes) -> f64 {
 pub(crate) struct Charges<'a> {
     prices: &'a [f64],
     /// Values of pairs less the prices of triples.
-    values: PairValues,
+    pub(crate) values: PairValues,
     /// For each pair, the third of each triple and twice its price.
-    thirds: Vec<Vec<(usize, f64)>>,
+    pub(crate) thirds: Vec<Vec<(usize, f64)>>,
 }
 
 impl<'a> Charges<'a> {
@@ -53,6 +53,16 @@ impl<'a> Charges<'a> {
         let values =
             PairValues::from_fn(threads, |one, other| pairs.of(one, other) - charged[one * threads + other]);
         Self { prices, values, thirds }
+    }
+
+    /// Of pairs, less what they are charged for triples.
+    pub(crate) fn values(&self) -> &PairValues {
+        &self.values
+    }
+
+    /// The third of each triple of which two threads are members, and what is given back if it comes.
+    pub(crate) fn given_back(&self, one: usize, other: usize) -> &[(usize, f64)] {
+        &self.thirds[one * self.values.threads() + other]
     }
 
     /// For each pair of threads that are the first two of a group, and for each thread alone, the group with the largest excess

@@ -119,7 +119,10 @@ fn by_matchings(problem: &Problem, proofs: &[MatchingPrices]) -> Option<f64> {
     )
 }
 
-/// Every group, by counting in binary or, of one size, by a plain recursion.
+/// Of up to so many threads all groups are looked at.
+const PLAIN_THREADS_MAX: usize = 30;
+
+/// Every group by a plain recursion; where there are many, without those that cannot be the best.
 fn by_groups(problem: &Problem, prices: &[Price]) -> Option<f64> {
     let full = problem.threads() == problem.units() * problem.capacity();
     let mut bound = f64::NEG_INFINITY;
@@ -131,7 +134,12 @@ fn by_groups(problem: &Problem, prices: &[Price]) -> Option<f64> {
         }
         let paid: f64 =
             price.of_thread.iter().sum::<f64>() + price.of_triple.iter().map(|(_, price)| price).sum::<f64>();
-        let excess = largest_excess(problem, price, &mut Vec::new(), least);
+        let excess = if problem.threads() <= PLAIN_THREADS_MAX {
+            largest_excess(problem, price, &mut Vec::new(), least)
+        } else {
+            let all: Vec<usize> = (0..problem.threads()).collect();
+            largest_of_many(problem, price, &[], &all, least, f64::NEG_INFINITY)
+        };
         bound = bound.max(paid + units as f64 * excess + problem.awake_value(units));
     }
     Some(bound)
@@ -140,20 +148,7 @@ fn by_groups(problem: &Problem, prices: &[Price]) -> Option<f64> {
 fn largest_excess(problem: &Problem, price: &Price, members: &mut Vec<usize>, least: usize) -> f64 {
     let mut best = f64::NEG_INFINITY;
     if members.len() >= least {
-        let pairs = &problem.levels()[0].pairs;
-        let mut excess = 0.0;
-        for (at, one) in members.iter().enumerate() {
-            excess -= price.of_thread[*one];
-            for other in &members[..at] {
-                excess += pairs.of(*one, *other);
-            }
-        }
-        for (triple, of_triple) in &price.of_triple {
-            if triple.iter().filter(|thread| members.contains(thread)).count() >= 2 {
-                excess -= of_triple;
-            }
-        }
-        best = excess;
+        best = excess(problem, price, members);
     }
     if members.len() < problem.capacity() {
         for thread in members.last().map_or(0, |last| last + 1)..problem.threads() {
@@ -161,6 +156,82 @@ fn largest_excess(problem: &Problem, price: &Price, members: &mut Vec<usize>, le
             best = best.max(largest_excess(problem, price, members, least));
             members.pop();
         }
+    }
+    best
+}
+
+/// What a group is worth beyond what it pays.
+fn excess(problem: &Problem, price: &Price, members: &[usize]) -> f64 {
+    let pairs = &problem.levels()[0].pairs;
+    let mut excess = 0.0;
+    for (at, one) in members.iter().enumerate() {
+        excess -= price.of_thread[*one];
+        for other in &members[..at] {
+            excess += pairs.of(*one, *other);
+        }
+    }
+    for (triple, of_triple) in &price.of_triple {
+        if triple.iter().filter(|thread| members.contains(thread)).count() >= 2 {
+            excess -= of_triple;
+        }
+    }
+    excess
+}
+
+/// The largest excess of the members with some of the candidates, or `known`, if that is larger.
+///
+/// No candidate brings more than its price, its pairs with members, half of its best pairs with other candidates, and half of
+/// each triple with one member (of two that come, each pays half), while pairs of candidates pay a third of each triple without
+/// a member (of three that come, there are three pairs).
+fn largest_of_many(
+    problem: &Problem,
+    price: &Price,
+    members: &[usize],
+    candidates: &[usize],
+    least: usize,
+    known: f64,
+) -> f64 {
+    let so_far = excess(problem, price, members);
+    let mut best = if members.len() >= least { known.max(so_far) } else { known };
+    let room = problem.capacity() - members.len();
+    if room == 0 || candidates.is_empty() {
+        return best;
+    }
+    let is_free = least < problem.capacity();
+    let pairs = &problem.levels()[0].pairs;
+    let mut of_pair = vec![vec![0.0; problem.threads()]; problem.threads()];
+    let mut brings: Vec<f64> = price.of_thread.iter().map(|price| -price).collect();
+    for (one, brought) in brings.iter_mut().enumerate() {
+        *brought += members.iter().map(|member| pairs.of(*member, one)).sum::<f64>();
+        (0..problem.threads()).for_each(|other| of_pair[one][other] = pairs.of(one, other));
+    }
+    for (triple, of_triple) in &price.of_triple {
+        let inside = triple.iter().filter(|thread| members.contains(thread)).count();
+        for one in triple {
+            match inside {
+                0 => triple.iter().for_each(|other| of_pair[*one][*other] -= of_triple / 3.0),
+                1 => brings[*one] -= of_triple / 2.0,
+                _ => {}
+            }
+        }
+    }
+    let floor = |value: f64| if is_free { value.max(0.0) } else { value };
+    let ceiling = |one: usize| {
+        let others = candidates.iter().filter(|other| **other != one);
+        let mut values: Vec<f64> = others.map(|other| floor(of_pair[one][*other])).collect();
+        values.sort_by(|one, other| other.total_cmp(one));
+        brings[one] + values.iter().take(room - 1).sum::<f64>() / 2.0
+    };
+    let mut order: Vec<(f64, usize)> = candidates.iter().map(|one| (ceiling(*one), *one)).collect();
+    order.sort_by(|one, other| other.0.total_cmp(&one.0));
+    for (at, (first, thread)) in order.iter().enumerate() {
+        let others: f64 = order[at + 1..].iter().take(room - 1).map(|(value, _)| floor(*value)).sum();
+        if so_far + first + others <= best || !is_free && order.len() - at < room {
+            break;
+        }
+        let more: Vec<usize> = members.iter().copied().chain([*thread]).collect();
+        let rest: Vec<usize> = order[at + 1..].iter().map(|(_, thread)| *thread).collect();
+        best = largest_of_many(problem, price, &more, &rest, least, best);
     }
     best
 }
