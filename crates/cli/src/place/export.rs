@@ -125,7 +125,10 @@ impl Placed<'_> {
         }
         let mask: Vec<String> = digits.iter().map(|digit| format!("{digit:x}")).collect();
         let command = self.before_the_command(&format!("srun -n 1 --cpu-bind=mask_cpu:0x{}", mask.concat()));
-        Ok(format!("# one task, in an allocation that holds CPUs {list}\n{command}"))
+        Ok(format!(
+            "# one task on CPUs {list}, in an allocation of a whole node (salloc or sbatch with -N 1 --exclusive);\n\
+             # elsewhere Slurm refuses CPUs that it did not allocate\n{command}"
+        ))
     }
 
     /// Thread i of a team goes to place i, and thread 0 is the first thread of the program, busy or not.
