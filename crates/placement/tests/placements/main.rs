@@ -143,6 +143,10 @@ fn every_bound_is_proven_by_its_certificate() {
             let answer = solve(&problem, EFFORT);
             assert!([Proof::Groups, Proof::Branches].contains(&answer.proof()), "{family:?} {threads}");
             check(&problem, &answer);
+            // Where it is worth something to leave units asleep.
+            let asleep = (0..=units).map(|awake| (units - awake) as f64 * 0.7).collect();
+            let problem = self::problem(family.pairs(threads, 1), capacity, units, asleep);
+            check(&problem, &solve(&problem, EFFORT));
         }
         // More threads than are searched.
         let problem = problem(family.pairs(168, 1), 8, 21, Vec::new());
