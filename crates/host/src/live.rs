@@ -46,8 +46,8 @@ pub use messages::kernel_messages;
 pub use node_memory::{NodeMemoryError, ensure_room_on_node, map_on_node, page_nodes};
 pub use ntp::ntp_state;
 pub use perf::{
-    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfSampler, PerfWatch, RegisterSample,
-    Registers, Switch, WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
+    CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfRefusal, PerfSampler, PerfWatch,
+    RegisterSample, Registers, Switch, WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
 };
 pub use poll::wait_for_any;
 pub use preload::{PreloadError, PreloadObstacle, PreloadSampler, ProgramKind, StopReason, preload_obstacle};

@@ -49,4 +49,10 @@ fn who_wants_the_kernels_clock_alone_is_told_that_it_is_refused() {
         says("who shares what is not known: cannot watch what is started with perf_event_open"),
         "{notes:#?}"
     );
+    let setting = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if setting.trim().parse::<i32>().is_ok_and(|setting| setting <= 2) {
+        let is_named =
+            notes.iter().filter_map(|note| note.as_str()).any(|note| note.contains("seccomp is on here"));
+        assert!(is_named, "{notes:#?}");
+    }
 }

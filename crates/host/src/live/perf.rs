@@ -9,6 +9,7 @@
 
 mod attributes;
 mod record;
+mod refusal;
 mod ring;
 mod tracepoint;
 
@@ -24,6 +25,7 @@ pub use attributes::{PerfError, PerfWatch};
 pub use record::{
     CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, RegisterSample, Registers, Switch, parse_records,
 };
+pub use refusal::Refusal as PerfRefusal;
 use ring::Ring;
 pub use tracepoint::{WakeTracepoint, WakesUnseen, wake_tracepoint};
 

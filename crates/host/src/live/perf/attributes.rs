@@ -7,6 +7,7 @@ use std::time::Duration;
 use machine::CpuId;
 
 use super::record::SAMPLED_REGISTERS;
+use super::refusal::{Permission, Refusal};
 use super::tracepoint::WakeTracepoint;
 use crate::Root;
 
@@ -95,6 +96,15 @@ impl PerfWatch {
             Self::Wakes(tracepoint) => (TYPE_TRACEPOINT, tracepoint.id, 1, WAKE_SAMPLE_TYPE, 0),
         }
     }
+
+    /// The largest `kernel.perf_event_paranoid` at which those without privilege may ask: user mode up to 2, raw tracepoints up to -1,
+    /// Documentation/admin-guide/sysctl/kernel.rst of Linux.
+    fn paranoid_most(self) -> i32 {
+        match self {
+            Self::Registers(_) | Self::Switches => 2,
+            Self::Wakes(_) => -1,
+        }
+    }
 }
 
 /// From when on samples are taken.
@@ -110,17 +120,14 @@ pub(super) enum Begin {
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
     /// A setting, a container's filter or an owner other than the caller.
-    #[error(
-        "cannot watch {whom} with perf_event_open: {source} (kernel.perf_event_paranoid is {paranoid}; 2 or \
-         less is needed, and the program must be yours)"
-    )]
+    #[error("cannot watch {whom} with perf_event_open: {source} ({why})")]
     Forbidden {
         /// The thread, or `what is started`.
         whom: String,
-        /// The kernel's setting, `unknown` if it cannot be read.
-        paranoid: String,
         /// What the kernel said.
         source: io::Error,
+        /// Why.
+        why: Refusal,
     },
     /// It has ended, or never was.
     #[error("there is no such process or thread; it may have ended")]
@@ -140,6 +147,24 @@ pub(super) fn open(
     watch: PerfWatch,
     begin: Begin,
 ) -> Result<OwnedFd, PerfError> {
+    let pid = libc::pid_t::try_from(thread.unwrap_or(0)).map_err(|_| PerfError::NoSuchThread)?;
+    asked(pid, cpu, watch, begin).map_err(|source| match source.raw_os_error() {
+        Some(libc::ESRCH) => PerfError::NoSuchThread,
+        Some(libc::EACCES | libc::EPERM | libc::ENOSYS) => {
+            let own = || asked(0, cpu, watch, begin).is_ok();
+            PerfError::Forbidden {
+                whom: thread
+                    .map_or_else(|| "what is started".to_owned(), |thread| format!("thread {thread}")),
+                why: Permission::read(&Root::live()).refusal(watch.paranoid_most(), thread.map(|_| own())),
+                source,
+            }
+        }
+        _ => PerfError::Refused(source),
+    })
+}
+
+/// Asks the kernel for an event.
+fn asked(pid: libc::pid_t, cpu: CpuId, watch: PerfWatch, begin: Begin) -> io::Result<OwnedFd> {
     let begin = if begin == Begin::AtExec { DISABLED | ENABLE_ON_EXEC } else { 0 };
     let (kind, config, sample_period, sample_type, flags) = watch.asked();
     let attributes = Attributes {
@@ -153,7 +178,6 @@ pub(super) fn open(
         sample_regs_user: if matches!(watch, PerfWatch::Registers(_)) { SAMPLED_REGISTERS } else { 0 },
         ..Attributes::default()
     };
-    let pid = libc::pid_t::try_from(thread.unwrap_or(0)).map_err(|_| PerfError::NoSuchThread)?;
     let cpu = libc::c_int::try_from(cpu.0).unwrap_or(libc::c_int::MAX);
     // SAFETY: the attributes are as large as they say, and the kernel only reads them.
     let file = unsafe {
@@ -165,20 +189,7 @@ pub(super) fn open(
         // SAFETY: the kernel has just opened it for us alone.
         return Ok(unsafe { OwnedFd::from_raw_fd(file) });
     }
-    let source = io::Error::last_os_error();
-    Err(match source.raw_os_error() {
-        Some(libc::ESRCH) => PerfError::NoSuchThread,
-        Some(libc::EACCES | libc::EPERM | libc::ENOSYS) => PerfError::Forbidden {
-            whom: thread.map_or_else(|| "what is started".to_owned(), |thread| format!("thread {thread}")),
-            paranoid: paranoid(),
-            source,
-        },
-        _ => PerfError::Refused(source),
-    })
-}
-
-fn paranoid() -> String {
-    Root::live().read("/proc/sys/kernel/perf_event_paranoid").unwrap_or_else(|_| "unknown".to_owned())
+    Err(io::Error::last_os_error())
 }
 
 #[cfg(test)]
