@@ -26,6 +26,7 @@ mod writers;
 
 pub use clock_registers::ClockRegisters;
 pub use instruction::{Access, Operand, Run};
+pub use offered::OF_WAKES;
 pub use overlap::{Overlaps, TOUCHES_FEW, overlaps};
 pub use segment::{LINE_BYTES, Segment, Use, segments};
 pub use signal_registers::SignalRegisters;

@@ -1,5 +1,6 @@
 //! What each thread of a program does, as its profile shows: computes, computes and rests, or takes turns with another.
 
+use placement::sharing::OF_WAKES;
 use record::{IdleGaps, Sharing, SharingThread};
 use stats::Interval;
 
@@ -111,7 +112,7 @@ pub(super) fn roles(
         let may_take_turns = wakes.is_none()
             && rest.as_ref().is_some_and(|rest| rest.per_s * watched.slower() > WAKES_MIN_PER_S);
         roles.push(match rest {
-            _ if may_take_turns => return Err(nobody_saw(thread)),
+            _ if may_take_turns => return Err(nobody_saw(thread, sharing)),
             Some(rest) if rest.per_s * rest.mean_ns * 1e-9 >= REST_MIN => {
                 Role::Bursts { work_ns: thread.cpu_share / rest.per_s * 1e9, rest_ns: rest.mean_ns }
             }
@@ -119,7 +120,7 @@ pub(super) fn roles(
             None if gaps.is_some() || thread.cpu_share >= CPUS_BUSY => Role::Computes,
             // Two that take turns keep a CPU as busy as one that computes does.
             None if is_full && wakes.is_some() => Role::Computes,
-            None => return Err(nobody_saw(thread)),
+            None => return Err(nobody_saw(thread, sharing)),
         });
     }
     let computing = roles.iter().filter(|role| **role == Role::Computes).count();
@@ -131,9 +132,17 @@ pub(super) fn roles(
     Ok(roles)
 }
 
-fn nobody_saw(thread: &Busy) -> String {
+fn nobody_saw(thread: &Busy, sharing: Option<&Sharing>) -> String {
+    let offers = sharing.map_or(&[][..], |sharing| &sharing.offers);
+    let wakes = offers.iter().find(|offer| offer.name == OF_WAKES);
+    let why = match (sharing, wakes.and_then(|offer| offer.refused.as_deref())) {
+        (None, _) => "its threads could not be watched".to_owned(),
+        (Some(_), Some(why)) => format!("{OF_WAKES}: {why}"),
+        (Some(sharing), None) if sharing.wakes.is_none() => "who wakes whom was not seen".to_owned(),
+        (Some(_), None) => "how long it rests was not seen".to_owned(),
+    };
     format!(
-        "thread {} rests for {:.0} % of the time, and nobody saw for what: that takes root (CAP_PERFMON)",
+        "thread {} rests for {:.0} % of the time, and nobody saw for what ({why})",
         thread.key.name,
         100.0 * (1.0 - thread.cpu_share).max(0.0)
     )

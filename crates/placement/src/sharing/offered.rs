@@ -11,7 +11,8 @@ const MEMORY_SAMPLERS: [&str; 4] =
 pub(super) const OF_CLOCK: &str = "the kernel's clock, registers decoded";
 pub(super) const OF_LIBRARY: &str = "a library in the program, registers decoded";
 pub(super) const OF_WRITES: &str = "who writes to shared pages, by userfaultfd";
-pub(super) const OF_WAKES: &str = "who wakes whom, by sched_waking";
+/// What tells who wakes whom, as a source is called among the offers of a document.
+pub const OF_WAKES: &str = "who wakes whom, by sched_waking";
 
 /// A source that was taken, or why it was not.
 pub(super) fn offer(name: &str, refused: Option<String>) -> SharingOffer {

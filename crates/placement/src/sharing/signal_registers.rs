@@ -84,10 +84,11 @@ impl Source for SignalRegisters {
 
     fn offers(&self) -> Vec<SharingOffer> {
         let denied = self.denied.as_deref().unwrap_or("not asked for");
+        let why = if self.denied.is_some() { "refused" } else { "not asked for (--source clock)" };
         vec![
             offer(OF_CLOCK, Some(denied.to_owned())),
             offer(OF_LIBRARY, None),
-            offer(OF_WAKES, Some("comes with the kernel's clock only".to_owned())),
+            offer(OF_WAKES, Some(format!("comes with the kernel's clock only, which is {why}"))),
         ]
     }
 

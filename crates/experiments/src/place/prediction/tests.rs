@@ -1,7 +1,8 @@
 //! What a prediction must say, of programs and kernels that are made up.
 
 use machine::{CpuId, CpuSet, Topology};
-use record::{IdleGaps, SharedAmount, SharingMatrix};
+use placement::sharing::OF_WAKES;
+use record::{IdleGaps, SharedAmount, SharingMatrix, SharingOffer};
 
 use probes::cores::handover::Handover;
 
@@ -177,7 +178,17 @@ fn what_is_not_known_is_said() {
         let error = found.expect_err(told);
         assert!(error.contains(told), "{error}");
     };
-    check(predict(&[0.3, 0.3], None), "nobody saw for what");
+    check(predict(&[0.3, 0.3], None), "nobody saw for what (its threads could not be watched)");
+    let by_library = Sharing {
+        threads: turns(&busy(&[0.3, 0.3]), 0.0).threads,
+        offers: vec![SharingOffer {
+            name: OF_WAKES.to_owned(),
+            refused: Some("comes with the kernel's clock only".to_owned()),
+        }],
+        ..Sharing::default()
+    };
+    let why = "nobody saw for what (who wakes whom, by sched_waking: comes with the kernel's clock only)";
+    check(predict(&[0.3, 0.3], Some(&by_library)), why);
     check(predict(&[0.5; 4], None), "nobody saw for what");
     let free = turns(&busy(&[0.7, 0.7, 0.6]), 0.0);
     check(predict(&[0.7, 0.7, 0.6], Some(&free)), "how the kernel moves them");
@@ -226,7 +237,7 @@ fn without_wakes_threads_that_rest_often_are_not_predicted() {
         predict(&[0.4; 4], Some(&sharing))
     };
     let refused = resting(90_000, false).expect_err("they may wake each other");
-    assert!(refused.contains("takes root"), "{refused}");
+    assert!(refused.contains("who wakes whom was not seen"), "{refused}");
     assert!(resting(90_000, true).is_ok(), "they were seen to wake nobody");
     assert!(resting(20, false).is_ok(), "a rest now and then is for something else");
 }
