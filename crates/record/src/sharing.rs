@@ -16,7 +16,7 @@ pub struct Sharing {
     pub schema: u32,
     /// What the addresses were learnt by.
     pub source: SharingSource,
-    /// What there is to learn from here, the best first: what was taken, and why the rest was not.
+    /// What there is to learn from here, the best first: what was taken, and why the rest was not or brought nothing.
     #[serde(default)]
     pub offers: Vec<SharingOffer>,
     /// What that costs the program.
@@ -138,7 +138,7 @@ pub enum SharingSource {
 pub struct SharingOffer {
     /// What it is.
     pub name: String,
-    /// Why it was not taken; `None` if it was.
+    /// Why it was not taken, or that it brought nothing; `None` if it was and did.
     pub refused: Option<String>,
 }
 

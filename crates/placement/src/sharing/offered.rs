@@ -1,7 +1,7 @@
 //! Which sources there are: the one that was taken, and why the others were not, in a line each.
 
 use host::Root;
-use record::SharingOffer;
+use record::{SharingOffer, SharingSource};
 
 /// What a processor that samples its own loads and stores has among the kernel's event sources: the sampler of micro-operations of AMD (IBS), and the
 /// event of Intel's (PEBS), which hybrid processors have for each kind of core; arch/x86/events/amd/ibs.c and intel/core.c.
@@ -19,6 +19,18 @@ pub(super) fn offer(name: &str, refused: Option<String>) -> SharingOffer {
     SharingOffer { name: name.to_owned(), refused }
 }
 
+/// Says of the source of a profile without any sample that it brought nothing: that it served is not enough to have learnt by it.
+pub(super) fn name_no_sample(offers: &mut [SharingOffer], kind: SharingSource) {
+    let name = match kind {
+        SharingSource::None => return,
+        SharingSource::ClockRegisters => OF_CLOCK,
+        SharingSource::SignalRegisters => OF_LIBRARY,
+    };
+    if let Some(taken) = offers.iter_mut().find(|offer| offer.name == name && offer.refused.is_none()) {
+        taken.refused = Some("it served, but took no sample".to_owned());
+    }
+}
+
 /// Memory samples by the processor, which would be the best: each names its address, cost and level without any decoding.
 pub(super) fn of_processor(root: &Root) -> SharingOffer {
     let is_there = |name: &&&str| root.exists(&format!("/sys/bus/event_source/devices/{name}"));
@@ -33,6 +45,18 @@ pub(super) fn of_processor(root: &Root) -> SharingOffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_learnt_by_a_source_that_took_no_sample() {
+        let check = |kind: SharingSource, expected: [bool; 3]| {
+            let mut offers = [OF_CLOCK, OF_LIBRARY, OF_WAKES].map(|name| offer(name, None));
+            name_no_sample(&mut offers, kind);
+            assert_eq!(offers.map(|offer| offer.refused.is_none()), expected, "{kind:?}");
+        };
+        check(SharingSource::None, [true; 3]);
+        check(SharingSource::ClockRegisters, [false, true, true]);
+        check(SharingSource::SignalRegisters, [true, false, true]);
+    }
 
     #[test]
     fn a_processor_that_samples_memory_is_named_and_said_not_to_be_used() {

@@ -11,7 +11,7 @@ use host::live::{
 use record::{SHARING_SCHEMA, Sharing};
 
 use super::clock_registers::ClockRegisters;
-use super::offered::of_processor;
+use super::offered::{name_no_sample, of_processor};
 use super::overlap::{TOUCHES_FEW, overlaps};
 use super::region::regions;
 use super::segment::segments;
@@ -193,6 +193,9 @@ fn conclude(source: &mut dyn Source, mut tally: Tally, rate_hz: f64, effort: &Ef
     let wakes = source.sees_wakes().then(|| schedules.wakes(&threads, seconds));
     let mut offers = vec![of_processor(&Root::live())];
     offers.extend(source.offers());
+    if tally.samples == 0 {
+        name_no_sample(&mut offers, source.kind());
+    }
     let busy_s: f64 = threads.iter().map(|thread| thread.cpu_share * seconds).sum();
     let known = Known {
         segments: &segments,
