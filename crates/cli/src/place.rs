@@ -232,7 +232,9 @@ fn tried(
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
     let mut setting = room.setting(command_line(command), &profile.census);
-    setting.unseen = too_brief(&profile).or_else(|| room.too_small()).or_else(|| too_fleeting(&profile));
+    // Where there is one CPU it does not matter how soon threads are gone.
+    let fleeting = || too_fleeting(&profile).filter(|_| room.too_small().is_none());
+    setting.unseen = too_brief(&profile).or_else(fleeting);
     setting.notes.extend(some_fleeting(&profile));
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
@@ -318,8 +320,8 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
         return Ok(Outcome::Interrupted(signal));
     }
     let is_failing = shown.ended == Some(Ended::Failing) || shown.aa.contaminated;
-    let is_known = shown.recommended.is_some()
-        || shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
+    let is_told = shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
+    let is_known = shown.recommended.is_some() || (is_told && shown.unseen.is_none());
     Ok(if is_failing || (global.strict && !is_known) {
         Outcome::Inconclusive
     } else if global.gate && shown.recommended.is_some() {

@@ -58,12 +58,14 @@ fn cpus_here() -> usize {
 #[test]
 fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
     let bench = Bench::new();
-    let rows: [(&[&str], &[&str], i32, &str); 13] = [
+    let rows: [(&[&str], &[&str], i32, &str); 15] = [
         (&["--hold", "pack"], &["true"], 2, "'--hold <PLACEMENT>' cannot be used with"),
         (&["--metric-command", "x"], &["true"], 2, "'--metric-command <COMMAND>' cannot be used with"),
         (&["--window", "2s"], &["true"], 2, "'--window <TIME>' cannot be used with"),
         (&["--profile", "2s"], &["true"], 2, "'--profile <TIME>' cannot be used with"),
         (&[], &["true"], 0, "is too little to place its threads"),
+        (&["--strict"], &["true"], 3, "is too little to place its threads"),
+        (&["--threads", "1..4"], &["true"], 0, "over too soon to be judged"),
         (&[], &["sleep", "0.3"], 0, "is too little to place its threads"),
         // Where looks come late the loops seem to last; then they are tried, in too few runs to show anything.
         (&["--budget", "5s"], &["sh", "-c", SHORT_LOOPS], 0, "leave it to the kernel"),

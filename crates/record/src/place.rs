@@ -22,6 +22,10 @@ pub struct PlaceOutcome {
     pub cpus: String,
     /// The arm that is recommended; `None`: leave it to the kernel.
     pub recommended: Option<String>,
+    /// Why its threads could not be told by what was seen of them: too little, or they were gone too soon. Nothing was tried then, which says
+    /// nothing of whether placement matters.
+    #[serde(default)]
+    pub unseen: Option<String>,
     /// Threads that are placed, in order of creation.
     pub threads: Vec<PlacedThread>,
     /// Threads that use too little CPU time to matter: they are left free.
@@ -89,6 +93,9 @@ pub struct PlaceSweep {
     pub insensitive: Vec<usize>,
     /// Those at which the runs do not tell.
     pub unknown: Vec<usize>,
+    /// Those of them at which nothing was tried, as runs or threads were over too soon to be placed.
+    #[serde(default)]
+    pub unseen: Vec<usize>,
     /// What was found for each number.
     pub rows: Vec<PlaceSweepRow>,
 }

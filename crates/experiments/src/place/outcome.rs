@@ -227,6 +227,7 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         subject: setting.subject.clone(),
         cpus: setting.cpus.clone(),
         recommended: None,
+        unseen: setting.unseen.clone(),
         threads: setting.threads.iter().map(placed).collect(),
         idle_threads: setting.idle_threads,
         apart_threads: setting.apart_threads,

@@ -20,6 +20,8 @@ enum Sensitivity {
     Insensitive,
     /// The runs do not tell.
     Unknown,
+    /// Nothing was tried, as runs or threads were over too soon to be seen.
+    Unseen,
 }
 
 fn is_tried(arm: &PlaceArm) -> bool {
@@ -41,8 +43,11 @@ fn sensitivity(row: &PlaceSweepRow) -> Sensitivity {
     let tried = found.arms.iter().zip(&row.arms).filter(|(arm, _)| is_tried(arm));
     let verdicts: Vec<Verdict> = tried.map(|(_, judged)| judged.verdict).collect();
     if verdicts.is_empty() {
-        let is_known = found.ended.is_none();
-        return if is_known { Sensitivity::Insensitive } else { Sensitivity::Unknown };
+        return match (&found.unseen, found.ended) {
+            (Some(_), _) => Sensitivity::Unseen,
+            (None, None) => Sensitivity::Insensitive,
+            (None, Some(_)) => Sensitivity::Unknown,
+        };
     }
     if verdicts.contains(&Verdict::Faster) {
         Sensitivity::Better
@@ -84,8 +89,9 @@ pub fn sweep(found: Vec<(usize, PlaceOutcome)>) -> PlaceSweep {
     let of = |wanted: Sensitivity| -> Vec<usize> {
         rows.iter().filter(|row| sensitivity(row) == wanted).map(|row| row.threads).collect()
     };
-    let [better, only_worse, insensitive, unknown] =
-        [Sensitivity::Better, Sensitivity::OnlyWorse, Sensitivity::Insensitive, Sensitivity::Unknown].map(of);
+    let [better, only_worse, insensitive] =
+        [Sensitivity::Better, Sensitivity::OnlyWorse, Sensitivity::Insensitive].map(of);
+    let [untold, unseen] = [Sensitivity::Unknown, Sensitivity::Unseen].map(of);
     let clause = |words: &str, of: &[usize], advice: &str| {
         let noun = if of == [1] { "thread" } else { "threads" };
         let numbers = of.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -95,15 +101,27 @@ pub fn sweep(found: Vec<(usize, PlaceOutcome)>) -> PlaceSweep {
         clause("a placement gains", &better, ""),
         clause("placement is only seen to hurt", &only_worse, ", leave that to the kernel"),
         clause("placement does not matter", &insensitive, ""),
-        clause("the runs do not tell", &unknown, ""),
+        clause("the runs do not tell", &untold, ""),
+        clause("runs or threads are over too soon to be judged", &unseen, ""),
     ]
     .into_iter()
     .flatten()
     .collect();
-    let mut sensitive = [better, only_worse.clone()].concat();
-    sensitive.sort_unstable();
-    let sentence = sentence.join("; ");
-    PlaceSweep { schema: PLACE_SCHEMA, sentence, sensitive, only_worse, insensitive, unknown, rows }
+    let in_order = |one: &[usize], other: &[usize]| {
+        let mut both = [one, other].concat();
+        both.sort_unstable();
+        both
+    };
+    PlaceSweep {
+        schema: PLACE_SCHEMA,
+        sentence: sentence.join("; "),
+        sensitive: in_order(&better, &only_worse),
+        only_worse,
+        insensitive,
+        unknown: in_order(&untold, &unseen),
+        unseen,
+        rows,
+    }
 }
 
 #[cfg(test)]
@@ -154,6 +172,17 @@ mod tests {
         assert!(four.arms[1].q.is_some_and(|q| (q - 3.0 * 0.018).abs() < 1e-12), "{four:?}");
         assert_eq!(four.arms[0].q, None);
         assert_eq!(sweep(vec![(1, outcome(&[]))]).sentence, "placement does not matter with 1 thread");
+    }
+
+    #[test]
+    fn runs_that_are_too_short_get_no_verdict() {
+        let brief = || PlaceOutcome { unseen: Some("1 ms is too little".to_owned()), ..outcome(&[]) };
+        let found = sweep(vec![(1, outcome(&[])), (2, brief()), (4, brief())]);
+        assert_eq!(
+            found.sentence,
+            "placement does not matter with 1 thread; runs or threads are over too soon to be judged with 2, 4 threads"
+        );
+        assert_eq!((found.insensitive, found.unknown, found.unseen), (vec![1], vec![2, 4], vec![2, 4]));
     }
 
     #[test]

@@ -375,6 +375,7 @@ pub(super) mod tests {
             subject: "./prog".to_owned(),
             cpus: "0-1".to_owned(),
             recommended: Some("best".to_owned()),
+            unseen: None,
             threads: (0..threads).map(thread).collect(),
             idle_threads: 1,
             apart_threads: 2,
@@ -450,6 +451,7 @@ pub(super) mod tests {
             only_worse: Vec::new(),
             insensitive: Vec::new(),
             unknown: vec![3],
+            unseen: Vec::new(),
             rows: vec![row],
         };
         let text = place_sweep_terminal(&found, Terminal::default());
