@@ -53,7 +53,7 @@ pub(crate) struct PlaceArguments {
     /// command is profiled, and writes wait, about 1 % of its CPU time; for root, or with vm.unprivileged_userfaultfd = 1
     #[arg(long, conflicts_with = "pid")]
     pub(crate) confirm: bool,
-    /// Print the recommended placement for other programs; repeatable
+    /// Print the recommended placement for other programs; repeatable; not with --threads
     #[arg(long, value_name = "FORM")]
     pub(crate) export: Vec<Form>,
     /// Fix all random choices
@@ -62,10 +62,12 @@ pub(crate) struct PlaceArguments {
     /// Write place.json, with every run, to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// Try each of these numbers of threads, such as 1..8: the number stands for {threads} in the command, and in OMP_NUM_THREADS
+    /// Try each of these numbers of threads, such as 1..8: the number stands for {threads} in the command, and in OMP_NUM_THREADS;
+    /// without --export and --html
     #[arg(long, value_name = "COUNTS", value_parser = super::sweep::parse_counts, conflicts_with_all = ["pid", "export", "html"])]
     pub(crate) threads: Option<std::vec::Vec<usize>>,
-    /// Write a page with predicted against measured and the heat map of sharing to this file
+    /// Write a page with predicted against measured and the heat map of sharing to this file; not with --threads, which --record and
+    /// --json write down
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// With --html: leave the interactive charts out
