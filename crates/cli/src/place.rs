@@ -39,7 +39,7 @@ use crate::toggles::{left_changed, offer_to_mend};
 use crate::{describe, output, store};
 
 pub(crate) use arguments::PlaceArguments;
-use brevity::{some_fleeting, too_brief, too_fleeting};
+use brevity::{as_service, names_of, some_fleeting, too_brief, too_fleeting, went_on};
 use room::Room;
 
 /// Unless the user says otherwise.
@@ -234,7 +234,8 @@ fn tried(
     let mut setting = room.setting(command_line(command), &profile.census);
     // Where there is one CPU it does not matter how soon threads are gone.
     let fleeting = || too_fleeting(&profile).filter(|_| room.too_small().is_none());
-    setting.unseen = too_brief(&profile).or_else(fleeting);
+    let went_on = went_on(&profile.left_behind);
+    setting.unseen = too_brief(&profile, &went_on).or_else(fleeting);
     setting.notes.extend(some_fleeting(&profile));
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
@@ -243,7 +244,9 @@ fn tried(
     let arms = room.arms(&setting, plain.as_ref());
     if let Some(why) = room.nothing_to_place(&setting) {
         line.end();
-        setting.notes.extend(service(subject.left_behind));
+        setting.notes.extend(service(subject.left_behind, &went_on));
+        let is_idle = setting.unseen.is_none() && room.too_small().is_none() && !went_on.is_empty();
+        let why = if is_idle { format!("{why} before it {}", as_service(&went_on)) } else { why };
         return Ok(nothing_tried(&setting, &arms, &why));
     }
     setting.notes.extend(too_short(profile.run.wall_s, request.budget(), request.parts));
@@ -251,7 +254,7 @@ fn tried(
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
     let mut found = outcome(&course?, &subject.rows(), &subject.guards(), &arms, &setting);
-    found.notes.extend(service(subject.left_behind));
+    found.notes.extend(service(subject.left_behind, &went_on));
     Ok(found)
 }
 
@@ -279,10 +282,11 @@ fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
 }
 
 /// What is to be known of a command that has ended while processes of it run on.
-fn service(left_behind: usize) -> Option<String> {
+fn service(left_behind: usize, went_on: &[String]) -> Option<String> {
+    let names = if went_on.is_empty() { String::new() } else { format!(" ({})", names_of(went_on)) };
     (left_behind > 0).then(|| {
         format!(
-            "processes ran on when the command had ended, at most {left_behind} at once: it starts a service in the background; they were set free, and sidestep place --pid PID places such a one"
+            "processes ran on when the command had ended, at most {left_behind} at once{names}: it starts a service in the background; they were set free, and run on; sidestep place --pid PID places such a one"
         )
     })
 }

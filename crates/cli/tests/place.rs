@@ -58,7 +58,7 @@ fn cpus_here() -> usize {
 #[test]
 fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
     let bench = Bench::new();
-    let rows: [(&[&str], &[&str], i32, &str); 15] = [
+    let rows: [(&[&str], &[&str], i32, &str); 17] = [
         (&["--hold", "pack"], &["true"], 2, "'--hold <PLACEMENT>' cannot be used with"),
         (&["--metric-command", "x"], &["true"], 2, "'--metric-command <COMMAND>' cannot be used with"),
         (&["--window", "2s"], &["true"], 2, "'--window <TIME>' cannot be used with"),
@@ -70,6 +70,8 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         // Where looks come late the loops seem to last; then they are tried, in too few runs to show anything.
         (&["--budget", "5s"], &["sh", "-c", SHORT_LOOPS], 0, "leave it to the kernel"),
         (&[], &["sh", "-c", "sleep 2 & sleep 0.1"], 0, "sidestep place --pid PID"),
+        (&[], &["sh", "-c", "sleep 5 &"], 0, "went on in the background, as process"),
+        (&["--source", "preload"], &["sh", "-c", "sleep 5 &"], 0, "went on in the background, as process"),
         (&[], &["/no/such/program"], 2, "/no/such/program"),
         (
             &[],

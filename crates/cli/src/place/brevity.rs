@@ -3,6 +3,7 @@
 use experiments::place::decision::CPU_SHARE_MIN;
 use experiments::place::lives::Fleeting;
 use experiments::place::run_subject::RunSeen;
+use host::live::thread_state;
 
 /// A run that is over sooner is looked at a few times only. Assumed: ten looks, which follow each other by 2 ms as long as threads come.
 const RUN_S_MIN: f64 = 0.02;
@@ -11,21 +12,46 @@ const RUN_S_MIN: f64 = 0.02;
 const BUSY_S_MIN: f64 = 0.005;
 /// With more of the CPU time in threads that come and go, placing the others says nothing of the program: most of it.
 const FLEETING_SHARE_MAX: f64 = 0.5;
+/// Processes named of those that went on.
+const PROCESSES_NAMED: usize = 3;
 /// With more it is worth a note. Assumed.
 const FLEETING_SHARE_TOLD: f64 = 0.2;
 
-/// Why nothing can be told of the threads of a run that is over at once: what was seen of them is chance.
-pub(super) fn too_brief(profile: &RunSeen) -> Option<String> {
+/// Why nothing can be told of the threads of a run that is over at once: what was seen of them is chance. `went_on` are the processes that
+/// were not over with it.
+pub(super) fn too_brief(profile: &RunSeen, went_on: &[String]) -> Option<String> {
     let run = &profile.run;
     let busy_s = run.user_s + run.system_s;
     let is_brief = run.wall_s < RUN_S_MIN || busy_s < BUSY_S_MIN || profile.census.is_empty();
+    let (busy_ms, wall_ms) = ((1e3 * busy_s).ceil(), (1e3 * run.wall_s).ceil());
     is_brief.then(|| {
-        format!(
-            "{:.0} ms of CPU time in {:.0} ms is too little to place its threads",
-            (1e3 * busy_s).ceil(),
-            (1e3 * run.wall_s).ceil()
-        )
+        if went_on.is_empty() {
+            format!("{busy_ms:.0} ms of CPU time in {wall_ms:.0} ms is too little to place its threads")
+        } else {
+            format!("the command ended after {wall_ms:.0} ms and {}", as_service(went_on))
+        }
     })
+}
+
+/// Processes that still run, with their names.
+pub(super) fn went_on(processes: &[u32]) -> Vec<String> {
+    let name = |pid: &u32| thread_state(*pid).map(|state| format!("process {pid} ({})", state.name));
+    processes.iter().filter_map(name).collect()
+}
+
+/// What to do with such a command.
+pub(super) fn as_service(went_on: &[String]) -> String {
+    let names = names_of(went_on);
+    format!("went on in the background, as {names}: sidestep place --pid PID places such a one")
+}
+
+/// The first of them.
+pub(super) fn names_of(went_on: &[String]) -> String {
+    let more = match went_on.len().saturating_sub(PROCESSES_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    went_on[..went_on.len().min(PROCESSES_NAMED)].join(", ") + &more
 }
 
 /// Why nothing can be told of threads that are gone before they are known.
@@ -86,13 +112,28 @@ mod tests {
             is_apart: false,
         };
         let fleeting = Fleeting { seen: 7, busy_s: fleeting_s, total_s: user_s, limit_s: wall_s / 10.0 };
-        RunSeen { run, census: vec![one], fleeting: Some(fleeting), left_behind: 0, cpus: None }
+        RunSeen { run, census: vec![one], fleeting: Some(fleeting), left_behind: Vec::new(), cpus: None }
+    }
+
+    #[test]
+    fn a_command_that_goes_on_in_the_background_is_told_as_one() {
+        let own = went_on(&[std::process::id(), u32::MAX]);
+        assert!(
+            own.len() == 1 && own[0].starts_with(&format!("process {} (", std::process::id())),
+            "{own:?}"
+        );
+        let brief = seen(0.0029, 0.001, 0.0);
+        let told = too_brief(&brief, &["process 7 (daemon)".to_owned()]).expect("it is brief");
+        assert!(told.starts_with("the command ended after 3 ms and went on in the background, as process 7 (daemon): sidestep place --pid"));
+        let five = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        assert!(too_brief(&brief, &five).is_some_and(|told| told.contains("as a, b, c and 2 more:")));
+        assert_eq!(too_brief(&seen(1.0, 1.0, 0.0), &five), None);
     }
 
     #[test]
     fn short_runs_and_short_lives_are_named_with_what_to_do() {
         let check = |profile: &RunSeen, why: Option<&str>, note: Option<&str>| {
-            let why_not = too_brief(profile).or_else(|| too_fleeting(profile));
+            let why_not = too_brief(profile, &[]).or_else(|| too_fleeting(profile));
             let found = (why_not, some_fleeting(profile));
             for (found, expected) in [(&found.0, why), (&found.1, note)] {
                 let is_told = found.as_deref().unwrap_or("").contains(expected.unwrap_or(""));

@@ -224,11 +224,11 @@ impl Follower {
     ///
     /// # Errors
     /// As for [`Follower::look`].
-    pub fn left_behind(&mut self) -> Result<usize, PinError> {
+    pub fn left_behind(&mut self) -> Result<Vec<u32>, PinError> {
         let seen = self.tree.look()?;
-        let mut processes: Vec<ProcessId> = seen.iter().map(|seen| seen.thread.process).collect();
+        let mut processes: Vec<u32> = seen.iter().map(|seen| seen.thread.process.process).collect();
         processes.dedup();
-        Ok(processes.len())
+        Ok(processes)
     }
 
     /// Sets everybody free, and tells who could not be.

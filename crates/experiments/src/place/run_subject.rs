@@ -4,13 +4,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use host::live::{
-    ChildError, ChildOutput, ChildRun, Ending, ProcessSetting, observe_child, pending_signal, snapshot,
+    ChildError, ChildOutput, ChildRun, Ending, ProcessSetting, is_running, observe_child, pending_signal,
+    running_in_group, snapshot,
 };
 use machine::CpuSet;
 use placement::sharing::{
     ProfileOptions, SourceChoice, SourceError, WRITES_WAIT_SHARE, source_of, watch_while, write_watched,
 };
-use record::Sharing;
+use record::{Sharing, SharingThread};
 use stats::{Cell, quantile_interval};
 use toggles::{PinError, PinHold, Restored};
 
@@ -66,8 +67,9 @@ pub struct RunSeen {
     pub census: Vec<Counted>,
     /// What was in threads that came and went; of runs other than the profiled one not known.
     pub fleeting: Option<Fleeting>,
-    /// Processes that still ran when the command had ended.
-    pub left_behind: usize,
+    /// Processes that still ran when the command had ended, by number; of runs other than the profiled one only those that somebody saw
+    /// before it did.
+    pub left_behind: Vec<u32>,
     /// The CPUs that it took for all of its threads, if those were fewer than it was given.
     pub cpus: Option<CpuSet>,
 }
@@ -134,8 +136,7 @@ impl RunSubject {
             Ok(source) => source,
             Err(error) => {
                 let seen = self.run_profiled(self.program.command())?;
-                self.cpus.clone_from(&seen.cpus);
-                return Ok((seen, Err(error)));
+                return Ok((self.profiled(seen, &[]), Err(error)));
             }
         };
         if confirm {
@@ -144,9 +145,18 @@ impl RunSubject {
         source.prepare(&mut command);
         let run = || self.run_profiled(command);
         let (seen, sharing) = watch_while(&mut *source, options, run);
-        let seen = seen?;
+        Ok((self.profiled(seen?, &sharing.threads), Ok(sharing)))
+    }
+
+    /// Later runs begin with the CPUs of this one; whom the samples saw may go on as well.
+    fn profiled(&mut self, mut seen: RunSeen, watched: &[SharingThread]) -> RunSeen {
         self.cpus.clone_from(&seen.cpus);
-        Ok((seen, Ok(sharing)))
+        seen.left_behind.extend(watched.iter().map(|thread| thread.pid));
+        seen.left_behind.sort_unstable();
+        seen.left_behind.dedup();
+        seen.left_behind.retain(|process| is_running(*process));
+        self.left_behind = self.left_behind.max(seen.left_behind.len());
+        seen
     }
 
     /// Runs the command some times as the kernel places it, watched by nobody; the median run, and what `profiled_s` is beside it.
@@ -213,7 +223,10 @@ impl RunSubject {
         let mut follower: Option<Follower> = None;
         let mut failed: Option<PinError> = None;
         let settings: Vec<ProcessSetting> = self.cpus.iter().cloned().map(ProcessSetting::Affinity).collect();
+        // Nobody is looked for in later runs, which are timed one after the other.
+        let (is_profiled, mut group) = (lives.is_some(), None);
         let run = observe_child(command, &settings, output, self.how.limit, &mut |process| {
+            group = Some(process);
             let looked = match (&mut follower, &failed) {
                 (_, Some(_)) => return IDLE_LOOK,
                 (Some(follower), None) => follower.look(),
@@ -230,15 +243,19 @@ impl RunSubject {
                 IDLE_LOOK
             })
         });
-        let (mut census, mut fleeting, mut left_behind, mut cpus) = (Vec::new(), None, 0, None);
+        let (mut census, mut fleeting, mut left_behind, mut cpus) = (Vec::new(), None, Vec::new(), None);
         if let Some(mut follower) = follower.take() {
-            left_behind = if failed.is_none() { follower.left_behind().unwrap_or(0) } else { 0 };
+            left_behind =
+                if failed.is_none() { follower.left_behind().unwrap_or_default() } else { Vec::new() };
             (census, cpus) = (follower.census(), follower.taken().cloned());
             let total_s = run.as_ref().map_or(0.0, |run| run.user_s + run.system_s);
             fleeting = lives.map(|lives| lives.fleeting(&follower.roster, total_s));
             self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
         }
-        self.left_behind = self.left_behind.max(left_behind);
+        if let Some(group) = group.filter(|_| is_profiled) {
+            left_behind.extend(running_in_group(group));
+        }
+        self.left_behind = self.left_behind.max(left_behind.len());
         match failed {
             // It ended before anybody could look.
             None | Some(PinError::Gone(_)) => {}

@@ -32,6 +32,18 @@ pub fn is_running(pid: u32) -> bool {
     numbers(&root, &format!("/proc/{pid}/task")).iter().any(runs)
 }
 
+/// The processes of a group that have not ended, but for the one that the group is named after.
+pub fn running_in_group(group: u32) -> Vec<u32> {
+    /// Field 5 of `/proc/PID/stat`, behind the name the third; proc_pid_stat(5).
+    const GROUP: usize = 2;
+    let root = Root::live();
+    let is_in = |pid: &u32| {
+        let own = field_after_name(&root, &format!("/proc/{pid}/stat"), GROUP);
+        *pid != group && own.is_some_and(|own| own.parse() == Ok(group))
+    };
+    numbers(&root, "/proc").into_iter().filter(is_in).filter(|pid| is_running(*pid)).collect()
+}
+
 fn numbers(root: &Root, folder: &str) -> Vec<u32> {
     root.list(folder).into_iter().filter_map(|name| name.parse().ok()).collect()
 }
@@ -87,6 +99,20 @@ mod tests {
         let state = thread_state(own).expect("it runs");
         assert!(state.pid == own && !state.name.is_empty());
         assert_eq!(thread_state(u32::MAX), None);
+    }
+
+    #[test]
+    fn who_stays_in_a_group_is_found_when_its_first_has_ended() {
+        use std::os::unix::process::CommandExt;
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "sleep 600 & echo $!"]).process_group(0).stdout(std::process::Stdio::piped());
+        let mut shell = shell.spawn().expect("every Linux has sh");
+        let (mut line, output) = (String::new(), shell.stdout.take().expect("it is piped"));
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).expect("a line");
+        let sleeper: u32 = line.trim().parse().expect("a number");
+        shell.wait().expect("it is ours");
+        assert_eq!(running_in_group(shell.id()), [sleeper]);
+        std::process::Command::new("kill").args(["-9", line.trim()]).status().expect("every Linux has kill");
     }
 
     #[test]
