@@ -130,6 +130,9 @@ pub struct PlacedThread {
     pub name: String,
     /// Its place among the threads of that name in its process, counted from 0 by start.
     pub nth: usize,
+    /// Its number in the profile, by which `sharing` knows it; `None` in older documents.
+    #[serde(default)]
+    pub tid: Option<u32>,
     /// Its place among all threads of its process, idle ones included, counted from 0 by start.
     pub order: usize,
     /// CPU time over wall time of the profile.

@@ -284,6 +284,7 @@ mod tests {
             Arms { plans: Vec::new(), decision: None, predicted_by: Err(String::new()), judged_by_s: None };
         let mut found = nothing_tried(&setting, &arms, "");
         let thread = |(nth, cpus): (usize, &&str)| PlacedThread {
+            tid: None,
             process: 0,
             name: "it's a worker".to_owned(),
             nth,

@@ -206,6 +206,7 @@ fn draft(setting: &Setting, arms: &Arms, row: &RowShown) -> PlaceOutcome {
         process: busy.key.process,
         name: busy.key.name.clone(),
         nth: busy.key.nth,
+        tid: Some(busy.thread),
         order: busy.order,
         cpu_share: busy.cpu_share,
         cpus: best.map(|plan| cpus_of(plan, busy)).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use record::{PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
 
-use super::sharers::{regions, strongest_pairs};
+use super::sharers::{names, regions, strongest_pairs};
 use super::terminal::{
     alarms, arm_name, confirmed, learnt_by, parking_words, predicted, thread_name, verdict,
 };
@@ -122,17 +122,19 @@ fn shared(found: &PlaceOutcome, sharing: &Sharing, charts: &mut Charts) -> Strin
     let pairs = strongest_pairs(found);
     let pairs = if pairs.is_empty() { String::new() } else { list(&pairs) };
     let memory = table(&regions(found, sharing));
-    let both = pairs + &heat_maps(sharing, charts) + &memory;
+    let both = pairs + &heat_maps(found, sharing, charts) + &memory;
     if both.is_empty() { both } else { section("sharing", "Who shares what", &both) }
 }
 
-fn heat_maps(sharing: &Sharing, charts: &mut Charts) -> String {
+fn heat_maps(found: &PlaceOutcome, sharing: &Sharing, charts: &mut Charts) -> String {
+    let numbered = |(index, name): (usize, &String)| format!("{index} {name}");
+    let names: Vec<String> =
+        names(found, sharing).iter().take(THREADS_DRAWN).enumerate().map(numbered).collect();
     let wakes = sharing.wakes.as_ref().map(|wakes| ("Wake-ups per second, row wakes column", wakes));
     let shares = [("Written memory", &sharing.write_shared), ("Memory only read", &sharing.read_shared)];
-    let shares =
-        heat_map("place-sharing", "Who shares memory", "share of accesses", &shares, sharing, charts);
+    let shares = heat_map("place-sharing", "Who shares memory", "share of accesses", &shares, &names, charts);
     let wakes = wakes.map_or_else(String::new, |wakes| {
-        heat_map("place-wakes", "Who wakes whom", "per second", &[wakes], sharing, charts)
+        heat_map("place-wakes", "Who wakes whom", "per second", &[wakes], &names, charts)
     });
     shares + &wakes
 }
@@ -142,16 +144,9 @@ fn heat_map(
     heading: &str,
     unit: &'static str,
     matrices: &[(&str, &SharingMatrix)],
-    sharing: &Sharing,
+    names: &[String],
     charts: &mut Charts,
 ) -> String {
-    let names: Vec<String> = sharing
-        .threads
-        .iter()
-        .take(THREADS_DRAWN)
-        .enumerate()
-        .map(|(index, thread)| format!("{index} {}", thread.name))
-        .collect();
     let cell = |row: usize, column: usize, amount: SharedAmount| MatrixCell {
         row,
         column,
@@ -163,7 +158,7 @@ fn heat_map(
         let cells = places.filter_map(|(row, column)| Some(cell(row, column, matrix.get(row, column)?)));
         MatrixPanel {
             title: (*title).to_owned(),
-            rows: names.clone(),
+            rows: names.to_vec(),
             columns: (0..names.len()).map(|index| index.to_string()).collect(),
             cells: cells.collect(),
         }

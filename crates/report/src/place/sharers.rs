@@ -3,6 +3,7 @@
 use record::{PlaceOutcome, RegionKind, SharedAmount, SharedRegion, Sharing, SharingThread};
 use stats::Interval;
 
+use super::terminal::thread_name;
 use crate::figure::DataTable;
 use crate::number::{self, count, short};
 
@@ -103,27 +104,11 @@ fn place(region: &SharedRegion) -> String {
     }
 }
 
-/// The threads as the table of threads calls them, if all of the program's were watched; else with their numbers.
-fn names(found: &PlaceOutcome, sharing: &Sharing) -> Vec<String> {
-    let all = found.threads.len() + found.idle_threads + found.apart_threads;
-    let is_whole = sharing.threads.len() == all;
-    let before = |thread: &SharingThread| {
-        let is_before = |other: &&SharingThread| {
-            other.pid == thread.pid && other.name == thread.name && other.tid < thread.tid
-        };
-        sharing.threads.iter().filter(is_before).count()
-    };
-    let process = |thread: &SharingThread| {
-        let mut earlier: Vec<u32> =
-            sharing.threads.iter().map(|other| other.pid).filter(|pid| *pid < thread.pid).collect();
-        earlier.sort_unstable();
-        earlier.dedup();
-        earlier.len()
-    };
-    let name = |thread: &SharingThread| match (is_whole, process(thread)) {
-        (false, _) => format!("{} ({})", thread.name, thread.tid),
-        (true, 0) => format!("{}#{}", thread.name, before(thread)),
-        (true, process) => format!("{process}/{}#{}", thread.name, before(thread)),
+/// The threads that were watched, as the table of threads calls them; those that are not in it with their numbers.
+pub(super) fn names(found: &PlaceOutcome, sharing: &Sharing) -> Vec<String> {
+    let name = |watched: &SharingThread| {
+        let placed = found.threads.iter().find(|thread| thread.tid == Some(watched.tid));
+        placed.map_or_else(|| format!("{} ({})", watched.name, watched.tid), thread_name)
     };
     sharing.threads.iter().map(name).collect()
 }
@@ -187,7 +172,9 @@ mod tests {
     /// Threads 0 and 2 write together, 1 wakes 2; the rest is not told from nothing.
     fn found() -> PlaceOutcome {
         let mut found = example(3);
-        (found.idle_threads, found.apart_threads) = (0, 0);
+        for (thread, tid) in found.threads.iter_mut().zip([7, 9]) {
+            (thread.process, thread.name, thread.tid) = (0, "wor\u{1b}ker".to_owned(), Some(tid));
+        }
         let thread = |tid: u32| SharingThread {
             tid,
             pid: 7,
@@ -222,14 +209,14 @@ mod tests {
     fn the_strongest_pairs_are_told_by_name_with_what_and_where_and_nothing_where_nothing_is_known() {
         let pairs = strongest_pairs(&found());
         let expected = [
-            "wor\u{1b}ker#0 and wor\u{1b}ker#2: 30 % [20, 40] of accesses meet in memory that one of them writes; in <b>heap</b> (1 line falsely shared)",
-            "wor\u{1b}ker#1 and wor\u{1b}ker#2: 4000 wakes per second [4000, 4000]",
+            "wor\u{fffd}ker#0 and wor\u{fffd}ker#1: 30 % [20, 40] of accesses meet in memory that one of them writes; in <b>heap</b> (1 line falsely shared)",
+            "wor\u{1b}ker (8) and wor\u{fffd}ker#1: 4000 wakes per second [4000, 4000]",
         ];
         assert_eq!(pairs, expected);
         assert!(strongest_pairs(&example(3)).is_empty());
-        let mut partly = found();
-        partly.idle_threads = 1;
-        assert!(strongest_pairs(&partly)[0].starts_with("wor\u{1b}ker (7) and "), "not all were watched");
+        let mut older = found();
+        older.threads.iter_mut().for_each(|thread| thread.tid = None);
+        assert!(strongest_pairs(&older)[0].starts_with("wor\u{1b}ker (7) and "));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use record::{
 };
 use stats::Verdict;
 
-use super::sharers::strongest_pairs;
+use super::sharers::{names, strongest_pairs};
 use crate::comparison::dropped;
 use crate::escape::plain;
 use crate::number::{UNKNOWN, column, count, percent, short};
@@ -100,11 +100,14 @@ fn threads(paper: &mut Paper, found: &PlaceOutcome) {
     }
     let shown = found.recommended.clone().or_else(|| found.arms.get(1).map(|arm| arm.name.clone()));
     let arm = found.arms.iter().find(|arm| Some(&arm.name) == shown.as_ref() && !arm.cpus.is_empty());
-    let heading = arm.map_or_else(|| "CPUs".to_owned(), |arm| format!("CPUs by {}", arm.name));
-    let mut table = table_of(&["thread".to_owned(), "busy %".to_owned(), heading]);
+    // Where nothing was tried, nobody goes anywhere.
+    let heading = arm.map(|arm| format!("CPUs by {}", arm.name));
+    let headings = ["thread", "busy %"].map(str::to_owned).into_iter().chain(heading);
+    let mut table = table_of(&headings.collect::<Vec<_>>());
     for (index, thread) in found.threads.iter().enumerate().take(THREADS_SHOWN) {
-        let cpus = arm.and_then(|arm| arm.cpus.get(index)).cloned().unwrap_or_default();
-        table.add_row([thread_name(thread), format!("{:.0}", 100.0 * thread.cpu_share), cpus]);
+        let cpus = arm.map(|arm| arm.cpus.get(index).cloned().unwrap_or_default());
+        let busy = format!("{:.0}", 100.0 * thread.cpu_share);
+        table.add_row([thread_name(thread), busy].into_iter().chain(cpus).collect::<Vec<_>>());
     }
     paper.table(table);
     let more = found.threads.len().saturating_sub(THREADS_SHOWN);
@@ -153,10 +156,8 @@ pub(super) fn learnt_by(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
 pub(super) fn confirmed(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
     let Some(sharing) = &found.sharing else { return Vec::new() };
     let Some(writers) = &sharing.writers else { return Vec::new() };
-    let name = |thread: usize| {
-        let thread = sharing.threads.get(thread);
-        thread.map_or_else(|| UNKNOWN.to_owned(), |thread| format!("{} ({})", thread.name, thread.tid))
-    };
+    let names = names(found, sharing);
+    let name = |thread: usize| names.get(thread).map_or(UNKNOWN, String::as_str);
     let is_doubtful = |pair: &&WriterPair| pair.is_called && pair.verdict == WriterVerdict::OwnPages;
     let doubt = |pair: &WriterPair| {
         let [first, second] = pair.threads.map(name);
@@ -357,6 +358,7 @@ pub(super) mod tests {
             process: nth % 2,
             name: "worker\u{1b}[31m of a very long name".to_owned(),
             nth,
+            tid: None,
             order: nth,
             cpu_share: 0.97,
             cpus: "0".to_owned(),
