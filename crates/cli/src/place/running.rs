@@ -1,5 +1,6 @@
 //! `sidestep place --pid`: a process that runs already, looked at in windows.
 
+use std::collections::BTreeSet;
 use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use experiments::place::arrangement::Arrangement;
 use experiments::place::far_worse::{Found, WINDOWS};
 use experiments::place::follower::Follower;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
+use experiments::place::roster::Turnover;
 use experiments::place::window_subject::{WindowSubject, look_time, progress};
 use host::live::{self, pending_signal};
 use machine::CpuSet;
@@ -112,8 +114,29 @@ pub(super) fn learnt(
     let (looked, sharing) = profiled(follower, process, request.arguments.profile);
     looked?;
     let mut setting = room.setting(format!("process {process}"), &follower.census());
+    if !follower.is_over() {
+        let keyed = follower.roster.keyed();
+        let ended: BTreeSet<u32> =
+            keyed.iter().filter(|(_, member)| !member.is_there).map(|(_, member)| member.id.thread).collect();
+        let gone = setting.threads.iter().filter(|busy| ended.contains(&busy.thread)).count();
+        setting.notes.extend(unsteady(follower.roster.turnover(), gone));
+    }
     learn(&mut setting, sharing);
     Ok(setting)
+}
+
+/// What threads mean for a profile that were there for a part of it; `gone` are those that are to be placed and are not there any more.
+fn unsteady(Turnover { began, ended }: Turnover, gone: usize) -> Option<String> {
+    (began + ended > 0).then(|| {
+        let gone = if gone == 0 {
+            String::new()
+        } else {
+            format!("; {gone} of those that are to be placed are gone already, and placing them does nothing")
+        };
+        format!(
+            "at least {began} threads began and {ended} ended while it was watched: what these share is seen for a part of the time only, those that ended still have a row in the matrices, and those that come later have none{gone}"
+        )
+    })
 }
 
 /// An error once the user has ended it.
@@ -243,6 +266,18 @@ pub(super) fn unfreed(results: Vec<Restored>) -> Vec<Restored> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_that_come_and_go_are_told_with_what_it_means() {
+        assert_eq!(unsteady(Turnover::default(), 0), None);
+        let told = unsteady(Turnover { began: 3, ended: 2 }, 0).expect("some came and went");
+        assert!(
+            told.starts_with("at least 3 threads began and 2 ended") && !told.contains("are gone"),
+            "{told}"
+        );
+        let told = unsteady(Turnover { began: 0, ended: 2 }, 1).expect("some went");
+        assert!(told.contains("; 1 of those that are to be placed are gone already"), "{told}");
+    }
 
     #[test]
     fn the_default_budget_is_enough_and_a_shorter_one_is_told_what_is() {

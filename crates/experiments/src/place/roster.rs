@@ -57,6 +57,15 @@ pub struct Member {
     kept_as: Option<Key>,
 }
 
+/// Threads that came and went since the last recount, as far as a look saw them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Turnover {
+    /// They were not there at the recount.
+    pub began: usize,
+    /// They are not there any more.
+    pub ended: usize,
+}
+
 /// Everybody who was seen in one run and is not forgotten.
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
@@ -179,6 +188,12 @@ impl Roster {
         all
     }
 
+    /// Who came and went since the last recount.
+    pub fn turnover(&self) -> Turnover {
+        let count = |is: fn(&Member) -> bool| self.members.values().filter(|member| is(member)).count();
+        Turnover { began: count(|member| member.kept_as.is_none()), ended: count(|member| !member.is_there) }
+    }
+
     /// How many are known.
     pub fn len(&self) -> usize {
         self.members.len()
@@ -276,6 +291,21 @@ mod tests {
         roster.recount();
         roster.enter(&[main, worker(18)]);
         assert_eq!(keys(&roster), ["0:m:0", "0:w:4"], "behind all that were forgotten");
+    }
+
+    #[test]
+    fn who_comes_and_goes_is_counted_from_the_last_recount_on() {
+        let mut roster = Roster::default();
+        let worker = |number: u32| thread(10, number, u64::from(number), "w");
+        let turnover = |began, ended| Turnover { began, ended };
+        roster.enter(&[worker(11), worker(12)]);
+        roster.recount();
+        assert_eq!(roster.turnover(), turnover(0, 0));
+        roster.enter(&[worker(11), worker(13)]);
+        roster.enter(&[worker(11), worker(14)]);
+        assert_eq!(roster.turnover(), turnover(2, 2), "13 did both");
+        roster.recount();
+        assert_eq!(roster.turnover(), turnover(0, 0));
     }
 
     #[test]
