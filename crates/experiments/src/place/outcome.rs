@@ -51,6 +51,7 @@ pub struct Setting {
 /// The document without any run: nothing to be placed, and why.
 pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome {
     let mut found = draft(setting, arms, &RowShown::default());
+    found.notes.extend(doubt(&found));
     found.arms.clear();
     found.sentence = format!("leave it to the kernel: {why}");
     found
@@ -101,6 +102,7 @@ pub fn outcome(
     });
     withdraw_if_changed(&mut found, arms.judged_by_s);
     predict_in_metric(&mut found);
+    found.notes.extend(doubt(&found));
     found.aa = twin(&course.twin, aa_rows.collect(), course.trials.blocks());
     found.pair_counts = counts(&course.trials, &guarded, guards);
     let lopsided: Vec<String> =
@@ -168,6 +170,22 @@ fn predict_in_metric(found: &mut PlaceOutcome) {
         arm.predicted_interval = percent.zip(ends).map(|(percent, ends)| rounded_out(percent, ends));
         arm.predicted_percent = percent;
     }
+}
+
+/// What has to be known of a placement that is called the best by its value and that the simulation expects to be worse than the kernel's.
+fn doubt(found: &PlaceOutcome) -> Option<String> {
+    let best = found.arms.iter().find(|arm| arm.name == BEST)?;
+    let predicted = best.predicted_percent?;
+    let (loss, way) = match found.better {
+        Better::Lower => (predicted, "more"),
+        Better::Higher => (-predicted, "less"),
+    };
+    (loss >= PREDICTED_STEP_PERCENT).then(|| {
+        format!(
+            "{BEST} is the placement of the largest value by what was learnt, but the simulation expects {loss:.0} % {way} {} of it than of the kernel's own placement: only runs can tell which of the two is right",
+            found.metric
+        )
+    })
 }
 
 /// The interval, as wide at least as whole percents tell numbers apart: a simulation without chance is not without error.
@@ -411,6 +429,25 @@ mod tests {
         check("wall time", Better::Lower, Some((-50.0, [-60.0, -20.0])), "a simulation");
         check("progress", Better::Higher, Some((100.0, [25.0, 150.0])), "the inverse");
         check("metric", Better::Lower, None, "does not tell what it does to metric");
+    }
+
+    #[test]
+    fn a_best_placement_that_is_predicted_to_lose_is_doubted() {
+        let check = |better: Better, percent: f64, expected: Option<&str>| {
+            let mut found = experiment([1.0, 1.1], "the metric");
+            (found.better, found.arms[1].predicted_percent) = (better, Some(percent));
+            let told = doubt(&found);
+            let is_as_expected = told.as_deref().map(|told| expected.is_some_and(|part| told.contains(part)));
+            assert_eq!(is_as_expected, expected.map(|_| true), "{better:?} {percent}: {told:?}");
+        };
+        check(Better::Lower, 12.0, Some("expects 12 % more the metric of it"));
+        check(Better::Higher, -12.0, Some("expects 12 % less the metric of it"));
+        for (better, percent) in [(Better::Lower, -12.0), (Better::Higher, 12.0), (Better::Lower, 0.9)] {
+            check(better, percent, None);
+        }
+        let mut found = experiment([1.0, 1.1], "the metric");
+        found.arms[1].predicted_percent = None;
+        assert_eq!(doubt(&found), None);
     }
 
     #[test]
