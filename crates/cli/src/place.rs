@@ -313,7 +313,7 @@ fn runs_min(experiments: usize) -> f64 {
 /// Prints what was found, then writes it: a full disk shall not lose it.
 fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> anyhow::Result<Outcome> {
     let global = request.global;
-    let document = request.file.as_ref().map(|_| output::json_text(&found)).transpose()?;
+    let document = request.file.as_ref().map(|_| files::json_text(&found)).transpose()?;
     let shown = PlaceOutcome { raw: Vec::new(), ..found };
     let printed = tell(&shown, request.arguments, global);
     let saved = save(request, &shown, document);
@@ -354,7 +354,7 @@ fn is_left_changed(
 
 fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
     if global.json {
-        output::print(&output::json_text(shown)?)
+        output::print(&files::json_text(shown)?)
     } else if !arguments.export.is_empty() {
         let exported = arguments.export.iter().map(|form| export::text(shown, *form, arguments.pid));
         output::print_lines(&exported.collect::<String>())?;
