@@ -99,6 +99,17 @@ fn what_a_watch_proposes_three_times_is_tried_and_an_interrupt_sets_everybody_fr
 }
 
 #[test]
+fn a_process_that_sidestep_runs_below_is_refused() {
+    let state = tempfile::tempdir().expect("a temporary folder");
+    let script = r#""$0" place --pid $$ --state "$1"; echo code $?"#;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_sidestep")]).arg(state.path()).stdin(Stdio::null());
+    let Output { stdout, stderr, .. } = shell.output().expect("every Linux has sh");
+    let said = String::from_utf8([stdout, stderr].concat()).expect("text");
+    assert!(said.contains("code 2") && said.contains("sidestep itself runs below that process"), "{said}");
+}
+
+#[test]
 fn a_process_that_ends_while_it_is_watched_is_told() {
     let shell = Shell::start("sleep 1");
     let state = tempfile::tempdir().expect("a temporary folder");

@@ -60,7 +60,7 @@ pub use process_setting::{
     ProcessSetting, SettingError, SettingGuard, forbid_huge_pages, huge_pages_forbidden, node_mask, prepare,
     timer_slack_ns,
 };
-pub use process_tree::{ThreadState, is_running, running_in_group, thread_state, threads_below};
+pub use process_tree::{ThreadState, is_below, is_running, running_in_group, thread_state, threads_below};
 pub use program_file::ProgramFile;
 pub use speculation::{Speculation, SpeculationState, speculation, stop_speculation};
 pub use system_call::ask_for_parent;

@@ -62,6 +62,10 @@ fn too_short(left: Duration, look: Duration, spent: Duration) -> Option<String> 
 pub(super) fn ensure_ours(process: u32) -> anyhow::Result<()> {
     anyhow::ensure!(process != process::id(), "--pid {process} is sidestep itself; name another process");
     anyhow::ensure!(
+        !live::is_below(process::id(), process),
+        "--pid {process}: sidestep itself runs below that process and would be placed with it; name one further down, or start sidestep from elsewhere"
+    );
+    anyhow::ensure!(
         !live::is_kernel_thread(process),
         "--pid {process} is a thread of the kernel, which keeps its CPUs; name a process"
     );

@@ -32,6 +32,20 @@ pub fn is_running(pid: u32) -> bool {
     numbers(&root, &format!("/proc/{pid}/task")).iter().any(runs)
 }
 
+/// True if `top` started the process, or one that started it, and so on; of itself too.
+pub fn is_below(pid: u32, top: u32) -> bool {
+    let root = Root::live();
+    let (mut seen, mut next) = (BTreeSet::new(), Some(pid));
+    // Numbers may be given anew meanwhile, so that the way up need not have an end.
+    while let Some(process) = next.filter(|process| seen.insert(*process)) {
+        if process == top {
+            return true;
+        }
+        next = parent_of(&root, process);
+    }
+    false
+}
+
 /// The processes of a group that have not ended, but for the one that the group is named after.
 pub fn running_in_group(group: u32) -> Vec<u32> {
     /// Field 5 of `/proc/PID/stat`, behind the name the third; proc_pid_stat(5).
@@ -96,6 +110,9 @@ mod tests {
         assert!(threads_below(own).contains(&own));
         assert_eq!(threads_below(u32::MAX), Vec::<u32>::new());
         assert!(is_running(own) && !is_running(u32::MAX));
+        let parent = std::os::unix::process::parent_id();
+        assert!(is_below(own, own) && is_below(own, parent) && !is_below(parent, own));
+        assert!(!is_below(own, u32::MAX) && !is_below(u32::MAX, own));
         let state = thread_state(own).expect("it runs");
         assert!(state.pid == own && !state.name.is_empty());
         assert_eq!(thread_state(u32::MAX), None);
