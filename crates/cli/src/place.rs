@@ -240,7 +240,13 @@ fn tried(
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
     let is_worth = room.nothing_to_place(&setting).is_none();
-    let plain = if is_worth { subject.unwatched(profile.run.wall_s, request.budget())? } else { None };
+    let run_s = profile.run.wall_s;
+    if let Some(why) = no_pass_fits(run_s, subject.elapsed_s(), request).filter(|_| is_worth) {
+        line.end();
+        let found = nothing_tried(&setting, &room.unpredicted_arms(&setting), &why);
+        return Ok(PlaceOutcome { ended: Some(Ended::BudgetSpent), ..found });
+    }
+    let plain = if is_worth { subject.unwatched(run_s, request.budget())? } else { None };
     let arms = room.arms(&setting, plain.as_ref());
     if let Some(why) = room.nothing_to_place(&setting) {
         line.end();
@@ -249,7 +255,7 @@ fn tried(
         let why = if is_idle { format!("{why} before it {}", as_service(&went_on)) } else { why };
         return Ok(nothing_tried(&setting, &arms, &why));
     }
-    setting.notes.extend(too_short(profile.run.wall_s, request.budget(), request.parts));
+    setting.notes.extend(too_short(run_s, request.budget(), request.parts));
     subject.try_arms(arms.plans.clone(), arms.sets());
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
@@ -291,6 +297,12 @@ fn service(left_behind: usize, went_on: &[String]) -> Option<String> {
     })
 }
 
+/// Why no placement is tried once where what is left of the budget does not hold a run of each, and one that nobody watches.
+fn no_pass_fits(run_s: f64, spent_s: f64, request: &Request<'_>) -> Option<String> {
+    let (budget, needed_s) = (request.budget(), run_s * (ARMS + 1.0));
+    too_short(run_s, budget, request.parts).filter(|_| spent_s + needed_s > budget.as_secs_f64())
+}
+
 /// What to do if the budget is too short to show anything.
 fn too_short(run_s: f64, budget: Duration, experiments: usize) -> Option<String> {
     let runs = runs_min(experiments);
@@ -325,7 +337,8 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
     }
     let is_failing = shown.ended == Some(Ended::Failing) || shown.aa.contaminated;
     let is_told = shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
-    let is_known = shown.recommended.is_some() || (is_told && shown.unseen.is_none());
+    let is_tried = shown.unseen.is_none() && !(shown.arms.is_empty() && shown.ended.is_some());
+    let is_known = shown.recommended.is_some() || (is_told && is_tried);
     Ok(if is_failing || (global.strict && !is_known) {
         Outcome::Inconclusive
     } else if global.gate && shown.recommended.is_some() {

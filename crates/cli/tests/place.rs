@@ -12,6 +12,10 @@ use processes::{children, cpus_of, wait_for};
 /// Two loops at once, for a fraction of a second.
 const TWO_LOOPS: &str = "loop() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; loop & loop & wait";
 
+/// Two loops at once, for as long on any machine.
+const TWO_TIMED: &str =
+    "loop() { while :; do :; done; }; loop & a=$!; loop & b=$!; sleep 0.4; kill $a $b; wait; true";
+
 /// Many loops, two at a time, each over after a small part of the time.
 const SHORT_LOOPS: &str = "loop() { i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done; }; n=0; while [ $n -lt 60 ]; do loop & loop & wait; n=$((n+1)); done";
 
@@ -58,7 +62,7 @@ fn cpus_here() -> usize {
 #[test]
 fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
     let bench = Bench::new();
-    let rows: [(&[&str], &[&str], i32, &str); 17] = [
+    let rows: [(&[&str], &[&str], i32, &str); 18] = [
         (&["--hold", "pack"], &["true"], 2, "'--hold <PLACEMENT>' cannot be used with"),
         (&["--metric-command", "x"], &["true"], 2, "'--metric-command <COMMAND>' cannot be used with"),
         (&["--window", "2s"], &["true"], 2, "'--window <TIME>' cannot be used with"),
@@ -72,6 +76,7 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         (&[], &["sh", "-c", "sleep 2 & sleep 0.1"], 0, "sidestep place --pid PID"),
         (&[], &["sh", "-c", "sleep 5 &"], 0, "went on in the background, as process"),
         (&["--source", "preload"], &["sh", "-c", "sleep 5 &"], 0, "went on in the background, as process"),
+        (&["--budget", "2s"], &["sh", "-c", TWO_TIMED], 0, "kernel: a run takes"),
         (&[], &["/no/such/program"], 2, "/no/such/program"),
         (
             &[],

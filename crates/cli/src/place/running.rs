@@ -115,9 +115,17 @@ pub(super) fn learnt(
     process: u32,
     room: &Room<'_>,
 ) -> anyhow::Result<Setting> {
-    let (looked, sharing) = profiled(follower, process, request.arguments.profile);
+    let asked = request.arguments.profile;
+    let time = request.arguments.budget.map_or(asked, |budget| budget.min(asked));
+    let (looked, sharing) = profiled(follower, process, time);
     looked?;
     let mut setting = room.setting(format!("process {process}"), &follower.census());
+    if time < asked {
+        let seconds = time.as_secs_f64();
+        setting
+            .notes
+            .push(format!("it was watched for {seconds} s only: --budget is shorter than --profile"));
+    }
     if !follower.is_over() {
         let keyed = follower.roster.keyed();
         let ended: BTreeSet<u32> =

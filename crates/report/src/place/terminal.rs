@@ -198,7 +198,7 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
     if let Some(why) = &found.unpredicted {
         paper.wrapped("predicted ", &format!("nothing: {}", plain(why)));
     }
-    if found.ended.is_some() {
+    if found.ended.is_some() && !found.arms.is_empty() {
         let kept = found.pair_counts.kept;
         paper.wrapped(
             "proven    ",
