@@ -298,6 +298,12 @@ fn recommended(found: &PlaceOutcome) -> Option<&PlaceArm> {
     Some(shown.into_iter().find(|arm| is_as_good(arm)).unwrap_or(most))
 }
 
+/// A rate that was nothing in most runs of each placement: such numbers have no ratio.
+fn is_without_rate(found: &PlaceOutcome) -> bool {
+    let mut values = found.arms.iter().filter_map(|arm| arm.value).peekable();
+    found.better == Better::Higher && values.peek().is_some() && values.all(|value| value <= 0.0)
+}
+
 fn sentence(found: &PlaceOutcome) -> String {
     if let Some(arm) = recommended(found) {
         let change = arm.change_percent.unwrap_or(0.0);
@@ -329,6 +335,10 @@ fn sentence(found: &PlaceOutcome) -> String {
     let all = |verdict: Verdict| !tried.is_empty() && tried.iter().all(|arm| arm.verdict == verdict);
     let why = if found.ended == Some(Ended::Interrupted) {
         "it was ended before anything was shown"
+    } else if found.ended == Some(Ended::Failing) {
+        "too many runs failed"
+    } else if is_without_rate(found) {
+        "no progress was counted under any placement; the number has to rise with the work done"
     } else if found.aa.contaminated {
         "the kernel's placement differed from itself by more than chance, so nothing can be told"
     } else if all(Verdict::Equivalent) {
@@ -429,6 +439,20 @@ mod tests {
         check("wall time", Better::Lower, Some((-50.0, [-60.0, -20.0])), "a simulation");
         check("progress", Better::Higher, Some((100.0, [25.0, 150.0])), "the inverse");
         check("metric", Better::Lower, None, "does not tell what it does to metric");
+    }
+
+    #[test]
+    fn what_hides_any_difference_is_said_before_more_runs_are_advised() {
+        let check = |value: f64, better: Better, ended: Ended, expected: &str| {
+            let mut found = experiment([1.0, 1.1], "progress");
+            (found.better, found.ended) = (better, Some(ended));
+            found.arms.iter_mut().for_each(|arm| arm.value = Some(value));
+            assert!(sentence(&found).contains(expected), "{}", sentence(&found));
+        };
+        check(0.0, Better::Higher, Ended::BudgetSpent, "no progress was counted under any placement");
+        check(0.0, Better::Lower, Ended::BudgetSpent, "more runs (--budget) may tell");
+        check(5.0, Better::Higher, Ended::BudgetSpent, "more runs (--budget) may tell");
+        check(5.0, Better::Higher, Ended::Failing, "too many runs failed");
     }
 
     #[test]

@@ -112,7 +112,17 @@ impl<'a> WindowSubject<'a> {
         if self.follower.is_over() {
             return Ok(Err("the process has ended".to_owned()));
         }
-        Ok(before.and_then(|before| after.map(|after| (after - before) / seconds)))
+        let counted = before.and_then(|before| after.and_then(|after| risen(self.command, before, after)));
+        Ok(counted.map(|counted| counted / seconds))
+    }
+}
+
+/// By how much a number rose; one that falls counts no work, or was set back by a program that was started again.
+fn risen(command: &str, before: f64, after: f64) -> Result<f64, String> {
+    if after >= before {
+        Ok(after - before)
+    } else {
+        Err(format!("{command:?} printed {before} and then {after}: it has to rise with the work done"))
     }
 }
 
@@ -156,5 +166,18 @@ impl Subject for WindowSubject<'_> {
 
     fn must_stop(&self) -> bool {
         pending_signal().is_some() || self.follower.is_over() || !self.found.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_falls_is_no_progress() {
+        assert_eq!(risen("count", 5.0, 7.5), Ok(2.5));
+        assert_eq!(risen("count", 5.0, 5.0), Ok(0.0));
+        let told = risen("count", 7.0, 5.0).expect_err("it fell");
+        assert_eq!(told, "\"count\" printed 7 and then 5: it has to rise with the work done");
     }
 }
