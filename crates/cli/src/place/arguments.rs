@@ -53,7 +53,7 @@ pub(crate) struct PlaceArguments {
     /// command is profiled, and writes wait, about 1 % of its CPU time; for root, or with vm.unprivileged_userfaultfd = 1
     #[arg(long, conflicts_with = "pid")]
     pub(crate) confirm: bool,
-    /// Print the recommended placement for other programs; repeatable; not with --threads
+    /// Print the recommended placement for other programs, in place of the page; repeatable; not with --threads, and not printed with --json
     #[arg(long, value_name = "FORM")]
     pub(crate) export: Vec<Form>,
     /// Fix all random choices
