@@ -19,6 +19,8 @@ use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunable
 const ERRORS_KEPT_BYTES: usize = 4096;
 /// The most output that a metric is looked for in.
 const OUTPUT_KEPT_BYTES: usize = 16 << 20;
+/// So much more than what is kept may lie in memory before it is freed.
+const FORGOTTEN_AT_ONCE_BYTES: usize = 1 << 20;
 /// How often the end is looked for where the kernel has no pidfd (before Linux 5.3).
 const POLL_WITHOUT_PIDFD: Duration = Duration::from_micros(200);
 /// How often a signal for this process is looked for while the child runs.
@@ -142,7 +144,11 @@ pub fn observe_child(
     let child = command.spawn().map_err(start)?;
     drop(guard);
     let pid = libc::pid_t::try_from(child.id()).expect("a process number fits");
-    let forced = match wait_for_end(pid, begun, limit, observe) {
+    let mut look = |pid: u32| {
+        kept.forget_all_but_the_end();
+        observe(pid)
+    };
+    let forced = match wait_for_end(pid, begun, limit, &mut look) {
         Ok(forced) => forced,
         Err(error) => {
             kill_group(pid);
@@ -195,6 +201,36 @@ impl Kept {
     }
 }
 
+impl Kept {
+    /// Frees what will not be read: a program may print without end.
+    fn forget_all_but_the_end(&self) {
+        for (file, bytes_max) in [(&self.output, OUTPUT_KEPT_BYTES), (&self.errors, ERRORS_KEPT_BYTES)] {
+            if let Some(file) = file {
+                forget_all_but(file, bytes_max + FORGOTTEN_AT_ONCE_BYTES);
+            }
+        }
+    }
+}
+
+/// Makes a hole of what lies before the last `bytes_max` bytes of a memory file, once it is of some size.
+fn forget_all_but(file: &OwnedFd, bytes_max: usize) {
+    let over = size(file) - libc::off_t::try_from(bytes_max).unwrap_or(libc::off_t::MAX);
+    if over > 0 {
+        let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: the descriptor is open, and fallocate takes numbers only. Where it fails memory stays taken, as before.
+        unsafe { libc::fallocate(file.as_raw_fd(), how, 0, over) };
+    }
+}
+
+/// Bytes of a file; 0 if the kernel does not say.
+fn size(file: &OwnedFd) -> libc::off_t {
+    // SAFETY: an all-zero stat is plain numbers.
+    let mut status: libc::stat = unsafe { mem::zeroed() };
+    // SAFETY: the descriptor is open and `status` is valid to fill.
+    let outcome = unsafe { libc::fstat(file.as_raw_fd(), &raw mut status) };
+    if outcome == 0 { status.st_size } else { 0 }
+}
+
 fn duplicate(fd: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: fcntl takes numbers only here.
     let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
@@ -217,14 +253,9 @@ fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
 
 /// The last `bytes_max` bytes of a memory file.
 fn contents(file: &OwnedFd, bytes_max: usize) -> Vec<u8> {
-    // SAFETY: an all-zero stat is plain numbers.
-    let mut status: libc::stat = unsafe { mem::zeroed() };
-    // SAFETY: the descriptor is open and `status` is valid to fill.
-    if unsafe { libc::fstat(file.as_raw_fd(), &raw mut status) } != 0 {
-        return Vec::new();
-    }
-    let bytes = usize::try_from(status.st_size).unwrap_or(0).min(bytes_max);
-    let from = status.st_size - libc::off_t::try_from(bytes).unwrap_or(0);
+    let size = size(file);
+    let bytes = usize::try_from(size).unwrap_or(0).min(bytes_max);
+    let from = size - libc::off_t::try_from(bytes).unwrap_or(0);
     let mut text = vec![0_u8; bytes];
     // SAFETY: the descriptor is open and the buffer holds that many bytes.
     let read = unsafe { libc::pread(file.as_raw_fd(), text.as_mut_ptr().cast(), bytes, from) };
@@ -350,6 +381,22 @@ mod tests {
         assert_eq!(run.ending, Ending::Code(3));
         assert_eq!((run.output.as_slice(), run.errors.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
         assert!(run.max_resident_bytes > 0 && run.page_faults > 0 && run.wall_s > 0.0, "{run:?}");
+    }
+
+    #[test]
+    fn of_what_a_program_prints_the_end_is_kept_and_the_rest_freed() {
+        let file = memory_file().expect("a memory file");
+        let mut writer = std::fs::File::from(file.try_clone().expect("a second descriptor"));
+        let line = vec![b'y'; 1 << 16];
+        for _ in 0..64 {
+            std::io::Write::write_all(&mut writer, &line).expect("memory is left");
+        }
+        std::io::Write::write_all(&mut writer, b"metric 5").expect("memory is left");
+        forget_all_but(&file, 1 << 16);
+        assert_eq!(size(&file), (64 << 16) + 8);
+        assert_eq!(contents(&file, 8), b"metric 5");
+        let blocks = std::os::unix::fs::MetadataExt::blocks(&writer.metadata().expect("it is open"));
+        assert!(blocks * 512 <= 3 << 16, "{blocks} blocks are taken");
     }
 
     #[test]
