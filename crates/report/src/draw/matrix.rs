@@ -9,7 +9,14 @@ use crate::number;
 
 const WIDTH: f64 = 900.0;
 const GAP: f64 = 34.0;
-const LABELS_LEFT: f64 = 64.0;
+/// Room for labels of rows and what they are labels of, at least.
+const LABELS_LEFT_MIN: f64 = 64.0;
+/// Longer labels lose their middle.
+const LABEL_CHARACTERS_MAX: usize = 16;
+/// Width of a character of small text, roughly.
+const CHARACTER_WIDTH: f64 = 6.2;
+/// Room beside the labels of rows, for what they are labels of.
+const ROW_LABEL_WIDTH: f64 = 26.0;
 /// Half of the last column's label may stick out.
 const LABELS_RIGHT: f64 = 12.0;
 const TITLE_HEIGHT: f64 = 24.0;
@@ -77,17 +84,24 @@ impl MatrixChart {
         if share.is_finite() { share } else { 0.0 }
     }
 
+    /// Room for the labels of rows.
+    fn labels_left(&self) -> f64 {
+        let labels = self.panels.iter().flat_map(|panel| &panel.rows);
+        let longest = labels.map(|label| label.chars().count().min(LABEL_CHARACTERS_MAX)).max().unwrap_or(0);
+        LABELS_LEFT_MIN.max(CHARACTER_WIDTH * longest as f64 + ROW_LABEL_WIDTH)
+    }
+
     fn layout(&self) -> Layout {
         let columns = self.panels_per_row.clamp(1, self.panels.len().max(1));
         let widest = self.panels.iter().map(|panel| panel.columns.len()).max().unwrap_or(1).max(1);
         let tallest = self.panels.iter().map(|panel| panel.rows.len()).max().unwrap_or(1).max(1);
-        let room = (WIDTH - GAP * (columns - 1) as f64) / columns as f64 - LABELS_LEFT - LABELS_RIGHT;
+        let room = (WIDTH - GAP * (columns - 1) as f64) / columns as f64 - self.labels_left() - LABELS_RIGHT;
         let cell_width = (room / widest as f64).min(LARGEST_CELL);
         let cell_height = if self.square { cell_width.min(48.0) } else { cell_width.min(24.0) };
         let height = TITLE_HEIGHT + cell_height * tallest as f64 + LABELS_BELOW;
         Layout {
             cell: (cell_width, cell_height),
-            panel: (room + LABELS_LEFT + LABELS_RIGHT + GAP, height),
+            panel: (room + self.labels_left() + LABELS_RIGHT + GAP, height),
             columns,
         }
     }
@@ -101,7 +115,7 @@ impl MatrixChart {
         let values = self.values().chain(self.least);
         let ends = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
         for (index, panel) in self.panels.iter().enumerate() {
-            let x = (index % layout.columns) as f64 * layout.panel.0 + LABELS_LEFT;
+            let x = (index % layout.columns) as f64 * layout.panel.0 + self.labels_left();
             let y = (index / layout.columns) as f64 * layout.panel.1 + TITLE_HEIGHT;
             svg.text((x, y - 9.0), "strong", Anchor::Start, &panel.title);
             self.labels(&mut svg, panel, (x, y), layout.cell);
@@ -119,17 +133,18 @@ impl MatrixChart {
         let every = |room: f64, cell: f64| ((room / cell.max(0.1)).ceil() as usize).max(1);
         let bottom = y + height * panel.rows.len() as f64;
         for (index, row) in panel.rows.iter().enumerate().step_by(every(12.0, height)) {
-            svg.text((x - 7.0, y + (index as f64 + 0.5) * height + 4.0), "small", Anchor::End, row);
+            let row = shortened(row, LABEL_CHARACTERS_MAX);
+            svg.text((x - 7.0, y + (index as f64 + 0.5) * height + 4.0), "small", Anchor::End, &row);
         }
         let longest = panel.columns.iter().map(|label| label.chars().count()).max().unwrap_or(1);
-        let step = every(6.2 * longest as f64 + 6.0, width);
+        let step = every(CHARACTER_WIDTH * longest as f64 + 6.0, width);
         for (index, column) in panel.columns.iter().enumerate().step_by(step) {
             svg.text((x + (index as f64 + 0.5) * width, bottom + 15.0), "small", Anchor::Middle, column);
         }
         svg.rectangle((x, y), (width * panel.columns.len() as f64, bottom - y), "class=\"empty\"");
         let middle = x + width * panel.columns.len() as f64 / 2.0;
         svg.text((middle, bottom + 31.0), "dim small", Anchor::Middle, self.column_label);
-        svg.upright_text((x - LABELS_LEFT + 10.0, f64::midpoint(y, bottom)), self.row_label);
+        svg.upright_text((x - self.labels_left() + 10.0, f64::midpoint(y, bottom)), self.row_label);
     }
 
     /// Large cells: as small ones, with their numbers inside; numbers of one ink are one text.
@@ -214,7 +229,7 @@ impl MatrixChart {
 
     fn scale(&self, svg: &mut Svg, y: f64, (low, high): (f64, f64)) {
         const STEPS: usize = 48;
-        let (left, width) = (LABELS_LEFT, 260.0);
+        let (left, width) = (self.labels_left(), 260.0);
         for step in 0..STEPS {
             let share = step as f64 / (STEPS - 1) as f64;
             let x = left + width * step as f64 / STEPS as f64;
@@ -232,6 +247,17 @@ impl MatrixChart {
     }
 }
 
+/// A label that fits, its beginning and its end if it has to lose something: names of threads differ at both.
+fn shortened(label: &str, characters_max: usize) -> String {
+    let count = label.chars().count();
+    if count <= characters_max {
+        return label.to_owned();
+    }
+    let begin: String = label.chars().take(characters_max / 2).collect();
+    let end: String = label.chars().skip(count - (characters_max - 1 - characters_max / 2)).collect();
+    format!("{begin}\u{2026}{end}")
+}
+
 /// Where a shade lies between the darkest and the brightest, 0 to 1.
 fn shaded(shade: usize) -> f64 {
     shade as f64 / (SHADES - 1) as f64
@@ -241,4 +267,16 @@ fn shaded(shade: usize) -> f64 {
 pub(crate) fn outline((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     let [x, y, width, height] = [x, y, width, height].map(coordinate);
     format!("M{x} {y}h{width}v{height}h-{width}z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn a_long_label_keeps_its_beginning_and_its_end() {
+        assert_eq!(shortened("12 worker#3", 16), "12 worker#3");
+        assert_eq!(shortened("12 a-very-long-name#3", 16), "12 a-ver\u{2026}-name#3");
+        assert_eq!(shortened("\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}", 4), "\u{e9}\u{e9}\u{2026}\u{e9}");
+    }
 }

@@ -132,9 +132,9 @@ fn heat_maps(found: &PlaceOutcome, sharing: &Sharing, charts: &mut Charts) -> St
         names(found, sharing).iter().take(THREADS_DRAWN).enumerate().map(numbered).collect();
     let wakes = sharing.wakes.as_ref().map(|wakes| ("Wake-ups per second, row wakes column", wakes));
     let shares = [("Written memory", &sharing.write_shared), ("Memory only read", &sharing.read_shared)];
-    let shares = heat_map("place-sharing", "Who shares memory", "share of accesses", &shares, &names, charts);
+    let shares = heat_map("place-sharing", "Who shares memory", " of accesses", &shares, &names, charts);
     let wakes = wakes.map_or_else(String::new, |wakes| {
-        heat_map("place-wakes", "Who wakes whom", "per second", &[wakes], &names, charts)
+        heat_map("place-wakes", "Who wakes whom", " per second", &[wakes], &names, charts)
     });
     shares + &wakes
 }
