@@ -70,6 +70,10 @@ struct Variant {
     is_median: bool,
 }
 
+/// Threads that meet in written memory for less of their accesses, which are seen by the time that they take, can gain or lose no
+/// more by that than the margin of the experiment.
+const WRITTEN_MIN: f64 = 0.02;
+
 impl Prediction {
     /// The threads of a profile on the CPUs at hand.
     ///
@@ -86,6 +90,9 @@ impl Prediction {
         let of_thread =
             |busy: &Busy| sharing.and_then(|sharing| sharing.threads.get(busy.place_in(sharing)?));
         let known: Vec<Option<&SharingThread>> = threads.iter().map(of_thread).collect();
+        if let Some(why) = sharing.and_then(|sharing| writers(threads, sharing)) {
+            return Err(why);
+        }
         let roles = roles(threads, &known, sharing, seats.cpus.len(), watched)?;
         let takes_turns = roles.iter().any(|role| matches!(role, Role::Turns { .. }));
         let readings = match handovers {
@@ -317,6 +324,26 @@ fn by(handovers: Option<&Handovers>, variants: &[Variant], takes_turns: bool) ->
         found.stacked.ns / 1e3,
         found.crowded.ns / 1e3
     )
+}
+
+/// Why nothing is predicted of threads that write to the same memory, of the pair that does so most: what a line costs that moves
+/// between their CPUs depends on how often they touch it in turn, which samples do not tell.
+fn writers(threads: &[Busy], sharing: &Sharing) -> Option<String> {
+    let places: Vec<(&Busy, usize)> =
+        threads.iter().filter_map(|busy| Some((busy, busy.place_in(sharing)?))).collect();
+    let pairs =
+        places.iter().enumerate().flat_map(|(at, one)| places[..at].iter().map(move |other| (*other, *one)));
+    let amounts =
+        pairs.filter_map(|(one, other)| Some((one.0, other.0, sharing.write_shared.get(one.1, other.1)?)));
+    let told = amounts.filter(|(.., amount)| amount.value >= WRITTEN_MIN && amount.interval.low > 0.0);
+    let (one, other, amount) = told.max_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
+    Some(format!(
+        "threads {} and {} write to the same memory ({:.0} % of their accesses meet there), and what it costs to move that between \
+         CPUs is not simulated",
+        one.key.name,
+        other.key.name,
+        100.0 * amount.value
+    ))
 }
 
 fn class(thread: Option<&SharingThread>) -> Class {

@@ -256,3 +256,21 @@ fn threads_that_rest_are_simulated_with_their_rests() {
     let ends = stacked.interval;
     assert!(ends.contains(stacked.percent) && ends.half_width() > 0.1, "lengths are by chance: {stacked:?}");
 }
+
+#[test]
+fn threads_that_write_to_the_same_memory_are_not_predicted() {
+    let threads = busy(&[1.0; 4]);
+    let meeting = |share: f64, low: f64| {
+        let amount = move |row: usize, column: usize| {
+            let value = if row / 2 == column / 2 { share } else { 0.0 };
+            Some(SharedAmount { value, interval: Interval { low: low.min(value), high: 1.0 } })
+        };
+        let sharing = turns(&threads, 0.0);
+        let write_shared = SharingMatrix::from_fn(threads.len(), amount);
+        predict(&[1.0; 4], Some(&Sharing { write_shared, ..sharing }))
+    };
+    let refused = meeting(0.3, 0.2).expect_err("lines move");
+    assert!(refused.contains("30 % of their accesses meet there"), "{refused}");
+    assert!(meeting(0.3, 0.0).is_ok(), "not told from nothing");
+    assert!(meeting(0.01, 0.005).is_ok(), "below the margin");
+}
