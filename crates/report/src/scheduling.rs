@@ -128,6 +128,19 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_that_cannot_differ_from_another_says_why() {
+        let why =
+            "One last-level cache serves all CPUs, so that process-grouping does what kernel-like does.";
+        for (policy, is_told) in
+            [(Some(Policy::ProcessGrouping), true), (None, true), (Some(Policy::KernelLike), false)]
+        {
+            let text = scheduling_terminal(&under(policy, [0.0; 2]), Terminal::default());
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(text.contains(why), is_told, "{policy:?}: {text}");
+        }
+    }
+
+    #[test]
     fn a_range_of_sharing_says_where_packing_pays() {
         let found = simulation([0.0, 0.4]);
         let text = scheduling_terminal(&found, Terminal { width_columns: 80, colour: false });

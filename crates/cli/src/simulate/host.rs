@@ -54,8 +54,13 @@ pub(super) fn threads(record: &Record) -> anyhow::Result<SchedulingMachine> {
     let allowed = if topology.allowed.is_empty() { topology.online() } else { topology.allowed.clone() };
     let seats = Seats::of(topology, &allowed);
     let title = record.machine.identity.name.as_deref().unwrap_or("this machine");
-    let subject =
-        scheduling::Measured { title, cpus: &seats.cpus, levels: &seats.level_sizes(), cores: &record.cores };
+    let subject = scheduling::Measured {
+        title,
+        cpus: &seats.cpus,
+        levels: &seats.level_sizes(),
+        last_level_cache: seats.last_level_cache,
+        cores: &record.cores,
+    };
     scheduling::measured(&subject)
         .context("host: one CPU leaves nothing to choose; give a machine such as fx-8150 or a file")
 }

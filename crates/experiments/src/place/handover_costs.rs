@@ -92,7 +92,9 @@ impl Costs {
         levels: &[(&'static str, usize)],
         cores: &Cores,
     ) -> Option<SchedulingMachine> {
-        let mut machine = measured(&Measured { title: "this machine", cpus, levels, cores })?;
+        // No policy that asks for the last-level cache is simulated with this machine.
+        let subject = Measured { title: "this machine", cpus, levels, last_level_cache: None, cores };
+        let mut machine = measured(&subject)?;
         machine.clock.hz_by_awake.value = vec![Hertz(1e9)];
         let source = "measured: handovers of two threads";
         // The curve's first point is a handover as well, of another kind: what longer rests add is taken from it.

@@ -12,6 +12,7 @@ pub(super) struct Level {
     /// Size of the cache, and what all misses add to the time of memory-bound work.
     pub(super) cache: Option<(f64, f64)>,
     pub(super) kernel_balances: bool,
+    pub(super) has_last_level_cache: bool,
 }
 
 impl Level {
@@ -76,6 +77,7 @@ impl Compiled {
                     .zip(level.overflow_slowdown.as_ref())
                     .map(|(bytes, slowdown)| (bytes.value as f64, slowdown.value - 1.0)),
                 kernel_balances: level.kernel_balances.as_ref().is_some_and(|balances| balances.value),
+                has_last_level_cache: level.has_last_level_cache(),
             })
             .collect();
         let cpus_of = |name: &str| machine.level_of(name).map_or(1, |level| machine.level[level].cpus.value);

@@ -90,6 +90,15 @@ pub struct LevelDescription {
     pub overflow_slowdown: Option<Sourced<f64>>,
     /// True if the kernel balances over units of this level; false if absent.
     pub kernel_balances: Option<Sourced<bool>>,
+    /// True if a unit has a last-level cache of its own; false if absent. Where no level has it, one serves the whole machine.
+    pub last_level_cache: Option<Sourced<bool>>,
+}
+
+impl LevelDescription {
+    /// True if a unit has a last-level cache of its own.
+    pub fn has_last_level_cache(&self) -> bool {
+        self.last_level_cache.as_ref().is_some_and(|has| has.value)
+    }
 }
 
 /// How the clock depends on how much is awake.
@@ -176,6 +185,13 @@ impl SchedulingMachine {
         self.level.iter().position(|level| level.name == name)
     }
 
+    /// The level whose units have a last-level cache each; none where one cache serves all CPUs.
+    pub fn last_level(&self) -> Option<&LevelDescription> {
+        let is_meant =
+            |level: &&LevelDescription| level.has_last_level_cache() && level.cpus.value < self.cpus.value;
+        self.level.iter().find(is_meant)
+    }
+
     /// The same machine with one clock, that of all units awake.
     #[must_use]
     pub fn without_turbo(&self) -> Self {
@@ -214,6 +230,7 @@ impl SchedulingMachine {
                 row(&level.name, "cache_bytes", level.cache_bytes.as_ref(), u64::to_string),
                 row(&level.name, "overflow_slowdown", level.overflow_slowdown.as_ref(), f64::to_string),
                 row(&level.name, "kernel_balances", level.kernel_balances.as_ref(), bool::to_string),
+                row(&level.name, "last_level_cache", level.last_level_cache.as_ref(), bool::to_string),
             ];
             rows.extend(row(&level.name, "cpus", Some(&level.cpus), usize::to_string));
             rows.extend(optional.into_iter().flatten());
@@ -312,6 +329,11 @@ fn impossible_levels(machine: &SchedulingMachine) -> Option<Problem> {
         }
         if level.cache_bytes.as_ref().is_some_and(|bytes| bytes.value == 0) {
             return Some(problem(key("cache_bytes"), "is 0; leave it out where there is no cache"));
+        }
+        let first = machine.level.iter().find(|other| other.has_last_level_cache());
+        if let Some(first) = first.filter(|first| level.has_last_level_cache() && first.name != level.name) {
+            let said = format!("is true, as it is of level {}; give it to one level", first.name);
+            return Some(problem(key("last_level_cache"), said));
         }
         let slowdown = level.overflow_slowdown.as_ref().map_or(1.0, |slowdown| slowdown.value);
         if !(1.0..=SLOWDOWN_MAX).contains(&slowdown) {
@@ -428,6 +450,11 @@ mod tests {
             ("kind = \"scheduling\"", "kind = \"x\"", "kind"),
             ("gain_percent = [0, 0]", "gain_percent = [1, 0]", "published"),
             ("asleep = true", "asleep = true\nexit_us = 1", "line"),
+            (
+                "shares_data =",
+                "last_level_cache = { value = true, source = \"\" }\nshares_data =",
+                "level l3, last_level_cache",
+            ),
         ] {
             assert!(text.contains(from), "{from}");
             let error = parse(&text.replacen(from, to, 1), "f.toml").expect_err(to).to_string();

@@ -27,6 +27,8 @@ pub struct Measured<'a> {
     pub cpus: &'a [CpuId],
     /// Levels with more than one CPU in a unit, the smallest first: name, and CPUs in a unit. The whole is no level.
     pub levels: &'a [(&'static str, usize)],
+    /// The level whose units have a last-level cache each; none where one cache serves all CPUs or that is not known.
+    pub last_level_cache: Option<&'a str>,
     /// What was measured of them; empty if nothing was.
     pub cores: &'a Cores,
 }
@@ -63,6 +65,8 @@ pub fn measured(subject: &Measured<'_>) -> Option<SchedulingMachine> {
             cache_bytes: None,
             overflow_slowdown: None,
             kernel_balances: Some(Sourced::new(true, "assumed: the kernel balances over what it names")),
+            last_level_cache: (subject.last_level_cache == Some(*name))
+                .then(|| Sourced::new(true, "what the kernel says of the caches")),
         });
         for (outer, total) in outer.iter_mut().flatten().zip(total.iter().flatten()) {
             *outer = outer.max(*total);
@@ -189,8 +193,15 @@ mod tests {
             ..Cores::default()
         };
         let cpus = [0, 2, 1, 3].map(CpuId);
-        let subject = Measured { title: "four", cpus: &cpus, levels: &[("core", 2)], cores: &cores };
+        let subject = Measured {
+            title: "four",
+            cpus: &cpus,
+            levels: &[("core", 2)],
+            last_level_cache: Some("core"),
+            cores: &cores,
+        };
         let machine = measured(&subject).expect("four CPUs");
+        assert_eq!(machine.last_level().map(|level| level.name.as_str()), Some("core"));
         let speed = |level: usize, own: usize, beside: usize| {
             machine.level[level].speed_of_two.as_ref().expect("always").value.of(own, beside)
         };
@@ -209,8 +220,10 @@ mod tests {
     fn a_machine_of_which_nothing_was_measured_costs_nothing_and_says_so() {
         let cpus = [0, 1].map(CpuId);
         let cores = Cores::default();
-        let machine = measured(&Measured { title: "bare", cpus: &cpus, levels: &[], cores: &cores });
-        let machine = machine.expect("two CPUs");
+        let subject =
+            Measured { title: "bare", cpus: &cpus, levels: &[], last_level_cache: None, cores: &cores };
+        let machine = measured(&subject).expect("two CPUs");
+        assert_eq!(machine.last_level(), None);
         let text = toml::to_string(&machine).expect("a machine is a file");
         assert_eq!(super::super::parse(&text, "host").expect("and the file is read"), machine);
         assert!(machine.clock.hz_by_awake.source.starts_with("unknown") && machine.idle.is_empty());

@@ -21,8 +21,8 @@ pub enum Policy {
     Pack,
     /// Linux without knowledge of data: the idlest unit of each level that it balances over at the start, near the last CPU at a wake-up.
     KernelLike,
-    /// The same, but threads of one process are drawn to the last-level unit that holds most of them: cache-aware
-    /// scheduling.
+    /// The same, but threads of one process are drawn to the last-level cache that most of them are at: cache-aware
+    /// scheduling. Where one such cache serves all CPUs it is the same.
     ProcessGrouping,
     /// Threads that share data in one unit and the others apart, where the model says that it pays: the article's wish.
     DataAware,
@@ -169,12 +169,15 @@ fn kernel_like(view: &View<'_>, within: std::ops::Range<usize>) -> Option<usize>
     idle.reduce(|best, cpu| if view.idle_since_ns[cpu] > view.idle_since_ns[best] { cpu } else { best })
 }
 
-/// Kernel-like inside of the unit of the last level that holds most of the process, as long as all its threads fit there.
+/// Kernel-like among the CPUs of the last-level cache that most of the process is at, as long as all its threads fit there.
+///
+/// Source: Linux, cache-aware load balancing (CONFIG_SCHED_CACHE, commit df0d98475954): it groups by process, at the last-level
+/// cache and nowhere below.
 fn process_grouping(view: &View<'_>) -> Option<usize> {
     let everywhere = 0..view.machine.cpus;
-    // The last level is the largest one that is not the whole machine; of a machine of one there is nothing to choose.
-    let last = view.machine.levels.iter().rev().find(|level| level.cpus < view.machine.cpus);
-    let last = last.filter(|level| level.shares_data > 0.0 && view.process_threads <= level.cpus);
+    // Of one cache for the whole machine there is nothing to choose.
+    let several = |level: &&Level| level.has_last_level_cache && level.cpus < view.machine.cpus;
+    let last = view.machine.levels.iter().find(several).filter(|level| view.process_threads <= level.cpus);
     let Some(level) = last else { return kernel_like(view, everywhere) };
     let mut members = vec![0_usize; view.machine.cpus / level.cpus];
     for cpu in view.process_cpus {

@@ -207,6 +207,35 @@ fn a_process_stays_on_one_last_level_cache() {
     }
 }
 
+/// Modules and clusters lie below it: what cache-aware scheduling of Linux does not look at.
+#[test]
+fn where_one_last_level_cache_serves_all_grouping_by_process_is_kernel_like() {
+    for (name, has_several) in [("fx-8150", false), ("jacobsville", false), ("ryzen-1800x", true)] {
+        let mut machine = known(name);
+        assert_eq!(machine.last_level().is_some(), has_several, "{name}");
+        for pattern in Pattern::ALL {
+            let load = pattern.load(6, Class::Integer, 0.3);
+            let places = |machine: &SchedulingMachine, policy: Policy| {
+                let compiled = Compiled::new(machine, false);
+                let mut engine = Engine::new(&compiled, &load, policy, &[], 1);
+                (engine.run_until(1e7), engine.places())
+            };
+            let alike = |machine: &SchedulingMachine| {
+                places(machine, Policy::ProcessGrouping) == places(machine, Policy::KernelLike)
+            };
+            assert_eq!(alike(&machine), !has_several, "{name} {pattern:?}");
+        }
+        for level in &mut machine.level {
+            level.last_level_cache = None;
+        }
+        let compiled = Compiled::new(&machine, false);
+        let load = Pattern::Bursts.load(6, Class::Integer, 0.3);
+        let [grouped, kernel] = [Policy::ProcessGrouping, Policy::KernelLike]
+            .map(|policy| throughput(&compiled, &load, policy, 1));
+        assert_eq!(grouped, kernel, "{name}: not told, one serves all");
+    }
+}
+
 #[test]
 fn more_threads_than_cpus_share_slices_fairly() {
     let compiled = Compiled::new(&known("fx-8150"), false);

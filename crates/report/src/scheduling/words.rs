@@ -1,7 +1,7 @@
 //! What a simulation of schedulers says, in words.
 
 use models::FITTED;
-use models::scheduling::{GainRow, JoinedNumber, Packing, PolicyRow, SchedulingSimulation};
+use models::scheduling::{GainRow, JoinedNumber, Packing, Policy, PolicyRow, SchedulingSimulation};
 
 use crate::number;
 
@@ -55,6 +55,7 @@ pub(super) fn sentences(simulation: &SchedulingSimulation) -> Vec<String> {
         said.extend(gains(&simulation.rows));
     }
     said.extend(extremes(&simulation.policies));
+    said.extend(one_last_level_cache(simulation));
     said.extend(simulation.packing.as_ref().map(packing));
     said.extend(simulation.published.iter().filter_map(held_out));
     said.push(grounds(simulation));
@@ -109,6 +110,16 @@ fn extremes(rows: &[PolicyRow]) -> Vec<String> {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// Why the column of a policy is that of another.
+fn one_last_level_cache(simulation: &SchedulingSimulation) -> Option<String> {
+    let is_shown =
+        !simulation.policies.is_empty() || simulation.scenario.policy == Some(Policy::ProcessGrouping);
+    (is_shown && simulation.packing.is_none() && simulation.machine.last_level().is_none()).then(|| {
+        "One last-level cache serves all CPUs, so that process-grouping does what kernel-like does."
+            .to_owned()
+    })
 }
 
 fn packing(packing: &Packing) -> String {
