@@ -5,7 +5,7 @@
 //! its place. Of four threads on two CPUs, the three are all the placements with two on each.
 
 use machine::CpuSet;
-use record::PlaceDecision;
+use record::{PlaceArm, PlaceDecision};
 use stats::{Interval, cell_count};
 
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
@@ -21,6 +21,11 @@ pub const OS: &str = "os";
 pub const OS_AGAIN: &str = "os again";
 /// The name of the placement that was computed.
 pub const BEST: &str = "best";
+
+/// True of a placement, false of the kernel's own.
+pub(super) fn is_tried(arm: &PlaceArm) -> bool {
+    arm.name != OS && arm.name != OS_AGAIN
+}
 
 /// Arms, the kernel's included.
 pub const ARMS: usize = cell_count(FACTORS);

@@ -3,7 +3,7 @@
 use record::{Better, Ended, LopsidedGuard, PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlacedThread, Sharing};
 use stats::{Cell, Comparison, Interval, Verdict, holm, median, quantile_interval, sorted};
 
-use super::arms::{ArmPlan, Arms, BEST, OS, OS_AGAIN};
+use super::arms::{ArmPlan, Arms, BEST, OS_AGAIN, is_tried};
 use super::decision::Busy;
 use crate::ab::outcome::{aa_row, counts, failures, raw, twin};
 use crate::ab::{Course, GuardSpec, RowSpec};
@@ -286,9 +286,7 @@ fn recommended(found: &PlaceOutcome) -> Option<&PlaceArm> {
         return None;
     }
     let gain = |arm: &PlaceArm| arm.change_percent.map_or(0.0, f64::abs);
-    let is_shown = |arm: &&PlaceArm| {
-        arm.verdict == Verdict::Faster && arm.name != OS && arm.name != OS_AGAIN && is_sure(arm)
-    };
+    let is_shown = |arm: &&PlaceArm| arm.verdict == Verdict::Faster && is_tried(arm) && is_sure(arm);
     let shown: Vec<&PlaceArm> = found.arms.iter().filter(is_shown).collect();
     let most = shown.iter().copied().max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
     let is_as_good = |arm: &PlaceArm| {
@@ -330,8 +328,7 @@ fn sentence(found: &PlaceOutcome) -> String {
             found.metric
         );
     }
-    let tried: Vec<&PlaceArm> =
-        found.arms.iter().filter(|arm| arm.name != OS && arm.name != OS_AGAIN).collect();
+    let tried: Vec<&PlaceArm> = found.arms.iter().filter(|arm| is_tried(arm)).collect();
     let all = |verdict: Verdict| !tried.is_empty() && tried.iter().all(|arm| arm.verdict == verdict);
     let why = if found.ended == Some(Ended::Interrupted) {
         "it was ended before anything was shown"
@@ -357,6 +354,7 @@ fn sentence(found: &PlaceOutcome) -> String {
 mod tests {
     use record::PlaceArm;
 
+    use super::super::arms::OS;
     use super::super::arrangement::Arrangement;
     use super::*;
 

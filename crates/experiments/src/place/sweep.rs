@@ -6,7 +6,7 @@
 use record::{PLACE_SCHEMA, PlaceArm, PlaceOutcome, PlaceSweep, PlaceSweepArm, PlaceSweepRow};
 use stats::{LEVEL_OF_ALARMS, Verdict, holm};
 
-use super::arms::{OS, OS_AGAIN};
+use super::arms::{OS_AGAIN, is_tried};
 use super::outcome::RECOMMENDED_Q;
 
 /// Whether placement matters.
@@ -22,10 +22,6 @@ enum Sensitivity {
     Unknown,
     /// Nothing was tried, as runs or threads were over too soon to be seen.
     Unseen,
-}
-
-fn is_tried(arm: &PlaceArm) -> bool {
-    arm.name != OS && arm.name != OS_AGAIN
 }
 
 /// Whether the placement of this program matters with one number of threads.
@@ -128,7 +124,7 @@ pub fn sweep(found: Vec<(usize, PlaceOutcome)>) -> PlaceSweep {
 mod tests {
     use stats::Random;
 
-    use super::super::arms::Arms;
+    use super::super::arms::{Arms, OS};
     use super::super::outcome::{Setting, nothing_tried};
     use super::*;
 

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::compiled::Compiled;
 use super::policy::Policy;
-use super::simulation::Scenario;
-use super::throughput::{Gain, Throughput, gain, throughput};
+use super::simulation::{Scenario, under};
+use super::throughput::{Gain, Throughput, gain};
 
 /// One number of threads under every policy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,11 +31,7 @@ pub struct PolicyGain {
 
 pub(super) fn policy_row(machines: &[Compiled; 2], scenario: Scenario, threads: usize) -> PolicyRow {
     let load = scenario.pattern.load(threads, scenario.class, scenario.sharing[0]);
-    let of = |policy: Policy| {
-        let machine = &machines[usize::from(policy.is_patient())];
-        (policy, throughput(machine, &load, policy, scenario.seed))
-    };
-    let all = Policy::ALL.map(of);
+    let all = Policy::ALL.map(|policy| (policy, under(machines, &load, policy, scenario.seed)));
     let over = |(own, with): &(Policy, Throughput), baseline: Policy| {
         let without = all.iter().find(|(policy, _)| *policy == baseline).expect("it is one of all");
         // A run against itself is no two independent ones.

@@ -7,7 +7,7 @@ use super::break_even::{Packing, packing};
 use super::by_policy::{PolicyRow, policy_row};
 use super::compiled::Compiled;
 use super::description::{Class, SchedulingMachine};
-use super::load::Pattern;
+use super::load::{Load, Pattern};
 use super::policy::Policy;
 use super::published::{JoinedNumber, join};
 use super::throughput::{Throughput, gain, throughput};
@@ -119,11 +119,14 @@ pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSi
     }
 }
 
+/// What a policy makes of a load; the second machine is the one that parks later.
+pub(super) fn under(machines: &[Compiled; 2], load: &Load, policy: Policy, seed: u64) -> Throughput {
+    throughput(&machines[usize::from(policy.is_patient())], load, policy, seed)
+}
+
 fn row(machines: &[Compiled; 2], scenario: Scenario, policy: Policy, threads: usize) -> GainRow {
     let load = scenario.pattern.load(threads, scenario.class, scenario.sharing[0]);
-    let of = |policy: Policy| {
-        throughput(&machines[usize::from(policy.is_patient())], &load, policy, scenario.seed)
-    };
+    let of = |policy: Policy| under(machines, &load, policy, scenario.seed);
     let with = of(policy);
     let over = |baseline: Policy| {
         let without = if baseline == policy { with } else { of(baseline) };
