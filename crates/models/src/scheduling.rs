@@ -17,6 +17,7 @@ mod host;
 mod known;
 mod load;
 mod pace;
+mod plan;
 mod policy;
 mod published;
 mod simulation;

@@ -82,7 +82,13 @@ mod tests {
     }
 
     fn under(policy: Option<Policy>, sharing: [f64; 2]) -> SchedulingSimulation {
-        let machine = parse(KNOWN[0].2, KNOWN[0].1).expect("it comes with sidestep");
+        on("fx-8150", policy, sharing)
+    }
+
+    fn on(name: &str, policy: Option<Policy>, sharing: [f64; 2]) -> SchedulingSimulation {
+        let (_, file, text) =
+            KNOWN.iter().find(|(known, ..)| *known == name).expect("it comes with sidestep");
+        let machine = parse(text, file).expect("it is read");
         let (pattern, class) = (Pattern::Copies, Class::Integer);
         simulate(&machine, Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 })
     }
@@ -149,6 +155,25 @@ mod tests {
     }
 
     #[test]
+    fn packing_names_the_unit_that_matters_and_no_turbo_where_there_is_none() {
+        let mut found = on("ryzen-1800x", Some(Policy::Pack), [0.0, 0.4]);
+        let said = |found: &SchedulingSimulation| {
+            let text = scheduling_terminal(found, Terminal::default());
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let text = said(&found);
+        for part in [
+            "packing partners into one ccx beats spreading them over two from any gain.",
+            "Partners in one smt have no more of the shared data in reach than in one ccx.",
+        ] {
+            assert!(text.contains(part) && !text.contains("turbo"), "{text}");
+        }
+        let ccx = found.machine.level[1].shares_data.as_mut().expect("it has");
+        ccx.value = 0.5;
+        assert!(said(&found).contains("Partners in one smt have more of the shared data in reach; that is"));
+    }
+
+    #[test]
     fn packing_that_changes_nothing_is_the_same_and_one_that_always_pays_does_so_from_any_gain() {
         let mut found = simulation([0.0, 0.4]);
         let packing = found.packing.as_mut().expect("asked for");
@@ -158,16 +183,14 @@ mod tests {
             let text = scheduling_terminal(found, Terminal::default());
             text.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        assert!(said(&found).contains("With 1 thread, packing those that share data beats spreading all from any gain; without turbo from a gain of 25 %"));
+        assert!(said(&found).contains("With 1 thread, packing partners into one module beats spreading them over two from any gain; without turbo from a gain of 25 %"));
         let packing = found.packing.as_mut().expect("asked for");
         for point in &mut packing.points {
             point.gain_of_packing_percent = 0.0;
             point.gain_of_packing_without_turbo_percent = 0.0;
         }
-        assert!(
-            said(&found).contains(
-                "With 1 thread, packing those that share data and spreading all are the same here."
-            )
-        );
+        assert!(said(&found).contains(
+            "With 1 thread, packing partners into one module and spreading them over two are the same here."
+        ));
     }
 }

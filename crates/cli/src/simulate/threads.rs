@@ -1,5 +1,6 @@
 //! `sidestep simulate fx-8150`: threads on shared modules, and what a policy of placement gains.
 
+use anyhow::Context;
 use clap::Args;
 use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachine};
 
@@ -63,8 +64,15 @@ impl ThreadsArguments {
         let cpus = machine.cpus.value;
         let sharing = self.sharing.unwrap_or([0.0; 2]);
         let is_range = sharing[0] < sharing[1];
-        // Half of the CPUs: where packing and spreading differ most.
-        let threads = self.threads.unwrap_or(if is_range { [cpus.div_ceil(2); 2] } else { [1, cpus] });
+        let most_costly = if is_range { Some(threads_of_a_range(machine)?) } else { None };
+        let threads = self.threads.unwrap_or(most_costly.map_or([1, cpus], |threads| [threads; 2]));
+        anyhow::ensure!(
+            !is_range || threads[0] == threads[1],
+            "--threads {}..{}: a range of --sharing is for one number of threads; give that, such as {}",
+            threads[0],
+            threads[1],
+            threads[1]
+        );
         anyhow::ensure!(
             threads[1] <= cpus * THREADS_PER_CPU_MAX,
             "--threads {}: {} has {cpus} CPUs; give up to {}",
@@ -74,7 +82,7 @@ impl ThreadsArguments {
         );
         anyhow::ensure!(
             !is_range || self.policy.is_none(),
-            "--policy belongs to one strength of sharing; a range compares pack with modules-first"
+            "--policy belongs to one strength of sharing; a range compares partners packed with partners spread"
         );
         Ok(Scenario {
             policy: match self.policy {
@@ -89,6 +97,18 @@ impl ThreadsArguments {
             seed: seed.unwrap_or(SEED),
         })
     }
+}
+
+/// As many as there are units to pack partners into: spread each has one for itself, so that packing costs most.
+fn threads_of_a_range(machine: &SchedulingMachine) -> anyhow::Result<usize> {
+    let level = machine.sharing_level().with_context(|| {
+        format!(
+            "--sharing with a range: {} has no level of several units whose shares_data is more than around it, so that packing brings \
+             partners nothing; give one strength such as 0.2",
+            machine.name
+        )
+    })?;
+    Ok((machine.cpus.value / level.cpus.value).next_multiple_of(2))
 }
 
 /// Simulates and prints in the form asked for.
@@ -157,6 +177,16 @@ fn sharing(text: &str) -> Result<[f64; 2], String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_of_sharing_takes_a_thread_for_each_unit_and_needs_a_level_that_shares() {
+        let (_, file, text) = scheduling::KNOWN[0];
+        let mut machine = scheduling::parse(text, file).expect("it comes with sidestep");
+        assert_eq!(threads_of_a_range(&machine).expect("modules share"), 4);
+        machine.level[0].shares_data = None;
+        let error = threads_of_a_range(&machine).expect_err("nothing is shared").to_string();
+        assert!(error.contains("fx-8150 has no level") && error.contains("shares_data"), "{error}");
+    }
 
     #[test]
     fn counts_and_shares_are_numbers_or_rising_ranges() {

@@ -1,12 +1,16 @@
-//! How much threads must gain from shared data until packing them beats spreading them.
+//! How much partners must gain from shared data until packing them into one unit beats spreading them over several.
+//!
+//! The unit is of the largest level that holds such data: partners apart have none of them in reach. Both placements are plans that
+//! threads are pinned to, so that partners stay where they are put, and both use idle units before they share busy ones.
 
 use serde::Serialize;
 
 use super::compiled::Compiled;
 use super::description::SchedulingMachine;
+use super::plan::planned;
 use super::policy::Policy;
 use super::simulation::Scenario;
-use super::throughput::{gain, throughput};
+use super::throughput::{gain, throughput_of_plan};
 
 /// Points of the curve.
 const POINTS: usize = 9;
@@ -20,7 +24,7 @@ const ROUNDING_PERCENT: f64 = 1e-9;
 pub struct PackingPoint {
     /// What a thread gains from its partner's data, in per cent of its speed.
     pub sharing_percent: f64,
-    /// Pairs packed over threads spread.
+    /// Partners packed over partners spread.
     pub gain_of_packing_percent: f64,
     /// The same with the clock of all units awake.
     pub gain_of_packing_without_turbo_percent: f64,
@@ -31,6 +35,8 @@ pub struct PackingPoint {
 pub struct Packing {
     /// How many threads, in pairs.
     pub threads: usize,
+    /// The level of units: packed partners share one, spread ones do not.
+    pub level: String,
     /// The curve.
     pub points: Vec<PackingPoint>,
     /// From where on it is above zero, in per cent of a thread's speed; none where it never is.
@@ -39,18 +45,25 @@ pub struct Packing {
     pub break_even_without_turbo_percent: Option<f64>,
 }
 
-/// The curve over the scenario's range of sharing, with its largest number of threads.
-pub fn packing(machine: &SchedulingMachine, scenario: Scenario) -> Packing {
+/// The curve over the scenario's range of sharing, with its largest number of threads; none where sharing a unit of no level makes
+/// a difference.
+pub fn packing(machine: &SchedulingMachine, scenario: Scenario) -> Option<Packing> {
+    let level = machine.sharing_level()?.name.clone();
+    let level_index = machine.level_of(&level)?;
     let threads = scenario.threads[1];
     let with_turbo = Compiled::new(machine, false);
     let without_turbo = Compiled::new(&machine.without_turbo(), false);
+    let [low, high] = scenario.sharing;
+    // Partners are partners also where they gain nothing.
+    let partners = scenario.pattern.load(threads, scenario.class, high);
+    let plans = [threads / 2, 0].map(|together| planned(&with_turbo, &partners, level_index, together));
     let gain_percent = |machine: &Compiled, sharing: f64| {
         let load = scenario.pattern.load(threads, scenario.class, sharing);
-        let [packed, spread] = [Policy::Pack, Policy::ModulesFirst]
-            .map(|policy| throughput(machine, &load, policy, scenario.seed));
+        let [packed, spread] = plans
+            .each_ref()
+            .map(|plan| throughput_of_plan(machine, &load, Policy::Pinned, plan, scenario.seed));
         gain(&packed, &spread).percent
     };
-    let [low, high] = scenario.sharing;
     let point = |index: usize| {
         let sharing = low + (high - low) * index as f64 / (POINTS - 1) as f64;
         PackingPoint {
@@ -62,12 +75,13 @@ pub fn packing(machine: &SchedulingMachine, scenario: Scenario) -> Packing {
     let break_even = |machine: &Compiled| {
         crossing([low, high], |sharing| gain_percent(machine, sharing)).map(|sharing| sharing * 100.0)
     };
-    Packing {
+    Some(Packing {
         threads,
+        level,
         points: (0..POINTS).map(point).collect(),
         break_even_percent: break_even(&with_turbo),
         break_even_without_turbo_percent: break_even(&without_turbo),
-    }
+    })
 }
 
 /// Where a rising function gets above zero, if it does so within the range; the low end where it does so from there on.

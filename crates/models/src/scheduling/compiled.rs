@@ -112,6 +112,17 @@ impl Compiled {
         self.cpus
     }
 
+    /// Levels below the whole machine that hold more of shared data than the level around them, the smallest first.
+    pub(super) fn sharing_levels(&self) -> Vec<usize> {
+        let around =
+            |index: usize| self.levels[index + 1..].iter().map(|level| level.shares_data).fold(0.0, f64::max);
+        let holds_more = |index: &usize| {
+            let level = &self.levels[*index];
+            level.cpus < self.cpus && level.shares_data > around(*index)
+        };
+        (0..self.levels.len()).filter(holds_more).collect()
+    }
+
     /// Cycles per nanosecond with so many units awake.
     pub(super) fn ghz(&self, awake: usize) -> f64 {
         self.ghz_by_awake[awake.clamp(1, self.ghz_by_awake.len()) - 1]

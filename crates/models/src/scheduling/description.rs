@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use machine::Hertz;
 use serde::{Deserialize, Serialize};
 
+use super::compiled::Compiled;
 use super::published::PublishedGain;
 use crate::machine_file::{
     DescriptionError, Problem, Sourced, decoded, is_of_kind, problem, unless_impossible,
@@ -190,6 +191,17 @@ impl SchedulingMachine {
         let is_meant =
             |level: &&LevelDescription| level.has_last_level_cache() && level.cpus.value < self.cpus.value;
         self.level.iter().find(is_meant)
+    }
+
+    /// The largest level below the whole machine whose units hold data that their CPUs share: where partners are in reach of each
+    /// other or not. None where they are so anywhere or nowhere.
+    pub fn sharing_level(&self) -> Option<&LevelDescription> {
+        Compiled::new(self, false).sharing_levels().last().map(|index| &self.level[*index])
+    }
+
+    /// True if the clock depends on how much is awake.
+    pub fn has_turbo(&self) -> bool {
+        self.clock.hz_by_awake.value.windows(2).any(|two| two[0] != two[1])
     }
 
     /// The same machine with one clock, that of all units awake.

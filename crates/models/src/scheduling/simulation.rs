@@ -89,7 +89,7 @@ pub struct SchedulingSimulation {
     pub rows: Vec<GainRow>,
     /// One per number of threads where all policies were asked for.
     pub policies: Vec<PolicyRow>,
-    /// Where packing threads that share data beats spreading them, where that was asked for.
+    /// Where packing threads that share data beats spreading them, where that was asked for and there is a level to pack them at.
     pub packing: Option<Packing>,
     /// What was published, joined after the rows were made.
     pub published: Vec<JoinedNumber>,
@@ -111,7 +111,7 @@ pub fn simulate(machine: &SchedulingMachine, scenario: Scenario) -> SchedulingSi
     SchedulingSimulation {
         schema: SCHEMA,
         scenario,
-        packing: only_break_even.then(|| packing(machine, scenario)),
+        packing: if only_break_even { packing(machine, scenario) } else { None },
         published: if scenario.is_as_published() { join(&machine.published, &rows) } else { Vec::new() },
         rows,
         policies,

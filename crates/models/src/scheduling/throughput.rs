@@ -7,6 +7,7 @@ use super::compiled::Compiled;
 use super::description::Class;
 use super::engine::{Engine, Totals};
 use super::load::{Length, Load, Step};
+use super::plan::planned;
 use super::policy::Policy;
 
 /// What is not counted at the beginning of a run: all CPUs wake at once then.
@@ -65,12 +66,23 @@ impl Gain {
 /// Runs a load until its throughput is known.
 pub fn throughput(machine: &Compiled, load: &Load, policy: Policy, seed: u64) -> Throughput {
     let plan = if policy == Policy::DataAware { plan(machine, load) } else { Vec::new() };
+    throughput_of_plan(machine, load, policy, &plan, seed)
+}
+
+/// The same with a CPU for each thread, or none.
+pub(super) fn throughput_of_plan(
+    machine: &Compiled,
+    load: &Load,
+    policy: Policy,
+    plan: &[usize],
+    seed: u64,
+) -> Throughput {
     let mut sums = Totals::default();
     let (mut runs, mut mean, mut squares) = (0_usize, 0.0, 0.0);
     loop {
         for _ in 0..LOT {
             let seed = Random::for_stream(seed, runs as u64).next_u64();
-            let found = run(machine, load, policy, &plan, seed);
+            let found = run(machine, load, policy, plan, seed);
             let cycles_per_ns = found.work_cycles / COUNTED_NS;
             runs += 1;
             // Welford's update: runs that are alike leave exactly no variance.
@@ -127,10 +139,15 @@ pub fn gain(with: &Throughput, without: &Throughput) -> Gain {
 /// A CPU for each thread, with as many sharing groups together as give the best throughput if all threads compute all
 /// the time.
 ///
-/// Groups are alike in the loads of this module, so that only their number matters; it is tried from none to all.
+/// Groups are alike in the loads of this module, so that only their number matters; it is tried from none to all, in units of each
+/// level that holds more of shared data than the one around it.
 fn plan(machine: &Compiled, load: &Load) -> Vec<usize> {
     let always = always_computing(load);
-    let candidates = (0..=load.shared_sets.len()).map(|together| placed(machine, load, together));
+    let apart = std::iter::once(planned(machine, load, 0, 0));
+    let together = machine.sharing_levels().into_iter().flat_map(|level| {
+        (1..=load.shared_sets.len()).map(move |together| planned(machine, load, level, together))
+    });
+    let candidates = apart.chain(together);
     let value = |plan: &Vec<usize>| run(machine, &always, Policy::DataAware, plan, 0).work_cycles;
     let best = candidates
         .map(|plan| (value(&plan), plan))
@@ -148,34 +165,4 @@ fn always_computing(load: &Load) -> Load {
         thread.steps = vec![Step::Compute(class.unwrap_or(Class::Integer), Length::Endless)];
     }
     load
-}
-
-/// The first so many groups each in the emptiest unit that shares data, all others one by one in the emptiest unit.
-fn placed(machine: &Compiled, load: &Load, together: usize) -> Vec<usize> {
-    let smallest = &machine.levels[0];
-    let sharing = machine.levels.iter().find(|level| level.shares_data > 0.0).unwrap_or(smallest);
-    let mut threads_on = vec![0_usize; machine.cpus];
-    let mut plan = vec![None; load.threads.len()];
-    let members =
-        |set: usize| (0..load.threads.len()).filter(move |t| load.threads[*t].shared_set == Some(set));
-    for set in 0..together {
-        let count =
-            |unit: &usize| threads_on[unit * sharing.cpus..(unit + 1) * sharing.cpus].iter().sum::<usize>();
-        let unit = (0..machine.cpus / sharing.cpus).min_by_key(count).unwrap_or(0);
-        for thread in members(set) {
-            let cpus = unit * sharing.cpus..(unit + 1) * sharing.cpus;
-            let cpu = cpus.min_by_key(|cpu| threads_on[*cpu]).unwrap_or(0);
-            threads_on[cpu] += 1;
-            plan[thread] = Some(cpu);
-        }
-    }
-    let place = |planned: &Option<usize>| {
-        planned.unwrap_or_else(|| {
-            let around = |cpu: usize| threads_on[smallest.around(cpu)].iter().sum::<usize>();
-            let cpu = (0..machine.cpus).min_by_key(|cpu| (threads_on[*cpu], around(*cpu))).unwrap_or(0);
-            threads_on[cpu] += 1;
-            cpu
-        })
-    };
-    plan.iter().map(place).collect()
 }

@@ -164,8 +164,44 @@ fn packing_pays_from_sixteen_per_cent_with_turbo_and_twenty_five_without() {
     assert!((found.break_even_without_turbo_percent.unwrap() - 25.0).abs() < 0.01, "{found:?}");
 }
 
+/// The other core complex is out of reach of shared data, two threads of a core are not nearer to them than two cores.
 #[test]
-fn the_wish_is_never_worse_than_modules_first_and_better_where_threads_share() {
+fn partners_are_packed_into_the_unit_that_brings_shared_data_into_reach() {
+    for (name, threads, level, break_even_percent) in [
+        ("fx-8150", 4, "module", 16.071),
+        // Nothing slows two cores of a complex, or two pairs in a cluster each more than two strangers.
+        ("ryzen-1800x", 8, "ccx", 0.0),
+        ("jacobsville", 12, "cluster", 0.0),
+        ("jacobsville", 6, "cluster", 100.0 * (1.0 / 0.8995 - 1.0)),
+    ] {
+        let scenario = Scenario { sharing: [0.0, 0.4], ..scenario(Policy::Pack, [threads; 2]) };
+        let found = simulate(&known(name), scenario).packing.expect("asked for");
+        assert_eq!(found.level, level);
+        assert!((found.break_even_percent.unwrap() - break_even_percent).abs() < 0.01, "{name} {found:?}");
+        let gains: Vec<f64> = found.points.iter().map(|point| point.gain_of_packing_percent).collect();
+        assert!(gains.is_sorted() && gains[0] < gains[8], "{name} {gains:?}");
+    }
+    let mut machine = known("ryzen-1800x");
+    for level in &mut machine.level {
+        level.shares_data = None;
+    }
+    let scenario = Scenario { sharing: [0.0, 0.4], ..scenario(Policy::Pack, [8, 8]) };
+    assert_eq!(simulate(&machine, scenario).packing, None, "nothing to pack into");
+}
+
+#[test]
+fn the_wish_is_never_worse_than_another_and_better_where_threads_share() {
+    for name in ["jacobsville", "ryzen-1800x"] {
+        let compiled = Compiled::new(&known(name), false);
+        for (sharing, threads) in [(0.0, 5), (0.1, 2), (0.1, 6), (0.4, 6), (0.2, 13)] {
+            let load = Pattern::Copies.load(threads, Class::Integer, sharing);
+            let of = |policy| throughput(&compiled, &load, policy, 1).cycles_per_ns;
+            let wish = of(Policy::DataAware);
+            for other in [Policy::InOrder, Policy::ModulesFirst, Policy::Pack, Policy::KernelLike] {
+                assert!(wish >= of(other) * (1.0 - 1e-9), "{name} {sharing} {threads} {other:?}");
+            }
+        }
+    }
     let machine = known("fx-8150");
     for sharing in [0.0, 0.1, 0.2, 0.4] {
         for threads in 1..=8 {

@@ -21,7 +21,9 @@ pub fn scheduling_html(simulation: &SchedulingSimulation, options: Html) -> Stri
         markup(&words::scenario(simulation))
     );
     let (title, chart) = match &simulation.packing {
-        Some(found) => ("Packed over spread", packing_chart(found)),
+        Some(found) => {
+            ("Packing partners over spreading them", packing_chart(found, simulation.machine.has_turbo()))
+        }
         None if !simulation.policies.is_empty() => {
             ("Gain over random placement by number of threads", policy_chart(&simulation.policies))
         }
@@ -141,25 +143,17 @@ fn policy_chart(rows: &[PolicyRow]) -> LineChart {
     chart("threads", "Gain over random placement, per cent", others.map(curve).collect())
 }
 
-fn packing_chart(packing: &Packing) -> LineChart {
+fn packing_chart(packing: &Packing, has_turbo: bool) -> LineChart {
     let exact = |x: f64, y: f64| (x, y, Interval { low: y, high: y });
     let points = || packing.points.iter();
-    chart(
-        "what a thread gains from its partner, per cent",
-        "Packed over spread, per cent",
-        vec![
-            (
-                "with turbo",
-                points().map(|point| exact(point.sharing_percent, point.gain_of_packing_percent)).collect(),
-            ),
-            (
-                "without",
-                points()
-                    .map(|point| exact(point.sharing_percent, point.gain_of_packing_without_turbo_percent))
-                    .collect(),
-            ),
-        ],
-    )
+    let with = points().map(|point| exact(point.sharing_percent, point.gain_of_packing_percent));
+    let mut curves = vec![(if has_turbo { "with turbo" } else { "gain" }, with.collect())];
+    if has_turbo {
+        let without =
+            points().map(|point| exact(point.sharing_percent, point.gain_of_packing_without_turbo_percent));
+        curves.push(("without", without.collect()));
+    }
+    chart("what a thread gains from its partner, per cent", "Packing over spreading, per cent", curves)
 }
 
 fn chart(x_label: &'static str, y_label: &'static str, curves: Vec<Curve<'_>>) -> LineChart {

@@ -25,7 +25,7 @@ pub fn scheduling_terminal(simulation: &SchedulingSimulation, terminal: Terminal
         side_by_side(&mut paper, &simulation.policies);
     }
     if let Some(found) = &simulation.packing {
-        packing(&mut paper, found);
+        packing(&mut paper, found, simulation.machine.has_turbo());
     }
     paper.blank();
     published(&mut paper, simulation);
@@ -102,16 +102,21 @@ fn side_by_side(paper: &mut Paper, rows: &[PolicyRow]) {
     );
 }
 
-fn packing(paper: &mut Paper, packing: &Packing) {
-    paper.strong(&format!("{} in pairs: packed over spread", number::count(packing.threads, "thread")));
-    let headers = ["a thread gains from its partner", "with turbo", "without"];
-    let mut table = table_of(&headers.map(str::to_owned));
+fn packing(paper: &mut Paper, packing: &Packing, has_turbo: bool) {
+    let threads = number::count(packing.threads, "thread");
+    paper.strong(&format!("{threads} in pairs: {} over {}", words::in_one(packing), words::IN_TWO));
+    let headers: &[&str] = if has_turbo { &["with turbo", "without"] } else { &["packing gains"] };
+    let headers = ["a thread gains from its partner"].iter().chain(headers);
+    let mut table = table_of(&headers.map(|header| (*header).to_owned()).collect::<Vec<_>>());
     for point in &packing.points {
-        table.add_row([
+        let mut cells = vec![
             format!("{} %", number::short(point.sharing_percent)),
             words::signed(point.gain_of_packing_percent),
-            words::signed(point.gain_of_packing_without_turbo_percent),
-        ]);
+        ];
+        if has_turbo {
+            cells.push(words::signed(point.gain_of_packing_without_turbo_percent));
+        }
+        table.add_row(cells);
     }
     paper.table(table);
 }

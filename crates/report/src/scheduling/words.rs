@@ -1,8 +1,12 @@
 //! What a simulation of schedulers says, in words.
 
 use models::FITTED;
-use models::scheduling::{GainRow, JoinedNumber, Packing, Policy, PolicyRow, SchedulingSimulation};
+use models::scheduling::{
+    GainRow, JoinedNumber, LevelDescription, Packing, Policy, PolicyRow, SchedulingMachine,
+    SchedulingSimulation,
+};
 
+use crate::escape::plain;
 use crate::number;
 
 /// How a source of a number begins that is a guess.
@@ -33,7 +37,7 @@ pub(super) fn scenario(simulation: &SchedulingSimulation) -> String {
     let scenario = simulation.scenario;
     let (pattern, class) = (scenario.pattern.name(), scenario.class.name());
     let placed = match &simulation.packing {
-        Some(_) => "pack against modules-first".to_owned(),
+        Some(packing) => format!("{} against {}", in_one(packing), IN_TWO),
         None => {
             scenario.policy.map_or("all policies".to_owned(), |policy| format!("policy {}", policy.name()))
         }
@@ -56,7 +60,7 @@ pub(super) fn sentences(simulation: &SchedulingSimulation) -> Vec<String> {
     }
     said.extend(extremes(&simulation.policies));
     said.extend(one_last_level_cache(simulation));
-    said.extend(simulation.packing.as_ref().map(packing));
+    said.extend(simulation.packing.iter().flat_map(|found| packing(found, &simulation.machine)));
     said.extend(simulation.published.iter().filter_map(held_out));
     said.push(grounds(simulation));
     said
@@ -122,12 +126,23 @@ fn one_last_level_cache(simulation: &SchedulingSimulation) -> Option<String> {
     })
 }
 
-fn packing(packing: &Packing) -> String {
+/// The placement that packing is compared with.
+pub(super) const IN_TWO: &str = "partners in two";
+
+/// The placement that packs.
+pub(super) fn in_one(packing: &Packing) -> String {
+    format!("partners in one {}", plain(&packing.level))
+}
+
+fn packing(packing: &Packing, machine: &SchedulingMachine) -> Vec<String> {
     let with_turbo = packing.points.iter().map(|point| point.gain_of_packing_percent);
     let without_turbo = packing.points.iter().map(|point| point.gain_of_packing_without_turbo_percent);
     let threads = number::count(packing.threads, "thread");
+    let level = plain(&packing.level);
     if with_turbo.chain(without_turbo).all(|percent| percent.abs() < NOTHING_PERCENT) {
-        return format!("With {threads}, packing those that share data and spreading all are the same here.");
+        return vec![format!(
+            "With {threads}, packing partners into one {level} and spreading them over two are the same here."
+        )];
     }
     let low = packing.points.first().map_or(0.0, |point| point.sharing_percent);
     let from = |percent: Option<f64>| match percent {
@@ -136,11 +151,39 @@ fn packing(packing: &Packing) -> String {
         Some(_) if low > 0.0 => "all over this range".to_owned(),
         Some(_) => "from any gain".to_owned(),
     };
-    format!(
-        "With {threads}, packing those that share data beats spreading all {}; without turbo {}.",
-        from(packing.break_even_percent),
-        from(packing.break_even_without_turbo_percent)
-    )
+    let without = if machine.has_turbo() {
+        format!("; without turbo {}", from(packing.break_even_without_turbo_percent))
+    } else {
+        String::new()
+    };
+    let pays = format!(
+        "With {threads}, packing partners into one {level} beats spreading them over two {}{without}.",
+        from(packing.break_even_percent)
+    );
+    [Some(pays), further(packing, machine)].into_iter().flatten().collect()
+}
+
+/// What smaller units would bring.
+fn further(packing: &Packing, machine: &SchedulingMachine) -> Option<String> {
+    let share = |level: &LevelDescription| level.shares_data.as_ref().map_or(0.0, |share| share.value);
+    let index = machine.level_of(&packing.level)?;
+    let (smaller, own) = (&machine.level[..index], share(&machine.level[index]));
+    let names = |levels: &[&LevelDescription]| {
+        listed(&levels.iter().map(|level| plain(&level.name)).collect::<Vec<_>>(), "or")
+    };
+    let (nearer, alike): (Vec<_>, Vec<_>) = smaller.iter().partition(|level| share(level) > own);
+    match (nearer.as_slice(), alike.as_slice()) {
+        ([], []) => None,
+        ([], alike) => Some(format!(
+            "Partners in one {} have no more of the shared data in reach than in one {}.",
+            names(alike),
+            plain(&packing.level)
+        )),
+        (nearer, _) => Some(format!(
+            "Partners in one {} have more of the shared data in reach; that is not compared here.",
+            names(nearer)
+        )),
+    }
 }
 
 /// A published number that was not used, on a machine on which another one was: the only test of a fit.
@@ -201,13 +244,13 @@ fn grounds(simulation: &SchedulingSimulation) -> String {
 /// `1 and 8 threads`, `1 thread`.
 fn threads(counts: &[String]) -> String {
     let noun = if counts == ["1"] { "thread" } else { "threads" };
-    format!("{} {noun}", listed(counts))
+    format!("{} {noun}", listed(counts, "and"))
 }
 
-fn listed(words: &[String]) -> String {
+fn listed(words: &[String], last_joined_by: &str) -> String {
     match words {
         [] => String::new(),
         [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [first @ .., last] => format!("{} {last_joined_by} {last}", first.join(", ")),
     }
 }
