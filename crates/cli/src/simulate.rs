@@ -28,13 +28,55 @@ const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 /// Options of `simulate`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SimulateArguments {
-    /// phenom-9600 (memory), k8-opteron (counters), x6440-8380 or a relative of it (sockets), spr-snc4 (clusters on a die), fx-8150, jacobsville,
-    /// ryzen-1800x (threads), a machine file of your own (TOML), or host: this machine, measured
-    #[arg(value_name = "MACHINE|FILE.toml|host")]
+    /// A machine that comes with sidestep (--help lists them), a file of your own (TOML), or host: this machine, measured
+    #[arg(value_name = "MACHINE|FILE.toml|host", long_help = MACHINES)]
     machine: String,
-    /// With host: fit to this record of a check-up instead of measuring for 15 s
+    /// With host: take this record of a check-up instead of measuring for 15 s
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Fit the machine to its published numbers, where it has some: what they tell, what they cannot tell apart, other choices
+    #[arg(long)]
+    fit: bool,
+    /// With schedulers and counters of time: seed of what is drawn
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Print every number as CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Also write a page with all pictures, to a new file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// With --html: leave the interactive charts out
+    #[arg(long, requires = "html")]
+    no_script: bool,
+    #[command(flatten)]
+    threads: threads::ThreadsArguments,
+    #[command(flatten)]
+    memory: MemoryArguments,
+    #[command(flatten)]
+    sockets: sockets::SocketArguments,
+    #[command(flatten)]
+    scenario: counters::ScenarioArguments,
+}
+
+/// All machines by what is simulated of them. Lines of the list are kept as they are: none is longer than 80 columns leave.
+const MACHINES: &str = "\
+A machine that comes with sidestep, a file of your own (TOML), or host: this machine, measured. The machine decides what is simulated:
+
+  schedulers:        fx-8150, jacobsville, ryzen-1800x,
+                     host with an option for schedulers
+  memory:            phenom-9600, host
+  linked sockets:    x6440-8380, x6440-8384, ranger-x6420,
+                     shanghai-2s, istanbul-4s-probe-filter
+  clusters on a die: spr-snc4
+  counters of time:  k8-opteron
+
+Files of these machines are in machines/ of the sources: copy one to begin.";
+
+/// Options of machines whose memory is simulated.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Memory (phenom-9600, host)")]
+struct MemoryArguments {
     /// Plots and tables of one state: the workaround's name for on, or none
     #[arg(long, value_name = "NAME|none")]
     workaround: Option<String>,
@@ -47,38 +89,21 @@ pub(crate) struct SimulateArguments {
     /// Also latency over block size and stride
     #[arg(long)]
     surface: bool,
-    /// Fit the machine to its published numbers: what they tell, what they cannot tell apart, other choices
-    #[arg(long)]
-    fit: bool,
-    /// Another clock of the north bridge, such as 2.0GHz, on the machine's own board
+    /// Another clock of the north bridge, such as 2.0GHz, on the machine's own board; not with host
     #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
     nb_clock: Option<Hertz>,
-    /// Print every number as CSV
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
-    /// Also write a page with all pictures, to a new file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// With --html: leave the interactive charts out
-    #[arg(long, requires = "html")]
-    no_script: bool,
-    #[command(flatten)]
-    scenario: counters::ScenarioArguments,
-    #[command(flatten)]
-    sockets: sockets::SocketArguments,
-    #[command(flatten)]
-    threads: threads::ThreadsArguments,
 }
 
 impl SimulateArguments {
     /// An option that was given and belongs to machines whose memory is simulated.
     fn of_memory(&self) -> Option<&'static str> {
+        let memory = &self.memory;
         let given = [
-            ("--workaround", self.workaround.is_some()),
-            ("--bandwidth", self.bandwidth),
-            ("--latency", self.latency),
-            ("--surface", self.surface),
-            ("--nb-clock", self.nb_clock.is_some()),
+            ("--workaround", memory.workaround.is_some()),
+            ("--bandwidth", memory.bandwidth),
+            ("--latency", memory.latency),
+            ("--surface", memory.surface),
+            ("--nb-clock", memory.nb_clock.is_some()),
         ];
         given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
     }
@@ -128,8 +153,8 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
 /// A machine of ours or of a file.
 fn on_paper(mut described: Described, arguments: &SimulateArguments) -> anyhow::Result<Simulation> {
     no_scenario(arguments)?;
-    state(arguments.workaround.as_deref(), &described.machine.workaround.id)?;
-    if let Some(clock) = arguments.nb_clock {
+    state(arguments.memory.workaround.as_deref(), &described.machine.workaround.id)?;
+    if let Some(clock) = arguments.memory.nb_clock {
         described.machine.set_northbridge_hz(clock);
     }
     anyhow::ensure!(
@@ -144,10 +169,10 @@ fn on_paper(mut described: Described, arguments: &SimulateArguments) -> anyhow::
 fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Simulation> {
     no_scenario(arguments)?;
     anyhow::ensure!(
-        arguments.nb_clock.is_none() && !arguments.fit,
+        arguments.memory.nb_clock.is_none() && !arguments.fit,
         "--nb-clock and --fit belong to machines on paper; host is always fitted, to what was measured"
     );
-    state(arguments.workaround.as_deref(), memory::WORKAROUND)?;
+    state(arguments.memory.workaround.as_deref(), memory::WORKAROUND)?;
     let record = host::record(arguments.record.as_deref(), &host::OF_MEMORY, global)?;
     Ok(memory::simulate_measured(&host::measured(&record), scope(arguments))?)
 }
@@ -155,6 +180,11 @@ fn of_this_machine(arguments: &SimulateArguments, global: &Global) -> anyhow::Re
 fn no_scenario(arguments: &SimulateArguments) -> anyhow::Result<()> {
     if let Some(flag) = arguments.threads.given() {
         anyhow::bail!("{flag} belongs to machines with threads, such as fx-8150");
+    }
+    if arguments.seed.is_some() {
+        anyhow::bail!(
+            "--seed belongs to machines on which something is drawn, such as fx-8150 and k8-opteron"
+        );
     }
     match arguments.scenario.given() {
         Some(flag) => anyhow::bail!("{flag} belongs to machines whose counters drift, such as k8-opteron"),
@@ -173,8 +203,8 @@ fn no_wiring(arguments: &SimulateArguments) -> anyhow::Result<()> {
 fn scope(arguments: &SimulateArguments) -> Scope {
     let page = arguments.html.is_some();
     Scope {
-        bandwidth: arguments.bandwidth || page,
-        surface: arguments.surface || page,
+        bandwidth: arguments.memory.bandwidth || page,
+        surface: arguments.memory.surface || page,
         fit: arguments.fit,
         ..Scope::default()
     }
@@ -187,16 +217,16 @@ fn print_memory(
     global: &Global,
 ) -> anyhow::Result<Outcome> {
     let view = SimulationView {
-        workaround: state(arguments.workaround.as_deref(), &simulation.workaround)?,
-        strides: arguments.latency,
+        workaround: state(arguments.memory.workaround.as_deref(), &simulation.workaround)?,
+        strides: arguments.memory.latency,
     };
     // Pictures that only the page asked for stay in the page.
     let terminal = |simulation: &Simulation, terminal| {
         let mut shown = simulation.clone();
-        if !arguments.bandwidth {
+        if !arguments.memory.bandwidth {
             shown.bandwidth.clear();
         }
-        if !arguments.surface {
+        if !arguments.memory.surface {
             shown.surface.clear();
         }
         report::simulation_terminal(&shown, view, terminal)
@@ -294,6 +324,26 @@ fn parse_clock(text: &str) -> Result<Hertz, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_lists_every_machine_and_policy_and_fits_80_columns() {
+        let mut command = <crate::arguments::Arguments as clap::CommandFactory>::command();
+        command.build();
+        let own = command.find_subcommand_mut("simulate").expect("it is a command");
+        let help = own.render_long_help().to_string();
+        let names = memory::KNOWN.iter().map(|(name, ..)| *name);
+        let names = names.chain(interconnect::KNOWN.iter().map(|(name, ..)| *name));
+        let names = names.chain(interconnect::KNOWN_CLUSTERS.iter().map(|(name, ..)| *name));
+        let names = names.chain(tsc::KNOWN.iter().map(|(name, ..)| *name));
+        let names = names.chain(scheduling::KNOWN.iter().map(|(name, ..)| *name));
+        for name in names.chain(scheduling::Policy::ALL.map(scheduling::Policy::name)) {
+            assert!(help.contains(name), "{name}: {help}");
+        }
+        for line in MACHINES.lines().chain(threads::POLICIES.lines()) {
+            // Help of an option begins in column 10.
+            assert!(line.len() <= 80 - 10 || !line.starts_with(' '), "{line}");
+        }
+    }
 
     #[test]
     fn clocks_carry_a_unit() {

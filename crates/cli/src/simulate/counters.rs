@@ -14,29 +14,22 @@ const SEED: u64 = 1;
 
 /// Options of machines whose counters drift.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Counters of time (k8-opteron)")]
 pub(crate) struct ScenarioArguments {
-    /// With k8-opteron: who sets the frequency: performance, powersave, ondemand, walk
+    /// Who sets the frequency: performance, powersave, ondemand, walk
     #[arg(long, value_name = "NAME", value_parser = governor)]
     governor: Option<Governor>,
-    /// With k8-opteron: what the cores do: busy, idle, one-busy, bursts
+    /// What the cores do: busy, idle, one-busy, bursts
     #[arg(long, value_name = "NAME", value_parser = workload)]
     workload: Option<Workload>,
-    /// With k8-opteron: how long, in seconds; 60 unless given
+    /// How long, in seconds; 60 unless given
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<f64>,
-    /// With k8-opteron and the machines with threads: seed of what is drawn
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) seed: Option<u64>,
 }
 
 impl ScenarioArguments {
-    /// An option that was given and belongs to machines on which something is drawn.
+    /// An option that was given and belongs to machines whose counters drift.
     pub(super) fn given(&self) -> Option<&'static str> {
-        self.given_beside_seed().or(self.seed.map(|_| "--seed"))
-    }
-
-    /// An option that was given and belongs to machines whose counters drift only.
-    pub(super) fn given_beside_seed(&self) -> Option<&'static str> {
         let given = [
             ("--governor", self.governor.is_some()),
             ("--workload", self.workload.is_some()),
@@ -45,14 +38,14 @@ impl ScenarioArguments {
         given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
     }
 
-    fn scenario(&self) -> Scenario {
+    fn scenario(&self, seed: Option<u64>) -> Scenario {
         /// Long enough for many changes of frequency.
         const SECONDS: f64 = 60.0;
         Scenario {
             governor: self.governor.unwrap_or(Governor::Ondemand),
             workload: self.workload.unwrap_or(Workload::Bursts),
             seconds: self.seconds.unwrap_or(SECONDS),
-            seed: self.seed.unwrap_or(SEED),
+            seed: seed.unwrap_or(SEED),
         }
     }
 }
@@ -77,7 +70,7 @@ pub(super) fn simulate(
             machine.name
         );
     }
-    let simulation = tsc::simulate(machine, arguments.scenario.scenario());
+    let simulation = tsc::simulate(machine, arguments.scenario.scenario(arguments.seed));
     let forms = Forms { html: report::drift_html, csv: report::drift_csv, terminal: report::drift_terminal };
     tell(&simulation, forms, arguments, global)
 }

@@ -10,23 +10,24 @@ use crate::outcome::Outcome;
 
 /// Options of machines of linked sockets.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Linked sockets (x6440-8380 and its relatives)")]
 pub(crate) struct SocketArguments {
-    /// With x6440-8380: a link more between two sockets, such as 0-3
+    /// A link more between two sockets, such as 0-3
     #[arg(long, value_name = "A-B", value_parser = link)]
     add_link: Vec<[usize; 2]>,
-    /// With x6440-8380: a link less
+    /// A link less
     #[arg(long, value_name = "A-B", value_parser = link)]
     remove_link: Vec<[usize; 2]>,
-    /// With x6440-8380: the four sockets in a square, as on boards that leave links unused
+    /// The four sockets in a square, as on boards that leave links unused
     #[arg(long, conflicts_with = "full_mesh")]
     square: bool,
-    /// With x6440-8380: a link between any two sockets
+    /// A link between any two sockets
     #[arg(long)]
     full_mesh: bool,
-    /// With x6440-8380: a directory that spares local reads the snoops (HT Assist)
+    /// A directory that spares local reads the snoops (HT Assist)
     #[arg(long)]
     snoop_filter: bool,
-    /// With x6440-8380: another clock of the cores, such as 2.7GHz
+    /// Another clock of the cores, such as 2.7GHz
     #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
     clock: Option<Hertz>,
 }

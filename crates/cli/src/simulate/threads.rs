@@ -27,25 +27,38 @@ enum Placing {
 
 /// Options of machines whose threads share units.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Schedulers (fx-8150, jacobsville, ryzen-1800x, host)")]
 pub(crate) struct ThreadsArguments {
-    /// With fx-8150, jacobsville, ryzen-1800x, or host: how many threads, such as 4 or 1..8
+    /// How many threads, such as 4 or 1..8; unless given from 1 to as many as CPUs
     #[arg(long, value_name = "COUNTS", value_parser = counts)]
     threads: Option<[usize; 2]>,
-    /// With the same: who places them: in-order, random, modules-first, modules-first-patient, pack, kernel-like,
-    /// process-grouping, data-aware; all puts them side by side
-    #[arg(long, value_name = "NAME|all", value_parser = policy)]
+    /// Who places them, as listed by --help; all puts them side by side
+    #[arg(long, value_name = "NAME|all", value_parser = policy, long_help = POLICIES)]
     policy: Option<Placing>,
-    /// With the same: what a thread gains from data that it shares with a partner, as a share of its speed; a range such
+    /// What a thread gains from data that it shares with a partner, as a share of its speed; a range such
     /// as 0..0.4 asks where packing partners beats spreading them
     #[arg(long, value_name = "SHARE", value_parser = sharing)]
     sharing: Option<[f64; 2]>,
-    /// With the same: what each thread does: copies (compute), bursts (compute and sleep), pairs (hand work to and fro)
+    /// What each thread does: copies (compute; the default), bursts (compute and sleep), pairs (hand work to and fro)
     #[arg(long, value_name = "NAME", value_parser = pattern)]
     load: Option<Pattern>,
-    /// With the same: what work keeps busy: integer, floating, front-end, memory
+    /// What work keeps busy: integer (the default), floating, front-end, memory
     #[arg(long, value_name = "NAME", value_parser = class)]
     class: Option<Class>,
 }
+
+/// All policies in a line each.
+pub(super) const POLICIES: &str = "\
+Who places them; all puts these side by side:
+
+  in-order:              on the first idle CPU
+  random:                on any idle CPU
+  modules-first:         in the emptiest unit; the default
+  modules-first-patient: the same with units that park later
+  pack:                  in the fullest unit, so that others sleep
+  kernel-like:           Linux, without knowledge of data
+  process-grouping:      the same, a process at one last-level cache
+  data-aware:            sharers together, others apart, where it pays";
 
 impl ThreadsArguments {
     /// An option that was given and belongs to such machines only.
@@ -125,10 +138,10 @@ pub(super) fn simulate(
         "--fit: {} is not fitted here; METHODOLOGY.md says how its numbers came about",
         machine.name
     );
-    if let Some(flag) = arguments.scenario.given_beside_seed() {
+    if let Some(flag) = arguments.scenario.given() {
         anyhow::bail!("{flag} belongs to machines whose counters drift; {} has threads", machine.name);
     }
-    let scenario = arguments.threads.scenario(machine, arguments.scenario.seed)?;
+    let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
     let forms = Forms {
         html: report::scheduling_html,
