@@ -75,6 +75,8 @@ mod tests {
     use models::scheduling::{Class, KNOWN, Pattern, Scenario, parse, simulate};
 
     use super::*;
+    use stats::Interval;
+
     use crate::{Html, Terminal};
 
     fn simulation(sharing: [f64; 2]) -> SchedulingSimulation {
@@ -126,11 +128,52 @@ mod tests {
         let of_four = text.lines().find(|line| line.starts_with("4 ")).expect("a row");
         let cells: Vec<&str> = of_four.split_whitespace().collect();
         assert!(cells.len() == 1 + Policy::ALL.len() && cells[5].starts_with("-6."), "{text}");
-        for part in ["Most is gained over random placement by modules-first with 4", "Most is lost by"] {
-            assert!(text.contains(part), "{part}: {text}");
+        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "Most is gained over random placement with 4 threads, by modules-first, modules-first-patient,",
+            "kernel-like, process-grouping and data-aware: +8.8 %.",
+            "Most is lost against random placement with 4 threads, by in-order and pack: -6.",
+        ] {
+            assert!(said.contains(part), "{part}: {text}");
         }
         let page = scheduling_html(&found, Html { script: false });
         assert!(page.contains("<svg") && page.contains("process-grouping"));
+    }
+
+    #[test]
+    fn what_is_most_is_told_of_each_baseline_and_of_none_that_the_runs_do_not_tell() {
+        let said = |found: &SchedulingSimulation| {
+            let text = scheduling_terminal(found, Terminal::default());
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let mut found = simulation([0.0; 2]);
+        let text = said(&found);
+        for part in [
+            "Most is gained over random placement with 4 threads (+8.8 %) and over in-order with 4 threads (+16.1 %).",
+            "where nobody says how many ran, predicted is the range of all numbers of threads above",
+            "-: that number of threads is not simulated here",
+            "awake: mean number of units (module)",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        found.rows[0].gain_over_random_interval = Interval { low: -1.0, high: 7.0 };
+        assert!(said(&found).contains("No gain over random placement can be told from none with 3 threads."));
+        let alike = said(&on("jacobsville", Some(Policy::ModulesFirst), [0.0; 2]));
+        assert!(alike.contains("over in-order and kernel-like alike with 4 threads (+33.5 %)."), "{alike}");
+        assert!(!alike.contains("nobody says") && !alike.contains("awake"), "{alike}");
+        assert!(alike.contains("; not known: clock."), "{alike}");
+    }
+
+    #[test]
+    fn a_policy_is_not_compared_with_itself() {
+        let found = under(Some(Policy::Random), [0.0; 2]);
+        assert!(
+            found.rows.iter().all(|row| row.gain_over_random_interval == Interval { low: 0.0, high: 0.0 })
+        );
+        let text = scheduling_terminal(&found, Terminal::default());
+        for part in ["Gain over random placement", "Nothing is gained", "Random placement is better"] {
+            assert!(!text.contains(part), "{part}: {text}");
+        }
     }
 
     #[test]
@@ -144,6 +187,15 @@ mod tests {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(text.contains(why), is_told, "{policy:?}: {text}");
         }
+        let text = scheduling_terminal(
+            &on("ryzen-1800x", Some(Policy::ProcessGrouping), [0.0; 2]),
+            Terminal::default(),
+        );
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains("takes each pair of threads for a process, and keeps it in one ccx."),
+            "{text}"
+        );
     }
 
     #[test]

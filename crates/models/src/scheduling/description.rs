@@ -199,6 +199,11 @@ impl SchedulingMachine {
         Compiled::new(self, false).sharing_levels().last().map(|index| &self.level[*index])
     }
 
+    /// True if units fall asleep, so that fewer than all may be awake.
+    pub fn sleeps(&self) -> bool {
+        self.idle.iter().any(|idle| idle.asleep)
+    }
+
     /// True if the clock depends on how much is awake.
     pub fn has_turbo(&self) -> bool {
         self.clock.hz_by_awake.value.windows(2).any(|two| two[0] != two[1])

@@ -30,7 +30,11 @@ pub fn scheduling_html(simulation: &SchedulingSimulation, options: Html) -> Stri
         None => ("Gain by number of threads", gain_chart(&simulation.rows)),
     };
     if !simulation.rows.is_empty() {
-        body += &section("gains", "What the policy gains", &table(&gains(&simulation.rows)));
+        body += &section(
+            "gains",
+            "What the policy gains",
+            &table(&gains(&simulation.rows, simulation.machine.sleeps())),
+        );
     }
     if !simulation.policies.is_empty() {
         body += &section("policies", "All policies", &table(&policies(&simulation.policies)));
@@ -53,7 +57,10 @@ pub fn scheduling_html(simulation: &SchedulingSimulation, options: Html) -> Stri
     html::document_page(&simulation.machine.title, &body, simulation, "simulation.json", charts, options)
 }
 
-fn gains(rows: &[GainRow]) -> DataTable {
+/// Place of the column in the table of gains that only a machine has whose units sleep.
+const AWAKE_COLUMN: usize = 6;
+
+fn gains(rows: &[GainRow], sleeps: bool) -> DataTable {
     let headers =
         ["threads", "over random", "95 %", "over in-order", "over kernel-like", "shared", "awake", "runs"];
     let row = |row: &GainRow| {
@@ -69,7 +76,15 @@ fn gains(rows: &[GainRow]) -> DataTable {
             row.throughput.runs.to_string(),
         ]
     };
-    DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.iter().map(row).collect() }
+    let mut found =
+        DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.iter().map(row).collect() };
+    if !sleeps {
+        // Where no unit sleeps all are awake at any time.
+        for cells in found.rows.iter_mut().chain([&mut found.headers]) {
+            cells.remove(AWAKE_COLUMN);
+        }
+    }
+    found
 }
 
 fn policies(rows: &[PolicyRow]) -> DataTable {

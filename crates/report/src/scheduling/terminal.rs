@@ -13,13 +13,16 @@ const BAR_COLUMNS: usize = 24;
 /// The simulation for people.
 pub fn scheduling_terminal(simulation: &SchedulingSimulation, terminal: Terminal) -> String {
     let mut paper = Paper::new(terminal);
-    paper.strong(&plain(&format!("{} {}", simulation.machine.title, words::origin(simulation))));
+    let title = format!("{} {}", simulation.machine.title, words::origin(simulation));
+    paper.wrapped_inked(Ink::Strong, "", &plain(&title));
     paper.wrapped_inked(Ink::Faint, "", &words::scenario(simulation));
     paper.blank();
     if !simulation.rows.is_empty() {
         gains(&mut paper, simulation);
-        paper.blank();
-        curve(&mut paper, simulation);
+        if simulation.scenario.policy != Some(Policy::Random) {
+            paper.blank();
+            curve(&mut paper, simulation);
+        }
     }
     if !simulation.policies.is_empty() {
         side_by_side(&mut paper, &simulation.policies);
@@ -36,28 +39,41 @@ pub fn scheduling_terminal(simulation: &SchedulingSimulation, terminal: Terminal
 }
 
 fn gains(paper: &mut Paper, simulation: &SchedulingSimulation) {
+    let sleeps = simulation.machine.sleeps();
     let headers = ["threads", "over random", "", "over in-order", "over kernel-like", "shared", "awake"];
-    let mut table = table_of(&headers.map(str::to_owned));
+    let mut table = table_of(
+        &headers[..headers.len() - usize::from(!sleeps)]
+            .iter()
+            .map(|header| (*header).to_owned())
+            .collect::<Vec<_>>(),
+    );
     for row in &simulation.rows {
         let half = row.gain_over_random_interval.half_width();
-        table.add_row([
+        let mut cells = vec![
             row.threads.to_string(),
             words::signed(row.gain_over_random_percent),
             if half > 0.0 { format!("±{half:.2}") } else { String::new() },
             words::signed(row.gain_over_in_order_percent),
             words::signed(row.gain_over_kernel_like_percent),
             number::percent(row.throughput.shared),
-            number::short(row.throughput.awake),
-        ]);
+        ];
+        if sleeps {
+            cells.push(number::short(row.throughput.awake));
+        }
+        table.add_row(cells);
     }
     paper.table(table);
-    let level = &simulation.machine.clock.level;
     let smallest = &simulation.machine.level[0].name;
+    let awake = if sleeps {
+        format!("; awake: mean number of units ({})", simulation.machine.clock.level)
+    } else {
+        String::new()
+    };
     paper.wrapped_inked(
         Ink::Faint,
         "",
         &plain(&format!(
-            "throughput of {} against threads on idle CPUs at random, on the first idle CPU, and as a kernel that does not know of data; shared: time in which the smallest unit ({smallest}) held another thread; awake: mean number of units ({level})",
+            "throughput of {} against threads on idle CPUs at random, on the first idle CPU, and as a kernel that does not know of data; shared: part of the running time in which the smallest unit ({smallest}) held another thread{awake}",
             simulation.scenario.policy.map_or("a policy", Policy::name)
         )),
     );
@@ -104,7 +120,8 @@ fn side_by_side(paper: &mut Paper, rows: &[PolicyRow]) {
 
 fn packing(paper: &mut Paper, packing: &Packing, has_turbo: bool) {
     let threads = number::count(packing.threads, "thread");
-    paper.strong(&format!("{threads} in pairs: {} over {}", words::in_one(packing), words::IN_TWO));
+    let compared = format!("{threads} in pairs: {} over {}", words::in_one(packing), words::IN_TWO);
+    paper.wrapped_inked(Ink::Strong, "", &compared);
     let headers: &[&str] = if has_turbo { &["with turbo", "without"] } else { &["packing gains"] };
     let headers = ["a thread gains from its partner"].iter().chain(headers);
     let mut table = table_of(&headers.map(|header| (*header).to_owned()).collect::<Vec<_>>());
@@ -138,11 +155,18 @@ fn published(paper: &mut Paper, simulation: &SchedulingSimulation) {
         ]);
     }
     paper.table(table);
-    paper.wrapped_inked(
-        Ink::Faint,
-        "",
-        "a range is that of all numbers of threads above, as nobody says how many ran",
-    );
+    let any = |holds: fn(&JoinedNumber) -> bool| simulation.published.iter().any(holds);
+    let legend = [
+        any(|one| one.published.threads.is_none()).then_some(
+            "where nobody says how many ran, predicted is the range of all numbers of threads above",
+        ),
+        any(|one| one.published.threads.is_some() && one.predicted_percent.is_none())
+            .then_some("-: that number of threads is not simulated here"),
+    ];
+    let legend: Vec<&str> = legend.into_iter().flatten().collect();
+    if !legend.is_empty() {
+        paper.wrapped_inked(Ink::Faint, "", &legend.join("; "));
+    }
     paper.blank();
 }
 

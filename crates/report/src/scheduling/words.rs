@@ -1,10 +1,12 @@
 //! What a simulation of schedulers says, in words.
 
 use models::FITTED;
+use models::memory::HOST;
 use models::scheduling::{
-    GainRow, JoinedNumber, LevelDescription, Packing, Policy, PolicyRow, SchedulingMachine,
+    Gain, GainRow, JoinedNumber, LevelDescription, Packing, Policy, PolicyGain, PolicyRow, SchedulingMachine,
     SchedulingSimulation,
 };
+use stats::Interval;
 
 use crate::escape::plain;
 use crate::number;
@@ -13,6 +15,10 @@ use crate::number;
 const ASSUMED: &str = "assumed";
 /// The same of one that was measured.
 const MEASURED: &str = "measured";
+/// The same of one that stands for nothing, as it should have been measured and was not.
+const NOT_MEASURED: &str = "not measured";
+/// The same of one that nobody knows.
+const UNKNOWN: &str = "unknown";
 /// A gain below this is none, in per cent: what the table shows as 0.0.
 const NOTHING_PERCENT: f64 = 0.05;
 
@@ -56,42 +62,96 @@ pub(super) fn scenario(simulation: &SchedulingSimulation) -> String {
 pub(super) fn sentences(simulation: &SchedulingSimulation) -> Vec<String> {
     let mut said = Vec::new();
     if !simulation.rows.is_empty() {
-        said.extend(gains(&simulation.rows));
+        said.extend(gains(&simulation.rows, simulation.scenario.policy));
     }
     said.extend(extremes(&simulation.policies));
-    said.extend(one_last_level_cache(simulation));
+    said.extend(grouping(simulation));
     said.extend(simulation.packing.iter().flat_map(|found| packing(found, &simulation.machine)));
     said.extend(simulation.published.iter().filter_map(held_out));
     said.push(grounds(simulation));
     said
 }
 
-fn gains(rows: &[GainRow]) -> Vec<String> {
-    let best = rows.iter().max_by(|a, b| a.gain_over_random_percent.total_cmp(&b.gain_over_random_percent));
-    let counts = |holds: &dyn Fn(&GainRow) -> bool| -> Vec<String> {
-        rows.iter().filter(|row| holds(row)).map(|row| row.threads.to_string()).collect()
-    };
+/// A gain that is beyond what the runs differ by, and seen in the table.
+fn is_sure(percent: f64, interval: Interval) -> bool {
+    percent.abs() >= NOTHING_PERCENT && !interval.contains(0.0)
+}
+
+fn gains(rows: &[GainRow], policy: Option<Policy>) -> Vec<String> {
+    let best = baselines(rows).iter().filter_map(|baseline| most(rows, baseline)).collect::<Vec<_>>();
     let mut said = Vec::new();
-    if let Some(best) = best.filter(|best| best.gain_over_random_percent >= NOTHING_PERCENT) {
-        said.push(format!(
-            "Most is gained with {} threads: {} over random placement, {} over threads in order.",
-            best.threads,
-            signed(best.gain_over_random_percent),
-            signed(best.gain_over_in_order_percent)
-        ));
+    if !best.is_empty() {
+        said.push(format!("Most is gained {}.", listed(&best, "and")));
     }
-    let nothing = counts(&|row| row.gain_over_random_percent.abs() < NOTHING_PERCENT);
-    if !nothing.is_empty() {
-        said.push(format!("Nothing is gained over random placement with {}.", threads(&nothing)));
+    if policy == Some(Policy::Random) {
+        return said;
     }
-    let lost = counts(&|row| row.gain_over_random_percent <= -NOTHING_PERCENT);
-    if !lost.is_empty() {
-        said.push(format!("Random placement is better with {}.", threads(&lost)));
+    let over_random = |holds: &dyn Fn(f64, Interval) -> bool| -> Vec<usize> {
+        let those =
+            rows.iter().filter(|row| holds(row.gain_over_random_percent, row.gain_over_random_interval));
+        those.map(|row| row.threads).collect()
+    };
+    for (words, counts) in [
+        ("Nothing is gained over random placement with", over_random(&|percent, _| is_nothing(percent))),
+        (
+            "No gain over random placement can be told from none with",
+            over_random(&|percent, interval| !is_nothing(percent) && !is_sure(percent, interval)),
+        ),
+        (
+            "Random placement is better with",
+            over_random(&|percent, interval| percent < 0.0 && is_sure(percent, interval)),
+        ),
+    ] {
+        if !counts.is_empty() {
+            said.push(format!("{words} {}.", threads(&counts)));
+        }
     }
     said
 }
 
-/// Where a policy gains most over random placement, and where one loses most.
+fn is_nothing(percent: f64) -> bool {
+    percent.abs() < NOTHING_PERCENT
+}
+
+/// What a row's policy is compared with.
+struct Baseline {
+    words: &'static str,
+    gain: fn(&GainRow) -> (f64, Interval),
+}
+
+/// Random placement, and of the others those that differ: a kernel that fills CPUs in order is told once.
+fn baselines(rows: &[GainRow]) -> Vec<Baseline> {
+    let random = Baseline {
+        words: "over random placement",
+        gain: |row| (row.gain_over_random_percent, row.gain_over_random_interval),
+    };
+    let in_order = Baseline {
+        words: "over in-order",
+        gain: |row| (row.gain_over_in_order_percent, row.gain_over_in_order_interval),
+    };
+    let kernel_like = Baseline {
+        words: "over kernel-like",
+        gain: |row| (row.gain_over_kernel_like_percent, row.gain_over_kernel_like_interval),
+    };
+    let is_alike =
+        |row: &GainRow| is_nothing(row.gain_over_in_order_percent - row.gain_over_kernel_like_percent);
+    if rows.iter().all(is_alike) {
+        let both = Baseline { words: "over in-order and kernel-like alike", ..in_order };
+        return vec![random, both];
+    }
+    vec![random, in_order, kernel_like]
+}
+
+/// Where most is gained over a baseline, if anything is: of equals the first.
+fn most(rows: &[GainRow], baseline: &Baseline) -> Option<String> {
+    let gains = rows.iter().map(|row| (row.threads, (baseline.gain)(row)));
+    let (count, (percent, interval)) =
+        gains.reduce(|best, one| if one.1.0 > best.1.0 { one } else { best })?;
+    (percent > 0.0 && is_sure(percent, interval))
+        .then(|| format!("{} with {} ({})", baseline.words, number::count(count, "thread"), signed(percent)))
+}
+
+/// Where a policy gains most over random placement, and where one loses most; all that do the same are named.
 fn extremes(rows: &[PolicyRow]) -> Vec<String> {
     let all = rows.iter().flat_map(|row| row.policies.iter().map(|one| (row.threads, one)));
     let told = |words: &str, sign: f64| {
@@ -100,30 +160,36 @@ fn extremes(rows: &[PolicyRow]) -> Vec<String> {
             let is_more = sign * one.1.over_random.percent > sign * best.1.over_random.percent;
             if is_more { one } else { best }
         })?;
-        let percent = most.over_random.percent;
-        (sign * percent >= NOTHING_PERCENT).then(|| {
+        let Gain { percent, interval } = most.over_random;
+        let is_as_much =
+            |one: &(usize, &PolicyGain)| one.0 == threads && is_nothing(one.1.over_random.percent - percent);
+        let names: Vec<String> =
+            all.clone().filter(is_as_much).map(|one| one.1.policy.name().to_owned()).collect();
+        (sign * percent > 0.0 && is_sure(percent, interval)).then(|| {
             format!(
-                "{words} by {} with {}: {}.",
-                most.policy.name(),
+                "{words} random placement with {}, by {}: {}.",
                 number::count(threads, "thread"),
+                listed(&names, "and"),
                 signed(percent)
             )
         })
     };
-    [told("Most is gained over random placement", 1.0), told("Most is lost", -1.0)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [told("Most is gained over", 1.0), told("Most is lost against", -1.0)].into_iter().flatten().collect()
 }
 
-/// Why the column of a policy is that of another.
-fn one_last_level_cache(simulation: &SchedulingSimulation) -> Option<String> {
+/// What a process is, or why the column of a policy is that of another.
+fn grouping(simulation: &SchedulingSimulation) -> Option<String> {
     let is_shown =
         !simulation.policies.is_empty() || simulation.scenario.policy == Some(Policy::ProcessGrouping);
-    (is_shown && simulation.packing.is_none() && simulation.machine.last_level().is_none()).then(|| {
-        "One last-level cache serves all CPUs, so that process-grouping does what kernel-like does."
-            .to_owned()
-    })
+    let said = match simulation.machine.last_level() {
+        Some(level) => format!(
+            "process-grouping takes each pair of threads for a process, and keeps it in one {}.",
+            plain(&level.name)
+        ),
+        None => "One last-level cache serves all CPUs, so that process-grouping does what kernel-like does."
+            .to_owned(),
+    };
+    (is_shown && simulation.packing.is_none()).then_some(said)
 }
 
 /// The placement that packing is compared with.
@@ -232,19 +298,34 @@ fn grounds(simulation: &SchedulingSimulation) -> String {
         names => format!("; {verb}: {}", names.join(", ")),
     };
     let (fitted, assumed) = (said("fitted", of(FITTED)), said("assumed", of(ASSUMED)));
+    let unknown = said("not known", [of(NOT_MEASURED), of(UNKNOWN)].concat());
+    let gaps = format!("{fitted}{assumed}{unknown}");
+    let sources = if simulation.machine.name == HOST {
+        "--json gives each number's source."
+    } else {
+        "The machine file gives the reasons."
+    };
     match measured(simulation).as_slice() {
-        [] => format!("On paper, not measured{fitted}{assumed}. The machine file gives the reasons."),
-        measured => format!(
-            "Simulated from what was measured of these CPUs: {}{fitted}{assumed}. --json gives each number's source.",
-            measured.join(", ")
-        ),
+        [] => format!("On paper, not measured{gaps}. {sources}"),
+        measured => {
+            format!(
+                "Simulated from what was measured of these CPUs: {}{gaps}. {sources}",
+                measured.join(", ")
+            )
+        }
     }
 }
 
-/// `1 and 8 threads`, `1 thread`.
-fn threads(counts: &[String]) -> String {
-    let noun = if counts == ["1"] { "thread" } else { "threads" };
-    format!("{} {noun}", listed(counts, "and"))
+/// `1, 7 and 8 threads`, `1 thread`, `5 to 24 threads`.
+fn threads(counts: &[usize]) -> String {
+    /// Fewer that follow each other are told one by one.
+    const RUN_MIN: usize = 3;
+    let noun = if counts == [1] { "thread" } else { "threads" };
+    let runs = counts.chunk_by(|one, next| one + 1 == *next).flat_map(|run| match run {
+        [first, .., last] if run.len() >= RUN_MIN => vec![format!("{first} to {last}")],
+        few => few.iter().map(usize::to_string).collect(),
+    });
+    format!("{} {noun}", listed(&runs.collect::<Vec<_>>(), "and"))
 }
 
 fn listed(words: &[String], last_joined_by: &str) -> String {
