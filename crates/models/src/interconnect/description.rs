@@ -15,6 +15,8 @@ const SOCKETS_MAX: usize = 64;
 const SOCKETS_MIN: usize = 2;
 /// Clocks outside of this are slips of the pen, in hertz.
 const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
+/// Bandwidths of a socket outside of this are slips of the pen, in MB/s.
+const TRIAD_RANGE_MB_PER_S: std::ops::RangeInclusive<f64> = 1.0..=1e9;
 /// Latencies above this are slips of the pen.
 const TIME_MAX_NS: f64 = 1e6;
 
@@ -144,8 +146,10 @@ fn impossible(machine: &SocketMachine) -> Option<(&'static str, String)> {
         if machine.published[..place].iter().any(|before| before.socket == one.socket) {
             return Some(("published", format!("names socket {} twice", one.socket)));
         }
-        if !(one.triad_mb_per_s > 0.0 && one.triad_mb_per_s.is_finite()) {
-            return Some(("published", format!("has the triad {}; give more than 0", one.triad_mb_per_s)));
+        if !TRIAD_RANGE_MB_PER_S.contains(&one.triad_mb_per_s) {
+            let [low, high] = [TRIAD_RANGE_MB_PER_S.start(), TRIAD_RANGE_MB_PER_S.end()];
+            let said = format!("has the triad {}; give {low} to {high} MB/s", one.triad_mb_per_s);
+            return Some(("published", said));
         }
     }
     None
@@ -209,6 +213,7 @@ mod tests {
             ("socket = 3", "socket = 4", "published"),
             ("socket = 3", "socket = 2", "published"),
             ("triad_mb_per_s = 3945.4141", "triad_mb_per_s = 0.0", "published"),
+            ("triad_mb_per_s = 3945.4141", "triad_mb_per_s = 1e-308", "give 1 to 1000000000 MB/s"),
             ("kind = \"linked-sockets\"", "kind = \"x\"", "kind"),
         ] {
             assert!(text.contains(from), "{from}");

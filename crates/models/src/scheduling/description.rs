@@ -15,8 +15,10 @@ use crate::machine_file::{
 pub const KIND: &str = "scheduling";
 /// More CPUs than this are a slip of the pen: the next event is found by looking at each.
 const CPUS_MAX: usize = 256;
-/// Clocks outside of this are slips of the pen, in hertz.
-const CLOCK_RANGE_HZ: RangeInclusive<f64> = 1e6..=1e11;
+/// Clocks outside of this are slips of the pen, in hertz: no processor was driven to 10 GHz.
+const CLOCK_RANGE_HZ: RangeInclusive<f64> = 1e6..=1e10;
+/// Linux gives no thread less than 0.1 ms (kernel/sched/syscalls.c, `__setscheduler_params`); shorter slices are slips of the pen.
+const SLICE_MIN_NS: f64 = 1e5;
 /// Times outside of this are slips of the pen: a minute.
 const TIME_MAX_NS: f64 = 6e10;
 /// A thread beside another is not slower than this; a file that says so means something else.
@@ -373,12 +375,12 @@ fn impossible_times(machine: &SchedulingMachine) -> Option<Problem> {
     }
     let clocks = &machine.clock.hz_by_awake.value;
     if clocks.is_empty() || clocks.iter().any(|hz| !CLOCK_RANGE_HZ.contains(&hz.0)) {
-        return Some(problem("clock.hz_by_awake", "gives no clocks of 1 MHz to 100 GHz"));
+        return Some(problem("clock.hz_by_awake", "gives no clocks of 1 MHz to 10 GHz"));
     }
-    if !(1e3..=TIME_MAX_NS).contains(&machine.slice_ns.value) {
+    if !(SLICE_MIN_NS..=TIME_MAX_NS).contains(&machine.slice_ns.value) {
         return Some(problem(
             "slice_ns",
-            format!("is {}; give 1e3 to {TIME_MAX_NS}", machine.slice_ns.value),
+            format!("is {}; give {SLICE_MIN_NS} to {TIME_MAX_NS}", machine.slice_ns.value),
         ));
     }
     for (key, ns) in machine.optional_ns() {
@@ -464,6 +466,7 @@ mod tests {
             ),
             ("[4.2e9, 4.2e9", "[4.2, 4.2e9", "clock.hz_by_awake"),
             ("level = \"module\"\nhz", "level = \"die\"\nhz", "clock.level"),
+            ("value = 2e7,", "value = 9e4,", "slice_ns is 90000; give 100000 to"),
             ("kind = \"scheduling\"", "kind = \"x\"", "kind"),
             ("gain_percent = [0, 0]", "gain_percent = [1, 0]", "published"),
             ("asleep = true", "asleep = true\nexit_us = 1", "line"),
