@@ -141,6 +141,17 @@ mod tests {
     }
 
     #[test]
+    fn no_number_is_cut_in_two_in_40_columns() {
+        for policy in [None, Some(Policy::ModulesFirst)] {
+            let narrow = Terminal { width_columns: 40, colour: false };
+            let text = scheduling_terminal(&under(policy, [0.0; 2]), narrow);
+            assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+            let of_four = text.lines().any(|line| line.starts_with("4 ") && line.contains("+8.8"));
+            assert!(of_four, "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_most_is_told_of_each_baseline_and_of_none_that_the_runs_do_not_tell() {
         let said = |found: &SchedulingSimulation| {
             let text = scheduling_terminal(found, Terminal::default());

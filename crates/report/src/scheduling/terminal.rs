@@ -9,6 +9,10 @@ use crate::terminal::{Ink, Paper, Terminal, table_of, two_sided_bar};
 
 /// Width of the longest bar.
 const BAR_COLUMNS: usize = 24;
+/// Width of the table with a column per policy; a narrower one would cut numbers in two.
+const SIDE_BY_SIDE_COLUMNS: usize = 72;
+/// The same of the table of gains with its units and all columns.
+const GAINS_COLUMNS: usize = 70;
 
 /// The simulation for people.
 pub fn scheduling_terminal(simulation: &SchedulingSimulation, terminal: Terminal) -> String {
@@ -18,14 +22,18 @@ pub fn scheduling_terminal(simulation: &SchedulingSimulation, terminal: Terminal
     paper.wrapped_inked(Ink::Faint, "", &words::scenario(simulation));
     paper.blank();
     if !simulation.rows.is_empty() {
-        gains(&mut paper, simulation);
+        gains(&mut paper, simulation, terminal.width_columns);
         if simulation.scenario.policy != Some(Policy::Random) {
             paper.blank();
             curve(&mut paper, simulation);
         }
     }
     if !simulation.policies.is_empty() {
-        side_by_side(&mut paper, &simulation.policies);
+        if terminal.width_columns < SIDE_BY_SIDE_COLUMNS {
+            below_each_other(&mut paper, &simulation.policies);
+        } else {
+            side_by_side(&mut paper, &simulation.policies);
+        }
     }
     if let Some(found) = &simulation.packing {
         packing(&mut paper, found, simulation.machine.has_turbo());
@@ -38,42 +46,52 @@ pub fn scheduling_terminal(simulation: &SchedulingSimulation, terminal: Terminal
     paper.finish()
 }
 
-fn gains(paper: &mut Paper, simulation: &SchedulingSimulation) {
+fn gains(paper: &mut Paper, simulation: &SchedulingSimulation, width_columns: usize) {
     let sleeps = simulation.machine.sleeps();
-    let headers = ["threads", "over random", "", "over in-order", "over kernel-like", "shared", "awake"];
-    let mut table = table_of(
-        &headers[..headers.len() - usize::from(!sleeps)]
-            .iter()
-            .map(|header| (*header).to_owned())
-            .collect::<Vec<_>>(),
-    );
+    let is_narrow = width_columns < GAINS_COLUMNS;
+    // Narrow, names are broken at their blanks and hyphens, and the unit stands below.
+    let name = |name: &str| if is_narrow { name.replace([' ', '-'], "\n") } else { name.to_owned() };
+    let gain = |percent: f64| {
+        let said = words::signed(percent);
+        if is_narrow { said.trim_end_matches(" %").to_owned() } else { said }
+    };
+    let mut headers = ["threads", "over random", "", "over in-order", "over kernel-like"].map(name).to_vec();
+    if !is_narrow {
+        headers.push(name("shared"));
+        headers.extend(sleeps.then(|| name("awake")));
+    }
+    let mut table = table_of(&headers);
     for row in &simulation.rows {
         let half = row.gain_over_random_interval.half_width();
         let mut cells = vec![
             row.threads.to_string(),
-            words::signed(row.gain_over_random_percent),
+            gain(row.gain_over_random_percent),
             if half > 0.0 { format!("±{half:.2}") } else { String::new() },
-            words::signed(row.gain_over_in_order_percent),
-            words::signed(row.gain_over_kernel_like_percent),
-            number::percent(row.throughput.shared),
+            gain(row.gain_over_in_order_percent),
+            gain(row.gain_over_kernel_like_percent),
         ];
-        if sleeps {
-            cells.push(number::short(row.throughput.awake));
+        if !is_narrow {
+            cells.push(number::percent(row.throughput.shared));
+            cells.extend(sleeps.then(|| number::short(row.throughput.awake)));
         }
         table.add_row(cells);
     }
     paper.table(table);
-    let smallest = &simulation.machine.level[0].name;
-    let awake = if sleeps {
-        format!("; awake: mean number of units ({})", simulation.machine.clock.level)
-    } else {
-        String::new()
+    let (smallest, clocked) = (&simulation.machine.level[0].name, &simulation.machine.clock.level);
+    let shared = format!(
+        "; shared: part of the running time in which the smallest unit ({smallest}) held another thread"
+    );
+    let awake = format!("; awake: mean number of units ({clocked})");
+    let columns = match (is_narrow, sleeps) {
+        (true, _) => ", in per cent".to_owned(),
+        (false, true) => shared + &awake,
+        (false, false) => shared,
     };
     paper.wrapped_inked(
         Ink::Faint,
         "",
         &plain(&format!(
-            "throughput of {} against threads on idle CPUs at random, on the first idle CPU, and as a kernel that does not know of data; shared: part of the running time in which the smallest unit ({smallest}) held another thread{awake}",
+            "throughput of {} against threads on idle CPUs at random, on the first idle CPU, and as a kernel that does not know of data{columns}",
             simulation.scenario.policy.map_or("a policy", Policy::name)
         )),
     );
@@ -89,6 +107,22 @@ fn curve(paper: &mut Paper, simulation: &SchedulingSimulation) {
         let bar = two_sided_bar(gain, ends, BAR_COLUMNS);
         paper.inked(Ink::Plain, &format!("{:>3} {bar} {:>7}", row.threads, words::signed(gain)));
     }
+}
+
+/// A line per policy, where there is no room for a column each.
+fn below_each_other(paper: &mut Paper, rows: &[PolicyRow]) {
+    let mut table = table_of(&["threads", "policy", "gain"].map(str::to_owned));
+    for row in rows {
+        for one in row.policies.iter().filter(|one| one.policy != Policy::Random) {
+            table.add_row([
+                row.threads.to_string(),
+                one.policy.name().to_owned(),
+                words::signed(one.over_random.percent),
+            ]);
+        }
+    }
+    paper.table(table);
+    paper.wrapped_inked(Ink::Faint, "", "gain: over threads on idle CPUs at random");
 }
 
 /// A column per policy: what it gains over random placement, whose own throughput stands beside.
