@@ -64,7 +64,7 @@ pub(super) struct ThreadState {
     /// Index of the step it is at.
     step: usize,
     pub(super) class: usize,
-    remaining_cycles: f64,
+    pub(super) remaining_cycles: f64,
     work_cycles: f64,
     rest: Rest,
     /// Wakes that came before it waited.
@@ -85,8 +85,8 @@ pub(super) struct CpuState {
     pub(super) cycles_per_ns: f64,
     /// Until when the running thread's work is counted.
     settled_ns: f64,
-    finish_ns: f64,
-    slice_end_ns: f64,
+    pub(super) finish_ns: f64,
+    pub(super) slice_end_ns: f64,
     /// Another thread runs in its smallest unit.
     pub(super) is_sharing: bool,
 }
@@ -125,6 +125,8 @@ impl PartialOrd for Timer {
 pub struct Engine<'a> {
     pub(super) machine: &'a Compiled,
     pub(super) load: &'a Load,
+    /// Threads that use each set of shared data.
+    pub(super) members: Vec<Vec<usize>>,
     policy: Policy,
     /// CPU of each thread under a plan for all; empty without one.
     plan: Vec<usize>,
@@ -132,7 +134,7 @@ pub struct Engine<'a> {
     pub(super) threads: Vec<ThreadState>,
     pub(super) cpus: Vec<CpuState>,
     /// Time of each CPU's next event.
-    next_ns: Vec<f64>,
+    pub(super) next_ns: Vec<f64>,
     assigned: Vec<u16>,
     idle_since_ns: Vec<f64>,
     /// Running threads by class in each unit of each level.
@@ -147,8 +149,10 @@ pub struct Engine<'a> {
     timers: BinaryHeap<Reverse<Timer>>,
     timers_set: u64,
     /// CPUs whose speed may have changed in this event.
-    changed: std::ops::Range<usize>,
-    now_ns: f64,
+    pub(super) changed: std::ops::Range<usize>,
+    /// More of them: of those who share data with a thread that moved.
+    pub(super) changed_partners: Vec<usize>,
+    pub(super) now_ns: f64,
     totals: Totals,
 }
 
@@ -157,10 +161,7 @@ impl<'a> Engine<'a> {
     /// or nothing; for the kernel-like policy it is where each was created and ran first.
     pub fn new(machine: &'a Compiled, load: &'a Load, policy: Policy, plan: &[usize], seed: u64) -> Self {
         let computes = |step: &Step| matches!(step, Step::Compute(..));
-        assert!(
-            load.threads.iter().all(|thread| thread.steps.iter().any(computes)),
-            "a thread never computes"
-        );
+        assert!(load.threads.iter().all(|own| own.steps.iter().any(computes)), "a thread never computes");
         let units = machine.cpus / machine.clock_cpus;
         let begins_asleep = machine.asleep_after_ns().is_some();
         let idle = CpuState {
@@ -187,6 +188,7 @@ impl<'a> Engine<'a> {
         let mut engine = Self {
             machine,
             load,
+            members: load.members(),
             policy,
             plan: if policy == Policy::KernelLike { Vec::new() } else { plan.to_vec() },
             random: Random::for_stream(seed, STREAM_OF_POLICY),
@@ -209,6 +211,7 @@ impl<'a> Engine<'a> {
             timers: BinaryHeap::new(),
             timers_set: 0,
             changed: 0..0,
+            changed_partners: Vec::new(),
             now_ns: 0.0,
             totals: Totals::default(),
         };
@@ -357,7 +360,7 @@ impl<'a> Engine<'a> {
 
     fn dispatch(&mut self, thread: usize, waker: Option<usize>) {
         let cpu = self.choose(thread);
-        self.threads[thread].cpu = Some(cpu);
+        self.set_cpu(thread, cpu);
         let unit = cpu / self.machine.clock_cpus;
         if let Some(waker) = waker {
             let machine = self.machine;
@@ -442,7 +445,7 @@ impl<'a> Engine<'a> {
     }
 
     fn start(&mut self, cpu: usize, thread: usize) {
-        self.threads[thread].cpu = Some(cpu);
+        self.set_cpu(thread, cpu);
         let state = &mut self.cpus[cpu];
         state.running = Some(thread);
         state.settled_ns = self.now_ns;
@@ -538,37 +541,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Speeds around a CPU are to be worked out anew at the end of the event.
-    fn touch(&mut self, cpu: usize) {
-        let touched = if self.load.shared_sets.is_empty() {
-            let first = cpu / self.machine.coupled_cpus * self.machine.coupled_cpus;
-            first..first + self.machine.coupled_cpus
-        } else {
-            // Those who share data with the thread may be anywhere.
-            0..self.machine.cpus
-        };
-        self.changed = if self.changed.is_empty() {
-            touched
-        } else {
-            self.changed.start.min(touched.start)..self.changed.end.max(touched.end)
-        };
-    }
-
-    fn refresh(&mut self) {
-        for cpu in std::mem::replace(&mut self.changed, 0..0) {
-            let Some(thread) = self.cpus[cpu].running else { continue };
-            self.settle(cpu);
-            let (cycles_per_ns, is_sharing) = self.speed(cpu, thread);
-            let state = &mut self.cpus[cpu];
-            state.cycles_per_ns = cycles_per_ns;
-            state.is_sharing = is_sharing;
-            state.finish_ns = self.now_ns + self.threads[thread].remaining_cycles / cycles_per_ns;
-            self.next_ns[cpu] = state.finish_ns.min(state.slice_end_ns);
-        }
-    }
-
     /// Counts the work that the CPU's thread has done until now.
-    fn settle(&mut self, cpu: usize) {
+    pub(super) fn settle(&mut self, cpu: usize) {
         let state = &mut self.cpus[cpu];
         let Some(thread) = state.running else { return };
         let ran_ns = self.now_ns - state.settled_ns;

@@ -73,6 +73,19 @@ pub struct Load {
     pub shared_sets: Vec<SharedSet>,
 }
 
+impl Load {
+    /// The threads that use each shared set, in their order.
+    pub(super) fn members(&self) -> Vec<Vec<usize>> {
+        let mut members = vec![Vec::new(); self.shared_sets.len()];
+        for (index, thread) in self.threads.iter().enumerate() {
+            if let Some(set) = thread.shared_set {
+                members[set].push(index);
+            }
+        }
+        members
+    }
+}
+
 /// Programs to choose from on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -136,7 +149,11 @@ impl Pattern {
         };
         Load {
             threads: (0..threads).map(of).collect(),
-            shared_sets: vec![SharedSet { bytes: 0, gain: sharing }; threads / 2],
+            // A set that nobody uses would have all CPUs looked at when one changes.
+            shared_sets: vec![
+                SharedSet { bytes: 0, gain: sharing };
+                if sharing > 0.0 { threads / 2 } else { 0 }
+            ],
         }
     }
 }

@@ -8,10 +8,7 @@ use super::load::Load;
 pub(super) fn planned(machine: &Compiled, load: &Load, level: usize, together: usize) -> Vec<usize> {
     let mut seating = Seating { machine, threads_on: vec![0; machine.cpus] };
     let mut plan = vec![None; load.threads.len()];
-    for set in 0..together {
-        let all = 0..load.threads.len();
-        let members: Vec<usize> =
-            all.filter(|thread| load.threads[*thread].shared_set == Some(set)).collect();
+    for members in load.members().into_iter().take(together) {
         let Some(unit) = seating.unit_for(level, members.len()) else { continue };
         for thread in members {
             plan[thread] = Some(seating.take(unit.clone()));

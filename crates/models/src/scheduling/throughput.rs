@@ -25,10 +25,16 @@ const PRECISION: f64 = 3e-4;
 const RUNS_MAX: usize = 65_536;
 /// Or after this many events; the interval then says what that is worth.
 const EVENTS_MAX: u64 = 500_000;
+/// A lot ends after this many, so that no machine of many CPUs takes minutes: some seconds of work.
+const EVENTS_OF_A_LOT_MAX: u64 = 4_000_000;
+/// But not before this many runs.
+const RUNS_MIN: usize = 4;
 /// Half-width of a 95 % interval in standard errors, for the hundreds of runs that are needed where runs differ.
 const ERRORS_OF_95: f64 = 1.96;
 /// The same for a single lot: Student's t with 31 degrees of freedom.
 const ERRORS_OF_95_OF_A_LOT: f64 = 2.04;
+/// The same for a lot that ended early, as if it had no more than `RUNS_MIN` runs: 3 degrees of freedom.
+const ERRORS_OF_95_OF_FEW: f64 = 3.18;
 
 /// Expected throughput of all threads together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -95,6 +101,9 @@ pub(super) fn throughput_of_plan(
             sums.wake_ns += found.wake_ns;
             sums.awake_ns += found.awake_ns;
             sums.events += found.events;
+            if runs >= RUNS_MIN && sums.events >= EVENTS_OF_A_LOT_MAX {
+                break;
+            }
         }
         let standard_error = (squares / (runs - 1) as f64 / runs as f64).sqrt();
         // A placement is drawn when a run begins, and again at its events.
@@ -115,7 +124,12 @@ pub(super) fn throughput_of_plan(
 }
 
 fn half_width(standard_error: f64, runs: usize) -> f64 {
-    standard_error * if runs > LOT { ERRORS_OF_95 } else { ERRORS_OF_95_OF_A_LOT }
+    standard_error
+        * match runs {
+            ..LOT => ERRORS_OF_95_OF_FEW,
+            LOT => ERRORS_OF_95_OF_A_LOT,
+            _ => ERRORS_OF_95,
+        }
 }
 
 fn run(machine: &Compiled, load: &Load, policy: Policy, plan: &[usize], seed: u64) -> Totals {

@@ -357,6 +357,17 @@ fn working_sets_compete_for_the_cache_of_a_unit_and_a_shared_one_counts_once() {
 }
 
 #[test]
+fn many_handovers_end_the_runs_early_with_an_interval_all_the_same() {
+    let mut fast = known("ryzen-1800x");
+    fast.clock.hz_by_awake.value = vec![machine::Hertz(8e9)];
+    let load = Pattern::Pairs.load(16, Class::Integer, 0.0);
+    let found = throughput(&Compiled::new(&fast, false), &load, Policy::KernelLike, 1);
+    // Of the first 32 runs as many as make four million events.
+    assert!((4..32).contains(&found.runs) && found.events >= 4_000_000, "{found:?}");
+    assert!(found.events < 5_000_000 && found.standard_error > 0.0, "{found:?}");
+}
+
+#[test]
 fn equal_seeds_give_equal_runs() {
     let compiled = Compiled::new(&known("fx-8150"), false);
     let load = Pattern::Bursts.load(5, Class::Floating, 0.1);
