@@ -152,7 +152,7 @@ fn bound_by(programme: &Programme<'_>, price: &Price, units: usize) -> f64 {
             .1
     } else {
         let market = Market::new(programme.pairs, programme.sizes, &price.of_thread, &price.of_triple);
-        let (found, _) = market.by_swaps(&[], f64::NEG_INFINITY);
+        let (found, _) = market.by_swaps(&[], f64::NEG_INFINITY, KNOWN_LOOKS_MAX);
         let known = found.iter().map(|group| group.excess).fold(f64::NEG_INFINITY, f64::max);
         market.by_bounds(known, KNOWN_LOOKS_MAX).bound
     };

@@ -52,13 +52,17 @@ impl<'a> Market<'a> {
     }
 
     /// Begins with each thread and with each of these groups, and exchanges one member while that gains (takes one in or lets one
-    /// go, where sizes are free): what ends above the floor, none twice. And how many members and threads were looked at.
-    pub(crate) fn by_swaps(&self, starts: &[Vec<usize>], floor: f64) -> (Vec<Excess>, u64) {
+    /// go, where sizes are free): what ends above the floor, none twice. And how many members and threads were looked at; after so
+    /// many no more beginnings are taken.
+    pub(crate) fn by_swaps(&self, starts: &[Vec<usize>], floor: f64, looks_max: u64) -> (Vec<Excess>, u64) {
         let mut found: Vec<Excess> = Vec::new();
         let mut looks = 0;
         let looks_of_a_group = (self.sizes.most * self.prices.len()) as u64;
         let alone = (0..self.prices.len()).map(|thread| vec![thread]);
         for start in alone.chain(starts.iter().cloned()) {
+            if looks > looks_max {
+                break;
+            }
             let (mut gains, mut excess) = self.completed(&start);
             looks += looks_of_a_group;
             while let Some((better, gain)) = self.swapped(&gains) {
@@ -73,11 +77,6 @@ impl<'a> Market<'a> {
             }
         }
         (found, looks)
-    }
-
-    /// True if groups may be smaller than the largest.
-    fn is_free(&self) -> bool {
-        self.sizes.least < self.sizes.most
     }
 
     /// These and, one after the other, the thread that adds most; with the excess.
@@ -130,11 +129,12 @@ impl<'a> Market<'a> {
         Some((better, most))
     }
 
-    /// Searches all groups but those that cannot have more than what is `known`; after so many looks those that are left count
-    /// with their bound.
+    /// Searches all groups but those that cannot have more than what is `known`, size by size; after so many looks those that are
+    /// left count with their bound.
     pub(crate) fn by_bounds(&self, known: f64, looks_max: u64) -> Proof {
         let mut search = Search {
             market: self,
+            size: 0,
             best: known,
             left: f64::NEG_INFINITY,
             found: Vec::new(),
@@ -146,7 +146,11 @@ impl<'a> Market<'a> {
             exact: Gains::new(&self.exact, self.prices),
             loose: Gains::new(&self.loose, self.prices),
         };
-        search.extend(&node, (0..self.prices.len()).collect());
+        let threads = self.prices.len();
+        for size in (self.sizes.least..=self.sizes.most.min(threads)).rev() {
+            search.size = size;
+            search.extend(&node, (0..threads).collect());
+        }
         Proof {
             found: search.found,
             bound: search.best.max(search.left),
@@ -215,6 +219,8 @@ struct Node<'a> {
 
 struct Search<'a> {
     market: &'a Market<'a>,
+    /// Of the groups that are searched now.
+    size: usize,
     best: f64,
     /// The largest bound of what was not searched.
     left: f64,
@@ -224,28 +230,16 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// All groups of the node's members and some of the candidates.
+    /// All groups of that size of the node's members and some of the candidates.
     fn extend(&mut self, node: &Node<'_>, candidates: Vec<usize>) {
-        let size = node.exact.members.len();
-        if size > 0 && size >= self.market.sizes.least {
-            self.offer(node.excess, &node.exact.members, None);
-        }
-        let missing = self.market.sizes.most - size;
+        let missing = self.size - node.exact.members.len();
         if missing == 1 {
-            self.looks += candidates.len() as u64;
-            let gain = |thread: &usize| node.exact.of[*thread];
-            if let Some(last) = candidates.into_iter().max_by(|one, other| gain(one).total_cmp(&gain(other)))
-            {
-                self.offer(node.excess + gain(&last), &node.exact.members, Some(last));
-            }
-            return;
-        }
-        if missing == 0 {
+            self.complete(node, &candidates);
             return;
         }
         let scores = self.worth_a_look(node, candidates, missing);
         for (at, (score, thread)) in scores.iter().enumerate() {
-            let Some(others) = self.most_of(&scores[at + 1..], missing - 1) else { return };
+            let Some(others) = most_of(&scores[at + 1..], missing - 1) else { return };
             let bound = node.excess + score + others;
             if bound <= self.best + GAIN_MIN {
                 return;
@@ -263,22 +257,18 @@ impl Search<'_> {
         }
     }
 
-    fn offer(&mut self, excess: f64, members: &[usize], last: Option<usize>) {
-        if excess > self.best {
-            self.best = excess;
-            let mut members: Vec<usize> = members.iter().copied().chain(last).collect();
+    /// The best last member.
+    fn complete(&mut self, node: &Node<'_>, candidates: &[usize]) {
+        self.looks += candidates.len() as u64;
+        let gain = |thread: &usize| node.exact.of[*thread];
+        let last = candidates.iter().copied().max_by(|one, other| gain(one).total_cmp(&gain(other)));
+        if let Some(last) = last.filter(|last| node.excess + gain(last) > self.best) {
+            self.best = node.excess + gain(&last);
+            let mut members = node.exact.members.clone();
+            members.push(last);
             members.sort_unstable();
-            self.found.push(Excess { members, excess });
+            self.found.push(Excess { members, excess: self.best });
         }
-    }
-
-    /// The most that so many of these, the most first, can add up to; none if there are not so many and they must be.
-    fn most_of(&self, scores: &[(f64, usize)], count: usize) -> Option<f64> {
-        let first = scores.iter().take(count).map(|(score, _)| *score);
-        if self.market.is_free() {
-            return Some(first.map(|score| score.max(0.0)).sum());
-        }
-        (scores.len() >= count).then(|| first.sum())
     }
 
     /// Candidates that could be in a group better than the best so far, with what they can bring, the most first.
@@ -290,7 +280,7 @@ impl Search<'_> {
     ) -> Vec<(f64, usize)> {
         loop {
             let scores = self.scores(node, &candidates, missing - 1);
-            let Some(others) = self.most_of(&scores, missing - 1) else { return Vec::new() };
+            let Some(others) = most_of(&scores, missing - 1) else { return Vec::new() };
             let is_worth = |score: f64| node.excess + others + score > self.best + GAIN_MIN;
             let kept = scores.iter().take_while(|(score, _)| is_worth(*score)).count();
             if kept == scores.len() {
@@ -311,15 +301,18 @@ impl Search<'_> {
         let score = |thread: &usize| {
             let row = self.market.loose.values().row(*thread);
             let partners = self.market.partners[*thread].iter().filter(|other| is_candidate[**other]);
-            let values = partners.take(others).map(|other| row[*other]);
-            let best: f64 =
-                if self.market.is_free() { values.map(|value| value.max(0.0)).sum() } else { values.sum() };
+            let best: f64 = partners.take(others).map(|other| row[*other]).sum();
             (node.loose.of[*thread] + best / 2.0, *thread)
         };
         let mut scores: Vec<(f64, usize)> = candidates.iter().map(score).collect();
         scores.sort_by(|one, other| other.0.total_cmp(&one.0));
         scores
     }
+}
+
+/// The most that so many of these, the most first, can add up to; none if there are not so many.
+fn most_of(scores: &[(f64, usize)], count: usize) -> Option<f64> {
+    Some(scores.get(..count)?.iter().map(|(score, _)| score).sum())
 }
 
 #[cfg(test)]
@@ -393,7 +386,7 @@ mod tests {
             let (pairs, prices, triples) = random_market(&mut random);
             for sizes in sizes() {
                 let market = Market::new(&pairs, sizes, &prices, &triples);
-                let (found, _) = market.by_swaps(&[vec![1, 5, 7]], f64::NEG_INFINITY);
+                let (found, _) = market.by_swaps(&[vec![1, 5, 7]], f64::NEG_INFINITY, u64::MAX);
                 assert!(!found.is_empty());
                 for Excess { members, excess } in found {
                     assert!((sizes.least..=sizes.most).contains(&members.len()), "{members:?}");

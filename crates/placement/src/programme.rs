@@ -35,6 +35,8 @@ const WORK_OF_SWAPS: u64 = 2;
 const WORK_OF_BOUNDS: u64 = 14;
 /// Known groups from which swaps begin: those that come nearest to being worth what they pay.
 const STARTS: usize = 100;
+/// One search by swaps takes no more than one in so many parts of the work that is left.
+const SWAPS_SHARE: u64 = 10;
 /// A new bound must be better by this share, or it counts as no progress.
 const PROGRESS: f64 = 1e-5;
 /// Rounds of new rows without progress after which the search ends.
@@ -90,7 +92,7 @@ impl Programme<'_> {
     ) -> Look {
         let market = Market::new(self.pairs, self.sizes, &prices.of_thread, &prices.of_triple);
         let starts: Vec<Vec<usize>> = known.iter().map(|column| column.members.clone()).collect();
-        let (found, looks) = market.by_swaps(&starts, floor);
+        let (found, looks) = market.by_swaps(&starts, floor, work_left / SWAPS_SHARE / WORK_OF_SWAPS);
         let work = WORK_OF_SWAPS * looks;
         let asks = if work >= work_left { needs_bound } else { found.is_empty() };
         if !asks {
