@@ -11,7 +11,7 @@ use crate::triangles::{self, Proven};
 /// Multiplications for the programme over groups: some tenths of a second.
 const WORK_MAX: u64 = 700_000_000;
 /// The same where groups are searched for and not looked at one by one, with all cases that it is split into.
-const SEARCH_WORK_MAX: u64 = 700_000_000;
+const SEARCH_WORK_MAX: u64 = 600_000_000;
 /// Looks at groups to see what known prices prove for another number of units: some hundredths of a second.
 const KNOWN_LOOKS_MAX: u64 = 3_000_000;
 /// Groups of more threads are not searched for: a step of the simplex method costs some hundred thousand multiplications then.
