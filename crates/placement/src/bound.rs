@@ -30,12 +30,6 @@ pub(crate) struct Prices {
     pub(crate) bound: f64,
 }
 
-impl Prices {
-    pub(crate) fn sum(&self) -> f64 {
-        self.of_thread.iter().sum::<f64>() + self.of_triple.iter().map(|(_, price)| price).sum::<f64>()
-    }
-}
-
 /// A bound, what proves it, and groups that looked good meanwhile.
 pub(crate) struct Bound {
     pub(crate) value: f64,

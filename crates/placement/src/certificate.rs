@@ -13,8 +13,13 @@ pub struct Price {
 
 impl Price {
     pub(crate) fn sum(&self) -> f64 {
-        self.of_thread.iter().sum::<f64>() + self.of_triple.iter().map(|(_, price)| price).sum::<f64>()
+        paid(&self.of_thread, &self.of_triple)
     }
+}
+
+/// What all groups of a placement pay together at most.
+pub(crate) fn paid(of_thread: &[f64], of_triple: &[([usize; 3], f64)]) -> f64 {
+    of_thread.iter().sum::<f64>() + of_triple.iter().map(|(_, price)| price).sum::<f64>()
 }
 
 /// One case of several: some pairs are together, some apart.

@@ -9,13 +9,11 @@ const GAIN_MIN: f64 = 1e-12;
 
 /// Groups with prices of threads and of triples.
 pub(crate) struct Market<'a> {
+    pairs: &'a PairValues,
     sizes: Sizes,
     prices: &'a [f64],
+    triples: &'a [([usize; 3], f64)],
     exact: Charges<'a>,
-    /// Each pair of a triple charged with a third of its price: groups with all three pay what they should, those with two less.
-    loose: Charges<'a>,
-    /// By thread the others, those first with which it is worth most when charged so.
-    partners: Vec<Vec<usize>>,
 }
 
 /// What a proof came to.
@@ -32,23 +30,12 @@ pub(crate) struct Proof {
 
 impl<'a> Market<'a> {
     pub(crate) fn new(
-        pairs: &PairValues,
+        pairs: &'a PairValues,
         sizes: Sizes,
         prices: &'a [f64],
-        triples: &[([usize; 3], f64)],
+        triples: &'a [([usize; 3], f64)],
     ) -> Self {
-        let threads = pairs.threads();
-        let thirds: Vec<([usize; 3], f64)> =
-            triples.iter().map(|(triple, price)| (*triple, price / 3.0)).collect();
-        let loose = Charges::new(pairs, prices, &thirds);
-        let partners_of = |thread: usize| {
-            let row = loose.values().row(thread);
-            let mut others: Vec<usize> = (0..threads).filter(|other| *other != thread).collect();
-            others.sort_by(|one, other| row[*other].total_cmp(&row[*one]));
-            others
-        };
-        let partners = (0..threads).map(partners_of).collect();
-        Self { sizes, prices, exact: Charges::new(pairs, prices, triples), loose, partners }
+        Self { pairs, sizes, prices, triples, exact: Charges::new(pairs, prices, triples) }
     }
 
     /// Begins with each thread and with each of these groups, and exchanges one member while that gains (takes one in or lets one
@@ -132,8 +119,19 @@ impl<'a> Market<'a> {
     /// Searches all groups but those that cannot have more than what is `known`, size by size; after so many looks those that are
     /// left count with their bound.
     pub(crate) fn by_bounds(&self, known: f64, looks_max: u64) -> Proof {
+        let threads = self.prices.len();
+        let thirds: Vec<([usize; 3], f64)> =
+            self.triples.iter().map(|(triple, price)| (*triple, price / 3.0)).collect();
+        let loose = Charges::new(self.pairs, self.prices, &thirds);
+        let partners_of = |thread: usize| {
+            let row = loose.values().row(thread);
+            let mut others: Vec<usize> = (0..threads).filter(|other| *other != thread).collect();
+            others.sort_by(|one, other| row[*other].total_cmp(&row[*one]));
+            others
+        };
         let mut search = Search {
-            market: self,
+            loose: &loose,
+            partners: (0..threads).map(partners_of).collect(),
             size: 0,
             best: known,
             left: f64::NEG_INFINITY,
@@ -144,9 +142,8 @@ impl<'a> Market<'a> {
         let node = Node {
             excess: 0.0,
             exact: Gains::new(&self.exact, self.prices),
-            loose: Gains::new(&self.loose, self.prices),
+            loose: Gains::new(&loose, self.prices),
         };
-        let threads = self.prices.len();
         for size in (self.sizes.least..=self.sizes.most.min(threads)).rev() {
             search.size = size;
             search.extend(&node, (0..threads).collect());
@@ -218,7 +215,10 @@ struct Node<'a> {
 }
 
 struct Search<'a> {
-    market: &'a Market<'a>,
+    /// Each pair of a triple charged with a third of its price: groups with all three pay what they should, those with two less.
+    loose: &'a Charges<'a>,
+    /// By thread the others, those first with which it is worth most when charged so.
+    partners: Vec<Vec<usize>>,
     /// Of the groups that are searched now.
     size: usize,
     best: f64,
@@ -294,13 +294,13 @@ impl Search<'_> {
     /// among them.
     fn scores(&mut self, node: &Node<'_>, candidates: &[usize], others: usize) -> Vec<(f64, usize)> {
         self.looks += (candidates.len() * (others + 1)) as u64;
-        let mut is_candidate = vec![false; self.market.prices.len()];
+        let mut is_candidate = vec![false; self.partners.len()];
         for thread in candidates {
             is_candidate[*thread] = true;
         }
         let score = |thread: &usize| {
-            let row = self.market.loose.values().row(*thread);
-            let partners = self.market.partners[*thread].iter().filter(|other| is_candidate[**other]);
+            let row = self.loose.values().row(*thread);
+            let partners = self.partners[*thread].iter().filter(|other| is_candidate[**other]);
             let best: f64 = partners.take(others).map(|other| row[*other]).sum();
             (node.loose.of[*thread] + best / 2.0, *thread)
         };
@@ -346,61 +346,58 @@ mod tests {
         [(4, 4), (1, 4), (6, 6), (1, 7)].map(|(least, most)| Sizes { least, most })
     }
 
-    #[test]
-    fn bounds_find_what_looking_at_all_groups_finds() {
-        let mut random = Random::new(11);
+    /// A hundred markets, and the largest excess in each by looking at all groups.
+    fn for_each_market(seed: u64, mut check: impl FnMut(&Market<'_>, f64)) {
+        let mut random = Random::new(seed);
         for _ in 0..25 {
             let (pairs, prices, triples) = random_market(&mut random);
             for sizes in sizes() {
                 let (_, most) = Charges::new(&pairs, &prices, &triples).best(sizes, f64::INFINITY);
-                let market = Market::new(&pairs, sizes, &prices, &triples);
-                let proof = market.by_bounds(f64::NEG_INFINITY, u64::MAX);
-                assert!((proof.bound - most).abs() < ROUNDING, "{} {most}", proof.bound);
-                assert!(!proof.is_cut_short);
-                assert!(proof.found.last().is_some_and(|last| (last.excess - most).abs() < ROUNDING));
-                assert!(market.by_bounds(most + ROUNDING, u64::MAX).found.is_empty(), "nothing is better");
+                check(&Market::new(&pairs, sizes, &prices, &triples), most);
             }
         }
     }
 
     #[test]
+    fn bounds_find_what_looking_at_all_groups_finds() {
+        for_each_market(11, |market, most| {
+            let proof = market.by_bounds(f64::NEG_INFINITY, u64::MAX);
+            assert!((proof.bound - most).abs() < ROUNDING, "{} {most}", proof.bound);
+            assert!(!proof.is_cut_short);
+            assert!(proof.found.last().is_some_and(|last| (last.excess - most).abs() < ROUNDING));
+            assert!(market.by_bounds(most + ROUNDING, u64::MAX).found.is_empty(), "nothing is better");
+        });
+    }
+
+    #[test]
     fn a_search_that_is_cut_short_leaves_a_bound_that_holds() {
-        let mut random = Random::new(12);
         let mut cut = 0;
-        for _ in 0..25 {
-            let (pairs, prices, triples) = random_market(&mut random);
-            for sizes in sizes() {
-                let (_, most) = Charges::new(&pairs, &prices, &triples).best(sizes, f64::INFINITY);
-                let proof = Market::new(&pairs, sizes, &prices, &triples).by_bounds(f64::NEG_INFINITY, 100);
-                assert!(proof.bound >= most - ROUNDING, "{} {most}", proof.bound);
-                cut += usize::from(proof.is_cut_short);
-            }
-        }
+        for_each_market(12, |market, most| {
+            let proof = market.by_bounds(f64::NEG_INFINITY, 100);
+            assert!(proof.bound >= most - ROUNDING, "{} {most}", proof.bound);
+            cut += usize::from(proof.is_cut_short);
+        });
         assert!(cut > 50, "{cut} of 100 were cut short");
     }
 
     #[test]
     fn swaps_end_at_groups_that_are_worth_what_they_say() {
-        let mut random = Random::new(13);
-        for _ in 0..25 {
-            let (pairs, prices, triples) = random_market(&mut random);
-            for sizes in sizes() {
-                let market = Market::new(&pairs, sizes, &prices, &triples);
-                let (found, _) = market.by_swaps(&[vec![1, 5, 7]], f64::NEG_INFINITY, u64::MAX);
-                assert!(!found.is_empty());
-                for Excess { members, excess } in found {
-                    assert!((sizes.least..=sizes.most).contains(&members.len()), "{members:?}");
-                    assert!(members.is_sorted_by(|one, other| one < other), "{members:?}");
-                    let pays = |triple: &[usize; 3]| {
-                        triple.iter().filter(|thread| members.contains(thread)).count() >= 2
-                    };
-                    let of_triples: f64 =
-                        triples.iter().filter(|(triple, _)| pays(triple)).map(|(_, price)| price).sum();
-                    let of_threads: f64 = members.iter().map(|thread| prices[*thread]).sum();
-                    let true_excess = pairs.within(&members) - of_threads - of_triples;
-                    assert!((excess - true_excess).abs() < ROUNDING, "{excess} {true_excess}");
-                }
+        for_each_market(13, |market, _| {
+            let Market { pairs, sizes, prices, triples, .. } = market;
+            let (found, _) = market.by_swaps(&[vec![1, 5, 7]], f64::NEG_INFINITY, u64::MAX);
+            assert!(!found.is_empty());
+            for Excess { members, excess } in found {
+                assert!((sizes.least..=sizes.most).contains(&members.len()), "{members:?}");
+                assert!(members.is_sorted_by(|one, other| one < other), "{members:?}");
+                let pays = |triple: &[usize; 3]| {
+                    triple.iter().filter(|thread| members.contains(thread)).count() >= 2
+                };
+                let of_triples: f64 =
+                    triples.iter().filter(|(triple, _)| pays(triple)).map(|(_, price)| price).sum();
+                let of_threads: f64 = members.iter().map(|thread| prices[*thread]).sum();
+                let true_excess = pairs.within(&members) - of_threads - of_triples;
+                assert!((excess - true_excess).abs() < ROUNDING, "{excess} {true_excess}");
             }
-        }
+        });
     }
 }

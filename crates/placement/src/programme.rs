@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use crate::bound::Prices;
+use crate::certificate::paid;
 use crate::heaviest::Market;
 use crate::problem::PairValues;
 use crate::simplex::{Column, Tableau};
@@ -145,7 +146,8 @@ pub(crate) fn solve(programme: &Programme<'_>, seed: u64) -> Solved {
             };
             work += look.work;
             is_cut_short |= look.is_cut_short;
-            let bound = prices.sum() + programme.groups as f64 * look.most;
+            let paid = paid(&prices.of_thread, &prices.of_triple);
+            let bound = paid + programme.groups as f64 * look.most;
             if bound < best.as_ref().map_or(f64::INFINITY, |best| best.bound) {
                 best = Some(Prices { bound, ..prices });
             }

@@ -26,6 +26,9 @@ const PACE_FACTOR: f64 = 1.5;
 /// Where other programs have more of the CPUs, turns wait for them, which is not simulated. Assumed: so much may hide in the intervals
 /// of handovers.
 const OTHERS_MAX: f64 = 0.1;
+/// Threads that meet in written memory for less of their accesses, which are seen by the time that they take, can gain or lose no
+/// more by that than the margin of the experiment.
+const WRITTEN_MIN: f64 = 0.02;
 /// Of the simulations that figures are taken from.
 pub(super) const SEED: u64 = 1;
 /// Programs without turns are simulated by so many seeds, which are all that is not known better of them. Assumed: turns have their
@@ -69,10 +72,6 @@ struct Variant {
     /// It agrees with the median run.
     is_median: bool,
 }
-
-/// Threads that meet in written memory for less of their accesses, which are seen by the time that they take, can gain or lose no
-/// more by that than the margin of the experiment.
-const WRITTEN_MIN: f64 = 0.02;
 
 impl Prediction {
     /// The threads of a profile on the CPUs at hand.

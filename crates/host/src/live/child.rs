@@ -199,9 +199,7 @@ impl Kept {
         };
         Ok(Self { output: kept, errors: Some(errors) })
     }
-}
 
-impl Kept {
     /// Frees what will not be read: a program may print without end.
     fn forget_all_but_the_end(&self) {
         for (file, bytes_max) in [(&self.output, OUTPUT_KEPT_BYTES), (&self.errors, ERRORS_KEPT_BYTES)] {
