@@ -5,14 +5,21 @@ use libfuzzer_sys::fuzz_target;
 
 /// Larger ones are searched for longer than an input may take.
 const NODES_MAX: usize = 5;
+/// Of CPUs only groups are linked.
+const CPUS_MAX: usize = 10;
 
 fuzz_target!(|text: &str| {
     if let Ok(read) = models::interconnect::read_matrix(text) {
         let matrix = read.matrix;
+        if let Some(cpus) = read.cpus {
+            assert_eq!(cpus.nodes.len(), cpus.count());
+        }
         assert_eq!(matrix.nodes.len(), matrix.count());
-        if matrix.count() <= NODES_MAX {
+        let is_of_cpus = matrix.members == models::interconnect::Member::Cpus;
+        if matrix.count() <= NODES_MAX || is_of_cpus && matrix.count() <= CPUS_MAX {
             let found = models::interconnect::infer(&matrix);
             assert!((0.0..=1.0).contains(&found.probability));
+            assert!(found.groups.iter().all(|level| level.members.concat().len() == matrix.count()));
         }
     }
     if let Ok(machine) = models::interconnect::parse(text, "machine.toml") {

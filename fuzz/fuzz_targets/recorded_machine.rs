@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use flaws::Catalogue;
-use host::{Asked, Root, Witness};
+use host::{Root, Witness};
 use libfuzzer_sys::fuzz_target;
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -44,12 +44,8 @@ fuzz_target!(|bytes: &[u8]| {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
     pack(bytes, &mut file).expect("room for it");
     let Ok(root) = Root::open(file.path()) else { return };
-    let machine = host::describe(&root, None);
     let catalogue = CATALOGUE.get_or_init(flaws::catalogue);
-    let wanted = catalogue.wanted();
-    let pci = wanted.pci.iter().map(|word| (word.function, word.offset)).collect();
-    let asked = Asked { msr: wanted.msr, pci, cpuid: wanted.cpuid };
-    let evidence = Witness { root: &root, cpuid: None, machine: &machine }.hear(&asked);
+    let evidence = Witness::of(&root, None).hear(&catalogue.registers());
     let _ = flaws::judge(catalogue, &evidence);
     let _ = flaws::uneven(catalogue, &evidence);
 });

@@ -26,6 +26,11 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// The compiler that cargo uses.
+pub fn rustc() -> std::ffi::OsString {
+    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}
+
 /// This program, to be started again: if cargo has built it anew meanwhile, the new one at its place.
 pub fn this_program() -> anyhow::Result<PathBuf> {
     /// What Linux puts behind the name of a file that was removed while it ran (proc(5), /proc/pid/exe).

@@ -2,9 +2,9 @@
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, fuzz, golden, kill_toggles,
-    links_evidence, numa_guest, placement_evidence, placement_programs, promise, schema, sharing_evidence,
-    sockets_evidence, steps, tidy,
+    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, flaws_coverage, fuzz, golden,
+    kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs, promise, schema,
+    sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -71,6 +71,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "every parser against inputs that nobody meant",
         help: fuzz::HELP,
         run: fuzz::run,
+    },
+    Command {
+        name: "flaws-coverage",
+        summary: "the catalogue of flaws against a kernel tree",
+        help: flaws_coverage::HELP,
+        run: flaws_coverage::run,
     },
     Command {
         name: "ab-evidence",

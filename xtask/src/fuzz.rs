@@ -22,6 +22,8 @@ Without cargo-fuzz or a C++ compiler the task says what is missing and is counte
   --target NAME   one target alone
 ";
 
+/// The workspace of the targets.
+const MANIFEST: &str = "fuzz/Cargo.toml";
 /// Seconds for all targets unless the user says how many.
 const SECONDS: usize = 60;
 /// An input that takes longer has failed.
@@ -93,6 +95,19 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     }
     print!("{}", totals.closing());
     Ok(totals)
+}
+
+/// That the targets compile: `cargo xtask test` does not run them.
+///
+/// # Errors
+/// Cargo cannot be started.
+pub fn check() -> anyhow::Result<Totals> {
+    let mut check = cargo::cargo(&["check", "--quiet", "--bins", "--locked", "--manifest-path", MANIFEST]);
+    // Nothing is linked, so libFuzzer, which is C++, need not be built.
+    check.env("CUSTOM_LIBFUZZER_PATH", cargo::root().join(MANIFEST));
+    // Beside the workspace's own: the crates that both depend on are checked once.
+    let passed = cargo::succeeds(check.env("CARGO_TARGET_DIR", cargo::target()))?;
+    Ok(Totals::one(passed, "fuzz targets: cargo check --manifest-path fuzz/Cargo.toml"))
 }
 
 fn named(name: &str) -> anyhow::Result<&'static Target> {

@@ -114,6 +114,46 @@ mod tests {
     }
 
     #[test]
+    fn no_transcript_counts_one_of_a_plural() {
+        const NOUNS: [&str; 24] = [
+            "ways",
+            "pairs",
+            "runs",
+            "windows",
+            "threads",
+            "CPUs",
+            "nodes",
+            "loops",
+            "links",
+            "samples",
+            "reports",
+            "tests",
+            "rounds",
+            "boots",
+            "sockets",
+            "machines",
+            "flaws",
+            "words",
+            "files",
+            "registers",
+            "probes",
+            "packages",
+            "cores",
+            "quads",
+        ];
+        for file in transcripts().unwrap() {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for line in text.lines() {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                for pair in words.windows(2) {
+                    let noun = pair[1].trim_end_matches(|letter: char| !letter.is_alphanumeric());
+                    assert!(pair[0] != "1" || !NOUNS.contains(&noun), "{}: {pair:?}", file.display());
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_first_line_that_differs_is_shown() {
         assert!(first_difference("a\nb\n", "a\nc\n").starts_with("line 2:"));
         assert_eq!(first_difference("a\n", "a\nb\n"), "1 lines expected, 2 found");

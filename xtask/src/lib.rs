@@ -12,6 +12,7 @@ pub mod clock_evidence;
 pub mod command;
 pub mod dist;
 pub mod flags;
+pub mod flaws_coverage;
 pub mod fuzz;
 pub mod golden;
 pub mod kill_toggles;

@@ -1,6 +1,8 @@
 //! `cargo xtask schema`: the JSON Schema of each document that sidestep writes, made from the types that define it, and
 //! held against real documents.
 
+mod documents;
+mod fresh;
 mod validator;
 
 use std::path::{Path, PathBuf};
@@ -12,12 +14,15 @@ use crate::cargo;
 use crate::flags::Flags;
 use crate::totals::Totals;
 
+pub use fresh::check as check_fresh;
+
 /// The rest of `cargo xtask schema --help`.
 pub const HELP: &str =
-    "Writes docs/NAME.schema.json anew from the types of the record crate, for record, comparison,
-experiment, factorial, reboots, clock-check and clock-event, and says which changed. Read the
-difference before committing it: a field that changes its meaning raises the number of its document.
+    "Writes docs/NAME.schema.json anew from the types, for every document that --json prints, and says
+which changed. Read the difference before committing it: a field that changes its meaning raises the
+number of its document.
 
+  --fresh            instead, hold fresh documents of the release binary against the committed schemas
   --check FILE       instead, hold a document (JSON) against a committed schema
   --as NAME          which; record unless given
 ";
@@ -29,14 +34,19 @@ const BREACHES_SHOWN: usize = 20;
 
 /// `cargo xtask schema`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--check", "--as"], &[])?;
+    let flags = Flags::parse(arguments, &["--check", "--as"], &["--fresh"])?;
+    if flags.has("--fresh") {
+        let totals = check_fresh()?;
+        print!("{}", totals.closing());
+        return Ok(totals);
+    }
     if let Some(document) = flags.value("--check") {
         let totals = check_file(flags.value("--as").unwrap_or("record"), Path::new(document))?;
         print!("{}", totals.closing());
         return Ok(totals);
     }
     let mut totals = Totals::default();
-    for (name, schema) in record::json_schemas() {
+    for (name, schema) in all() {
         let changed = committed(name).ok().as_ref() != Some(&schema);
         let mut text = serde_json::to_string_pretty(&schema).context("cannot write the schema as text")?;
         text.push('\n');
@@ -48,16 +58,21 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     Ok(totals)
 }
 
-/// The schema of the document of this name as the record crate's types are now.
+/// Every document that `--json` prints, by name, with its schema as the types are now.
+pub fn all() -> Vec<(&'static str, Value)> {
+    documents::all()
+}
+
+/// The schema of the document of this name as the types are now.
 ///
 /// # Errors
 /// There is no such document.
 pub fn generated(name: &str) -> anyhow::Result<Value> {
-    let mut schemas = record::json_schemas().into_iter();
-    let known = || record::json_schemas().map(|(name, _)| name).join(", ");
-    schemas
-        .find_map(|(other, schema)| (other == name).then_some(schema))
-        .with_context(|| format!("no document is called {name}; there are {}", known()))
+    let (mut schemas, names): (Vec<_>, Vec<_>) = (all(), all().iter().map(|(name, _)| *name).collect());
+    let place = schemas.iter().position(|(other, _)| *other == name);
+    place
+        .map(|place| schemas.swap_remove(place).1)
+        .with_context(|| format!("no document is called {name}; there are {}", names.join(", ")))
 }
 
 /// The schema of the document of this name as it is committed.

@@ -1,26 +1,34 @@
 //! `cargo xtask test`: everything a change has to pass, step by step, each with its time, ending in one line.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use crate::flags::Flags;
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, golden, licences, packages};
+use crate::{browser, cargo, fuzz, golden, licences, packages, schema};
 
 /// The rest of `cargo xtask test --help`.
-pub const HELP: &str = "Steps, in this order: Debian packages, fmt, clippy, tests (unit, golden, property,
-disassembly, tidy), kernels in a release build, doc, licences, cargo deny where installed, release build, golden
-command lines, a quick check-up with its record and report.
+pub const HELP: &str = "Steps, in this order: Debian packages, fmt, clippy, fuzz targets and all crates for
+arm64 (both checked, not built), tests (unit, golden, property, disassembly, tidy), kernels in a release build, doc,
+licences, cargo deny where installed, release build, golden command lines, fresh documents against their schemas, a quick
+check-up with its record and report.
 A step that fails does not stop the others. The last line is `N passed, N failed, N skipped`.
 ";
 
 /// One step: its heading and what it does.
 type Step = (&'static str, fn() -> anyhow::Result<Totals>);
 
+/// The other architecture on which sidestep has to compile.
+const OTHER_TARGET: &str = "aarch64-unknown-linux-gnu";
+
 const STEPS: &[Step] = &[
     ("Debian packages the tests need", debian_packages),
     ("format: cargo fmt --check", format),
     ("lints: cargo clippy", clippy),
+    ("fuzz targets: cargo check in fuzz", fuzz::check),
+    ("another architecture: cargo check --target aarch64-unknown-linux-gnu", other_target),
     ("tests: cargo test --workspace", tests),
     ("tests of the kernels as they are measured: cargo test --release", kernel_tests),
     ("documentation: cargo doc", documentation),
@@ -28,6 +36,7 @@ const STEPS: &[Step] = &[
     ("advisories and sources: cargo deny", cargo_deny),
     ("release build", release_build),
     ("golden command lines", golden::check),
+    ("fresh documents against their schemas", schema::check_fresh),
     ("a quick check-up: its record, and its report in headless Chromium", browser::check_fresh_report),
 ];
 
@@ -61,6 +70,28 @@ fn format() -> anyhow::Result<Totals> {
 fn clippy() -> anyhow::Result<Totals> {
     let arguments = ["clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     one(&arguments, "lints: cargo clippy --workspace --all-targets")
+}
+
+/// All crates for another architecture, without linking: its standard library is all that this needs.
+fn other_target() -> anyhow::Result<Totals> {
+    if !has_standard_library(OTHER_TARGET) && !can_add(OTHER_TARGET)? {
+        let why = format!("no standard library of {OTHER_TARGET} here: rustup target add {OTHER_TARGET}");
+        println!("{why}");
+        return Ok(Totals::one_skipped(format!("another architecture: {why}")));
+    }
+    let arguments = ["check", "--quiet", "--workspace", "--locked", "--target", OTHER_TARGET];
+    one(&arguments, "another architecture: cargo check --workspace --target aarch64-unknown-linux-gnu")
+}
+
+fn has_standard_library(target: &str) -> bool {
+    let asked =
+        cargo::output(Command::new(cargo::rustc()).args(["--print", "target-libdir", "--target", target]));
+    asked.is_ok_and(|folder| Path::new(folder.trim()).is_dir())
+}
+
+fn can_add(target: &str) -> anyhow::Result<bool> {
+    let Some(rustup) = cargo::find("rustup") else { return Ok(false) };
+    cargo::succeeds(Command::new(rustup).args(["target", "add", target]))
 }
 
 fn tests() -> anyhow::Result<Totals> {

@@ -63,6 +63,7 @@ pub const SOURCE_RULES: &[SourceRule] = &[
     ("files are opened only in host, cli, xtask and the clock's platform file", placement::files),
     ("system paths are reached only through host::Root", placement::system_paths),
     ("pure crates touch no clock, thread, process or CPU", placement::purity),
+    ("threads are started where they can be refused", placement::threads),
     ("kernels never allocate", placement::allocation),
     ("printing stands only in cli and xtask", placement::printing),
     ("modules are named by a noun of the field", words::module_names),

@@ -16,7 +16,7 @@ use experiments::ab::command_subject::CommandSubject;
 use experiments::ab::outcome::{Declared, TWO_PROGRAMS, has_verdict};
 use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
-use experiments::ab::{Labels, Rules, Subject, outcome, run};
+use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
 use host::live::{self, Pinned, write_atomically};
 use machine::CpuId;
 use record::{Ended, ExperimentOutcome};
@@ -80,6 +80,9 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     live::install_handlers().context("cannot listen to signals")?;
     if pairs.iter().any(|pair| matches!(pair.to_b, Switch::System(_))) {
         offer_to_mend(&toggles::Place::live(), global)?;
+    }
+    if let Some(few) = arguments.pairs.filter(|asked| *asked < PAIRS_MIN && !global.quiet) {
+        output::say(&format!("--pairs {few} is raised to {PAIRS_MIN}: fewer have no interval"));
     }
     let plan = Plan::of(arguments, pairs.len());
     let request = Request { arguments, pairs: &pairs, described: &described, plan: &plan, global };
@@ -176,7 +179,12 @@ impl Plan {
         let seed = arguments.seed.unwrap_or_else(seed_of_now);
         let budget_s = arguments.budget.unwrap_or(budget).as_secs_f64();
         Self {
-            rules: Rules { precision, budget_s, pairs: arguments.pairs, seed },
+            rules: Rules {
+                precision,
+                budget_s,
+                pairs: arguments.pairs.map(|pairs| pairs.max(PAIRS_MIN)),
+                seed,
+            },
             declared: Declared { margin, precision, seed },
         }
     }
@@ -213,7 +221,10 @@ fn start_probes(request: &Request<'_>) -> anyhow::Result<(ProbeSubject, CpuId, P
     let pinned = Pinned::to(cpu)?;
     let switcher = Switcher::new(request.pairs, request.plan.budget())?;
     let names: Vec<&str> = request.pairs.iter().map(|pair| pair.toggle.about().name).collect();
-    let started = ProbeSubject::start(&names, switcher, &machine.identity, cpu, request.plan.rules.seed);
+    // A budget of ours is one for measuring.
+    let limit_s = request.arguments.budget.map_or(f64::INFINITY, |budget| budget.as_secs_f64());
+    let seed = request.plan.rules.seed;
+    let started = ProbeSubject::start(&names, switcher, &machine.identity, cpu, seed, limit_s);
     Ok((started.map_err(not_started)?, cpu, pinned))
 }
 
@@ -253,7 +264,10 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran<ExperimentOutcome>> 
         aggregate: RUN_ONCE.to_owned(),
         ..labels()
     };
-    let result = conduct(&mut subject, request, &labels);
+    let result = conduct(&mut subject, request, &labels).map(|mut found| {
+        found.notes.extend(subject.metric_found.note());
+        found
+    });
     Ok((result, subject.switcher.end()))
 }
 
@@ -298,10 +312,12 @@ fn conduct<S: Subject>(
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let mut line = Line::new(request.global.quiet);
+    let mut line = Line::new(request.global.quiet).billed();
     let course = run(subject, &request.rules(subject), &mut line);
     line.end();
-    Ok(outcome(&course?, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
+    let course = course?;
+    line.afforded()?;
+    Ok(outcome(&course, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
 }
 
 /// Prints and writes the outcome; the machine is put back already.
@@ -324,7 +340,8 @@ fn conclude(
 
 fn write_document<T: serde::Serialize>(found: &T, file: Option<&Path>) -> anyhow::Result<()> {
     if let Some(file) = file {
-        write_atomically(file, output::json_text(found)?.as_bytes())?;
+        write_atomically(file, output::json_text(found)?.as_bytes())
+            .inspect_err(|_| leave_no_folder(file))?;
     }
     Ok(())
 }
@@ -374,6 +391,14 @@ impl Verdicts {
     }
 }
 
+/// Takes the folder of a document that could not be written away, unless something else is in it.
+pub(crate) fn leave_no_folder(file: &Path) {
+    if let Some(folder) = file.parent() {
+        // Not empty is no error: then it stays.
+        let _ = std::fs::remove_dir(folder);
+    }
+}
+
 /// The folder exists and holds no experiment yet: one that cannot be kept should not start.
 pub(crate) fn prepare_folder(folder: &Path, name: &str) -> anyhow::Result<std::path::PathBuf> {
     std::fs::create_dir_all(folder).with_context(|| {
@@ -386,4 +411,19 @@ pub(crate) fn prepare_folder(folder: &Path, name: &str) -> anyhow::Result<std::p
         folder.display()
     );
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_cannot_be_written_leaves_no_folder() {
+        let above = tempfile::tempdir().expect("a temporary folder");
+        // No file system takes a name of more than 255 bytes: Linux, include/uapi/linux/limits.h.
+        let file = prepare_folder(&above.path().join("kept"), &"n".repeat(300)).expect("a folder");
+        assert!(file.parent().is_some_and(Path::is_dir));
+        assert!(write_document(&1, Some(&file)).is_err());
+        assert!(above.path().exists() && !above.path().join("kept").exists());
+    }
 }

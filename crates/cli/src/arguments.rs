@@ -1,9 +1,10 @@
 //! What a user can type. Help, manual pages and completions are made from this.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use machine::CpuSet;
 
 use crate::ab::AbArguments;
@@ -11,6 +12,7 @@ use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
+use crate::judging;
 use crate::place::PlaceArguments;
 use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
@@ -44,14 +46,14 @@ pub(crate) struct Global {
     /// Print nothing but errors (and the JSON document, with --json)
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// When to use colours; NO_COLOR counts too
+    /// When to use colours; NO_COLOR and TERM=dumb count too
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Colour,
-    /// Exit with 1 when there is a warning
-    #[arg(long, global = true)]
+    /// `--gate`, on a command that judges; `compare` has its own, with a percentage
+    #[arg(skip)]
     pub(crate) gate: bool,
-    /// Exit with 3 when something is inconclusive
-    #[arg(long, global = true)]
+    /// `--strict`, on a command whose judgement may be open
+    #[arg(skip)]
     pub(crate) strict: bool,
 }
 
@@ -135,6 +137,10 @@ pub(crate) struct RunArguments {
     /// Keep the host name in the record; it is left out otherwise
     #[arg(long)]
     pub(crate) host_name: bool,
+    /// Keep the whole command line of the kernel in the record; values that may name a disk, host or password are left out
+    /// otherwise
+    #[arg(long)]
+    pub(crate) full_command_line: bool,
     /// Leave the interactive charts out of report.html (under 300 kB)
     #[arg(long)]
     pub(crate) no_script: bool,
@@ -155,6 +161,9 @@ pub(crate) struct MachineArguments {
     /// Read a CPUID dump: a directory or tarball with pu0, pu1, ...
     #[arg(long, value_name = "DIR|TARBALL")]
     pub(crate) cpuid: Option<PathBuf>,
+    /// Show the whole command line of the kernel; values that may name a disk, host or password are left out otherwise
+    #[arg(long)]
+    pub(crate) full_command_line: bool,
 }
 
 /// Options of `selftest`.
@@ -191,9 +200,19 @@ pub(crate) struct ShowArguments {
 }
 
 impl Arguments {
-    /// The command asked for, `run` if none, and the global options.
-    pub(crate) fn into_command(self) -> (Command, Global) {
-        (self.command.unwrap_or(Command::Run(self.run)), self.global)
+    /// The command asked for, `run` if none, and the options that hold for every command. What follows `--` is a user's
+    /// program and its arguments: nothing here looks at it.
+    ///
+    /// # Errors
+    /// The command line is wrong, or asks for help.
+    pub(crate) fn parsed(
+        words: impl IntoIterator<Item = OsString>,
+    ) -> Result<(Command, Global), clap::Error> {
+        let matches = judging::command().try_get_matches_from(words)?;
+        let arguments = Self::from_arg_matches(&matches)?;
+        let (gate, strict) = judging::asked(&matches);
+        let global = Global { gate, strict, ..arguments.global };
+        Ok((arguments.command.unwrap_or(Command::Run(arguments.run)), global))
     }
 }
 
@@ -238,8 +257,30 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_of_the_command_line_is_sound() {
-        use clap::CommandFactory;
-        Arguments::command().debug_assert();
+    fn a_program_after_two_dashes_gets_exactly_what_was_typed() {
+        const ROWS: [&[&str]; 8] = [
+            &["./prog", "--gate", "5%"],
+            &["./prog", "--gate=5%", "--json"],
+            &["./prog", "--strict", "--quiet", "-q"],
+            &["./prog", "--", "--json", "--"],
+            &["./prog", "--help", "-V", "--version"],
+            &["./prog", "", " ", "a b", "{threads}"],
+            &["ab", "--toggle", "thp"],
+            &["--gate"],
+        ];
+        for command in [&["ab", "--toggle", "thp"][..], &["place"]] {
+            for program in ROWS {
+                let words: Vec<OsString> =
+                    [&["sidestep"], command, &["--"], program].concat().iter().map(OsString::from).collect();
+                let (found, global) = Arguments::parsed(words).expect("a command line");
+                let given = match found {
+                    Command::Ab(arguments) => arguments.command,
+                    Command::Place(arguments) => arguments.command,
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(given, program.iter().map(OsString::from).collect::<Vec<_>>());
+                assert!(!global.json && !global.quiet && !global.gate && !global.strict, "{program:?}");
+            }
+        }
     }
 }

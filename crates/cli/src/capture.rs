@@ -23,6 +23,9 @@ pub(crate) struct CaptureArguments {
     /// Name the recording after this host; it is called "machine" otherwise
     #[arg(long)]
     host_name: bool,
+    /// Keep the whole command line of the kernel; values that may name a disk, host or password are left out otherwise
+    #[arg(long)]
+    full_command_line: bool,
 }
 
 /// Records this machine.
@@ -33,6 +36,7 @@ pub(crate) fn capture(arguments: &CaptureArguments, global: &Global) -> anyhow::
     let name = if arguments.host_name { host::live::host_name() } else { None };
     let is_guest = machine.identity.hypervisor.is_some();
     let options = CaptureOptions {
+        full_command_line: arguments.full_command_line,
         top: name.unwrap_or_else(|| "machine".to_owned()),
         // A hypervisor makes registers up: they would be taken for the machine's.
         msr: if is_guest { std::collections::BTreeSet::new() } else { catalogue().registers().msr },
@@ -49,13 +53,14 @@ pub(crate) fn capture(arguments: &CaptureArguments, global: &Global) -> anyhow::
         let registers = match capture.registers {
             0 if is_guest => "no registers: those of a guest are made up".to_owned(),
             0 => "no registers: they need root and the msr module".to_owned(),
-            count => format!("registers of {count} CPUs"),
+            count => format!("registers of {}", machine::counted(count, "CPU")),
         };
         let kib = capture.tarball.len().div_ceil(1024);
         output::print_lines(&format!(
-            "{path}: {} files, CPUID of {} CPUs, {registers}; {kib} KiB\n\
+            "{path}: {}, CPUID of {}, {registers}; {kib} KiB\n\
              sidestep machine --sysroot {path} --cpuid {path}\nsidestep flaws --sysroot {path} --cpuid {path}\n",
-            capture.files, capture.cpus
+            machine::counted(capture.files, "file"),
+            machine::counted(capture.cpus, "CPU")
         ))?;
     }
     Ok(Outcome::Done)

@@ -1,9 +1,11 @@
 //! `sidestep run`: plan, measure, judge, write, summarise.
 
 use std::env;
+use std::panic::{self, AssertUnwindSafe};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ::flaws::{Catalogue, catalogue};
+use host::Root;
 use host::live::{self, Disturbance};
 use machine::{CpuId, CpuSet, Hertz, Machine};
 use models::interconnect::SocketAccount;
@@ -21,6 +23,8 @@ use crate::progress::Line;
 use crate::store::Folder;
 use crate::{output, show, sockets};
 
+/// Kept of the budget for judging and writing, in seconds: what starting takes comes before the first probe.
+const CLOSING_S: f64 = 1.0;
 /// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
 const STEAL_DOUBTFUL: f64 = 0.02;
 /// Other processes that use more than this share of all CPUs make numbers doubtful.
@@ -33,7 +37,11 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
     let started = Instant::now();
     let only = selection(&arguments.only)?;
     let catalogue = catalogue();
-    let Heard { machine, evidence } = Heard::of_this_machine(&catalogue);
+    let Heard { mut machine, mut evidence } = Heard::of_this_machine(&catalogue);
+    if arguments.full_command_line {
+        machine.environment.command_line = host::full_command_line(&Root::live());
+        evidence.command_line.clone_from(&machine.environment.command_line);
+    }
     let cpus = chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let options = Options {
         depth: depth(arguments),
@@ -86,7 +94,7 @@ fn conclude(
     }
     diagnosis::diagnose(&mut record);
     record.elapsed_s = started.elapsed().as_secs_f64();
-    folder.write_record(&record)?;
+    folder.write_record(&record).inspect_err(|_| folder.remove_if_empty())?;
     folder.write_report(&page(&record, Html { script: !arguments.no_script }))?;
     let outcome = verdict(&record, global);
     let nothing_measured = all_failed(&record);
@@ -189,6 +197,7 @@ fn begin(
 ) -> Record {
     let provenance = Provenance {
         host_name: if arguments.host_name { live::host_name() } else { None },
+        full_command_line: arguments.full_command_line,
         ..provenance(&machine, cpus, seed, plan.budget_s)
     };
     Record {
@@ -210,11 +219,12 @@ pub(crate) fn provenance(machine: &Machine, cpus: &[CpuId], seed: u64, budget_s:
     }
     Provenance {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        arguments: env::args().skip(1).collect(),
+        arguments: env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect(),
         started_utc: live::utc_now(),
         seed,
         host_name: None,
         boot_id: live::boot_id(),
+        full_command_line: false,
         cpus: cpus.iter().copied().collect(),
         budget_s,
         root,
@@ -244,11 +254,17 @@ fn measure(
         if live::pending_signal().is_some() {
             break;
         }
+        let left_of_budget_s = plan.budget_s - started.elapsed().as_secs_f64();
+        if let Some(reason) = no_room(planned.seconds, left_of_budget_s) {
+            session.record.plan.entries[index].outcome = PlanOutcome::Dropped(reason);
+            left_s -= planned.seconds;
+            continue;
+        }
         line.begin(planned.probe.name(), Duration::from_secs_f64(left_s.max(0.0)));
         let probe_started = Instant::now();
         session.deadline = probe_started + Duration::from_secs_f64(planned.seconds);
         let before_probe = session.record.clone();
-        let result = execute(session, planned);
+        let result = shielded(session, &before_probe, |session| execute(session, planned));
         left_s -= planned.seconds;
         let is_empty = has_same_results(&session.record, &before_probe);
         let entry = &mut session.record.plan.entries[index];
@@ -266,6 +282,31 @@ fn measure(
     session.record.partial = live::pending_signal()
         .map(|signal| format!("stopped by {signal:?} after {:.0} s", session.record.elapsed_s));
     Ok(())
+}
+
+/// Why a probe of so many seconds is not begun any more; `None` if it fits into what is left of the budget.
+fn no_room(planned_s: f64, left_s: f64) -> Option<String> {
+    (planned_s + CLOSING_S > left_s).then(|| {
+        format!(
+            "what came before took longer than planned: {:.1} s of the budget were left, and it takes {planned_s:.1} s",
+            left_s.max(0.0)
+        )
+    })
+}
+
+/// Runs a probe. If it panics it has failed, and the record is as it was before it: what others measured is not lost for a defect of
+/// one.
+fn shielded(
+    session: &mut Session<'_>,
+    before: &Record,
+    probe: impl FnOnce(&mut Session<'_>) -> Result<(), String>,
+) -> Result<(), String> {
+    panic::catch_unwind(AssertUnwindSafe(|| probe(session))).unwrap_or_else(|panic| {
+        session.record = before.clone();
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Err(format!("a defect of sidestep: it panicked ({text}); please report it with this record"))
+    })
 }
 
 /// True if a probe has added nothing that anyone could look at.
@@ -371,6 +412,40 @@ mod tests {
             ..Guards::default()
         };
         assert_eq!(doubts(&disturbed).len(), 4);
+    }
+
+    #[test]
+    fn a_probe_that_would_break_the_budget_is_not_begun() {
+        assert_eq!(no_room(2.0, 3.1), None);
+        let reason = no_room(2.0, 2.9).expect("nothing is left for the report");
+        assert!(reason.contains("2.9 s of the budget were left, and it takes 2.0 s"), "{reason}");
+    }
+
+    #[test]
+    fn a_probe_that_panics_has_failed_and_the_record_is_as_before() {
+        let record = Record { elapsed_s: 1.0, ..Record::default() };
+        let mut session = Session {
+            record: record.clone(),
+            cpus: vec![CpuId(0)],
+            rate: clock::TickRate::calibrate(1_000_000).expect("a counter that counts"),
+            random: kernels::random::SplitMix64::new(1),
+            deadline: Instant::now(),
+            progress: &probes::session::Silent,
+            tally: probes::sampler::Tally::default(),
+        };
+        let reason = shielded(&mut session, &record, |session| {
+            session.record.push_raw(RawSeries::default());
+            let share_s = -0.4;
+            _ = Duration::from_secs_f64(share_s);
+            Ok(())
+        })
+        .expect_err("it panicked");
+        assert!(
+            reason.starts_with("a defect of sidestep: it panicked (") && reason.contains("negative"),
+            "{reason}"
+        );
+        assert_eq!(session.record, record);
+        assert_eq!(shielded(&mut session, &record, |_| Ok(())), Ok(()));
     }
 
     #[test]

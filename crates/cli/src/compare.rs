@@ -14,10 +14,16 @@ use stats::Verdict;
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::output;
-pub(crate) use arguments::{CompareArguments, parse_percent, with_gate_margin};
+pub(crate) use arguments::{CompareArguments, parse_percent};
 
 /// Compares and prints in the form asked for.
 pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let is_margin = |word: &&String| word.ends_with('%') && parse_percent(word).is_ok();
+    if let Some(word) = arguments.inputs.iter().find(is_margin).filter(|word| !Path::new(word).exists()) {
+        anyhow::bail!(
+            "cannot read {word}: there is no such file; give the margin of the gate as --gate={word}"
+        );
+    }
     let sources = sources::read(&arguments.inputs)?;
     let configurations: Vec<Configuration> = sources.iter().map(|one| one.configuration.clone()).collect();
     let options = Options {
@@ -59,15 +65,15 @@ fn write_page(
         "{} is there already; choose another name with --html FILE",
         path.display()
     );
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<String> =
+        std::env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect();
     let page = report::comparison_html(table, records, &arguments, Html { script });
     Ok(write_atomically(path, page.as_bytes())?)
 }
 
 /// What `--gate` and `--strict` make of a comparison.
 fn outcome(table: &ComparisonTable, arguments: &CompareArguments, global: &Global) -> Outcome {
-    let gate = arguments.gate_margin.unwrap_or(0.0);
-    if global.gate && table.rows.iter().any(|row| is_slower_by(row, gate)) {
+    if arguments.gate.is_some_and(|percent| table.rows.iter().any(|row| is_slower_by(row, percent))) {
         Outcome::Gated
     } else if global.strict && table.rows.iter().any(|row| row.verdict == Verdict::Inconclusive) {
         Outcome::Inconclusive

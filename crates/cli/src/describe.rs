@@ -1,7 +1,5 @@
 //! `sidestep machine`: what this machine, or a recorded one, says it is.
 
-use std::path::Path;
-
 use host::{Cpuid, Root};
 use machine::{Machine, View};
 use serde_json::json;
@@ -20,7 +18,7 @@ pub(crate) fn live_machine() -> Machine {
 
 /// Prints a machine as text or JSON.
 pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let machine = described(arguments.sysroot.as_deref(), arguments.cpuid.as_deref())?;
+    let machine = described(arguments)?;
     let text = if global.json {
         json_text(&machine)?
     } else {
@@ -32,13 +30,22 @@ pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::
     Ok(if global.gate && !machine.disagreements.is_empty() { Outcome::Gated } else { Outcome::Done })
 }
 
-fn described(sysroot: Option<&Path>, cpuid: Option<&Path>) -> anyhow::Result<Machine> {
-    let dump = cpuid.map(Cpuid::open).transpose()?;
-    Ok(match (sysroot, dump) {
-        (None, None) => live_machine(),
-        (None, Some(dump)) => dump.describe(),
-        (Some(path), dump) => host::describe(&Root::open(path)?, dump.as_ref()),
-    })
+fn described(arguments: &MachineArguments) -> anyhow::Result<Machine> {
+    let dump = arguments.cpuid.as_deref().map(Cpuid::open).transpose()?;
+    let (root, cpuid) = match (&arguments.sysroot, dump) {
+        (None, None) => (Root::live(), Cpuid::live()),
+        (None, Some(dump)) => return Ok(dump.describe()),
+        (Some(path), dump) => {
+            let root = Root::open(path)?;
+            let dump = dump.or_else(|| Cpuid::beside(&root));
+            (root, dump)
+        }
+    };
+    let mut machine = host::describe(&root, cpuid.as_ref());
+    if arguments.full_command_line {
+        machine.environment.command_line = host::full_command_line(&root);
+    }
+    Ok(machine)
 }
 
 fn json_text(machine: &Machine) -> anyhow::Result<String> {

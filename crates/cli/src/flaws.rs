@@ -2,10 +2,11 @@
 
 mod arguments;
 mod evidence;
+mod norm;
 mod timing;
 
-use ::flaws::{Catalogue, Census, Flaw, catalogue};
-use record::{Answer, FlawVerdict};
+use ::flaws::{Catalogue, Census, Flaw, GateReason, catalogue, unmet};
+use record::{FlawVerdict, Protection};
 use report::FlawList;
 use serde_json::json;
 
@@ -14,33 +15,42 @@ use crate::outcome::Outcome;
 use crate::output;
 pub(crate) use arguments::FlawArguments;
 use arguments::{FlawCommand, JudgedArguments};
-pub(crate) use evidence::Heard;
+pub(crate) use evidence::{Heard, toggles_missing};
 pub(crate) use timing::telling;
 
 /// The most flaws that are named when a word could mean several.
 const NEAR_MAX: usize = 8;
 /// Version of the JSON documents of this command.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Does what was asked for.
 pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
         None if !arguments.judged.lscpu.is_empty() => census(&arguments.judged, global),
-        None => judge(&arguments.judged, global),
+        None => judge(arguments, global),
         Some(FlawCommand::List { words }) => list(words, global),
         Some(FlawCommand::Show { name, judged }) => show(name, judged, global),
     }
 }
 
-fn judge(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
+fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let judged = &arguments.judged;
+    // Before minutes of measuring: a norm that cannot be read is said at once.
+    let norm = arguments.expect.as_deref().map(norm::load).transpose()?;
     let catalogue = catalogue();
     let heard = Heard::of(judged, &catalogue, global)?;
     let verdicts = flaws::judge(&catalogue, &heard.evidence);
     let uneven = flaws::uneven(&catalogue, &heard.evidence);
+    let fails =
+        |verdict: &FlawVerdict| norm.as_ref().map_or_else(|| unmet(verdict), |norm| norm.worse(verdict));
+    let mut gate: Vec<GateReason> = verdicts.iter().filter_map(fails).collect();
+    if norm.is_none() {
+        gate.extend(uneven.iter().map(|why| GateReason { id: "uneven".to_owned(), why: why.clone() }));
+    }
     if global.json {
         let document = json!({
             "schema": SCHEMA, "machine": heard.machine.identity, "flaws": verdicts, "uneven": uneven,
-            "evidence": heard.evidence,
+            "gate": gate, "evidence": heard.evidence,
         });
         output::print(&output::json_text(&document)?)?;
     } else if !global.quiet {
@@ -48,17 +58,25 @@ fn judge(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
             FlawList { machine: &heard.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
         output::print(&report::flaws_terminal(&list, output::terminal(global)))?;
     }
-    let is_open = |verdict: &FlawVerdict| {
-        verdict.special.is_some() || (verdict.affected == Answer::Yes && verdict.protected == Answer::No)
-    };
-    let is_doubtful = |verdict: &FlawVerdict| verdict.affected == Answer::Unknown;
-    Ok(if global.gate && (verdicts.iter().any(is_open) || !uneven.is_empty()) {
+    if global.gate || norm.is_some() {
+        for reason in &gate {
+            output::complain(&format!("{}: {}", reason.id, reason.why));
+        }
+    }
+    let is_new = |verdict: &&FlawVerdict| norm.as_ref().is_none_or(|norm| !norm.holds(verdict));
+    let of = |state| verdicts.iter().filter(is_new).any(|verdict| verdict.protected == state);
+    Ok(outcome(global, !gate.is_empty(), of(Protection::OnRequest), of(Protection::Unknown)))
+}
+
+/// What `--gate` and `--strict` make of verdicts: of failures, of what protects on request, of what is unknown.
+fn outcome(global: &Global, fails: bool, is_on_request: bool, is_unknown: bool) -> Outcome {
+    if global.gate && (fails || (global.strict && is_on_request)) {
         Outcome::Gated
-    } else if global.strict && verdicts.iter().any(is_doubtful) {
+    } else if global.strict && (is_on_request || is_unknown) {
         Outcome::Inconclusive
     } else {
         Outcome::Done
-    })
+    }
 }
 
 /// Counts over reports of many machines.
@@ -82,9 +100,9 @@ fn census(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> 
     } else if !global.quiet {
         output::print(&report::population_terminal(&counts, judged.all, output::terminal(global)))?;
     }
-    let is_open = |row: &flaws::PopulationRow| row.protected < row.affected;
-    let is_gated = global.gate && counts.population.iter().any(is_open);
-    Ok(if is_gated { Outcome::Gated } else { Outcome::Done })
+    let any = |of: fn(&flaws::PopulationRow) -> usize| counts.population.iter().any(|row| of(row) > 0);
+    let is_unknown = any(|row| row.unknown + row.protection_unknown);
+    Ok(outcome(global, any(|row| row.fails_gate), any(|row| row.on_request), is_unknown))
 }
 
 fn list(words: &[String], global: &Global) -> anyhow::Result<Outcome> {
@@ -127,7 +145,13 @@ fn named<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Flaw> {
     let near: Vec<&str> =
         catalogue.search(&[name.to_owned()]).into_iter().map(|flaw| flaw.id.as_str()).collect();
     match near.as_slice() {
-        [] => anyhow::bail!("no flaw is called {name}; sidestep flaws list names them all"),
+        [] => {
+            // A digit of a CVE that differs is another CVE, not a slip.
+            let names = catalogue.flaws.iter().flat_map(|flaw| flaw.aliases.iter().chain([&flaw.id]));
+            let words = names.map(String::as_str).filter(|name| !name.starts_with("CVE-"));
+            let hint = machine::did_you_mean(name, words);
+            anyhow::bail!("no flaw is called {name}; {hint}sidestep flaws list names them all")
+        }
         [one] => Ok(catalogue.find(one).expect("the search found it")),
         several if several.len() > NEAR_MAX => {
             anyhow::bail!(

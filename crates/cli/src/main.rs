@@ -10,6 +10,7 @@ mod compare;
 mod describe;
 mod execute;
 mod flaws;
+mod judging;
 mod outcome;
 mod output;
 mod place;
@@ -27,15 +28,14 @@ mod toggles;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use clap::Parser;
 use outcome::Outcome;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse_from(compare::with_gate_margin(std::env::args_os())) {
+    host::live::outlive_file_size_limit();
+    let (command, global) = match Arguments::parsed(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => return outcome::usage(&error),
     };
-    let (command, global) = arguments.into_command();
     if !matches!(command, Command::Toggles(_)) {
         toggles::mention_what_was_left(&global);
     }

@@ -1,10 +1,15 @@
 //! How a command ended, and the exit code that says so.
 
+use std::error::Error;
+use std::io;
 use std::process::ExitCode;
 
-use host::live::Signal;
+use clap::error::{ContextKind, ContextValue};
+use host::live::{Signal, ThreadRefused, WriteError};
+use machine::did_you_mean;
+use toggles::ExperimentError;
 
-use crate::output;
+use crate::{judging, output};
 
 /// Bad use or bad input.
 const BAD_INPUT: u8 = 2;
@@ -54,13 +59,7 @@ impl Outcome {
                 error.downcast_ref().map_or(Self::Done, |EndedBySignal(signal)| Self::Interrupted(*signal))
             }
             Err(error) if error.is::<output::ReaderGone>() => Self::Done,
-            Err(error)
-                if error.is::<CouldNotMeasure>()
-                    || error.is::<output::NotWritten>()
-                    || error.is::<record::EncodeError>() =>
-            {
-                Self::NotMeasured(error)
-            }
+            Err(error) if is_nobodys_fault(&error) => Self::NotMeasured(error),
             Err(error) => Self::BadInput(error),
         }
     }
@@ -88,6 +87,39 @@ impl Outcome {
     }
 }
 
+/// True if other arguments would not have helped: the machine did not let itself be measured or switched, or there is no room.
+fn is_nobodys_fault(error: &anyhow::Error) -> bool {
+    error.is::<CouldNotMeasure>()
+        || error.is::<output::NotWritten>()
+        || error.is::<record::EncodeError>()
+        || error
+            .chain()
+            .any(|cause| is_without_room(cause) || is_refused_switch(cause) || cause.is::<ThreadRefused>())
+}
+
+/// A disk that is full; a quota, or a limit of file sizes or of tasks (EAGAIN of fork) that is reached.
+fn is_without_room(cause: &(dyn Error + 'static)) -> bool {
+    let kind = match cause.downcast_ref() {
+        Some(WriteError::File { source, .. } | WriteError::Directory { source, .. }) => Some(source.kind()),
+        None => cause.downcast_ref().map(io::Error::kind),
+    };
+    matches!(
+        kind,
+        Some(
+            io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::FileTooLarge
+                | io::ErrorKind::WouldBlock
+        )
+    )
+}
+
+/// The machine did not take or keep a value.
+fn is_refused_switch(cause: &(dyn Error + 'static)) -> bool {
+    use ExperimentError::{Door, Foreign, Journal, NotTaken};
+    matches!(cause.downcast_ref(), Some(Door(_) | Foreign { .. } | Journal(_) | NotTaken { .. }))
+}
+
 /// An error and its causes in one line; a cause that the line already tells is not told again.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
@@ -107,11 +139,44 @@ fn one_line(error: &anyhow::Error) -> String {
 /// Prints help or version, or the usage error in one line.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        let printed = error.print().map(|()| Outcome::Done).map_err(output::refused);
-        return Outcome::of(printed).exit_code();
+        let printed = output::ensure_stdout().and_then(|()| error.print().map_err(output::refused));
+        return Outcome::of(printed.map(|()| Outcome::Done)).exit_code();
     }
-    output::complain(&format!("{}; see sidestep --help", usage_line(&error.to_string())));
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let hint = error_hint(error).map(|word| format!("; did you mean {word}?")).unwrap_or_default();
+    let line = usage_line(&error.to_string());
+    output::complain(&format!("{line}{hint}; see {} --help", command_of(&usage, &judging::command())));
     ExitCode::from(BAD_INPUT)
+}
+
+/// What the user may have meant who typed something else.
+fn error_hint(error: &clap::Error) -> Option<String> {
+    const KINDS: [(ContextKind, ContextKind); 3] = [
+        (ContextKind::SuggestedSubcommand, ContextKind::InvalidSubcommand),
+        (ContextKind::SuggestedArg, ContextKind::InvalidArg),
+        (ContextKind::SuggestedValue, ContextKind::InvalidValue),
+    ];
+    KINDS.into_iter().find_map(|(suggested, invalid)| {
+        let word = match error.get(suggested)? {
+            ContextValue::Strings(words) => words.first()?.clone(),
+            other => other.to_string(),
+        };
+        // What clap finds similar need not be near.
+        let typed = error.get(invalid)?.to_string();
+        (!did_you_mean(&typed, [word.as_str()]).is_empty()).then_some(word)
+    })
+}
+
+/// The command that a line of usage is about, as it is typed: `sidestep clock check`.
+fn command_of(usage: &str, above: &clap::Command) -> String {
+    let (mut name, mut command) = (above.get_name().to_owned(), above);
+    let words: Vec<&str> = usage.split_whitespace().skip_while(|word| *word != name).skip(1).collect();
+    for word in words {
+        let Some(below) = command.find_subcommand(word) else { break };
+        name = format!("{name} {word}");
+        command = below;
+    }
+    name
 }
 
 /// The first paragraph of a usage error in one line: the rest repeats what `--help` says.
@@ -122,12 +187,57 @@ fn usage_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use toggles::HoldError;
+
     use super::*;
 
     #[test]
     fn a_usage_error_keeps_the_names_of_what_is_missing() {
         let text = "error: the following required arguments were not provided:\n  <RECORD>\n\nUsage: x\n";
         assert_eq!(usage_line(text), "the following required arguments were not provided: <RECORD>");
+    }
+
+    #[test]
+    fn what_other_arguments_would_not_mend_is_no_bad_input() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        let record = |source| WriteError::File { path: "record.json".into(), source };
+        let target = || host::Target::Msr { cpu: 0, register: 0x8b, mask: 1 };
+        let not_taken =
+            || ExperimentError::NotTaken { target: target(), written: "0x1".into(), found: "0x0".into() };
+        for (error, expected) in [
+            (anyhow::Error::new(record(full())).context("the record"), true),
+            (anyhow::Error::new(record(denied)), false),
+            (anyhow::Error::new(full()).context("cannot write"), true),
+            (not_taken().into(), true),
+            (anyhow::Error::new(HoldError::Experiment(not_taken())).context("in the middle"), true),
+            (ExperimentError::Stale { label: "smt=off".into(), since: "now".into() }.into(), false),
+            (anyhow::anyhow!("a typo"), false),
+        ] {
+            let is_measured = matches!(Outcome::of(Err(error)), Outcome::NotMeasured(_));
+            assert_eq!(is_measured, expected);
+        }
+    }
+
+    #[test]
+    fn a_usage_error_points_to_the_help_of_its_command_and_to_the_word_that_was_meant() {
+        for (words, help, hint) in [
+            ("ab", "sidestep ab", None),
+            ("clock check --nonsense", "sidestep clock check", None),
+            ("--nonsense", "sidestep", None),
+            ("clok check", "sidestep", Some("clock")),
+            ("toggles lst", "sidestep toggles", Some("list")),
+            ("ab --togle thp", "sidestep ab", Some("--toggle")),
+            ("simulate fx-8150 --gate", "sidestep simulate", None),
+            // Of a value clap does not say whose it is.
+            ("run --color alway", "sidestep", Some("always")),
+        ] {
+            let given = ["sidestep"].into_iter().chain(words.split(' '));
+            let error = judging::command().try_get_matches_from(given).expect_err("wrong");
+            let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+            assert_eq!(command_of(&usage, &judging::command()), help, "{words}: {usage}");
+            assert_eq!(error_hint(&error).as_deref(), hint, "{words}");
+        }
     }
 
     #[test]

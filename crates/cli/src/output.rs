@@ -1,8 +1,10 @@
 //! Text to people and programs: stdout for results, stderr for all else, and what the terminal can show.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
+use host::live::standard_output;
 use report::{Terminal, is_deceptive};
 use serde::Serialize;
 use terminal_size::{Width, terminal_size};
@@ -29,10 +31,20 @@ pub(crate) struct NotWritten(io::Error);
 /// Prints a result whose foreign parts are harmless already.
 ///
 /// # Errors
-/// `ReaderGone` when the pipe is closed, `NotWritten` when stdout takes no more.
+/// `ReaderGone` when the pipe is closed, `NotWritten` when stdout takes no more or is none.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(refused)
+    if text.is_empty() {
+        return Ok(());
+    }
+    standard_output().and_then(|mut stdout| stdout.write_all(text.as_bytes())).map_err(refused)
+}
+
+/// Whether there is a stdout to print to.
+///
+/// # Errors
+/// `NotWritten` when there is none.
+pub(crate) fn ensure_stdout() -> anyhow::Result<()> {
+    standard_output().map(drop).map_err(refused)
 }
 
 /// What it means that stdout took no more.
@@ -117,7 +129,7 @@ pub(crate) fn terminal(global: &Global) -> Terminal {
     let colour = match global.color {
         Colour::Always => true,
         Colour::Never => false,
-        Colour::Auto => is_terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        Colour::Auto => is_terminal && !is_plain(env::var_os("NO_COLOR"), env::var_os("TERM")),
     };
     let columns = match terminal_size() {
         Some((Width(columns), _)) if is_terminal => usize::from(columns),
@@ -126,9 +138,33 @@ pub(crate) fn terminal(global: &Global) -> Terminal {
     Terminal { width_columns: columns.clamp(COLUMNS_MIN, COLUMNS_MAX), colour }
 }
 
+/// Whether the environment asks for no colours: <https://no-color.org>, or a terminal that has none (terminfo(5), `dumb`).
+fn is_plain(no_color: Option<OsString>, term: Option<OsString>) -> bool {
+    no_color.is_some_and(|value| !value.is_empty())
+        || term.is_none_or(|name| name == "dumb" || name.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dumb_terminal_and_no_color_get_no_colours() {
+        for (no_color, term, expected) in [
+            (None, Some("xterm-256color"), false),
+            (Some(""), Some("linux"), false),
+            (Some("1"), Some("xterm"), true),
+            (None, Some("dumb"), true),
+            (None, Some(""), true),
+            (None, None, true),
+        ] {
+            assert_eq!(
+                is_plain(no_color.map(OsString::from), term.map(OsString::from)),
+                expected,
+                "{term:?}"
+            );
+        }
+    }
 
     #[test]
     fn a_foreign_file_cannot_steer_the_terminal() {

@@ -15,13 +15,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use experiments::ab::command_subject::{HowToRun, Metric, Program};
+use experiments::ab::command_subject::{HowToRun, Program};
+use experiments::ab::metric::Metric;
 use experiments::ab::subject::PASSES_PER_BLOCK;
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::parking::{Surroundings, parking_tax};
-use experiments::place::run_subject::{RunSeen, RunSubject};
+use experiments::place::run_subject::{PlaceRunError, RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use host::Root;
 use host::live::{self, ChildOutput, Ending};
@@ -31,7 +32,7 @@ use regex::bytes::Regex;
 use stats::LEVEL_OF_ALARMS;
 use toggles::{PinHold, Restored};
 
-use crate::ab::{Line, prepare_folder};
+use crate::ab::{Line, leave_no_folder, prepare_folder};
 use crate::arguments::Global;
 use crate::check_up::seed_of_now;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
@@ -228,7 +229,11 @@ fn tried(
     command: &[OsString],
 ) -> anyhow::Result<PlaceOutcome> {
     let mut line = Line::new(request.global.quiet);
-    let (profile, sharing) = subject.profile(request.arguments.source.into(), request.arguments.confirm)?;
+    let profiled = subject.profile(request.arguments.source.into(), request.arguments.confirm);
+    let (profile, sharing) = profiled.map_err(|error| match error {
+        PlaceRunError::Source { .. } => anyhow::Error::new(CouldNotMeasure).context(error),
+        other => other.into(),
+    })?;
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
     let mut setting = room.setting(command_line(command), &profile.census);
@@ -260,6 +265,7 @@ fn tried(
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
     let mut found = outcome(&course?, &subject.rows(), &subject.guards(), &arms, &setting);
+    found.notes.extend(subject.metric_found.note());
     found.notes.extend(service(subject.left_behind, &went_on));
     Ok(found)
 }
@@ -382,7 +388,9 @@ fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> an
 
 fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -> anyhow::Result<()> {
     let document = request.file.as_ref().zip(document);
-    let recorded = document.map_or(Ok(()), |(file, text)| files::written(file, text.as_bytes()));
+    let recorded = document.map_or(Ok(()), |(file, text)| {
+        files::written(file, text.as_bytes()).inspect_err(|_| leave_no_folder(file))
+    });
     if let Some(path) = &request.arguments.html {
         let page = report::place_html(shown, report::Html { script: !request.arguments.no_script });
         files::written(path, page.as_bytes())?;

@@ -52,7 +52,7 @@ impl Recording {
         global: &Global,
     ) -> anyhow::Result<()> {
         let Some(recording) = recording else { return output::print(text) };
-        let kept = recording.keep(record());
+        let kept = recording.keep(record()).inspect_err(|_| recording.folder.remove_if_empty());
         let printed = output::print(text);
         kept?;
         printed?;

@@ -11,7 +11,9 @@ use crate::{check_up, output, store};
 /// Shows a record in the form asked for.
 pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result<Outcome> {
     let figure = arguments.svg.as_deref().map(figure_named).transpose()?;
-    let record = store::load(&arguments.record)?;
+    let mut record = store::load(&arguments.record)?;
+    // The file stays as it is; what is shown of it must hold together by what is known today.
+    diagnosis::judge(&mut record);
     let text = if let Some(figure) = figure {
         report::figure_svg(&record, check_up::socket_account(&record).as_ref(), figure)
             .with_context(|| format!("the record has no data for the figure {}", figure.name()))?
@@ -33,7 +35,8 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
 fn figure_named(name: &str) -> anyhow::Result<Figure> {
     Figure::from_name(name).with_context(|| {
         let names: Vec<&str> = Figure::all().iter().map(|figure| figure.name()).collect();
-        format!("{name} is not a figure; choose among {}", names.join(", "))
+        let hint = machine::did_you_mean(name, names.iter().copied());
+        format!("{name} is not a figure; {hint}choose among {}", names.join(", "))
     })
 }
 

@@ -282,7 +282,8 @@ fn read(machine: &str) -> anyhow::Result<(String, String)> {
     if path.extension().is_none_or(|extension| extension != "toml") {
         let names: Vec<&str> = known.iter().map(|(name, ..)| *name).collect();
         anyhow::bail!(
-            "no machine {machine:?}; there is {}, or host for this one, or give a file that ends in .toml",
+            "no machine {machine:?}; {}there is {}, or host for this one, or give a file that ends in .toml",
+            machine::did_you_mean(machine, names.iter().copied()),
             names.join(", ")
         );
     }

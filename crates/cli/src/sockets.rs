@@ -35,7 +35,8 @@ pub(crate) struct SocketsArguments {
 enum SocketsCommand {
     /// Why each socket gets what it gets: measured beside one model, the links it goes over, and what cannot be told
     Explain(ExplainArguments),
-    /// Which links make the latencies of a record or matrix: the most probable graph, the next, and whether the data tell at all
+    /// Which CPUs or nodes form groups by their latencies, and which links join them: the most probable graph, the next, and whether the
+    /// data tell at all
     Infer(InferArguments),
     /// Which links firmware and hardware tell: SLIT, AMD routing registers, Intel UPI ports, HMAT; and where they differ
     Firmware(FirmwareArguments),

@@ -32,7 +32,7 @@ pub(crate) fn toggles(arguments: &ToggleArguments, global: &Global) -> anyhow::R
         Some(ToggleCommand::Show { name, sysroot }) => show(name, sysroot.as_ref().or(above), global),
         Some(ToggleCommand::Set(arguments)) => set::set(arguments, global),
         Some(ToggleCommand::Revert(arguments)) => state::revert(arguments, global),
-        Some(ToggleCommand::Status { place }) => state::status(&place.of_user(), global),
+        Some(ToggleCommand::Status { place }) => state::status(place, global),
         Some(ToggleCommand::Watch(arguments)) => watch::watch(arguments),
         Some(ToggleCommand::Rehearse(arguments)) => watch::rehearse(arguments),
     }

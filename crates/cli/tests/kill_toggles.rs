@@ -1,10 +1,12 @@
-//! Experiments on a recorded tree, killed at random points: the watchdog, or one revert, puts the tree back.
+//! Experiments on a recorded tree, killed at random points: the watchdog, or one revert, puts the tree back. Reverts, killed
+//! before and in each of their steps: the next one puts the tree back.
 //!
-//! `SIDESTEP_KILLS` sets how many; `cargo xtask kill-toggles` runs a thousand and prints the table. Nothing is
+//! `SIDESTEP_KILLS` sets how many of each; `cargo xtask kill-toggles` runs a thousand and prints the tables. Nothing is
 //! asserted about time.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,6 +15,9 @@ use std::time::{Duration, Instant};
 const KILLS: usize = 24;
 /// A watchdog that needs longer has failed; a loaded machine gives it a turn within a second.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Steps of the revert that is killed: read back, write and compare three values, twice, and clear the journal.
+const REVERT_STEPS: usize = 16;
 
 const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
 const FILES: [(&str, &str); 5] = [
@@ -165,9 +170,13 @@ fn watchdog_of(parent: u32) -> Option<u32> {
     children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid| is_running(*pid))
 }
 
+fn kills() -> usize {
+    std::env::var("SIDESTEP_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS)
+}
+
 #[test]
 fn a_killed_experiment_is_put_back_by_its_watchdog_or_by_one_revert() {
-    let kills = std::env::var("SIDESTEP_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let kills = kills();
     let mut choices = Choices(0x9e37_79b9_7f4a_7c15);
     let bench = Bench::new();
     let all = [Victims::Parent, Victims::ParentThenWatchdog, Victims::WatchdogThenParent];
@@ -179,6 +188,89 @@ fn a_killed_experiment_is_put_back_by_its_watchdog_or_by_one_revert() {
     let alone = outcomes.iter().filter(|outcome| outcome.victims == Victims::Parent);
     assert!(alone.clone().all(|outcome| !outcome.mended_by_revert), "a watchdog that lives needs no revert");
     assert!(outcomes.iter().any(|outcome| outcome.was_changed), "no kill met a changed tree");
+}
+
+/// A revert in progress that waits before each step.
+struct Steps {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Steps {
+    fn of(bench: &Bench) -> Self {
+        let mut rehearsal = bench.sidestep(&["rehearse"]);
+        rehearsal.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = rehearsal.spawn().expect("sidestep can be started");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        Self { child, lines }
+    }
+
+    /// The step that it is about to make; `None` at its end.
+    fn next(&mut self) -> Option<String> {
+        self.lines.next().map(|line| line.expect("text")).filter(|line| line != "ended")
+    }
+
+    fn allow(&mut self) {
+        self.child.stdin.as_mut().expect("a pipe").write_all(b"\n").expect("it waits");
+    }
+}
+
+#[test]
+fn a_killed_revert_is_finished_by_the_next() {
+    let mut choices = Choices(0x2545_f491_4f6c_dd1d);
+    let bench = Bench::new();
+    let set = ["set", "thp-system=never", "numa-balancing=off", "clocksource=hpet"];
+    // What it left, by the step at which it was killed: kills, trees that were still switched, journals that were left.
+    let mut table: BTreeMap<(usize, String), [usize; 3]> = BTreeMap::new();
+    let (mut at, mut is_in_step) = (0, false);
+    for round in 0..kills() {
+        let output = bench.sidestep(&set).output().expect("sidestep can be started");
+        assert!(output.status.success() && bench.has_journal(), "{round}: {output:?}");
+        let mut steps = Steps::of(&bench);
+        let mut name = steps.next().expect("the first step");
+        for _ in 0..at {
+            steps.allow();
+            name = steps.next().expect("it has as many steps as the last time");
+        }
+        if is_in_step {
+            steps.allow();
+            for _ in 0..choices.below(1 << 14) {
+                std::hint::spin_loop();
+            }
+        }
+        steps.child.kill().expect("it waits");
+        steps.child.wait().expect("it was killed");
+        let row = table.entry((at, name)).or_default();
+        let (is_switched, is_journalled) = (!bench.is_as_before(), bench.has_journal());
+        *row = [row[0] + 1, row[1] + usize::from(is_switched), row[2] + usize::from(is_journalled)];
+        assert!(!is_switched || is_journalled, "{round}: switched, and no journal");
+        let reverted = bench.sidestep(&["revert"]).output().expect("sidestep can be started");
+        assert!(reverted.status.success() && bench.is_mended(), "{round}, step {at}: {reverted:?}");
+        if is_in_step {
+            at = (at + 1) % REVERT_STEPS;
+        }
+        is_in_step = !is_in_step;
+    }
+    println!("step of revert: kills, still switched, journal still there");
+    for ((at, name), [kills, switched, journalled]) in &table {
+        println!("{at:>3} {name:<20} {kills:>4} {switched:>4} {journalled:>4}");
+    }
+    println!("{} kills of revert, none lost", table.values().map(|row| row[0]).sum::<usize>());
+}
+
+#[test]
+fn a_revert_has_as_many_steps_as_are_killed() {
+    let bench = Bench::new();
+    let set = ["set", "thp-system=never", "numa-balancing=off", "clocksource=hpet"];
+    assert!(bench.sidestep(&set).status().expect("sidestep can be started").success());
+    let mut steps = Steps::of(&bench);
+    let mut count = 0;
+    while steps.next().is_some() {
+        count += 1;
+        steps.allow();
+    }
+    assert!(steps.child.wait().expect("it ends").success() && bench.is_mended());
+    assert_eq!(count, REVERT_STEPS);
 }
 
 fn table_row(victims: Victims, outcomes: &[Outcome]) -> String {
@@ -240,11 +332,61 @@ fn set_status_and_revert_say_what_they_do_and_leave_the_tree_as_it_was() {
     check(&["revert"], 0, "nothing to put back");
     assert!(bench.is_mended());
     fs::write(bench.path("state/journal.json"), "rubbish").expect("a file");
-    check(&["status"], 4, "the journal is damaged");
+    for command in [["status"], ["revert"], ["status"], ["revert"]] {
+        check(&command, 4, "unknown what is switched: the journal is damaged");
+    }
+    check(&["revert", "--dry-run"], 4, "the journal is damaged");
     check(&["set", "thp-system=never"], 2, "sets it aside");
-    check(&["revert"], 4, "journal.json.damaged-1");
+    check(&["revert", "--forget"], 0, "journal.json.damaged-1");
     check(&["set", "thp-system=never", "--for", "1s"], 0, "madvise is back");
     assert!(bench.is_mended());
+    fs::write(bench.path("state/journal.json.new"), "half").expect("a file");
+    check(&["set", "thp-system=madvise"], 0, "madvise already, nothing is written");
+    check(&["set", "thp-system=madvise", "--for", "1h"], 0, "madvise already, nothing is written");
+    check(&["status"], 0, "nothing is switched");
+    check(&["set", "thp-system=madvise", "numa-balancing=off"], 0, "1 -> 0");
+    assert!(!bench.path("state/journal.json.new").exists(), "what a kill left of a journal is gone");
+    check(&["status"], 0, "numa-balancing=off is set");
+    check(&["revert"], 0, "1 is back");
+    check(&["set", "cpu-dma-latency=0"], 2, "cannot");
+    assert!(bench.is_mended());
+}
+
+#[test]
+fn what_is_back_after_a_refused_revert_is_not_named_as_switched() {
+    let bench = Bench::new();
+    let run = |command: &[&str]| {
+        let output = bench.sidestep(command).output().expect("sidestep can be started");
+        String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
+    };
+    run(&["set", "thp-system=never", "numa-balancing=off"]);
+    fs::write(bench.path("tree/proc/sys/kernel/numa_balancing"), "2\n").expect("a file of the tree");
+    run(&["revert"]);
+    let status = run(&["status"]);
+    assert!(
+        status.starts_with("/proc/sys/kernel/numa_balancing is set since") && !status.contains("thp"),
+        "{status}"
+    );
+    run(&["revert", "--force"]);
+    assert!(bench.is_mended());
+}
+
+#[test]
+fn an_experiment_that_is_stopped_ends_a_second_after_its_time() {
+    let bench = Bench::new();
+    let mut held = bench.sidestep(&["set", "thp-system=never", "--for", "2s"]);
+    let mut child =
+        held.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("sidestep can be started");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    lines.next().expect("it says what it holds").expect("text");
+    let watchdog = watchdog_of(child.id()).expect("it watches");
+    let stopped = Command::new("kill").args(["-STOP", &child.id().to_string()]).status();
+    assert!(stopped.expect("every Linux has kill").success());
+    let words = fs::read_to_string(format!("/proc/{watchdog}/cmdline")).expect("it runs");
+    assert!(words.contains("--deadline-ms\x003000\0"), "{words:?}");
+    let ended = child.wait().expect("it ends");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9), "{ended}");
+    assert!(bench.wait_mended(Instant::now(), Victims::Parent, Some(watchdog)).is_some());
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Bench {
             .args(options)
             .arg("--")
             .args(command);
-        sidestep.stdin(Stdio::null());
+        sidestep.stdin(Stdio::null()).env(sampler_library::VARIABLE, sampler_library::path());
         sidestep
     }
 
@@ -94,6 +94,38 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         assert!(found == Some(code) && said.contains(expected), "{command:?}: {found:?} {said}");
         assert!(!bench.has_journal(), "{command:?}");
     }
+}
+
+#[test]
+fn a_source_of_samples_that_is_named_and_not_there_is_an_error_before_anything_runs() {
+    let bench = Bench::new();
+    let trace = bench.folder.path().join("trace");
+    let script = format!("touch {}", trace.display());
+    let mut command = bench.command(&["--source", "preload"], &["sh", "-c", &script]);
+    // Beside the program cargo puts no library.
+    let done = command.env_remove(sampler_library::VARIABLE).output().expect("sidestep can be started");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(3), "{said}");
+    assert!(said.contains("--source preload") && said.contains("SIDESTEP_SAMPLER_LIBRARY=FILE"), "{said}");
+    assert!(!trace.exists());
+}
+
+#[test]
+fn the_program_gets_exactly_the_words_behind_the_two_dashes() {
+    let words = ["--gate", "5%", "--gate=5%", "--json", "--strict", "-q", "--", "--help", "", "a b"];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let seen = folder.path().join("seen");
+    let script = format!("printf '%s|' \"$@\" > {}", seen.display());
+    let program = [&["sh", "-c", &script, "sh"], &words[..]].concat();
+    let bench = Bench::new();
+    let (code, said) = bench.place(&[], &program);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(fs::read_to_string(&seen).expect("it ran"), words.join("|") + "|");
+    fs::remove_file(&seen).expect("it is there");
+    let mut ab = Command::new(env!("CARGO_BIN_EXE_sidestep"));
+    ab.args(["ab", "--toggle", "timer-slack", "--budget", "1s", "--"]).args(&program);
+    let said = ab.output().expect("sidestep can be started");
+    assert_eq!(fs::read_to_string(&seen).ok(), Some(words.join("|") + "|"), "{said:?}");
 }
 
 #[test]

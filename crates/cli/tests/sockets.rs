@@ -146,6 +146,67 @@ fn hwloc_reads_what_is_exported_for_it_and_prints_it_back() {
     }
 }
 
+/// How many parts of a kind hwloc finds in an exported file.
+fn count_of(exported: &[u8], kind: &str) -> usize {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("exported.xml");
+    std::fs::write(&file, exported).expect("a file");
+    let output =
+        Command::new(LSTOPO).arg("-i").arg(&file).args(["--only", kind]).output().expect("lstopo runs");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && complaints.is_empty(), "{complaints}");
+    String::from_utf8_lossy(&output.stdout).lines().count()
+}
+
+#[test]
+fn hwloc_finds_every_part_of_an_exported_machine() {
+    if !has_lstopo() {
+        return;
+    }
+    let repository = repository();
+    let mut folders: Vec<PathBuf> = ["tests/machines", "../shared/zoo/sysfs"]
+        .into_iter()
+        .filter_map(|folder| std::fs::read_dir(repository.join(folder)).ok())
+        .flat_map(|entries| entries.map(|entry| entry.expect("an entry").path()))
+        .filter(|path| path.is_dir() || path.extension().is_some_and(|extension| extension == "bz2"))
+        .collect();
+    folders.sort();
+    assert!(folders.len() >= 6, "{folders:?}");
+    for folder in folders {
+        let machine = host::describe(&host::Root::open(&folder).expect("a recorded machine"), None);
+        let topology = &machine.topology;
+        let text = exported(&["--sysroot", &folder.to_string_lossy()]);
+        let caches = |level: u8| {
+            let is_it = |cache: &&machine::Cache| {
+                cache.level == level && cache.kind != machine::CacheKind::Instruction
+            };
+            topology.caches.iter().filter(is_it).count()
+        };
+        for (kind, expected) in [
+            ("package", topology.packages().len()),
+            ("numanode", topology.nodes.len().max(1)),
+            ("l3cache", caches(3)),
+            ("l2cache", caches(2)),
+            ("l1cache", caches(1)),
+            ("core", topology.cores.len()),
+            ("pu", topology.cpus.len()),
+        ] {
+            assert_eq!(count_of(&text, kind), expected, "{kind} of {}", folder.display());
+        }
+    }
+}
+
+#[test]
+fn one_node_is_exported_with_what_was_measured_of_its_memory() {
+    if !has_lstopo() {
+        return;
+    }
+    let exported = exported(&["tests/cli/records/sockets-one-node.json"]);
+    let attributes = shown(&exported, "--memattrs");
+    assert!(attributes.contains("name `Latency'") && attributes.contains(" from "), "{attributes}");
+    assert!(count_of(&exported, "pu") > 0);
+}
+
 #[test]
 fn what_was_measured_is_exported_and_inferred_from_as_it_is_explained() {
     let record = "tests/cli/records/sockets-blade.json";
@@ -155,4 +216,27 @@ fn what_was_measured_is_exported_and_inferred_from_as_it_is_explained() {
     if has_lstopo() {
         assert!(shown(&exported(&[record]), "--distances").contains("name SidestepLatency kind 6"));
     }
+}
+
+#[test]
+fn cpus_of_two_sockets_are_two_groups_and_are_not_linked_one_by_one() {
+    let Some(zoo) = zoo() else {
+        println!("skipped: zoo absent: no core-to-core matrix was read");
+        return;
+    };
+    let file = zoo.join("matrices/core-to-core/Dual Intel(R) Xeon(R) CPU E5-2630 v4 @ 2.20GHz.csv");
+    let found = inferred(&file);
+    let groups = found["groups"].as_array().expect("a list");
+    let counts: Vec<usize> =
+        groups.iter().map(|level| level["members"].as_array().map_or(0, Vec::len)).collect();
+    assert_eq!((counts, edge_count(&found)), (vec![2, 20], 0), "{found}");
+    assert_eq!((&groups[1]["level"], &groups[1]["members"][0]), (&"smt".into(), &serde_json::json!([0, 20])));
+    assert!(groups.iter().all(|level| level["clear"] == true && level["within_ns"].as_f64() < level["between_ns"].as_f64()));
+    // What is of CPUs has no memory to compare or to export.
+    let export = Command::new(env!("CARGO_BIN_EXE_sidestep")).args(["sockets", "export"]).arg(&file).output();
+    let export = export.expect("the binary runs");
+    assert!(
+        export.status.code() == Some(2)
+            && String::from_utf8_lossy(&export.stderr).contains("a matrix of CPUs")
+    );
 }

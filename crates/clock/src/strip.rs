@@ -192,11 +192,17 @@ impl Strip {
     /// Likely drift: the rate is six standard errors from zero, and has moved the centres by more than a change of the
     /// path can.
     pub fn moves_likely(&self) -> bool {
-        let Some(line) = self.line() else { return false };
-        let moved = line.rate.abs() * self.span_ticks();
-        self.sightings.len() >= SIGHTINGS_FOR_DRIFT
-            && line.rate.abs() > ERRORS_FOR_DRIFT * line.rate_error
-            && moved > HALF_WIDTHS_FOR_DRIFT * self.half_width_ticks().unwrap_or(f64::INFINITY)
+        let rates = self.line().zip(self.least_likely_rate());
+        rates.is_some_and(|(line, least)| line.rate.abs() > least)
+    }
+
+    /// The rate from which on drift is likely; `None` where too little is known. Steps in which the counters count hide as much
+    /// movement as they are wide.
+    pub fn least_likely_rate(&self) -> Option<f64> {
+        let line = self.line().filter(|_| self.sightings.len() >= SIGHTINGS_FOR_DRIFT)?;
+        let by_scatter = ERRORS_FOR_DRIFT * line.rate_error.hypot(self.rate_rounding());
+        let half_width = self.half_width_ticks()?.max(0.0) + self.resolution_ticks;
+        Some(by_scatter.max(HALF_WIDTHS_FOR_DRIFT * half_width / self.span_ticks()))
     }
 
     /// The line through the centres; `None` below three exchanges or if all are at one time.

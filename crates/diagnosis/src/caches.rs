@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use machine::Bytes;
-use record::{Level, Quality, Record, Scope};
+use record::{ChaseOrder, Conditions, Level, Quality, Record, Scope, Withheld};
 use stats::Interval;
 
 use crate::column::{Columns, Point, sane};
-use crate::memory::{self, MEMORY_BEYOND, same_kind};
-use crate::plateaus::{SLOWEST_CACHE_NS, plateaus};
+use crate::memory::{self, MEMORY_BEYOND, MemorySeen, same_kind};
+use crate::plateaus::{EDGE_RATIO, SLOWEST_CACHE_NS, plateaus};
+use crate::wording::rounded;
 
 /// Cells this near to the plateau, as a ratio, make up its latency.
 const PLATEAU_RATIO: f64 = 1.12;
@@ -16,47 +17,150 @@ const PLATEAU_RATIO: f64 = 1.12;
 /// A block fits while its latency has gone less than this far from its level to the next.
 const FITS_BELOW: f64 = 0.5;
 
+/// One edge is at most this wide: from the last block that rests to the middle of the rise. Measured edges span a factor of
+/// 1.5 to 2.7, the widest of a second level that base pages fill unevenly.
+pub(crate) const WIDEST_EDGE: f64 = 4.0;
+
+/// The loop that only reads, as `kernels` names it.
+const READ: &str = "read";
+
 /// A jump from below this to above its complement is complete: nothing inside it tells where the size lies.
 const COMPLETE_JUMP: f64 = 0.15;
 
-/// The levels, nearest first; none if the surface does not show any. Memory is the last one, if a block reached it.
-pub(crate) fn caches(record: &Record) -> Vec<Level> {
-    let Some(columns) = Columns::of(&record.memory) else { return Vec::new() };
-    let mut found = plateaus(&columns);
+/// The levels, nearest first, none if the surface does not show any; and what was looked for and not found, with the
+/// reason. Memory is the last level, if a block reached it.
+pub(crate) fn caches(record: &Record) -> (Vec<Level>, Vec<Withheld>) {
+    let mut withheld = Vec::new();
+    let Some(columns) = Columns::of(&record.memory) else { return (Vec::new(), withheld) };
+    let mut plateaus = plateaus(&columns);
     let line = columns.line();
-    let Some(largest) = line.last().map(|point| point.block_bytes) else { return Vec::new() };
     let claims = claims(record, &columns);
-    let beyond_caches = if reaches_memory(&found, &claims, largest) { found.pop() } else { None }.is_some();
-    let Some(last_ns) = found.last().copied() else { return Vec::new() };
+    let beyond_caches = if reaches_memory(&plateaus, &claims, line) { plateaus.pop() } else { None };
+    let Some(last_ns) = plateaus.last().copied() else { return (Vec::new(), withheld) };
     let largest_claim = claims.iter().map(|claim| claim.1).max();
-    let mut memory = memory::measured(record, &columns, last_ns, largest_claim);
-    if beyond_caches {
-        memory = memory.or_else(|| memory::resting(&columns, last_ns));
+    let mut memory = memory::reached(record, &columns, last_ns, largest_claim);
+    if let Some(plateau) = beyond_caches {
+        memory = memory.or_else(|| memory::resting(&columns, last_ns).filter(|seen| seen.is_near(plateau)));
     }
-    let next_ns = found.iter().skip(1).copied().map(Some).chain([memory.map(|seen| seen.ns)]);
-    let reached = memory.and_then(|seen| seen.block_bytes).map(|block| block as f64);
-    let sizes: Vec<Option<Size>> =
-        found.iter().zip(next_ns).map(|(here, next)| size(line, *here, next?, reached)).collect();
-    let numbers = numbers(&sizes, &claims);
+    let next_ns = plateaus.iter().skip(1).copied().map(Some).chain([memory.as_ref().map(|seen| seen.ns)]);
+    let reached = memory.as_ref().and_then(MemorySeen::block_bytes).map(|block| block as f64);
+    let found: Vec<Found> =
+        plateaus.iter().zip(next_ns).map(|(here, next)| Found::new(line, *here, next, reached)).collect();
+    let numbers = numbers(&found, &claims);
     let mut levels: Vec<Level> = Vec::new();
-    for ((plateau, size), number) in found.iter().zip(&sizes).zip(numbers) {
-        let mut level = latency(&columns, *plateau);
+    for (found, number) in found.iter().zip(&numbers) {
+        let mut level = latency(&columns, found.ns);
         level.name = format!("L{number}");
-        level.size_bytes = size.map(|size| Bytes(size.bytes as u64));
-        level.size_interval = size.map(|size| size.interval);
-        level.claimed_bytes = claims.iter().find(|claim| claim.0 == number).map(|claim| claim.1);
+        level.size_bytes = found.size.map(|size| Bytes(size.bytes as u64));
+        level.size_interval = found.size.map(|size| size.interval);
+        level.claimed_bytes = claims.iter().find(|claim| claim.0 == *number).map(|claim| claim.1);
+        withheld.extend(found.passed_over(&level.name));
         levels.push(level);
     }
-    levels.extend(memory.map(|seen| seen.level()));
+    withheld.extend(unresolved(&claims, &numbers));
+    if memory.is_none() {
+        withheld.extend(memory::not_believed(record, &columns).map(|seen| Withheld {
+            what: "latency of memory".to_owned(),
+            value: Some(seen.told()),
+            because: "for all that is known a cache may hold that block".to_owned(),
+        }));
+    }
+    levels.extend(memory.as_ref().map(MemorySeen::level));
     for (index, level) in levels.iter_mut().enumerate() {
-        let below = index.checked_sub(1).and_then(|below| sizes[below]).map(|size| size.surely_beyond());
-        let above = sizes.get(index).copied().flatten().map(|size| size.surely_inside());
-        if let Some((rate, interval)) = read_bandwidth(record, &columns, below, above) {
-            level.read_bytes_per_s = Some(rate);
-            level.read_interval = Some(interval);
+        let blocks = served(&found, index, memory.as_ref());
+        match blocks.and_then(|blocks| read_bandwidth(record, &columns, blocks)) {
+            Some((rate, interval)) => {
+                level.read_bytes_per_s = Some(rate);
+                level.read_interval = Some(interval);
+            }
+            None if record.memory.bandwidth.iter().any(|point| point.kernel == READ) => {
+                withheld.push(without_rate(&level.name));
+            }
+            None => {}
         }
     }
-    levels
+    (levels, withheld)
+}
+
+fn without_rate(name: &str) -> Withheld {
+    Withheld {
+        what: format!("read rate of {name}"),
+        value: None,
+        because: format!("no block that was read comes from {name} for certain"),
+    }
+}
+
+/// A cache as the surface shows it, still without a name.
+struct Found {
+    ns: f64,
+    size: Option<Size>,
+    /// Smallest and largest block that rest at its latency: the level surely serves those.
+    rest: Option<[f64; 2]>,
+    /// A size between two levels that lie too far apart for one edge.
+    doubtful: Option<Size>,
+}
+
+impl Found {
+    fn new(line: &[Point], ns: f64, next_ns: Option<f64>, reached: Option<f64>) -> Self {
+        let rest = rest(line, ns);
+        let size = next_ns.and_then(|next_ns| size(line, ns, next_ns, reached));
+        let is_wide = |size: &Size| !size.is_one_edge(line, ns);
+        Self { ns, size: size.filter(|size| !is_wide(size)), rest, doubtful: size.filter(is_wide) }
+    }
+
+    /// Where the level ends, as far as that is known: its size, or the last block that rests.
+    fn end(&self) -> Option<f64> {
+        self.size.map(|size| size.bytes).or(self.rest.map(|[_, end]| end))
+    }
+
+    /// The size that is not believed.
+    fn passed_over(&self, name: &str) -> Option<Withheld> {
+        let (size, [_, end]) = (self.doubtful?, self.rest?);
+        Some(Withheld {
+            what: format!("size of {name}"),
+            value: Some(rounded(size.bytes).to_string()),
+            because: format!(
+                "latency leaves {name} at {} and is half-way to the next level only there: another level may lie between",
+                rounded(end)
+            ),
+        })
+    }
+}
+
+/// Smallest and largest block of the line column that rest at this latency; those in several states tell nothing.
+pub(crate) fn rest(line: &[Point], ns: f64) -> Option<[f64; 2]> {
+    let steady = line.iter().filter(|point| point.quality != Quality::Unstable);
+    let mut near = steady.filter(|point| point.ns < ns * EDGE_RATIO && point.ns > ns / EDGE_RATIO);
+    let first = near.next()?;
+    let last = near.next_back().unwrap_or(first);
+    Some([first, last].map(|point| point.block_bytes as f64))
+}
+
+/// Claimed caches that have no plateau of their own; of the largest a finding tells.
+fn unresolved(claims: &[(u8, Bytes)], numbers: &[u8]) -> Vec<Withheld> {
+    let largest = claims.iter().map(|claim| claim.0).max();
+    let missing = claims.iter().filter(|claim| !numbers.contains(&claim.0) && Some(claim.0) != largest);
+    missing
+        .map(|(number, claimed)| Withheld {
+            what: format!("L{number}"),
+            value: None,
+            because: format!("no block rests at a latency of its own; {claimed} is claimed"),
+        })
+        .collect()
+}
+
+/// The blocks, above the first number and up to the second, that surely come from the level at `index`; memory is behind the
+/// last cache.
+fn served(found: &[Found], index: usize, memory: Option<&MemorySeen>) -> Option<[f64; 2]> {
+    let before = index.checked_sub(1).and_then(|before| found.get(before));
+    let beyond = before.and_then(|before| before.size).map(|size| size.surely_beyond());
+    let Some(here) = found.get(index) else {
+        let reached = memory?.block_bytes().map(|block| block as f64 - 1.0);
+        return Some([beyond.or(reached)?, f64::INFINITY]);
+    };
+    let above = here.size.map(|size| size.surely_inside()).or(here.rest.map(|[_, end]| end))?;
+    let below = if index == 0 { Some(0.0) } else { beyond.or(here.rest.map(|[first, _]| first - 1.0)) };
+    Some([below?, above])
 }
 
 /// Claimed size by level number, nearest first.
@@ -69,33 +173,38 @@ fn claims(record: &Record, columns: &Columns) -> Vec<(u8, Bytes)> {
         .collect()
 }
 
-/// True if the slowest plateau is memory and not the last cache: the surface may end too early.
-fn reaches_memory(found: &[f64], claims: &[(u8, Bytes)], largest_block: u64) -> bool {
+/// True if the slowest plateau is memory and not the last cache: the surface may end too early, and what lies behind the
+/// plateau may have no value.
+fn reaches_memory(found: &[f64], claims: &[(u8, Bytes)], line: &[Point]) -> bool {
     let Some(slowest) = found.last() else { return false };
     let beyond_claims = claims
         .iter()
         .map(|claim| claim.1.0 as f64)
         .fold(None, |largest: Option<f64>, size| Some(largest.map_or(size, |l| l.max(size))))
-        .is_some_and(|claimed| largest_block as f64 >= MEMORY_BEYOND * claimed);
+        .is_some_and(|claimed| rest(line, *slowest).is_some_and(|[_, end]| end >= MEMORY_BEYOND * claimed));
     let more_than_claimed = !claims.is_empty() && found.len() > claims.len();
     found.len() > 1 && (beyond_claims || more_than_claimed || *slowest > SLOWEST_CACHE_NS)
 }
 
 /// Level numbers of the caches found. Without claims, or with as many, they count up; where fewer are found than claimed
-/// each takes the claim it is nearest to in size, in order: a machine whose L2 cannot be told apart still has an L3.
-fn numbers(sizes: &[Option<Size>], claims: &[(u8, Bytes)]) -> Vec<u8> {
-    if sizes.len() >= claims.len() {
-        return (1..=sizes.len()).map(|number| u8::try_from(number).unwrap_or(u8::MAX)).collect();
+/// each takes the claim that it ends nearest to, in order: a machine whose L2 does not show still has an L3. One that rests only
+/// where a nearer claim would hold all its blocks is that nearer one, wherever the rise behind it ends.
+fn numbers(found: &[Found], claims: &[(u8, Bytes)]) -> Vec<u8> {
+    if found.len() >= claims.len() {
+        return (1..=found.len()).map(|number| u8::try_from(number).unwrap_or(u8::MAX)).collect();
     }
     let mut numbers = Vec::new();
     let mut next = 0;
-    for (index, size) in sizes.iter().enumerate() {
-        let last = claims.len() - (sizes.len() - index);
+    for (index, level) in found.iter().enumerate() {
+        let last = claims.len() - (found.len() - index);
         let distance = |claim: &(u8, Bytes)| {
-            size.map_or(0.0, |size| (claim.1.0 as f64 / size.bytes.max(1.0)).log2().abs())
+            level.end().map_or(0.0, |end| (claim.1.0 as f64 / end.max(1.0)).log2().abs())
         };
         let nearest = (next..=last).min_by(|a, b| distance(&claims[*a]).total_cmp(&distance(&claims[*b])));
-        let chosen = nearest.unwrap_or(next);
+        let mut chosen = nearest.unwrap_or(next);
+        while chosen > next && level.rest.is_some_and(|[_, end]| end <= claims[chosen - 1].1.0 as f64) {
+            chosen -= 1;
+        }
         numbers.push(claims[chosen].0);
         next = chosen + 1;
     }
@@ -110,6 +219,11 @@ pub(crate) struct Size {
 }
 
 impl Size {
+    /// False if the level of latency `here` is left so much earlier that another one may lie between.
+    pub(crate) fn is_one_edge(&self, line: &[Point], here: f64) -> bool {
+        rest(line, here).is_none_or(|[_, end]| self.bytes <= WIDEST_EDGE * end)
+    }
+
     /// Blocks up to this come from the level: its lower bound, or half of the size where the bound is far below.
     fn surely_inside(&self) -> f64 {
         self.interval.low.max(self.bytes / MEMORY_BEYOND)
@@ -178,14 +292,26 @@ pub(crate) fn sizes_by_page(
     if found.len() > 1 { found } else { Vec::new() }
 }
 
+/// The cells of a plateau: of the column of lines, which alone is measured in every page size. Larger strides, in base pages
+/// only, would add their TLB misses. They stand in where the column of lines passes through a level that is too small to rest at.
+fn cells_of(columns: &Columns, plateau: f64) -> Vec<&Point> {
+    let is_near = |point: &Point, ns: f64, ratio: f64| point.ns < ns * ratio && point.ns > ns / ratio;
+    let line: Vec<&Point> =
+        columns.line().iter().filter(|point| is_near(point, plateau, EDGE_RATIO)).collect();
+    if line.len() < 2 {
+        let all = columns.by_stride.values().flatten();
+        return all.filter(|point| is_near(point, plateau, PLATEAU_RATIO)).collect();
+    }
+    let values: Vec<f64> = line.iter().map(|point| point.ns).collect();
+    let middle = stats::median(&values).unwrap_or(plateau);
+    let core: Vec<&Point> =
+        line.iter().copied().filter(|point| is_near(point, middle, PLATEAU_RATIO)).collect();
+    if core.is_empty() { line } else { core }
+}
+
 /// Latency of a plateau over its cells, the level still without name and size.
 fn latency(columns: &Columns, plateau: f64) -> Level {
-    let cells: Vec<&Point> = columns
-        .by_stride
-        .values()
-        .flatten()
-        .filter(|point| point.ns < plateau * PLATEAU_RATIO && point.ns > plateau / PLATEAU_RATIO)
-        .collect();
+    let cells = cells_of(columns, plateau);
     let values: Vec<f64> = cells.iter().map(|cell| cell.ns).collect();
     let cycles: Vec<f64> = cells.iter().filter_map(|cell| cell.core_cycles).collect();
     let ns = stats::median(&values).unwrap_or(plateau);
@@ -204,22 +330,27 @@ fn latency(columns: &Columns, plateau: f64) -> Level {
         core_cycles: stats::median(&cycles),
         read_bytes_per_s: None,
         read_interval: None,
+        conditions: conditions(columns, &cells),
     }
 }
 
+/// What the cells of a plateau were measured in.
+fn conditions(columns: &Columns, cells: &[&Point]) -> Option<Conditions> {
+    let blocks = cells.iter().map(|cell| Bytes(cell.block_bytes));
+    Some(Conditions {
+        block_bytes: Some([blocks.clone().min()?, blocks.max()?]),
+        page_bytes: columns.page_bytes.clone(),
+        order: ChaseOrder::Random,
+    })
+}
+
 /// Best read bandwidth of one CPU of the surface's kind at the block nearest to the middle of a level, in octaves; for memory the largest block.
-fn read_bandwidth(
-    record: &Record,
-    columns: &Columns,
-    below: Option<f64>,
-    above: Option<f64>,
-) -> Option<(f64, Interval)> {
-    let inside =
-        |block: f64| below.is_none_or(|below| block > below) && above.is_none_or(|above| block <= above);
+fn read_bandwidth(record: &Record, columns: &Columns, [below, above]: [f64; 2]) -> Option<(f64, Interval)> {
+    let inside = |block: f64| block > below && block <= above;
     // L1 has no lower bound: half of it is its middle. Memory has no upper one: the more the better.
-    let target = match (below, above) {
-        (Some(below), Some(above)) => (below * above).sqrt(),
-        (None, Some(above)) => above / 2.0,
+    let target = match (below > 0.0, above.is_finite()) {
+        (true, true) => (below * above).sqrt(),
+        (false, true) => above / 2.0,
         _ => f64::MAX,
     };
     let distance = |block: u64| (target / block as f64).log2().abs();
@@ -230,7 +361,7 @@ fn read_bandwidth(
         .filter(|point| {
             point.scope == Scope::Cpu
                 && point.cpus.iter().all(|cpu| same_kind(record, cpu, columns.cpu))
-                && point.kernel == "read"
+                && point.kernel == READ
                 && point.block_bytes.0 > 0
                 && inside(point.block_bytes.0 as f64)
                 && point.bytes_per_s.is_finite()

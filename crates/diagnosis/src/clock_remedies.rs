@@ -1,9 +1,15 @@
 //! What can be done about clocks, given what a check found and what the kernel says.
 
-use record::{Answer, BackwardsCount, ClockCheck, ClockVerdict, FlawVerdict, WorkaroundState};
+use record::{Answer, BackwardsCount, ClockCheck, ClockVerdict, FlawVerdict, KernelClocks, WorkaroundState};
 
 /// The entry of the catalogue that concerns the counters of AMD's family 0Fh.
 const C1_RAMPING: &str = "k8-c1-ramping";
+/// That of timers that fire at a value of the counter.
+const DEADLINE: &str = "tsc-deadline";
+
+/// Why counters that agree are not called safe.
+const GIVEN_UP: &str =
+    "the kernel has given the counter up, and has watched it for longer than this check: see its messages";
 
 /// Puts into a document what the catalogue's flaw of the counter says, the reasons the kernel gives, and what can be done.
 pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
@@ -26,12 +32,18 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
                     .to_owned(),
             );
         }
-        for line in k8(flaw.workaround) {
+        // The judge names the toggle only where the machine has its registers.
+        let can_switch =
+            flaw.remedies.iter().any(|line| line.contains("sidestep toggles show k8-c1-ramping"));
+        for line in k8(flaw.workaround, can_switch) {
             add(&mut check.remedies, line);
         }
     }
+    if let Some(line) = deadline(flaws) {
+        add(&mut check.remedies, line.to_owned());
+    }
     if check.kernel.condemned {
-        add(&mut check.because, "the kernel has given the counter up: see its messages".to_owned());
+        condemned(check);
     }
     let went_back: Vec<&BackwardsCount> =
         check.backwards.iter().filter(|count| count.ordered && count.backwards > 0).collect();
@@ -67,6 +79,31 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
     }
 }
 
+/// What a counter that the kernel gave up means: it has seen more of it than a check does, unless it was told to.
+fn condemned(check: &mut ClockCheck) {
+    let told = "the kernel was told on its command line not to use the counter: tsc=unstable";
+    if is_told_off(&check.kernel) {
+        return add(&mut check.because, told.to_owned());
+    }
+    if check.verdict == ClockVerdict::Safe {
+        check.verdict = ClockVerdict::CannotTell;
+        check.because.insert(0, GIVEN_UP.to_owned());
+    } else {
+        add(&mut check.because, GIVEN_UP.to_owned());
+    }
+}
+
+/// Whether the counter is unused by the user's order. Linux, arch/x86/kernel/tsc.c, `tsc_setup`.
+fn is_told_off(kernel: &KernelClocks) -> bool {
+    kernel.boot_words.iter().any(|word| ["tsc=unstable", "notsc"].contains(&word.as_str()))
+}
+
+/// Whether the counter goes on at one rate whatever its CPU does: CPUID 8000_0007h, EDX bit 8, gives the kernel both flags
+/// (arch/x86/kernel/cpu/amd.c and intel.c).
+fn is_invariant(kernel: &KernelClocks) -> bool {
+    ["constant_tsc", "nonstop_tsc"].into_iter().all(|flag| kernel.flags.iter().any(|has| has == flag))
+}
+
 /// Adds a sentence once: a document may be judged again.
 fn add(sentences: &mut Vec<String>, sentence: String) {
     if !sentences.contains(&sentence) {
@@ -88,11 +125,17 @@ fn by_verdict(check: &ClockCheck) -> Option<&'static str> {
             "read time through a clock that corrects each CPU, or through the kernel's with another clock source; programs \
              that read the counter themselves see it go back",
         ),
-        ClockVerdict::Safe if kernel.condemned => Some(
+        ClockVerdict::Safe if kernel.condemned && is_told_off(kernel) && is_invariant(kernel) => {
+            Some("the counters agree: if the reason for tsc=unstable is gone, boot without it")
+        }
+        ClockVerdict::Safe | ClockVerdict::CannotTell if kernel.condemned && !is_invariant(kernel) => Some(
+            "keep the kernel's clock source: this CPU has no invariant counter, whose rate could be relied on",
+        ),
+        ClockVerdict::CannotTell if check.because.first().is_some_and(|reason| reason == GIVEN_UP) => Some(
             "the counters agree now although the kernel gave them up: if firmware or a hypervisor steps them at boot or \
              restore, measure again after that before booting with tsc=reliable",
         ),
-        ClockVerdict::Safe if !uses_tsc && offers_tsc => Some(
+        ClockVerdict::Safe if !uses_tsc && offers_tsc && is_invariant(kernel) => Some(
             "the counters agree, and reading them is cheaper: sidestep toggles set clocksource=tsc, if the host does not \
              migrate this machine",
         ),
@@ -100,12 +143,29 @@ fn by_verdict(check: &ClockCheck) -> Option<&'static str> {
     }
 }
 
-fn k8(state: WorkaroundState) -> Vec<String> {
+/// What brings timers on the counter back, where the kernel goes without them or takes them with their errata.
+fn deadline(flaws: &[FlawVerdict]) -> Option<&'static str> {
+    let flaw = flaws.iter().find(|flaw| flaw.id == DEADLINE && flaw.affected == Answer::Yes)?;
+    if flaw.witnesses.kernel.workaround == WorkaroundState::On {
+        return Some(
+            "timers run without the TSC deadline, as the microcode is older than its repair: update firmware or microcode",
+        );
+    }
+    (flaw.workaround == WorkaroundState::Off).then_some(
+        "timers use the TSC deadline with microcode older than its repair: update firmware or microcode, or boot with \
+         lapic=notscdeadline",
+    )
+}
+
+fn k8(state: WorkaroundState, can_switch: bool) -> Vec<String> {
     let switch = "as root on the machine itself: sidestep toggles set k8-c1-ramping=off";
     let mut lines = Vec::new();
     if state != WorkaroundState::On {
-        lines.push(format!("switch C1 clock ramping off, {switch}"));
-        lines.push("or keep CPUs from halting: boot with idle=poll, at the price of power".to_owned());
+        if can_switch {
+            lines.push(format!("switch C1 clock ramping off, {switch}"));
+        }
+        let or = if can_switch { "or keep" } else { "keep" };
+        lines.push(format!("{or} CPUs from halting: boot with idle=poll, at the price of power"));
     }
     lines.push(
         "P-states change the rate of each core's counter: hold one frequency, or, with RHEL's kernel, boot with \
@@ -118,41 +178,93 @@ fn k8(state: WorkaroundState) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{KernelClocks, Witnesses};
+    use record::{KernelClocks, Protection, Witnesses};
 
-    fn ramping(workaround: WorkaroundState) -> FlawVerdict {
+    fn ramping(workaround: WorkaroundState, remedies: &[&str]) -> FlawVerdict {
         FlawVerdict {
             id: C1_RAMPING.to_owned(),
             title: String::new(),
             affected: Answer::Yes,
             because: String::new(),
             workaround,
-            protected: Answer::Unknown,
+            protected: Protection::Unknown,
             paid: Answer::Unknown,
             special: None,
             witnesses: Witnesses::default(),
             disagreements: Vec::new(),
-            remedies: Vec::new(),
+            remedies: remedies.iter().map(|&line| line.to_owned()).collect(),
+            fix: None,
             costs: Vec::new(),
         }
     }
 
     #[test]
     fn ramping_that_is_on_makes_time_unsafe_and_its_switch_is_offered() {
-        for (state, verdict, offered) in [
-            (WorkaroundState::Off, ClockVerdict::Unsafe, true),
-            (WorkaroundState::Partial, ClockVerdict::Unsafe, true),
-            (WorkaroundState::On, ClockVerdict::CannotTell, false),
-            (WorkaroundState::Unknown, ClockVerdict::CannotTell, true),
+        let there = &["off on every node: sidestep toggles show k8-c1-ramping"][..];
+        let absent = &["off on every node: cannot be switched here: none of its registers is there"];
+        for (state, remedies, verdict, offered) in [
+            (WorkaroundState::Off, there, ClockVerdict::Unsafe, true),
+            (WorkaroundState::Partial, there, ClockVerdict::Unsafe, true),
+            (WorkaroundState::On, there, ClockVerdict::CannotTell, false),
+            (WorkaroundState::Unknown, there, ClockVerdict::CannotTell, true),
+            (WorkaroundState::Unknown, absent, ClockVerdict::CannotTell, false),
         ] {
             let mut check = ClockCheck::default();
-            clock_remedies(&mut check, &[ramping(state)]);
+            clock_remedies(&mut check, &[ramping(state, remedies)]);
             assert_eq!(check.verdict, verdict, "{state:?}");
             let once = check.clone();
-            clock_remedies(&mut check, &[ramping(state)]);
+            clock_remedies(&mut check, &[ramping(state, remedies)]);
             assert_eq!(check, once, "judged twice");
             let offers = check.remedies.iter().any(|line| line.contains("toggles set k8-c1-ramping=off"));
             assert_eq!(offers, offered, "{state:?} {:?}", check.remedies);
+        }
+    }
+
+    #[test]
+    fn timers_with_old_microcode_get_the_advice_to_update_it() {
+        for (kernel, workaround, advice) in [
+            (WorkaroundState::On, WorkaroundState::On, "run without the TSC deadline"),
+            (WorkaroundState::Unknown, WorkaroundState::Off, "lapic=notscdeadline"),
+            (WorkaroundState::Unknown, WorkaroundState::On, ""),
+        ] {
+            let mut flaw = FlawVerdict { id: DEADLINE.to_owned(), ..ramping(workaround, &[]) };
+            flaw.witnesses.kernel.workaround = kernel;
+            let mut check = ClockCheck::default();
+            clock_remedies(&mut check, &[flaw]);
+            assert_eq!(check.verdict, ClockCheck::default().verdict, "the counter itself is sound");
+            let told = check.remedies.join("; ");
+            assert_eq!(told.contains("microcode"), !advice.is_empty(), "{told}");
+            assert!(told.contains(advice), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_counter_that_the_kernel_gave_up_is_not_called_safe_and_the_advice_fits_the_reason() {
+        let invariant = ["constant_tsc", "nonstop_tsc"].map(str::to_owned).to_vec();
+        for (boot_words, flags, verdict, advice) in [
+            (vec![], invariant.clone(), ClockVerdict::CannotTell, "before booting with tsc=reliable"),
+            (vec!["tsc=unstable"], invariant, ClockVerdict::Safe, "boot without it"),
+            (vec![], vec![], ClockVerdict::CannotTell, "no invariant counter"),
+            (vec!["tsc=unstable"], vec![], ClockVerdict::Safe, "no invariant counter"),
+        ] {
+            let mut check = ClockCheck {
+                verdict: ClockVerdict::Safe,
+                because: vec!["the two counters do not differ".to_owned()],
+                kernel: KernelClocks {
+                    clocksource: Some("hpet".to_owned()),
+                    condemned: true,
+                    boot_words: boot_words.into_iter().map(str::to_owned).collect(),
+                    flags,
+                    ..KernelClocks::default()
+                },
+                ..ClockCheck::default()
+            };
+            clock_remedies(&mut check, &[]);
+            let once = check.clone();
+            clock_remedies(&mut check, &[]);
+            assert_eq!(check, once, "judged twice");
+            assert_eq!((check.verdict, check.remedies.len()), (verdict, 1), "{check:?}");
+            assert!(check.remedies[0].contains(advice), "{:?}", check.remedies);
         }
     }
 

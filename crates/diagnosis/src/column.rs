@@ -3,9 +3,9 @@
 //! Each cell is the fastest over the page sizes measured: noise only adds time, and so do TLB misses, so the minimum prefers
 //! the huge pages where translation matters and the undisturbed visit everywhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use machine::CpuId;
+use machine::{Bytes, CpuId};
 use record::{ChaseOrder, LatencyCell, Memory, Quality};
 use stats::Interval;
 
@@ -30,6 +30,8 @@ pub(crate) struct Point {
 pub(crate) struct Columns {
     pub(crate) cpu: CpuId,
     pub(crate) by_stride: BTreeMap<u64, Vec<Point>>,
+    /// The page sizes measured, ascending.
+    pub(crate) page_bytes: Vec<Bytes>,
 }
 
 /// Shortest latency that is believed: a load takes a cycle at least, and no clock reaches 20 GHz.
@@ -103,7 +105,14 @@ impl Columns {
         }
         let by_stride =
             fastest.into_iter().map(|(stride, column)| (stride, column.into_values().collect())).collect();
-        Some(Self { cpu: *cpu, by_stride })
+        let pages: BTreeSet<Bytes> = memory
+            .latency
+            .iter()
+            .filter(usable)
+            .filter(|cell| cell.cpu == *cpu)
+            .map(|cell| cell.page_bytes)
+            .collect();
+        Some(Self { cpu: *cpu, by_stride, page_bytes: pages.into_iter().collect() })
     }
 
     /// The column of whole lines; where it is missing, that of the smallest stride.

@@ -10,6 +10,7 @@ mod classify;
 mod clock_remedies;
 mod column;
 mod findings;
+mod judge;
 mod memory;
 mod plateaus;
 mod socket_gate;
@@ -20,20 +21,24 @@ mod wording;
 pub use classify::classify;
 pub use clock_remedies::clock_remedies;
 pub use findings::findings;
+pub use judge::judge;
 pub use socket_gate::{GoodMachine, socket_gate};
 pub use sockets::{NodeTable, node_table, socket_account};
 
 use record::{Levels, Record};
 
-/// The effective hierarchy of a record.
+/// The effective hierarchy of a record, without what cannot hold beside the rest.
 pub fn levels(record: &Record) -> Levels {
-    let mut levels = Levels { caches: caches::caches(record), ..Levels::default() };
+    let (caches, withheld) = caches::caches(record);
+    let mut levels = Levels { caches, withheld, ..Levels::default() };
     translation::describe(record, &mut levels);
+    judge::values(record, &mut levels);
     levels
 }
 
 /// Fills in the levels, the level of each latency cell, what can be done about clocks, and the findings, replacing any that are
-/// there; and what each socket is expected to get by the others, unless it was held against something already.
+/// there; and what each socket is expected to get by the others, unless it was held against something already. Nothing that was
+/// measured is touched.
 pub fn diagnose(record: &mut Record) {
     record.levels = levels(record);
     for index in 0..record.memory.latency.len() {
@@ -47,4 +52,5 @@ pub fn diagnose(record: &mut Record) {
         sockets.gate = Some(socket_gate(sockets, &socket_account(sockets, Some(&record.machine)), None));
     }
     record.findings = findings(record);
+    judge::statements(record);
 }

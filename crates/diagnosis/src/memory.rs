@@ -1,12 +1,13 @@
 //! The latency of memory itself, from blocks that no cache holds: never from the rise between the last cache and memory.
 
 use machine::{Bytes, CpuId};
-use record::{ChaseOrder, Level, Quality, Record};
+use record::{ChaseOrder, Conditions, Level, Quality, Record};
 use stats::Interval;
 
 use crate::caches::size;
 use crate::column::{Columns, LARGEST_BASE_PAGE_BYTES, Point, is_latency, sane};
 use crate::plateaus::{LEVEL_RATIO, REST_SLOPE, SLOWEST_CACHE_NS};
+use crate::wording::measured;
 
 /// Blocks this many times the last cache reach memory.
 pub(crate) const MEMORY_BEYOND: f64 = 2.0;
@@ -15,16 +16,30 @@ pub(crate) const MEMORY_BEYOND: f64 = 2.0;
 const LAST_BLOCKS: usize = 3;
 
 /// What memory was seen to take, and in which block.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MemorySeen {
     pub(crate) ns: f64,
     pub(crate) interval: Interval,
-    /// `None` where the record does not say how large the block was.
-    pub(crate) block_bytes: Option<u64>,
+    conditions: Conditions,
     core_cycles: Option<f64>,
 }
 
 impl MemorySeen {
+    /// The largest block; `None` where the record does not say how large it was.
+    pub(crate) fn block_bytes(&self) -> Option<u64> {
+        self.conditions.block_bytes.map(|[_, largest]| largest.0)
+    }
+
+    /// True if it is no other level than the plateau.
+    pub(crate) fn is_near(&self, plateau_ns: f64) -> bool {
+        (self.ns / plateau_ns).max(plateau_ns / self.ns) < LEVEL_RATIO
+    }
+
+    /// Value and conditions in words.
+    pub(crate) fn told(&self) -> String {
+        format!("{}, {}", measured(self.ns, self.interval, "ns"), self.conditions)
+    }
+
     /// As a level, still without bandwidth.
     pub(crate) fn level(&self) -> Level {
         Level {
@@ -37,13 +52,14 @@ impl MemorySeen {
             core_cycles: self.core_cycles,
             read_bytes_per_s: None,
             read_interval: None,
+            conditions: Some(self.conditions.clone()),
         }
     }
 }
 
 /// Memory from the first source that reached it, the largest blocks first: random chases, a single chain, the idle chase
 /// before loading. Sources without a single value come last.
-pub(crate) fn measured(
+pub(crate) fn reached(
     record: &Record,
     columns: &Columns,
     last_cache_ns: f64,
@@ -58,6 +74,11 @@ pub(crate) fn measured(
         .find(|seen| is_beyond(seen, columns, last_cache_ns, largest_claim))
 }
 
+/// The best chase of all, where none is known to have reached memory.
+pub(crate) fn not_believed(record: &Record, columns: &Columns) -> Option<MemorySeen> {
+    chases(record, columns.cpu).into_iter().map(|(_, seen)| seen).next()
+}
+
 /// Memory from the surface alone: the last blocks of the line column, if they rest and are far beyond the last cache.
 pub(crate) fn resting(columns: &Columns, last_cache_ns: f64) -> Option<MemorySeen> {
     let stable: Vec<&Point> =
@@ -70,7 +91,7 @@ pub(crate) fn resting(columns: &Columns, last_cache_ns: f64) -> Option<MemorySee
     let last_cache = size(columns.line(), last_cache_ns, about_ns, None)?;
     let beyond = MEMORY_BEYOND * last_cache.bytes;
     let far: Vec<&Point> = stable.into_iter().filter(|point| point.block_bytes as f64 >= beyond).collect();
-    let [_, .., largest] = far.as_slice() else { return None };
+    let [smallest, .., largest] = far.as_slice() else { return None };
     if slope(&far)? >= REST_SLOPE {
         return None;
     }
@@ -83,7 +104,11 @@ pub(crate) fn resting(columns: &Columns, last_cache_ns: f64) -> Option<MemorySee
     Some(MemorySeen {
         ns,
         interval: sane(across, ns).hull(&Interval { low: ns - half, high: ns + half }),
-        block_bytes: Some(largest.block_bytes),
+        conditions: Conditions {
+            block_bytes: Some([Bytes(smallest.block_bytes), Bytes(largest.block_bytes)]),
+            page_bytes: columns.page_bytes.clone(),
+            order: ChaseOrder::Random,
+        },
         core_cycles: cycles_per_ns(columns).map(|ratio| ns * ratio),
     })
 }
@@ -104,10 +129,14 @@ type Order = (u8, bool, std::cmp::Reverse<u64>, bool, CpuId);
 /// Every chase that may have reached memory, the best witness first.
 fn chases(record: &Record, surface_cpu: CpuId) -> Vec<(Quality, MemorySeen)> {
     let memory = &record.memory;
-    let seen = |ns: f64, interval: Interval, block_bytes: Option<u64>| MemorySeen {
+    let seen = |ns: f64, interval: Interval, block: Option<Bytes>, page: Option<Bytes>| MemorySeen {
         ns,
         interval: sane(interval, ns),
-        block_bytes,
+        conditions: Conditions {
+            block_bytes: block.map(|block| [block, block]),
+            page_bytes: page.into_iter().collect(),
+            order: ChaseOrder::Random,
+        },
         core_cycles: None,
     };
     let order = |rank: u8, page: u64, block: u64, cpu: CpuId| -> Order {
@@ -115,18 +144,19 @@ fn chases(record: &Record, surface_cpu: CpuId) -> Vec<(Quality, MemorySeen)> {
     };
     let mut found: Vec<(Order, Quality, MemorySeen)> = Vec::new();
     for chase in memory.orders.iter().filter(|chase| chase.order == ChaseOrder::Random) {
-        let (page, block) = (chase.page_bytes.0, chase.block_bytes.0);
-        let seen = seen(chase.ns, chase.spread.interval, Some(block));
-        found.push((order(0, page, block, chase.cpu), chase.spread.quality, seen));
+        let (page, block) = (chase.page_bytes, chase.block_bytes);
+        let seen = seen(chase.ns, chase.spread.interval, Some(block), Some(page));
+        found.push((order(0, page.0, block.0, chase.cpu), chase.spread.quality, seen));
     }
     for chase in memory.parallel.iter().filter(|chase| chase.chains == 1) {
-        let (page, block) = (chase.page_bytes.0, chase.block_bytes.0);
-        let seen = seen(chase.ns_per_load, chase.spread.interval, Some(block));
-        found.push((order(1, page, block, chase.cpu), chase.spread.quality, seen));
+        let (page, block) = (chase.page_bytes, chase.block_bytes);
+        let seen = seen(chase.ns_per_load, chase.spread.interval, Some(block), Some(page));
+        found.push((order(1, page.0, block.0, chase.cpu), chase.spread.quality, seen));
     }
     for chase in memory.loaded.iter().filter(|chase| chase.loading.is_empty()) {
-        let seen = seen(chase.ns, chase.spread.interval, None);
-        found.push((order(2, 0, 0, chase.cpu), chase.spread.quality, seen));
+        let seen = seen(chase.ns, chase.spread.interval, chase.block_bytes, chase.page_bytes);
+        let (page, block) = (chase.page_bytes.unwrap_or_default().0, chase.block_bytes.unwrap_or_default().0);
+        found.push((order(2, page, block, chase.cpu), chase.spread.quality, seen));
     }
     found.retain(|(key, _, seen)| is_latency(seen.ns) && same_kind(record, key.4, surface_cpu));
     found.sort_by_key(|(key, ..)| *key);
@@ -144,9 +174,10 @@ fn is_beyond(seen: &MemorySeen, columns: &Columns, last_cache_ns: f64, largest_c
         return false;
     }
     let last_cache = size(columns.line(), last_cache_ns, seen.ns, None)
+        .filter(|size| size.is_one_edge(columns.line(), last_cache_ns))
         .map(|size| size.bytes)
         .or(largest_claim.map(|claim| claim.0 as f64));
-    match (seen.block_bytes, last_cache) {
+    match (seen.block_bytes(), last_cache) {
         (Some(block), Some(cache)) => block as f64 >= MEMORY_BEYOND * cache,
         _ => seen.ns > SLOWEST_CACHE_NS,
     }

@@ -20,6 +20,9 @@ const REST_RATIO: f64 = 1.08;
 /// an L2 hit with a first-level TLB miss reaches 1.6 (12 + 7 cycles on Zen 3).
 pub(crate) const LEVEL_RATIO: f64 = 1.8;
 
+/// Half of that distance: nearer than this, as a ratio, a block rests at a plateau and at no other.
+pub(crate) const EDGE_RATIO: f64 = 1.34;
+
 /// Larger strides meet set conflicts and TLB misses.
 const LARGEST_STRIDE_BYTES: u64 = 1024;
 

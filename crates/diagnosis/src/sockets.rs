@@ -97,13 +97,13 @@ pub(crate) fn latency(sockets: &Sockets, cpu: CpuId, node: NodeId) -> Option<&No
     sockets.latency.iter().find(|one| one.cpu == cpu && one.node == node)
 }
 
-/// The node whose memory is a CPU's own: as the machine tells, else the one that it reaches soonest.
+/// The node whose memory is a CPU's own, if it was measured; where the machine tells of no node, the one that it reaches soonest.
 pub(crate) fn own_node(sockets: &Sockets, subject: &SocketSubject) -> Option<NodeId> {
-    let told = subject.node.filter(|&node| latency(sockets, subject.cpu, node).is_some());
-    told.or_else(|| {
-        let of_cpu = sockets.latency.iter().filter(|one| one.cpu == subject.cpu && sane(one.ns).is_some());
-        of_cpu.min_by(|a, b| a.ns.total_cmp(&b.ns)).map(|one| one.node)
-    })
+    if subject.node.is_some() {
+        return subject.node.filter(|&node| latency(sockets, subject.cpu, node).is_some());
+    }
+    let of_cpu = sockets.latency.iter().filter(|one| one.cpu == subject.cpu && sane(one.ns).is_some());
+    of_cpu.min_by(|a, b| a.ns.total_cmp(&b.ns)).map(|one| one.node)
 }
 
 fn measured(sockets: &Sockets, subject: &SocketSubject) -> MeasuredSocket {
@@ -177,6 +177,16 @@ mod tests {
             }
         }
         sockets
+    }
+
+    #[test]
+    fn another_nodes_memory_is_never_a_cpus_own() {
+        let mut reached = sockets();
+        reached.latency.retain(|one| one.node != NodeId(0));
+        let own = reached.subjects.iter().map(|subject| own_node(&reached, subject)).collect::<Vec<_>>();
+        assert_eq!(own, [None, Some(NodeId(1))]);
+        reached.subjects[0].node = None;
+        assert_eq!(own_node(&reached, &reached.subjects[0]), Some(NodeId(1)), "the one it reaches soonest");
     }
 
     #[test]

@@ -72,13 +72,15 @@ pub(crate) fn describe(record: &Record, levels: &mut Levels) {
     let passes = passes(record);
     if let Some(first) = passes.first() {
         let confirmed = confirmed(&passes, smallest_reach(record));
-        levels.tlbs = confirmed.iter().enumerate().map(|(index, found)| tlb(record, index, found)).collect();
-        if let Some(last) = confirmed.last() {
+        let numbers = numbers(record, &confirmed);
+        levels.tlbs =
+            numbers.iter().zip(&confirmed).map(|(number, found)| tlb(record, *number, found)).collect();
+        if let (Some(last), Some(number)) = (confirmed.last(), numbers.last()) {
             let (from, to) = (last.misses, last.fits as f64 * WALK_REACH);
             let beyond: Vec<Step> =
                 first.iter().copied().filter(|step| step.pages >= from && step.pages as f64 <= to).collect();
-            // A walk is known only where every TLB level is: behind the second, or behind the last one claimed.
-            if confirmed.len() >= claimed_levels(record).unwrap_or(MOST_LEVELS) && !beyond.is_empty() {
+            // A walk is known only where the last TLB level is: the second, or the last one claimed.
+            if usize::from(*number) >= claimed_levels(record).unwrap_or(MOST_LEVELS) && !beyond.is_empty() {
                 let (value, interval) = typical(&beyond);
                 levels.walk_ns = Some(value);
                 levels.walk_interval = Some(interval);
@@ -140,6 +142,8 @@ fn confirmed(passes: &[Vec<Step>], smallest_reach: u64) -> Vec<Boundary> {
     let again = second.map(|pass| boundaries(pass, smallest_reach));
     boundaries(first, smallest_reach)
         .into_iter()
+        // A cost that may be none is no boundary.
+        .filter(|found| found.miss_interval.low > 0.0)
         .filter(|found| {
             let (Some(pass), Some(again)) = (second, &again) else { return true };
             let covered = pass.iter().any(|step| step.pages <= found.fits)
@@ -249,7 +253,8 @@ fn smallest_reach(record: &Record) -> u64 {
     first_cache.map_or(0, |size| size.0.saturating_mul(2) / page).max(FEWEST_PAGES)
 }
 
-fn claimed(record: &Record, level: u8) -> Option<u32> {
+/// Entries that the machine claims for loads of base pages.
+pub(crate) fn claimed(record: &Record, level: u8) -> Option<u32> {
     let page = record.memory.walks.first()?.page_bytes;
     let holds_loads = |kind| matches!(kind, TlbKind::Data | TlbKind::Load | TlbKind::Unified);
     record
@@ -266,8 +271,23 @@ fn claimed_levels(record: &Record) -> Option<usize> {
     (1..=MOST_LEVELS as u8).rev().find(|level| claimed(record, *level).is_some()).map(usize::from)
 }
 
-fn tlb(record: &Record, index: usize, found: &Boundary) -> TlbLevel {
-    let level = index as u8 + 1;
+/// Level numbers of the boundaries. One alone is that of the claim it is nearest to: the first may not stand out where the
+/// second does. Without claims they count up.
+fn numbers(record: &Record, found: &[Boundary]) -> Vec<u8> {
+    let distance = |boundary: &Boundary, level: u8| {
+        let claim = claimed(record, level).map(f64::from)?;
+        Some((boundary.fits as f64 / claim).log2().abs())
+    };
+    if let [one] = found
+        && let (Some(first), Some(second)) = (distance(one, 1), distance(one, 2))
+        && second < first
+    {
+        return vec![2];
+    }
+    (1..=found.len() as u8).collect()
+}
+
+fn tlb(record: &Record, level: u8, found: &Boundary) -> TlbLevel {
     let miss_ns = found.above_ns - found.below_ns;
     TlbLevel {
         level,
@@ -289,7 +309,10 @@ pub(crate) struct PagePair {
     pub(crate) huge_interval: Interval,
 }
 
-/// The largest block that was measured in both.
+/// Blocks down to this share of the largest one count as large: in them nearly every load misses what the last TLB holds.
+const LARGE_SHARE: u64 = 2;
+
+/// Of the large blocks that were measured in both the one whose gain is known best.
 pub(crate) fn page_pair(record: &Record) -> Option<PagePair> {
     type Timed = (f64, Interval);
     let mut pairs = BTreeMap::<(u64, CpuId), [Option<Timed>; 2]>::new();
@@ -305,13 +328,26 @@ pub(crate) fn page_pair(record: &Record) -> Option<PagePair> {
     for order in record.memory.orders.iter().filter(|order| order.order == ChaseOrder::Random) {
         offer(order.block_bytes.0, order.cpu, order.page_bytes.0, order.ns, order.spread.interval);
     }
-    pairs.into_iter().rev().find_map(|((block_bytes, _), [base, huge])| {
-        let ((base_ns, base_interval), (huge_ns, huge_interval)) = (base?, huge?);
-        Some(PagePair { block_bytes, base_ns, base_interval, huge_ns, huge_interval })
-    })
+    let both: Vec<PagePair> = pairs
+        .into_iter()
+        .filter_map(|((block_bytes, _), [base, huge])| {
+            let ((base_ns, base_interval), (huge_ns, huge_interval)) = (base?, huge?);
+            Some(PagePair { block_bytes, base_ns, base_interval, huge_ns, huge_interval })
+        })
+        .collect();
+    let largest = both.last()?.block_bytes;
+    let large = both.into_iter().rev().filter(|pair| pair.block_bytes >= largest / LARGE_SHARE);
+    large.min_by(|a, b| a.relative_width().total_cmp(&b.relative_width()))
 }
 
-/// By which share base pages are slower than huge ones in the largest block measured with both.
+impl PagePair {
+    /// How far both intervals reach, as shares of their values.
+    fn relative_width(&self) -> f64 {
+        self.base_interval.half_width() / self.base_ns + self.huge_interval.half_width() / self.huge_ns
+    }
+}
+
+/// By which share base pages are slower than huge ones, in the block of [`page_pair`].
 fn huge_page_gain(record: &Record) -> Option<(f64, Interval)> {
     let pair = page_pair(record)?;
     let interval = Interval {

@@ -1,6 +1,7 @@
 //! How numbers are written in findings: value, unit, interval.
 
 use machine::Bytes;
+pub(crate) use machine::counted as count;
 use stats::Interval;
 
 /// Decimals that show three significant digits, none above 100.
@@ -45,9 +46,4 @@ pub(crate) fn rounded(bytes: f64) -> Bytes {
         small if small < Bytes::MIB.0 as f64 => to_multiple(Bytes::KIB.0 as f64),
         _ => to_multiple(Bytes::MIB.0 as f64 / 10.0),
     }
-}
-
-/// `1 CPU`, `3 CPUs`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }

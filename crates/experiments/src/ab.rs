@@ -7,6 +7,7 @@
 //! hold.
 
 pub mod across_reboot;
+mod bill;
 pub mod command_subject;
 pub mod course;
 pub(crate) mod drift_probe;
@@ -17,6 +18,7 @@ mod factorial_sentences;
 mod factorial_tests;
 mod judged_rows;
 mod layout;
+pub mod metric;
 pub mod outcome;
 pub mod probe_subject;
 mod sentence;
@@ -25,6 +27,7 @@ pub mod switcher;
 #[cfg(test)]
 mod tests;
 
+pub use bill::{Bill, PAIRS_MIN};
 pub use course::{Course, Progress, Rules, Standing, run, run_factorial};
 pub use outcome::{Labels, outcome};
 pub use subject::{GuardSpec, RowSpec, Subject, Taken, Trial};

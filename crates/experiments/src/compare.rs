@@ -11,6 +11,7 @@ mod import;
 mod of_record;
 mod rows;
 
+use machine::did_you_mean;
 use record::{COMPARISON_SCHEMA, ComparisonRow, ComparisonTable, ConfigurationSummary, FactDifference};
 use stats::Verdict;
 
@@ -68,18 +69,22 @@ pub enum CompareError {
         names: String,
     },
     /// `--baseline` names none of them.
-    #[error("no configuration is called {wanted}; the baseline is a number from 1 or one of {names}")]
+    #[error("no configuration is called {wanted}; {hint}the baseline is a number from 1 or one of {names}")]
     NoBaseline {
         /// What was asked for.
         wanted: String,
+        /// The nearest name, as a question; or empty.
+        hint: String,
         /// What there is.
         names: String,
     },
     /// `--without` names a group that no row has.
-    #[error("no test is in the group {wanted}; the groups are {groups}")]
+    #[error("no test is in the group {wanted}; {hint}the groups are {groups}")]
     NoGroup {
         /// What was asked for.
         wanted: String,
+        /// The nearest name, as a question; or empty.
+        hint: String,
         /// What there is.
         groups: String,
     },
@@ -159,9 +164,13 @@ fn baseline_index(configurations: &[Configuration], wanted: Option<&str>) -> Res
     let Some(wanted) = wanted else { return Ok(0) };
     let by_name = configurations.iter().position(|one| one.name == wanted);
     let by_number = wanted.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    by_name
-        .or(by_number.filter(|index| *index < configurations.len()))
-        .ok_or_else(|| CompareError::NoBaseline { wanted: wanted.to_owned(), names: names(configurations) })
+    by_name.or(by_number.filter(|index| *index < configurations.len())).ok_or_else(|| {
+        CompareError::NoBaseline {
+            wanted: wanted.to_owned(),
+            hint: did_you_mean(wanted, configurations.iter().map(|one| one.name.as_str())),
+            names: names(configurations),
+        }
+    })
 }
 
 /// What has to be said before the numbers.

@@ -114,6 +114,9 @@ fn complaint(flaw: &Flaw, file: &str) -> Option<String> {
     {
         return Some(format!("the bits of PCI word {:x} lie outside their mask or word", bits.offset));
     }
+    if flaw.bug_state.is_some() && flaw.bug.is_none() {
+        return Some("bug_state is the state where the kernel names the bug; name it in `bug`".into());
+    }
     let registers = ["eax", "ebx", "ecx", "edx"];
     if let Some(bit) =
         flaw.cpuid.iter().find(|bit| !registers.contains(&bit.register.as_str()) || bit.bit > 31)
@@ -124,6 +127,12 @@ fn complaint(flaw: &Flaw, file: &str) -> Option<String> {
         return Some(
             "a workaround does not say how it is switched; `never` gives the reason if it is not".into(),
         );
+    }
+    // `spectre_v2_user=` is no command: whoever copies it gets the kernel's complaint.
+    let ways = flaw.workaround.iter().flat_map(|workaround| [&workaround.switch.boot, &workaround.fix]);
+    let is_open = |text: &&String| text.split([' ', ',', ';']).any(|word| word.ends_with('='));
+    if let Some(text) = ways.flatten().find(is_open) {
+        return Some(format!("{text:?} lacks a value behind its ="));
     }
     let baselines = flaw.signature.iter().flat_map(|signature| &signature.baseline);
     if let Some(wrong) = baselines.into_iter().find(|baseline| baseline.off_at_most > baseline.on_at_least) {
@@ -143,11 +152,13 @@ impl Flaw {
             || !self.kernel_flag.is_empty()
             || !self.task_status.is_empty()
             || !self.boot_word.is_empty()
-            || !self.kernel_message.is_empty();
+            || !self.kernel_message.is_empty()
+            || self.bug_state.is_some();
         let registers = !self.msr.is_empty()
             || !self.pci.is_empty()
             || self.osvw.is_some()
             || !self.cpuid.is_empty()
+            || !self.hidden_flag.is_empty()
             || !self.microcode.is_empty();
         kernel || registers || self.signature.is_some()
     }

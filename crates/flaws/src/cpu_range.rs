@@ -4,7 +4,7 @@ use record::CpuSignature;
 use serde::{Deserialize, Serialize};
 
 /// CPUs of one vendor and family; all models or steppings where none is listed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuRange {
     /// Vendor string of CPUID: `GenuineIntel`, `AuthenticAMD`, `HygonGenuine`.
@@ -49,6 +49,11 @@ impl CpuRange {
             (Membership::Inside, Membership::Inside) if vendor && family => Membership::Inside,
             _ => Membership::Untold,
         }
+    }
+
+    /// True if the CPU tells who it is and lies in the range.
+    pub fn has(&self, cpu: &CpuSignature) -> bool {
+        self.holds(cpu) == Membership::Inside
     }
 
     /// The first range that ends before it begins.

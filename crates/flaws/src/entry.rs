@@ -3,13 +3,13 @@
 //! Each table of the file is a plain struct that refuses unknown keys, so that a misspelt one is reported with its
 //! file and line.
 
-use record::{Answer, WorkaroundState};
+use record::{Protection, WorkaroundState};
 use serde::{Deserialize, Serialize};
 
 use crate::CpuRange;
 
 /// What kind of flaw it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The CPU does something else than its manual says.
@@ -18,10 +18,12 @@ pub enum Kind {
     Vulnerability,
     /// It works as designed, and the design costs where one does not expect it.
     Design,
+    /// Clocks or timers go wrong.
+    Clock,
 }
 
 /// One flaw.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flaw {
     /// Stable name, the file's name: `amd-298`, `gds`.
@@ -47,12 +49,18 @@ pub struct Flaw {
     /// CPUs of which some have it and some have not: the kernel, registers or time decide.
     #[serde(default)]
     pub unsure: Vec<CpuRange>,
+    /// The lists are not complete, as the document was not at hand: a CPU that they do not name may have it, if `possible` lets it.
+    #[serde(default)]
+    pub incomplete: bool,
     /// CPUs of the same line that are repaired: said in the verdict.
     #[serde(default)]
     pub fixed: Vec<CpuRange>,
     /// CPUs that never had it, where no list names those that have.
     #[serde(default)]
     pub spared: Vec<CpuRange>,
+    /// Who can have it at all, where no list says so.
+    #[serde(default)]
+    pub possible: Option<Possible>,
     /// What else must hold for the flaw to matter on a machine: all of them.
     #[serde(default)]
     pub need: Vec<Need>,
@@ -74,6 +82,12 @@ pub struct Flaw {
     /// Word in the `bugs` line of /proc/cpuinfo.
     #[serde(default)]
     pub bug: Option<String>,
+    /// State of the workaround wherever the kernel names the bug, if it then applies it in any case.
+    #[serde(default)]
+    pub bug_state: Option<WorkaroundState>,
+    /// Other words of that line, for variants that the kernel keeps apart.
+    #[serde(default)]
+    pub sub_state: Vec<SubState>,
     /// Feature flags of /proc/cpuinfo that tell.
     #[serde(default)]
     pub kernel_flag: Vec<KernelFlag>,
@@ -83,10 +97,14 @@ pub struct Flaw {
     /// Words of the kernel's command line that tell.
     #[serde(default)]
     pub boot_word: Vec<BootWord>,
+    /// The release from which on the kernel always works around it.
+    #[serde(default)]
+    pub kernel_release: Option<KernelRelease>,
     /// Messages of the kernel that tell, where they may be read.
     #[serde(default)]
     pub kernel_message: Vec<KernelMessage>,
-    /// One register or the microcode suffices for the workaround; otherwise all belong together.
+    /// One register or the microcode suffices for the workaround; otherwise all belong together. Either way one that was not
+    /// read leaves "off" open.
     #[serde(default)]
     pub any_register: bool,
     /// Model-specific registers that tell.
@@ -95,6 +113,9 @@ pub struct Flaw {
     /// Configuration words of AMD nodes that tell.
     #[serde(default)]
     pub pci: Vec<PciBits>,
+    /// Feature flags of /proc/cpuinfo that are hidden as the workaround: registers as far as `any_register` goes.
+    #[serde(default)]
+    pub hidden_flag: Vec<HiddenFlag>,
     /// Bit of AMD's OS-visible workaround register.
     #[serde(default)]
     pub osvw: Option<Osvw>,
@@ -115,8 +136,21 @@ pub struct Flaw {
     pub cost: Vec<Cost>,
 }
 
+/// Vendors whose CPUs can have a flaw; those of all others cannot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Possible {
+    /// Vendor strings of CPUID.
+    pub vendors: Vec<String>,
+    /// CPUs that are not x86 can have it too.
+    #[serde(default)]
+    pub other_architectures: bool,
+    /// Why no other can have it, with the document that says so.
+    pub because: String,
+}
+
 /// A condition on the machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Need {
     /// At least so many CPUs online.
@@ -142,7 +176,7 @@ pub struct Need {
 }
 
 /// Who applies a workaround.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AppliedBy {
     /// The board's firmware.
@@ -160,7 +194,7 @@ pub enum AppliedBy {
 }
 
 /// One workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workaround {
     /// What it does.
@@ -169,15 +203,21 @@ pub struct Workaround {
     pub by: Vec<AppliedBy>,
     /// How it is switched.
     pub switch: Switch,
+    /// What makes it protect every program, complete: a boot option or a command. None where it is on by itself.
+    #[serde(default)]
+    pub fix: Option<String>,
+    /// Flags of /proc/cpuinfo of which the CPU must offer one for that; any CPU where empty.
+    #[serde(default)]
+    pub fix_flags: Vec<String>,
 }
 
 /// How a workaround is switched: at least one of these.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Switch {
     /// Name of a toggle of `sidestep toggles`.
     pub toggle: Option<String>,
-    /// Boot option, as it is written.
+    /// Boot option with its values, as they are written.
     pub boot: Option<String>,
     /// Compiler option.
     pub recompile: Option<String>,
@@ -190,7 +230,7 @@ pub struct Switch {
 }
 
 /// What a text in a file of the kernel means.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wording {
     /// Part of the text, upper and lower case alike; empty for any text.
@@ -199,11 +239,14 @@ pub struct Wording {
     pub state: WorkaroundState,
     /// Whether the machine is safe, where the state alone would say it wrong: safe without a workaround.
     #[serde(default)]
-    pub protected: Option<Answer>,
+    pub protected: Option<Protection>,
+    /// What closes just this gap, where the entry's workaround is already on or is another.
+    #[serde(default)]
+    pub fix: Option<String>,
 }
 
 /// A flag of /proc/cpuinfo that tells of a workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelFlag {
     /// The flag.
@@ -214,8 +257,30 @@ pub struct KernelFlag {
     pub source: String,
 }
 
+/// A variant of a flaw that the kernel keeps apart by a word of its own in the `bugs` line of /proc/cpuinfo.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubState {
+    /// The word.
+    pub bug: String,
+    /// What it means for this machine.
+    pub means: String,
+    /// Who says so.
+    pub source: String,
+}
+
+/// A feature flag of /proc/cpuinfo whose absence is the workaround, where others are there.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HiddenFlag {
+    /// The flag.
+    pub name: String,
+    /// Who says so.
+    pub source: String,
+}
+
 /// A field of /proc/PID/status that tells of a workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskStatus {
     /// The field.
@@ -227,7 +292,7 @@ pub struct TaskStatus {
 }
 
 /// A word of the kernel's command line that tells of a workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BootWord {
     /// The word, or its beginning when it ends in `=` or `:`.
@@ -236,8 +301,18 @@ pub struct BootWord {
     pub state: WorkaroundState,
 }
 
+/// A release from which on the kernel always works around a flaw.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelRelease {
+    /// Its first two numbers; of older ones nothing is said.
+    pub at_least: [u32; 2],
+    /// Who says so.
+    pub source: String,
+}
+
 /// A message of the kernel that tells of a workaround; its absence says nothing, as the buffer forgets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelMessage {
     /// Part of its text, upper and lower case alike.
@@ -249,7 +324,7 @@ pub struct KernelMessage {
 }
 
 /// What it means that a bit is as described.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Means {
     /// The workaround is on; otherwise it is off.
@@ -257,12 +332,14 @@ pub enum Means {
     Workaround,
     /// The CPU is not affected; otherwise nothing is said.
     Immune,
+    /// The CPU is affected unless another bit says immune; otherwise it is not affected.
+    Affected,
     /// The CPU has the workaround's switch; otherwise the workaround is off, whatever other bits say.
     Switch,
 }
 
 /// Bits of a model-specific register.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MsrBits {
     /// Number of the register.
@@ -282,7 +359,7 @@ pub struct MsrBits {
 }
 
 /// Bits of a configuration word of every AMD node (device 18h plus the node's number).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PciBits {
     /// PCI function.
@@ -298,7 +375,7 @@ pub struct PciBits {
 }
 
 /// A bit of AMD's OS-visible workaround status (C001_0141): 0 says repaired, 1 says a workaround is needed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Osvw {
     /// The bit; it counts only if C001_0140, the number of valid bits, is larger.
@@ -308,7 +385,7 @@ pub struct Osvw {
 }
 
 /// A CPUID bit that tells.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuidBit {
     /// Leaf.
@@ -327,10 +404,10 @@ pub struct CpuidBit {
 }
 
 /// The microcode from which on a workaround is there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MicrocodeFloor {
-    /// For these CPUs.
+    /// For these CPUs. A revision of an AMD CPU counts only if it was made for the same model and stepping as the floor.
     pub cpus: CpuRange,
     /// First revision with the workaround.
     pub at_least: u64,
@@ -339,7 +416,7 @@ pub struct MicrocodeFloor {
 }
 
 /// How time tells whether the workaround is on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
     /// Name of the signature probe.
@@ -356,7 +433,7 @@ pub struct Signature {
 }
 
 /// What a signature measures on a CPU without and with the workaround.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     /// For these CPUs; any CPU where empty.
@@ -377,7 +454,7 @@ pub struct Baseline {
 }
 
 /// Why nothing can tell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoDetector {
     /// The reason.
@@ -385,7 +462,7 @@ pub struct NoDetector {
 }
 
 /// A published cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
     /// What was measured and what it cost, with its unit.

@@ -3,8 +3,9 @@
 //! No witness silences another. Where they differ, time goes before registers and registers before the kernel for the
 //! state of the workaround, because a price that is measured is being paid, and the difference is printed.
 
-use record::{Answer, FlawEvidence, FlawVerdict, Special, Statement, Witnesses, WorkaroundState};
+use record::{Answer, FlawEvidence, FlawVerdict, Protection, Special, Statement, Witnesses, WorkaroundState};
 
+use crate::fix::fix;
 use crate::kernel::{KernelWord, kernel};
 use crate::presence::{Said, presence};
 use crate::registers::{RegisterWord, registers};
@@ -18,10 +19,10 @@ pub fn judge(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<FlawVerdict>
 }
 
 fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
-    let KernelWord { statement: kernel, protected: kernel_protected } = kernel(flaw, evidence);
-    let RegisterWord { statement: registers, immune } = registers(flaw, evidence);
+    let KernelWord { statement: kernel, is_unsure } = kernel(flaw, evidence);
+    let RegisterWord { statement: registers, immune, by_microcode } = registers(flaw, evidence);
     let time = time(flaw, evidence);
-    let said = Said { kernel: &kernel, registers: &registers, time: &time, immune };
+    let said = Said { kernel: &kernel, registers: &registers, time: &time, immune, is_unsure };
     let presence = presence(flaw, evidence, &said);
     let mut disagreements = presence.disagreements;
     disagreements.extend(state_disagreements(&said));
@@ -30,8 +31,12 @@ fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
     };
     let workaround =
         known(&time).or(known(&registers)).or(known(&kernel)).unwrap_or(WorkaroundState::Unknown);
-    let protected = protected(presence.affected, workaround, &kernel, kernel_protected);
-    let paid = paid(presence.affected, workaround, &time);
+    let protected = protected(presence.affected, workaround, &kernel);
+    let fix = fix(flaw, evidence, protected, &kernel.says);
+    let paid = match paid(presence.affected, workaround, &time) {
+        Answer::Yes if time.workaround != WorkaroundState::On => priced(flaw, by_microcode),
+        answer => answer,
+    };
     let special = special(presence.affected, &said);
     FlawVerdict {
         id: flaw.id.clone(),
@@ -44,7 +49,8 @@ fn verdict(flaw: &Flaw, evidence: &FlawEvidence) -> FlawVerdict {
         special,
         witnesses: Witnesses { kernel, registers, time },
         disagreements,
-        remedies: remedies(flaw),
+        remedies: remedies(flaw, evidence),
+        fix,
         costs: flaw.cost.iter().map(|cost| format!("{} ({})", cost.text, cost.source)).collect(),
     }
 }
@@ -83,20 +89,20 @@ fn contradiction((name, one): (&str, &Statement), (other_name, other): (&str, &S
     format!("{name} says \"{}\", {other_name} says \"{}\"", one.says, other.says)
 }
 
-fn protected(
-    affected: Answer,
-    state: WorkaroundState,
-    kernel: &Statement,
-    kernel_protected: Answer,
-) -> Answer {
+fn protected(affected: Answer, state: WorkaroundState, kernel: &Statement) -> Protection {
+    let by_state = protection(state);
     match affected {
-        Answer::No => Answer::Yes,
+        Answer::No => Protection::NotAffected,
         // Without its workaround only those are open who have the flaw.
-        Answer::Unknown if protection(state) == Answer::No => Answer::Unknown,
+        Answer::Unknown if matches!(by_state, Protection::NotProtected | Protection::Partly) => {
+            Protection::Unknown
+        }
         // The kernel thinks itself safe as it thinks itself not affected: whoever doubts the one doubts the other.
-        _ if kernel.affected == Answer::No => protection(state),
-        _ if state == kernel.workaround => kernel_protected,
-        _ => protection(state),
+        _ if kernel.affected == Answer::No => by_state,
+        // Whatever registers or time see, they see it in a program that asked or did not ask.
+        _ if kernel.protected == Protection::OnRequest => Protection::OnRequest,
+        _ if state == kernel.workaround && kernel.affected == Answer::Yes => kernel.protected,
+        _ => by_state,
     }
 }
 
@@ -111,6 +117,20 @@ fn paid(affected: Answer, state: WorkaroundState, time: &Statement) -> Answer {
     }
 }
 
+/// Whether a workaround that is on costs anything, by what the entry says of it. What suffers is what the kernel's workaround
+/// slows down: a repair by microcode has a price only where one is stated.
+fn priced(flaw: &Flaw, by_microcode: bool) -> Answer {
+    if !flaw.cost.is_empty() {
+        return Answer::Yes;
+    }
+    match flaw.suffers.split([' ', ':', ';', ',']).next() {
+        Some("none" | "negligible") => Answer::No,
+        Some("unknown") => Answer::Unknown,
+        _ if by_microcode => Answer::Unknown,
+        _ => Answer::Yes,
+    }
+}
+
 fn special(affected: Answer, said: &Said) -> Option<Special> {
     let is_told = !matches!(said.kernel.workaround, WorkaroundState::Unknown | WorkaroundState::Off);
     if said.time.workaround == WorkaroundState::On && !is_told {
@@ -121,16 +141,21 @@ fn special(affected: Answer, said: &Said) -> Option<Special> {
 }
 
 /// How each workaround is switched, one line each.
-fn remedies(flaw: &Flaw) -> Vec<String> {
+fn remedies(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<String> {
     flaw.workaround
         .iter()
-        .map(|workaround| format!("{}: {}", workaround.does, switch(&workaround.switch)))
+        .map(|workaround| format!("{}: {}", workaround.does, switch(&workaround.switch, evidence)))
         .collect()
 }
 
-fn switch(switch: &Switch) -> String {
+fn switch(switch: &Switch, evidence: &FlawEvidence) -> String {
+    let missing = |toggle: &String| evidence.toggles_missing.get(toggle);
     let ways = [
-        switch.toggle.as_ref().map(|toggle| format!("sidestep toggles show {toggle}")),
+        switch
+            .toggle
+            .as_ref()
+            .filter(|&toggle| missing(toggle).is_none())
+            .map(|toggle| format!("sidestep toggles show {toggle}")),
         switch.boot.as_ref().map(|boot| format!("boot option {boot}")),
         switch.recompile.as_ref().map(|option| format!("recompile with {option}")),
         switch.firmware.as_ref().map(|setting| format!("firmware setting: {setting}")),
@@ -138,5 +163,8 @@ fn switch(switch: &Switch) -> String {
         switch.never.as_ref().map(|reason| format!("cannot be switched: {reason}")),
     ];
     let ways: Vec<String> = ways.into_iter().flatten().collect();
-    ways.join("; or ")
+    match switch.toggle.as_ref().and_then(missing) {
+        Some(reason) if ways.is_empty() => format!("cannot be switched here: {reason}"),
+        _ => ways.join("; or "),
+    }
 }

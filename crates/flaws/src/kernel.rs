@@ -1,27 +1,23 @@
 //! The kernel as a witness: its vulnerability files, its list of bugs, flags, the process's state, the command line.
 
-use record::{Answer, FlawEvidence, Reading, Statement, WorkaroundState};
+use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundState};
 
 use crate::Flaw;
 use crate::cpu_range::{Membership, among};
 use crate::wording::{Spoken, spoken};
 
-/// What the kernel says, with what it says of safety.
+/// What the kernel says, and whether it says that it does not know.
 pub(crate) struct KernelWord {
     /// The statement.
     pub(crate) statement: Statement,
-    /// Whether it thinks the machine safe.
-    pub(crate) protected: Answer,
+    /// It says that it does not know whether the CPU is affected.
+    pub(crate) is_unsure: bool,
 }
 
 /// Asks the kernel about one flaw.
 pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     let mut says = Vec::new();
-    let mut heard = Spoken {
-        affected: Answer::Unknown,
-        workaround: WorkaroundState::Unknown,
-        protected: Answer::Unknown,
-    };
+    let mut heard = Spoken::NOTHING;
     if let Some(file) = &flaw.vulnerability_file {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
@@ -40,12 +36,19 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
         }
     }
     if let Some(bug) = &flaw.bug
-        && evidence.bugs.as_ref().is_some_and(|bugs| bugs.contains(bug))
+        && names(evidence, bug)
     {
         says.push(format!("bugs: {bug}"));
         if heard.affected == Answer::Unknown {
             heard.affected = Answer::Yes;
         }
+        if let (Some(state), WorkaroundState::Unknown) = (flaw.bug_state, heard.workaround) {
+            heard.workaround = state;
+            heard.protected = crate::wording::protection(state);
+        }
+    }
+    for sub_state in flaw.sub_state.iter().filter(|sub_state| names(evidence, &sub_state.bug)) {
+        says.push(format!("bugs: {}, {}", sub_state.bug, sub_state.means));
     }
     for hint in hints(flaw, evidence) {
         says.push(hint.text);
@@ -57,12 +60,15 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
         };
         if is_open {
             heard.workaround = hint.state;
-            heard.protected = crate::wording::protection(hint.state);
+            // What this process asked for protects no other.
+            if heard.protected != Protection::OnRequest {
+                heard.protected = crate::wording::protection(hint.state);
+            }
         }
     }
     let says = if says.is_empty() { silence(flaw, evidence) } else { says.join("; ") };
-    let statement = Statement { says, affected: heard.affected, workaround: heard.workaround };
-    KernelWord { statement, protected: heard.protected }
+    let Spoken { affected, workaround, protected, is_unsure } = heard;
+    KernelWord { statement: Statement { says, affected, workaround, protected }, is_unsure }
 }
 
 /// False where the kernel says "Not affected" of whom it does not know: CPUs that it has no list for, and guests.
@@ -74,7 +80,9 @@ fn has_looked(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
 /// Reads the file, or the part of it that is meant; a part that is not there says nothing.
 fn read(text: &str, flaw: &Flaw) -> Spoken {
     let Some(part) = &flaw.vulnerability_part else { return spoken(text, &flaw.wording) };
-    let (text, part) = (text.to_lowercase(), part.to_lowercase());
+    // lscpu writes a semicolon where the kernel has the colon of its first word: that one parts nothing.
+    let text = text.to_lowercase().replacen("mitigation; ", "mitigation: ", 1);
+    let part = part.to_lowercase();
     let Some((_, rest)) = text.split_once(&part) else { return Spoken::NOTHING };
     // Linux parted by commas before 6.9 and by semicolons since; a part may hold commas only since then.
     let end = if text.contains("; ") { ';' } else { ',' };
@@ -115,6 +123,11 @@ fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
             found.push(hint(format!("booted with {word}"), boot.state));
         }
     }
+    if let (Some(first), Some(release)) = (&flaw.kernel_release, &evidence.kernel_release)
+        && numbers(release).is_some_and(|numbers| numbers >= first.at_least)
+    {
+        found.push(hint(format!("Linux {release} always works around it"), WorkaroundState::On));
+    }
     for message in &flaw.kernel_message {
         let wanted = message.contains.to_lowercase();
         if let Some(text) = evidence.messages.iter().find(|text| text.to_lowercase().contains(&wanted)) {
@@ -124,6 +137,17 @@ fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
     found
 }
 
+/// The first two numbers of a release: `6.12.50-amd64`.
+fn numbers(release: &str) -> Option<[u32; 2]> {
+    let mut parts = release.split(|letter: char| !letter.is_ascii_digit());
+    Some([parts.next()?.parse().ok()?, parts.next()?.parse().ok()?])
+}
+
+/// Whether the kernel lists a bug by this word.
+fn names(evidence: &FlawEvidence, bug: &String) -> bool {
+    evidence.bugs.as_ref().is_some_and(|bugs| bugs.contains(bug))
+}
+
 /// Why the kernel says nothing.
 fn silence(flaw: &Flaw, evidence: &FlawEvidence) -> String {
     if flaw.vulnerability_file.is_some() && evidence.vulnerabilities.is_none() {
@@ -131,9 +155,11 @@ fn silence(flaw: &Flaw, evidence: &FlawEvidence) -> String {
     }
     let has_no_place = flaw.vulnerability_file.is_none()
         && flaw.bug.is_none()
+        && flaw.sub_state.is_empty()
         && flaw.kernel_flag.is_empty()
         && flaw.task_status.is_empty()
         && flaw.boot_word.is_empty()
+        && flaw.kernel_release.is_none()
         && flaw.kernel_message.is_empty();
     if has_no_place { "Linux has no indicator for it".into() } else { "nothing".into() }
 }

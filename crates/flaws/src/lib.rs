@@ -7,6 +7,8 @@
 mod catalogue;
 mod cpu_range;
 mod entry;
+mod fix;
+mod gate;
 mod judge;
 mod kernel;
 mod lscpu;
@@ -21,9 +23,11 @@ mod wording;
 pub use catalogue::{Catalogue, CatalogueError, catalogue};
 pub use cpu_range::CpuRange;
 pub use entry::{
-    AppliedBy, Baseline, BootWord, Cost, CpuidBit, Flaw, KernelFlag, Kind, Means, MicrocodeFloor, MsrBits,
-    Need, NoDetector, Osvw, PciBits, Signature, Switch, TaskStatus, Wording, Workaround,
+    AppliedBy, Baseline, BootWord, Cost, CpuidBit, Flaw, HiddenFlag, KernelFlag, KernelRelease, Kind, Means,
+    MicrocodeFloor, MsrBits, Need, NoDetector, Osvw, PciBits, Possible, Signature, SubState, Switch,
+    TaskStatus, Wording, Workaround,
 };
+pub use gate::{GateReason, Norm, NormError, unmet};
 pub use judge::judge;
 pub use lscpu::{Report, ReportError};
 pub use population::{Census, Population, PopulationRow, Unreadable};

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Answer, FlawVerdict, Special};
+use record::{Answer, FlawVerdict, Protection, Special};
 use serde::Serialize;
 
 use crate::lscpu::Report;
-use crate::{Catalogue, judge};
+use crate::{Catalogue, judge, unmet};
 
 /// The most unreadable reports that are named; the others are counted.
 const UNREADABLE_MAX: usize = 1000;
 
 /// Counts over many reports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Population {
     /// Reports that were read.
     pub reports: usize,
@@ -27,22 +27,32 @@ pub struct Population {
 }
 
 /// One flaw over many reports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 pub struct PopulationRow {
     /// The flaw.
     pub id: String,
     /// Machines that have it.
     pub affected: usize,
-    /// Machines that have it and are safe, by what their kernel says.
+    /// Of those, protected by what their kernel says; with the next four they are all that have it.
     pub protected: usize,
+    /// Of those, protected in programs that ask for it.
+    pub on_request: usize,
+    /// Of those, protected in part.
+    pub partly: usize,
+    /// Of those, not protected.
+    pub not_protected: usize,
+    /// Of those, nobody knows whether protected.
+    pub protection_unknown: usize,
     /// Machines whose kernel pays for a workaround that cannot work.
     pub paying_without_protection: usize,
-    /// Machines of which it cannot be told whether they have it.
+    /// Machines of which it is unknown whether they have it.
     pub unknown: usize,
+    /// Machines on which `--gate` fails for it.
+    pub fails_gate: usize,
 }
 
 /// A text that is no report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Unreadable {
     /// Its name.
     pub name: String,
@@ -61,13 +71,7 @@ pub struct Census<'a> {
 impl<'a> Census<'a> {
     /// No report yet.
     pub fn new(catalogue: &'a Catalogue) -> Self {
-        let row = |flaw: &crate::Flaw| PopulationRow {
-            id: flaw.id.clone(),
-            affected: 0,
-            protected: 0,
-            paying_without_protection: 0,
-            unknown: 0,
-        };
+        let row = |flaw: &crate::Flaw| PopulationRow { id: flaw.id.clone(), ..PopulationRow::default() };
         let counts = Population {
             reports: 0,
             population: catalogue.flaws.iter().map(row).collect(),
@@ -119,7 +123,14 @@ impl PopulationRow {
             }
             Answer::Yes => self.affected += 1,
         }
-        self.protected += usize::from(verdict.protected == Answer::Yes);
+        *match verdict.protected {
+            Protection::Protected | Protection::NotAffected => &mut self.protected,
+            Protection::OnRequest => &mut self.on_request,
+            Protection::Partly => &mut self.partly,
+            Protection::NotProtected => &mut self.not_protected,
+            Protection::Unknown => &mut self.protection_unknown,
+        } += 1;
+        self.fails_gate += usize::from(unmet(verdict).is_some());
         let is_unprotected = verdict.special == Some(Special::PayingUnprotected);
         self.paying_without_protection += usize::from(is_unprotected);
     }

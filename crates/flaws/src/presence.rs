@@ -25,18 +25,25 @@ pub(crate) struct Said<'a> {
     pub(crate) time: &'a Statement,
     /// The CPU itself says that it does not have the flaw.
     pub(crate) immune: bool,
+    /// The kernel says that it does not know.
+    pub(crate) is_unsure: bool,
 }
 
 /// Weighs the catalogue's list against what the witnesses say.
 pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Presence {
     let (need, need_says) = needs(&flaw.need, evidence);
-    if need == Answer::No {
+    let kernel = said.kernel.affected;
+    if need == Answer::No && kernel != Answer::Yes {
         return simple(Answer::No, need_says);
     }
     let (listed, list_says) = listing(flaw, evidence);
-    let kernel = said.kernel.affected;
     let in_guest = evidence.hypervisor.is_some();
     let mut disagreements = Vec::new();
+    if need == Answer::No {
+        // The kernel looks at the CPU itself; flags may be hidden from programs.
+        disagreements
+            .push(format!("the catalogue says {need_says}, the kernel says \"{}\"", said.kernel.says));
+    }
     if let (Answer::Yes, Answer::No) | (Answer::No, Answer::Yes) = (listed, kernel) {
         disagreements
             .push(format!("the catalogue says {list_says}, the kernel says \"{}\"", said.kernel.says));
@@ -63,6 +70,8 @@ pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Pre
         (Answer::Yes, format!("{list_says}; a guest's kernel repeats what the hypervisor tells it"))
     } else if kernel == Answer::No {
         (Answer::No, "the kernel says so".to_owned())
+    } else if said.is_unsure && listed == Answer::No && !cannot_have(flaw, evidence) {
+        (Answer::Unknown, format!("the kernel does not know; {list_says}"))
     } else if need == Answer::Yes
         && !flaw.need.is_empty()
         && flaw.affected.is_empty()
@@ -87,12 +96,19 @@ fn simple(affected: Answer, because: String) -> Presence {
 
 /// What the entry's list of CPUs says of this machine.
 fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
+    if cannot_have(flaw, evidence) {
+        let because = flaw.possible.as_ref().map_or("", |possible| possible.because.as_str());
+        return (Answer::No, format!("it is no flaw of {}: {because}", makers(evidence)));
+    }
     let is_spared = |cpu| among(&flaw.spared, cpu) == Membership::Inside;
     if !evidence.cpus.is_empty() && evidence.cpus.iter().all(is_spared) {
-        return (Answer::No, "CPUs of this family never had it".into());
+        return (Answer::No, "CPUs of this kind never had it".into());
     }
     let has_list = !flaw.affected.is_empty() || !flaw.unsure.is_empty();
-    if has_list && let Some(architecture) = &evidence.other_architecture {
+    if has_list
+        && !flaw.incomplete
+        && let Some(architecture) = &evidence.other_architecture
+    {
         return (Answer::No, format!("its list names x86 CPUs, this is {architecture}"));
     }
     if !has_list {
@@ -115,20 +131,76 @@ fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
         return (Answer::Unknown, "the CPU does not tell its model and stepping".into());
     }
     if evidence.cpus.iter().any(|cpu| among(&flaw.unsure, cpu) != Membership::Outside) {
-        return (Answer::Unknown, "some CPUs of this model have it, the list alone cannot tell".into());
+        return (Answer::Unknown, "the list alone cannot tell whether this CPU has it".into());
     }
     let is_fixed = |cpu| among(&flaw.fixed, cpu) == Membership::Inside;
     if evidence.cpus.iter().all(is_fixed) {
         return (Answer::No, "it is repaired in this stepping".into());
     }
+    if flaw.incomplete {
+        return (Answer::Unknown, "its list of CPUs is not complete".into());
+    }
+    let of_its_makers = |cpu: &CpuSignature| {
+        let mut ranges = flaw.affected.iter().chain(&flaw.unsure).chain(&flaw.fixed);
+        cpu.vendor.as_ref().is_none_or(|vendor| ranges.any(|range| range.vendor == *vendor))
+    };
+    if !evidence.cpus.iter().any(of_its_makers) {
+        return (Answer::No, format!("no CPU of {} is on its list", makers(evidence)));
+    }
     (Answer::No, "this CPU is not on its list".into())
+}
+
+/// True where no CPU of this vendor or architecture can have the flaw.
+fn cannot_have(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
+    let Some(possible) = &flaw.possible else { return false };
+    if evidence.other_architecture.is_some() {
+        return !possible.other_architectures;
+    }
+    !evidence.cpus.is_empty() && !evidence.cpus.iter().any(|cpu| flaw.lets(cpu))
+}
+
+/// Who made the CPUs, for a sentence.
+fn makers(evidence: &FlawEvidence) -> String {
+    if let Some(architecture) = &evidence.other_architecture {
+        return architecture.clone();
+    }
+    let name = match evidence.cpus.first().and_then(|cpu| cpu.vendor.as_deref()) {
+        Some("GenuineIntel") => "Intel",
+        Some("AuthenticAMD") => "AMD",
+        Some("HygonGenuine") => "Hygon",
+        Some("CentaurHauls") => "Centaur",
+        Some("Shanghai") => "Zhaoxin",
+        Some(other) => other,
+        None => "this vendor",
+    };
+    name.to_owned()
 }
 
 impl Flaw {
     /// True if the CPU is on the entry's lists of those that have the flaw or may have it, or if there are none.
     pub fn may_affect(&self, cpu: &CpuSignature) -> bool {
         let is_on = |list| among(list, cpu) == Membership::Inside;
-        (self.affected.is_empty() && self.unsure.is_empty()) || is_on(&self.affected) || is_on(&self.unsure)
+        let has_list = !self.affected.is_empty() || !self.unsure.is_empty();
+        !has_list || self.incomplete && self.lets(cpu) || is_on(&self.affected) || is_on(&self.unsure)
+    }
+
+    /// False of a CPU whose vendor cannot have the flaw.
+    fn lets(&self, cpu: &CpuSignature) -> bool {
+        let is_possible =
+            |vendor| self.possible.as_ref().is_none_or(|possible| possible.vendors.contains(vendor));
+        cpu.vendor.as_ref().is_none_or(is_possible)
+    }
+
+    /// What the entry's lists alone say of a CPU: it has the flaw, has it not, or may have it.
+    pub fn listed(&self, cpu: &CpuSignature) -> Answer {
+        let is_on = |list| among(list, cpu) == Membership::Inside;
+        if is_on(&self.spared) || !self.may_affect(cpu) {
+            Answer::No
+        } else if is_on(&self.affected) {
+            Answer::Yes
+        } else {
+            Answer::Unknown
+        }
     }
 
     /// True if the entry is about this CPU: it has the flaw, may have it or is repaired.
@@ -178,11 +250,16 @@ fn one_need(need: &Need, evidence: &FlawEvidence) -> (Answer, String) {
     for (flag, wanted) in [(&need.flag, true), (&need.without_flag, false)] {
         let Some(flag) = flag else { continue };
         texts.push(if wanted { format!("the flag {flag}") } else { format!("no flag {flag}") });
-        answers.push(match (evidence.flags.is_empty(), evidence.flags.contains(flag) == wanted) {
-            (true, _) => Answer::Unknown,
-            (false, true) => Answer::Yes,
-            (false, false) => Answer::No,
-        });
+        answers.push(
+            match (
+                evidence.flags.is_empty() || evidence.flags_untold.contains(flag),
+                evidence.flags.contains(flag) == wanted,
+            ) {
+                (true, _) => Answer::Unknown,
+                (false, true) => Answer::Yes,
+                (false, false) => Answer::No,
+            },
+        );
     }
     if need.x86 {
         texts.push("an x86 CPU".to_owned());

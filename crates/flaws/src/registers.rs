@@ -3,9 +3,10 @@
 //! In a guest none of them counts. KVM ignores writes of HWCR bit 3, tells of erratum 298 when it does not know, and
 //! sets GDS_NO for hosts whose microcode only works around it (arch/x86/kvm/x86.c, svm.c).
 
-use record::{Answer, FlawEvidence, RegisterReading, Statement, WorkaroundState};
+use record::{Answer, CpuSignature, FlawEvidence, Protection, RegisterReading, Statement, WorkaroundState};
 
 use crate::cpu_range::{Membership, among};
+use crate::wording::protection;
 use crate::{CpuidBit, Flaw, Means, MsrBits};
 
 /// Number of valid bits of the OS-visible workaround status: AMD 41322, MSRC001_0140.
@@ -38,6 +39,8 @@ pub(crate) struct RegisterWord {
     pub(crate) statement: Statement,
     /// The CPU itself says that it does not have the flaw; OSVW is only what firmware says.
     pub(crate) immune: bool,
+    /// The workaround is on by the microcode's revision alone.
+    pub(crate) by_microcode: bool,
 }
 
 /// What was heard so far.
@@ -49,6 +52,7 @@ struct Heard {
     states: Vec<WorkaroundState>,
     /// The CPU lacks the workaround's switch.
     has_no_switch: bool,
+    by_microcode: bool,
 }
 
 impl Heard {
@@ -63,6 +67,12 @@ impl Heard {
         together(&self.states)
     }
 
+    fn is_affected(&mut self) {
+        if !self.immune {
+            self.affected = Answer::Yes;
+        }
+    }
+
     fn is_immune(&mut self) {
         self.immune = true;
         self.affected = Answer::No;
@@ -75,6 +85,7 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
         || !flaw.pci.is_empty()
         || flaw.osvw.is_some()
         || !flaw.cpuid.is_empty()
+        || !flaw.hidden_flag.is_empty()
         || !flaw.microcode.is_empty();
     if !is_asked {
         return silent("no register tells");
@@ -103,18 +114,24 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
     }
     hear_osvw(&mut heard, flaw, evidence);
     flaw.cpuid.iter().for_each(|bit| hear_cpuid(&mut heard, bit, evidence));
+    if is_about {
+        hear_hidden_flags(&mut heard, flaw, evidence);
+    }
     hear_microcode(&mut heard, flaw, evidence);
     if heard.says.is_empty() {
         return silent("no register tells on this CPU");
     }
     let workaround = heard.workaround(flaw.any_register);
-    let statement = Statement { says: heard.says.join("; "), affected: heard.affected, workaround };
-    RegisterWord { statement, immune: heard.immune }
+    let protected = if heard.immune { Protection::NotAffected } else { protection(workaround) };
+    let statement =
+        Statement { says: heard.says.join("; "), affected: heard.affected, workaround, protected };
+    let by_microcode = heard.by_microcode && workaround == WorkaroundState::On;
+    RegisterWord { statement, immune: heard.immune, by_microcode }
 }
 
 fn silent(why: &str) -> RegisterWord {
     let statement = Statement { says: why.to_owned(), ..Statement::default() };
-    RegisterWord { statement, immune: false }
+    RegisterWord { statement, ..RegisterWord::default() }
 }
 
 /// Bits and what they mean.
@@ -134,6 +151,10 @@ fn hear(heard: &mut Heard, name: &str, readings: &[RegisterReading], wanted: &Wa
             record::Reading::Is(_) => None,
         });
         heard.says.push(format!("{name}: {}", reason.unwrap_or("not read")));
+        // What could not be asked may be on: without it the others do not know that the workaround is off.
+        if wanted.means == Means::Workaround {
+            heard.states.push(WorkaroundState::Unknown);
+        }
         return;
     }
     let is_on = |value: u64| value & wanted.mask == wanted.on;
@@ -162,7 +183,9 @@ fn hear(heard: &mut Heard, name: &str, readings: &[RegisterReading], wanted: &Wa
         }),
         Means::Immune if on == values.len() && unread == 0 => heard.is_immune(),
         Means::Switch if on < values.len() => heard.has_no_switch = true,
-        Means::Immune | Means::Switch => {}
+        Means::Affected if on > 0 => heard.is_affected(),
+        Means::Affected if unread == 0 => heard.is_immune(),
+        Means::Immune | Means::Switch | Means::Affected => {}
     }
 }
 
@@ -205,6 +228,8 @@ fn hear_cpuid(heard: &mut Heard, bit: &CpuidBit, evidence: &FlawEvidence) {
     match bit.means {
         Means::Immune if is_set => heard.is_immune(),
         Means::Switch if !is_set => heard.has_no_switch = true,
+        Means::Affected if is_set => heard.is_affected(),
+        Means::Affected => heard.is_immune(),
         Means::Immune | Means::Switch => {}
         Means::Workaround => {
             heard.states.push(if is_set { WorkaroundState::On } else { WorkaroundState::Off });
@@ -212,22 +237,72 @@ fn hear_cpuid(heard: &mut Heard, bit: &CpuidBit, evidence: &FlawEvidence) {
     }
 }
 
+/// Flags whose absence is the workaround; without any flag at all nothing is known.
+fn hear_hidden_flags(heard: &mut Heard, flaw: &Flaw, evidence: &FlawEvidence) {
+    if evidence.flags.is_empty() {
+        heard.states.extend(flaw.hidden_flag.iter().map(|_| WorkaroundState::Unknown));
+        return;
+    }
+    for flag in &flaw.hidden_flag {
+        if evidence.flags_untold.contains(&flag.name) {
+            heard.says.push(format!("flag {}: not shown here", flag.name));
+            heard.states.push(WorkaroundState::Unknown);
+            continue;
+        }
+        let is_there = evidence.flags.contains(&flag.name);
+        heard.says.push(format!("flag {} is {}", flag.name, if is_there { "offered" } else { "hidden" }));
+        if !is_there {
+            heard.states.push(WorkaroundState::On);
+        } else if !evidence.cpus.iter().any(|cpu| flaw.microcode_from(cpu).is_some()) {
+            // Where microcode can have repaired this CPU, the kernel offers it as well: the revision decides.
+            heard.states.push(WorkaroundState::Off);
+        }
+    }
+}
+
+/// Bits of an AMD microcode revision below the stepping, model and family of the CPU that it is for: Linux,
+/// arch/x86/include/asm/cpu.h, `union zen_patch_rev`.
+const AMD_REVISION_BITS: u32 = 8;
+
+impl Flaw {
+    /// The microcode revision from which on a CPU has the workaround, if the entry knows one.
+    pub fn microcode_from(&self, cpu: &CpuSignature) -> Option<u64> {
+        self.microcode.iter().find(|floor| floor.cpus.has(cpu)).map(|floor| floor.at_least)
+    }
+}
+
+/// Whether two revisions were made for the same CPU: of AMD only then the larger one is the newer one.
+fn is_of_one_cpu(cpu: &CpuSignature, revision: u64, floor: u64) -> bool {
+    cpu.vendor.as_deref() != Some("AuthenticAMD")
+        || revision >> AMD_REVISION_BITS == floor >> AMD_REVISION_BITS
+}
+
 fn hear_microcode(heard: &mut Heard, flaw: &Flaw, evidence: &FlawEvidence) {
     let mut states = Vec::new();
     let mut says = Vec::new();
     for cpu in &evidence.cpus {
-        let floor = flaw.microcode.iter().find(|floor| floor.cpus.holds(cpu) == Membership::Inside);
-        let (Some(floor), Some(revision)) = (floor, cpu.microcode) else { continue };
-        let has = revision >= floor.at_least;
-        let than = if has { "has" } else { "lacks" };
-        let text = format!("microcode {revision:#x} {than} it (from {:#x})", floor.at_least);
+        let Some(at_least) = flaw.microcode_from(cpu) else { continue };
+        let Some(revision) = cpu.microcode else {
+            states.push(WorkaroundState::Unknown);
+            continue;
+        };
+        let (says_it, state) = if !is_of_one_cpu(cpu, revision, at_least) {
+            ("is for another model or stepping than the first that has it", WorkaroundState::Unknown)
+        } else if revision >= at_least {
+            ("has it", WorkaroundState::On)
+        } else {
+            ("lacks it", WorkaroundState::Off)
+        };
+        let text = format!("microcode {revision:#x} {says_it} (from {at_least:#x})");
         if !says.contains(&text) {
             says.push(text);
         }
-        states.push(if has { WorkaroundState::On } else { WorkaroundState::Off });
+        states.push(state);
     }
     heard.says.extend(says);
     if !states.is_empty() {
+        // Registers, which were heard before, show the other workaround.
+        heard.by_microcode = !heard.states.contains(&WorkaroundState::On);
         heard.states.push(together(&states));
     }
 }

@@ -3,6 +3,7 @@
 use record::{FlawEvidence, Reading, SignatureReading, Statement, WorkaroundState};
 
 use crate::cpu_range::{Membership, among};
+use crate::wording::protection;
 use crate::{Baseline, Flaw, Signature};
 
 /// Asks time about one flaw.
@@ -30,7 +31,8 @@ pub(crate) fn time(flaw: &Flaw, evidence: &FlawEvidence) -> Statement {
     } else {
         return says(format!("{value}; cannot tell: it lies between off and on ({expected})"));
     };
-    Statement { says: format!("{value} ({expected})"), workaround: state, ..Statement::default() }
+    let says = format!("{value} ({expected})");
+    Statement { says, workaround: state, protected: protection(state), ..Statement::default() }
 }
 
 /// Whether it is known what a signature comes to on these CPUs.

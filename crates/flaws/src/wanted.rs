@@ -21,6 +21,10 @@ impl Catalogue {
             wanted
                 .pci
                 .extend(flaw.pci.iter().map(|bits| PciWord { function: bits.function, offset: bits.offset }));
+            let needed = flaw.need.iter().flat_map(|need| need.flag.iter().chain(&need.without_flag));
+            let fixing = flaw.workaround.iter().flat_map(|workaround| &workaround.fix_flags);
+            wanted.flags.extend(needed.chain(fixing).cloned());
+            wanted.kernel_flags.extend(flaw.hidden_flag.iter().map(|flag| flag.name.clone()));
             wanted.cpuid.extend(flaw.cpuid.iter().map(|bit| (bit.leaf, bit.subleaf)));
         }
         wanted

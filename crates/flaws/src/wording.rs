@@ -3,7 +3,7 @@
 //! Source of the wordings: arch/x86/kernel/cpu/bugs.c of Linux 4.15 to 6.18, and 2,000 `lscpu` reports, which write
 //! `Mitigation;` where the kernel writes `Mitigation:`.
 
-use record::{Answer, WorkaroundState};
+use record::{Answer, Protection, WorkaroundState};
 
 use crate::Wording;
 
@@ -15,16 +15,22 @@ pub struct Spoken {
     /// Whether the workaround is on.
     pub workaround: WorkaroundState,
     /// Whether the machine is safe.
-    pub protected: Answer,
+    pub protected: Protection,
+    /// The kernel says that it does not know, which is more than silence.
+    pub is_unsure: bool,
 }
 
 impl Spoken {
     /// A text that nobody has seen before.
-    pub(crate) const NOTHING: Self =
-        Self { affected: Answer::Unknown, workaround: WorkaroundState::Unknown, protected: Answer::Unknown };
+    pub(crate) const NOTHING: Self = Self {
+        affected: Answer::Unknown,
+        workaround: WorkaroundState::Unknown,
+        protected: Protection::Unknown,
+        is_unsure: false,
+    };
 
-    fn affected(workaround: WorkaroundState, protected: Answer) -> Self {
-        Self { affected: Answer::Yes, workaround, protected }
+    fn affected(workaround: WorkaroundState, protected: Protection) -> Self {
+        Self { affected: Answer::Yes, workaround, protected, is_unsure: false }
     }
 }
 
@@ -32,12 +38,15 @@ impl Spoken {
 pub fn spoken(text: &str, wordings: &[Wording]) -> Spoken {
     let text = text.trim().to_lowercase();
     if let Some(wording) = wordings.iter().find(|wording| text.contains(&wording.contains.to_lowercase())) {
-        return Spoken::affected(wording.state, wording.protected.unwrap_or(protection(wording.state)));
+        // What the kernel calls vulnerable is not protected, however much is done about it.
+        let by_state =
+            if text.starts_with("vulnerable") { Protection::NotProtected } else { protection(wording.state) };
+        return Spoken::affected(wording.state, wording.protected.unwrap_or(by_state));
     }
     // The page-size flaw is told from the hypervisor's side.
     let text = text.strip_prefix("kvm: ").unwrap_or(&text);
     if text.starts_with("not affected") {
-        return Spoken { affected: Answer::No, workaround: WorkaroundState::Unknown, protected: Answer::Yes };
+        return Spoken { affected: Answer::No, protected: Protection::NotAffected, ..Spoken::NOTHING };
     }
     if text.starts_with("mitigation") {
         return mitigated(text);
@@ -45,40 +54,51 @@ pub fn spoken(text: &str, wordings: &[Wording]) -> Spoken {
     if text.starts_with("vulnerable") || text.starts_with("processor vulnerable") {
         return vulnerable(text);
     }
-    if text.starts_with("unknown: no mitigations") {
-        return Spoken { workaround: WorkaroundState::Off, ..Spoken::NOTHING };
+    if text.starts_with("unknown") {
+        let is_off = text.starts_with("unknown: no mitigations");
+        let workaround = if is_off { WorkaroundState::Off } else { WorkaroundState::Unknown };
+        return Spoken { workaround, is_unsure: true, ..Spoken::NOTHING };
     }
     Spoken::NOTHING
 }
 
 fn mitigated(text: &str) -> Spoken {
+    // Linux before 6.6 put "no microcode" behind "Mitigation: safe RET", which later versions call vulnerable.
+    if text.contains(", no microcode") {
+        return Spoken::affected(WorkaroundState::Attempted, Protection::NotProtected);
+    }
     if text.contains("smt vulnerable") || text.contains("vmx vulnerable") || text.contains("vmx: vulnerable")
     {
-        return Spoken::affected(WorkaroundState::Partial, Answer::No);
+        return Spoken::affected(WorkaroundState::Partial, Protection::Partly);
     }
     let is_host_unknown = text.contains("host state unknown");
-    Spoken::affected(WorkaroundState::On, if is_host_unknown { Answer::Unknown } else { Answer::Yes })
+    let protected = if is_host_unknown { Protection::Unknown } else { Protection::Protected };
+    Spoken::affected(WorkaroundState::On, protected)
 }
 
 fn vulnerable(text: &str) -> Spoken {
-    // "Vulnerable: No microcode" does nothing; "Vulnerable: X attempted, no microcode" does X for nothing.
-    if text.contains("attempted") || text.contains(", no microcode") {
-        return Spoken::affected(WorkaroundState::Attempted, Answer::No);
-    }
     let measures = text.split_once(':').map_or("", |(_, rest)| rest.trim());
     let does_something = !measures.is_empty()
         && !["no microcode", "disabled", "smt"].iter().any(|nothing| measures.starts_with(nothing))
         && text.starts_with("vulnerable:");
-    let state = if does_something { WorkaroundState::Partial } else { WorkaroundState::Off };
-    Spoken::affected(state, Answer::No)
+    // "Vulnerable: X attempted, no microcode" does X for nothing; "Vulnerable: No microcode" and "Vulnerable, no microcode"
+    // do nothing.
+    let is_vain = text.contains("attempted") || text.contains(", no microcode");
+    let state = match (does_something, is_vain) {
+        (true, true) => WorkaroundState::Attempted,
+        (true, false) => WorkaroundState::Partial,
+        (false, _) => WorkaroundState::Off,
+    };
+    Spoken::affected(state, Protection::NotProtected)
 }
 
 /// What a state alone says of safety.
-pub(crate) fn protection(state: WorkaroundState) -> Answer {
+pub(crate) fn protection(state: WorkaroundState) -> Protection {
     match state {
-        WorkaroundState::On => Answer::Yes,
-        WorkaroundState::Off | WorkaroundState::Partial | WorkaroundState::Attempted => Answer::No,
-        WorkaroundState::Unknown => Answer::Unknown,
+        WorkaroundState::On => Protection::Protected,
+        WorkaroundState::Partial => Protection::Partly,
+        WorkaroundState::Off | WorkaroundState::Attempted => Protection::NotProtected,
+        WorkaroundState::Unknown => Protection::Unknown,
     }
 }
 
@@ -87,53 +107,68 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use record::Protection::{NotAffected, NotProtected, OnRequest, Partly, Protected};
     use record::WorkaroundState::{Attempted, Off, On, Partial, Unknown};
+
+    const UNTOLD: Protection = Protection::Unknown;
 
     #[test]
     fn every_wording_of_the_kernel_is_read() {
         let cases = [
-            ("Not affected", Answer::No, Unknown, Answer::Yes),
-            ("Mitigation: PTI", Answer::Yes, On, Answer::Yes),
-            ("Mitigation; PTI", Answer::Yes, On, Answer::Yes),
-            ("Mitigation: Clear CPU buffers; SMT vulnerable", Answer::Yes, Partial, Answer::No),
-            ("Mitigation: Clear CPU buffers; SMT disabled", Answer::Yes, On, Answer::Yes),
-            ("Mitigation: Clear CPU buffers; SMT Host state unknown", Answer::Yes, On, Answer::Unknown),
+            ("Not affected", Answer::No, Unknown, NotAffected),
+            ("Mitigation: PTI", Answer::Yes, On, Protected),
+            ("Mitigation; PTI", Answer::Yes, On, Protected),
+            ("Mitigation: Clear CPU buffers; SMT vulnerable", Answer::Yes, Partial, Partly),
+            ("Mitigation: Clear CPU buffers; SMT disabled", Answer::Yes, On, Protected),
+            ("Mitigation: Clear CPU buffers; SMT Host state unknown", Answer::Yes, On, UNTOLD),
             (
                 "Mitigation; PTE Inversion; VMX conditional cache flushes, SMT vulnerable",
                 Answer::Yes,
                 Partial,
-                Answer::No,
+                Partly,
             ),
-            ("Mitigation: PTE Inversion; VMX: vulnerable", Answer::Yes, Partial, Answer::No),
+            ("Mitigation: PTE Inversion; VMX: vulnerable", Answer::Yes, Partial, Partly),
             (
                 "Vulnerable: Clear CPU buffers attempted, no microcode; SMT vulnerable",
                 Answer::Yes,
                 Attempted,
-                Answer::No,
+                NotProtected,
             ),
-            ("Vulnerable: Safe RET, no microcode", Answer::Yes, Attempted, Answer::No),
-            ("Vulnerable: No microcode", Answer::Yes, Off, Answer::No),
-            ("Vulnerable", Answer::Yes, Off, Answer::No),
-            ("Vulnerable; SMT vulnerable", Answer::Yes, Off, Answer::No),
-            ("Vulnerable, IBPB: disabled, STIBP: disabled", Answer::Yes, Off, Answer::No),
-            ("Vulnerable: Retpoline without IBPB", Answer::Yes, Partial, Answer::No),
-            ("KVM: Mitigation: Split huge pages", Answer::Yes, On, Answer::Yes),
-            ("KVM: Vulnerable", Answer::Yes, Off, Answer::No),
-            ("Processor vulnerable", Answer::Yes, Off, Answer::No),
-            ("Unknown: No mitigations", Answer::Unknown, Off, Answer::Unknown),
-            ("Unknown: Dependent on hypervisor status", Answer::Unknown, Unknown, Answer::Unknown),
-            ("Something nobody has written yet", Answer::Unknown, Unknown, Answer::Unknown),
+            ("Vulnerable: Safe RET, no microcode", Answer::Yes, Attempted, NotProtected),
+            ("Vulnerable, no microcode", Answer::Yes, Off, NotProtected),
+            ("Mitigation: safe RET, no microcode", Answer::Yes, Attempted, NotProtected),
+            ("Unknown (XEN PV detected, hypervisor mitigation required)", Answer::Unknown, Unknown, UNTOLD),
+            ("Vulnerable: No microcode", Answer::Yes, Off, NotProtected),
+            ("Vulnerable", Answer::Yes, Off, NotProtected),
+            ("Vulnerable; SMT vulnerable", Answer::Yes, Off, NotProtected),
+            ("Vulnerable, IBPB: disabled, STIBP: disabled", Answer::Yes, Off, NotProtected),
+            ("Vulnerable: Retpoline without IBPB", Answer::Yes, Partial, NotProtected),
+            ("KVM: Mitigation: Split huge pages", Answer::Yes, On, Protected),
+            ("KVM: Vulnerable", Answer::Yes, Off, NotProtected),
+            ("Processor vulnerable", Answer::Yes, Off, NotProtected),
+            ("Unknown: No mitigations", Answer::Unknown, Off, UNTOLD),
+            ("Unknown: Dependent on hypervisor status", Answer::Unknown, Unknown, UNTOLD),
+            ("Something nobody has written yet", Answer::Unknown, Unknown, UNTOLD),
         ];
         for (text, affected, workaround, protected) in cases {
-            assert_eq!(spoken(text, &[]), Spoken { affected, workaround, protected }, "{text}");
+            let is_unsure = text.starts_with("Unknown");
+            assert_eq!(spoken(text, &[]), Spoken { affected, workaround, protected, is_unsure }, "{text}");
         }
     }
 
     #[test]
     fn the_wording_of_an_entry_goes_first() {
-        let by_request = [Wording { contains: "via prctl".into(), state: Partial, protected: None }];
+        let wording = |contains: &str, protected| Wording {
+            contains: contains.into(),
+            state: Partial,
+            protected,
+            fix: None,
+        };
+        let by_request = [wording("via prctl", Some(OnRequest)), wording("no safe ret", None)];
         let text = "Mitigation: Speculative Store Bypass disabled via prctl";
         assert_eq!(spoken(text, &by_request).workaround, Partial);
+        assert_eq!(spoken(text, &by_request).protected, OnRequest);
+        assert_eq!(spoken("Vulnerable: Microcode, no safe RET", &by_request).protected, NotProtected);
         assert_eq!(spoken("Mitigation: Speculative Store Bypass disabled", &by_request).workaround, On);
     }
 

@@ -40,6 +40,10 @@ fn a_wrong_entry_is_named_with_its_file_and_line() {
             "the range [9, 2] ends before it begins",
         ),
         (with("[[workaround]]\ndoes = \"it\"\nby = [\"bios\"]\nswitch = {}"), "how it is switched"),
+        (
+            with("[[workaround]]\ndoes = \"it\"\nby = [\"kernel\"]\nswitch = { boot = \"mds=, l1tf=full\" }"),
+            "lacks a value",
+        ),
     ];
     for (text, expected) in cases {
         let error = Catalogue::parse(&[("x.toml", &text)]).expect_err(&text).to_string();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use flaws::{Catalogue, catalogue, judge, uneven};
 use record::{
-    Answer, CpuSignature, FlawEvidence, FlawVerdict, Reading, RegisterReading, SignatureReading, Special,
-    WorkaroundState,
+    Answer, CpuSignature, FlawEvidence, FlawVerdict, Protection, Reading, RegisterReading, SignatureReading,
+    Special, WorkaroundState,
 };
 use stats::Interval;
 
@@ -98,7 +98,7 @@ fn bits_that_differ_between_cpus_are_a_finding_and_no_yes() {
     let evidence = board(&[phenom(2), phenom(2)], [0x18, 0x10], [0x22, 0x20], 1);
     let verdict = of(&catalogue(), &evidence, "amd-298");
     assert_eq!(verdict.workaround, WorkaroundState::Partial);
-    assert_eq!(verdict.protected, Answer::No);
+    assert_eq!(verdict.protected, Protection::Partly);
     assert_eq!(uneven(&catalogue(), &evidence).len(), 2);
 }
 
@@ -121,9 +121,154 @@ fn flaws_of_x86_are_not_looked_for_elsewhere() {
         ("spectre-v2", Answer::Yes),
         ("hybrid-cores", Answer::Yes),
         ("meltdown", Answer::Unknown),
+        ("taa", Answer::No),
+        ("mds", Answer::No),
     ] {
         let verdict = of(&catalogue, &evidence, id);
         assert_eq!(verdict.affected, affected, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_vendor_that_cannot_have_a_flaw_is_not_affected_and_told_why() {
+    let catalogue = catalogue();
+    let amd = [
+        ("taa", "of Intel alone"),
+        ("mds", "NO_MDS"),
+        ("pbrsb", "NO_EIBRS_PBRSB"),
+        ("spectre-bhi", "NO_BHI"),
+    ];
+    let cpus =
+        [cpu("AuthenticAMD", 0x17, 1, 2), cpu("HygonGenuine", 0x18, 1, 1), cpu("AuthenticAMD", 0x19, 1, 1)];
+    for (id, why) in amd {
+        for cpu in &cpus {
+            let evidence = FlawEvidence { cpus: vec![cpu.clone()], ..FlawEvidence::default() };
+            let verdict = of(&catalogue, &evidence, id);
+            assert_eq!(verdict.protected, Protection::NotAffected, "{verdict:?}");
+            assert!(verdict.because.contains(why), "{}", verdict.because);
+        }
+    }
+    for architecture in ["ppc64le", "ia64"] {
+        let other_architecture = Some(architecture.to_owned());
+        let evidence = FlawEvidence { other_architecture, ..FlawEvidence::default() };
+        let verdict = of(&catalogue, &evidence, "taa");
+        assert_eq!(verdict.affected, Answer::No);
+        assert!(
+            verdict.because.starts_with(&format!("it is no flaw of {architecture}")),
+            "{}",
+            verdict.because
+        );
+    }
+    // A list of CPUs of one vendor says so, too.
+    let intel = FlawEvidence { cpus: vec![cpu("GenuineIntel", 6, 0x55, 7)], ..FlawEvidence::default() };
+    assert_eq!(of(&catalogue, &intel, "zenbleed").because, "no CPU of Intel is on its list");
+    assert_eq!(of(&catalogue, &intel, "taa").affected, Answer::Unknown);
+    // Nehalem never had transactions, Haswell has.
+    for (model, affected) in [(0x1a, Answer::No), (0x3e, Answer::No), (0x3c, Answer::Unknown)] {
+        let evidence =
+            FlawEvidence { cpus: vec![cpu("GenuineIntel", 6, model, 4)], ..FlawEvidence::default() };
+        assert_eq!(of(&catalogue, &evidence, "tsx-off").affected, affected, "{model:x}");
+    }
+}
+
+#[test]
+fn who_is_not_on_a_list_that_is_not_complete_may_have_the_flaw() {
+    let catalogue = catalogue();
+    let on = |cpu: CpuSignature| FlawEvidence { cpus: vec![cpu], ..FlawEvidence::default() };
+    for (id, vendor, family, affected) in [
+        ("sinkclose", "AuthenticAMD", 0x15, Answer::Unknown),
+        ("sinkclose", "GenuineIntel", 6, Answer::No),
+        ("hertzbleed", "AuthenticAMD", 0x1a, Answer::Unknown),
+        ("sls", "AuthenticAMD", 0x1a, Answer::Unknown),
+    ] {
+        let verdict = of(&catalogue, &on(cpu(vendor, family, 2, 0)), id);
+        assert_eq!(verdict.affected, affected, "{verdict:?}");
+    }
+    let arm = FlawEvidence { other_architecture: Some("aarch64".into()), ..FlawEvidence::default() };
+    for (id, affected) in [("sls", Answer::Unknown), ("sinkclose", Answer::No)] {
+        assert_eq!(of(&catalogue, &arm, id).affected, affected, "{id}");
+    }
+}
+
+#[test]
+fn a_branch_barrier_is_judged_by_cpuid_on_any_family() {
+    for (ebx, affected) in [(0x1007, Answer::Yes), (0x4000_1000, Answer::No), (0, Answer::No)] {
+        for family in [0x15, 0x17, 0x1a] {
+            let mut evidence =
+                FlawEvidence { cpus: vec![cpu("AuthenticAMD", family, 2, 0)], ..FlawEvidence::default() };
+            assert_eq!(of(&catalogue(), &evidence, "ibpb-no-ret").affected, Answer::Unknown);
+            evidence.cpuid.insert("80000008.0".into(), [0, ebx, 0, 0]);
+            assert_eq!(of(&catalogue(), &evidence, "ibpb-no-ret").affected, affected, "{family:x} {ebx:x}");
+        }
+    }
+}
+
+#[test]
+fn a_hidden_flag_does_not_outweigh_the_kernel_that_calls_the_cpu_vulnerable() {
+    let told = |id: &str, file: &str, flags: &[&str]| {
+        let evidence = FlawEvidence {
+            cpus: vec![cpu("GenuineIntel", 6, 0x5e, 3)],
+            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
+            vulnerabilities: Some([(file.to_owned(), Reading::Is("Vulnerable: No microcode".into()))].into()),
+            ..FlawEvidence::default()
+        };
+        of(&catalogue(), &evidence, id)
+    };
+    // `nordrand` hides RDRAND; gathers need the flag avx2.
+    for (id, file) in [("srbds", "srbds"), ("gds", "gather_data_sampling")] {
+        let verdict = told(id, file, &["fpu"]);
+        assert_eq!(
+            (verdict.affected, verdict.protected),
+            (Answer::Yes, Protection::NotProtected),
+            "{verdict:?}"
+        );
+        assert!(flaws::unmet(&verdict).is_some(), "{id}");
+    }
+    assert_eq!(told("gds", "gather_data_sampling", &["fpu"]).disagreements.len(), 1);
+}
+
+#[test]
+fn meteor_lake_is_known_by_the_stepping_that_its_cpuid_shows() {
+    let evidence = FlawEvidence { cpus: vec![cpu("GenuineIntel", 6, 0xaa, 4)], ..FlawEvidence::default() };
+    for id in ["aepic", "lvi", "cacheout", "platypus"] {
+        assert_ne!(of(&catalogue(), &evidence, id).affected, Answer::Unknown, "{id}");
+    }
+}
+
+#[test]
+fn designs_of_amd_are_those_of_hygon_and_of_later_boards() {
+    let catalogue = catalogue();
+    let mut hygon = FlawEvidence { cpus: vec![cpu("HygonGenuine", 0x18, 0, 1)], ..FlawEvidence::default() };
+    hygon.shape.last_level_caches = 8;
+    assert_eq!(of(&catalogue, &hygon, "zen-ccx").affected, Answer::Yes);
+    // Four Opteron 6168 and four Opteron 6348.
+    for (family, model) in [(0x10, 9), (0x15, 2)] {
+        let mut board =
+            FlawEvidence { cpus: vec![cpu("AuthenticAMD", family, model, 0)], ..FlawEvidence::default() };
+        board.shape.packages = 4;
+        assert_eq!(of(&catalogue, &board, "snoop-asymmetry").affected, Answer::Unknown, "{family:x}");
+    }
+}
+
+#[test]
+fn an_instruction_that_the_kernel_hides_is_its_workaround() {
+    let catalogue = catalogue();
+    for (flags, microcode, state) in [
+        (&["fpu", "xsave"][..], 0x830_1000, WorkaroundState::On),
+        (&["fpu", "xsaves"], 0x830_1000, WorkaroundState::Off),
+        (&["fpu", "xsaves"], 0x830_1052, WorkaroundState::On),
+        // Nobody told the revision, as in a report of lscpu: the instruction may be repaired.
+        (&["fpu", "xsaves"], 0, WorkaroundState::Unknown),
+        // Flags that nobody read may lack it.
+        (&[], 0x830_1000, WorkaroundState::Unknown),
+    ] {
+        let mut evidence =
+            FlawEvidence { cpus: vec![cpu("AuthenticAMD", 0x17, 0x31, 0)], ..FlawEvidence::default() };
+        evidence.cpus[0].microcode = (microcode > 0).then_some(microcode);
+        evidence.flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let verdict = of(&catalogue, &evidence, "amd-1386");
+        assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, state), "{verdict:?}");
+        assert_eq!(verdict.disagreements, Vec::<String>::new());
     }
 }
 
@@ -154,7 +299,7 @@ fn who_may_not_have_a_flaw_is_not_called_open_to_it() {
     };
     let verdict = of(&catalogue(), &evidence, "tsx-off");
     assert_eq!((verdict.affected, verdict.workaround), (Answer::Unknown, WorkaroundState::Off));
-    assert_eq!(verdict.protected, Answer::Unknown, "{verdict:?}");
+    assert_eq!(verdict.protected, Protection::Unknown, "{verdict:?}");
 }
 
 #[test]
@@ -170,7 +315,7 @@ fn a_kernel_that_calls_it_on_is_contradicted_by_a_cpu_without_it() {
         ..FlawEvidence::default()
     };
     let verdict = of(&catalogue(), &evidence, "gds");
-    assert_eq!((verdict.workaround, verdict.protected), (WorkaroundState::Partial, Answer::No));
+    assert_eq!((verdict.workaround, verdict.protected), (WorkaroundState::Partial, Protection::Partly));
     let [disagreement] = &verdict.disagreements[..] else { panic!("one contradiction: {verdict:?}") };
     assert!(disagreement.contains("unequal") && disagreement.contains("Mitigation: Microcode"));
 }
@@ -216,13 +361,13 @@ fn a_guest_that_is_told_not_affected_pays_untold() {
     assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, WorkaroundState::Unknown));
     assert_eq!(
         verdict.protected,
-        Answer::Unknown,
+        Protection::Unknown,
         "a guest's \"Not affected\" is no protection: {verdict:?}"
     );
     let verdict = of(&catalogue(), &evidence, "gds");
     assert_eq!(verdict.special, Some(Special::PayingUntold));
     assert_eq!((verdict.affected, verdict.paid), (Answer::Yes, Answer::Yes));
-    assert_eq!(verdict.protected, Answer::Yes);
+    assert_eq!(verdict.protected, Protection::Protected);
     assert_eq!(verdict.disagreements.len(), 1, "{:?}", verdict.disagreements);
     // The same without time: affected, and nobody knows whether it is paid for.
     evidence.timing.clear();

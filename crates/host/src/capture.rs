@@ -23,6 +23,8 @@ pub struct CaptureOptions {
     pub top: String,
     /// Model-specific registers to record of every CPU, as root outside of guests.
     pub msr: BTreeSet<u32>,
+    /// Keep every value of the kernel's command line.
+    pub full_command_line: bool,
 }
 
 /// What a recording became.
@@ -44,7 +46,7 @@ pub struct Capture {
 /// The tarball could not be packed in memory.
 pub fn capture(options: &CaptureOptions) -> io::Result<Capture> {
     let root = Root::live();
-    let mut files = record_files(Path::new("/"));
+    let mut files = record_files(Path::new("/"), options.full_command_line);
     let messages = messages::of_this_machine();
     if !messages.is_empty() {
         let bytes = (messages.join("\n") + "\n").into_bytes();
@@ -98,7 +100,7 @@ mod tests {
     fn clock_ramps_and_routes_of_nodes_survive_a_recording() {
         let machine =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/machines/synthetic-k8-two-sockets");
-        let tarball = pack("recorded", &record_files(&machine)).expect("memory is enough");
+        let tarball = pack("recorded", &record_files(&machine, false)).expect("memory is enough");
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("recorded.tar.gz");
         std::fs::write(&path, tarball).expect("a file");

@@ -4,6 +4,7 @@
 //! lowest bits of the mask say which inputs count (bit 0 EAX to bit 3 EDX). The first matching line answers.
 
 mod caches;
+mod claims;
 mod dump;
 mod flags;
 mod levels;
@@ -20,7 +21,7 @@ use raw_cpuid::{CpuIdReader, CpuIdResult};
 use crate::root::{Root, RootError, dump_cpu};
 
 /// The largest CPU number believed; as in `machine::CpuSet`.
-const CPU_NUMBER_LIMIT: u32 = 16_384;
+const CPU_NUMBER_LIMIT: u32 = 65_536;
 
 /// The most lines kept of one CPU's dump; real ones have fewer than 200.
 const LINES_MAX: usize = 4096;
@@ -50,6 +51,12 @@ impl Cpuid {
             let text = root
                 .read(&name)
                 .map_err(|error| RootError::Damaged { path: path.to_owned(), reason: error.to_string() })?;
+            if let Some(line) = misread(&text) {
+                let reason = format!(
+                    "{name}, line {line}: a number is not hexadecimal or larger than 32 bits; mend the line or remove it"
+                );
+                return Err(RootError::Damaged { path: path.to_owned(), reason });
+            }
             texts.push((number, text));
         }
         let texts = texts.iter().map(|(number, text)| (*number, text.as_str()));
@@ -57,6 +64,16 @@ impl Cpuid {
             path: path.to_owned(),
             reason: "no file puN holds an answer for CPUID leaf 0".to_owned(),
         })
+    }
+
+    /// The dump that lies in a recorded machine, as `sidestep capture` puts it there; `None` if there is none, or on the live one.
+    pub fn beside(root: &Root) -> Option<Self> {
+        if root.is_live() {
+            return None;
+        }
+        let text = |name: &String| Some((dump_cpu(name)?, root.read(&format!("cpuid/{name}")).ok()?));
+        let texts: Vec<(u32, String)> = root.list("cpuid").iter().filter_map(text).collect();
+        Self::of_texts(texts.iter().map(|(number, text)| (*number, text.as_str())))
     }
 
     /// The dump in the texts of its files, by the numbers of the CPUs; `None` if no CPU answers leaf 0.
@@ -90,8 +107,14 @@ impl Cpuid {
 
     /// The answer of one CPU to a leaf that it says it has.
     pub fn known(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<[u32; 4]> {
-        let result = self.cpus.get(&cpu)?.get(leaf, subleaf)?;
+        let leaves = self.cpus.get(&cpu)?;
+        let result = leaves.get(leaf, subleaf).filter(|_| leaves.was_asked(leaf))?;
         Some([result.eax, result.ebx, result.ecx, result.edx])
+    }
+
+    /// Whether the first CPU's answers show a flag of /proc/cpuinfo, set or not.
+    pub(crate) fn shows_flag(&self, flag: &str) -> bool {
+        self.cpus.values().next().is_some_and(|leaves| flags::shows(leaves, flag))
     }
 
     /// The answer of one CPU to `leaf` and `subleaf`, as EAX, EBX, ECX, EDX; zeros if it has none.
@@ -152,6 +175,15 @@ impl Leaves {
         (leaf <= highest && (leaf < EXTENDED || highest >= EXTENDED)).then(|| self.cpuid2(leaf, subleaf))
     }
 
+    /// False of a leaf that a dump leaves out although the CPU has it: zeros would be made up.
+    fn was_asked(&self, leaf: u32) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Live => true,
+            Self::Recorded(lines) => lines.iter().any(|line| line.eax == leaf),
+        }
+    }
+
     /// The twelve letters of leaf 0.
     fn vendor(&self) -> String {
         let answer = self.cpuid2(0, 0);
@@ -197,6 +229,14 @@ fn parse(text: &str) -> Vec<Line> {
     text.lines().filter(|line| !line.starts_with('#')).filter_map(parse_line).take(LINES_MAX).collect()
 }
 
+/// Number of the first line with an answer of which a word is no 32-bit number.
+fn misread(text: &str) -> Option<usize> {
+    let is_number = |word: &str| word == "=>" || u32::from_str_radix(word, 16).is_ok();
+    let is_misread =
+        |line: &str| !line.starts_with('#') && line.contains("=>") && !line.split_whitespace().all(is_number);
+    text.lines().position(is_misread).map(|index| index + 1)
+}
+
 fn parse_line(line: &str) -> Option<Line> {
     const INPUT_EAX: u32 = 1;
     const INPUT_ECX: u32 = 1 << 2;
@@ -219,6 +259,25 @@ fn parse_line(line: &str) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_is_too_large_is_an_error_with_its_line() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |text: &str| std::fs::write(folder.path().join("pu0"), text).expect("a file");
+        write("# mask => out\n1 0 0 0 0 => 4 756e6547 6c65746e 49656e69\n1 4 0 0 0 => 1c0041210 1 2 3\n");
+        let error = Cpuid::open(folder.path()).expect_err("nine digits").to_string();
+        assert!(error.contains("pu0, line 3"), "{error}");
+    }
+
+    #[test]
+    fn a_leaf_that_a_dump_leaves_out_is_not_zero() {
+        let text = "1 0 0 0 0 => 7 68747541 444d4163 69746e65\n1 80000000 0 0 0 => 80000021 0 0 0\n\
+                    1 80000001 0 0 0 => 0 0 4 0\n";
+        let dump = Cpuid::of_texts([(0, text)]).expect("leaf 0 answers");
+        assert_eq!(dump.known(CpuId(0), 0x8000_0008, 0), None);
+        assert_eq!(dump.known(CpuId(0), 0x8000_0001, 0), Some([0, 0, 4, 0]));
+        assert!(dump.shows_flag("svm") && !dump.shows_flag("avx2") && !dump.shows_flag("v_vmsave_vmload"));
+    }
 
     #[test]
     fn a_line_answers_for_the_inputs_its_mask_names() {

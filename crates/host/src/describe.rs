@@ -9,7 +9,7 @@ mod confinement;
 mod container;
 mod core_kinds;
 pub(crate) mod cpuinfo;
-mod crosscheck;
+pub(crate) mod crosscheck;
 mod environment;
 mod groups;
 mod identity;
@@ -33,9 +33,19 @@ pub(crate) struct Told {
     pub(crate) vulnerabilities: Option<Vulnerabilities>,
 }
 
+/// The clock sources of a machine at this moment.
+pub(crate) fn clock_sources(root: &Root) -> machine::ClockSources {
+    environment::clock_sources(&Source::new(root))
+}
+
 /// Describes the machine of a root; `cpuid` is of the same machine, live or recorded.
 pub fn describe(root: &Root, cpuid: Option<&Cpuid>) -> Machine {
     told(root, cpuid).machine
+}
+
+/// The kernel's command line with all values; what describes the machine holds those that name nobody.
+pub fn full_command_line(root: &Root) -> Option<String> {
+    root.read("/proc/cmdline").ok().filter(|line| !line.is_empty())
 }
 
 /// Reads the files of a root once.
@@ -54,9 +64,20 @@ pub(crate) fn told(root: &Root, cpuid: Option<&Cpuid>) -> Told {
     }
     if let Some(cpuid) = cpuid {
         let claimed = cpuid.describe();
-        machine.disagreements = crosscheck::compare(&machine, &claimed, cpuid);
+        let compared = crosscheck::compare(&machine, &claimed, cpuid);
+        machine.disagreements.extend(compared);
         crosscheck::fill(&mut machine, claimed, cpuid, &info);
     }
-    machine.missing.extend(source.into_missing());
+    let cut = crosscheck::caches_cut_by_nodes(&machine.topology);
+    machine.disagreements.extend(cut);
+    let (missing, disagreements) = source.into_notes();
+    machine.missing.extend(missing);
+    machine.disagreements.extend(disagreements);
+    let mut seen = Vec::new();
+    machine.disagreements.retain(|one| {
+        let is_new = !seen.contains(one);
+        seen.push(one.clone());
+        is_new
+    });
     Told { machine, info, vulnerabilities }
 }

@@ -1,9 +1,9 @@
 //! What a kernel thinks of its clocks: the source in use, flags, verdicts in the log, who watches; live or recorded.
 
-use machine::Machine;
+use machine::{Environment, Machine};
 use record::KernelClocks;
 
-use crate::{Root, live};
+use crate::{Root, describe, live};
 
 /// Flags that concern the counter, as the kernel names them: arch/x86/include/asm/cpufeatures.h.
 const FLAGS: [&str; 10] = [
@@ -75,7 +75,12 @@ pub fn kernel_clocks(root: &Root, machine: &Machine) -> KernelClocks {
     let identity = &machine.identity;
     let log = if root.is_live() { live::kernel_messages() } else { root.read("dmesg").ok() };
     let messages = log.as_deref().map(chosen);
-    let told = messages.iter().flatten().any(|line| is_condemnation(line));
+    // Words with which the kernel gave it up may be lost; what it does not offer it does not trust.
+    let sources = &environment.clock_sources.available;
+    let is_withheld = identity.flags.iter().any(|flag| flag == "tsc")
+        && !sources.is_empty()
+        && !sources.iter().any(|name| name.starts_with("tsc"));
+    let is_given_up = is_withheld || messages.iter().flatten().any(|line| is_condemnation(line));
     KernelClocks {
         clocksource: environment.clock_sources.current.clone(),
         available: environment.clock_sources.available.clone(),
@@ -85,14 +90,22 @@ pub fn kernel_clocks(root: &Root, machine: &Machine) -> KernelClocks {
             .map(str::to_owned)
             .collect(),
         boot_words: environment.command_line.as_deref().map(boot_words).unwrap_or_default(),
-        condemned: told,
+        condemned: is_given_up,
         messages,
-        watchdog: watchdog(machine),
+        watchdog: watchdog(machine, is_given_up),
         vmclock: vmclock(root, machine),
         hypervisor: identity.hypervisor.clone(),
         ntp: if root.is_live() { live::ntp_state() } else { None },
         c1_ramping: None,
     }
+}
+
+/// The same of the running machine at this moment: of the description only what cannot change is believed.
+pub fn kernel_clocks_now(machine: &Machine) -> KernelClocks {
+    let root = Root::live();
+    let now = describe::clock_sources(&root);
+    let environment = Environment { clock_sources: now, ..machine.environment.clone() };
+    kernel_clocks(&root, &Machine { environment, ..machine.clone() })
 }
 
 /// Seconds of the hardware clock; every RTC driver has the file. Linux, drivers/rtc/sysfs.c.
@@ -115,9 +128,20 @@ fn boot_words(line: &str) -> Vec<String> {
 fn chosen(log: &str) -> Vec<String> {
     let concerns = |line: &&str| {
         let line = line.to_lowercase();
-        MESSAGES.iter().any(|part| line.contains(part)) || is_condemnation(&line)
+        let is_told = MESSAGES.iter().any(|part| line.contains(part)) || is_condemnation(&line);
+        is_told && !record::repeats_command_line(&line)
     };
-    log.lines().filter(concerns).map(|line| without_time(line).to_owned()).take(MESSAGES_MAX).collect()
+    let mut chosen: Vec<String> =
+        log.lines().filter(concerns).map(|line| without_time(line).to_owned()).collect();
+    // What the kernel gives up stays, and else the latest.
+    let mut excess = chosen.len().saturating_sub(MESSAGES_MAX);
+    chosen.retain(|line| {
+        let is_dropped = excess > 0 && !is_condemnation(line);
+        excess -= usize::from(is_dropped);
+        !is_dropped
+    });
+    chosen.drain(..chosen.len().saturating_sub(MESSAGES_MAX));
+    chosen
 }
 
 fn is_condemnation(line: &str) -> bool {
@@ -132,34 +156,40 @@ fn without_time(line: &str) -> &str {
 }
 
 /// Whether the kernel holds the counter against another clock, told from what it decides by.
-fn watchdog(machine: &Machine) -> Option<String> {
-    /// Packages up to which such counters are not watched: Linux b50db7095fe0; later kernels may allow more.
+fn watchdog(machine: &Machine, is_given_up: bool) -> Option<String> {
+    /// Packages up to which such counters are not watched: by Linux b50db7095fe0, and by Linux 6.12.117,
+    /// arch/x86/kernel/tsc.c, `check_system_tsc_reliable`. Which release came to allow more is unknown here.
     const PACKAGES_TRUSTED: usize = 2;
+    const PACKAGES_TRUSTED_LATER: usize = 4;
     /// Boot options that end the watch. Linux, arch/x86/kernel/tsc.c, `tsc_setup`; kernel-parameters.txt, `tsc=`.
     const UNWATCHED: [&str; 2] = ["tsc=reliable", "tsc=nowatchdog"];
     let has = |flag: &str| machine.identity.flags.iter().any(|has| has == flag);
     let sources = &machine.environment.clock_sources;
-    let others: Vec<&str> = sources
-        .available
-        .iter()
-        .map(String::as_str)
-        .filter(|name| ["hpet", "acpi_pm"].contains(name))
-        .collect();
+    // The kernel takes any clock that needs no watch itself, one of the hypervisor as well.
+    let others: Vec<&str> =
+        sources.available.iter().map(String::as_str).filter(|name| !name.starts_with("tsc")).collect();
+    let packages = machine.topology.packages().len();
+    let may_be_trusted = ["constant_tsc", "nonstop_tsc", "tsc_adjust"].into_iter().all(has);
     if !has("tsc") || sources.available.is_empty() {
         return None;
     }
     let mut boot_words = machine.environment.command_line.iter().flat_map(|line| line.split_whitespace());
-    Some(if has("tsc_reliable") {
+    Some(if is_given_up {
+        // kernel/time/clocksource.c, `__clocksource_watchdog_kthread`: an unstable source leaves the list of those that are watched.
+        "off: the kernel has given the counter up".to_owned()
+    } else if has("tsc_reliable") {
         "off: the counter is declared reliable".to_owned()
     } else if let Some(word) = boot_words.find(|word| UNWATCHED.contains(word)) {
         format!("off: booted with {word}")
-    } else if others.is_empty() {
-        "off: there is no other clock to watch with".to_owned()
-    } else if ["constant_tsc", "nonstop_tsc", "tsc_adjust"].into_iter().all(has)
-        && machine.topology.packages().len() <= PACKAGES_TRUSTED
-    {
+    } else if may_be_trusted && packages <= PACKAGES_TRUSTED {
         "off, where the kernel has b50db7095fe0: constant, nonstop, adjustable, at most two packages"
             .to_owned()
+    } else if may_be_trusted && packages <= PACKAGES_TRUSTED_LATER {
+        format!(
+            "off, where the kernel trusts {packages} packages as 6.12 does: constant, nonstop, adjustable"
+        )
+    } else if others.is_empty() {
+        "off: there is no other clock to watch with".to_owned()
     } else {
         format!("on: twice a second against {}", others.join(" or "))
     })
@@ -238,6 +268,14 @@ mod tests {
             assert!(!chosen[0].starts_with('['), "{line}");
         }
         assert!(chosen("usb 1-1: new device\n").is_empty());
+        let flood = "hpet: hpet read-back delay of 1 ns\n".repeat(2 * MESSAGES_MAX);
+        for log in
+            [format!("tsc: Marking TSC unstable\n{flood}"), format!("{flood}tsc: Marking TSC unstable\n")]
+        {
+            let chosen = chosen(&log);
+            assert_eq!(chosen.iter().filter(|line| is_condemnation(line)).count(), 1);
+            assert_eq!(chosen.len(), MESSAGES_MAX);
+        }
     }
 
     #[test]
@@ -251,22 +289,68 @@ mod tests {
     }
 
     #[test]
+    fn words_that_concern_clocks_keep_their_values_in_what_is_shared() {
+        for word in BOOT_WORDS {
+            let value = match word {
+                word if word.ends_with('.') => "x=1",
+                word if word.ends_with('=') => "x",
+                word if word.contains('.') => "=1",
+                _ => "",
+            };
+            let word = format!("{word}{value}");
+            assert_eq!(machine::shareable_command_line(&word), word);
+        }
+    }
+
+    /// A CPU in a package of its own.
+    fn package(number: u32) -> machine::Cpu {
+        machine::Cpu {
+            id: machine::CpuId(number),
+            core_index: number as usize,
+            package: i64::from(number),
+            die: None,
+            module: None,
+            node: None,
+            core_kind: machine::CoreKind::Uniform,
+            capacity: None,
+        }
+    }
+
+    #[test]
     fn the_watchdog_is_told_from_what_the_kernel_decides_by() {
         let mut machine = Machine::default();
-        assert_eq!(watchdog(&machine), None);
+        assert_eq!(watchdog(&machine, false), None);
         machine.identity.flags = ["tsc", "constant_tsc"].map(str::to_owned).to_vec();
         machine.environment.clock_sources.available = ["tsc", "hpet"].map(str::to_owned).to_vec();
-        assert!(watchdog(&machine).is_some_and(|text| text.starts_with("on")));
+        assert!(watchdog(&machine, false).is_some_and(|text| text.starts_with("on")));
+        assert!(watchdog(&machine, true).is_some_and(|text| text.starts_with("off")));
         for (line, expected) in [
             ("quiet tsc=nowatchdog", "off: booted with tsc=nowatchdog"),
             ("tsc=reliable quiet", "off: booted with tsc=reliable"),
             ("tsc=noirqtime hpet=disable", "on: twice a second against hpet"),
         ] {
             machine.environment.command_line = Some(line.to_owned());
-            assert_eq!(watchdog(&machine).as_deref(), Some(expected), "{line}");
+            assert_eq!(watchdog(&machine, false).as_deref(), Some(expected), "{line}");
         }
         machine.environment.command_line = None;
+        let available = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
+        machine.environment.clock_sources.available = available(&["tsc", "kvm-clock"]);
+        assert_eq!(watchdog(&machine, false).as_deref(), Some("on: twice a second against kvm-clock"));
+        machine.environment.clock_sources.available = available(&["tsc"]);
+        assert!(watchdog(&machine, false).is_some_and(|text| text.contains("no other clock")));
+        machine.identity.flags.extend(["nonstop_tsc", "tsc_adjust"].map(str::to_owned));
+        for (packages, names, expected) in [
+            (1, ["tsc", "kvm-clock"], "off, where the kernel has b50db7095fe0"),
+            (2, ["tsc", "hpet"], "off, where the kernel has b50db7095fe0"),
+            (4, ["tsc", "hpet"], "off, where the kernel trusts 4 packages as 6.12 does"),
+            (8, ["tsc", "hpet"], "on: twice a second against hpet"),
+        ] {
+            machine.environment.clock_sources.available = available(&names);
+            machine.topology.cpus = (0..packages).map(package).collect();
+            let text = watchdog(&machine, false).unwrap_or_default();
+            assert!(text.starts_with(expected), "{packages}: {text}");
+        }
         machine.identity.flags.push("tsc_reliable".to_owned());
-        assert!(watchdog(&machine).is_some_and(|text| text.contains("reliable")));
+        assert!(watchdog(&machine, false).is_some_and(|text| text.contains("reliable")));
     }
 }

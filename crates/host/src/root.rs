@@ -11,9 +11,10 @@ mod folder;
 mod store;
 mod texts;
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use capture::{Recorded, record_files};
 use store::{Look, Store};
@@ -33,6 +34,8 @@ pub struct Root {
     store: Store,
     /// Where `/` of the machine is in the store: empty or ending in a slash.
     top: String,
+    /// Folders that were found, by their path and where they lie: a machine of thousands of CPUs has a million files in them.
+    folders: Mutex<HashMap<String, String>>,
     /// What answers for registers; `None` where they are recorded as lines.
     registers: Option<Arc<dyn Registers>>,
 }
@@ -104,12 +107,16 @@ pub enum ReadError {
 impl Root {
     /// The machine this process runs on.
     pub fn live() -> Self {
-        Self { store: Store::Live, top: String::new(), registers: Some(Arc::new(MsrDevice)) }
+        Self { registers: Some(Arc::new(MsrDevice)), ..Self::of(Store::Live, String::new()) }
+    }
+
+    fn of(store: Store, top: String) -> Self {
+        Self { store, top, folders: Mutex::default(), registers: None }
     }
 
     /// A machine without a single file.
     pub fn empty() -> Self {
-        Self { store: Store::empty(), top: String::new(), registers: None }
+        Self::of(Store::empty(), String::new())
     }
 
     /// A recorded machine: a folder, or a tarball whose single top folder stands for `/`.
@@ -124,7 +131,7 @@ impl Root {
         };
         let top = tops(&store, "fsroot").into_iter().find(|top| is_machine(top));
         match top {
-            Some(top) => Ok(Self { store, top, registers: None }),
+            Some(top) => Ok(Self::of(store, top)),
             None => Err(RootError::NoMachine { path: path.to_owned() }),
         }
     }
@@ -136,7 +143,7 @@ impl Root {
             |top: &str| store.list(top.trim_end_matches('/')).iter().any(|name| dump_cpu(name).is_some());
         let top = tops(&store, "cpuid").into_iter().find(|top| is_dump(top));
         match top {
-            Some(top) => Ok(Self { store, top, registers: None }),
+            Some(top) => Ok(Self::of(store, top)),
             None => Err(RootError::NoDump { path: path.to_owned() }),
         }
     }
@@ -211,6 +218,34 @@ impl Root {
         if self.store.is_direct(&direct) {
             return Some(direct);
         }
+        let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+        if folder.is_empty() || matches!(name, "" | "." | "..") {
+            return self.follow(path);
+        }
+        let folder = self.folder(folder)?;
+        // With a slash at its begin a path would leave the recording.
+        let inside = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        match self.store.look(&inside) {
+            Look::Missing => None,
+            Look::File | Look::Directory => Some(inside),
+            Look::Link(_) => self.follow(path),
+        }
+    }
+
+    /// Where a folder lies, links followed.
+    fn folder(&self, path: &str) -> Option<String> {
+        // Whoever panicked with the lock held left a folder out at worst.
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(inside) = folders.get(path) {
+            return Some(inside.clone());
+        }
+        let inside = self.follow(path)?;
+        folders.insert(path.to_owned(), inside.clone());
+        Some(inside)
+    }
+
+    /// Goes along a path name by name, and along each link.
+    fn follow(&self, path: &str) -> Option<String> {
         let mut waiting: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
         let mut inside: Vec<String> = Vec::new();
         let mut links = 0;

@@ -71,11 +71,27 @@ impl SealedFile {
     /// # Errors
     /// What the disk said.
     pub fn store(&self, disk: &mut impl Disk, body: &str) -> io::Result<()> {
-        let new_name = format!("{}.new", self.name);
+        let new_name = self.unfinished();
         disk.write(&new_name, &self.seal(body))?;
         disk.sync(&new_name)?;
         disk.rename(&new_name, self.name)?;
         disk.sync_names()
+    }
+
+    /// What the document is called until it is whole.
+    fn unfinished(&self) -> String {
+        format!("{}.new", self.name)
+    }
+
+    /// Takes away what a kill left of a document that was being written. Nobody else may be writing one.
+    ///
+    /// # Errors
+    /// What the disk said.
+    pub fn clear_unfinished(&self, disk: &mut impl Disk) -> io::Result<()> {
+        match disk.remove(&self.unfinished()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// The bytes of the document, if there is one.
@@ -148,5 +164,10 @@ mod tests {
             assert_eq!(disk.read(expected).expect("readable"), Some(KIND.seal(expected)));
         }
         assert!(KIND.clear(&mut disk).is_err(), "there is none");
+        disk.write("list.new", b"half").expect("writable");
+        for _ in 0..2 {
+            KIND.clear_unfinished(&mut disk).expect("removed, or not there");
+            assert_eq!(disk.read("list.new").expect("readable"), None);
+        }
     }
 }

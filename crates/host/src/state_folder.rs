@@ -1,20 +1,19 @@
 //! The folder where an experiment keeps its lock and its journal, with every step of a safe write apart.
 //!
 //! The steps are apart so that a test can cut the power between any two: what was not synced may then be lost, and
-//! what the journal promises has to hold all the same.
+//! what the journal promises has to hold all the same. Who may own the folder and its files is said in
+//! [`crate::trusted_folder`].
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Only its owner may read or change what will be written to the machine.
-const FOLDER_MODE: u32 = 0o700;
-/// The same for a file.
-const FILE_MODE: u32 = 0o600;
+use crate::live::effective_root;
+use crate::trusted_folder::{Distrust, TrustedFolder, is_distrust};
+
 /// The file that is locked; it stays, as removing a lock that someone waits for would make two of it.
 const LOCK_NAME: &str = "lock";
 /// Mending takes milliseconds, on a loaded machine some tens of them.
@@ -77,15 +76,37 @@ pub enum LockError {
     #[error("another experiment is running on this machine{0}; wait for it, see sidestep toggles status")]
     Held(Holder),
     /// The folder or the lock cannot be made.
-    #[error(
-        "cannot use {path}: {source}; run as root, or set HOME or XDG_STATE_HOME to a folder of yours, or give --state"
-    )]
+    #[error("cannot use {path}: {source}; {}", advice(.source, effective_root()))]
     Unusable {
         /// The folder.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
     },
+}
+
+/// What to do about a folder that cannot be used.
+pub fn advice(source: &io::Error, is_root: bool) -> &'static str {
+    match source.kind() {
+        _ if leads_elsewhere(source) => "move it away, or use another folder",
+        _ if is_distrust(source) => {
+            "make it yours or root's alone with chown and chmod go-w, or use another folder"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "remount its file system writable, or mount a writable one there"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there",
+        io::ErrorKind::PermissionDenied if !is_root => {
+            "run as root, or set HOME or XDG_STATE_HOME to a folder of yours"
+        }
+        _ => "see that it is a folder that can be written",
+    }
+}
+
+/// True of a link, a pipe, a device: no owner or mode makes those a folder or file to trust.
+fn leads_elsewhere(source: &io::Error) -> bool {
+    let why = source.get_ref().and_then(|why| why.downcast_ref::<Distrust>());
+    matches!(why, Some(Distrust::Link(_) | Distrust::Kind(..)))
 }
 
 /// Who holds the lock, as far as he told.
@@ -193,7 +214,8 @@ impl StateFolder {
     }
 
     fn holder(&self) -> Holder {
-        fs::read_to_string(self.path.join(LOCK_NAME)).map_or(Holder::Unknown, |text| Holder::read(&text))
+        let told = TrustedFolder::open(&self.path).and_then(|folder| folder.read(LOCK_NAME));
+        told.ok().flatten().map_or(Holder::Unknown, |text| Holder::read(&String::from_utf8_lossy(&text)))
     }
 
     fn unusable(&self, source: io::Error) -> LockError {
@@ -201,42 +223,41 @@ impl StateFolder {
     }
 
     fn lock_file(&self) -> io::Result<File> {
-        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&self.path)?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(FILE_MODE);
-        options.open(self.path.join(LOCK_NAME))
+        TrustedFolder::open_or_make(&self.path)?.open_file(LOCK_NAME)
+    }
+
+    fn opened(&self) -> io::Result<TrustedFolder> {
+        TrustedFolder::open(&self.path)
     }
 }
 
 impl Disk for StateFolder {
     fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(self.path.join(name)) {
-            Ok(bytes) => Ok(Some(bytes)),
+        match self.opened() {
+            Ok(folder) => folder.read(name),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(FILE_MODE);
-        options.open(self.path.join(name))?.write_all(bytes)
+        self.opened()?.write(name, bytes)
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
-        File::open(self.path.join(name))?.sync_all()
+        self.opened()?.sync(name)
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path.join(from), self.path.join(to))
+        self.opened()?.rename(from, to)
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path.join(name))
+        self.opened()?.remove(name)
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        self.opened()?.sync_names()
     }
 }
 
@@ -257,6 +278,24 @@ mod tests {
         drop(lock);
         let _anew = state.try_lock().expect("it ended");
         assert!(matches!(state.try_lock(), Err(LockError::Held(Holder::Unknown))), "who ended is not named");
+    }
+
+    #[test]
+    fn who_cannot_use_the_folder_is_told_what_would_help_him() {
+        let error = |kind| io::Error::from(kind);
+        for (source, is_root, expected) in [
+            (error(io::ErrorKind::ReadOnlyFilesystem), true, "remount"),
+            (error(io::ErrorKind::PermissionDenied), false, "run as root"),
+            (error(io::ErrorKind::PermissionDenied), true, "see that it is a folder"),
+            (error(io::ErrorKind::StorageFull), true, "make room"),
+            (Distrust::Writable(PathBuf::from("a")).into(), true, "chmod go-w"),
+            (Distrust::Link(PathBuf::from("a")).into(), true, "move it away"),
+            (Distrust::Kind(PathBuf::from("a"), "regular file").into(), true, "move it away"),
+        ] {
+            let told = advice(&source, is_root);
+            assert!(told.contains(expected), "{expected}: {told}");
+            assert!(!told.contains("--state") && (!is_root || !told.contains("run as root")), "{told}");
+        }
     }
 
     #[test]

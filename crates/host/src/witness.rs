@@ -54,6 +54,8 @@ impl Witness<'_> {
             other_architecture: identity.architecture.clone().filter(|name| !name.starts_with("x86")),
             hypervisor: identity.hypervisor.clone(),
             flags: identity.flags.clone(),
+            flags_untold: self.flags_untold(asked),
+            kernel_release: linux_release(self.machine.environment.kernel.as_deref()),
             bugs: self.info.first("bugs").map(words),
             vulnerabilities: self.vulnerabilities.clone(),
             command_line: self.machine.environment.command_line.clone(),
@@ -108,6 +110,13 @@ impl Witness<'_> {
         }]
     }
 
+    /// The flags that CPUID without a kernel does not tell.
+    fn flags_untold(&self, asked: &RegistersAsked) -> Vec<String> {
+        let (None, Some(cpuid)) = (self.info.first("flags"), self.cpuid) else { return Vec::new() };
+        let unseen = asked.flags.iter().filter(|flag| !cpuid.shows_flag(flag));
+        unseen.chain(&asked.kernel_flags).cloned().collect()
+    }
+
     /// The answers of the first CPU to the leaves it has.
     fn leaves(&self, asked: &BTreeSet<(u32, u32)>) -> BTreeMap<String, [u32; 4]> {
         let Some(cpuid) = self.cpuid else { return BTreeMap::new() };
@@ -119,6 +128,11 @@ impl Witness<'_> {
         };
         asked.iter().filter_map(answer).collect()
     }
+}
+
+/// The release alone: the environment writes `Linux 6.12.50-amd64`.
+fn linux_release(kernel: Option<&str>) -> Option<String> {
+    kernel?.strip_prefix("Linux ").map(str::to_owned)
 }
 
 fn task_status(root: &Root) -> BTreeMap<String, String> {

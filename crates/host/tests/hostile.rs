@@ -77,7 +77,7 @@ fn damage() -> impl Strategy<Value = Vec<u8>> {
         Just(b"\0\n".to_vec()),
         Just(b"-1".to_vec()),
         Just(b"0-4294967295".to_vec()),
-        Just(b"0-16383".to_vec()),
+        Just(b"0-65535".to_vec()),
         Just(b"18446744073709551615".to_vec()),
         Just(b"9223372036854775807K".to_vec()),
         Just(b"ffffffff,ffffffff,ffffffff".to_vec()),

@@ -20,14 +20,17 @@ fn a_half_present_tree_is_heard_as_far_as_it_goes() {
     std::fs::write(files.join("srbds"), [0xff, 0xfe, b'x']).expect("a file");
     let cpuinfo = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: six\n\nprocessor\t: 1\n";
     std::fs::write(base.join("proc/cpuinfo"), cpuinfo).expect("a file");
+    std::fs::write(base.join("proc/version"), "Linux version 6.1.0-13-amd64 (x)").expect("a file");
     let root = Root::open(base).expect("a recording");
     let asked = RegistersAsked {
         msr: [0x10a].into(),
         pci: [PciWord { function: 3, offset: 0x84 }].into(),
         cpuid: [(7, 0)].into(),
+        ..RegistersAsked::default()
     };
     let witness = Witness::of(&root, None);
     let evidence = witness.hear(&asked);
+    assert_eq!(evidence.kernel_release.as_deref(), Some("6.1.0-13-amd64"));
     let told = evidence.vulnerabilities.expect("the folder is there");
     assert_eq!(told["mds"], Reading::Is("Mitigation: Clear CPU buffers; SMT disabled".to_owned()));
     assert_eq!(told["meltdown"], Reading::Is(String::new()));

@@ -23,6 +23,9 @@ pub const LINE_BYTES: usize = 64;
 /// Random choices made ahead of the swaps: enough to keep the 10 to 24 line-fill buffers of a core busy.
 const CHOICES_AHEAD: usize = 32;
 
+/// Links laid between two questions whether to go on: a fraction of a millisecond to a few.
+const LINKS_PER_LOOK: usize = 1 << 14;
+
 /// In which order the nodes are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
@@ -96,6 +99,8 @@ pub enum ChainError {
         /// The length of the block.
         block_bytes: usize,
     },
+    /// Laying was to end before it was done.
+    BrokenOff,
 }
 
 impl fmt::Display for ChainError {
@@ -112,6 +117,7 @@ impl fmt::Display for ChainError {
             Self::TooShort { block_bytes } => {
                 write!(f, "block of {block_bytes} bytes is shorter than one stride; give at least one")
             }
+            Self::BrokenOff => write!(f, "laying the chain was broken off; give it more time"),
         }
     }
 }
@@ -127,6 +133,11 @@ fn prefetch(link: *const Link) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = link;
+}
+
+/// Asks whether to go on, at every so manieth link.
+fn look(done: usize, goes_on: &dyn Fn() -> bool) -> Result<(), ChainError> {
+    if done.is_multiple_of(LINKS_PER_LOOK) && !goes_on() { Err(ChainError::BrokenOff) } else { Ok(()) }
 }
 
 impl Layout {
@@ -166,7 +177,22 @@ impl Layout {
 impl<'a> Chain<'a> {
     /// Lays a chain through as much of `block` as whole strides fill, and writes nothing else. The block must be
     /// 64-byte aligned. A last group that is not full is a group of its own.
+    ///
+    /// # Errors
+    /// A layout or a block that holds no chain.
     pub fn build(block: &'a mut [u8], layout: Layout) -> Result<Self, ChainError> {
+        Self::build_while(block, layout, &|| true)
+    }
+
+    /// The same, which asks every few thousand links whether to go on: a large chain takes a second, and many on a busy CPU.
+    ///
+    /// # Errors
+    /// As `build`, and `BrokenOff`.
+    pub fn build_while(
+        block: &'a mut [u8],
+        layout: Layout,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Self, ChainError> {
         layout.check()?;
         let base = block.as_mut_ptr();
         if !base.addr().is_multiple_of(LINE_BYTES) {
@@ -177,44 +203,65 @@ impl<'a> Chain<'a> {
             return Err(ChainError::TooShort { block_bytes: block.len() });
         }
         let mut chain = Self { base, nodes, layout, memory: PhantomData };
-        chain.lay();
+        chain.lay(goes_on)?;
         Ok(chain)
     }
 
-    fn lay(&mut self) {
+    fn lay(&mut self, goes_on: &dyn Fn() -> bool) -> Result<(), ChainError> {
         let mut random = SplitMix64::new(self.layout.seed);
         match self.layout.order {
             Order::Sequential => {
                 for index in 0..self.nodes {
+                    look(index, goes_on)?;
                     let next = if index + 1 == self.nodes { 0 } else { index + 1 };
                     self.set_link(index, Link(self.node(next)));
                 }
             }
-            Order::Random => self.shuffle_group(0, self.nodes, &mut random),
+            Order::Random => self.shuffle_group(0, self.nodes, &mut random, goes_on)?,
             Order::RandomWithin { group_bytes } => {
                 let per_group = group_bytes / self.layout.stride_bytes;
                 for first in (0..self.nodes).step_by(per_group) {
-                    self.shuffle_group(first, per_group.min(self.nodes - first), &mut random);
+                    self.shuffle_group(first, per_group.min(self.nodes - first), &mut random, goes_on)?;
                 }
-                self.sattolo(self.nodes.div_ceil(per_group), &mut random, |group| group * per_group);
+                self.sattolo(
+                    self.nodes.div_ceil(per_group),
+                    &mut random,
+                    |group| group * per_group,
+                    goes_on,
+                )?;
             }
         }
+        Ok(())
     }
 
     /// Makes the `count` nodes from `first` on a random cycle of their own.
-    fn shuffle_group(&mut self, first: usize, count: usize, random: &mut SplitMix64) {
+    fn shuffle_group(
+        &mut self,
+        first: usize,
+        count: usize,
+        random: &mut SplitMix64,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(), ChainError> {
         for index in first..first + count {
+            look(index, goes_on)?;
             self.set_link(index, Link(self.node(index)));
         }
-        self.sattolo(count, random, |index| first + index);
+        self.sattolo(count, random, |index| first + index, goes_on)
     }
 
     /// Swaps the links of the nodes `place(0)`, ..., `place(count - 1)` by Sattolo's shuffle.
     ///
     /// The choices do not depend on the links, so that they are made a batch ahead and their lines fetched meanwhile.
-    fn sattolo(&mut self, count: usize, random: &mut SplitMix64, place: impl Fn(usize) -> usize) {
+    fn sattolo(
+        &mut self,
+        count: usize,
+        random: &mut SplitMix64,
+        place: impl Fn(usize) -> usize,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(), ChainError> {
         let mut last = count.saturating_sub(1);
         while last > 0 {
+            look((count - 1 - last) / CHOICES_AHEAD * CHOICES_AHEAD, goes_on)?;
             let mut chosen = [0; CHOICES_AHEAD];
             let batch = CHOICES_AHEAD.min(last);
             for (step, chosen) in chosen[..batch].iter_mut().enumerate() {
@@ -229,6 +276,7 @@ impl<'a> Chain<'a> {
             }
             last -= batch;
         }
+        Ok(())
     }
 
     /// Address of node `index`, which is below `nodes`.

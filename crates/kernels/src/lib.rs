@@ -18,6 +18,7 @@
 mod arrays;
 pub mod chain;
 pub mod chase;
+pub mod float_divide;
 pub mod forwarding;
 #[cfg(target_arch = "x86_64")]
 pub mod front_end;
@@ -41,6 +42,7 @@ pub mod vector;
 pub use arrays::{ARRAY_ALIGN_BYTES, ARRAY_GRANULE_BYTES, Arrays, ArraysError};
 pub use chain::{Chain, ChainError, Layout, Order, Position};
 pub use chase::{Cursor, LOADS_PER_ROUND, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, walk_parallel};
+pub use float_divide::{FLOAT_DIVISIONS_PER_ROUND, FloatOperands, float_divide_chain};
 pub use forwarding::{FORWARDS_PER_ROUND, forwarding_chain};
 #[cfg(target_arch = "x86_64")]
 pub use front_end::front_end_loop;

@@ -13,6 +13,9 @@ use crate::chain::{Chain, ChainError, LINE_BYTES, LINK_BYTES, Layout, Order, Pos
 /// Dependent loads of one round of a walk.
 pub const OFFSETS_PER_ROUND: u64 = 64;
 
+/// Bytes whose links become offsets between two questions whether to go on.
+const SLICE_BYTES: usize = 1 << 20;
+
 /// Where a chase of offsets stands in its block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffsetChase {
@@ -28,15 +31,28 @@ impl OffsetChase {
     /// # Errors
     /// `Misaligned` if the block does not start on a line, `TooShort` if it holds none.
     pub fn lay(block: &mut [u8], seed: u64) -> Result<Self, ChainError> {
+        Self::lay_while(block, seed, &|| true)
+    }
+
+    /// The same, which asks every few thousand lines whether to go on.
+    ///
+    /// # Errors
+    /// As `lay`, and `BrokenOff`.
+    pub fn lay_while(block: &mut [u8], seed: u64, goes_on: &dyn Fn() -> bool) -> Result<Self, ChainError> {
         let bytes = block.len().checked_ilog2().map_or(0, |log2| 1 << log2);
         let block = &mut block[..bytes];
         let layout =
             Layout { stride_bytes: LINE_BYTES, order: Order::Random, position: Position::Start, seed };
-        Chain::build(block, layout)?;
+        Chain::build_while(block, layout, goes_on)?;
         let base = block.as_ptr().addr() as u64;
-        for line in block.chunks_exact_mut(LINE_BYTES) {
-            let link = link_of(line);
-            line[..LINK_BYTES].copy_from_slice(&(link - base).to_ne_bytes());
+        for slice in block.chunks_mut(SLICE_BYTES) {
+            if !goes_on() {
+                return Err(ChainError::BrokenOff);
+            }
+            for line in slice.chunks_exact_mut(LINE_BYTES) {
+                let link = link_of(line);
+                line[..LINK_BYTES].copy_from_slice(&(link - base).to_ne_bytes());
+            }
         }
         Ok(Self { bytes, offset: 0 })
     }
@@ -140,6 +156,32 @@ mod tests {
             block.0[at..at + 8].copy_from_slice(&noise.to_ne_bytes());
             chase.walk(&block.0, rounds);
             prop_assert_eq!(chase.offset(), naive(&block.0, chase.bytes(), rounds * OFFSETS_PER_ROUND));
+        }
+    }
+
+    #[test]
+    fn laying_asks_on_its_way_and_ends_when_it_is_told_to() {
+        use core::cell::Cell;
+        const BYTES: usize = 8 << 20;
+        let mut memory = vec![0_u8; BYTES + LINE_BYTES];
+        let from = memory.as_ptr().align_offset(LINE_BYTES);
+        let asked = Cell::new(0);
+        // By simulated time: each question finds one unit of it gone.
+        let mut until = |end: u32| {
+            asked.set(0);
+            let goes_on = || {
+                asked.set(asked.get() + 1);
+                asked.get() < end
+            };
+            OffsetChase::lay_while(&mut memory[from..from + BYTES], 3, &goes_on)
+        };
+        let laid = until(u32::MAX).expect("there is time");
+        assert_eq!(laid.bytes(), BYTES);
+        let all = asked.get();
+        assert!(all >= 3 * 8, "{all} questions for a chain of 8 MiB");
+        for end in 1..=all {
+            assert_eq!(until(end), Err(ChainError::BrokenOff));
+            assert_eq!(asked.get(), end, "goes on after being told to end");
         }
     }
 

@@ -14,7 +14,8 @@
 //! | loads across a page, loads that seem to alias a store | [`crossing`], [`alias`](mod@alias): within a page, another offset |
 //! | locked additions across two lines | [`locked_add`]: within one line |
 //!
-//! The loop of late store addresses is [`store_bypass`](crate::store_bypass).
+//! The loop of late store addresses is [`store_bypass`](crate::store_bypass), that of denormal numbers (FP-DSS)
+//! [`float_divide`](crate::float_divide).
 
 pub mod alias;
 pub mod branch_edge;

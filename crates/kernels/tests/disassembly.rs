@@ -407,6 +407,8 @@ fn transfers_are_calls_returns_and_jumps_and_nothing_else() {
 fn slow_instructions_stand_alone_in_their_loops() {
     check("signature::hardware_random::HardwareRandom::draw", "4 rdrand r; 4 adc r,i; 1 dec r; 1 jne");
     check("signature::divide::divide_chain", "16 mov r,r; 16 div r; 1 dec r; 1 jne");
+    let division = "16 andpd xmm,xmm; 16 orpd xmm,xmm; 16 divsd xmm,xmm";
+    check("float_divide::float_divide_chain", &format!("{division}; 1 dec r; 1 jne"));
     let path = "signature::transaction::Transactions::run";
     let step = "4 mov r,i; 4 xbegin i; 4 xend; 4 cmp r,i; 4 sete r; 4 movzx r,r; 4 add r,r";
     check(path, &format!("{step}; 1 dec r; 1 jne"));

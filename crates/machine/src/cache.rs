@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Bytes, CpuSet};
 
 /// What a cache holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
     /// Data only.
@@ -14,11 +16,12 @@ pub enum CacheKind {
     /// Instructions only.
     Instruction,
     /// Both.
+    #[default]
     Unified,
 }
 
 /// One cache instance as the machine describes it; the effective size may differ, see `diagnosis`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
     /// 1 is nearest to the core.
     pub level: u8,
@@ -32,6 +35,9 @@ pub struct Cache {
     pub ways: Option<u32>,
     /// The CPUs that share this instance.
     pub shared_by: CpuSet,
+    /// True if the machine does not say who shares it: the threads of one core are then taken, and it may be more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sharers_unknown: bool,
 }
 
 impl Cache {

@@ -63,7 +63,8 @@ pub struct Limits {
 pub struct Environment {
     /// Kernel release and version (`/proc/version` in short, or uname).
     pub kernel: Option<String>,
-    /// Boot command line.
+    /// Boot command line: of options that may name a disk, an address, a host or a password only the names, unless all was
+    /// asked for.
     pub command_line: Option<String>,
     /// Memory in the machine.
     pub memory_bytes: Option<Bytes>,

@@ -6,12 +6,15 @@
 
 pub mod acpi;
 mod cache;
+mod command_line;
+mod counted;
 mod cpu_set;
 mod description;
 mod disagreement;
 mod environment;
 mod identity;
 mod links;
+mod nearest_name;
 mod node;
 mod quantity;
 mod tlb;
@@ -19,12 +22,15 @@ mod topology;
 mod view;
 
 pub use cache::{Cache, CacheKind};
+pub use command_line::shareable_command_line;
+pub use counted::{counted, noun_for};
 pub use cpu_set::{CpuSet, CpuSetError};
 pub use description::Machine;
 pub use disagreement::Disagreement;
 pub use environment::{ClockSources, Container, Environment, HugePagePool, Limits, TransparentHugePages};
 pub use identity::{Identity, Vendor};
 pub use links::{NorthbridgeNode, PciRoot, UpiPort};
+pub use nearest_name::did_you_mean;
 pub use node::{MemoryAttribute, Node};
 pub use quantity::{Bytes, CpuId, Hertz, Nanoseconds, NodeId, Ticks};
 pub use tlb::{Tlb, TlbKind};

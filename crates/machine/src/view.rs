@@ -30,7 +30,7 @@ pub struct Counts {
     pub packages: usize,
     /// Dies, where a package has several; else 0.
     pub dies: usize,
-    /// NUMA nodes; 1 where the machine names none.
+    /// NUMA nodes; 1 where the machine names none: `Machine::missing` then says that their number is unknown.
     pub numa_nodes: usize,
     /// Cores; 0 where the machine does not tell which CPUs share one.
     pub cores: usize,

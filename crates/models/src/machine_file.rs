@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const FITTED: &str = "fitted";
 
 /// A number and where it is from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sourced<T> {
     /// The number.

@@ -15,6 +15,8 @@ mod geometry;
 mod known;
 mod measured;
 mod measured_fit;
+mod measured_scenarios;
+mod measured_trust;
 mod parse;
 mod prediction;
 mod published;
@@ -40,6 +42,7 @@ pub use measured::{
     HOST, Measured, MeasuredCache, MeasuredChain, MeasuredRead, MeasuredTlb, TooLittleMeasured, WORKAROUND,
 };
 pub use measured_fit::{ChainResidual, MeasuredFit, RegionResidual, Scenario, simulate_measured};
+pub use measured_trust::MISSED_PERCENT;
 pub use parse::{Described, parse};
 pub use prediction::{Outcome, Program, Test, Unit, predict, trace};
 pub use published::{Published, error_percent};

@@ -163,8 +163,56 @@ fn clusters_of_a_package_are_told_from_links() {
     let found = infer(&matrix(&rows));
     let Explanation::Mesh(mesh) = &found.explanation else { panic!("{found:?}") };
     assert_eq!((mesh.packages, mesh.columns, mesh.rows), (2, 2, 2));
-    assert_eq!((found.verdict, found.edges.len()), (Verdict::Identified, 8));
+    // Neighbours inside packages, and nothing that joins the packages.
+    assert_eq!((found.verdict, found.edges.len()), (Verdict::NotIdentifiable, 8));
+    assert!(found.eccentricities.is_empty() && found.reason.contains("inside 2 packages"), "{found:?}");
     assert!(found.max_percent < 3.0, "{found:?}");
+}
+
+#[test]
+fn no_graph_in_parts_is_identified() {
+    let pairs = |nodes: usize, near: f64, far: f64| {
+        let of = |row: usize, column: usize| match (row == column, row / 2 == column / 2) {
+            (true, _) => Some(90.0),
+            (_, true) => Some(near),
+            _ => Some(far),
+        };
+        infer(&matrix(
+            &(0..nodes).map(|row| (0..nodes).map(|column| of(row, column)).collect()).collect::<Vec<_>>(),
+        ))
+    };
+    let rome = [[10, 16, 22, 22], [16, 10, 22, 22], [22, 22, 10, 16], [22, 22, 16, 10]].map(Vec::from);
+    let rome = infer(&Matrix::of_distances(vec![0, 1, 2, 3], &rome).expect("a matrix"));
+    for found in [pairs(4, 104.0, 189.0), pairs(8, 130.0, 180.0), rome] {
+        assert_eq!(found.verdict, Verdict::NotIdentifiable, "{found:?}");
+        assert!(found.reason.contains("packages"), "{found:?}");
+    }
+}
+
+#[test]
+fn two_nodes_identify_no_more_than_two_groups_of_cpus() {
+    let nodes = matrix(&[vec![Some(80.0), Some(140.0)], vec![Some(140.0), Some(80.0)]]);
+    let of = |row: usize, column: usize| {
+        (row != column).then_some(if row / 4 == column / 4 { 80.0 } else { 140.0 })
+    };
+    let cpus: Vec<Vec<Option<f64>>> =
+        (0..8).map(|row| (0..8).map(|column| of(row, column)).collect()).collect();
+    let (nodes, cpus) = (infer(&nodes), infer(&matrix(&cpus).of_cpus()));
+    assert_eq!((nodes.verdict, &nodes.edges), (cpus.verdict, &cpus.edges));
+    assert_eq!(nodes.reason.replace("nodes", "groups"), cpus.reason);
+    assert_eq!(nodes.explanation, Explanation::Flat { local: Some(80.0), remote: Some(140.0) });
+}
+
+#[test]
+fn one_group_beside_a_single_cpu_is_not_two_groups() {
+    let of = |row: usize, column: usize| {
+        (row != column).then_some(if row == 5 || column == 5 { 120.0 } else { 50.0 })
+    };
+    let rows: Vec<Vec<Option<f64>>> =
+        (0..16).map(|row| (0..16).map(|column| of(row, column)).collect()).collect();
+    let found = infer(&matrix(&rows).of_cpus());
+    assert_eq!((found.verdict, found.groups.len()), (Verdict::NotIdentifiable, 1));
+    assert!(found.reason.contains("one group") && found.reason.ends_with("outside of it: 5"), "{found:?}");
 }
 
 proptest! {

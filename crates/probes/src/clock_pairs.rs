@@ -167,7 +167,10 @@ pub enum ClockPairsError {
     #[error(transparent)]
     Session(#[from] crate::session::SessionError),
     /// Only one CPU.
-    #[error("only CPU {0} may be used, and one counter cannot be compared with itself; allow a second CPU")]
+    #[error(
+        "only CPU {0} may be used, and one counter cannot be compared with itself; if the machine has more CPUs, allow \
+             a second one"
+    )]
     OneCpu(CpuId),
     /// The counter may not be read.
     #[error(transparent)]
@@ -190,6 +193,8 @@ pub struct Seen {
     pub sweeps: usize,
     /// Time of all exchanges, without what was slept between them.
     pub probe_s: f64,
+    /// Seconds from the first sweep to the end.
+    pub watched_s: f64,
     /// CPUs that went away, with what was seen of it.
     pub lost: BTreeMap<CpuId, String>,
     /// Why frequencies could not be held any longer, if so; the rest was done as it is.
@@ -235,6 +240,7 @@ fn watch<S: CounterSource + Send>(
         stresses: BTreeSet::new(),
         sweeps: 0,
         probe_s: 0.0,
+        watched_s: 0.0,
         lost: BTreeMap::new(),
         not_held: None,
         interrupted: false,
@@ -242,6 +248,7 @@ fn watch<S: CounterSource + Send>(
     Crew::with(&settings.cpus, source, settings.limits, |crew| {
         let schedule = Schedule::new(settings);
         let started = Instant::now();
+        let until = started + Duration::try_from_secs_f64(settings.budget_s).unwrap_or_default();
         while let Some(place) = schedule.at(started.elapsed().as_secs_f64()) {
             let sweep_started = Instant::now();
             let number = seen.sweeps as u64;
@@ -254,33 +261,36 @@ fn watch<S: CounterSource + Send>(
                 return;
             }
             seen.stresses.insert(place.stress);
-            let usable = sweep(crew, &rounds, place, &mut watches, &mut seen);
+            let usable = sweep(crew, &rounds, place, until, &mut watches, &mut seen);
             seen.sweeps += 1;
             seen.probe_s += sweep_started.elapsed().as_secs_f64();
+            seen.watched_s = started.elapsed().as_secs_f64();
             progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
             seen.interrupted = live::pending_signal().is_some();
             if seen.interrupted {
                 return;
             }
             let period = if usable { SWEEP_PERIOD } else { RETRY_PERIOD };
-            std::thread::sleep(period.saturating_sub(sweep_started.elapsed()));
+            let rest = period.saturating_sub(sweep_started.elapsed());
+            std::thread::sleep(rest.min(until.saturating_duration_since(Instant::now())));
         }
     })?;
     seen.pairs = rounds.iter().flatten().filter_map(|pair| watches.remove(pair)).collect();
     Ok(seen)
 }
 
-/// Every pair once; true if any exchange was usable.
+/// Every pair once, unless the time is up before: a round that has begun is the last. True if any exchange was usable.
 fn sweep<S: CounterSource + Send>(
     crew: &Crew<'_, S>,
     rounds: &[Vec<CpuPair>],
     place: Place,
+    until: Instant,
     watches: &mut BTreeMap<CpuPair, PairWatch>,
     seen: &mut Seen,
 ) -> bool {
     let mut usable = false;
     for round in rounds {
-        if live::pending_signal().is_some() {
+        if live::pending_signal().is_some() || Instant::now() >= until {
             break;
         }
         let sweep = seen.sweeps as u64;
@@ -337,4 +347,4 @@ impl Schedule {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

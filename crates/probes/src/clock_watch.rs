@@ -12,17 +12,19 @@
 //! hardware clock        hardware clock - REALTIME moved, and the time of day was not set: paused or restored
 //! ```
 
+mod coverage;
 pub mod probe;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use clock::{Disruption, Exchanged, SIGHTINGS_FOR_DRIFT, Surroundings};
 use machine::CpuId;
-use record::{ClockFault, ClockHappening, ClockPair};
+use record::{ClockFault, ClockHappening, ClockPair, ClockWatchSummary};
 
 use crate::clock_pairs::pair_watch::PairWatch;
 use crate::clock_pairs::{Place, Stress};
 use crate::cores::CpuPair;
+use coverage::Coverage;
 
 /// Exchanges of one pair that are remembered; then every second one is forgotten.
 const REMEMBERED: usize = 512;
@@ -77,6 +79,7 @@ pub struct Meeting {
 struct Told {
     offset: bool,
     slope: bool,
+    moved: bool,
 }
 
 /// Judges probes one after the other.
@@ -86,19 +89,22 @@ pub struct Watcher {
     resolution_ticks: u64,
     pairs: BTreeMap<CpuPair, (PairWatch, Told)>,
     lost: BTreeSet<CpuId>,
+    coverage: Coverage,
     last: Option<Pulse>,
     /// Hardware clock less time of day when both were last read.
     hardware_clock_ahead_s: Option<f64>,
 }
 
 impl Watcher {
-    /// Nothing is known yet of counters that count at this rate, in steps of so many ticks.
-    pub fn new(counter_hz: f64, resolution_ticks: u64) -> Self {
+    /// Nothing is known yet of counters that count at this rate, in steps of so many ticks; so many pairs take turns, one each
+    /// `period_ns`.
+    pub fn new(counter_hz: f64, resolution_ticks: u64, pairs: usize, period_ns: u64) -> Self {
         Self {
             counter_hz,
             resolution_ticks,
             pairs: BTreeMap::new(),
             lost: BTreeSet::new(),
+            coverage: Coverage::of(pairs, period_ns),
             last: None,
             hardware_clock_ahead_s: None,
         }
@@ -114,11 +120,15 @@ impl Watcher {
         if happened.iter().any(unsettles_counters) {
             self.pairs.clear();
             self.lost.clear();
+            self.coverage.part();
         }
         self.hardware_clock(&pulse, &mut happened);
         // What comes next is held against clocks and surroundings only.
         match pulse.meeting.take() {
             Some(Meeting { pair, seen: Ok(exchanged) }) => {
+                if exchanged.is_some() {
+                    self.coverage.add(pair, pulse.raw_ns);
+                }
                 happened.extend(self.counters(pair, exchanged.as_ref(), pulse.ticks));
             }
             Some(Meeting { seen: Err((cpu, reason)), .. }) if self.lost.insert(cpu) => {
@@ -128,6 +138,27 @@ impl Watcher {
         }
         self.last = Some(pulse);
         happened
+    }
+
+    /// What is certain of pairs that were seen too rarely to say more, at the end of the watch.
+    pub fn finish(&mut self) -> Vec<ClockHappening> {
+        let counter_hz = self.counter_hz;
+        let moved = self.pairs.values_mut().filter_map(|(watch, told)| {
+            let is_untold = !(told.moved || told.slope) && watch.motion()?.fault == ClockFault::Moved;
+            is_untold.then(|| happening(watch, told, counter_hz)).flatten()
+        });
+        moved.collect()
+    }
+
+    /// Puts into a summary how much of the time was watched, and what would not have been seen.
+    pub fn summarise(&self, summary: &mut ClockWatchSummary) {
+        summary.watched_share = self.coverage.share(summary.watched_s * 1e9);
+        let seen = || self.pairs.values().map(|(watch, _)| watch);
+        let ns = 1e9 / self.counter_hz;
+        let blind = seen().filter_map(PairWatch::blind_below_ticks).map(|ticks| ticks * ns);
+        summary.blind_below_ns = blind.filter(|ns| ns.is_finite()).reduce(f64::max);
+        summary.unseen_drift_ppb =
+            seen().filter_map(PairWatch::visible_rate).map(|rate| rate * 1e9).reduce(f64::max);
     }
 
     /// What is known of each pair.
@@ -191,39 +222,51 @@ impl Watcher {
             watch.thin();
         }
         watch.remember_overlaps(REMEMBERED);
-        if exchanged.is_none() || watch.whole.sightings.len() < SIGHTINGS_FOR_DRIFT {
+        // Where exchanges often fail, what is certain is told from fewer than show drift.
+        if exchanged.is_none() || watch.exchanges < SIGHTINGS_FOR_DRIFT {
             return None;
         }
         if told.slope && !watch.whole.rate().is_empty() {
             return None;
         }
-        let motion = watch.motion()?;
-        let is_news = match motion.fault {
-            ClockFault::Offset => !told.offset,
-            ClockFault::Slope => !told.slope,
-            _ => true,
+        let happened = happening(watch, told, self.counter_hz)?;
+        let fault = match &happened {
+            ClockHappening::Counters { fault, .. } => *fault,
+            _ => return None,
         };
-        if !is_news {
-            return None;
-        }
-        let row = watch.row(self.counter_hz);
-        let happened = ClockHappening::Counters {
-            a: pair.a,
-            b: pair.b,
-            fault: motion.fault,
-            interval_ns: row.interval_ns,
-            step_ns: motion.jump.map(|jump| jump.ticks / self.counter_hz * 1e9),
-            rate_ppb: row.rate_ppb.filter(|_| motion.fault == ClockFault::Slope),
-            seen_after_s: row.watched_s,
-        };
-        // What comes after a jump differs by a constant, and that is no news.
-        told.offset = true;
-        told.slope = motion.fault == ClockFault::Slope;
-        if !told.slope && motion.fault != ClockFault::Offset {
+        if !told.slope && !matches!(fault, ClockFault::Offset | ClockFault::Moved) {
             *watch = PairWatch::new(pair, now_ticks, self.resolution_ticks);
         }
         Some(happened)
     }
+}
+
+/// What a pair shows that has not been told of it; it has been afterwards.
+fn happening(watch: &mut PairWatch, told: &mut Told, counter_hz: f64) -> Option<ClockHappening> {
+    let motion = watch.motion()?;
+    let is_news = match motion.fault {
+        ClockFault::Offset => !told.offset && watch.whole.sightings.len() >= SIGHTINGS_FOR_DRIFT,
+        ClockFault::Slope => !told.slope,
+        ClockFault::Moved => !told.moved,
+        _ => true,
+    };
+    if !is_news {
+        return None;
+    }
+    let row = watch.row(counter_hz);
+    // What comes after a jump differs by a constant, and that is no news.
+    told.offset = true;
+    told.moved = motion.fault == ClockFault::Moved;
+    told.slope = motion.fault == ClockFault::Slope;
+    Some(ClockHappening::Counters {
+        a: watch.pair.a,
+        b: watch.pair.b,
+        fault: motion.fault,
+        interval_ns: row.interval_ns,
+        step_ns: motion.jump.map(|jump| jump.ticks / counter_hz * 1e9),
+        rate_ppb: row.rate_ppb.filter(|_| motion.fault == ClockFault::Slope),
+        seen_after_s: row.watched_s,
+    })
 }
 
 /// What changed around the clocks.

@@ -16,6 +16,7 @@ pub use catalogue::{Probe, Section, Selection, UnknownProbe, selectable_names};
 pub use fit::{OVERHEAD_S, smallest_budget_s};
 pub use pairs::{ChosenPairs, choose_pairs};
 pub use settings::ProbeSettings;
+pub(crate) use settings::net_s;
 
 use crate::signature::SignatureProbe;
 
@@ -109,9 +110,9 @@ pub struct CheckUpPlan {
 
 /// Plans a check-up of the CPUs given.
 pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
-    let wanted = fit::wanted(machine, cpus, options);
-    let fitted = fit::fit(wanted.rows, options.budget_s());
     let subject = settings::Subject { machine, cpus, options, seed };
+    let wanted = fit::wanted(&subject);
+    let fitted = fit::fit(wanted.rows, options.budget_s());
     let probes = fitted
         .probes
         .into_iter()

@@ -124,7 +124,7 @@ impl Settings {
 }
 
 /// The control loops of one CPU at both ends of the self-test.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ControlState {
     /// The CPU.
     pub cpu: CpuId,
@@ -147,7 +147,7 @@ pub struct ControlState {
 }
 
 /// What the self-test has found so far.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
 pub struct Selftest {
     /// Control loops of each CPU.
     pub control: Vec<ControlState>,
@@ -168,9 +168,15 @@ pub struct Selftest {
 }
 
 impl Selftest {
-    /// Runs one part; what fails is told in `without`.
-    pub fn measure(&mut self, session: &mut Session<'_>, planned: PlannedPart) {
-        session.deadline = Instant::now() + Duration::from_secs_f64(planned.seconds);
+    /// Runs one part, not beyond the end of all; what fails or is dropped is told in `without`.
+    pub fn measure(&mut self, session: &mut Session<'_>, planned: PlannedPart, end: Instant) {
+        let now = Instant::now();
+        if now >= end {
+            self.without
+                .push(format!("{}: the time was up before; give more with --budget", planned.part.name()));
+            return;
+        }
+        session.deadline = end.min(now + Duration::from_secs_f64(planned.seconds));
         // Surfaces are measured on the last CPU: interrupts go to the first ones on most machines.
         let cpu = *session.cpus.last().expect("a session has at least one CPU");
         match planned.part {
@@ -188,8 +194,10 @@ impl Selftest {
                 self.resolution = subjects::measure(session, cpu, planned.seconds, &mut self.without);
                 self.alarms = Alarms::of(&self.resolution);
             }
-            Part::SmallTwins => self.twins(session, cpu, &twins::small(planned.seconds / 2.0)),
-            Part::WholeTwins(page) => self.twins(session, cpu, &twins::whole(page, planned.seconds / 2.0)),
+            Part::SmallTwins => self.twins(session, cpu, &twins::small(planned.seconds / 2.0), end),
+            Part::WholeTwins(page) => {
+                self.twins(session, cpu, &twins::whole(page, planned.seconds / 2.0), end);
+            }
             Part::Coverage => match coverage::measure(session, cpu, COVERAGE_REPEATS, planned.seconds) {
                 Ok(found) => self.coverage = Some(found),
                 Err(error) => self.without.push(format!("coverage: {error}")),
@@ -213,9 +221,15 @@ impl Selftest {
         alarms.chain(twins).chain(self.coverage.iter().filter_map(Coverage::failure)).collect()
     }
 
-    fn twins(&mut self, session: &mut Session<'_>, cpu: CpuId, settings: &crate::memory::surface::Settings) {
+    fn twins(
+        &mut self,
+        session: &mut Session<'_>,
+        cpu: CpuId,
+        settings: &crate::memory::surface::Settings,
+        end: Instant,
+    ) {
         // Both surfaces stop on their own budget; the deadline is for a machine that is far too slow.
-        session.deadline += Duration::from_secs_f64(2.0 * settings.worst_case_s());
+        session.deadline = end.min(session.deadline + Duration::from_secs_f64(2.0 * settings.worst_case_s()));
         match twins::measure(session, cpu, settings) {
             Ok(found) => self.twins.push(found),
             Err(error) => self.without.push(format!("surface A/A: {error}")),
@@ -283,6 +297,28 @@ mod tests {
         for surface in [false, true] {
             assert!((seconds(Settings { surface, budget_s: Some(10.0) }) - 10.0).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn a_part_whose_time_is_up_is_dropped_and_said() {
+        let mut session = Session {
+            record: record::Record::default(),
+            cpus: vec![CpuId(0)],
+            rate: clock::TickRate::calibrate(1_000_000).expect("a counter that counts"),
+            random: kernels::random::SplitMix64::new(1),
+            deadline: Instant::now(),
+            progress: &crate::session::Silent,
+            tally: crate::sampler::Tally::default(),
+        };
+        let parts = Settings { surface: true, budget_s: Some(1.0) }.parts();
+        let mut found = Selftest::default();
+        let end = Instant::now();
+        for &planned in &parts {
+            found.measure(&mut session, planned, end);
+        }
+        assert_eq!(found.without.len(), parts.len());
+        assert_eq!(found.without[1], "overlap: the time was up before; give more with --budget");
+        assert_eq!(Selftest { without: Vec::new(), ..found }, Selftest::default());
     }
 
     #[test]

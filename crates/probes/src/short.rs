@@ -21,6 +21,7 @@ mod round_trip;
 mod windowed;
 
 use std::io;
+use std::time::Instant;
 
 use host::live::{MappingError, Pages};
 
@@ -55,9 +56,16 @@ pub trait ShortProbe {
     /// The old memory is let go only then, so that no page is among the new. Touches every page in the calling thread.
     ///
     /// # Errors
-    /// `Mapping` if there is no memory; the old memory then stays.
-    fn lay_anew(&mut self, _seed: u64) -> Result<Option<Pages>, ShortProbeError> {
+    /// `Mapping` if there is no memory, or `until` came first; the old memory then stays.
+    fn lay_anew(&mut self, _seed: u64, _until: Option<Instant>) -> Result<Option<Pages>, ShortProbeError> {
         Ok(None)
+    }
+}
+
+impl ShortProbeError {
+    /// True if laying memory was broken off at its end.
+    pub fn is_broken_off(&self) -> bool {
+        matches!(self, Self::Mapping(MappingError::BrokenOff { .. }))
     }
 }
 

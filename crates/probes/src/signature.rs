@@ -74,6 +74,8 @@ pub enum SignatureProbe {
     Rdrand,
     /// Division of 128 bits: erratum 665.
     Divide,
+    /// Division of denormal floats: FP-DSS.
+    DenormalDivide,
     /// Dependent loads one page apart: erratum 298.
     PageWalk,
     /// Switches between processes: barriers of indirect branches, change of address space.
@@ -220,7 +222,7 @@ fn cycles_per_multiply(sampler: &Sampler) -> Result<f64, String> {
 
 impl SignatureProbe {
     /// All probes.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Gather,
         Self::Jcc,
         Self::StoreBypass,
@@ -229,6 +231,7 @@ impl SignatureProbe {
         Self::IndirectBranch,
         Self::Rdrand,
         Self::Divide,
+        Self::DenormalDivide,
         Self::PageWalk,
         Self::ContextSwitch,
         Self::ZeroStore,
@@ -250,6 +253,7 @@ impl SignatureProbe {
             Self::IndirectBranch => "indirect-branch",
             Self::Rdrand => "rdrand",
             Self::Divide => "divide",
+            Self::DenormalDivide => "denormal-divide",
             Self::PageWalk => "page-walk",
             Self::ContextSwitch => "context-switch",
             Self::ZeroStore => "zero-store",
@@ -293,6 +297,7 @@ impl SignatureProbe {
             }
             Self::Rdrand => const { &[cycles("rdrand_cycles")] },
             Self::Divide => const { &[cycles("divide_128_cycles")] },
+            Self::DenormalDivide => const { &[cycles("denormal_divide_cycles")] },
             Self::PageWalk => const { &[ns("page_walk_4k_ns")] },
             Self::ContextSwitch => {
                 const { &[ns("ibpb_switch_ns"), ns("ibpb_added_ns"), ns("cr3_reload_ns")] }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use machine::{Bytes, Cache, CacheKind, Core, CoreKind, Cpu, CpuId, CpuSet, Machine, Node, NodeId, Topology};
-use probes::plan::{Depth, Options, Selection, plan, selectable_names, smallest_budget_s};
+use probes::plan::{Depth, Options, ProbeSettings, Selection, plan, selectable_names, smallest_budget_s};
 use probes::signature::SignatureProbe;
 
 const GOLDEN: &str = include_str!("golden/plan.txt");
@@ -24,6 +24,7 @@ struct Shape {
 
 const ONE: Shape = Shape { packages: 1, nodes_per_package: 1, cores_per_l3: 1, cores: 1, threads: 1 };
 const TWO: Shape = Shape { cores_per_l3: 2, cores: 2, ..ONE };
+const EIGHT: Shape = Shape { cores_per_l3: 4, cores: 4, threads: 2, ..ONE };
 const SIXTY_FOUR: Shape =
     Shape { packages: 2, nodes_per_package: 1, cores_per_l3: 16, cores: 32, threads: 2 };
 const LARGE: Shape = Shape { packages: 2, nodes_per_package: 4, cores_per_l3: 8, cores: 128, threads: 2 };
@@ -60,6 +61,7 @@ fn machine(shape: Shape) -> Machine {
                 line_bytes: Some(Bytes(64)),
                 ways: None,
                 shared_by: (first..first + cores_each).flat_map(threads_of).collect::<CpuSet>(),
+                sharers_unknown: false,
             });
         }
     };
@@ -195,6 +197,8 @@ mod properties {
             let mut machine = machine(shape);
             machine.environment.memory_bytes = Some(Bytes(memory));
             let options = Options { depth, budget_s, only, signatures: SignatureProbe::ALL.to_vec() };
+            let checked = check_shares(&machine, &options);
+            prop_assert!(checked.is_ok(), "{:?}", checked);
             let made = plan(&machine, &cpus(&machine), &options, seed);
             let allowed_s = made.budget_s.max(probes::plan::OVERHEAD_S);
             prop_assert!(made.worst_case_s() <= allowed_s + 1e-6, "{} > {allowed_s}", made.worst_case_s());
@@ -215,39 +219,80 @@ mod properties {
     }
 }
 
+/// Every share of a probe's time, by name.
+fn shares(settings: &ProbeSettings) -> Vec<(&'static str, f64)> {
+    use ProbeSettings as S;
+    let budget_s = match settings {
+        S::Control(settings) => settings.budget_s,
+        S::Surface(settings) => settings.budget_s,
+        S::Transfer(settings) => settings.budget_s,
+        S::Sharing(settings) => settings.budget_s,
+        S::Compute(settings) => settings.budget_s,
+        S::Wake(settings) => settings.budget_s,
+        S::Signatures(settings) => settings.budget_s,
+        S::Bandwidth(settings) => settings.budget_s,
+        S::Stream(settings) => settings.budget_s,
+        S::Walks(settings) => settings.budget_s,
+        S::Orders(settings) => settings.budget_s,
+        S::Parallel(settings) => settings.budget_s,
+        S::Loaded(settings) => settings.budget_s,
+        S::Sockets(settings) => settings.budget_s,
+        S::Clocks(settings) => {
+            let brief = settings.cost.iter().flat_map(|brief| {
+                [
+                    ("cost: reads", brief.reads_s),
+                    ("cost: rounds", brief.rounds.as_secs_f64()),
+                    ("cost: threads", brief.threads_s),
+                ]
+            });
+            return brief.chain([("budget", settings.budget_s)]).collect();
+        }
+        S::ClockPairs(settings) => {
+            let backwards = settings.backwards_s.map(|seconds| ("steps back", seconds));
+            return backwards.into_iter().chain([("watch", settings.watch_s)]).collect();
+        }
+    };
+    vec![("budget", budget_s)]
+}
+
+/// Every probe of a plan has time to spend in each of its parts, and ends within the time it was given.
+fn check_shares(machine: &Machine, options: &Options) -> Result<(), String> {
+    let cpus = cpus(machine);
+    for planned in plan(machine, &cpus, options, 3).probes {
+        let (parts, worst_s) =
+            (shares(&planned.settings), planned.settings.worst_case_s(cpus.len(), machine));
+        let (name, seconds) = (planned.probe.name(), planned.seconds);
+        let told = format!("{name} of {} s on {} CPUs, {:?}", options.budget_s(), cpus.len(), options.depth);
+        if let Some((part, share_s)) =
+            parts.iter().find(|(_, share_s)| !(*share_s > 0.0 && share_s.is_finite()))
+        {
+            return Err(format!("{told}: {share_s} s of {seconds} s for {part}"));
+        }
+        if worst_s > seconds + 1e-9 {
+            return Err(format!("{told}: at most {worst_s} s of {seconds} s"));
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn settings_end_within_the_time_they_were_given() {
-    use probes::plan::ProbeSettings as S;
     for shape in [ONE, TWO, SIXTY_FOUR, LARGE] {
-        let machine = machine(shape);
-        let cpu_count = cpus(&machine).len();
         for depth in [Depth::Quick, Depth::Default, Depth::Full] {
-            for planned in plan(&machine, &cpus(&machine), &options(depth), 3).probes {
-                let worst_s = match &planned.settings {
-                    S::Control(settings) => settings.worst_case_s(),
-                    S::Surface(settings) => settings.worst_case_s(),
-                    S::Transfer(settings) => settings.worst_case_s(),
-                    S::Sharing(settings) => settings.worst_case_s(),
-                    S::Compute(settings) => settings.worst_case_s(),
-                    S::Wake(settings) => settings.worst_case_s(),
-                    S::Clocks(settings) => settings.worst_case_s(),
-                    S::Signatures(settings) => settings.worst_case_s(),
-                    S::Bandwidth(settings) => settings.worst_case_s(cpu_count, &machine),
-                    S::Stream(settings) => settings.worst_case_s(cpu_count, &machine),
-                    S::Walks(settings) => settings.worst_case_s(cpu_count, &machine),
-                    S::Orders(settings) => settings.worst_case_s(cpu_count, &machine),
-                    S::Parallel(settings) => settings.worst_case_s(cpu_count, &machine),
-                    S::Loaded(settings) => settings.worst_case_s(cpu_count, &machine),
-                    S::Sockets(settings) => settings.worst_case_s(&machine),
-                    S::ClockPairs(settings) => settings.worst_case_s(),
-                };
-                assert!(
-                    worst_s <= planned.seconds + 1e-9,
-                    "{} {depth:?}: {worst_s} s of {} s",
-                    planned.probe.name(),
-                    planned.seconds
-                );
-            }
+            check_shares(&machine(shape), &options(depth)).expect("within its time");
+        }
+    }
+}
+
+/// Tenths of seconds where shares are small, and coarser steps above; machines of many CPUs take longer to plan for.
+#[test]
+fn every_budget_from_a_second_to_ten_minutes_gives_every_part_of_a_probe_its_time() {
+    for (shape, step) in [(ONE, 1), (TWO, 1), (EIGHT, 2), (LARGE, 12)] {
+        let machine = machine(shape);
+        let tenths = (10..600).step_by(step).chain((600..=6_000).step_by(20 * step));
+        for budget_s in tenths.map(|tenths| f64::from(tenths) / 10.0) {
+            let options = Options { budget_s: Some(budget_s), ..options(Depth::Default) };
+            check_shares(&machine, &options).expect("within its time");
         }
     }
 }

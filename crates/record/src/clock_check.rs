@@ -90,6 +90,8 @@ pub enum ClockFault {
     SlopeAfterIdle,
     /// A rate that changes for no reason that was varied.
     RateChanges,
+    /// Movement for certain, of which too little was seen to say whether it is a jump or drift.
+    Moved,
 }
 
 /// Two CPUs and what their counters differ by: b minus a.
@@ -267,7 +269,7 @@ pub struct KernelClocks {
     pub boot_words: Vec<String>,
     /// Messages of the kernel that concern clocks; `None` where they may not be read.
     pub messages: Option<Vec<String>>,
-    /// True if a message says that the kernel gave the counter up.
+    /// True if the kernel gave the counter up: a message says so, or it does not offer the counter as a clock source.
     pub condemned: bool,
     /// Whether the kernel watches the counter, and why so.
     pub watchdog: Option<String>,

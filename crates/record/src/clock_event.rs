@@ -126,4 +126,22 @@ pub struct ClockWatchSummary {
     pub spared: u64,
     /// Time on a CPU, as a share of one CPU.
     pub cpu_share: f64,
+    /// Share of the time in which a jump of a counter would have been noticed, mean of all pairs; `None` where there is no second
+    /// CPU to compare with.
+    #[serde(default)]
+    pub watched_share: Option<f64>,
+    /// An offset below this many nanoseconds would not have been seen, of the worst pair that was.
+    #[serde(default)]
+    pub blind_below_ns: Option<f64>,
+    /// Drift below this many parts per billion would not have been seen, of the worst pair that was.
+    #[serde(default)]
+    pub unseen_drift_ppb: Option<f64>,
+}
+
+impl ClockWatchSummary {
+    /// Whether counters were watched for half of the time or more, so that nothing seen means something; without a second CPU
+    /// nothing of counters is claimed.
+    pub fn could_watch(&self) -> bool {
+        self.watched_share.is_none_or(|share| share >= 0.5)
+    }
 }

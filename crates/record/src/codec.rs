@@ -171,19 +171,22 @@ fn decode_json(json: &[u8]) -> Result<Record, DecodeError> {
         None => Err(DecodeError::NoSchema),
         Some(found) if found > u64::from(SCHEMA) => Err(DecodeError::Newer { found }),
         Some(_) => {
-            let record: Record = serde_path_to_error::deserialize(&value).map_err(|error| {
+            let mut record: Record = serde_path_to_error::deserialize(&value).map_err(|error| {
                 DecodeError::Field { path: error.path().to_string(), reason: error.inner().to_string() }
             })?;
             // Fields of later versions are not judged: nobody here knows what they count.
             let known = value.as_object().into_iter().flatten();
             let mut known = known.filter(|(name, _)| !record.unknown.contains_key(*name));
-            match known.find_map(|(name, field)| absurd(field).map(|(path, number)| (name, path, number))) {
-                Some((name, path, number)) => Err(DecodeError::Field {
+            let absurd =
+                known.find_map(|(name, field)| absurd(field).map(|(path, number)| (name, path, number)));
+            if let Some((name, path, number)) = absurd {
+                return Err(DecodeError::Field {
                     path: format!("{name}{path}"),
                     reason: format!("{number} is more than any machine gives"),
-                }),
-                None => Ok(record),
+                });
             }
+            record.withhold();
+            Ok(record)
         }
     }
 }
@@ -272,6 +275,7 @@ mod tests {
             core_cycles: optional,
             read_bytes_per_s: None,
             read_interval: None,
+            conditions: None,
         });
         record.push_raw(RawSeries {
             name: "a\u{0}\u{202e}\"".to_owned(),

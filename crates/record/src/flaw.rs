@@ -17,6 +17,10 @@ pub struct RegistersAsked {
     pub pci: BTreeSet<PciWord>,
     /// CPUID leaves with their subleaves.
     pub cpuid: BTreeSet<(u32, u32)>,
+    /// Feature flags of which it is asked whether the CPU has them.
+    pub flags: BTreeSet<String>,
+    /// Feature flags of which it is asked whether the kernel hides them.
+    pub kernel_flags: BTreeSet<String>,
 }
 
 /// A configuration word of AMD nodes.
@@ -127,6 +131,13 @@ pub struct FlawEvidence {
     pub hypervisor: Option<String>,
     /// Feature flags of /proc/cpuinfo, sorted; empty if not told.
     pub flags: Vec<String>,
+    /// Flags that were asked for and that nothing shows, set or not: those of a CPUID dump without their leaf, and what only a
+    /// kernel hides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags_untold: Vec<String>,
+    /// Release of the kernel, as it names itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_release: Option<String>,
     /// Words of the `bugs` line of /proc/cpuinfo; missing on old kernels.
     pub bugs: Option<Vec<String>>,
     /// Files of /sys/devices/system/cpu/vulnerabilities by name; `None` where the folder is absent.
@@ -145,6 +156,8 @@ pub struct FlawEvidence {
     pub cpuid: BTreeMap<String, [u32; 4]>,
     /// Shape of the machine.
     pub shape: MachineShape,
+    /// Toggles that this machine does not have, each with the reason: no advice names them. Empty where nobody looked.
+    pub toggles_missing: BTreeMap<String, String>,
     /// What signature probes measured, by quantity; `Missing` says why a probe could not.
     pub timing: BTreeMap<String, Reading<SignatureReading>>,
 }
@@ -179,6 +192,43 @@ pub enum WorkaroundState {
     Unknown,
 }
 
+/// Whether a machine is safe from a flaw: six states, as "safe" alone hides that some programs have to ask for it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Protection {
+    /// The machine does not have the flaw.
+    NotAffected,
+    /// The workaround protects every program. Older documents say `yes`, of machines without the flaw too.
+    #[serde(alias = "yes")]
+    Protected,
+    /// The workaround protects programs that ask for it (prctl, seccomp), and no others.
+    OnRequest,
+    /// The workaround leaves some paths, some CPUs or the threads beside open.
+    Partly,
+    /// The machine has the flaw, and nothing effective stands against it. Older documents say `no`, of the two before too.
+    #[serde(alias = "no")]
+    NotProtected,
+    /// The witnesses do not tell.
+    #[default]
+    Unknown,
+}
+
+impl Protection {
+    /// In words, the same everywhere.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotAffected => "not affected",
+            Self::Protected => "protected",
+            Self::OnRequest => "on request",
+            Self::Partly => "partly",
+            Self::NotProtected => "not protected",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// What one witness says of one flaw.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Statement {
@@ -188,6 +238,9 @@ pub struct Statement {
     pub affected: Answer,
     /// Whether the workaround is on, by this witness.
     pub workaround: WorkaroundState,
+    /// Whether that protects, by this witness.
+    #[serde(default)]
+    pub protected: Protection,
 }
 
 /// The three witnesses.
@@ -225,7 +278,7 @@ pub struct FlawVerdict {
     /// Whether its workaround is on, all witnesses taken together.
     pub workaround: WorkaroundState,
     /// Whether the machine is safe from it.
-    pub protected: Answer,
+    pub protected: Protection,
     /// Whether the workaround is being paid for.
     pub paid: Answer,
     /// A verdict that deserves a line of its own.
@@ -237,6 +290,25 @@ pub struct FlawVerdict {
     pub disagreements: Vec<String>,
     /// How to switch the workaround or what else can be done, one line each.
     pub remedies: Vec<String>,
+    /// What would protect, complete: a boot option, a command, an update. None where nothing is to be done or known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
     /// Published costs with their sources, one line each.
     pub costs: Vec<String>,
+}
+
+impl FlawVerdict {
+    /// What deserves a line of its own, in words, if something does.
+    pub fn special_says(&self) -> Option<String> {
+        Some(match self.special? {
+            Special::PayingUntold => {
+                "mitigation active (its cost applies here), and the kernel does not say so".to_owned()
+            }
+            Special::PayingUnprotected => {
+                let is_told = self.witnesses.kernel.says.to_lowercase().contains("no microcode");
+                let reason = if is_told { ": no microcode" } else { "" };
+                format!("mitigation active but ineffective{reason}")
+            }
+        })
+    }
 }

@@ -1,9 +1,13 @@
 //! Levels found from the measured surface, beside what the machine claims.
 
+use std::fmt;
+
 use machine::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
+
+use crate::ChaseOrder;
 
 /// The effective hierarchy: derived by `diagnosis`, stored for readers of the record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +25,55 @@ pub struct Levels {
     pub huge_page_gain: Option<f64>,
     /// Interval of `huge_page_gain`.
     pub huge_page_interval: Option<Interval>,
+    /// What was found and is not to be believed beside the rest, or was looked for and not found, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<Withheld>,
+}
+
+/// A value that is left out, with the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Withheld {
+    /// What it would be: `size of L3`, `read rate of memory`.
+    pub what: String,
+    /// The value as it would have been shown, with its unit; `None` if there was none.
+    pub value: Option<String>,
+    /// Why it is left out.
+    pub because: String,
+}
+
+/// How a latency was measured: no latency means anything without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions {
+    /// Smallest and largest block behind it; `None` if the record does not say.
+    pub block_bytes: Option<[Bytes; 2]>,
+    /// Page sizes behind it; of several the fastest cell counts. Empty if the record does not say.
+    pub page_bytes: Vec<Bytes>,
+    /// Order of the visits.
+    pub order: ChaseOrder,
+}
+
+impl fmt::Display for Conditions {
+    /// `random order in 128 MiB, 2 MiB pages`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self.order {
+            ChaseOrder::Sequential => "ascending order",
+            ChaseOrder::PageConfined => "random order page by page",
+            ChaseOrder::Random => "random order",
+        })?;
+        match self.block_bytes {
+            Some([smallest, largest]) if smallest == largest => write!(formatter, " in {largest}")?,
+            Some([smallest, largest]) => write!(formatter, " in {smallest} to {largest}")?,
+            None => formatter.write_str(" in a block of unknown size")?,
+        }
+        match self.page_bytes.as_slice() {
+            [] => formatter.write_str(", pages unknown"),
+            [one] => write!(formatter, ", {one} pages"),
+            [first @ .., last] => {
+                let first: Vec<String> = first.iter().map(Bytes::to_string).collect();
+                write!(formatter, ", faster of {} and {last} pages", first.join(", "))
+            }
+        }
+    }
 }
 
 /// One level of the hierarchy as measured.
@@ -44,6 +97,9 @@ pub struct Level {
     pub read_bytes_per_s: Option<f64>,
     /// Interval of `read_bytes_per_s`.
     pub read_interval: Option<Interval>,
+    /// What `ns` was measured in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
 }
 
 /// One TLB level as measured by its reach.

@@ -22,6 +22,7 @@ mod memory;
 mod place;
 mod provenance;
 mod reboots;
+mod shareable;
 mod sharing;
 mod socket_gate;
 mod sockets;
@@ -52,11 +53,11 @@ pub use factorial::{
 };
 pub use finding::{Finding, Severity};
 pub use flaw::{
-    Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Reading, RegisterReading,
-    RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
+    Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
+    RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
 };
 pub use guards::Guards;
-pub use levels::{Level, Levels, TlbLevel};
+pub use levels::{Conditions, Level, Levels, TlbLevel, Withheld};
 pub use memory::{
     BandwidthPoint, ChaseOrder, LatencyCell, LoadedLatency, Memory, OrderedLatency, ParallelChase, Scope,
     StreamResult, WalkPoint,
@@ -64,6 +65,7 @@ pub use memory::{
 pub use place::*;
 pub use provenance::Provenance;
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
+pub use shareable::{repeats_command_line, shareable_argument};
 pub use sharing::{
     IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, SharedWriters, Sharing,
     SharingMatrix, SharingOffer, SharingSource, SharingThread, UnitDemand, WriterPair, WriterVerdict,

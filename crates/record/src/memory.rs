@@ -188,6 +188,12 @@ pub struct LoadedLatency {
     pub cpu: CpuId,
     /// The CPUs that stream; empty is the idle latency of the same chain.
     pub loading: CpuSet,
+    /// Block that the chain goes through in random order; `None` in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_bytes: Option<Bytes>,
+    /// Page size that it really got; `None` in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_bytes: Option<Bytes>,
     /// Traffic of the others in bytes per second, as they counted it.
     pub load_bytes_per_s: f64,
     /// 95 % interval of the traffic.

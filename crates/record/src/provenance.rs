@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Provenance {
     /// Version of sidestep.
     pub tool_version: String,
-    /// Arguments after the program's name.
+    /// Arguments after the program's name; of paths the last part.
     pub arguments: Vec<String>,
     /// When the run began, UTC, RFC 3339.
     pub started_utc: String,
@@ -22,6 +22,9 @@ pub struct Provenance {
     /// The boot it ran in, as the kernel names it (`/proc/sys/kernel/random/boot_id`): a new one at every boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// True if the record holds every value of the kernel's command line, as was asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub full_command_line: bool,
     /// CPUs that were measured.
     pub cpus: CpuSet,
     /// Time budget in seconds.

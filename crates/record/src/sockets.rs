@@ -25,6 +25,9 @@ pub struct Sockets {
     pub subjects: Vec<SocketSubject>,
     /// The nodes whose memory was measured.
     pub nodes: Vec<SocketNode>,
+    /// All nodes of the machine, with memory or without; empty where none were read, so that their number is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machine_nodes: Vec<NodeId>,
     /// Load-to-use latency, of one CPU (row) to one node's memory (column).
     pub latency: Vec<NodeLatency>,
     /// Bandwidth of one CPU to one node's memory, by kernel.

@@ -137,7 +137,8 @@ fn pairs(paper: &mut Paper, check: &ClockCheck) {
     }
     paper.table(table);
     if sorted.len() > PAIRS_SHOWN {
-        paper.faint(&format!("{} more pairs: --json has all", sorted.len() - PAIRS_SHOWN));
+        paper
+            .faint(&format!("{}: --json has all", machine::counted(sorted.len() - PAIRS_SHOWN, "more pair")));
     }
     if let Some(loops) = &check.loops {
         let [a, b, c] = loops.worst;
@@ -145,8 +146,10 @@ fn pairs(paper: &mut Paper, check: &ClockCheck) {
             paper,
             "loops",
             &format!(
-                "{} ways round three CPUs, {} broken; worst {a}-{b}-{c} misses zero by {:.1} ns",
-                loops.count, loops.broken, loops.worst_ns
+                "{} round three CPUs, {} broken; worst {a}-{b}-{c} misses zero by {:.1} ns",
+                machine::counted(loops.count, "way"),
+                loops.broken,
+                loops.worst_ns
             ),
         );
     }
@@ -192,6 +195,7 @@ fn fault(fault: ClockFault) -> &'static str {
         ClockFault::SlopeAtOneFrequency => "drift in some P-states",
         ClockFault::SlopeAfterIdle => "drift asleep",
         ClockFault::RateChanges => "drift that changes",
+        ClockFault::Moved => "moved",
     }
 }
 

@@ -4,7 +4,7 @@ mod metrics;
 
 use record::{ClockEvent, ClockFault, ClockHappening, ClockWatchSummary};
 
-pub use metrics::{ClockMetrics, clock_metrics};
+pub use metrics::{ClockMetrics, MetricsFormat, clock_metrics};
 
 use crate::escape::plain;
 use crate::number::{duration_ns, short};
@@ -80,27 +80,52 @@ fn counters(what: &ClockHappening) -> String {
         ClockFault::SlopeAtOneFrequency | ClockFault::SlopeAfterIdle | ClockFault::RateChanges => {
             format!("{which} drifts at a rate that changes")
         }
+        ClockFault::Moved => {
+            format!("{which} moved{bounds}; too little was seen to say whether by a jump or by drift")
+        }
     };
     format!("{told}; seen after {} s", short(*seen_after_s))
 }
 
 fn ended(summary: &ClockWatchSummary) -> String {
     let events = match summary.events {
-        0 => "nothing happened".to_owned(),
+        0 if summary.could_watch() => "nothing happened".to_owned(),
+        0 => "no event seen".to_owned(),
         1 => "1 event".to_owned(),
         more => format!("{more} events"),
     };
+    let verdict = if summary.could_watch() { "watched" } else { "could not watch: tried" };
     let spared = match summary.spared {
         0 => String::new(),
         spared => format!(", {spared} without counters to spare the CPU"),
     };
     format!(
-        "watched for {} s: {events}; {} of {} probes saw both counters{spared}; {} % of one CPU, its start included",
+        "{verdict} for {} s: {events}{}; {} of {} probes saw both counters{spared}; {} % of one CPU, its start included",
         short(summary.watched_s),
+        reach(summary),
         summary.usable,
         summary.probes,
         short(summary.cpu_share * 100.0)
     )
+}
+
+/// How much of the time counters were watched in, and what went unseen.
+fn reach(summary: &ClockWatchSummary) -> String {
+    let Some(share) = summary.watched_share else { return String::new() };
+    let seen = [
+        summary.blind_below_ns.map(|ns| format!("offsets below {}", duration_ns(ns))),
+        summary.unseen_drift_ppb.map(|ppb| format!("drift below {} ppb", short(ppb))),
+        (share < 1.0).then(|| "whatever came and went in the rest".to_owned()),
+    ];
+    let missed: Vec<String> = seen.into_iter().flatten().collect();
+    let missed =
+        if missed.is_empty() { String::new() } else { format!(" (not detectable: {})", missed.join(", ")) };
+    let advice = if summary.could_watch() {
+        ""
+    } else {
+        "; free the CPUs, watch fewer with --cpus, or watch longer with --budget"
+    };
+    format!("; counters were watched {:.0} % of the time{missed}{advice}", share * 100.0)
 }
 
 fn signed(ns: f64) -> String {
@@ -118,6 +143,7 @@ pub(crate) fn kind(what: &ClockHappening) -> &'static str {
         ClockHappening::Began { .. } => "began",
         ClockHappening::Counters { fault: ClockFault::Step, .. } => "step",
         ClockHappening::Counters { fault: ClockFault::Offset, .. } => "offset",
+        ClockHappening::Counters { fault: ClockFault::Moved, .. } => "moved",
         ClockHappening::Counters { .. } => "drift",
         ClockHappening::ClockSource { .. } => "clocksource",
         ClockHappening::Suspended { .. } => "suspend",
@@ -172,6 +198,24 @@ mod tests {
             (ClockHappening::ClockSource { from: Some("tsc".into()), to: None }, "from tsc to unknown"),
             (ClockHappening::SystemTimeStepped { ns: 2e9 }, "set by +2 s"),
             (ClockHappening::Ended(ClockWatchSummary::default()), "nothing happened"),
+            (
+                ClockHappening::Ended(ClockWatchSummary {
+                    watched_share: Some(0.17),
+                    blind_below_ns: Some(60.0),
+                    unseen_drift_ppb: Some(1_230.0),
+                    ..ClockWatchSummary::default()
+                }),
+                "could not watch: tried for 0 s: no event seen; counters were watched 17 % of the time (not detectable: \
+                 offsets below 60 ns, drift below 1230 ppb, whatever came and went in the rest); free the CPUs",
+            ),
+            (
+                ClockHappening::Ended(ClockWatchSummary {
+                    watched_share: Some(0.92),
+                    ..ClockWatchSummary::default()
+                }),
+                "watched for 0 s: nothing happened; counters were watched 92 % of the time (not detectable: whatever",
+            ),
+            (counters(ClockFault::Moved), "too little was seen"),
             (ClockHappening::Began { cpus: 1, clock_source: None, period_s: 1.0 }, "clocks of one CPU"),
             (ClockHappening::Began { cpus: 256, clock_source: None, period_s: 0.1 }, "256 CPUs"),
         ] {

@@ -214,7 +214,12 @@ pub(crate) fn draw(
         Figure::SocketBandwidth => sockets.and_then(sockets::bandwidth),
         Figure::SocketTogether => sockets.and_then(sockets::together),
     };
-    drawn.ok_or_else(|| plan::why_missing(record, figure.probe_words()))
+    drawn.ok_or_else(|| match figure {
+        Figure::Levels if !record.levels.caches.is_empty() => {
+            "Sizes of caches: undetermined; the table says why.".to_owned()
+        }
+        _ => plan::why_missing(record, figure.probe_words()),
+    })
 }
 
 /// A figure as an SVG file that stands alone; `None` if the record has nothing for it. `account` is what the models make of its

@@ -2,11 +2,11 @@
 
 use flaws::{AppliedBy, Flaw, Kind, Population};
 use machine::Machine;
-use record::{Answer, FlawVerdict, Special, WorkaroundState};
+use record::{Answer, FlawVerdict, Protection, WorkaroundState};
 
 use crate::escape::plain;
 use crate::machine_text::headline;
-use crate::terminal::{Ink, Paper, Terminal, table_of};
+use crate::terminal::{Ink, Paper, Terminal, table_of, wrap};
 
 /// Width of the names in front of the lines of a page.
 const NAME_COLUMNS: usize = 12;
@@ -64,50 +64,37 @@ pub fn flaws_terminal(list: &FlawList, terminal: Terminal) -> String {
 }
 
 pub(crate) fn counts(verdicts: &[FlawVerdict]) -> String {
-    let count = |wanted: Answer| verdicts.iter().filter(|verdict| verdict.affected == wanted).count();
-    let open = verdicts
-        .iter()
-        .filter(|verdict| verdict.affected == Answer::Yes && verdict.protected == Answer::No)
-        .count();
-    format!(
-        "{} flaws known: {} here ({open} not worked around, or only in part), {} not here, {} nobody can tell",
-        verdicts.len(),
-        count(Answer::Yes),
-        count(Answer::No),
-        count(Answer::Unknown)
-    )
+    let count = |wanted: Protection| verdicts.iter().filter(|verdict| verdict.protected == wanted).count();
+    let with_some = [Protection::NotProtected, Protection::Partly, Protection::OnRequest]
+        .map(|state| (count(state), state.name()))
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} {name}"));
+    let always = [Protection::Protected, Protection::NotAffected, Protection::Unknown]
+        .map(|state| format!("{} {}", count(state), state.name()));
+    let each: Vec<String> = with_some.chain(always).collect();
+    format!("{} flaws known: {}", verdicts.len(), each.join(", "))
 }
 
-/// Affected ones first, the unprotected before the others; those that do not concern the machine only on demand.
+/// The least protected first; those that do not concern the machine only on demand.
 pub(crate) fn ranked(verdicts: &[FlawVerdict], all: bool) -> Vec<&FlawVerdict> {
     let mut shown: Vec<&FlawVerdict> =
         verdicts.iter().filter(|verdict| all || verdict.affected != Answer::No).collect();
-    let rank = |verdict: &FlawVerdict| {
-        let affected = match verdict.affected {
-            Answer::Yes => 0,
-            Answer::Unknown => 1,
-            Answer::No => 2,
-        };
-        let protected = match verdict.protected {
-            Answer::No => 0,
-            Answer::Unknown => 1,
-            Answer::Yes => 2,
-        };
-        (affected, protected)
-    };
-    shown.sort_by_key(|verdict| rank(verdict));
+    shown.sort_by_key(|verdict| match verdict.protected {
+        Protection::NotProtected => 0,
+        Protection::Partly => 1,
+        Protection::OnRequest => 2,
+        // Of a flaw that is here more should be known than of one that may be.
+        Protection::Unknown if verdict.affected == Answer::Yes => 3,
+        Protection::Unknown => 4,
+        Protection::Protected => 5,
+        Protection::NotAffected => 6,
+    });
     shown
 }
 
-pub(crate) fn special_says(special: Special) -> &'static str {
-    match special {
-        Special::PayingUntold => "its workaround is being paid for, and the kernel does not tell",
-        Special::PayingUnprotected => "its workaround is being paid for, and does not protect",
-    }
-}
-
 fn special(paper: &mut Paper, verdict: &FlawVerdict) {
-    let says = verdict.special.map_or("", special_says);
+    let says = verdict.special_says().unwrap_or_default();
     paper.wrapped_inked(Ink::Warning, "! ", &format!("{}: {says}", verdict.id));
     paper.wrapped("    ", &verdict.title);
     witnesses(paper, verdict, "    ");
@@ -115,7 +102,10 @@ fn special(paper: &mut Paper, verdict: &FlawVerdict) {
         paper.wrapped(&format!("    {:<NAME_COLUMNS$}", "differ"), &plain(sentence));
     }
     for remedy in &verdict.remedies {
-        paper.wrapped(&format!("    {:<NAME_COLUMNS$}", "to do"), &plain(remedy));
+        paper.wrapped(&format!("    {:<NAME_COLUMNS$}", "switch"), &plain(remedy));
+    }
+    if let Some(fix) = &verdict.fix {
+        paper.wrapped(&format!("    {:<NAME_COLUMNS$}", "fix"), &plain(fix));
     }
     paper.blank();
 }
@@ -131,23 +121,28 @@ fn witnesses(paper: &mut Paper, verdict: &FlawVerdict, indent: &str) {
     }
 }
 
+/// Columns of the longest state: "not protected".
+const STATE_COLUMNS: usize = 13;
+/// Columns of the answer to whether it is paid for.
+const PAID_COLUMNS: usize = 4;
+
+/// A row for each flaw, and what it is below: a command in a column of its own can be copied.
 fn table(paper: &mut Paper, verdicts: &[&FlawVerdict]) {
-    let titles = ["flaw", "here", "workaround", "safe", "paid", "what it is"];
-    let mut table = table_of(&titles.map(str::to_owned));
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(comfy_table::CellAlignment::Left);
-    }
+    let id_columns = verdicts.iter().map(|verdict| verdict.id.len()).max().unwrap_or(0);
+    let row = |id: &str, state: &str, paid: &str| {
+        format!("{id:<id_columns$}  {state:<STATE_COLUMNS$}  {paid:<PAID_COLUMNS$}  ")
+    };
+    paper.strong(&(row("flaw", "state", "paid") + "fix"));
     for verdict in verdicts {
-        table.add_row(vec![
-            verdict.id.clone(),
-            answer(verdict.affected).to_owned(),
-            state(verdict.workaround).to_owned(),
-            answer(verdict.protected).to_owned(),
-            answer(verdict.paid).to_owned(),
-            plain(&verdict.title),
-        ]);
+        let start = row(&verdict.id, verdict.protected.name(), answer(verdict.paid));
+        let fix = plain(verdict.fix.as_deref().unwrap_or(""));
+        let room = paper.layout_columns().saturating_sub(start.len());
+        for (index, part) in wrap(&fix, room.max(1)).into_iter().enumerate() {
+            let start = if index == 0 { start.clone() } else { " ".repeat(start.len()) };
+            paper.inked(Ink::Plain, &(start + &part));
+        }
+        paper.wrapped_inked(Ink::Faint, "  ", &plain(&verdict.title));
     }
-    paper.table(table);
 }
 
 pub(crate) fn answer(answer: Answer) -> &'static str {
@@ -189,9 +184,9 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict, terminal: Terminal) -> Stri
     fact(
         "workaround",
         &format!(
-            "{}; safe: {}; paid for: {}",
+            "{}; state: {}; paid for: {}",
             state(verdict.workaround),
-            answer(verdict.protected),
+            verdict.protected.name(),
             answer(verdict.paid)
         ),
     );
@@ -203,9 +198,14 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict, terminal: Terminal) -> Stri
         let by: Vec<&str> = workaround.by.iter().map(|by| applied_by(*by)).collect();
         fact("switch", &format!("{remedy} (applied by {})", by.join(", ")));
     }
+    fact("fix", verdict.fix.as_deref().unwrap_or(""));
     verdict.costs.iter().for_each(|cost| fact("cost", cost));
     if let Some(none) = &flaw.no_detector {
         fact("no detector", &none.reason);
+    }
+    for sub_state in &flaw.sub_state {
+        let text = format!("\"{}\" among the kernel's bugs: {}", sub_state.bug, sub_state.means);
+        fact("variant", &text);
     }
     flaw.sources.iter().for_each(|source| fact("source", source));
     paper.finish()
@@ -245,13 +245,42 @@ pub fn population_terminal(counts: &Population, all: bool, terminal: Terminal) -
         paper.wrapped_inked(Ink::Doubt, "? ", &format!("{} {are} no report", counts.unreadable_count));
     }
     paper.blank();
-    let titles = ["flaw", "have it", "safe", "pay unprotected", "cannot tell"];
+    let titles = [
+        "flaw",
+        "affected",
+        "protected",
+        "on request",
+        "partly",
+        "not protected",
+        "unknown",
+        "may be affected",
+    ];
     let mut table = table_of(&titles.map(str::to_owned));
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if index == 0 {
+            column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
+        }
+    }
     for row in counts.population.iter().filter(|row| all || row.affected > 0) {
-        let counts = [row.affected, row.protected, row.paying_without_protection, row.unknown];
+        let counts = [
+            row.affected,
+            row.protected,
+            row.on_request,
+            row.partly,
+            row.not_protected,
+            row.protection_unknown,
+            row.unknown,
+        ];
         table.add_row([row.id.clone()].into_iter().chain(counts.map(|count| count.to_string())));
     }
     paper.table(table);
+    let in_vain: usize = counts.population.iter().map(|row| row.paying_without_protection).sum();
+    if in_vain > 0 {
+        let text =
+            format!("{in_vain} times a mitigation is active but ineffective, as it lacks its microcode.");
+        paper.wrapped_inked(Ink::Doubt, "? ", &text);
+    }
     paper.finish()
 }
 
@@ -260,6 +289,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Erratum => "erratum",
         Kind::Vulnerability => "vulnerability",
         Kind::Design => "design",
+        Kind::Clock => "clock",
     }
 }
 

@@ -28,7 +28,7 @@ pub use gate::socket_gate_terminal;
 pub(crate) use gate::verdict_words;
 pub(crate) use graph::draw as draw_graph;
 pub use graph::{GraphPicture, Reads, graph_dot, graph_svg};
-pub use hwloc::{HwlocNode, hwloc_xml};
+pub use hwloc::{HwlocNumbers, hwloc_xml};
 pub(crate) use inference::inference_facts;
 pub use inference::{inference_picture, inference_terminal};
 pub use terminal::sockets_terminal;

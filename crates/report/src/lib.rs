@@ -29,7 +29,9 @@ mod terminal;
 
 pub use clock_check::clock_check_terminal;
 pub use clock_cost::clock_cost_terminal;
-pub use clock_watch::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
+pub use clock_watch::{
+    ClockMetrics, MetricsFormat, clock_event_terminal, clock_happening_text, clock_metrics,
+};
 pub use comparison::{
     comparison_csv, comparison_html, comparison_markdown, comparison_terminal, experiment_terminal,
     factorial_terminal, paragraph, reboots_brief, reboots_terminal,
@@ -39,9 +41,10 @@ pub use drift::{drift_csv, drift_html, drift_terminal};
 pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};
 pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal, population_terminal};
+pub use html::facts::shell_word;
 pub use html::{Html, html};
 pub use interconnect::{
-    DomainClaim, FirmwareLinks, GraphPicture, HwlocNode, MemoryClaim, PciClaim, Reads, account_terminal,
+    DomainClaim, FirmwareLinks, GraphPicture, HwlocNumbers, MemoryClaim, PciClaim, Reads, account_terminal,
     clusters_csv, clusters_html, clusters_terminal, firmware_terminal, graph_dot, graph_svg, hwloc_xml,
     inference_picture, inference_terminal, matrix_csv, socket_gate_terminal, sockets_csv, sockets_html,
     sockets_picture, sockets_terminal,

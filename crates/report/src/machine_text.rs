@@ -94,7 +94,10 @@ fn topology(paper: &mut Paper, machine: &Machine) {
     }
     let mut parts = vec![count(topology.packages().len(), "package"), count(topology.cores.len(), "core")];
     parts.push(count(topology.cpus.len(), "CPU"));
-    parts.push(count(topology.nodes.len(), "NUMA node"));
+    parts.push(match topology.nodes.len() {
+        0 => "NUMA nodes unknown".to_owned(),
+        nodes => count(nodes, "NUMA node"),
+    });
     named(paper, "topology", &format!("{}: CPUs {}", parts.join(", "), topology.online()));
     let widest = topology.cores.iter().filter(|core| core.cpus.len() > 1).count();
     if widest > 0 {
@@ -265,13 +268,7 @@ fn environment(paper: &mut Paper, machine: &Machine) {
 
 fn doubts(paper: &mut Paper, machine: &Machine) {
     for disagreement in &machine.disagreements {
-        let text = format!(
-            "{}: sysfs says {}, CPUID says {}",
-            plain(&disagreement.subject),
-            plain(&disagreement.sysfs),
-            plain(&disagreement.cpuid)
-        );
-        named(paper, "! disagree", &text);
+        named(paper, "! disagree", &plain(&disagreement.sentence()));
     }
     for line in &machine.missing {
         named(paper, "missing", &plain(line));

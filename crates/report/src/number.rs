@@ -1,5 +1,6 @@
 //! Numbers as people read them: three significant digits, a unit, and the uncertainty beside them.
 
+pub(crate) use machine::counted as count;
 use machine::{Bytes, Hertz};
 use record::{Quality, Spread};
 use stats::Interval;
@@ -49,11 +50,6 @@ fn grouped(value: f64, zeros: i32) -> String {
         text.push(digit);
     }
     text
-}
-
-/// `1 CPU`, `3 CPUs`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Three significant digits, as in most tables.

@@ -9,6 +9,7 @@ mod words;
 use models::memory::{Simulation, Unit};
 
 use crate::escape;
+use crate::number::finite;
 
 pub use html::simulation_html;
 pub use terminal::simulation_terminal;
@@ -47,8 +48,8 @@ pub fn simulation_csv(simulation: &Simulation) -> String {
             row.block_bytes.0.to_string(),
             row.stride_bytes.0.to_string(),
             row.unit.text().to_owned(),
-            row.off.to_string(),
-            row.on.to_string(),
+            number(finite(row.off)),
+            number(finite(row.on)),
             number(row.published_off),
             number(row.published_on),
         ]);

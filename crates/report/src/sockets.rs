@@ -5,7 +5,7 @@ mod links;
 mod page;
 mod words;
 
-use machine::{CpuId, NodeId};
+use machine::{CpuId, CpuSet, NodeId};
 use record::{NodeBandwidth, SocketSubject, SocketVerdict, Sockets};
 
 use crate::escape::plain;
@@ -20,7 +20,7 @@ const CPUS_SHOWN: usize = 24;
 
 pub(crate) use figures::{bandwidth, graph, latency, links, read_map, together};
 pub(crate) use page::{head, section};
-pub(crate) use words::{ONE_NODE, asymmetry_words, flight_doubts, likeness_words, subjects_words};
+pub(crate) use words::{asymmetry_words, flight_doubts, likeness_words, nodes_words, subjects_words};
 
 /// The page.
 pub fn measured_sockets_terminal(sockets: &Sockets, terminal: Terminal) -> String {
@@ -35,9 +35,8 @@ pub fn measured_sockets_terminal(sockets: &Sockets, terminal: Terminal) -> Strin
         paper.wrapped(
             "together ",
             &format!(
-                "{} {}: triad {} GB/s{} {}",
-                if scaling.cpus.len() == 1 { "CPU" } else { "CPUs" },
-                scaling.cpus,
+                "{}: triad {} GB/s{} {}",
+                at_work(&scaling.cpus),
                 column(value),
                 quality_mark(scaling.spread.quality),
                 plus_minus(value, scaling.spread.interval.map(gigabytes))
@@ -67,6 +66,15 @@ pub fn measured_sockets_terminal(sockets: &Sockets, terminal: Terminal) -> Strin
     paper.finish()
 }
 
+/// Who took part in a step of the curve of CPUs together. One alone has its own number in the table of bandwidths: another
+/// block at another time, so that the two may differ.
+fn at_work(cpus: &CpuSet) -> String {
+    match cpus.len() {
+        1 => format!("CPU {cpus} alone, first of this curve and measured apart from the table above"),
+        _ => format!("CPUs {cpus}"),
+    }
+}
+
 fn opening(paper: &mut Paper, sockets: &Sockets) {
     let (ink, verdict) = match sockets.verdict {
         SocketVerdict::Alike => (Ink::Good, "alike"),
@@ -85,8 +93,8 @@ fn opening(paper: &mut Paper, sockets: &Sockets) {
     for subject in stand_for.take(CPUS_SHOWN) {
         paper.faint(&format!("  CPU {} stands for CPUs {}", subject.cpu, subject.stands_for));
     }
-    if figures::is_one_node(sockets) && !sockets.latency.is_empty() {
-        paper.wrapped_inked(Ink::Faint, "  ", ONE_NODE);
+    if let Some(told) = nodes_words(sockets).filter(|_| !sockets.latency.is_empty()) {
+        paper.wrapped_inked(Ink::Faint, "  ", &told);
     }
     paper.blank();
 }
@@ -159,11 +167,13 @@ fn kernels(sockets: &Sockets) -> Vec<(&str, &str)> {
     kernels
 }
 
-/// The node whose memory is a CPU's own: as the machine tells, else the one that it reaches soonest.
+/// The node whose memory is a CPU's own, if it was measured; where the machine tells of no node, the one that it reaches soonest.
 fn own_node(sockets: &Sockets, subject: &SocketSubject) -> Option<NodeId> {
-    let of_cpu = || sockets.latency.iter().filter(|one| one.cpu == subject.cpu);
-    let told = subject.node.filter(|&node| of_cpu().any(|one| one.node == node));
-    told.or_else(|| of_cpu().min_by(|a, b| a.ns.total_cmp(&b.ns)).map(|one| one.node))
+    let mut of_cpu = sockets.latency.iter().filter(|one| one.cpu == subject.cpu);
+    match subject.node {
+        Some(own) => of_cpu.any(|one| one.node == own).then_some(own),
+        None => of_cpu.min_by(|a, b| a.ns.total_cmp(&b.ns)).map(|one| one.node),
+    }
 }
 
 fn bandwidths(paper: &mut Paper, sockets: &Sockets) {
@@ -226,7 +236,7 @@ fn likeness(paper: &mut Paper, sockets: &Sockets) {
         paper.wrapped(
             "alike    ",
             &format!(
-                "{}: {}; A/A ±{} over {} rounds",
+                "{}: {}; the same CPU differs from itself by ±{} within this run, over {} rounds",
                 plain(&of.quantity),
                 rows.collect::<Vec<_>>().join(", "),
                 percent(of.aa_half_width),
@@ -287,7 +297,6 @@ fn under_load(paper: &mut Paper, sockets: &Sockets) {
 
 #[cfg(test)]
 mod tests {
-    use machine::CpuSet;
     use record::{
         LoadedLatency, NodeLatency, NodeLoadedLatency, SocketSubject, Spread, SubjectEquality, SubjectRow,
     };
@@ -295,19 +304,16 @@ mod tests {
 
     use super::*;
 
+    fn subject(cpu: CpuId) -> SocketSubject {
+        SocketSubject { cpu, package: None, node: None, stands_for: CpuSet::new() }
+    }
+
     fn sockets(cpus: u32, nodes: u32) -> Sockets {
         let pairs = || (0..cpus).flat_map(move |cpu| (0..nodes).map(move |node| (CpuId(cpu), NodeId(node))));
         Sockets {
             verdict: SocketVerdict::Asymmetric,
             because: vec!["latency: CPU 0 takes 16.0 % longer than the others".to_owned()],
-            subjects: (0..cpus)
-                .map(|cpu| SocketSubject {
-                    cpu: CpuId(cpu),
-                    package: None,
-                    node: None,
-                    stands_for: CpuSet::new(),
-                })
-                .collect(),
+            subjects: (0..cpus).map(CpuId).map(subject).collect(),
             latency: pairs()
                 .map(|(cpu, node)| NodeLatency {
                     cpu,
@@ -336,6 +342,8 @@ mod tests {
                     point: LoadedLatency {
                         cpu: CpuId(0),
                         loading: (1..load).map(CpuId).collect(),
+                        block_bytes: None,
+                        page_bytes: None,
                         load_bytes_per_s: 12.3e9,
                         load_interval: Interval { low: 12.0e9, high: 12.6e9 },
                         overlapped_windows: 32,
@@ -363,6 +371,27 @@ mod tests {
             }],
             ..Sockets::default()
         }
+    }
+
+    /// What is said of CPUs on two nodes of which only one was measured, and of a machine whose nodes were not read.
+    #[test]
+    fn nodes_that_were_not_measured_or_not_read_are_unknown() {
+        let mut partly = sockets(2, 2);
+        partly.machine_nodes = vec![NodeId(0), NodeId(1)];
+        for subject in &mut partly.subjects {
+            subject.node = Some(NodeId(subject.cpu.0));
+        }
+        assert_eq!((nodes_words(&partly), own_node(&partly, &partly.subjects[0])), (None, Some(NodeId(0))));
+        partly.latency.retain(|one| one.node == NodeId(1));
+        assert_eq!(own_node(&partly, &partly.subjects[0]), None);
+        let text = measured_sockets_terminal(&partly, Terminal::default());
+        assert!(text.starts_with("2 CPUs, 1 of them measured in its own memory"), "{text}");
+        assert!(text.contains("Of 2 nodes only the memory of node 1 was measured"), "{text}");
+        assert!(!text.contains("There is one node"), "{text}");
+        let mut unread = sockets(2, 1);
+        assert!(nodes_words(&unread).is_some_and(|told| told.contains("unknown")));
+        unread.machine_nodes = vec![NodeId(0)];
+        assert!(nodes_words(&unread).is_some_and(|told| told.starts_with("There is one node")));
     }
 
     #[test]

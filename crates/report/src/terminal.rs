@@ -11,6 +11,7 @@ use record::Record;
 
 use crate::{escape, machine_text::headline, number};
 pub(crate) use paint::{Ink, Paper, bar, table_of, two_sided_bar, wrap};
+pub(crate) use tables::page_gain;
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +78,11 @@ fn guards(paper: &mut Paper, record: &Record) {
     }
     if guards.windows > 0 {
         let share = number::percent(guards.windows_dropped as f64 / guards.windows as f64);
-        signs.push(format!("{} of {} windows set aside ({share})", guards.windows_dropped, guards.windows));
+        signs.push(format!(
+            "{} of {} set aside ({share})",
+            guards.windows_dropped,
+            machine::counted(guards.windows as usize, "window")
+        ));
     }
     signs.push(format!("{} pre-emptions", guards.involuntary_switches));
     if let Some([low, high]) = guards.core_hz {

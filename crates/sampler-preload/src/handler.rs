@@ -16,6 +16,7 @@ const PAGE_BYTES: u64 = 4096;
 /// beyond both, and cannot be read.
 const USER_END: u64 = 1 << 56;
 /// The registers in the order in which instructions number them.
+#[cfg(target_arch = "x86_64")]
 const REGISTERS: [c_int; 16] = [
     libc::REG_RAX,
     libc::REG_RCX,
@@ -84,16 +85,30 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, context: *mu
 
 fn sample(thread: u32, context: &ucontext_t) {
     let Some(ring) = state::ring() else { return };
-    let saved = &context.uc_mcontext.gregs;
-    let register = |number: c_int| saved[number as usize].cast_unsigned();
-    let ip = register(libc::REG_RIP);
+    let Some((ip, registers)) = saved_registers(context) else { return };
     // SAFETY: takes nothing.
     let cpu = unsafe { libc::sched_getcpu() }.unsigned_abs();
     // SAFETY: takes nothing.
     let pid = unsafe { libc::getpid() }.unsigned_abs();
     let (code, readable) = code_around(ip);
-    let sample = Sample { ip, cpu, registers: REGISTERS.map(register), code, readable };
+    let sample = Sample { ip, cpu, registers, code, readable };
     ring.put(&Entry { pid, tid: thread, time_ns: state::time_ns(), event: Event::Sample(sample) }.to_words());
+}
+
+/// Where the thread was, and its registers.
+#[cfg(target_arch = "x86_64")]
+// Of the same shape as on other architectures.
+#[expect(clippy::unnecessary_wraps)]
+fn saved_registers(context: &ucontext_t) -> Option<(u64, [u64; 16])> {
+    let saved = &context.uc_mcontext.gregs;
+    let register = |number: c_int| saved[number as usize].cast_unsigned();
+    Some((register(libc::REG_RIP), REGISTERS.map(register)))
+}
+
+/// Who reads samples decodes instructions of x86 alone: registers of another architecture would be taken for those.
+#[cfg(not(target_arch = "x86_64"))]
+fn saved_registers(_context: &ucontext_t) -> Option<(u64, [u64; 16])> {
+    None
 }
 
 /// The code around an address that is being executed, as far as it lies in the same page: that one must be there.

@@ -68,7 +68,7 @@ fn send(socket: c_int, watch: c_int) {
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let letters = NAME.load(Ordering::Relaxed).to_le_bytes();
     for (to, letter) in address.sun_path[1..=NAME_LETTERS].iter_mut().zip(letters) {
-        *to = letter.cast_signed();
+        *to = libc::c_char::from_ne_bytes([letter]);
     }
     let mut control = Control {
         header: libc::cmsghdr {

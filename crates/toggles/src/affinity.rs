@@ -6,7 +6,11 @@
 //! Only what looks like the kernel's doing is put back. Any other difference was made by somebody else: it is listed and
 //! left alone, as for every value that is switched.
 //!
-//! Interrupts that the kernel manages come back by themselves, and then show no difference.
+//! Interrupts that the kernel manages come back by themselves, and then show no difference. The kernel binds some threads of
+//! its own anew whenever a CPU goes or comes: what it did to them is not told, and only a binding that it lost is put back.
+//!
+//! SMT that goes on brings every CPU of the machine, also those that were away before (`cpuhp_smt_enable`, kernel/cpu.c). So the CPUs that
+//! were there are remembered too, and are the same afterwards.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,10 +21,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::{Entry, Journal};
 use crate::pins::{ThreadId, unpin};
-use crate::restore::{Fate, Restored, restore};
+use crate::restore::{Fate, Restored, restore, restore_one};
 
 /// The default of new interrupts: a mask where all else is a list.
 const DEFAULT_INTERRUPT: &str = "proc/irq/default_smp_affinity";
+const ONLINE_CPUS: &str = "sys/devices/system/cpu/online";
 const SMT_CONTROL: &str = "sys/devices/system/cpu/smt/control";
 
 /// A file and the CPUs it names.
@@ -71,11 +76,15 @@ pub struct Affinities {
     pub confines: Vec<CpuSet>,
     /// Cpusets, parents first, then interrupts: in the order of putting back.
     pub files: Vec<FileAffinity>,
-    /// Threads.
+    /// Threads of programs.
     pub tasks: Vec<TaskGroup>,
+    /// Threads of the kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernel_tasks: Vec<TaskGroup>,
 }
 
-/// What has to be remembered before these entries are switched; `None` if no CPU that is there can go away.
+/// What has to be remembered before these entries are switched; `None` if no CPU that is there can go away, and none come
+/// but those that are named.
 ///
 /// # Errors
 /// What is bound cannot be read.
@@ -86,15 +95,17 @@ pub fn remember(door: &mut impl Door, entries: &[Entry]) -> Result<Option<Affini
     let bindings = door.bindings()?;
     let leaving = leaving(entries, &bindings).intersection(&bindings.online);
     if leaving.is_empty() {
-        return Ok(None);
+        let Bindings { online, .. } = bindings;
+        return Ok(entries.iter().any(switches_smt).then(|| Affinities::of_cpus(online)));
     }
-    let Bindings { online, cpusets, interrupts, tasks, confines, .. } = bindings;
+    let Bindings { online, cpusets, interrupts, tasks, kernel_tasks, confines, .. } = bindings;
     let file = |bound: Bound| match bound.target {
         Target::File { path } => Some(FileAffinity { path, cpus: bound.cpus }),
         _ => None,
     };
     let files = cpusets.into_iter().chain(interrupts).filter_map(file).collect();
-    Ok(Some(Affinities { online, leaving, confines, files, tasks: grouped(tasks) }))
+    let (tasks, kernel_tasks) = (grouped(tasks), grouped(kernel_tasks));
+    Ok(Some(Affinities { online, leaving, confines, files, tasks, kernel_tasks }))
 }
 
 fn grouped(tasks: Vec<Bound>) -> Vec<TaskGroup> {
@@ -113,9 +124,33 @@ fn cpu_of(path: &str) -> Option<CpuId> {
     number.parse().ok().map(CpuId)
 }
 
+/// The file of a CPU.
+fn online_file(cpu: CpuId) -> Target {
+    Target::File { path: format!("sys/devices/system/cpu/cpu{}/online", cpu.0) }
+}
+
+/// True of the list of CPUs that are there.
+pub(crate) fn is_list_of_cpus(target: &Target) -> bool {
+    matches!(target, Target::File { path } if path == ONLINE_CPUS)
+}
+
+/// True of the file that says whether a CPU is there.
+pub(crate) fn is_online_file(target: &Target) -> bool {
+    matches!(target, Target::File { path } if cpu_of(path).is_some())
+}
+
 /// True if the entry takes CPUs away, or brings them.
 fn switches_cpus(entry: &Entry) -> bool {
-    matches!(&entry.target, Target::File { path } if path == SMT_CONTROL || cpu_of(path).is_some())
+    is_online_file(&entry.target) || is_smt(&entry.target)
+}
+
+fn is_smt(target: &Target) -> bool {
+    matches!(target, Target::File { path } if path == SMT_CONTROL)
+}
+
+/// True if the entry may change SMT.
+pub(crate) fn switches_smt(entry: &Entry) -> bool {
+    is_smt(&entry.target) && entry.ours.iter().any(|value| *value != entry.old)
 }
 
 fn leaving(entries: &[Entry], bindings: &Bindings) -> CpuSet {
@@ -132,41 +167,72 @@ fn leaving(entries: &[Entry], bindings: &Bindings) -> CpuSet {
     all
 }
 
+/// One binding that is remembered.
+struct Remembered<'a> {
+    target: Target,
+    cpus: &'a str,
+    is_kernel_thread: bool,
+}
+
+fn of_threads(groups: &[TaskGroup], is_kernel_thread: bool) -> impl Iterator<Item = Remembered<'_>> {
+    groups.iter().flat_map(move |group| {
+        let cpus = group.cpus.as_str();
+        group.thread_ids().map(move |thread| Remembered { target: thread.target(), cpus, is_kernel_thread })
+    })
+}
+
 impl Affinities {
+    /// Which CPUs were there, where none of them can go away.
+    fn of_cpus(online: CpuSet) -> Self {
+        Self {
+            online,
+            leaving: CpuSet::new(),
+            confines: Vec::new(),
+            files: Vec::new(),
+            tasks: Vec::new(),
+            kernel_tasks: Vec::new(),
+        }
+    }
+
     /// Everything that is remembered with its text, in the order of putting back: cpusets, as a change of one changes
     /// its tasks, then interrupts, then threads.
-    fn all(&self) -> impl Iterator<Item = (Target, &str)> {
+    fn all(&self) -> impl Iterator<Item = Remembered<'_>> {
         let file = |file: &FileAffinity| Target::File { path: file.path.clone() };
-        let files = self.files.iter().map(move |have| (file(have), have.cpus.as_str()));
-        let threads = self
-            .tasks
-            .iter()
-            .flat_map(|group| group.thread_ids().map(|thread| (thread.target(), group.cpus.as_str())));
-        files.chain(threads)
+        let files = self.files.iter().map(move |have| Remembered {
+            target: file(have),
+            cpus: have.cpus.as_str(),
+            is_kernel_thread: false,
+        });
+        files.chain(of_threads(&self.tasks, false)).chain(of_threads(&self.kernel_tasks, true))
     }
 
     /// How many threads, and how many files of cpusets and interrupts.
     pub fn counts(&self) -> (usize, usize) {
-        let threads = self.tasks.iter().map(|group| group.threads.split_whitespace().count()).sum();
+        let groups = self.tasks.iter().chain(&self.kernel_tasks);
+        let threads = groups.map(|group| group.threads.split_whitespace().count()).sum();
         (threads, self.files.len())
     }
 
     /// Only what is still to be put back; `None` if nothing is.
     pub(crate) fn only(&self, open: &[&Target]) -> Option<Self> {
         let is_open = |target: &Target| open.contains(&target);
-        let mut left = Self { files: Vec::new(), tasks: Vec::new(), ..self.clone() };
-        left.files.extend(
-            self.files.iter().filter(|file| is_open(&Target::File { path: file.path.clone() })).cloned(),
-        );
-        for group in &self.tasks {
-            let threads = group.threads.split_whitespace();
-            let threads: Vec<&str> = threads
-                .filter(|text| parse_thread(text).is_some_and(|thread| is_open(&thread.target())))
-                .collect();
-            if !threads.is_empty() {
-                left.tasks.push(TaskGroup { cpus: group.cpus.clone(), threads: threads.join(" ") });
-            }
-        }
+        let open_of = |groups: &[TaskGroup]| -> Vec<TaskGroup> {
+            let of_group = |group: &TaskGroup| {
+                let is_open =
+                    |text: &&str| parse_thread(text).is_some_and(|thread| is_open(&thread.target()));
+                let threads: Vec<&str> = group.threads.split_whitespace().filter(is_open).collect();
+                let cpus = group.cpus.clone();
+                (!threads.is_empty()).then(|| TaskGroup { cpus, threads: threads.join(" ") })
+            };
+            groups.iter().filter_map(of_group).collect()
+        };
+        let is_open_file = |file: &&FileAffinity| is_open(&Target::File { path: file.path.clone() });
+        let left = Self {
+            files: self.files.iter().filter(is_open_file).cloned().collect(),
+            tasks: open_of(&self.tasks),
+            kernel_tasks: open_of(&self.kernel_tasks),
+            ..self.clone()
+        };
         (left.counts() != (0, 0)).then_some(left)
     }
 
@@ -211,14 +277,23 @@ fn parse_thread(text: &str) -> Option<ThreadId> {
     Some(ThreadId { process, thread, start_ticks: start.parse().ok()? })
 }
 
-/// Puts back all that a journal holds: first what was switched, then, if every CPU is back, what was bound to them, then
-/// threads that were pinned. Of what was bound only differences are told.
+/// Puts back all that a journal holds: first what was switched, then, if that is back, which CPUs are there and what was
+/// bound to them, then threads that were pinned. Of CPUs and of what was bound only differences are told.
 pub fn put_back(door: &mut impl Door, journal: &Journal, force: bool) -> Vec<Restored> {
     let mut results = restore(door, &journal.entries, force);
+    let with_smt = journal.entries.iter().any(switches_smt);
+    // A CPU that SMT brought shows a value that nobody wrote, and is looked at next.
+    let is_back =
+        |result: &Restored| result.is_settled() || (with_smt && is_online_file(&result.entry.target));
     if let Some(affinities) = &journal.affinities
-        && results.iter().all(Restored::is_settled)
+        && results.iter().all(is_back)
     {
-        results.extend(rebind(door, affinities, force));
+        let cpus = if with_smt { bring_cpus_back(door, affinities, force) } else { Vec::new() };
+        results.retain(|result| cpus.iter().all(|cpu| cpu.entry.target != result.entry.target));
+        results.extend(cpus);
+        if results.iter().all(Restored::is_settled) {
+            results.extend(rebind(door, affinities, force));
+        }
     }
     if let Some(pins) = &journal.pins {
         results.extend(unpin(door, pins));
@@ -226,11 +301,49 @@ pub fn put_back(door: &mut impl Door, journal: &Journal, force: bool) -> Vec<Res
     results
 }
 
+/// After SMT was switched: makes the CPUs that are there the ones that were. What SMT brought goes again, and what it took
+/// comes; a CPU that somebody else took is told. A machine that does not list its CPUs shows no difference.
+fn bring_cpus_back(door: &mut impl Door, affinities: &Affinities, force: bool) -> Vec<Restored> {
+    let list = Target::File { path: ONLINE_CPUS.to_owned() };
+    let unread = |why: String| {
+        let entry = Entry { target: list.clone(), old: affinities.online.to_string(), ours: Vec::new() };
+        vec![Restored { entry, fate: Fate::Failed(why) }]
+    };
+    let now = match door.read(&list) {
+        Err(error) if is_gone(&error) => return Vec::new(),
+        Err(error) => return unread(error.to_string()),
+        Ok(text) => match CpuSet::from_list(&text) {
+            Err(error) => return unread(error.to_string()),
+            Ok(now) => now,
+        },
+    };
+    let came = now.difference(&affinities.online);
+    let cpus = came.union(&affinities.online.difference(&now));
+    let of_cpu = |cpu: CpuId| {
+        let (old, new) = if came.contains(cpu) { ("0", "1") } else { ("1", "0") };
+        let is_ours = came.contains(cpu) || affinities.leaving.contains(cpu);
+        let ours = if is_ours { vec![new.to_owned()] } else { Vec::new() };
+        let entry = Entry { target: online_file(cpu), old: old.to_owned(), ours };
+        let fate = restore_one(door, &entry, force);
+        Restored { entry, fate }
+    };
+    cpus.iter().map(of_cpu).collect()
+}
+
+/// The same for a state in which everything shows its old value again.
+pub(crate) fn all_as_before(door: &mut impl Door, affinities: &Affinities, entries: &[Entry]) {
+    if entries.iter().any(switches_smt) {
+        bring_cpus_back(door, affinities, false);
+    }
+    rebind(door, affinities, false);
+}
+
 /// Compares what is bound now with what was, and puts back what the kernel changed; tells every difference.
 pub fn rebind(door: &mut impl Door, affinities: &Affinities, force: bool) -> Vec<Restored> {
     let mut differences = Vec::new();
-    for (target, old) in affinities.all() {
-        if let Some(fate) = rebind_one(door, affinities, &target, old, force) {
+    for remembered in affinities.all() {
+        if let Some(fate) = rebind_one(door, affinities, &remembered, force) {
+            let Remembered { target, cpus: old, .. } = remembered;
             let entry = Entry { target, old: old.to_owned(), ours: Vec::new() };
             differences.push(Restored { entry, fate });
         }
@@ -242,10 +355,10 @@ pub fn rebind(door: &mut impl Door, affinities: &Affinities, force: bool) -> Vec
 fn rebind_one(
     door: &mut impl Door,
     affinities: &Affinities,
-    target: &Target,
-    old: &str,
+    remembered: &Remembered,
     force: bool,
 ) -> Option<Fate> {
+    let Remembered { target, cpus: old, is_kernel_thread } = remembered;
     let now = match door.read(target) {
         Ok(now) => now,
         Err(error) if is_gone(&error) => return None,
@@ -254,14 +367,22 @@ fn rebind_one(
     if affinities.is_same(target, old, &now) {
         return None;
     }
-    if !force && !affinities.is_of_the_kernel(target, old, &now) {
+    let is_of_the_kernel = affinities.is_of_the_kernel(target, old, &now);
+    if *is_kernel_thread && !is_of_the_kernel {
+        return None;
+    }
+    if !force && !is_of_the_kernel {
         return Some(Fate::Foreign(now));
     }
     if let Err(error) = door.write(target, old) {
-        return (!is_gone(&error)).then(|| Fate::Failed(refusal(target, &error)));
+        // A thread of the kernel that takes no writes is bound by the kernel.
+        return (!is_gone(&error) && !is_kernel_thread).then(|| Fate::Failed(refusal(target, &error)));
     }
     Some(match door.read(target) {
         Ok(after) if !affinities.is_same(target, old, &after) => {
+            if *is_kernel_thread {
+                return None;
+            }
             Fate::Failed(format!("{old} was written and {after} read back"))
         }
         Ok(_) if now.is_empty() => Fate::Failed(

@@ -4,7 +4,7 @@ use std::io;
 
 use host::{Disk, Door, DoorError, Target};
 
-use crate::affinity::{put_back, rebind, remember};
+use crate::affinity::{all_as_before, is_list_of_cpus, is_online_file, put_back, remember, switches_smt};
 use crate::journal::{self, Entry, Journal, Owner, Unreadable};
 use crate::restore::Restored;
 use crate::toggle::Change;
@@ -21,7 +21,9 @@ pub enum ExperimentError {
         since: String,
     },
     /// An earlier one left something that is no journal.
-    #[error("{0}; sidestep toggles revert sets it aside")]
+    #[error(
+        "{0}; what it switched may still be switched; compare, then sidestep toggles revert --forget sets it aside"
+    )]
     Damaged(Unreadable),
     /// Another sidestep left a journal.
     #[error(transparent)]
@@ -95,6 +97,7 @@ pub fn survey(door: &mut impl Door, states: &[&[Change]]) -> Result<Vec<Entry>, 
 
 /// A journal of this boot, or one that cannot be read, has to be dealt with before another is written.
 pub(crate) fn ensure_no_journal(disk: &mut impl Disk, owner: &Owner) -> Result<(), ExperimentError> {
+    journal::clear_unfinished(disk).map_err(ExperimentError::Journal)?;
     match journal::load(disk).map_err(ExperimentError::Journal)? {
         Some(Ok(old)) if old.owner.boot_id == owner.boot_id => {
             Err(ExperimentError::Stale { label: old.label, since: old.since })
@@ -170,7 +173,7 @@ impl<D: Door, K: Disk> Experiment<D, K> {
         let door = &mut self.door;
         let mut is_back = |entry: &Entry| door.read(&entry.target).is_ok_and(|now| now == entry.old);
         if self.journal.entries.iter().all(&mut is_back) {
-            rebind(&mut self.door, affinities, false);
+            all_as_before(&mut self.door, affinities, &self.journal.entries);
         }
     }
 
@@ -230,8 +233,14 @@ impl<D: Door, K: Disk> Drop for Experiment<D, K> {
 pub fn settle(disk: &mut impl Disk, journal: &Journal, results: &[Restored]) -> io::Result<()> {
     let is_open = |result: &&Restored| !result.is_settled();
     let open: Vec<&Target> = results.iter().filter(is_open).map(|result| &result.entry.target).collect();
+    if open.iter().any(|target| is_list_of_cpus(target)) {
+        // Which CPUs are there is judged by all that was switched, so that all of it is needed once more.
+        return Ok(());
+    }
     let mut left = journal.clone();
-    left.entries.retain(|entry| open.contains(&&entry.target));
+    // A CPU that SMT brought is known for that only beside the entry of SMT.
+    let is_cpu_open = open.iter().any(|target| is_online_file(target));
+    left.entries.retain(|entry| open.contains(&&entry.target) || (is_cpu_open && switches_smt(entry)));
     // As long as a CPU is away, nothing that was bound to it has been looked at.
     if left.entries.is_empty() {
         left.affinities = journal.affinities.as_ref().and_then(|have| have.only(&open));
@@ -243,8 +252,24 @@ pub fn settle(disk: &mut impl Disk, journal: &Journal, results: &[Restored]) -> 
     if left.entries.is_empty() && left.affinities.is_none() && left.pins.is_none() {
         return journal::clear(disk);
     }
+    if results.iter().any(Restored::is_settled) {
+        left.label = what_is_left(&left, &open);
+    }
     if left == *journal {
         return Ok(());
     }
     journal::store(disk, &left)
+}
+
+/// What was not put back: the words of the user name what is back, too.
+fn what_is_left(left: &Journal, open: &[&Target]) -> String {
+    /// More names do not help.
+    const NAMED_MAX: usize = 3;
+    if left.pins.is_some() {
+        return left.label.clone();
+    }
+    let mut names: Vec<String> = open.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    let more = open.len().saturating_sub(NAMED_MAX);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    names.join(", ")
 }

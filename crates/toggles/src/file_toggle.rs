@@ -154,6 +154,11 @@ impl Toggle for FileToggle {
         let places = self.places(around);
         let Some(first) = places.first() else {
             let pattern = self.files.first().copied().unwrap_or_default();
+            let top = pattern.split('/').next().unwrap_or_default();
+            if !around.root.exists(top) {
+                let reason = format!("unknown whether this machine has it: /{top} is absent");
+                return Availability::missing(reason, format!("mount /{top}"));
+            }
             return Availability::missing(
                 format!("{} is absent", last_parts(pattern).replace('+', "*")),
                 self.remedy,
@@ -163,16 +168,20 @@ impl Toggle for FileToggle {
             return missing;
         }
         if self.text(around, first).is_none() {
-            return Availability::missing(
-                format!("/{first} cannot be read"),
-                "run as root, without lockdown",
-            );
+            let remedy = match around.user {
+                User::Root => "boot without kernel lockdown",
+                User::Unprivileged | User::Recorded => "run as root, without lockdown",
+            };
+            return Availability::missing(format!("/{first} cannot be read"), remedy);
         }
         if around.user == User::Unprivileged {
             return Availability::missing("it needs root", "run as root");
         }
         if around.user == User::Root && !host::live::is_writable(first) {
-            return Availability::missing(format!("/{first} is read-only"), self.remedy);
+            return Availability::missing(
+                format!("/{first} is read-only"),
+                "remount its file system writable; a container has to be privileged",
+            );
         }
         if self.values(around).len() < 2 {
             return Availability::missing("there is only one value", self.remedy);

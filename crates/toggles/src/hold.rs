@@ -90,11 +90,11 @@ pub enum HoldError {
     #[error(transparent)]
     Tree(#[from] RootError),
     /// The experiment could not begin.
-    #[error(transparent)]
+    #[error("{0}")]
     Experiment(#[from] ExperimentError),
     /// Nothing would put the machine back after a crash, so nothing was changed.
     #[error("cannot start the watchdog: {0}; nothing was changed")]
-    Watchdog(io::Error),
+    Watchdog(#[source] io::Error),
 }
 
 /// The lock, and the watchdog that puts back what a killed sidestep leaves.
@@ -202,7 +202,7 @@ fn watch_arguments(place: &Place, owner: &Owner, deadline: Duration) -> Vec<OsSt
     }
     arguments.extend([text("--owner"), text(&owner.pid.to_string())]);
     arguments.extend([text("--start-ticks"), text(&owner.start_ticks.to_string())]);
-    arguments.extend([text("--deadline-s"), text(&deadline.as_secs().max(1).to_string())]);
+    arguments.extend([text("--deadline-ms"), text(&deadline.as_millis().to_string())]);
     arguments
 }
 
@@ -222,14 +222,14 @@ pub fn stand_watch(place: &Place, pid: u32, start_ticks: u64, deadline: Duration
     // The parent's lock ended with it; somebody may already be mending, and is waited for.
     let _lock = place.folder().lock()?;
     let mut folder = place.folder();
-    let found =
-        journal::load(&mut folder).map_err(|error| HoldError::Experiment(ExperimentError::Journal(error)))?;
+    let unkept = |error| HoldError::Experiment(ExperimentError::Journal(error));
+    journal::clear_unfinished(&mut folder).map_err(unkept)?;
+    let found = journal::load(&mut folder).map_err(unkept)?;
     if let Some(Ok(journal)) = found
         && (journal.owner.pid, journal.owner.start_ticks) == (pid, start_ticks)
     {
         let results = put_back(&mut place.door(), &journal, false);
-        settle(&mut folder, &journal, &results)
-            .map_err(|error| HoldError::Experiment(ExperimentError::Journal(error)))?;
+        settle(&mut folder, &journal, &results).map_err(unkept)?;
     }
     Ok(())
 }

@@ -167,6 +167,14 @@ pub fn load(disk: &mut impl Disk) -> io::Result<Option<Result<Journal, Unreadabl
     Ok(SEALED.load(disk)?.map(|bytes| decode(&bytes)))
 }
 
+/// Takes away what a kill left of a journal that was being written; the caller holds the lock.
+///
+/// # Errors
+/// What the disk said.
+pub(crate) fn clear_unfinished(disk: &mut impl Disk) -> io::Result<()> {
+    SEALED.clear_unfinished(disk)
+}
+
 /// Takes the journal away: everything is put back.
 ///
 /// # Errors

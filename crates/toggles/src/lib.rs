@@ -32,7 +32,7 @@ pub use pair::{Pair, PairError, Position};
 pub use pinning::{PinError, PinIntent, Pinning, Seen};
 pub use pins::{Pins, ThreadId};
 pub use restore::{Fate, Restored, restore};
-pub use revert::{Found, Revert, RevertError, Reverted, find_state, revert, revert_on};
+pub use revert::{Found, Revert, RevertError, Reverted, find_state, find_state_of_user, revert, revert_on};
 pub use risk::{Consent, Refusal, Risk};
 pub use surroundings::{Surroundings, User};
 pub use toggle::{About, Availability, Change, Lifetime, Switch, SwitchError, Toggle, Value};

@@ -19,7 +19,7 @@ use crate::restore::Restored;
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     /// The journal, or a door that fails.
-    #[error(transparent)]
+    #[error("{0}")]
     Experiment(#[from] ExperimentError),
     /// It ended before anything was pinned.
     #[error("process {0} is not there any more; start it again, or name another one")]

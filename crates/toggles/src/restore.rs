@@ -34,6 +34,9 @@ impl Restored {
 }
 
 /// Puts entries back in reverse order. With `force`, what somebody else wrote is overwritten too.
+///
+/// One of several may undo another, or forbid it for a time: SMT that goes on brings every CPU, and while it is off no
+/// second thread can be brought. So all are looked at once more.
 pub fn restore(door: &mut impl Door, entries: &[Entry], force: bool) -> Vec<Restored> {
     let mut results: Vec<Restored> = entries
         .iter()
@@ -41,10 +44,18 @@ pub fn restore(door: &mut impl Door, entries: &[Entry], force: bool) -> Vec<Rest
         .map(|entry| Restored { entry: entry.clone(), fate: restore_one(door, entry, force) })
         .collect();
     results.reverse();
+    if results.len() > 1 {
+        for result in &mut results {
+            result.fate = match (&result.fate, restore_one(door, &result.entry, force)) {
+                (Fate::Restored | Fate::Failed(_), Fate::Untouched) => Fate::Restored,
+                (_, now) => now,
+            };
+        }
+    }
     results
 }
 
-fn restore_one(door: &mut impl Door, entry: &Entry, force: bool) -> Fate {
+pub(crate) fn restore_one(door: &mut impl Door, entry: &Entry, force: bool) -> Fate {
     let now = match door.read(&entry.target) {
         Ok(now) => now,
         Err(error) => return Fate::Failed(error.to_string()),

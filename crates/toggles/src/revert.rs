@@ -1,8 +1,10 @@
 //! What an earlier experiment left, and mending it.
 
 use std::io;
+use std::path::PathBuf;
 
-use host::live::process_start_ticks;
+use host::live::{effective_root, process_start_ticks};
+use host::state_folder::advice;
 use host::{Disk, Door, LockError, RootError};
 
 use crate::affinity::put_back;
@@ -26,6 +28,8 @@ pub enum Found {
     Void(Journal),
     /// Something that is no journal, or none that this sidestep can read.
     Unreadable(Unreadable),
+    /// Nothing of this user, and what root has switched cannot be read: in this folder.
+    Unseen(PathBuf),
 }
 
 /// Why nothing could be looked at or mended.
@@ -38,7 +42,7 @@ pub enum RevertError {
     #[error(transparent)]
     Tree(#[from] RootError),
     /// The journal cannot be read or written.
-    #[error("cannot use the journal in {place}: {source}; run as root")]
+    #[error("cannot use the journal in {place}: {source}; {}", advice(.source, effective_root()))]
     Journal {
         /// The state folder.
         place: String,
@@ -54,6 +58,21 @@ pub enum RevertError {
 pub fn find_state(place: &Place) -> Result<Found, RevertError> {
     let found = journal::load(&mut place.folder()).map_err(|source| unusable(place, source))?;
     Ok(judge(found, &place.boot_id()?))
+}
+
+/// The same for a user: his own journal, and if that holds nothing, the machine's.
+///
+/// # Errors
+/// A journal of his own that cannot be read.
+pub fn find_state_of_user(own: &Place, machine: &Place) -> Result<Found, RevertError> {
+    let found = find_state(own)?;
+    if found != Found::Nothing || own == machine {
+        return Ok(found);
+    }
+    match find_state(machine) {
+        Err(RevertError::Journal { .. }) => Ok(Found::Unseen(machine.state.clone())),
+        found => found,
+    }
 }
 
 fn unusable(place: &Place, source: io::Error) -> RevertError {
@@ -78,7 +97,7 @@ fn judge(found: Option<Result<Journal, Unreadable>>, boot_id: &str) -> Found {
 pub struct Revert {
     /// Overwrite what somebody else wrote meanwhile.
     pub force: bool,
-    /// Leave what somebody else wrote, and forget the journal.
+    /// Leave what somebody else wrote, and forget the journal, also a damaged one.
     pub forget: bool,
 }
 
@@ -91,7 +110,7 @@ pub enum Reverted {
     Void(Journal),
     /// What was no journal is kept under this name.
     SetAside(String, Unreadable),
-    /// The journal is of another format, and was left where it is.
+    /// The journal is damaged or of another format, and was left where it is.
     Refused(Unreadable),
     /// Each value and what became of it.
     Done(Journal, Vec<Restored>),
@@ -131,10 +150,14 @@ pub fn revert_on(
     boot_id: &str,
     how: Revert,
 ) -> io::Result<Reverted> {
+    journal::clear_unfinished(disk)?;
     let journal = match journal::load(disk)? {
         None => return Ok(Reverted::Nothing),
-        Some(Err(other @ Unreadable::OtherFormat(_))) => return Ok(Reverted::Refused(other)),
-        Some(Err(damaged)) => return Ok(Reverted::SetAside(journal::set_aside(disk)?, damaged)),
+        Some(Err(damaged @ Unreadable::Damaged(_))) if how.forget => {
+            return Ok(Reverted::SetAside(journal::set_aside(disk)?, damaged));
+        }
+        // As long as it lies there, nobody takes the machine for one on which nothing is switched.
+        Some(Err(unreadable)) => return Ok(Reverted::Refused(unreadable)),
         Some(Ok(journal)) => journal,
     };
     if journal.owner.boot_id != boot_id {

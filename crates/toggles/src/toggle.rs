@@ -80,6 +80,17 @@ impl Availability {
         Self::Missing { reason: reason.into(), remedy: remedy.into() }
     }
 
+    /// Why nobody can use it on this machine as it runs now, if so: not even root, after loading a module.
+    pub fn out_of_reach(&self) -> Option<&str> {
+        const WITHIN_REACH: [&str; 3] = ["run as root", "modprobe", "sidestep toggles"];
+        match self {
+            Self::Missing { reason, remedy } if !WITHIN_REACH.iter().any(|near| remedy.starts_with(near)) => {
+                Some(reason)
+            }
+            _ => None,
+        }
+    }
+
     /// True if it can be used.
     pub fn is_available(&self) -> bool {
         *self == Self::Available

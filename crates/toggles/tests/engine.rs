@@ -320,9 +320,16 @@ fn a_journal_that_is_in_the_way_is_named_and_one_of_another_boot_is_not_in_the_w
     bench.disk().write(JOURNAL_NAME, b"sidestep journal 1 half").expect("writable");
     let error = begin("boot").expect_err("it is no journal").to_string();
     assert!(error.contains("damaged") && error.contains("sets it aside"), "{error}");
-    let Reverted::SetAside(name, _) = bench.revert(Revert::default()) else { panic!("it is no journal") };
+    for _ in 0..2 {
+        let refused = bench.revert(Revert { force: true, forget: false });
+        assert!(matches!(refused, Reverted::Refused(_)) && refused.is_left_changed(), "it hides nothing");
+    }
+    let how = Revert { force: false, forget: true };
+    let Reverted::SetAside(name, _) = bench.revert(how) else { panic!("it is no journal") };
     assert_eq!(bench.disk().read(&name).expect("readable").as_deref(), Some(&b"sidestep journal 1 half"[..]));
+    bench.disk().write("journal.json.new", b"half of one that a kill ended").expect("writable");
     begin("boot").expect("nothing is in the way").end();
+    assert_eq!(bench.disk().read("journal.json.new").expect("readable"), None);
 }
 
 #[test]

@@ -74,6 +74,34 @@ fn every_toggle_that_a_flaw_names_exists() {
 }
 
 #[test]
+fn a_fix_by_a_toggle_names_a_toggle_and_a_value_of_it() {
+    let catalogue = flaws::catalogue();
+    let folder = recording(&catalogue.flaws);
+    let root = Root::open(folder.path()).expect("a recording");
+    let machine = host::describe(&root, None);
+    let mut seen = 0;
+    for fix in catalogue.flaws.iter().flat_map(|flaw| &flaw.workaround).filter_map(|way| way.fix.as_ref()) {
+        let Some(words) = fix.strip_prefix("sidestep toggles set ") else { continue };
+        let (name, value) = words.split_once('=').unwrap_or_else(|| panic!("{fix} names no value"));
+        let toggle = find(name).unwrap_or_else(|error| panic!("{fix}: {error}"));
+        let values = toggle.values(&Surroundings::of(&root, &machine));
+        assert!(values.iter().any(|known| known.name == value), "{fix}");
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
+#[test]
+fn what_only_root_or_a_module_lacks_is_within_reach() {
+    for (remedy, is_out) in
+        [("run as root", false), ("modprobe msr", false), ("use a machine with SMT", true), ("", true)]
+    {
+        assert_eq!(Availability::missing("why", remedy).out_of_reach().is_some(), is_out, "{remedy}");
+    }
+    assert_eq!(Availability::Available.out_of_reach(), None);
+}
+
+#[test]
 fn a_register_toggle_is_for_cpus_that_have_the_flaw_and_sets_the_bits_that_tell() {
     let catalogue = flaws::catalogue();
     let folder = recording(&catalogue.flaws);

@@ -2,10 +2,13 @@
 //!
 //! A keyword it does not know is a breach of its own, so that a schema that grows is not silently half-checked.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// Keywords that describe and do not constrain.
-const DESCRIBING: &[&str] = &["$schema", "$defs", "title", "description", "default", "format", "deprecated"];
+const DESCRIBING: &[&str] =
+    &["$schema", "$id", "$defs", "title", "description", "default", "format", "deprecated"];
 
 /// Validates documents against one schema.
 pub(super) struct Validator<'s> {
@@ -25,7 +28,33 @@ impl<'s> Validator<'s> {
         found
     }
 
+    /// Holds a value against all that a schema says, and every member of an object against what it names.
     fn check(&self, schema: &'s Value, value: &Value, place: &str, found: &mut Vec<String>) {
+        self.check_rules(schema, value, place, found);
+        let Some(members) = value.as_object() else { return };
+        let Some(named) = self.named(schema).filter(|named| !named.is_empty()) else { return };
+        for name in members.keys().filter(|name| !named.contains(name.as_str())) {
+            found.push(format!("{place}.{name}: the schema does not name it"));
+        }
+    }
+
+    /// The members that a schema names, itself or by the schemas that it is put together of; none if others may stand there.
+    fn named(&self, schema: &'s Value) -> Option<BTreeSet<&'s str>> {
+        let Some(schema) = schema.as_object() else { return Some(BTreeSet::new()) };
+        if schema.contains_key("additionalProperties") {
+            return None;
+        }
+        let own = schema.get("properties").and_then(Value::as_object);
+        let mut names: BTreeSet<&str> = own.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        let reference = schema.get("$ref").and_then(|reference| self.resolve(reference));
+        let forms = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword));
+        for part in reference.into_iter().chain(forms.flat_map(list)) {
+            names.extend(self.named(part)?);
+        }
+        Some(names)
+    }
+
+    fn check_rules(&self, schema: &'s Value, value: &Value, place: &str, found: &mut Vec<String>) {
         let Value::Object(schema) = schema else {
             if *schema == Value::Bool(false) {
                 found.push(format!("{place}: nothing may stand here"));
@@ -48,7 +77,7 @@ impl<'s> Validator<'s> {
     ) {
         match keyword {
             "$ref" => match self.resolve(rule) {
-                Some(target) => self.check(target, value, place, found),
+                Some(target) => self.check_rules(target, value, place, found),
                 None => found.push(format!("{place}: the schema refers to {rule}, which is not there")),
             },
             "type" if !has_type(rule, value) => {
@@ -60,7 +89,7 @@ impl<'s> Validator<'s> {
             }
             "anyOf" => self.some_of(rule, value, place, 1..=usize::MAX, found),
             "oneOf" => self.some_of(rule, value, place, 1..=1, found),
-            "allOf" => list(rule).iter().for_each(|part| self.check(part, value, place, found)),
+            "allOf" => list(rule).iter().for_each(|part| self.check_rules(part, value, place, found)),
             "properties" => self.properties(rule, value, place, found),
             "required" => required(rule, value, place, found),
             "additionalProperties" => self.additional(schema, rule, value, place, found),
@@ -85,7 +114,7 @@ impl<'s> Validator<'s> {
 
     fn holds(&self, schema: &'s Value, value: &Value) -> bool {
         let mut found = Vec::new();
-        self.check(schema, value, "", &mut found);
+        self.check_rules(schema, value, "", &mut found);
         found.is_empty()
     }
 
@@ -240,6 +269,19 @@ mod tests {
             assert_eq!(validator.breaches(&good), [""; 0], "{schema}");
             assert_eq!(validator.breaches(&bad).len(), 1, "{schema}");
         }
+    }
+
+    #[test]
+    fn a_member_is_named_by_any_part_of_its_schema_and_no_other_may_stand() {
+        let schema = json!({
+            "properties": {"a": true},
+            "oneOf": [{"$ref": "#/$defs/B", "properties": {"kind": {"const": "b"}}}, {"required": ["c"]}],
+            "$defs": {"B": {"properties": {"b": {"properties": {"x": true}}}, "required": ["b"]}},
+        });
+        let breaches = |document| Validator::new(&schema).breaches(&document);
+        assert_eq!(breaches(json!({"a": 1, "b": {"x": 1}, "kind": "b"})), [""; 0]);
+        assert_eq!(breaches(json!({"b": {}, "kind": "b", "z": 1})), ["$.z: the schema does not name it"]);
+        assert_eq!(breaches(json!({"b": {"y": 1}, "kind": "b"})).len(), 1);
     }
 
     #[test]

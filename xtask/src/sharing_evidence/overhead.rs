@@ -129,7 +129,7 @@ impl Subject {
             }
             // Looked at as the others are, without a sample: what follows a look, such as a rest, must not tell the arms apart.
             _ => watch_while(preload, options, work),
-        };
+        }?;
         samples[arm] += sharing.samples;
         used
     }

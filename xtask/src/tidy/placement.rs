@@ -22,6 +22,10 @@ const DOORS_OF_HOST: &[&str] = &[
     // Whole files, and the folder of the journal.
     "crates/host/src/live/atomic_file.rs",
     "crates/host/src/state_folder.rs",
+    "crates/host/src/trusted_folder.rs",
+    "crates/host/src/trusted_folder/",
+    // Standard output past the runtime's handle.
+    "crates/host/src/live/standard_output.rs",
     // The code and the symbols of a program that is watched.
     "crates/host/src/live/program_file.rs",
     // A device that is held open, and the permissions of a file.
@@ -108,6 +112,16 @@ pub(super) fn allocation(source: &Source) -> Vec<Violation> {
     each(source, source.production(), &words, "kernels never allocates, prints or opens")
 }
 
+pub(super) fn threads(source: &Source) -> Vec<Violation> {
+    // Benchmarks and examples are programs of their own, and so is xtask.
+    let is_program = ["/benches/", "/examples/"].iter().any(|folder| source.path.contains(folder));
+    if is_program || source.crate_name() == "xtask" {
+        return vec![];
+    }
+    let words = ["scope.spawn", "thread::spawn"];
+    each(source, source.production(), &words, "it panics at a limit on tasks; see host::live::start_thread")
+}
+
 pub(super) fn printing(source: &Source) -> Vec<Violation> {
     // Benchmarks and examples are programs of their own.
     let is_program = ["/benches/", "/examples/"].iter().any(|folder| source.path.contains(folder));
@@ -160,6 +174,16 @@ mod tests {
         assert_eq!(check(unsafe_code, "crates/stats/src/lib.rs", "mod a;"), 1);
         assert_eq!(check(unsafe_code, "crates/stats/src/lib.rs", "#![forbid(unsafe_code)]"), 0);
         assert_eq!(check(unsafe_code, "crates/kernels/src/lib.rs", "mod a;"), 0);
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_refused_is_named_outside_of_tests() {
+        for line in ["let a = scope.spawn(|| 1);", "std::thread::spawn(|| 1);", "thread::spawn(|| 1);"] {
+            assert_eq!(check(threads, "crates/probes/src/a.rs", line), 1, "{line}");
+            assert_eq!(check(threads, "crates/probes/tests/a.rs", line), 0, "{line}");
+            assert_eq!(check(threads, "crates/clock/benches/a.rs", line), 0, "{line}");
+        }
+        assert_eq!(check(threads, "crates/host/src/a.rs", "Builder::new().spawn_scoped(scope, a)?"), 0);
     }
 
     #[test]

@@ -35,7 +35,7 @@ use place::Place;
 use rest::{Line, rest};
 use text::NextBoot;
 use unit_file::UnitFile;
-use work::{pinned, probe_subject, program_subject};
+use work::{ensure_only_root_writes, pinned, probe_subject, program_subject};
 
 /// Trials of a program in each boot: the median of five is robust against two bad ones.
 const PROGRAM_TRIALS: usize = 5;
@@ -161,10 +161,9 @@ struct Station {
 
 impl Station {
     fn of(asked: &AcrossRebootArguments) -> anyhow::Result<Self> {
-        let state_words = asked
-            .state
-            .as_deref()
-            .map_or_else(String::new, |path: &Path| format!(" --state {}", path.display()));
+        let state_words = asked.state.as_deref().map_or_else(String::new, |path: &Path| {
+            format!(" --state {}", report::shell_word(&path.display().to_string()))
+        });
         Ok(Self {
             place: Place::of(asked.state.as_deref())?,
             unit: UnitFile::of(asked.unit_folder.as_deref()),
@@ -326,6 +325,9 @@ impl Station {
         let _lock = self.place.lock()?;
         // Between the first look and the lock another resume may have gone on.
         *journal = *self.place.journal()?;
+        if asked.unattended && journal.phase == Phase::Running {
+            ensure_only_root_writes(&journal.work)?;
+        }
         let boot = BootFacts::read(&described.root, &described.machine, env!("CARGO_PKG_VERSION"));
         let stated = asked.arm.map(Arm::from);
         let disk = &mut self.place.folder.clone();
@@ -416,6 +418,7 @@ impl Station {
             !journal.conditions.are_told(),
             "sidestep cannot see what a boot is, so each one takes your word: sidestep ab --resume --arm a|b"
         );
+        ensure_only_root_writes(&journal.work)?;
         let text = UnitFile::text(&self.place)?;
         if !global.quiet && !global.json {
             output::print_lines(&text)?;

@@ -22,7 +22,7 @@ pub(crate) struct AbArguments {
     /// With two to four --toggle: run all combinations, and tell each effect and whether they add up
     #[arg(long, requires = "toggle", conflicts_with = "across_reboot")]
     pub(crate) factorial: bool,
-    /// Compare two programs: the first; with --across-reboot, words of the kernel's command line, or none
+    /// Compare two programs: the first; with --across-reboot, words of the kernel's command line, '' for none
     #[arg(long, value_name = "COMMAND", requires = "b")]
     pub(crate) a: Option<String>,
     /// The second
@@ -38,7 +38,8 @@ pub(crate) struct AbArguments {
     /// Stop when the interval is this narrow, to either side [default: half of the margin]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) precision: Option<f64>,
-    /// Take exactly this many pairs, in quads of two, if the budget allows; with --factorial, runs of each combination
+    /// Take exactly this many pairs, in quads of two and at least 12, as fewer have no interval, if the budget allows; with --factorial, runs of each
+    /// combination
     #[arg(long, value_name = "N", value_parser = parse_pairs, conflicts_with = "precision")]
     pub(crate) pairs: Option<usize>,
     /// Differences up to this are of no practical matter [default: 1% for probes, 2% for programs]

@@ -24,7 +24,10 @@ pub(super) fn conducted(request: &Request<'_>) -> anyhow::Result<super::Ran<Fact
             aggregate: RUN_ONCE.to_owned(),
             ..super::labels()
         };
-        let result = conduct(&mut subject, request, &labels);
+        let result = conduct(&mut subject, request, &labels).map(|mut found| {
+            found.notes.extend(subject.metric_found.note());
+            found
+        });
         return Ok((result, subject.switcher.end()));
     }
     let (mut subject, cpu, _pinned) = super::start_probes(request)?;
@@ -51,10 +54,12 @@ where
 {
     let toggles: Vec<FactorialToggle> = request.pairs.iter().map(toggle).collect();
     let names = toggles.iter().map(|toggle| toggle.name.clone()).collect();
-    let mut line = Line::of_toggles(request.global.quiet, names);
+    let mut line = Line::of_toggles(request.global.quiet, names).billed();
     let course = run_factorial(subject, toggles.len(), &request.rules(subject), &mut line);
     line.end();
-    let (course, rows, guards) = (course?, subject.rows(), subject.guards());
+    let course = course?;
+    line.afforded()?;
+    let (rows, guards) = (subject.rows(), subject.guards());
     let ran = Ran { course: &course, rows: &rows, guards: &guards };
     Ok(factorial_outcome(ran, &toggles, labels, &request.plan.declared))
 }

@@ -1,8 +1,10 @@
 //! The progress of an experiment: pairs done, the estimate with its interval, the time left; on a terminal only.
 
 use experiments::ab::subject::PASSES_PER_BLOCK;
-use experiments::ab::{Progress, Standing};
+use experiments::ab::{Bill, Progress, Standing};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output;
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -14,6 +16,11 @@ pub(crate) struct Line {
     bar: ProgressBar,
     /// The toggles of a factorial experiment; else none.
     toggles: Vec<String>,
+    quiet: bool,
+    /// Whether an experiment that cannot show an interval is refused.
+    is_billed: bool,
+    /// Why the experiment was not begun.
+    refused: Option<String>,
 }
 
 impl Line {
@@ -35,7 +42,17 @@ impl Line {
         bar.set_style(style.progress_chars("━━─"));
         bar.set_message("getting ready");
         bar.tick();
-        Self { bar, toggles }
+        Self { bar, toggles, quiet, is_billed: false, refused: None }
+    }
+
+    /// The same that says what is required before the start, and refuses what cannot show an interval.
+    pub(crate) fn billed(self) -> Self {
+        Self { is_billed: true, ..self }
+    }
+
+    /// The error of an experiment that was not begun as it cannot show anything.
+    pub(crate) fn afforded(&mut self) -> anyhow::Result<()> {
+        self.refused.take().map_or(Ok(()), |refused| Err(anyhow::anyhow!(refused)))
     }
 
     /// Takes the line away.
@@ -45,6 +62,25 @@ impl Line {
 }
 
 impl Progress for Line {
+    fn afforded_s(&mut self, bill: &Bill) -> Option<f64> {
+        if !self.is_billed {
+            return Some(bill.budget_s);
+        }
+        let told = bill_text(bill);
+        if !bill.is_affordable() {
+            self.refused = Some(format!(
+                "cannot show an interval within {:.0} s: {told}; give --budget {:.0}s, or a shorter task",
+                bill.budget_s,
+                bill.budget_needed_s()
+            ));
+            return None;
+        }
+        if !self.quiet {
+            self.bar.suspend(|| output::say(&format!("{told}; the budget is {:.0} s", bill.budget_s)));
+        }
+        Some(bill.budget_s)
+    }
+
     fn standing(&mut self, standing: &Standing) {
         self.bar.set_position((standing.share * STEPS as f64) as u64);
         self.bar.set_prefix(format!("{:.0} s left", standing.left_s));
@@ -53,6 +89,22 @@ impl Progress for Line {
             toggles => message_of(toggles, standing),
         });
     }
+}
+
+/// What an experiment takes at least.
+fn bill_text(bill: &Bill) -> String {
+    let before = if bill.twin_share > 0.0 { ", after up to half as many with nothing switched" } else { "" };
+    format!(
+        "a run takes {}, an interval requires {} runs{before}: {:.1} s at least",
+        seconds(bill.run_s),
+        bill.runs_min,
+        bill.least_s()
+    )
+}
+
+/// Two digits that say something, whatever the size.
+fn seconds(seconds: f64) -> String {
+    if seconds < 0.1 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
 }
 
 fn message(standing: &Standing) -> String {
@@ -85,6 +137,22 @@ mod tests {
     use stats::{Interval, Shift};
 
     use super::*;
+
+    #[test]
+    fn what_cannot_show_an_interval_is_refused_with_the_budget_that_can() {
+        let bill = Bill { run_s: 1.3, runs_min: 24, twin_share: 1.0 / 3.0, spent_s: 2.6, budget_s: 20.0 };
+        let mut line = Line::new(true).billed();
+        assert_eq!(line.afforded_s(&bill), None);
+        let refused = line.afforded().expect_err("too little").to_string();
+        assert_eq!(
+            refused,
+            "cannot show an interval within 20 s: a run takes 1.3 s, an interval requires 24 runs, after up to half as \
+             many with nothing switched: 49.4 s at least; give --budget 55s, or a shorter task"
+        );
+        let enough = Bill { budget_s: 60.0, ..bill };
+        assert_eq!(line.afforded_s(&enough), Some(60.0));
+        assert!(line.afforded().is_ok());
+    }
 
     #[test]
     fn the_line_tells_pairs_estimate_and_interval() {

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use anyhow::Context;
-use experiments::ab::command_subject::{HowToRun, Metric, Program};
+use experiments::ab::command_subject::{HowToRun, Program};
+use experiments::ab::metric::Metric;
 use host::live::ChildOutput;
 use regex::bytes::Regex;
 

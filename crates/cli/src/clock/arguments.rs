@@ -1,5 +1,6 @@
 //! What `sidestep clock` takes on the command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,8 +47,8 @@ nothing could be measured, or with --strict, if it would not come out again with
 143 after Ctrl-C or SIGTERM.";
 
 const WATCH_HELP: &str = "\
-Exit codes: 0 after the time of --budget; 1 with --gate, if anything happened; 2 bad use; 3 nothing can be watched, or with \
---strict, if no probe saw two counters; 130 or 143 after Ctrl-C or SIGTERM.";
+Exit codes: 0 after the time of --budget; 1 with --gate, if anything happened; 2 bad use; 3 nothing can be watched, or \
+counters were watched less than half of the time; 130 or 143 after Ctrl-C or SIGTERM.";
 
 /// Options of `clock check`.
 #[derive(Debug, Clone, Args)]
@@ -58,7 +59,7 @@ pub(crate) struct CheckArguments {
     /// Only these CPUs, such as 0-3,8
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
-    /// Watch the counters for this long, such as 30s or 10m; 6 seconds without it
+    /// Take this long at most, such as 30s or 10m; 12 seconds without it
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
     /// What the CPUs do meanwhile, in turns: a counter may drift only then
@@ -85,12 +86,15 @@ pub(crate) struct WatchArguments {
     /// End after this long, such as 10m; without it Ctrl-C ends the watch
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
-    /// Keep this file up to date with OpenMetrics, such as /var/lib/node_exporter/sidestep.prom
+    /// Keep this file up to date with metrics in Prometheus' text format, such as /var/lib/node_exporter/sidestep.prom
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_file: Option<PathBuf>,
-    /// Serve OpenMetrics on a Unix socket at this path, with or without HTTP
+    /// Serve metrics on a Unix socket at this path, with or without HTTP; OpenMetrics to who asks for it
     #[arg(long, value_name = "PATH")]
     pub(crate) metrics_socket: Option<PathBuf>,
+    /// Serve metrics by HTTP to scrapers on this address and port, such as 127.0.0.1:9310; to everybody who can reach it
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
     /// Pretend that a CPU's counter has a fault, to see what would be told: CPU:offset=NS, CPU:rate=PPB, CPU:step=NS@S
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub(crate) inject: Vec<Injection>,

@@ -6,9 +6,10 @@ use ::flaws::catalogue;
 use clock::{ExchangeLimits, TickRate, TimeStampCounter};
 use experiments::clock_frequencies::HeldFrequencies;
 use host::live;
-use host::{Root, Witness, kernel_clocks};
+use host::{Root, Witness, kernel_clocks, kernel_clocks_now};
 use machine::{CpuId, Machine};
-use probes::clock_pairs::system_clocks::ClockMarks;
+use probes::clock_pairs::check_up::Shares;
+use probes::clock_pairs::system_clocks::{ClockMarks, RTC_S};
 use probes::clock_pairs::{self, ClockPairsError, Frequencies, NoFrequencies, Settings, backwards, verdict};
 use probes::session::Progress;
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck, ClockVerdict, FlawVerdict, Record};
@@ -17,13 +18,17 @@ use super::arguments::{CheckArguments, StressName};
 use super::ended;
 use super::injection;
 use crate::arguments::Global;
+use crate::flaws::toggles_missing;
 use crate::outcome::Outcome;
 use crate::progress::Line;
 use crate::recording::{self, Recording};
 use crate::{check_up, describe, output};
 
-/// How long counters are watched without --budget: drift of 20 ppb is seen in about this time, 10 ppb in twice as much.
-const WATCH: Duration = Duration::from_secs(6);
+/// How long a check takes at most without --budget: about half of it is left for watching the counters, in which drift of 20 ppb is
+/// seen.
+const BUDGET: Duration = Duration::from_secs(12);
+/// A shorter check does not look at the hardware clock, for whose seconds it would have to wait.
+const WITH_RTC_FROM: Duration = Duration::from_secs(8);
 /// A signal is noticed within this.
 const LOOK_FOR_SIGNAL: Duration = Duration::from_millis(100);
 /// Time for the counter's rate, which turns ticks into nanoseconds.
@@ -44,7 +49,7 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
         clock_check: Some(check),
         flaws: verdicts,
         partial: failure.as_ref().map(ToString::to_string),
-        ..recording::begun(machine, &cpus, arguments.budget.unwrap_or(WATCH).as_secs_f64())
+        ..recording::begun(machine, &cpus, arguments.budget.unwrap_or(BUDGET).as_secs_f64())
     };
     Recording::finish(recording.as_ref(), record, &text, global)?;
     ended(&left_changed, failure, || match verdict {
@@ -78,7 +83,11 @@ fn recorded(root: &Root) -> Checked {
 
 fn judged(root: &Root) -> Vec<FlawVerdict> {
     let catalogue = catalogue();
-    let evidence = Witness::of(root, None).hear(&catalogue.registers());
+    let witness = Witness::of(root, None);
+    let mut evidence = witness.hear(&catalogue.registers());
+    if root.is_live() {
+        evidence.toggles_missing = toggles_missing(&catalogue, root, &witness.machine);
+    }
     ::flaws::judge(&catalogue, &evidence)
 }
 
@@ -88,6 +97,7 @@ fn begun(root: &Root, machine: &Machine) -> ClockCheck {
 
 /// Measures this machine.
 fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Checked> {
+    let until = Instant::now() + arguments.budget.unwrap_or(BUDGET);
     // First, as where the counter raises signals, so does the kernel's own clock in user space.
     let counter = TimeStampCounter::new();
     let root = Root::live();
@@ -98,7 +108,7 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     let measured = match counter {
         Ok(counter) => {
             live::install_handlers()?;
-            let subject = Subject { machine: &machine, counter, cpus: &cpus };
+            let subject = Subject { machine: &machine, counter, cpus: &cpus, until };
             measure(&mut check, &subject, arguments, global)
         }
         Err(denied) => Err(denied.into()),
@@ -123,6 +133,13 @@ struct Subject<'a> {
     machine: &'a Machine,
     counter: TimeStampCounter,
     cpus: &'a [CpuId],
+    /// When all of it has to be done.
+    until: Instant,
+}
+
+/// Time until then.
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
 }
 
 /// Watches the counters, looks for backwards steps, and compares the kernel's clocks meanwhile. What it gives is what
@@ -133,50 +150,60 @@ fn measure(
     arguments: &CheckArguments,
     global: &Global,
 ) -> anyhow::Result<Vec<String>> {
-    let (machine, cpus) = (subject.machine, subject.cpus);
+    let (machine, cpus, until) = (subject.machine, subject.cpus, subject.until);
     let started = Instant::now();
-    let budget = arguments.budget.unwrap_or(WATCH);
     let line = Line::new(global.quiet);
-    line.begin("clocks", budget);
+    line.begin("clocks", left(until));
     let rate = TickRate::calibrate(CALIBRATION_NS)?;
     let double = injection::double(subject.counter, cpus, &arguments.inject, rate.hz)?;
     let injected: Vec<String> = arguments.inject.iter().map(ToString::to_string).collect();
     check.injected = (!injected.is_empty()).then(|| injected.join(", "));
     let wants_pstates = arguments.stress.contains(&StressName::Pstate);
-    let held = wants_pstates.then(|| HeldFrequencies::begin(machine, cpus, budget)).transpose();
+    let held = wants_pstates.then(|| HeldFrequencies::begin(machine, cpus, left(until))).transpose();
     let mut held = held.unwrap_or_else(|reason| {
         check.without.push(format!("P-states were not varied: {reason}"));
         None
     });
+    let with_rtc = arguments.budget.unwrap_or(BUDGET) >= WITH_RTC_FROM;
+    let marks = ClockMarks::take(with_rtc);
+    let second_look_s = if with_rtc { RTC_S / 2.0 } else { 0.0 };
+    let shares = Shares::of(left(until).as_secs_f64() - second_look_s, true);
     let settings = Settings {
         cpus: cpus.to_vec(),
         stresses: arguments.stresses(held.is_some()),
-        budget_s: budget.as_secs_f64(),
+        budget_s: shares.watch_s,
         limits: ExchangeLimits::default(),
     };
-    let marks = ClockMarks::take(true);
+    let watched_until = Instant::now() + Duration::from_secs_f64(shares.watch_s);
     let mut nobody = NoFrequencies;
     let frequencies = held.as_mut().map_or(&mut nobody as &mut dyn Frequencies, |held| held as _);
     let seen = clock_pairs::run(&settings, &double, frequencies, &line);
     if matches!(seen, Err(ClockPairsError::OneCpu(_))) {
         // The kernel's clocks are held against each other on one CPU as well, and that takes its time.
-        while started.elapsed() < budget && live::pending_signal().is_none() {
-            line.update(started.elapsed().as_secs_f64() / budget.as_secs_f64());
-            std::thread::sleep(LOOK_FOR_SIGNAL);
+        while !left(watched_until).is_zero() && live::pending_signal().is_none() {
+            line.update(1.0 - left(watched_until).as_secs_f64() / shares.watch_s);
+            std::thread::sleep(LOOK_FOR_SIGNAL.min(left(watched_until)));
         }
     }
     let put_back = held.map(HeldFrequencies::end).unwrap_or_default();
-    let left = put_back.iter().filter(|result| !result.is_settled());
-    let left_changed = left.map(|result| result.entry.target.to_string()).collect();
-    check.system_clocks = marks.finish();
+    let unsettled = put_back.iter().filter(|result| !result.is_settled());
+    let left_changed = unsettled.map(|result| result.entry.target.to_string()).collect();
+    check.system_clocks = marks.finish(with_rtc && left(until).as_secs_f64() >= second_look_s);
     let seen = seen.inspect_err(|_| line.end())?;
     verdict::fill(check, &seen, rate.hz);
-    if !seen.interrupted {
-        line.begin("backwards", backwards::WORST);
+    if shares.backwards_s.is_none() {
+        check.without.push(format!(
+            "steps back between two threads were not looked for: that takes {:.0} s or more with --budget",
+            Shares::least_s_with_backwards().ceil()
+        ));
+    } else if !seen.interrupted {
+        line.begin("backwards", left(until));
         let source = double.read().map_err(|_| anyhow::anyhow!("a thread panicked"))?;
-        backwards::fill(check, cpus, &*source, rate.hz, Instant::now() + 2 * backwards::WORST)?;
+        backwards::fill(check, cpus, &*source, rate.hz, until)?;
     }
     line.end();
+    // What the kernel saw meanwhile; frequencies that were held are free again.
+    verdict::heed_kernel(check, kernel_clocks_now(machine));
     check.elapsed_s = started.elapsed().as_secs_f64();
     Ok(left_changed)
 }

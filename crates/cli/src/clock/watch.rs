@@ -10,7 +10,7 @@ use host::live;
 use probes::clock_watch::probe::Prober;
 use probes::clock_watch::{Pulse, Watcher};
 use record::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
-use report::{ClockMetrics, clock_event_terminal, clock_happening_text, clock_metrics};
+use report::{ClockMetrics, MetricsFormat, clock_event_terminal, clock_happening_text, clock_metrics};
 
 use super::arguments::WatchArguments;
 use super::injection;
@@ -23,6 +23,8 @@ use crate::{check_up, describe, output};
 const CALIBRATION_NS: u64 = 50_000_000;
 /// Share of one CPU that the watch may take: counters are compared only while it is below.
 const CPU_SHARE: f64 = 0.001;
+/// The share allows a comparison of two counters about so often, in nanoseconds.
+const SPACING_NS: u64 = 1_000_000_000;
 /// What a start may take besides, in nanoseconds: reading the machine and the counter's rate.
 const START_NS: f64 = 100e6;
 /// Shorter periods would take more than the share.
@@ -45,9 +47,12 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     live::install_handlers()?;
     let rate = TickRate::calibrate(CALIBRATION_NS)?;
     let double = injection::double(counter, &cpus, &arguments.inject, rate.hz)?;
-    let seen = Shared::new(Watcher::new(rate.hz, resolution_ticks(&counter, 0)));
+    let period_ns = arguments.period.as_nanos() as u64;
+    let watcher =
+        Watcher::new(rate.hz, resolution_ticks(&counter, 0), cpus.len() - 1, period_ns.max(SPACING_NS));
+    let seen = Shared::new(watcher, cpus.len() > 1);
     let asked = seen.clone();
-    let outlets = Outlets::open(arguments, move || asked.lock().metrics())?;
+    let outlets = Outlets::open(arguments, Arc::new(move |format| asked.lock().metrics(format)))?;
     let mut round = Round {
         global,
         prober: Prober::new(&double, &cpus)
@@ -60,15 +65,22 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     let period_s = arguments.period.as_secs_f64();
     round.tell(ClockHappening::Began { cpus: cpus.len(), clock_source, period_s })?;
     round.run(arguments)?;
-    let written = round.outlets.write_file(true, || round.seen.lock().metrics());
+    let written = round.outlets.write_file(true, || round.seen.lock().metrics(MetricsFormat::Prometheus));
+    for what in round.seen.lock().finish() {
+        round.tell(what)?;
+    }
     let summary = round.seen.lock().summary;
     round.tell(ClockHappening::Ended(summary))?;
     written?;
+    let refused = round.prober.refused().map(str::to_owned);
     Ok(match live::pending_signal() {
         _ if global.gate && summary.events > 0 => Outcome::Gated,
         Some(signal) => Outcome::Interrupted(signal),
-        None if global.strict && summary.usable == 0 => Outcome::Inconclusive,
-        None => Outcome::Done,
+        None => match refused {
+            Some(reason) if !summary.could_watch() => Outcome::NotMeasured(anyhow::anyhow!("{reason}")),
+            _ if !summary.could_watch() => Outcome::Inconclusive,
+            _ => Outcome::Done,
+        },
     })
 }
 
@@ -86,11 +98,12 @@ struct Round<'a, S> {
 struct Shared(Arc<Mutex<Seen>>);
 
 impl Shared {
-    fn new(watcher: Watcher) -> Self {
+    fn new(watcher: Watcher, has_pairs: bool) -> Self {
         Self(Arc::new(Mutex::new(Seen {
             watcher,
             counts: ClockMetrics::no_counts(),
             summary: ClockWatchSummary::default(),
+            has_pairs,
             last_probe_s: 0.0,
         })))
     }
@@ -106,37 +119,54 @@ struct Seen {
     watcher: Watcher,
     counts: BTreeMap<&'static str, u64>,
     summary: ClockWatchSummary,
+    /// Whether there are two CPUs to compare.
+    has_pairs: bool,
     last_probe_s: f64,
 }
 
 impl Seen {
     /// Judges a probe and counts it; what happened is given back.
-    fn hear(&mut self, pulse: Pulse, compares: bool) -> Vec<ClockHappening> {
+    fn hear(&mut self, pulse: Pulse) -> Vec<ClockHappening> {
         self.summary.probes += 1;
-        self.summary.spared += u64::from(!compares);
+        self.summary.spared += u64::from(self.has_pairs && pulse.meeting.is_none());
         let is_usable = pulse.meeting.as_ref().is_some_and(|meeting| matches!(meeting.seen, Ok(Some(_))));
         self.summary.usable += u64::from(is_usable);
         self.last_probe_s = pulse.realtime_ns as f64 / 1e9;
         let happened = self.watcher.hear(pulse);
+        self.count(&happened);
+        happened
+    }
+
+    /// What is certain and was not told yet, at the end, and how much was watched.
+    fn finish(&mut self) -> Vec<ClockHappening> {
+        let happened = self.watcher.finish();
+        self.count(&happened);
+        self.watcher.summarise(&mut self.summary);
+        happened
+    }
+
+    fn count(&mut self, happened: &[ClockHappening]) {
         self.summary.events += happened.len() as u64;
-        for what in &happened {
+        for what in happened {
             if let Some(count) = ClockMetrics::kind(what).and_then(|kind| self.counts.get_mut(kind)) {
                 *count += 1;
             }
         }
-        happened
     }
 
-    fn metrics(&self) -> String {
+    fn metrics(&self, format: MetricsFormat) -> String {
         let pulse = self.watcher.last();
-        clock_metrics(&ClockMetrics {
+        let mut summary = self.summary;
+        self.watcher.summarise(&mut summary);
+        let metrics = ClockMetrics {
             pairs: &self.watcher.rows(),
             counts: &self.counts,
-            summary: self.summary,
+            summary,
             clock_source: pulse.and_then(|pulse| pulse.surroundings.clock_source.as_deref()),
             synchronised: pulse.and_then(|pulse| pulse.synchronised),
             last_probe_s: self.last_probe_s,
-        })
+        };
+        clock_metrics(&metrics, format)
     }
 }
 
@@ -146,16 +176,18 @@ impl<S: CounterSource + Send> Round<'_, S> {
         let end_ns = arguments.budget.map(|budget| self.started_ns + budget.as_nanos() as u64);
         let mut due_ns = self.started_ns;
         while wait_until(due_ns, end_ns) {
-            let used_ns = live::process_cpu_time_ns() as f64;
-            let allowed_ns = CPU_SHARE * monotonic_raw_ns().saturating_sub(self.started_ns) as f64 + START_NS;
-            let compares = used_ns < allowed_ns;
-            let pulse = self.prober.probe(due_ns, compares);
-            let happened = self.seen.lock().hear(pulse, compares);
+            let started_ns = self.started_ns;
+            let may_compare = || {
+                let watched_ns = monotonic_raw_ns().saturating_sub(started_ns) as f64;
+                (live::process_cpu_time_ns() as f64) < CPU_SHARE * watched_ns + START_NS
+            };
+            let pulse = self.prober.probe(due_ns, may_compare);
+            let happened = self.seen.lock().hear(pulse);
             for what in happened {
                 self.tell(what)?;
             }
             self.account();
-            self.outlets.write_file(false, || self.seen.lock().metrics())?;
+            self.outlets.write_file(false, || self.seen.lock().metrics(MetricsFormat::Prometheus))?;
             // A probe that was missed is not made up for.
             let now_ns = monotonic_raw_ns();
             due_ns += period_ns * (now_ns.saturating_sub(due_ns) / period_ns + 1);

@@ -1,6 +1,5 @@
 //! What `sidestep compare` takes on the command line.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -39,9 +38,16 @@ pub(crate) struct CompareArguments {
     /// With --html: leave the interactive charts out
     #[arg(long, requires = "html")]
     pub(crate) no_script: bool,
-    /// With --gate: exit with 1 only beyond this; --gate 2% means the same
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, requires = "gate")]
-    pub(crate) gate_margin: Option<f64>,
+    /// Exit with 1 when a test got slower, by more than this percentage if one is given
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0",
+        value_parser = parse_percent
+    )]
+    pub(crate) gate: Option<f64>,
 }
 
 /// Reads `2%`, `0.5 %` or `2`.
@@ -52,24 +58,6 @@ pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
         Ok(_) => Err("give between 0% and 100%".to_owned()),
         Err(_) => Err("give a percentage such as 2%".to_owned()),
     }
-}
-
-/// `--gate 2%` and `--gate=2%` as `--gate --gate-margin=2%`: the flag stands on every command, its margin only here,
-/// and a flag that may take the next word would swallow the name of a file.
-pub(crate) fn with_gate_margin(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut given: Vec<OsString> = Vec::new();
-    let is_percentage = |text: &str| text.ends_with('%') && parse_percent(text).is_ok();
-    for argument in arguments {
-        let text = argument.to_str().unwrap_or("");
-        if let Some(percent) = text.strip_prefix("--gate=").filter(|text| is_percentage(text)) {
-            given.extend([OsString::from("--gate"), format!("--gate-margin={percent}").into()]);
-        } else if is_percentage(text) && given.last().is_some_and(|last| last == "--gate") {
-            given.push(format!("--gate-margin={text}").into());
-        } else {
-            given.push(argument);
-        }
-    }
-    given
 }
 
 #[cfg(test)]
@@ -84,19 +72,6 @@ mod tests {
         }
         for text in ["", "%", "-1%", "101", "nan", "two", "2%3"] {
             assert!(parse_percent(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn only_a_percentage_behind_the_gate_becomes_its_margin() {
-        for (given, expected) in [
-            ("compare a b --gate 2%", "compare a b --gate --gate-margin=2%"),
-            ("compare --gate=0.5% a b", "compare --gate --gate-margin=0.5% a b"),
-            ("show --gate record.json", "show --gate record.json"),
-            ("compare 2% --gate", "compare 2% --gate"),
-        ] {
-            let found = with_gate_margin(given.split(' ').map(OsString::from));
-            assert_eq!(found.join(std::ffi::OsStr::new(" ")), expected);
         }
     }
 }

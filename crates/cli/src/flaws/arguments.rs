@@ -4,14 +4,25 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+const AFTER_HELP: &str = "\
+States: not affected, protected, on request (programs that ask for it: the kernel's default for some), partly, not protected, \
+unknown.
+
+Exit codes: 0 whatever is found; 1 with --gate, if the kernel calls the machine vulnerable, if witnesses disagree and one says \
+not protected, or if CPUs differ; with --expect, if something got worse; with --gate --strict, also if a flaw is on request; 2 \
+bad use; 3 with --strict, if a flaw is on request or unknown.";
+
 /// Options of `flaws`.
 #[derive(Debug, Clone, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
 pub(crate) struct FlawArguments {
     #[command(subcommand)]
     pub(crate) command: Option<FlawCommand>,
     #[command(flatten)]
     pub(crate) judged: JudgedArguments,
+    /// Say what got worse against this norm, a record or the JSON of this command; --gate then fails on nothing else
+    #[arg(long, value_name = "FILE", conflicts_with = "lscpu")]
+    pub(crate) expect: Option<PathBuf>,
 }
 
 /// Which machine is judged, and how.
@@ -23,7 +34,7 @@ pub(crate) struct JudgedArguments {
     /// Judge a CPUID dump: a directory or tarball with pu0, pu1, ...
     #[arg(long, value_name = "DIR|TARBALL")]
     pub(crate) cpuid: Option<PathBuf>,
-    /// Judge reports of lscpu instead: files, folders, tarballs of them, or a pipe (/dev/stdin)
+    /// Judge reports of lscpu instead: files, folders, tarballs of them, or - for standard input
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
     pub(crate) lscpu: Vec<PathBuf>,
     /// Hear the kernel and the registers only, and measure nothing

@@ -14,7 +14,7 @@ use experiments::place::follower::Follower;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::roster::Turnover;
 use experiments::place::window_subject::{WindowSubject, look_time, progress};
-use host::live::{self, pending_signal};
+use host::live::{self, ThreadError, pending_signal, start_thread};
 use machine::CpuSet;
 use placement::sharing::{ProfileError, ProfileOptions, Subject as Watched, profile};
 use record::{PlaceOutcome, Sharing};
@@ -93,18 +93,18 @@ pub(super) fn begin(request: &Request<'_>, hold: &PinHold, process: u32) -> anyh
     Ok(follower)
 }
 
+/// How looking at threads went, and who shares what.
+type Profiled = (Result<(), PinError>, Result<Sharing, ProfileError>);
+
 /// Looks at the threads and samples what they touch, at the same time.
-fn profiled(
-    follower: &mut Follower,
-    process: u32,
-    time: Duration,
-) -> (Result<(), PinError>, Result<Sharing, ProfileError>) {
+fn profiled(follower: &mut Follower, process: u32, time: Duration) -> Result<Profiled, ThreadError> {
     let options = ProfileOptions { limit: Some(time), ..ProfileOptions::default() };
     thread::scope(|scope| {
-        let watcher = scope.spawn(move || profile(Watched::Process(process), options));
+        let watching = move || profile(Watched::Process(process), options);
+        let watcher = start_thread(scope, "the thread that takes samples", watching)?;
         let looked = follower.look_for(time, || pending_signal().is_some());
         let profile = watcher.join().expect("watching does not panic");
-        (looked, profile.map(|profile| profile.sharing))
+        Ok((looked, profile.map(|profile| profile.sharing)))
     })
 }
 
@@ -117,7 +117,7 @@ pub(super) fn learnt(
 ) -> anyhow::Result<Setting> {
     let asked = request.arguments.profile;
     let time = request.arguments.budget.map_or(asked, |budget| budget.min(asked));
-    let (looked, sharing) = profiled(follower, process, time);
+    let (looked, sharing) = profiled(follower, process, time)?;
     looked?;
     let mut setting = room.setting(format!("process {process}"), &follower.census());
     if time < asked {

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use anyhow::Context;
-use experiments::ab::command_subject::{Metric, Program};
+use experiments::ab::command_subject::Program;
+use experiments::ab::metric::Metric;
 use experiments::place::run_subject::RunSubject;
 use experiments::place::sweep::sweep as swept;
 use host::live::pending_signal;

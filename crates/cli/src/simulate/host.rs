@@ -10,7 +10,7 @@ use models::memory::{LEVELS_MAX, Measured, MeasuredCache, MeasuredChain, Measure
 use models::scheduling::{self, SchedulingMachine};
 use probes::plan::{Depth, Options, Selection, plan};
 use probes::session::Session;
-use record::{Provenance, Record, SCHEMA, Scope};
+use record::{ChaseOrder, OrderedLatency, Provenance, Record, SCHEMA, Scope};
 use stats::median;
 
 use crate::arguments::Global;
@@ -25,12 +25,17 @@ pub(super) struct Wanted {
     depth: Depth,
 }
 
-/// What the memory is fitted to: the frequency of the core, chains, the reach of translation buffers, reads.
+/// What the memory is fitted to: the frequency of the core, chains, one of them through memory, the reach of translation
+/// buffers, reads.
 pub(super) const OF_MEMORY: Wanted =
-    Wanted { probes: &["control", "surface", "walks", "bandwidth"], depth: Depth::Quick };
+    Wanted { probes: &["control", "surface", "walks", "orders", "bandwidth"], depth: Depth::Quick };
 /// What CPUs cost each other, like loops and unlike ones, and what waking one takes.
 pub(super) const OF_THREADS: Wanted =
     Wanted { probes: &["control", "sharing", "wake"], depth: Depth::Default };
+/// From node to node of the chains in different orders: a line.
+const ORDERS_STRIDE: Bytes = Bytes(64);
+/// The chain through memory stands for a block that the surface has no more: as many strides of a line and more has each row of it.
+const ROW_OF_SURFACE: f64 = 8.0;
 /// Time for them in seconds; a record of the whole check-up tells more.
 const BUDGET_S: f64 = 15.0;
 /// The pages that are modelled.
@@ -103,11 +108,23 @@ pub(super) fn measured(record: &Record) -> Measured {
     let cells = record.memory.latency.iter().filter(|cell| cell.page_bytes == BASE_PAGE);
     let cpu = cells.clone().next().map_or(CpuId(0), |cell| cell.cpu);
     let clocks: Vec<f64> = cells.clone().filter_map(|cell| Some(cell.core_cycles? / cell.ns * 1e9)).collect();
-    let chains = cells.filter(|cell| cell.cpu == cpu).map(|cell| MeasuredChain {
+    let chains = cells.clone().filter(|cell| cell.cpu == cpu).map(|cell| MeasuredChain {
         block_bytes: cell.block_bytes,
         stride_bytes: cell.stride_bytes,
         ns: cell.ns,
         uncertainty_percent: cell.spread.interval.half_width() / cell.ns * 100.0,
+        weight: 1.0,
+    });
+    let largest = cells.map(|cell| cell.block_bytes).max().unwrap_or_default();
+    let is_beyond = |order: &&OrderedLatency| {
+        order.order == ChaseOrder::Random && order.page_bytes == BASE_PAGE && order.block_bytes > largest
+    };
+    let beyond = record.memory.orders.iter().filter(is_beyond).map(|order| MeasuredChain {
+        block_bytes: order.block_bytes,
+        stride_bytes: ORDERS_STRIDE,
+        ns: order.ns,
+        uncertainty_percent: order.spread.interval.half_width() / order.ns * 100.0,
+        weight: ROW_OF_SURFACE,
     });
     Measured {
         title: machine.identity.name.clone().unwrap_or_else(|| "this machine".to_owned()),
@@ -117,7 +134,7 @@ pub(super) fn measured(record: &Record) -> Measured {
         tlbs: [tlb(record, 1), tlb(record, 2)],
         page_table_levels: if machine.identity.flags.iter().any(|flag| flag == "la57") { 5 } else { 4 },
         is_guest: machine.identity.hypervisor.is_some(),
-        chains: chains.collect(),
+        chains: chains.chain(beyond).collect(),
         reads: reads(record),
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     let mut links = of_machine(&machine, &root);
     let mut contrasted = Vec::new();
     if let Some(path) = &arguments.against {
-        let given = matrix::of_file(path)?;
+        let given = matrix::of_nodes(matrix::of_file(path)?)?;
         let inference = infer(&given.reading.matrix);
         let slit = Matrix::of_machine(&machine).ok();
         contrasted.extend(slit.and_then(|slit| contrast(&slit, &given.reading.matrix, &inference)));

@@ -1,4 +1,4 @@
-//! `sidestep sockets infer`: the links that a matrix of latencies tells.
+//! `sidestep sockets infer`: the groups of CPUs or nodes, and the links between them, that a matrix of latencies tells.
 
 use clap::{Args, ValueEnum};
 use models::interconnect::{self, Verdict};
@@ -43,7 +43,7 @@ struct Document<'a> {
 /// Infers and prints in the form asked for.
 pub(super) fn infer(arguments: &InferArguments, global: &Global) -> anyhow::Result<Outcome> {
     let given = arguments.matrix.read()?;
-    let mut inference = interconnect::infer(&given.reading.matrix);
+    let mut inference = interconnect::infer_reading(&given.reading);
     inference.remarks.splice(..0, given.reading.remarks);
     let picture = || report::inference_picture(&inference, &given.name);
     let format = given.reading.format;

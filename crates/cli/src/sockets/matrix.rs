@@ -6,19 +6,19 @@ use anyhow::Context;
 use clap::Args;
 use host::Root;
 use machine::Machine;
-use models::interconnect::{Matrix, MatrixReading, read_matrix};
+use models::interconnect::{Matrix, MatrixReading, Member, read_matrix};
 
 use super::explain;
 use crate::store;
 
-/// A table of 64 nodes with words has some kilobytes; hwloc's XML of a large machine some megabytes.
+/// A table of 1,024 CPUs with a dozen digits each has 20 MB; hwloc's XML of a large machine some.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Which matrix.
 #[derive(Debug, Clone, Args)]
 pub(super) struct MatrixArguments {
-    /// A record of sidestep sockets or its folder; or a matrix: CSV, MCTOP (.mct), output of Intel MLC, hwloc XML; or a recorded
-    /// machine, for its SLIT
+    /// A record of sidestep sockets or its folder; or a matrix: CSV, of core-to-core-latency too, MCTOP (.mct), output of Intel MLC,
+    /// hwloc XML; or a recorded machine, for its SLIT
     #[arg(value_name = "MATRIX", required_unless_present = "sysroot")]
     matrix: Option<PathBuf>,
     /// The distances (ACPI SLIT) of a recorded machine: a directory or tarball with proc/ and sys/; / is this one
@@ -53,6 +53,16 @@ impl MatrixArguments {
     }
 }
 
+/// A matrix of nodes, for what has no meaning for CPUs.
+pub(super) fn of_nodes(given: Given) -> anyhow::Result<Given> {
+    anyhow::ensure!(
+        given.reading.matrix.members == Member::Nodes,
+        "{} is a matrix of CPUs, without memory; give one of nodes, or say \"# nodes:\" and their numbers in it",
+        given.name
+    );
+    Ok(given)
+}
+
 /// Whether a path is a recorded machine, neither a table nor what was measured.
 fn is_recording(path: &Path) -> bool {
     const ARCHIVES: [&str; 6] = ["tar", "gz", "tgz", "bz2", "tbz2", "zst"];
@@ -83,6 +93,7 @@ fn of_record(path: &Path) -> anyhow::Result<Given> {
     let reading = MatrixReading {
         format: "sidestep",
         matrix: table.latency,
+        cpus: None,
         bandwidth_mb_per_s: is_known.then_some(table.read_mb_per_s),
         remarks: Vec::new(),
     };
@@ -97,7 +108,8 @@ pub(super) fn root(path: &Path) -> anyhow::Result<Root> {
 fn of_machine(path: &Path) -> anyhow::Result<Given> {
     let machine = host::describe(&root(path)?, None);
     let matrix = Matrix::of_machine(&machine).with_context(|| format!("cannot use {}", path.display()))?;
-    let reading = MatrixReading { format: "SLIT", matrix, bandwidth_mb_per_s: None, remarks: Vec::new() };
+    let reading =
+        MatrixReading { format: "SLIT", matrix, cpus: None, bandwidth_mb_per_s: None, remarks: Vec::new() };
     Ok(Given { name: format!("{} (SLIT)", file_name(path)), reading, machine: None })
 }
 

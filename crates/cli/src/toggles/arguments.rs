@@ -100,7 +100,7 @@ pub(crate) struct RevertArguments {
     /// Overwrite what somebody else wrote meanwhile
     #[arg(long)]
     pub(crate) force: bool,
-    /// Leave what somebody else wrote, and forget the journal
+    /// Leave what somebody else wrote, and forget the journal, also a damaged one
     #[arg(long, conflicts_with = "force")]
     pub(crate) forget: bool,
     /// Print the exact writes and stop
@@ -154,13 +154,13 @@ pub(crate) struct WatchArguments {
     pub(crate) start_ticks: u64,
     /// When it has to be done
     #[arg(long)]
-    pub(crate) deadline_s: u64,
+    pub(crate) deadline_ms: u64,
 }
 
 /// Options of a rehearsal.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RehearseArguments {
-    /// What to switch, such as thp-system=madvise:never
+    /// What to switch, such as thp-system=madvise:never; put back what was set, if nothing is named
     #[arg(value_name = "NAME=A:B")]
     pub(crate) switches: Vec<String>,
     /// A folder that stands for /

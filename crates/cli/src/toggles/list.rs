@@ -1,7 +1,7 @@
 //! The list of toggles as a table, one toggle as a page, and both as JSON.
 
 use serde_json::{Value as Json, json};
-use toggles::{About, Availability, Risk, Surroundings, Toggle, Value, catalogue};
+use toggles::{About, Availability, Lifetime, Risk, Surroundings, Toggle, Value, catalogue};
 
 /// All classes in the order of the list.
 const CLASSES: [Risk; 6] =
@@ -35,7 +35,8 @@ fn row(toggle: &dyn Toggle, around: &Surroundings, width_columns: usize) -> Stri
     let said = match toggle.availability(around) {
         Availability::Available => {
             let names: Vec<String> = toggle.values(around).into_iter().map(|value| value.name).collect();
-            format!("available: {}", names.join(", "))
+            let to = if is_settable(toggle) { "" } else { " to ab" };
+            format!("available{to}: {}", names.join(", "))
         }
         Availability::Missing { reason, .. } => reason,
         Availability::Unknown { reason } => format!("unknown: {reason}"),
@@ -50,6 +51,13 @@ fn row(toggle: &dyn Toggle, around: &Surroundings, width_columns: usize) -> Stri
     let lines = wrap(&said, width_columns.saturating_sub(TEXT_COLUMN));
     let indented = lines.join(&format!("\n{}", " ".repeat(TEXT_COLUMN)));
     format!("{head}{indented}\n")
+}
+
+/// True if `toggles set` can switch it: what ends with a process is switched for programs and probes only, what cannot be
+/// taken back never.
+fn is_settable(toggle: &dyn Toggle) -> bool {
+    let About { lifetime, risk, .. } = toggle.about();
+    *lifetime != Lifetime::Process && *risk != Risk::OneWay
 }
 
 fn cut(text: &str) -> String {
@@ -104,7 +112,13 @@ pub(super) fn page(toggle: &dyn Toggle, around: &Surroundings, width_columns: us
     };
     fact("now", &toggle.now(around).unwrap_or_else(|| "unknown, or not the same everywhere".to_owned()));
     match toggle.availability(around) {
-        Availability::Available => fact("here", "available"),
+        Availability::Available if is_settable(toggle) => fact("here", "available"),
+        Availability::Available => {
+            fact(
+                "here",
+                &format!("available to sidestep ab --toggle {}; toggles set has nothing to set", about.name),
+            );
+        }
         Availability::Missing { reason, remedy } => {
             fact("here", &reason);
             fact("remedy", &remedy);
@@ -144,7 +158,7 @@ pub(super) fn row_json(toggle: &dyn Toggle, around: &Surroundings) -> Json {
     json!({
         "name": name, "title": title, "does": does, "needs": needs, "class": risk.class(), "opens": opens,
         "lifetime": lifetime.name(), "settle_s": settle.as_secs_f64(), "source": source,
-        "now": toggle.now(around), "availability": state, "reason": reason, "remedy": remedy, "values": values,
+        "now": toggle.now(around), "settable": is_settable(toggle), "availability": state, "reason": reason, "remedy": remedy, "values": values,
     })
 }
 

@@ -8,8 +8,8 @@ use host::live::{pending_signal, utc_now};
 use host::{Door, Target};
 use serde_json::{Value as Json, json};
 use toggles::{
-    Affinities, Change, Consent, Experiment, Hold, Intent, Place, Restored, Surroundings, Switch, find,
-    remember, survey,
+    Affinities, Change, Consent, Experiment, Found, Hold, Intent, Place, Restored, Surroundings, Switch,
+    find, find_state, remember, survey,
 };
 
 use super::arguments::SetArguments;
@@ -20,19 +20,29 @@ use crate::output;
 
 /// How often a signal or the end of the time is looked for.
 const POLL: Duration = Duration::from_millis(20);
-/// The watchdog gives this much time beyond what was asked for.
-const DEADLINE_SLACK: Duration = Duration::from_secs(10);
+/// The watchdog gives this much time beyond what was asked for: whoever hangs has the machine for a second more.
+const DEADLINE_SLACK: Duration = Duration::from_secs(1);
 
 /// Switches.
 pub(super) fn set(arguments: &SetArguments, global: &Global) -> anyhow::Result<Outcome> {
     let place = arguments.place.place();
     let described = Described::open(place.tree.as_deref())?;
-    let changes = changes(&arguments.switches, &described.around(), arguments.consent.into())?;
-    let label = arguments.switches.join(" ");
+    let mut switches = switches(&arguments.switches, &described.around(), arguments.consent.into())?;
     if arguments.dry_run {
+        let changes: Vec<Change> = switches.into_iter().flat_map(|switch| switch.changes).collect();
         return dry_run(&place, &changes, global);
     }
     state::offer_to_mend(&place, global)?;
+    ensure_nobody_holds(&place)?;
+    leave_out_what_holds(&place, &mut switches, global)?;
+    let label = switches.iter().map(|switch| switch.text.as_str()).collect::<Vec<_>>().join(" ");
+    let changes: Vec<Change> = switches.into_iter().flat_map(|switch| switch.changes).collect();
+    if changes.is_empty() {
+        if global.json {
+            super::print_json(&json!({ "schema": SCHEMA, "set": label, "kept": false }))?;
+        }
+        return Ok(Outcome::Done);
+    }
     let intent = Intent { label: &label, states: &[&changes], kept: arguments.duration.is_none() };
     match arguments.duration {
         Some(duration) => hold(&place, &intent, &changes, duration, global),
@@ -40,9 +50,46 @@ pub(super) fn set(arguments: &SetArguments, global: &Global) -> anyhow::Result<O
     }
 }
 
-/// The changes that all switches need, if the user has agreed to each.
-fn changes(switches: &[String], around: &Surroundings, consent: Consent) -> anyhow::Result<Vec<Change>> {
-    let mut all: Vec<Change> = Vec::new();
+/// `NAME=VALUE`, and what it writes.
+struct Asked {
+    text: String,
+    changes: Vec<Change>,
+}
+
+/// What another experiment has written goes away with it, so nothing of it counts as already there.
+fn ensure_nobody_holds(place: &Place) -> anyhow::Result<()> {
+    if let Ok(Found::Running(_)) = find_state(place) {
+        // Its lock says by whom and for how long; a lock that is given means that it has just put all back.
+        drop(place.folder().try_lock()?);
+    }
+    Ok(())
+}
+
+/// What shows its value already is not written, journalled or put back.
+fn leave_out_what_holds(place: &Place, switches: &mut Vec<Asked>, global: &Global) -> anyhow::Result<()> {
+    let mut door = place.door();
+    for switch in &mut *switches {
+        let mut needed = Vec::new();
+        for change in switch.changes.drain(..) {
+            if door.read(&change.target)? != change.value {
+                needed.push(change);
+            } else if !global.quiet {
+                output::say(&already(&change));
+            }
+        }
+        switch.changes = needed;
+    }
+    switches.retain(|switch| !switch.changes.is_empty());
+    Ok(())
+}
+
+fn already(change: &Change) -> String {
+    format!("{}: {} already, nothing is written", change.target, change.value)
+}
+
+/// The changes that each switch needs, if the user has agreed to it.
+fn switches(switches: &[String], around: &Surroundings, consent: Consent) -> anyhow::Result<Vec<Asked>> {
+    let mut all: Vec<Asked> = Vec::new();
     for text in switches {
         let (name, wanted) = text.split_once('=').unwrap_or((text, ""));
         let toggle = find(name)?;
@@ -53,17 +100,18 @@ fn changes(switches: &[String], around: &Surroundings, consent: Consent) -> anyh
         }
         let Switch::System(changes) = toggle.switch(around, wanted)? else {
             anyhow::bail!(
-                "{name} ends with a process, so there is nothing to set; name it to an experiment instead"
+                "cannot set {name}: it ends with a process; compare it in an experiment, such as sidestep ab --toggle {name} \
+                 -- ./program"
             );
         };
-        for change in changes {
+        for change in &changes {
             anyhow::ensure!(
-                all.iter().all(|other| other.target != change.target),
+                all.iter().flat_map(|other| &other.changes).all(|other| other.target != change.target),
                 "{name} writes {} a second time; set one after the other",
                 change.target
             );
-            all.push(change);
         }
+        all.push(Asked { text: text.clone(), changes });
     }
     Ok(all)
 }
@@ -77,12 +125,12 @@ fn dry_run(place: &Place, changes: &[Change], global: &Global) -> anyhow::Result
     let line = |(change, now): &(&Change, String)| {
         let Change { target, value } = change;
         if now == value {
-            return format!("{target}: {value} already, nothing is written\n");
+            return already(change) + "\n";
         }
         format!("{target}: write {value}, later put back {now}\n")
     };
     let mut lines: String = plan.writes.iter().map(line).collect();
-    lines.extend(plan.affinities.map(|have| state::bound(&have) + "\n"));
+    lines.extend(plan.affinities.and_then(|have| Some(state::bound(&have)? + "\n")));
     output::print_lines(&lines)?;
     Ok(Outcome::Done)
 }
@@ -183,6 +231,33 @@ mod tests {
         ("proc/101/task/101/status", "Cpus_allowed_list:\t1\n"),
         ("proc/sys/kernel/numa_balancing", "1\n"),
     ];
+
+    #[test]
+    fn a_value_that_another_run_holds_is_not_called_set_already() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (path, text) in
+            [("proc/sys/kernel/numa_balancing", "1\n"), ("proc/sys/kernel/random/boot_id", "b\n")]
+        {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
+            fs::write(path, text).expect("a file");
+        }
+        let place = Place { state: folder.path().join("state"), tree: Some(folder.path().to_owned()) };
+        ensure_nobody_holds(&place).expect("nobody does");
+        let lock = place.folder().try_lock().expect("nobody has it");
+        let target = Target::File { path: "proc/sys/kernel/numa_balancing".to_owned() };
+        let changes = [Change { target, value: "0".to_owned() }];
+        let intent = Intent { label: "numa-balancing=off", states: &[&changes], kept: false };
+        let owner = place.owner().expect("this process");
+        let mut running =
+            Experiment::begin(place.door(), place.folder(), owner, &intent, utc_now()).expect("begun");
+        running.switch(&changes).expect("writable");
+        let refused = ensure_nobody_holds(&place).expect_err("this process holds it").to_string();
+        assert!(refused.contains("another experiment is running"), "{refused}");
+        assert!(running.end().iter().all(Restored::is_settled));
+        drop(lock);
+        ensure_nobody_holds(&place).expect("it ended");
+    }
 
     #[test]
     fn a_plan_that_takes_a_cpu_away_lists_what_is_put_back_afterwards() {

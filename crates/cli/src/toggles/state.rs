@@ -6,10 +6,11 @@ use host::Door;
 use serde_json::{Value as Json, json};
 use toggles::{
     Affinities, Entry, Fate, Found, Journal, Pins, Place, Restored, Revert, Reverted, Unreadable, find_state,
+    find_state_of_user,
 };
 
 use super::SCHEMA;
-use super::arguments::RevertArguments;
+use super::arguments::{PlaceArguments, RevertArguments};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::output;
@@ -18,14 +19,31 @@ use crate::output;
 pub(super) fn revert(arguments: &RevertArguments, global: &Global) -> anyhow::Result<Outcome> {
     let place = arguments.place.of_user();
     if arguments.dry_run {
-        return dry_run(&place, arguments.force, global);
+        return dry_run(&arguments.place, arguments.force, global);
     }
     let how = Revert { force: arguments.force, forget: arguments.forget };
     let reverted = toggles::revert(&place, how)?;
+    if reverted == Reverted::Nothing
+        && find_state_of_user(&place, &arguments.place.place())? != Found::Nothing
+    {
+        // Nothing of this user; what the machine has is root's to put back.
+        status(&arguments.place, global)?;
+        return Ok(Outcome::NotMeasured(anyhow::anyhow!(
+            "cannot put back what root has switched; run sudo sidestep toggles revert"
+        )));
+    }
     tell(&reverted, &place, global)?;
-    let is_unread = matches!(reverted, Reverted::SetAside(..) | Reverted::Refused(_));
-    let is_forgotten = arguments.forget && !is_unread;
-    Ok(if reverted.is_left_changed() && !is_forgotten { left_changed() } else { Outcome::Done })
+    let is_forgotten = arguments.forget && !matches!(reverted, Reverted::Refused(_));
+    Ok(match reverted {
+        Reverted::Refused(Unreadable::Damaged(_)) => left_unknown(),
+        _ if reverted.is_left_changed() && !is_forgotten => left_changed(),
+        _ => Outcome::Done,
+    })
+}
+
+/// The same where nothing says what is left changed.
+fn left_unknown() -> Outcome {
+    Outcome::LeftChanged(anyhow::anyhow!("cannot read what is switched: the journal is damaged"))
 }
 
 /// Exit code 4, with the line that says what to do.
@@ -49,7 +67,8 @@ fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<(
             Reverted::Nothing => ("nothing", &[][..], None),
             Reverted::Void(_) => ("void", &[][..], None),
             Reverted::SetAside(name, _) => ("damaged", &[][..], Some(name)),
-            Reverted::Refused(_) => ("other_format", &[][..], None),
+            Reverted::Refused(Unreadable::Damaged(_)) => ("damaged", &[][..], None),
+            Reverted::Refused(Unreadable::OtherFormat(_)) => ("other_format", &[][..], None),
             Reverted::Done(_, results) => ("reverted", results.as_slice(), None),
         };
         let rows: Vec<Json> = results.iter().map(result_json).collect();
@@ -71,7 +90,9 @@ fn tell(reverted: &Reverted, place: &Place, global: &Global) -> anyhow::Result<(
             "{damaged}; it is kept as {}; compare its values with the machine's\n",
             place.state.join(name).display()
         )),
-        Reverted::Refused(other) => output::print_lines(&format!("{other}; nothing was changed\n")),
+        Reverted::Refused(why) => {
+            output::print_lines(&format!("{}; nothing was changed\n", unreadable(why, place)))
+        }
         Reverted::Done(_, results) => report(results, global),
     }
 }
@@ -110,9 +131,10 @@ fn result_json(result: &Restored) -> Json {
     json!({ "target": result.entry.target, "old": result.entry.old, "fate": fate, "detail": detail })
 }
 
-fn dry_run(place: &Place, force: bool, global: &Global) -> anyhow::Result<Outcome> {
+fn dry_run(arguments: &PlaceArguments, force: bool, global: &Global) -> anyhow::Result<Outcome> {
+    let place = &arguments.of_user();
     let (Found::Kept(journal) | Found::Left(journal) | Found::Running(journal)) = find_state(place)? else {
-        return status(place, global);
+        return status(arguments, global);
     };
     let mut door = place.door();
     let mut line = |entry: &Entry| {
@@ -125,17 +147,17 @@ fn dry_run(place: &Place, force: bool, global: &Global) -> anyhow::Result<Outcom
         }
     };
     let mut lines: String = journal.entries.iter().rev().map(&mut line).collect();
-    lines.extend(
-        journal.affinities.as_ref().map(|have| format!("{}, and what differs is put back\n", bound(have))),
-    );
+    let bound = journal.affinities.as_ref().and_then(bound);
+    lines.extend(bound.map(|bound| format!("{bound}, and what differs is put back\n")));
     lines.extend(journal.pins.as_ref().map(|pins| format!("{}\n", pinned(pins))));
     output::print_lines(&lines)?;
     Ok(Outcome::Done)
 }
 
 /// Says whether anything is switched now.
-pub(super) fn status(place: &Place, global: &Global) -> anyhow::Result<Outcome> {
-    let found = find_state(place)?;
+pub(super) fn status(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let place = &arguments.of_user();
+    let found = find_state_of_user(place, &arguments.place())?;
     let (state, journal) = match &found {
         Found::Nothing => ("nothing", None),
         Found::Running(journal) => ("running", Some(journal)),
@@ -144,30 +166,41 @@ pub(super) fn status(place: &Place, global: &Global) -> anyhow::Result<Outcome> 
         Found::Void(journal) => ("void", Some(journal)),
         Found::Unreadable(Unreadable::Damaged(_)) => ("damaged", None),
         Found::Unreadable(Unreadable::OtherFormat(_)) => ("other_format", None),
+        Found::Unseen(_) => ("unknown", None),
     };
     if global.json {
         super::print_json(&json!({ "schema": SCHEMA, "state": state, "journal": journal }))?;
     } else if !global.quiet {
-        output::print_lines(&sentence(&found))?;
+        output::print_lines(&sentence(&found, place))?;
         if let Some(journal) = journal.filter(|_| !matches!(found, Found::Void(_))) {
             output::print_lines(&values(place, journal))?;
         }
     }
-    Ok(if matches!(found, Found::Left(_) | Found::Unreadable(_)) {
-        left_changed_quietly()
-    } else {
-        Outcome::Done
+    Ok(match found {
+        Found::Left(_) | Found::Unreadable(Unreadable::OtherFormat(_)) => Outcome::LeftChanged(
+            anyhow::anyhow!("an experiment did not put everything back; sidestep toggles revert does"),
+        ),
+        Found::Unreadable(Unreadable::Damaged(_)) => left_unknown(),
+        Found::Unseen(_) => Outcome::NotMeasured(anyhow::anyhow!(
+            "cannot read what root has switched; run sudo sidestep toggles status"
+        )),
+        _ => Outcome::Done,
     })
 }
 
-/// Exit code 4 where the text has said it all.
-fn left_changed_quietly() -> Outcome {
-    Outcome::LeftChanged(anyhow::anyhow!(
-        "an experiment did not put everything back; sidestep toggles revert does"
-    ))
+/// Why a journal is of no use, and what to do about it.
+fn unreadable(why: &Unreadable, place: &Place) -> String {
+    match why {
+        Unreadable::Damaged(damaged) => format!(
+            "unknown what is switched: {damaged}; compare the machine with {}, then sidestep toggles revert --forget sets \
+             that aside; a reboot resets every switch",
+            place.state.join(toggles::JOURNAL_NAME).display()
+        ),
+        Unreadable::OtherFormat(_) => why.to_string(),
+    }
 }
 
-fn sentence(found: &Found) -> String {
+fn sentence(found: &Found, place: &Place) -> String {
     match found {
         Found::Nothing => "nothing is switched\n".to_owned(),
         Found::Running(journal) => {
@@ -177,10 +210,12 @@ fn sentence(found: &Found) -> String {
             )
         }
         Found::Kept(journal) => {
-            format!(
-                "{} is set since {}; sidestep toggles revert puts it back\n",
-                journal.label, journal.since
-            )
+            let how = if is_overwritten(place, journal) {
+                "somebody else has written since: sidestep toggles revert --force puts it back, --forget keeps theirs"
+            } else {
+                "sidestep toggles revert puts it back"
+            };
+            format!("{} is set since {}; {how}\n", journal.label, journal.since)
         }
         Found::Left(journal) => format!(
             "{} was switched {} by process {}, which is gone\n",
@@ -189,8 +224,21 @@ fn sentence(found: &Found) -> String {
         Found::Void(journal) => {
             format!("{} was switched before the last boot, which reset it\n", journal.label)
         }
-        Found::Unreadable(why) => format!("{why}\n"),
+        Found::Unreadable(why) => format!("{}\n", unreadable(why, place)),
+        Found::Unseen(folder) => format!(
+            "unknown what root has switched: {} can be read by root only; nothing of this user is switched\n",
+            folder.display()
+        ),
     }
+}
+
+/// True if a value is neither what it was nor what was written: a plain revert leaves it alone.
+fn is_overwritten(place: &Place, journal: &Journal) -> bool {
+    let mut door = place.door();
+    let mut is_foreign = |entry: &Entry| {
+        door.read(&entry.target).is_ok_and(|now| now != entry.old && !entry.ours.contains(&now))
+    };
+    journal.entries.iter().any(&mut is_foreign)
 }
 
 fn values(place: &Place, journal: &Journal) -> String {
@@ -200,7 +248,7 @@ fn values(place: &Place, journal: &Journal) -> String {
         format!("  {}: {now}, was {}\n", entry.target, entry.old)
     };
     let mut lines: String = journal.entries.iter().map(line).collect();
-    lines.extend(journal.affinities.as_ref().map(|have| format!("  {}\n", bound(have))));
+    lines.extend(journal.affinities.as_ref().and_then(bound).map(|bound| format!("  {bound}\n")));
     lines.extend(journal.pins.as_ref().map(|pins| format!("  {}\n", pinned(pins))));
     lines
 }
@@ -212,13 +260,15 @@ fn pinned(pins: &Pins) -> String {
     format!("threads of process {processes} and its descendants that are pinned may use CPUs {cpus} again")
 }
 
-/// What will be compared once all CPUs are back.
-pub(super) fn bound(affinities: &Affinities) -> String {
+/// What will be compared once all CPUs are back; `None` if none is away.
+pub(super) fn bound(affinities: &Affinities) -> Option<String> {
     let (threads, files) = affinities.counts();
-    format!(
-        "CPUs {} away: affinities of {threads} threads and {files} interrupts and cpusets are compared afterwards",
-        affinities.leaving
-    )
+    (!affinities.leaving.is_empty()).then(|| {
+        format!(
+            "CPUs {} away: affinities of {threads} threads and {files} interrupts and cpusets are compared afterwards",
+            affinities.leaving
+        )
+    })
 }
 
 /// Says on standard error that an earlier experiment left the machine changed; asks whether to mend that, where
@@ -232,13 +282,13 @@ pub(crate) fn mention_what_was_left(global: &Global) {
 /// The same at any place.
 pub(crate) fn offer_to_mend(place: &Place, global: &Global) -> anyhow::Result<()> {
     let text = match find_state(place) {
-        Ok(Found::Unreadable(other @ Unreadable::OtherFormat(_))) => {
+        Ok(Found::Unreadable(why)) => {
             if !global.quiet {
-                output::say(&other.to_string());
+                output::say(&unreadable(&why, place));
             }
             return Ok(());
         }
-        Ok(found @ (Found::Left(_) | Found::Unreadable(_) | Found::Void(_))) => sentence(&found),
+        Ok(found @ (Found::Left(_) | Found::Void(_))) => sentence(&found, place),
         // Who may not read the journal cannot mend it either.
         _ => return Ok(()),
     };
@@ -261,4 +311,41 @@ pub(crate) fn offer_to_mend(place: &Place, global: &Global) -> anyhow::Result<()
         output::say("sidestep toggles revert mends it");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use host::Target;
+    use host::live::utc_now;
+    use toggles::{Change, Experiment, Intent};
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_somebody_else_wrote_is_not_said_to_be_put_back_by_a_plain_revert() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
+            fs::write(path, text).expect("a file");
+        };
+        write("proc/sys/kernel/random/boot_id", "b\n");
+        write("proc/sys/kernel/watchdog_thresh", "10\n");
+        let place = Place { state: folder.path().join("state"), tree: Some(folder.path().to_owned()) };
+        let _lock = place.folder().try_lock().expect("nobody has it");
+        let target = Target::File { path: "proc/sys/kernel/watchdog_thresh".to_owned() };
+        let changes = [Change { target, value: "20".to_owned() }];
+        let intent = Intent { label: "x", states: &[&changes], kept: true };
+        let owner = place.owner().expect("this process");
+        let mut experiment =
+            Experiment::begin(place.door(), place.folder(), owner, &intent, utc_now()).expect("begun");
+        experiment.switch(&changes).expect("writable");
+        experiment.keep();
+        let told = || sentence(&find_state(&place).expect("readable"), &place);
+        assert!(told().ends_with("; sidestep toggles revert puts it back\n"), "{}", told());
+        write("proc/sys/kernel/watchdog_thresh", "30\n");
+        assert!(told().contains("revert --force puts it back, --forget keeps theirs"), "{}", told());
+    }
 }

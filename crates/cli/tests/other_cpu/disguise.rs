@@ -5,6 +5,7 @@
 //! a breakpoint stands in place of each CPUID of the program itself. In both cases the program finds no files of this
 //! machine: they are somebody else's.
 
+use std::arch::x86_64::__cpuid_count;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +17,10 @@ use host::Cpuid;
 use machine::CpuId;
 
 use crate::tracer::{self, Registers, Stop};
+
+/// The leaf of what XSAVE writes: Intel SDM vol. 2A, CPUID, 0DH. The CPU goes on writing its own registers, however small
+/// the recorded one's are, and the loader leaves as much room for them on its stack as this leaf says.
+const SAVED_STATE: u32 = 0xd;
 
 /// How the program is caught when it asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +178,15 @@ impl Disguise<'_> {
 /// The registers after a CPUID at `address`: the answer, zero-extended, and the next instruction.
 pub(crate) fn fill(registers: &mut Registers, address: u64, dump: &Cpuid) {
     let (leaf, subleaf) = (registers.rax as u32, registers.rcx as u32);
-    let [eax, ebx, ecx, edx] = dump.answer(CpuId(0), leaf, subleaf).unwrap_or_default().map(u64::from);
+    let recorded = dump.answer(CpuId(0), leaf, subleaf);
+    let answer = match recorded {
+        Some(_) if leaf == SAVED_STATE => {
+            let real = __cpuid_count(leaf, subleaf);
+            [real.eax, real.ebx, real.ecx, real.edx]
+        }
+        recorded => recorded.unwrap_or_default(),
+    };
+    let [eax, ebx, ecx, edx] = answer.map(u64::from);
     (registers.rax, registers.rbx, registers.rcx, registers.rdx) = (eax, ebx, ecx, edx);
     registers.rip = address + CPUID.len() as u64;
 }

@@ -79,7 +79,7 @@ fn cause(fault: ClockFault) -> Option<&'static str> {
         ClockFault::SlopeAfterIdle => {
             Some("the counter slows or stops while its core sleeps, as under C1 clock ramping (inference)")
         }
-        ClockFault::RateChanges => None,
+        ClockFault::RateChanges | ClockFault::Moved => None,
     }
 }
 

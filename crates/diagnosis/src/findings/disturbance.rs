@@ -105,6 +105,11 @@ fn frequency(record: &Record, found: &mut Vec<Finding>) {
     if !(slowest > 0.0 && ratio.is_finite() && ratio >= 1.0) {
         return;
     }
+    // One CPU agrees with itself; its clock stands in the line of guards.
+    let timed = record.cores.control.iter().filter(|control| control.core_hz.is_some()).count();
+    if timed == 1 || record.machine.topology.cpus.len() == 1 {
+        return;
+    }
     let range = format!("{:.2} to {:.2} GHz", slowest / GIGA, fastest / GIGA);
     let (severity, text) = if ratio > CLOCKS_DIFFER {
         (Severity::Warning, format!("the core clock differs between CPUs: {range}"))
@@ -152,17 +157,18 @@ fn unconverged(record: &Record, found: &mut Vec<Finding>) {
     let with = |quality: Quality| cells.iter().filter(|cell| cell.spread.quality == quality).count();
     let (wide, unstable) = (with(Quality::Wide), with(Quality::Unstable));
     let share = |number: usize| number as f64 / cells.len() as f64;
-    let (severity, text) = if share(unstable) > UNSTABLE_SHARE {
-        (
-            Severity::Inconclusive,
-            "the latency surface is not to be trusted: too many cells have no single value",
-        )
+    let (severity, text) = if surface_is_doubtful(record) {
+        let text = format!(
+            "the latency surface is doubtful: {:.0} % of its cells have no single value; what rests on those is withheld",
+            100.0 * share(unstable)
+        );
+        (Severity::Inconclusive, text)
     } else if share(wide + unstable) > WIDE_SHARE {
-        (Severity::Notice, "part of the latency surface is wider than asked for")
+        (Severity::Notice, "part of the latency surface is wider than asked for".to_owned())
     } else {
-        (Severity::Good, "the latency surface converged")
+        (Severity::Good, "the latency surface converged".to_owned())
     };
-    let mut verdict = finding("unconverged-cells", severity, text.to_owned());
+    let mut verdict = finding("unconverged-cells", severity, text);
     verdict.evidence.push(format!(
         "{}: {wide} wider than asked for, {unstable} with several states ({:.0} %)",
         count(cells.len(), "cell"),
@@ -172,6 +178,13 @@ fn unconverged(record: &Record, found: &mut Vec<Finding>) {
         verdict.remedy = Some("sidestep run --only memory --budget 5m".to_owned());
     }
     found.push(verdict);
+}
+
+/// True if too many cells of the latency surface are in several states.
+pub(crate) fn surface_is_doubtful(record: &Record) -> bool {
+    let cells = &record.memory.latency;
+    let unstable = cells.iter().filter(|cell| cell.spread.quality == Quality::Unstable).count();
+    unstable as f64 > UNSTABLE_SHARE * cells.len() as f64
 }
 
 /// Other load that may have taken part of a shared cache, one line each; empty on a quiet machine.
@@ -191,8 +204,9 @@ fn doubts(record: &Record, found: &mut Vec<Finding>) {
         early.evidence.push(reason.clone());
         found.push(early);
     }
-    if !record.guards.doubts.is_empty() {
-        let text = format!("{} about the conditions of this run", count(record.guards.doubts.len(), "doubt"));
+    if let [first, more @ ..] = record.guards.doubts.as_slice() {
+        let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
+        let text = format!("measurement conditions are doubtful: {first}{more}");
         let mut doubtful = finding("doubtful-conditions", Severity::Inconclusive, text);
         doubtful.evidence.clone_from(&record.guards.doubts);
         found.push(doubtful);

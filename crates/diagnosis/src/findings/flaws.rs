@@ -1,6 +1,6 @@
 //! Flaws of the platform that deserve a finding: paid for untold, paid for in vain, open, or uneven between CPUs.
 
-use record::{Answer, Finding, FlawVerdict, Record, Severity, Special};
+use record::{Answer, Finding, FlawVerdict, Protection, Record, Severity, Special};
 
 use super::finding;
 
@@ -17,29 +17,58 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         uneven.remedy = Some("update firmware and microcode, then compare: sidestep flaws".into());
         found.push(uneven);
     }
-    let is_open = |verdict: &&FlawVerdict| {
-        verdict.special.is_none() && verdict.affected == Answer::Yes && verdict.protected == Answer::No
-    };
-    let open: Vec<&str> = record.flaws.iter().filter(is_open).map(|verdict| verdict.id.as_str()).collect();
-    if !open.is_empty() {
-        let text = format!("flaws not worked around, or only in part: {}", open.join(", "));
-        let mut notice = finding("flaws-open", Severity::Notice, text);
-        notice.remedy = Some("sidestep flaws show ID says what each means and what can be done".into());
-        found.push(notice);
+    for (id, state, says, remedy) in STATES {
+        let of_state: Vec<&FlawVerdict> = record
+            .flaws
+            .iter()
+            .filter(|verdict| verdict.special.is_none() && verdict.protected == state)
+            .filter(|verdict| verdict.affected != Answer::No)
+            .collect();
+        if !of_state.is_empty() {
+            found.push(open(id, says, remedy, &of_state));
+        }
     }
 }
 
+/// What deserves a notice, the worst first: id, state, sentence before the names, and what to consider before the fix.
+const STATES: [(&str, Protection, &str, &str); 3] = [
+    ("flaws-open", Protection::NotProtected, "flaws without protection", ""),
+    ("flaws-partly", Protection::Partly, "flaws with partial protection", ""),
+    (
+        "flaws-on-request",
+        Protection::OnRequest,
+        "the kernel protects only programs that ask for it (its default)",
+        "only if untrusted code runs inside a program, and after its cost is measured (sidestep ab --toggle ssbd -- PROGRAM): ",
+    ),
+];
+
+/// One notice on the flaws of one state, with what would protect.
+fn open(id: &str, says: &str, before: &str, verdicts: &[&FlawVerdict]) -> Finding {
+    let ids: Vec<&str> = verdicts.iter().map(|verdict| verdict.id.as_str()).collect();
+    let mut notice = finding(id, Severity::Notice, format!("{says}: {}", ids.join(", ")));
+    let fixed = verdicts.iter().filter_map(|verdict| Some((&verdict.id, verdict.fix.as_ref()?)));
+    let mut fixes: Vec<String> = Vec::new();
+    for (id, fix) in fixed {
+        notice.evidence.push(format!("{id}: {fix}"));
+        if !fixes.contains(fix) {
+            fixes.push(fix.clone());
+        }
+    }
+    notice.remedy = Some(if fixes.is_empty() {
+        "sidestep flaws show ID says what each means and what can be done".to_owned()
+    } else {
+        format!("{before}{}", fixes.join("; "))
+    });
+    notice
+}
+
 fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
-    let (id, text) = match special {
-        Special::PayingUntold => (
-            format!("{}-paid-untold", verdict.id),
-            format!("the workaround for {} is being paid for, and the kernel does not tell", verdict.id),
-        ),
-        Special::PayingUnprotected => (
-            format!("{}-paid-unprotected", verdict.id),
-            format!("the workaround for {} is being paid for, and does not protect", verdict.id),
-        ),
+    let kind = match special {
+        Special::PayingUntold => "untold",
+        Special::PayingUnprotected => "unprotected",
     };
+    let id = format!("{}-paid-{kind}", verdict.id);
+    let text = format!("{}: {}", verdict.id, verdict.special_says().unwrap_or_default());
     let witnesses = &verdict.witnesses;
     let mut finding = finding(&id, Severity::Warning, text);
     finding.evidence = vec![
@@ -50,7 +79,8 @@ fn paid(verdict: &FlawVerdict, special: Special) -> Finding {
     ];
     finding.mechanism = verdict.disagreements.first().cloned();
     finding.prediction = verdict.costs.first().cloned();
-    finding.remedy = (!verdict.remedies.is_empty()).then(|| verdict.remedies.join("; "));
+    let switches = (!verdict.remedies.is_empty()).then(|| verdict.remedies.join("; "));
+    finding.remedy = verdict.fix.clone().or(switches);
     finding
 }
 
@@ -59,7 +89,7 @@ mod tests {
     use super::*;
     use record::{Statement, Witnesses, WorkaroundState};
 
-    fn verdict(id: &str, protected: Answer, special: Option<Special>) -> FlawVerdict {
+    fn verdict(id: &str, protected: Protection, special: Option<Special>) -> FlawVerdict {
         FlawVerdict {
             id: id.to_owned(),
             title: "title".into(),
@@ -75,6 +105,7 @@ mod tests {
             },
             disagreements: Vec::new(),
             remedies: Vec::new(),
+            fix: (protected != Protection::Protected).then(|| format!("{id}=on")),
             costs: Vec::new(),
         }
     }
@@ -83,10 +114,12 @@ mod tests {
     fn what_is_paid_or_open_is_found_and_what_is_safe_is_not() {
         let record = Record {
             flaws: vec![
-                verdict("gds", Answer::Yes, Some(Special::PayingUntold)),
-                verdict("mds", Answer::No, Some(Special::PayingUnprotected)),
-                verdict("ssb", Answer::No, None),
-                verdict("meltdown", Answer::Yes, None),
+                verdict("gds", Protection::Protected, Some(Special::PayingUntold)),
+                verdict("mds", Protection::NotProtected, Some(Special::PayingUnprotected)),
+                verdict("ssb", Protection::OnRequest, None),
+                verdict("retbleed", Protection::NotProtected, None),
+                verdict("l1tf", Protection::Partly, None),
+                verdict("meltdown", Protection::Protected, None),
             ],
             flaws_uneven: vec!["microcode revision differs between CPUs: 0x1 on 1, 0x2 on 1".into()],
             ..Record::default()
@@ -94,8 +127,14 @@ mod tests {
         let mut found = Vec::new();
         judge(&record, &mut found);
         let ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
-        assert_eq!(ids, ["gds-paid-untold", "mds-paid-unprotected", "flaws-uneven", "flaws-open"]);
-        assert!(found[3].text.ends_with(": ssb"), "{}", found[3].text);
+        let expected =
+            ["gds-paid-untold", "mds-paid-unprotected", "flaws-uneven", "flaws-open", "flaws-partly"];
+        assert_eq!(ids, [&expected[..], &["flaws-on-request"]].concat());
+        for (finding, id) in found[3..].iter().zip(["retbleed", "l1tf", "ssb"]) {
+            assert!(finding.text.ends_with(&format!(": {id}")), "{}", finding.text);
+            let remedy = finding.remedy.as_deref().unwrap_or("");
+            assert!(remedy.ends_with(&format!("{id}=on")), "{remedy}");
+        }
         assert!(found[0].evidence.iter().any(|line| line == "time: 27.1"));
     }
 }

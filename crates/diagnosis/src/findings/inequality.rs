@@ -63,10 +63,13 @@ fn verdict(record: &Record, kernel: &str, results: &[&StreamResult]) -> Finding 
     }
     let mut verdict = if equality.resolvable > MARGIN || spread > 2.0 * MARGIN {
         let mut text = format!(
-            "too noisy to say whether CPUs stream alike: they differ by {:.0} %, the intervals reach ±{:.0} %",
+            "CPU bandwidth: undetermined: CPUs differ by {:.0} % ({kernel}), the widest interval reaches ±{:.0} %",
             100.0 * spread,
-            100.0 * equality.resolvable
+            100.0 * ascending.iter().map(|result| reach(result)).fold(0.0, f64::max)
         );
+        if results.iter().any(|result| result.spread.quality == Quality::Unstable) {
+            text += ", and not every CPU has a single value";
+        }
         if let Some(with_itself) = with_itself {
             let _ = write!(text, ", the same CPU differs from itself by up to {:.0} %", 100.0 * with_itself);
         }
@@ -166,6 +169,12 @@ impl<'a> Groups<'a> {
 fn middle(results: &[&StreamResult]) -> f64 {
     let rates: Vec<f64> = results.iter().map(|result| result.bytes_per_s).collect();
     stats::median(&rates).unwrap_or(f64::NAN)
+}
+
+/// How far the interval of one CPU reaches from its rate, as a share: as tables show it.
+fn reach(result: &StreamResult) -> f64 {
+    let interval = sane(result.spread.interval, result.bytes_per_s);
+    (interval.high - result.bytes_per_s).max(result.bytes_per_s - interval.low) / result.bytes_per_s
 }
 
 fn line(result: &StreamResult) -> String {

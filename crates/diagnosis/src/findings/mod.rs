@@ -11,6 +11,10 @@ mod sizes;
 mod sockets;
 mod surroundings;
 
+pub(crate) use disturbance::surface_is_doubtful;
+pub(crate) use sharing::BUSY_PORTS_BELOW;
+pub(crate) use sizes::{knee_is_unstable, unstable_blocks};
+
 use record::{Finding, Record, Severity};
 
 /// Where the methods are explained.

@@ -20,22 +20,29 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     walks(record, found);
 }
 
+/// The gain where no block was measured in both page sizes.
+fn no_pair(enabled: Option<&str>) -> Finding {
+    let text = "gain of huge pages: not measured: no block in both page sizes".to_owned();
+    let mut unknown = finding("huge-page-gain", Severity::Inconclusive, text);
+    unknown.evidence.push(format!(
+        "transparent huge pages: {}",
+        enabled.unwrap_or("unknown (/sys/kernel/mm/transparent_hugepage cannot be read)")
+    ));
+    unknown.remedy = Some(match enabled {
+        Some("never") => {
+            "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; then run again".to_owned()
+        }
+        _ => "sidestep run --full, on a machine with free memory in one piece".to_owned(),
+    });
+    unknown
+}
+
 fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
     let enabled = record.machine.environment.transparent_huge_pages.enabled.as_deref();
     let (Some(gain), Some(interval)) = (record.levels.huge_page_gain, record.levels.huge_page_interval)
     else {
         if !record.memory.latency.is_empty() {
-            let text =
-                "the gain of huge pages is unknown: no block was measured in both page sizes".to_owned();
-            let mut unknown = finding("huge-page-gain", Severity::Inconclusive, text);
-            unknown
-                .evidence
-                .push(format!("transparent huge pages: {}", enabled.unwrap_or("not in this kernel")));
-            unknown.remedy = Some(
-                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled as root, then run again"
-                    .to_owned(),
-            );
-            found.push(unknown);
+            found.push(no_pair(enabled));
         }
         return;
     };
@@ -45,26 +52,25 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
     let both = format!("{:.0} ns against {:.0} ns in {block}", pair.base_ns, pair.huge_ns);
     let certain = interval.low > GAIN_THAT_MATTERS;
     let (id, severity, text) = match enabled {
-        Some(setting @ ("never" | "madvise")) if certain => (
-            "thp-off-cost",
-            Severity::Warning,
-            format!("transparent huge pages are set to {setting}: random access pays {written}, {both}"),
-        ),
-        _ if certain => (
-            "huge-page-gain",
-            Severity::Notice,
-            format!("random access is slower by {written} in base pages than in huge pages: {both}"),
-        ),
-        _ if interval.high <= GAIN_THAT_MATTERS => (
-            "huge-page-gain",
-            Severity::Good,
-            format!("base pages cost random access next to nothing: {written}, {both}"),
-        ),
-        _ => (
-            "huge-page-gain",
-            Severity::Inconclusive,
-            format!("the gain of huge pages is uncertain: {written}, {both}"),
-        ),
+        Some(setting @ ("never" | "madvise")) if certain => {
+            let text =
+                format!("transparent huge pages are set to {setting}: random access pays {written}, {both}");
+            ("thp-off-cost", Severity::Warning, text)
+        }
+        _ if certain => {
+            let text =
+                format!("random access is slower by {written} in base pages than in huge pages: {both}");
+            ("huge-page-gain", Severity::Notice, text)
+        }
+        // Better than huge pages no base page can be: an interval far below zero is as open as a wide one.
+        _ if interval.high <= GAIN_THAT_MATTERS && interval.low >= -GAIN_THAT_MATTERS => {
+            let text = format!("base pages cost random access next to nothing: {written}, {both}");
+            ("huge-page-gain", Severity::Good, text)
+        }
+        _ => {
+            let text = format!("gain of huge pages: undetermined ({written}, {both})");
+            ("huge-page-gain", Severity::Inconclusive, text)
+        }
     };
     let mut verdict = finding(id, severity, text);
     verdict.evidence = vec![
@@ -75,6 +81,9 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
         ),
         format!("transparent huge pages: {}", enabled.unwrap_or("unknown")),
     ];
+    if severity == Severity::Inconclusive {
+        verdict.remedy = Some("sidestep ab --toggle thp".to_owned());
+    }
     if certain {
         verdict.mechanism = Some(translation_mechanism(record, &mut verdict.evidence));
         verdict.remedy = Some(match enabled {

@@ -1,5 +1,7 @@
 //! Which CPUs share a core, whatever the topology says; and what a line costs to move.
 
+use std::collections::BTreeSet;
+
 use machine::CpuId;
 use record::{Finding, LineTransfer, PairSlowdown, Record, Severity};
 use stats::Interval;
@@ -18,7 +20,10 @@ pub(super) const CERTAIN_ABOVE: f64 = 1.1;
 const FEWEST_OVERLAPPED: usize = 5;
 
 /// Below this share of the best port loop, something else runs on the core.
-const BUSY_SIBLING_BELOW: f64 = 0.8;
+pub(crate) const BUSY_PORTS_BELOW: f64 = 0.8;
+
+/// Half-way between one trip of a line and two.
+const TWO_TRIPS_ABOVE: f64 = 1.5;
 
 /// Pairs named one by one.
 pub(super) const MOST_NAMED: usize = 8;
@@ -59,6 +64,11 @@ pub(super) fn is_execution(pair: &PairSlowdown) -> bool {
     matches!(pair.resource.as_str(), "integer" | "simd")
 }
 
+/// The pairs of CPUs, whichever was beside the other and by whatever loop.
+fn distinct<'p>(pairs: impl Iterator<Item = &'p PairSlowdown>) -> BTreeSet<(CpuId, CpuId)> {
+    pairs.map(|pair| (pair.a.min(pair.b), pair.a.max(pair.b))).collect()
+}
+
 fn hidden_siblings(record: &Record, found: &mut Vec<Finding>) {
     let measured: Vec<&PairSlowdown> = record
         .cores
@@ -71,8 +81,7 @@ fn hidden_siblings(record: &Record, found: &mut Vec<Finding>) {
     }
     let sharing: Vec<&&PairSlowdown> = measured.iter().filter(|pair| shares(pair)).collect();
     if !sharing.is_empty() {
-        let pairs: std::collections::BTreeSet<(CpuId, CpuId)> =
-            sharing.iter().map(|pair| (pair.a.min(pair.b), pair.a.max(pair.b))).collect();
+        let pairs = distinct(sharing.iter().copied().copied());
         let named: Vec<String> = pairs.iter().take(MOST_NAMED).map(|(a, b)| format!("{a} and {b}")).collect();
         let text = format!("CPUs {} share one core, which the machine does not say", named.join(", "));
         let mut hidden = finding("hidden-siblings", Severity::Warning, text);
@@ -93,15 +102,22 @@ fn hidden_siblings(record: &Record, found: &mut Vec<Finding>) {
     let open: Vec<&&PairSlowdown> =
         measured.iter().filter(|pair| interval(pair).high >= SHARES_ABOVE).collect();
     let (severity, text) = if open.is_empty() {
-        let pairs = measured.len();
+        // Each pair was measured in both directions and with several loops.
+        let pairs = distinct(measured.iter().copied()).len();
         (
             Severity::Good,
-            format!("no hidden siblings: {} on separate cores do not slow each other", count(pairs, "loop")),
+            format!(
+                "no hidden siblings: CPUs of {} on separate cores do not slow each other",
+                count(pairs, "pair")
+            ),
         )
     } else {
         (
             Severity::Inconclusive,
-            format!("too noisy to rule out hidden siblings in {}", count(open.len(), "pair")),
+            format!(
+                "too noisy to rule out hidden siblings in {}",
+                count(distinct(open.iter().copied().copied()).len(), "pair")
+            ),
         )
     };
     let mut verdict = finding("hidden-siblings", severity, text);
@@ -139,15 +155,12 @@ fn busy_sibling(record: &Record, found: &mut Vec<Finding>) {
         .cores
         .control
         .iter()
-        .filter(|control| control.core_share > 0.0 && control.core_share < BUSY_SIBLING_BELOW)
+        .filter(|control| control.core_share > 0.0 && control.core_share < BUSY_PORTS_BELOW)
         .collect();
     if hit.is_empty() {
         return;
     }
-    let text = format!(
-        "{} got only part of a core: something else uses its execution ports",
-        count(hit.len(), "CPU")
-    );
+    let text = format!("{} got only part of a core: execution ports were busy", count(hit.len(), "CPU"));
     let mut busy = finding("busy-sibling", Severity::Warning, text);
     busy.evidence = hit
         .iter()
@@ -160,13 +173,25 @@ fn busy_sibling(record: &Record, found: &mut Vec<Finding>) {
             )
         })
         .collect();
-    busy.mechanism = Some(
-        "the clock is steady and throughput is down: the sibling thread is busy, here or in another guest (inference)"
-            .to_owned(),
-    );
+    let cpus: Vec<CpuId> = hit.iter().map(|control| control.cpu).collect();
+    busy.mechanism =
+        Some(format!("the clock is steady and throughput is down: {}", who_uses_ports(record, &cpus)));
     busy.prediction = Some("an undisturbed core: 100 %".to_owned());
     busy.remedy = Some("repeat at a quiet time; numbers of these CPUs are lower bounds".to_owned());
     found.push(busy);
+}
+
+/// Who may use the ports of these CPUs, as far as the machine's description lets it be known.
+fn who_uses_ports(record: &Record, cpus: &[CpuId]) -> &'static str {
+    let topology = &record.machine.topology;
+    if cpus.iter().any(|cpu| topology.siblings(*cpu).len() > 1) {
+        "the SMT sibling is busy (inference)"
+    } else if record.machine.identity.hypervisor.is_some() {
+        "in a guest a sibling thread of the host may be busy (inference)"
+    } else {
+        "no CPU here has an SMT sibling, so it is other programs on the same CPUs, an emulator, or a hypervisor that \
+         does not show itself (inference)"
+    }
 }
 
 /// The two protocols of a bounced line, as published numbers differ by a factor of two for want of this.
@@ -191,10 +216,16 @@ fn protocols(record: &Record, found: &mut Vec<Finding>) {
         format!("compare-and-swap {}, one way, typical pair", measured(swap.0, swap.1, "ns")),
         format!("read-then-write {}, one way, typical pair", measured(message.0, message.1, "ns")),
     ];
-    note.mechanism = Some(
-        "a spinning compare-and-swap asks for ownership at once; a message is first read shared, then upgraded: two trips"
-            .to_owned(),
-    );
-    note.prediction = Some("read-then-write takes about twice as long".to_owned());
+    if message.1.low > TWO_TRIPS_ABOVE * swap.1.high {
+        note.mechanism = Some(
+            "a spinning compare-and-swap asks for ownership at once; a message is first read shared, then upgraded: two trips"
+                .to_owned(),
+        );
+        note.prediction = Some("read-then-write takes about twice as long".to_owned());
+    } else if message.1.high < TWO_TRIPS_ABOVE * swap.1.low {
+        note.mechanism = Some(
+            "read-then-write shows no second trip, as an upgrade from shared to owned would be; why is unknown".to_owned(),
+        );
+    }
     found.push(note);
 }

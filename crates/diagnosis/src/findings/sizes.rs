@@ -19,11 +19,9 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         .iter()
         .filter(|level| level.claimed_bytes.is_some() && level.size_interval.is_some())
         .collect();
-    let (open, decided): (Vec<&Level>, Vec<&Level>) =
-        compared.into_iter().partition(|level| is_open(record, level));
-    let (differ, agree): (Vec<&Level>, Vec<&Level>) = decided.into_iter().partition(|level| disagrees(level));
+    let (differ, agree): (Vec<&Level>, Vec<&Level>) =
+        compared.into_iter().partition(|level| disagrees(level));
     found.extend(differ.iter().map(|level| disagreement(record, level)));
-    found.extend(open.iter().filter_map(|level| unstable(record, level)));
     if let Some(missing) = unseen(record) {
         found.push(missing);
     }
@@ -59,8 +57,8 @@ fn disagrees(level: &Level) -> bool {
     claim > bounds.high * DISAGREES_BEYOND || claim * DISAGREES_BEYOND < bounds.low
 }
 
-/// True if the blocks that would tell the size from the claim are in several states.
-fn is_open(record: &Record, level: &Level) -> bool {
+/// True if the blocks that would show the difference between size and claim are in several states.
+pub(crate) fn knee_is_unstable(record: &Record, level: &Level) -> bool {
     let (Some(claim), Some(bytes), Some(bounds)) =
         (level.claimed_bytes, level.size_bytes, level.size_interval)
     else {
@@ -76,7 +74,7 @@ fn is_open(record: &Record, level: &Level) -> bool {
 }
 
 /// Blocks of the line column within the bounds of a level that are in several states.
-fn unstable_blocks(record: &Record, level: &Level) -> Vec<Bytes> {
+pub(crate) fn unstable_blocks(record: &Record, level: &Level) -> Vec<Bytes> {
     let (Some(columns), Some(bounds)) = (Columns::of(&record.memory), level.size_interval) else {
         return Vec::new();
     };
@@ -88,23 +86,10 @@ fn unstable_blocks(record: &Record, level: &Level) -> Vec<Bytes> {
         .collect()
 }
 
-fn unstable(record: &Record, level: &Level) -> Option<Finding> {
-    let bounds = level.size_interval?;
-    let text = format!(
-        "{}: between {} and {}, the knee is unstable; {} is claimed",
-        level.name,
-        rounded(bounds.low),
-        rounded(bounds.high),
-        level.claimed_bytes?
-    );
-    let id = format!("effective-{}", level.name.to_lowercase());
-    let mut open = finding(&id, Severity::Inconclusive, text);
-    open.evidence = evidence(record, level);
-    let blocks: Vec<String> = unstable_blocks(record, level).iter().map(Bytes::to_string).collect();
-    open.evidence.push(format!("several states in blocks of {}", blocks.join(", ")));
-    open.mechanism = Some("other load takes a changing part of a shared cache (inference)".to_owned());
-    open.remedy = Some("run again on a quiet machine: sidestep run --only memory --full".to_owned());
-    Some(open)
+/// A level's latency, and what it was measured in.
+fn latency(level: &Level) -> String {
+    let conditions = level.conditions.as_ref().map_or_else(String::new, |one| format!(", {one}"));
+    format!("{} {}{conditions}", level.name, measured(level.ns, level.ns_interval, "ns"))
 }
 
 /// Size between the last block that fits and the first that does not, the claim, the latency.
@@ -218,12 +203,7 @@ fn unseen(record: &Record) -> Option<Finding> {
             before.name
         );
         let mut gone = finding(&id, Severity::Warning, text);
-        gone.evidence = vec![
-            line(before).unwrap_or_else(|| {
-                format!("{} {}", before.name, measured(before.ns, before.ns_interval, "ns"))
-            }),
-            format!("memory {}", measured(last.ns, last.ns_interval, "ns")),
-        ];
+        gone.evidence = vec![line(before).unwrap_or_else(|| latency(before)), latency(last)];
         gone.mechanism = Some(
             "it is too small or too shared to hold a plateau of its own, or as slow as memory (inference)"
                 .to_owned(),
@@ -232,11 +212,19 @@ fn unseen(record: &Record) -> Option<Finding> {
         gone.remedy = Some(format!("do not count on {claim}; size working sets by {}", before.name));
         return Some(gone);
     }
-    let text =
-        format!("the size of {name} is open: blocks up to {largest} do not show its end, {claim} is claimed");
+    let withheld = record.levels.withheld.iter().find(|one| one.what == format!("size of {name}"));
+    let text = match withheld {
+        Some(one) => format!("usable {name}: undetermined (claimed {claim}): {}", one.because),
+        None => {
+            format!(
+                "usable {name}: undetermined (claimed {claim}): blocks up to {largest} do not show its end"
+            )
+        }
+    };
     let mut open = finding(&id, Severity::Inconclusive, text);
     let seen = seen.unwrap_or(last);
-    open.evidence = vec![format!("{} {}", seen.name, measured(seen.ns, seen.ns_interval, "ns"))];
+    open.evidence = vec![latency(seen)];
+    open.evidence.extend(other_load(record));
     open.remedy = Some("sidestep run --only memory --full measures larger blocks".to_owned());
     Some(open)
 }

@@ -1,6 +1,7 @@
 //! The machine around the measurement: contradicting descriptions, limits, nodes, waking, loaded memory.
 
-use record::{Finding, Record, Severity};
+use machine::Bytes;
+use record::{ChaseOrder, Conditions, Finding, Record, Severity};
 
 use super::finding;
 use crate::column::{is_latency, sane};
@@ -33,12 +34,14 @@ fn disagreements(record: &Record, found: &mut Vec<Finding>) {
         return;
     }
     let subjects: Vec<&str> = disagreements.iter().map(|one| one.subject.as_str()).collect();
-    let text = format!("sysfs and CPUID contradict each other on {}", subjects.join(", "));
+    let both = if disagreements.iter().all(|one| one.sources.is_none()) {
+        "sysfs and CPUID contradict each other"
+    } else {
+        "what describes this machine contradicts itself"
+    };
+    let text = format!("{both} on {}", subjects.join(", "));
     let mut verdict = finding("sysfs-cpuid-disagree", Severity::Notice, text);
-    verdict.evidence = disagreements
-        .iter()
-        .map(|one| format!("{}: sysfs says {}, CPUID says {}", one.subject, one.sysfs, one.cpuid))
-        .collect();
+    verdict.evidence = disagreements.iter().map(machine::Disagreement::sentence).collect();
     verdict.mechanism = Some(
         "a hypervisor filters one of the two, or firmware describes another part (inference)".to_owned(),
     );
@@ -134,35 +137,76 @@ fn waking(record: &Record, found: &mut Vec<Finding>) {
     let tail = Some(slowest.p90_ns).filter(|ns| ns.is_finite() && *ns >= slowest.ns).map(|ns| ns / MICRO);
     let within = tail.map_or(half.clone(), |tail| format!("{half}, 90 % within {tail:.1} µs"));
     let ninetieth = tail.map_or(String::new(), |tail| format!(", 90th percentile {tail:.1} µs"));
+    let idle = if slowest.idle_us < MICRO {
+        format!("{:.0} µs", slowest.idle_us)
+    } else {
+        format!("{} ms", rounded_ms(slowest.idle_us))
+    };
     let evidence = format!(
         "CPU {} after {:.0} µs of idling: median {median}{ninetieth}",
         slowest.sleeper, slowest.idle_us
     );
-    let (severity, text) = if slowest.ns > SLOW_WAKE_NS {
-        (Severity::Warning, format!("idle CPUs wake slowly: {within}"))
+    let whom = format!("CPU {}", slowest.sleeper);
+    let limit = SLOW_WAKE_NS / MICRO;
+    // The interval decides: two runs of one machine that agree must not get two verdicts.
+    let (severity, text) = if interval.low > limit {
+        (Severity::Warning, format!("{whom} wakes slowly after {idle} of idling: {within}"))
+    } else if interval.high > limit {
+        let text = format!(
+            "whether {whom} wakes slowly after {idle} of idling: undetermined: {within}, {interval:.1} around {limit:.0} µs"
+        );
+        (Severity::Inconclusive, text)
     } else {
-        (Severity::Good, format!("idle CPUs wake: {within}"))
+        (Severity::Good, format!("idle CPUs wake: {within}, after {idle} of idling at worst"))
     };
     let mut verdict = finding("wake-slow", severity, text);
     verdict.evidence.push(evidence);
-    if severity == Severity::Warning {
-        let deepest = record.machine.environment.idle_states.iter().max_by_key(|(_, latency_us)| *latency_us);
-        verdict.mechanism = Some(match deepest {
-            Some((name, latency_us)) => {
-                format!("the deepest idle state {name} declares {latency_us} µs to leave")
-            }
-            None if record.machine.identity.hypervisor.is_some() => {
-                "an idle guest CPU halts into the hypervisor, which has to schedule it again (inference)"
-                    .to_owned()
-            }
-            None => "a deep idle state or a slow interrupt between CPUs (inference)".to_owned(),
-        });
-        verdict.remedy = Some(match deepest {
-            Some(_) => "for latency: cpupower idle-set -D 10, or hold /dev/cpu_dma_latency at 0".to_owned(),
-            None => "for latency: boot option idle=poll, or a busy-polling thread".to_owned(),
-        });
+    match severity {
+        Severity::Warning => {
+            let (mechanism, remedy) = why_slow(record, slowest.ns);
+            (verdict.mechanism, verdict.remedy) = (Some(mechanism), Some(remedy.to_owned()));
+        }
+        Severity::Inconclusive => verdict.remedy = Some("sidestep run --full, on a quiet machine".to_owned()),
+        _ => {}
     }
     found.push(verdict);
+}
+
+/// Milliseconds with at most two places: `3.16`, `10`.
+fn rounded_ms(us: f64) -> f64 {
+    (us / MICRO * 100.0).round() / 100.0
+}
+
+/// What keeps a CPU from waking, and what helps. A state is blamed only if what it declares is a good part of the time.
+fn why_slow(record: &Record, ns: f64) -> (String, &'static str) {
+    /// Declared times are worst cases by the vendor; half of what was seen is a good part.
+    const GOOD_PART: f64 = 0.5;
+    let awake = "for latency: boot option idle=poll, or a busy-polling thread";
+    let states = &record.machine.environment.idle_states;
+    let deepest = states.iter().max_by_key(|(_, latency_us)| *latency_us);
+    if let Some((name, latency_us)) = deepest
+        && *latency_us as f64 * MICRO >= GOOD_PART * ns
+    {
+        let mechanism = format!("the deepest idle state {name} declares {latency_us} µs to leave");
+        return (mechanism, "for latency: cpupower idle-set -D 10, or hold /dev/cpu_dma_latency at 0");
+    }
+    let mechanism = if record.machine.identity.hypervisor.is_some() {
+        "an idle guest CPU halts into the hypervisor, which has to schedule it again (inference)".to_owned()
+    } else if let Some((name, latency_us)) = deepest {
+        format!("unknown: the deepest idle state {name} declares only {latency_us} µs to leave")
+    } else {
+        "a deep idle state or a slow interrupt between CPUs (inference)".to_owned()
+    };
+    (mechanism, awake)
+}
+
+/// What the chase of a loaded latency went through.
+fn chased(block: Option<Bytes>, page: Option<Bytes>) -> Conditions {
+    Conditions {
+        block_bytes: block.map(|block| [block, block]),
+        page_bytes: page.into_iter().collect(),
+        order: ChaseOrder::Random,
+    }
 }
 
 fn loaded(record: &Record, found: &mut Vec<Finding>) {
@@ -183,7 +227,11 @@ fn loaded(record: &Record, found: &mut Vec<Finding>) {
     let text = format!("memory latency rises {:.1} times under load", busy.ns / idle.ns);
     let mut verdict = finding("loaded-latency", Severity::Notice, text);
     verdict.evidence = vec![
-        format!("idle {}", measured(idle.ns, sane(idle.spread.interval, idle.ns), "ns")),
+        format!(
+            "idle {}, {}",
+            measured(idle.ns, sane(idle.spread.interval, idle.ns), "ns"),
+            chased(idle.block_bytes, idle.page_bytes)
+        ),
         format!(
             "{} streaming {:.1} GB/s: {}",
             count(busy.loading.len(), "CPU"),

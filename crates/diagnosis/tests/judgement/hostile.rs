@@ -87,6 +87,8 @@ fn fill_memory(record: &mut Record, random: &mut Random) {
         record.memory.loaded.push(LoadedLatency {
             cpu: cpu(random),
             loading: if random.coin() { [cpu(random)].into_iter().collect() } else { machine::CpuSet::new() },
+            block_bytes: random.coin().then(|| Bytes(whole(random))),
+            page_bytes: random.coin().then(|| Bytes(whole(random))),
             load_bytes_per_s: number(random),
             load_interval: Interval { low: number(random), high: number(random) },
             overlapped_windows: random.below(9),
@@ -234,6 +236,7 @@ fn diagnosing_twice_changes_nothing() {
         subject: "L3 size".to_owned(),
         sysfs: "32 MiB".to_owned(),
         cpuid: "16 MiB".to_owned(),
+        sources: None,
     });
     diagnose(&mut record);
     let findings = record.findings.clone();

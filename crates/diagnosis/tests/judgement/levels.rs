@@ -2,6 +2,7 @@
 
 use crate::simulation::{Hierarchy, KIB, MIB, cache, cell, machine_with, read_bandwidth};
 use diagnosis::{diagnose, levels};
+use machine::Bytes;
 use record::{Finding, Record, Severity};
 use stats::Random;
 
@@ -65,6 +66,33 @@ fn three_caches_and_memory_are_found_on_quiet_and_noisy_machines() {
     let claims = [(1, 32.0 * KIB), (2, MIB), (3, 35.75 * MIB)];
     check(&cloud_guest(), &claims);
     check(&Hierarchy { noise: 0.05, ..cloud_guest() }, &claims);
+}
+
+#[test]
+fn strides_that_were_measured_in_base_pages_only_do_not_slow_a_level() {
+    let hierarchy = Hierarchy {
+        caches: vec![cache(32.0 * KIB, 1.3, false), cache(MIB, 4.6, false), cache(64.0 * MIB, 24.6, true)],
+        memory_ns: 115.0,
+        noise: 0.02,
+    };
+    for seed in 0..10 {
+        let mut record = surface(&hierarchy, &[(1, 32.0 * KIB), (2, MIB), (3, 64.0 * MIB)], seed);
+        let is_huge = |page: Bytes| page > Bytes(4096);
+        record.memory.latency.retain(|cell| !is_huge(cell.page_bytes) || cell.stride_bytes <= Bytes(64));
+        for cell in record.memory.latency.iter_mut().filter(|cell| !is_huge(cell.page_bytes)) {
+            // What a guest pays: its walks are long, from the first miss on.
+            if cell.block_bytes > Bytes(2 << 20) {
+                cell.ns *= 1.2;
+            }
+        }
+        let named = |cell: &&record::LatencyCell| {
+            cell.stride_bytes == Bytes(64) && is_huge(cell.page_bytes) && cell.block_bytes > Bytes(2 << 20)
+        };
+        let cells: Vec<f64> = record.memory.latency.iter().filter(named).map(|cell| cell.ns).collect();
+        let slowest = cells.iter().copied().fold(0.0, f64::max);
+        let l3 = levels(&record).caches.into_iter().find(|level| level.name == "L3").expect("an L3");
+        assert!(l3.ns <= slowest, "seed {seed}: {} ns of cells up to {slowest} ns", l3.ns);
+    }
 }
 
 #[test]
@@ -170,6 +198,49 @@ fn every_cell_gets_the_level_that_served_it() {
             assert_eq!(cell.level.as_deref(), Some(expected), "{block} {stride} {} ns", cell.ns);
         }
     }
+}
+
+#[test]
+fn a_level_without_an_end_has_the_rate_of_blocks_that_are_surely_in_it() {
+    // Once seen: no end of L3 was found, and its rate was memory's, bit for bit, where the curve showed 58 GB/s.
+    let caches =
+        vec![cache(32.0 * KIB, 1.1, false), cache(512.0 * KIB, 3.6, false), cache(96.0 * MIB, 13.0, true)];
+    let hierarchy = Hierarchy { caches, memory_ns: 100.0, noise: 0.02 };
+    let mut record = surface(&hierarchy, &[(1, 32.0 * KIB), (2, 512.0 * KIB), (3, 96.0 * MIB)], 2);
+    for (block, rate) in [(16.0 * KIB, 200.0), (256.0 * KIB, 90.0), (4.0 * MIB, 58.0), (1024.0 * MIB, 21.3)] {
+        record.memory.bandwidth.push(read_bandwidth(block, rate * 1.0e9));
+    }
+    let rates = |record: &Record| -> Vec<Option<f64>> {
+        levels(record).caches.iter().map(|level| level.read_bytes_per_s.map(|rate| rate / 1.0e9)).collect()
+    };
+    assert_eq!(rates(&record), [Some(200.0), Some(90.0), Some(58.0)]);
+    record.memory.bandwidth.remove(2);
+    assert_eq!(rates(&record), [Some(200.0), Some(90.0), None]);
+    let withheld = levels(&record).withheld;
+    assert!(withheld.iter().any(|one| one.what == "read rate of L3" && one.value.is_none()), "{withheld:?}");
+}
+
+#[test]
+fn a_second_level_whose_third_has_no_value_keeps_its_name() {
+    // Once seen: the row of L2 was gone, and L3 had its latency with an interval of 2 %.
+    let caches = vec![cache(32.0 * KIB, 1.0, false), cache(MIB, 3.8, false), cache(32.0 * MIB, 14.0, true)];
+    let hierarchy = Hierarchy { caches, memory_ns: 100.0, noise: 0.02 };
+    let mut record = surface(&hierarchy, &[(1, 32.0 * KIB), (2, MIB), (3, 32.0 * MIB)], 2);
+    for cell in record.memory.latency.iter_mut().filter(|cell| cell.block_bytes.0 > 1 << 20) {
+        cell.spread.quality = record::Quality::Unstable;
+    }
+    for block in [64.0 * MIB, 128.0 * MIB, 256.0 * MIB] {
+        record.memory.latency.push(cell(block, 64.0, 2 << 20, 100.0));
+    }
+    diagnose(&mut record);
+    let second = &record.levels.caches[1];
+    assert_eq!(second.name, "L2", "{:?}", shown(&record));
+    assert!((second.ns / 3.8 - 1.0).abs() < 0.1, "{second:?}");
+    assert_eq!(second.size_bytes, None, "half-way to memory is not the end of L2: {second:?}");
+    let withheld: Vec<&str> = record.levels.withheld.iter().map(|one| one.what.as_str()).collect();
+    assert_eq!(withheld, ["size of L2"], "{:?}", record.levels.withheld);
+    let third = finding(&record, "effective-l3");
+    assert_eq!(third.severity, Severity::Inconclusive, "{third:?}");
 }
 
 /// Excerpt, typed by hand, of a published reference run on a guest that advertises 35.75 MiB of L3: block in KiB, then

@@ -1,5 +1,6 @@
 //! Judgement across crates: records of simulated machines in, levels and findings out.
 
+mod coherence;
 mod hostile;
 mod levels;
 mod noisy;

@@ -118,6 +118,7 @@ pub(crate) fn machine_with(cpus: u32, claims: &[(u8, f64)]) -> machine::Machine 
                 line_bytes: Some(Bytes(64)),
                 ways: None,
                 shared_by: alone.clone(),
+                sharers_unknown: false,
             });
         }
     }

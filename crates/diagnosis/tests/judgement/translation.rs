@@ -204,6 +204,25 @@ fn huge_pages_that_programs_do_not_get_are_a_warning() {
 }
 
 #[test]
+fn huge_pages_are_allowed_by_advice_only_where_they_are_not() {
+    for (enabled, remedy) in [
+        (Some("always"), Some("sidestep run --full, on a machine with free memory in one piece")),
+        (Some("madvise"), Some("sidestep run --full, on a machine with free memory in one piece")),
+        (
+            Some("never"),
+            Some("as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; then run again"),
+        ),
+    ] {
+        let mut record = Record::default();
+        record.machine.environment.transparent_huge_pages.enabled = enabled.map(str::to_owned);
+        record.memory.latency = vec![cell(32.0e6, 64.0, 4096, 180.0)];
+        diagnose(&mut record);
+        let gain = record.findings.iter().find(|finding| finding.id == "huge-page-gain").expect("a finding");
+        assert_eq!((gain.severity, gain.remedy.as_deref()), (Severity::Inconclusive, remedy), "{enabled:?}");
+    }
+}
+
+#[test]
 fn a_measured_walk_confirms_why_huge_pages_gain() {
     let mut record = curve(64.0, 1536.0, 0.05, 2, 3);
     record.memory.latency = vec![cell(32.0e6, 64.0, 4096, 180.0), cell(32.0e6, 64.0, 2 << 20, 120.0)];
@@ -212,4 +231,30 @@ fn a_measured_walk_confirms_why_huge_pages_gain() {
     let gain = record.findings.iter().find(|finding| finding.id == "huge-page-gain").expect("a finding");
     assert!(gain.mechanism.as_deref().is_some_and(|text| !text.contains("(inference)")), "{gain:?}");
     assert!(gain.evidence.iter().any(|line| line.contains("page walk")), "{gain:?}");
+}
+
+#[test]
+fn one_boundary_alone_takes_the_name_of_the_claim_it_is_near() {
+    // Once seen: TLB L1 1878 entries (claimed 64). The first level always misses here, so that only the second shows.
+    let mut record = curve(1.0, 1536.0, 0.05, 2, 3);
+    claim_tlbs(&mut record, &[64, 1536]);
+    let found = levels(&record);
+    let names: Vec<(u8, Option<u32>)> =
+        found.tlbs.iter().map(|tlb| (tlb.level, tlb.claimed_entries)).collect();
+    assert_eq!(names, [(2, Some(1536))], "{found:?}");
+    assert!(found.walk_ns.is_some(), "behind the last claimed level every page walks: {found:?}");
+}
+
+#[test]
+fn a_gain_that_reaches_from_loss_to_nothing_is_undetermined() {
+    // Once seen: ok base pages cost random access next to nothing: -20 % [-48, 5].
+    let mut record = Record::default();
+    let mut huge = cell(32.0e6, 64.0, 2 << 20, 120.0);
+    huge.spread.interval = stats::Interval { low: 93.0, high: 180.0 };
+    record.memory.latency = vec![cell(32.0e6, 64.0, 4096, 96.0), huge];
+    diagnose(&mut record);
+    let gain = record.findings.iter().find(|finding| finding.id == "huge-page-gain").expect("a finding");
+    assert_eq!(gain.severity, Severity::Inconclusive, "{gain:?}");
+    assert!(gain.text.starts_with("gain of huge pages: undetermined (-20 % [-4"), "{}", gain.text);
+    assert_eq!(gain.remedy.as_deref(), Some("sidestep ab --toggle thp"));
 }

@@ -62,7 +62,12 @@ fn cpus_that_stream_differently_are_named_with_what_they_have_in_common() {
 #[test]
 fn equal_cpus_are_good_and_noisy_ones_inconclusive() {
     check(stream(&[11.5, 11.6, 11.55, 11.5], 0.1), "cpus-unequal", Severity::Good, "stream alike");
-    check(stream(&[11.5, 10.2, 12.1, 11.0], 1.5), "cpus-unequal", Severity::Inconclusive, "reach ±");
+    check(
+        stream(&[11.5, 10.2, 12.1, 11.0], 1.5),
+        "cpus-unequal",
+        Severity::Inconclusive,
+        "the widest interval reaches ±15 %",
+    );
     check(
         stream(&[11.5, 9.9], 0.2),
         "cpus-unequal",
@@ -81,7 +86,7 @@ fn equal_cpus_are_good_and_noisy_ones_inconclusive() {
 #[test]
 fn two_cpus_whose_intervals_overlap_or_that_differ_as_much_from_themselves_are_not_unequal() {
     // Once seen: 27.1-32.2 and 30.9-36.3 GB/s, p = 3 %, while the sockets of the same record were inconclusive.
-    check(stream(&[33.6, 29.65], 2.6), "cpus-unequal", Severity::Inconclusive, "they differ by 13 %");
+    check(stream(&[33.6, 29.65], 2.6), "cpus-unequal", Severity::Inconclusive, "CPUs differ by 13 %");
     let mut moody = stream(&[33.6, 29.65], 0.5);
     moody.sockets = Some(Sockets {
         equality: vec![SubjectEquality {
@@ -101,7 +106,7 @@ fn what_has_no_single_value_or_is_a_guests_mood_is_no_inequality() {
     // Once seen of two equal CPUs of a guest in a check-up of 20 s: 30.1 and 38.4 GB/s, each in several states.
     let mut unstable = stream(&[38.4, 30.1], 3.5);
     unstable.memory.stream.iter_mut().for_each(|result| result.spread.quality = Quality::Unstable);
-    check(unstable, "cpus-unequal", Severity::Inconclusive, "they differ by 28 %");
+    check(unstable, "cpus-unequal", Severity::Inconclusive, "not every CPU has a single value");
     let mut guest = stream(&[11.5, 9.9], 0.2);
     guest.machine.identity.hypervisor = Some("KVM".to_owned());
     check(guest, "cpus-unequal", Severity::Inconclusive, "equal ones of a guest by up to 17 % in one run");
@@ -143,7 +148,7 @@ fn pair(resource: &str, slowdown: f64, half: f64) -> Record {
 fn siblings_that_the_machine_hides_are_found_by_their_execution_ports() {
     check(pair("integer", 1.95, 0.05), "hidden-siblings", Severity::Warning, "0 and 1 share one core");
     check(pair("simd", 1.5, 0.05), "hidden-siblings", Severity::Warning, "share one core");
-    check(pair("integer", 1.01, 0.02), "hidden-siblings", Severity::Good, "no hidden siblings");
+    check(pair("integer", 1.01, 0.02), "hidden-siblings", Severity::Good, "CPUs of 1 pair on separate cores");
     check(pair("integer", 1.2, 0.3), "hidden-siblings", Severity::Inconclusive, "too noisy");
     check(pair("front_end", 1.6, 0.05), "shared-front-end", Severity::Notice, "share the front end");
 }
@@ -208,6 +213,7 @@ fn second_levels(claim: [&str; 2], slowdown: f64, half: f64) -> Record {
             line_bytes: None,
             ways: None,
             shared_by: machine::CpuSet::from_list(list).expect("a list"),
+            sharers_unknown: false,
         })
         .collect();
     record
@@ -310,10 +316,12 @@ fn clocks_are_compared_between_cpus_and_no_steadiness_is_claimed() {
     let mut record = Record::default();
     record.guards.core_hz = Some([Hertz(3.240e9), Hertz(3.241e9)]);
     record.cores.control = vec![control(0, 3.240e9), control(1, 3.241e9)];
-    let found = judged(record, "frequency-unstable").expect("a finding");
+    let found = judged(record.clone(), "frequency-unstable").expect("a finding");
     assert_eq!(found.text, "the core clock agrees between CPUs: 3.24 GHz");
     assert_eq!(found.evidence.len(), 3, "{found:?}");
     assert_eq!(found.evidence[2], "CPU 1: 3.241 GHz by the control loop");
+    record.cores.control.pop();
+    assert_eq!(judged(record, "frequency-unstable"), None, "one CPU agrees with itself");
 }
 
 #[test]
@@ -329,11 +337,39 @@ fn waking_is_told_by_its_median_and_its_ninetieth_percentile() {
     let mut record = Record::default();
     record.cores.wake = vec![point(100.0, 20_000.0, 30_000.0), point(1.0e4, 35_600.0, 49_970.0)];
     let found = judged(record.clone(), "wake-slow").expect("a finding");
-    assert_eq!(found.text, "idle CPUs wake: half of the wake-ups within 35.6 µs, 90 % within 50.0 µs");
+    assert_eq!(
+        found.text,
+        "idle CPUs wake: half of the wake-ups within 35.6 µs, 90 % within 50.0 µs, after 10 ms of idling at worst"
+    );
     assert!(found.evidence[0].contains("after 10000 µs"), "{found:?}");
     record.cores.wake = vec![point(100.0, 60_000.0, f64::NAN)];
+    let found = judged(record.clone(), "wake-slow").expect("a finding");
+    assert_eq!(found.text, "CPU 1 wakes slowly after 100 µs of idling: half of the wake-ups within 60.0 µs");
+    let mut near = point(3160.0, 50_400.0, f64::NAN);
+    near.spread = spread(50_400.0, 3_000.0);
+    record.cores.wake = vec![near];
     let found = judged(record, "wake-slow").expect("a finding");
-    assert_eq!(found.text, "idle CPUs wake slowly: half of the wake-ups within 60.0 µs");
+    assert_eq!(found.severity, Severity::Inconclusive, "its interval holds the limit");
+    assert!(found.text.contains("CPU 1 wakes slowly after 3.16 ms of idling: undetermined"), "{found:?}");
+}
+
+#[test]
+fn an_idle_state_is_blamed_only_for_a_good_part_of_what_was_seen() {
+    let mut record = Record::default();
+    let (waker, sleeper) = (CpuId(0), CpuId(1));
+    let (ns, spread) = (60_000.0, spread(60_000.0, 100.0));
+    record.cores.wake = vec![WakePoint { waker, sleeper, idle_us: 1.0e4, ns, p90_ns: ns, spread }];
+    for (hypervisor, state_us, mechanism, remedy) in [
+        (None, 133, "C6 declares 133 µs", "cpupower"),
+        (None, 1, "unknown: the deepest idle state C6 declares only 1 µs", "idle=poll"),
+        (Some("KVM"), 1, "halts into the hypervisor", "idle=poll"),
+    ] {
+        record.machine.identity.hypervisor = hypervisor.map(str::to_owned);
+        record.machine.environment.idle_states = vec![("C6".to_owned(), state_us)];
+        let found = judged(record.clone(), "wake-slow").expect("a finding");
+        let (said, helps) = (found.mechanism.unwrap_or_default(), found.remedy.unwrap_or_default());
+        assert!(said.contains(mechanism) && helps.contains(remedy), "{state_us}: {said}; {helps}");
+    }
 }
 
 #[test]
@@ -343,6 +379,7 @@ fn no_remedy_names_a_command_that_does_not_exist() {
         subject: "L3 size".to_owned(),
         sysfs: "32 MiB".to_owned(),
         cpuid: "16 MiB".to_owned(),
+        sources: None,
     });
     let remedy = judged(record, "sysfs-cpuid-disagree").and_then(|found| found.remedy).expect("a remedy");
     assert!(remedy.contains("hwloc-gather-topology") && !remedy.contains("sidestep"), "{remedy}");
@@ -375,7 +412,12 @@ fn conditions_of_the_run_are_judged() {
     record.guards.throttle_events = Some(3);
     (record.guards.windows, record.guards.windows_dropped) = (1000, 300);
     check(record.clone(), "partial-run", Severity::Inconclusive, "stopped early");
-    check(record.clone(), "doubtful-conditions", Severity::Inconclusive, "1 doubt");
+    check(
+        record.clone(),
+        "doubtful-conditions",
+        Severity::Inconclusive,
+        "measurement conditions are doubtful: ",
+    );
     check(record.clone(), "thermal-throttle", Severity::Warning, "heat");
     check(record, "busy-machine", Severity::Warning, "busy");
 }
@@ -434,6 +476,19 @@ fn cores_limits_nodes_and_waking_are_judged() {
         record.cores.line_transfer.push(hop);
     }
     check(record.clone(), "line-transfer-protocol", Severity::Notice, "55 ns");
+    let of_protocol = |record: &Record| {
+        let found = judged(record.clone(), "line-transfer-protocol").expect("a finding");
+        (found.mechanism.unwrap_or_default(), found.prediction)
+    };
+    assert!(of_protocol(&record).0.contains("two trips") && of_protocol(&record).1.is_some());
+    for (ns, said) in [(55.0, "no second trip"), (82.0, "")] {
+        let mut other = record.clone();
+        other.cores.line_transfer[1].ns = ns;
+        other.cores.line_transfer[1].spread = spread(ns, 2.0);
+        let (mechanism, prediction) = of_protocol(&other);
+        assert!(mechanism.contains(said) && mechanism.is_empty() == said.is_empty(), "{ns}: {mechanism}");
+        assert_eq!(prediction, None, "{ns}: nothing is expected that the numbers refute");
+    }
     record.cores.control.push(Control {
         cpu: CpuId(0),
         core_hz: None,
@@ -444,5 +499,11 @@ fn cores_limits_nodes_and_waking_are_judged() {
         core_share: 0.55,
         spread: spread(1.0, 0.01),
     });
-    check(record, "busy-sibling", Severity::Warning, "part of a core");
+    check(record.clone(), "busy-sibling", Severity::Warning, "part of a core");
+    // Once seen on machines without SMT: a sibling is busy.
+    let why =
+        |record: Record| judged(record, "busy-sibling").and_then(|finding| finding.mechanism).expect("why");
+    assert!(why(record.clone()).contains("no CPU here has an SMT sibling"), "{}", why(record));
+    record.machine.identity.hypervisor = Some("KVM".to_owned());
+    assert!(why(record.clone()).contains("sibling thread of the host"), "{}", why(record));
 }

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use clock::TickRate;
 use host::live::{ChildError, ChildOutput, ChildRun, Ending, peak_resident_bytes, pending_signal, run_child};
 use record::Better;
-use regex::bytes::Regex;
 use stats::{Cell, Factors};
 
 use super::drift_probe::DriftProbe;
+use super::metric::{Metric, StreamCounts};
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::switcher::{Switcher, SwitchingError};
 
@@ -20,15 +20,6 @@ pub(super) const WALL_TIME: &str = "wall time";
 pub(super) const CPU_TIME: &str = "CPU time";
 /// Only so much of a program's complaint is told.
 const COMPLAINT_CHARACTERS: usize = 120;
-
-/// A number that the program prints.
-#[derive(Debug, Clone)]
-pub struct Metric {
-    /// Its first group, or the whole match, is the number.
-    pub pattern: Regex,
-    /// Which direction is the good one.
-    pub better: Better,
-}
 
 /// What is run.
 #[derive(Debug, Clone)]
@@ -75,7 +66,7 @@ pub enum CommandError {
     #[error(transparent)]
     Child(#[from] ChildError),
     /// The state cannot be made.
-    #[error(transparent)]
+    #[error("{0}")]
     Switching(#[from] SwitchingError),
     /// A command around the runs failed.
     #[error("{flag} {command:?} failed: {how}; correct it, or leave it out")]
@@ -94,6 +85,8 @@ pub struct CommandSubject {
     programs: [Program; 2],
     how: HowToRun,
     metric: Option<Metric>,
+    /// Where the metric was found.
+    pub metric_found: StreamCounts,
     /// Makes the states.
     pub switcher: Switcher,
     drift: DriftProbe,
@@ -113,7 +106,8 @@ impl CommandSubject {
         seed: u64,
     ) -> Self {
         let drift = DriftProbe::new(seed);
-        Self { programs, how, metric, switcher, drift, control, begun: Instant::now() }
+        let metric_found = StreamCounts::default();
+        Self { programs, how, metric, metric_found, switcher, drift, control, begun: Instant::now() }
     }
 }
 
@@ -136,17 +130,17 @@ pub(crate) fn around(
     }
 }
 
-/// What a run brought, by [`program_rows`]; why it does not count, if it does not.
+/// What a run brought, by [`program_rows`]; why it does not count, if it does not. Counts where the metric was found.
 pub(crate) fn program_values(
     run: &ChildRun,
-    metric: Option<&Metric>,
+    metric: Option<(&Metric, &mut StreamCounts)>,
     any_exit_code: bool,
 ) -> (Vec<f64>, Option<String>) {
     let memory = run.max_resident_bytes;
     // The kernel counts what this process held at the start of the child as the child's.
     let floor_bytes = peak_resident_bytes().unwrap_or(0);
     let memory = if memory > floor_bytes { memory as f64 / f64::from(1 << 20) } else { 0.0 };
-    let own = metric.map(|metric| found(&metric.pattern, &run.output).unwrap_or(f64::NAN));
+    let own = metric.map(|(metric, counts)| metric.found(run, counts));
     let of_kernel = [
         run.wall_s,
         run.user_s + run.system_s,
@@ -156,11 +150,9 @@ pub(crate) fn program_values(
         run.page_faults as f64,
         run.context_switches as f64,
     ];
-    let mut values: Vec<f64> = own.into_iter().chain(of_kernel).collect();
-    let mut failure = failure(run, any_exit_code);
-    if failure.is_none() && own.is_some_and(f64::is_nan) {
-        failure = Some("its output holds no number where --metric looks for one".to_owned());
-    }
+    let number = own.as_ref().map(|own| own.as_ref().copied().unwrap_or(f64::NAN));
+    let mut values: Vec<f64> = number.into_iter().chain(of_kernel).collect();
+    let failure = failure(run, any_exit_code).or_else(|| own.and_then(Result::err));
     if failure.is_some() {
         values.fill(f64::NAN);
     }
@@ -231,7 +223,11 @@ impl Subject for CommandSubject {
         let run = run_child(command, &self.switcher.settings(state), output, self.how.limit)?;
         let guards = self.drift.readings();
         around(&self.how, "--cleanup", self.how.cleanup.as_ref())?;
-        let (mut values, failure) = program_values(&run, self.metric.as_ref(), self.how.any_exit_code);
+        let (mut values, failure) = program_values(
+            &run,
+            self.metric.as_ref().map(|metric| (metric, &mut self.metric_found)),
+            self.how.any_exit_code,
+        );
         values.extend(control_ns);
         Ok(Trial { values, guards, failure })
     }
@@ -243,14 +239,6 @@ impl Subject for CommandSubject {
     fn must_stop(&self) -> bool {
         pending_signal().is_some()
     }
-}
-
-/// The number that the pattern finds last: programs print their result after their progress.
-fn found(pattern: &Regex, output: &[u8]) -> Option<f64> {
-    let last = pattern.captures_iter(output).last()?;
-    let text = last.get(1).or_else(|| last.get(0))?;
-    let text = std::str::from_utf8(text.as_bytes()).ok()?;
-    text.trim().replace(',', "").parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 /// How a run failed; `None` if it worked.
@@ -272,25 +260,11 @@ fn failure(run: &ChildRun, any_exit_code: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use host::live::ProcessSetting;
+    use regex::bytes::Regex;
     use stats::Arm;
     use toggles::{Pair, Risk, Switch, Value, find};
 
     use super::*;
-
-    #[test]
-    fn the_last_number_of_the_first_group_is_the_metric() {
-        let pattern = Regex::new(r"rate: ([\d.,]+)").expect("a pattern");
-        for (output, expected) in [
-            ("rate: 1.5\nrate: 2.5 MB/s\n", Some(2.5)),
-            ("rate: 1,234.5", Some(1234.5)),
-            ("speed: 3", None),
-            ("rate: ...", None),
-        ] {
-            assert_eq!(found(&pattern, output.as_bytes()), expected, "{output}");
-        }
-        let whole = Regex::new(r"\d+").expect("a pattern");
-        assert_eq!(found(&whole, b"7 of 9"), Some(9.0));
-    }
 
     fn subject(a: &str, b: &str, metric: Option<Metric>) -> CommandSubject {
         let program = |text: &str| Program::of(["sh", "-c", text].map(OsString::from).to_vec());
@@ -315,7 +289,19 @@ mod tests {
         let mut subject = subject("echo x=42", "echo y=42", Some(metric));
         let printed = subject.trial(Arm::A.into()).expect("sh is there").values[0];
         assert!((printed - 42.0).abs() < 1e-12, "{printed}");
-        assert!(subject.trial(Arm::B.into()).expect("sh is there").failure.is_some());
+        let failure = subject.trial(Arm::B.into()).expect("sh is there").failure.unwrap_or_default();
+        assert!(failure.ends_with("of standard output: \"y=42\"; of standard error: nothing"), "{failure}");
+    }
+
+    #[test]
+    fn a_number_on_standard_error_is_found_if_standard_output_has_none() {
+        let metric = Metric { pattern: Regex::new(r"x=(\d+)").expect("a pattern"), better: Better::Higher };
+        let mut subject = subject("echo x=1 >&2; echo y=3", "echo x=1 >&2; echo x=2", Some(metric));
+        let mut value = |arm: Arm| subject.trial(arm.into()).expect("sh is there").values[0];
+        let (a, b) = (value(Arm::A), value(Arm::B));
+        assert!((a - 1.0).abs() < 1e-12 && (b - 2.0).abs() < 1e-12, "{a} {b}");
+        let note = subject.metric_found.note().unwrap_or_default();
+        assert!(note.contains("standard output in 1 run, on standard error in 1"), "{note}");
     }
 
     #[test]

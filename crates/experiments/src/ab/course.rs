@@ -2,13 +2,14 @@
 //!
 //! A block is a shuffle of all states and its mirror image; with one toggle it is a quad of two pairs. Pure: the clock is
 //! the subject's, so that a simulated one serves as well. Whatever ends an experiment, only whole blocks are kept: half a
-//! block is not balanced.
+//! block is not balanced. Past the budget at most the trial is finished that runs.
 
 use record::Ended;
 use stats::{
     Cell, FEWEST_PAIRS, Factors, Random, Shift, Step, Stopping, Twin, hodges_lehmann, mirrored_block,
 };
 
+use super::bill::Bill;
 use super::subject::{PASSES_PER_BLOCK, Subject, Taken, Trial, told_row};
 
 /// Share of the budget for the A/A twin. Source: METHODOLOGY.md, "Experiments".
@@ -56,6 +57,12 @@ pub struct Standing {
 
 /// Who is told.
 pub trait Progress {
+    /// Called once, when the first runs have shown what a run takes: the seconds at which the experiment ends at the latest, or
+    /// `None` to leave it.
+    fn afforded_s(&mut self, bill: &Bill) -> Option<f64> {
+        Some(bill.budget_s)
+    }
+
     /// Called between blocks, never during a trial.
     fn standing(&mut self, standing: &Standing);
 }
@@ -86,12 +93,15 @@ pub fn run<S: Subject>(
 ) -> Result<Course, S::Error> {
     let mut random = Random::new(rules.seed);
     let started_s = subject.elapsed_s();
-    let (rehearsal, ended) = rehearse(subject, 1)?;
+    let (rehearsal, ended) = rehearse(subject, 1, rules.budget_s)?;
     if let Some(ended) = ended {
         return Ok(Course::over(1, rules.seed, rehearsal, ended));
     }
     let asked = rules.blocks();
-    let budget_end_s = rules.budget_s;
+    let bill = rules.bill(1, TWIN_SHARE_MAX, started_s, subject.elapsed_s(), rehearsal.len());
+    let Some(budget_end_s) = progress.afforded_s(&bill) else {
+        return Ok(Course::over(1, rules.seed, rehearsal, Ended::BudgetSpent));
+    };
     // What getting ready took is spent.
     let left_s = (budget_end_s - started_s).max(0.0);
     let mut twin_phase = Phase {
@@ -139,11 +149,15 @@ pub fn run_factorial<S: Subject>(
     progress: &mut dyn Progress,
 ) -> Result<Course, S::Error> {
     let mut random = Random::new(rules.seed);
-    let (rehearsal, ended) = rehearse(subject, factors)?;
+    let started_s = subject.elapsed_s();
+    let (rehearsal, ended) = rehearse(subject, factors, rules.budget_s)?;
     if let Some(ended) = ended {
         return Ok(Course::over(factors, rules.seed, rehearsal, ended));
     }
-    let end_s = rules.budget_s;
+    let bill = rules.bill(factors, 0.0, started_s, subject.elapsed_s(), rehearsal.len());
+    let Some(end_s) = progress.afforded_s(&bill) else {
+        return Ok(Course::over(factors, rules.seed, rehearsal, Ended::BudgetSpent));
+    };
     let mut phase = Phase {
         twin: Widening::Inside,
         budget_end_s: end_s,
@@ -164,6 +178,11 @@ impl Rules {
     fn blocks(&self) -> Option<usize> {
         self.pairs.map(|pairs| pairs.div_ceil(PASSES_PER_BLOCK))
     }
+
+    /// The bill after so many first runs between two times.
+    fn bill(&self, factors: usize, twin_share: f64, started_s: f64, now_s: f64, runs: usize) -> Bill {
+        Bill::of(factors, (now_s - started_s) / runs.max(1) as f64, twin_share, now_s, self.budget_s)
+    }
 }
 
 impl Course {
@@ -177,12 +196,16 @@ impl Course {
 /// What each state did when it ran for the first time, and the end if there is one already.
 type Rehearsal = (Vec<(Cell, Trial)>, Option<Ended>);
 
-/// Runs each state until it works once: caches are warm then, and what never works is known before time is spent.
-fn rehearse<S: Subject>(subject: &mut S, factors: usize) -> Result<Rehearsal, S::Error> {
+/// Runs each state until it works once, as long as there is time: caches are warm then, and what never works is known before time
+/// is spent.
+fn rehearse<S: Subject>(subject: &mut S, factors: usize, end_s: f64) -> Result<Rehearsal, S::Error> {
     let (mut done, mut ended) = (Vec::new(), None);
     for cell in Cell::all(factors) {
         let mut works = false;
         for _ in 0..FAILURES_IN_VAIN {
+            if subject.elapsed_s() >= end_s {
+                return Ok((done, Some(Ended::BudgetSpent)));
+            }
             let trial = subject.trial(cell)?;
             if subject.must_stop() {
                 return Ok((done, Some(Ended::Interrupted)));
@@ -210,6 +233,11 @@ fn twin_of<S: Subject>(
     let effects = Factors::effects(factors);
     let all = (0..subject.rows().len()).flat_map(|row| effects.iter().map(move |effect| (row, *effect)));
     Twin::of(&all.map(|(row, effect)| logs(row, effect)).collect::<Vec<_>>(), seed)
+}
+
+/// A run that did not fail, and has rows without a value.
+fn is_cut_short(trial: &Trial) -> bool {
+    trial.failure.is_none() && trial.values.iter().any(|value| value.is_nan())
 }
 
 /// Where the twin is that says how much too narrow the intervals are.
@@ -300,15 +328,28 @@ impl Phase {
         let cells = mirrored_block(self.taken.factors, random);
         let mut trials: Vec<Trial> = Vec::with_capacity(cells.len());
         for cell in &cells {
-            if subject.must_stop() {
+            let ended = match () {
+                () if subject.must_stop() => Some(Ended::Interrupted),
+                // The machine became slower than it was in the blocks before.
+                () if subject.elapsed_s() >= self.budget_end_s => Some(Ended::BudgetSpent),
+                () => None,
+            };
+            if ended.is_some() {
                 self.taken.unfinished += trials.len();
-                return Ok(Some(Ended::Interrupted));
+                return Ok(ended);
             }
             trials.push(subject.trial(if self.is_twin() { Cell::BASELINE } else { *cell })?);
-            // A trial during which the user wanted the end was cut short.
-            if subject.must_stop() {
+            // A trial during which the user wanted the end, or the budget came to its own, was cut short.
+            let ended = match trials.last() {
+                _ if subject.must_stop() => Some(Ended::Interrupted),
+                Some(last) if subject.elapsed_s() >= self.budget_end_s && is_cut_short(last) => {
+                    Some(Ended::BudgetSpent)
+                }
+                _ => None,
+            };
+            if ended.is_some() {
                 self.taken.unfinished += trials.len();
-                return Ok(Some(Ended::Interrupted));
+                return Ok(ended);
             }
         }
         self.taken.push_block(&cells, trials);

@@ -31,6 +31,13 @@ const EFFECTS: &[Effects] = &[
         controls: &[ShortKind::MultiplyChain, ShortKind::SystemCall],
         buffers_per_state: false,
     },
+    Effects {
+        toggle: "fp-dss",
+        // What the bit changes is not public: division of normal numbers may move as well, and is no control.
+        moves: &[ShortKind::DenormalDivide, ShortKind::FloatDivide],
+        controls: &[ShortKind::MultiplyChain, ShortKind::L1Chase],
+        buffers_per_state: false,
+    },
     PAGES_OF_PROCESS,
     Effects { toggle: "buffer-pages", ..PAGES_OF_PROCESS },
     Effects { toggle: "thp-system", ..PAGES_OF_PROCESS },

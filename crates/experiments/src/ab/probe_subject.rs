@@ -4,7 +4,7 @@
 //! decides about pages, each of its states has buffers of its own, laid under that state; else all share one, so that
 //! its layout is no part of the difference. Between blocks buffers are laid anew.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clock::{CalibrationError, TickRate};
 use host::live::{PageRequest, Pages, pending_signal};
@@ -70,8 +70,20 @@ pub enum ProbeSubjectError {
     #[error(transparent)]
     Probe(#[from] ShortProbeError),
     /// The state cannot be made.
-    #[error(transparent)]
+    #[error("{0}")]
     Switching(#[from] SwitchingError),
+    /// The time is up.
+    #[error(
+        "getting ready took the {limit_s} s of the budget: the buffers of {ready} of {rows} probes were laid; give more with --budget"
+    )]
+    NoTime {
+        /// What there was, in seconds.
+        limit_s: f64,
+        /// Probes that were ready.
+        ready: usize,
+        /// All of them.
+        rows: usize,
+    },
     /// A signal.
     #[error("ended by a signal while buffers were laid; nothing was measured")]
     Interrupted,
@@ -80,7 +92,7 @@ pub enum ProbeSubjectError {
 impl ProbeSubjectError {
     /// True if it is the machine that did not let itself be measured, and nothing that the user typed.
     pub fn is_of_machine(&self) -> bool {
-        matches!(self, Self::Clock(_) | Self::Probe(_))
+        matches!(self, Self::Clock(_) | Self::Probe(_) | Self::NoTime { .. })
     }
 }
 
@@ -103,6 +115,8 @@ pub struct ProbeSubject {
     samples: usize,
     drift: DriftProbe,
     begun: Instant,
+    /// The end of the budget, where there is one: nothing is laid or sampled beyond it.
+    end: Option<Instant>,
     /// How long it took to get ready.
     ready_s: f64,
     /// Of the orders in which buffers are laid anew.
@@ -111,16 +125,17 @@ pub struct ProbeSubject {
 }
 
 impl ProbeSubject {
-    /// Starts the probes that see the toggles; the clock starts before.
+    /// Starts the probes that see the toggles; the clock starts before, and being ready takes `limit_s` at most.
     ///
     /// # Errors
-    /// A toggle that no probe sees, a probe that cannot be started, or a state that cannot be made.
+    /// A toggle that no probe sees, a probe that cannot be started, a state that cannot be made, or too little time.
     pub fn start(
         toggles: &[&str],
         switcher: Switcher,
         identity: &Identity,
         cpu: CpuId,
         seed: u64,
+        limit_s: f64,
     ) -> Result<Self, ProbeSubjectError> {
         let unseen = |toggle: &str| ProbeSubjectError::Unseen {
             toggle: toggle.to_owned(),
@@ -130,21 +145,24 @@ impl ProbeSubject {
             .iter()
             .map(|toggle| effects(toggle).ok_or_else(|| unseen(toggle)))
             .collect::<Result<_, _>>()?;
-        Self::start_with(&effects, switcher, identity, cpu, seed)
+        Self::start_with(&effects, switcher, identity, cpu, seed, limit_s)
     }
 
     /// The same with what each factor may move, be it a toggle or not.
     ///
     /// # Errors
-    /// A probe that cannot be started, or a state that cannot be made.
+    /// A probe that cannot be started, a state that cannot be made, or too little time.
     pub fn start_with(
         effects: &[&Effects],
         switcher: Switcher,
         identity: &Identity,
         cpu: CpuId,
         seed: u64,
+        limit_s: f64,
     ) -> Result<Self, ProbeSubjectError> {
         let begun = Instant::now();
+        // No number of seconds stands for no end.
+        let end = after(begun, limit_s);
         let of_pages = Factors::of((0..effects.len()).filter(|index| effects[*index].buffers_per_state));
         if of_pages.order() > PAGE_TOGGLES_MAX {
             let names: Vec<&str> = of_pages.members().map(|index| effects[index].toggle).collect();
@@ -159,14 +177,19 @@ impl ProbeSubject {
             samples: SAMPLES,
             drift: DriftProbe::new(seed),
             begun,
+            end,
             ready_s: 0.0,
             random: Random::for_stream(seed, STREAM_OF_LAYOUTS),
             notes: Vec::new(),
         };
-        subject.start_rows(effects, &sampler, seed)?;
+        subject.start_rows(effects, &sampler, seed, limit_s)?;
         subject.fit_to_settling()?;
         subject.ready_s = subject.elapsed_s();
         Ok(subject)
+    }
+
+    fn is_past_end(&self) -> bool {
+        is_past(self.end)
     }
 
     fn start_rows(
@@ -174,20 +197,31 @@ impl ProbeSubject {
         effects: &[&Effects],
         sampler: &Sampler,
         seed: u64,
+        limit_s: f64,
     ) -> Result<(), ProbeSubjectError> {
         let mut pages = Vec::new();
-        for (kind, moved_by) in measured(effects) {
+        let wanted = measured(effects);
+        let rows = wanted.len();
+        for (kind, moved_by) in wanted {
             let (mut probes, mut layout) = (Vec::new(), Layout::default());
             let from_s = self.elapsed_s();
             for state in self.laid.clone() {
                 if self.must_stop() {
                     return Err(ProbeSubjectError::Interrupted);
                 }
+                let no_time = ProbeSubjectError::NoTime { limit_s, ready: self.rows.len(), rows };
+                if self.is_past_end() {
+                    return Err(no_time);
+                }
                 let _guard = self.switcher.make(state)?;
                 // Asked for where the state has no say: what the toggle then forbids or gives is what is measured.
                 let asked = self.switcher.pages(state, PageRequest::Huge);
-                let setup = ShortSetup { sampler: sampler.clone(), pages: asked, seed };
-                let probe = kind.start(&setup)?;
+                let setup = ShortSetup { sampler: sampler.clone(), pages: asked, seed, until: self.end };
+                let probe = kind.start(&setup).map_err(|error| match error {
+                    error if !error.is_broken_off() => error.into(),
+                    _ if self.must_stop() => ProbeSubjectError::Interrupted,
+                    _ => no_time,
+                })?;
                 if kind == ShortKind::RandomChase {
                     pages.extend(probe.pages().map(|pages| (state, pages)));
                 }
@@ -217,7 +251,8 @@ impl ProbeSubject {
         }
         let _guard = self.switcher.make(Cell::BASELINE)?;
         let begun = Instant::now();
-        for row in &mut self.rows {
+        let end = self.end;
+        for row in self.rows.iter_mut().take_while(|_| !is_past(end)) {
             // A disturbed sample takes time as well, which is all that is asked here.
             let _ = row.probes[0].sample();
         }
@@ -228,15 +263,16 @@ impl ProbeSubject {
     }
 
     /// Lays the buffers of a row anew: of each state while it holds, as it may decide about the pages. Which state is
-    /// served first is thrown, so that its place in line is no advantage.
-    fn lay_anew(&mut self, row: usize) -> Result<(), SwitchingError> {
+    /// served first is thrown, so that its place in line is no advantage. Until the end; what is not laid by then stays.
+    fn lay_anew(&mut self, row: usize, end_s: f64) -> Result<(), SwitchingError> {
         let (from_s, mut is_laid) = (self.elapsed_s(), true);
-        let seed = self.random.next_u64();
+        let (seed, until) = (self.random.next_u64(), after(self.begun, end_s));
         let mut order: Vec<usize> = (0..self.laid.len()).collect();
         self.random.shuffle(&mut order);
         for index in order {
-            if self.must_stop() {
-                return Ok(());
+            if self.must_stop() || is_past(until) {
+                is_laid = false;
+                break;
             }
             // Shared buffers are no matter of a state, and one less switch is made.
             let guard =
@@ -244,7 +280,7 @@ impl ProbeSubject {
             let row = &mut self.rows[row];
             let before = row.probes[index].pages();
             // Without memory for the new ones the old ones serve on.
-            is_laid &= row.probes[index].lay_anew(seed).is_ok();
+            is_laid &= row.probes[index].lay_anew(seed, until).is_ok();
             let size = |pages: Option<Pages>| pages.map(|pages| pages.page_bytes);
             row.layout.with_other_pages += usize::from(size(before) != size(row.probes[index].pages()));
             drop(guard);
@@ -263,6 +299,15 @@ impl ProbeSubject {
         let layouts = self.rows.iter().filter_map(|row| row.layout.note(&row.spec.name));
         self.notes.iter().cloned().chain(ready).chain(layouts).collect()
     }
+}
+
+/// So many seconds later; none where that is no time.
+fn after(begun: Instant, seconds: f64) -> Option<Instant> {
+    begun.checked_add(Duration::try_from_secs_f64(seconds).ok()?)
+}
+
+fn is_past(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| Instant::now() >= end)
 }
 
 /// Says which pages each state was given; if all are the same, that there is nothing of pages to compare.
@@ -307,7 +352,7 @@ impl Subject for ProbeSubject {
             let has_memory = self.rows[row].probes[0].pages().is_some();
             let now_s = self.elapsed_s();
             if has_memory && self.rows[row].layout.is_due(now_s, end_s) {
-                self.lay_anew(row)?;
+                self.lay_anew(row, end_s)?;
             }
         }
         Ok(())
@@ -315,11 +360,12 @@ impl Subject for ProbeSubject {
 
     fn trial(&mut self, state: Cell) -> Result<Trial, SwitchingError> {
         let guard = self.switcher.make(state)?;
-        let (samples, buffers) = (self.samples, state.within(self.of_pages));
+        let (samples, end, buffers) = (self.samples, self.end, state.within(self.of_pages));
         let laid = self.laid.iter().position(|laid| *laid == buffers).expect("each combination was laid");
         let mut best_of = |row: &mut Row| {
             let probe = &mut row.probes[laid];
-            let taken = (0..samples).filter_map(|_| probe.sample().ok());
+            let in_time = (0..samples).take_while(|_| !is_past(end));
+            let taken = in_time.filter_map(|_| probe.sample().ok());
             taken.min_by(f64::total_cmp).unwrap_or(f64::NAN)
         };
         let values = self.rows.iter_mut().map(&mut best_of).collect();

@@ -151,7 +151,7 @@ fn unusable(found: &ExperimentOutcome, called: &str) -> Option<String> {
 }
 
 pub(super) fn failed(failures: &Failures) -> String {
-    format!("{} of {} runs: {}", failures.failed, failures.of, failures.example)
+    format!("{} of {}: {}", failures.failed, machine::counted(failures.of, "run"), failures.example)
 }
 
 fn nothing(found: &ExperimentOutcome) -> String {

@@ -14,10 +14,10 @@ const DEADLINE_SLACK: Duration = Duration::from_secs(60);
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchingError {
     /// The lock, the journal or the watchdog.
-    #[error(transparent)]
+    #[error("{0}")]
     Hold(#[from] HoldError),
     /// A write.
-    #[error(transparent)]
+    #[error("{0}")]
     Write(#[from] ExperimentError),
     /// A setting of this thread.
     #[error(transparent)]

@@ -32,6 +32,8 @@ struct Simulated {
     states: Vec<Arm>,
     /// Trials done at the start of each block.
     blocks: Vec<usize>,
+    /// From then on a trial leaves its rows without a value.
+    cut_short_s: f64,
 }
 
 impl Default for Simulated {
@@ -48,6 +50,7 @@ impl Default for Simulated {
             better: Better::Lower,
             states: Vec::new(),
             blocks: Vec::new(),
+            cut_short_s: f64::INFINITY,
         }
     }
 }
@@ -86,7 +89,8 @@ impl Subject for Simulated {
         let values = vec![value(effect), value(0.0)];
         self.now_s += values[0];
         let failure = (self.fails)(state, self.trials).then(|| "exit code 1".to_owned());
-        let values = if failure.is_some() { vec![f64::NAN; 2] } else { values };
+        let values =
+            if failure.is_some() || self.now_s >= self.cut_short_s { vec![f64::NAN; 2] } else { values };
         Ok(Trial { values, guards: vec![0.0], failure })
     }
 
@@ -254,6 +258,27 @@ fn of_a_rate_more_is_better() {
 }
 
 #[test]
+fn a_machine_that_becomes_slow_costs_one_trial_beyond_the_budget() {
+    // A trial takes a second, and fourteen from a moment on.
+    let disturbances: [(f64, Disturbance); 5] = [
+        (0.0, |_| 2.64),
+        (5.0, |now_s| if now_s >= 5.0 { 2.64 } else { 0.0 }),
+        (20.0, |now_s| if now_s >= 20.0 { 2.64 } else { 0.0 }),
+        (60.0, |now_s| if now_s >= 60.0 { 2.64 } else { 0.0 }),
+        (90.0, |now_s| if now_s >= 90.0 { 2.64 } else { 0.0 }),
+    ];
+    for (slow_from_s, disturbance) in disturbances {
+        for budget_s in [3.0, 30.0, 100.0] {
+            let mut subject = Simulated { disturbance, ..Simulated::default() };
+            let rules = Rules { budget_s, ..RULES };
+            let course = run(&mut subject, &rules, &mut Unheard).expect("it cannot fail");
+            whole_quads_only(&course);
+            assert!(subject.now_s < budget_s + 15.0, "{slow_from_s} {budget_s}: {}", subject.now_s);
+        }
+    }
+}
+
+#[test]
 fn progress_tells_a_share_that_never_leaves_its_bounds() {
     struct Heard(Vec<Standing>);
     impl Progress for Heard {
@@ -276,5 +301,18 @@ fn what_getting_ready_took_is_part_of_the_budget() {
         assert!(blocks.contains(&course.trials.blocks()), "{ready_s}: {}", course.trials.blocks());
         assert_eq!(course.ended, Ended::BudgetSpent);
         assert_eq!(found.sentence.starts_with("the budget was too short"), ready_s > 100.0, "{ready_s}");
+    }
+}
+
+#[test]
+fn a_block_whose_last_trial_the_end_of_the_budget_cut_short_does_not_count() {
+    // The end falls into every trial of a block once.
+    for step in 0..16 {
+        let budget_s = 60.0 + 0.25 * f64::from(step);
+        let subject = Simulated { cut_short_s: budget_s, ..Simulated::default() };
+        let (course, _) = conduct(subject, &Rules { budget_s, precision: 1e-9, ..RULES });
+        let all = course.twin_trials.trials.iter().chain(&course.trials.trials);
+        assert!(all.flat_map(|trial| &trial.values).all(|value| !value.is_nan()), "{budget_s} s");
+        whole_quads_only(&course);
     }
 }

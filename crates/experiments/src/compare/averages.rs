@@ -1,5 +1,6 @@
 //! Averages of a table: the article's mean of symmetric differences with its floor, and the signed geometric mean.
 
+use machine::did_you_mean;
 use record::ComparisonAverage;
 
 use super::CompareError;
@@ -18,7 +19,11 @@ const MEAN_MAGNITUDE: f64 = 0.797_884_560_802_865_4;
 pub(super) fn averages(rows: &[Judged], without: &[String]) -> Result<Vec<ComparisonAverage>, CompareError> {
     let groups = distinct(rows.iter().map(|row| row.row.group.as_str()));
     if let Some(wanted) = without.iter().find(|wanted| !groups.contains(&wanted.as_str())) {
-        return Err(CompareError::NoGroup { wanted: wanted.clone(), groups: groups.join(", ") });
+        return Err(CompareError::NoGroup {
+            wanted: wanted.clone(),
+            hint: did_you_mean(wanted, groups.iter().copied()),
+            groups: groups.join(", "),
+        });
     }
     let mut averages = Vec::new();
     for candidate in distinct(rows.iter().map(|row| row.row.candidate.as_str())) {

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use host::live::{
-    ChildError, ChildOutput, ChildRun, Ending, ProcessSetting, is_running, observe_child, pending_signal,
-    running_in_group, snapshot,
+    ChildError, ChildOutput, ChildRun, Ending, ProcessSetting, ThreadError, is_running, observe_child,
+    pending_signal, running_in_group, snapshot,
 };
 use machine::CpuSet;
 use placement::sharing::{
@@ -21,10 +21,9 @@ use super::follower::Follower;
 use super::lives::{Fleeting, Lives};
 use super::prediction::Unwatched;
 use super::roster::Counted;
-use crate::ab::command_subject::{
-    CommandError, HowToRun, Metric, Program, around, program_rows, program_values,
-};
+use crate::ab::command_subject::{CommandError, HowToRun, Program, around, program_rows, program_values};
 use crate::ab::drift_probe::DriftProbe;
+use crate::ab::metric::{Metric, StreamCounts};
 use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
 
 /// How often a child is looked at that cannot be followed any more.
@@ -50,6 +49,17 @@ pub enum PlaceRunError {
     /// Its threads.
     #[error(transparent)]
     Pin(#[from] PinError),
+    /// The thread that watches.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
+    /// The one source of samples that was wanted does not serve.
+    #[error("cannot sample the threads with --source {name}: {error}; or leave --source out", name = choice.name())]
+    Source {
+        /// Which was wanted.
+        choice: SourceChoice,
+        /// Why it does not serve.
+        error: SourceError,
+    },
 }
 
 impl From<ChildError> for PlaceRunError {
@@ -79,6 +89,8 @@ pub struct RunSubject {
     program: Program,
     how: HowToRun,
     metric: Option<Metric>,
+    /// Where the metric was found.
+    pub metric_found: StreamCounts,
     hold: PinHold,
     label: String,
     plans: Vec<ArmPlan>,
@@ -103,6 +115,7 @@ impl RunSubject {
             program,
             how,
             metric,
+            metric_found: StreamCounts::default(),
             hold,
             plans: Vec::new(),
             sets: Vec::new(),
@@ -119,11 +132,11 @@ impl RunSubject {
         (self.plans, self.sets) = (plans, sets);
     }
 
-    /// Runs the command once as the kernel places it, and watches who shares what; without that where the kernel forbids it, and
+    /// Runs the command once as the kernel places it, and watches who shares what; without that where nothing may sample it, and
     /// why. `confirm` asks besides who writes to shared pages.
     ///
     /// # Errors
-    /// As for [`RunSubject::run`].
+    /// As for [`RunSubject::run`]; and the source that was wanted alone does not serve: then nothing was run.
     pub fn profile(
         &mut self,
         choice: SourceChoice,
@@ -134,6 +147,9 @@ impl RunSubject {
         let period = Duration::from_secs_f64(1.0 / PROFILE_HZ);
         let mut source = match source_of(command.get_program(), choice, period) {
             Ok(source) => source,
+            Err(error) if choice != SourceChoice::Best => {
+                return Err(PlaceRunError::Source { choice, error });
+            }
             Err(error) => {
                 let seen = self.run_profiled(self.program.command())?;
                 return Ok((self.profiled(seen, &[]), Err(error)));
@@ -144,7 +160,7 @@ impl RunSubject {
         }
         source.prepare(&mut command);
         let run = || self.run_profiled(command);
-        let (seen, sharing) = watch_while(&mut *source, options, run);
+        let (seen, sharing) = watch_while(&mut *source, options, run)?;
         Ok((self.profiled(seen?, &sharing.threads), Ok(sharing)))
     }
 
@@ -283,7 +299,11 @@ impl Subject for RunSubject {
         let seen = self.run(&arrangement)?;
         let guards = self.drift.readings();
         around(&self.how, "--cleanup", self.how.cleanup.as_ref())?;
-        let (values, failure) = program_values(&seen.run, self.metric.as_ref(), self.how.any_exit_code);
+        let (values, failure) = program_values(
+            &seen.run,
+            self.metric.as_ref().map(|metric| (metric, &mut self.metric_found)),
+            self.how.any_exit_code,
+        );
         Ok(Trial { values, guards, failure })
     }
 

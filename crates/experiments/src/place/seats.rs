@@ -139,6 +139,7 @@ pub(super) fn two_by_two() -> Topology {
         line_bytes: None,
         ways: None,
         shared_by: CpuSet::from_list(cpus).expect("a list"),
+        sharers_unknown: false,
     };
     let core = |id: u32| Core { os_index: None, package: 0, cpus: [CpuId(id)].into_iter().collect() };
     Topology {

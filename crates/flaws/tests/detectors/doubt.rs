@@ -2,7 +2,7 @@
 
 use flaws::catalogue;
 use record::WorkaroundState::{On, Unknown};
-use record::{Answer, Reading, RegisterReading};
+use record::{Answer, Protection, Reading, RegisterReading};
 
 use crate::evidence::{machine_of, of, with_file, with_msr, with_time};
 
@@ -15,7 +15,7 @@ fn words_that_nobody_knows_are_shown_as_they_are_and_not_judged() {
     with_file(&mut evidence, "mds", "Purple: frobnicated on Tuesdays");
     let verdict = of(&catalogue(), &evidence, "mds");
     assert_eq!(verdict.workaround, Unknown, "{verdict:?}");
-    assert_eq!((verdict.protected, verdict.paid), (Answer::Unknown, Answer::Unknown));
+    assert_eq!((verdict.protected, verdict.paid), (Protection::Unknown, Answer::Unknown));
     assert!(verdict.witnesses.kernel.says.contains("Purple: frobnicated on Tuesdays"), "{verdict:?}");
 }
 

@@ -1,16 +1,18 @@
 //! What the kernel writes for each flaw with the workaround on and off: texts of bugs.c, flags, boot words, processes.
 
-use crate::evidence::{guest_of, of, told, with_file};
+use crate::evidence::{guest_of, machine_of, of, told, with_file};
 use flaws::catalogue;
 use record::WorkaroundState::{Attempted, Off, On, Partial, Unknown};
-use record::{Answer, FlawEvidence, Special, WorkaroundState};
+use record::{Answer, FlawEvidence, Protection, Special, WorkaroundState};
 
 /// A flaw, the text of its file, and what it means: state, safe, special.
-pub(crate) type Case = (&'static str, &'static str, WorkaroundState, Answer, Option<Special>);
+pub(crate) type Case = (&'static str, &'static str, WorkaroundState, Protection, Option<Special>);
 
 const UNPROTECTED: Option<Special> = Some(Special::PayingUnprotected);
-const SAFE: Answer = Answer::Yes;
-const OPEN: Answer = Answer::No;
+const SAFE: Protection = Protection::Protected;
+const ON_REQUEST: Protection = Protection::OnRequest;
+const PARTLY: Protection = Protection::Partly;
+const OPEN: Protection = Protection::NotProtected;
 
 /// Texts of Linux 6.17, arch/x86/kernel/cpu/bugs.c, and the older ones that lscpu reports show.
 pub(crate) const CASES: &[Case] = &[
@@ -30,7 +32,7 @@ pub(crate) const CASES: &[Case] = &[
         SAFE,
         None,
     ),
-    ("spectre-v2", "Mitigation: Retpolines; RSB filling - vulnerable module loaded", Partial, OPEN, None),
+    ("spectre-v2", "Mitigation: Retpolines; RSB filling - vulnerable module loaded", Partial, PARTLY, None),
     ("spectre-v2", "Vulnerable; IBPB: disabled; STIBP: disabled; PBRSB-eIBRS: Vulnerable", Off, OPEN, None),
     (
         "spectre-v2-user",
@@ -39,12 +41,26 @@ pub(crate) const CASES: &[Case] = &[
         SAFE,
         None,
     ),
-    ("spectre-v2-user", "Mitigation: Retpolines; IBPB: conditional; STIBP: always-on", Partial, OPEN, None),
+    (
+        "spectre-v2-user",
+        "Mitigation: Retpolines; IBPB: conditional; STIBP: always-on",
+        Partial,
+        ON_REQUEST,
+        None,
+    ),
     (
         "spectre-v2-user",
         "Mitigation: Full generic retpoline, IBPB: conditional, IBRS_FW",
         Partial,
-        OPEN,
+        ON_REQUEST,
+        None,
+    ),
+    // lscpu's writing of an older kernel: it is the threads beside that are always kept apart, not the processes.
+    (
+        "spectre-v2-user",
+        "Mitigation; Full AMD retpoline, IBPB conditional, STIBP always-on, RSB filling",
+        Partial,
+        ON_REQUEST,
         None,
     ),
     ("spectre-v2-user", "Vulnerable, IBPB: disabled, STIBP: disabled", Off, OPEN, None),
@@ -70,7 +86,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     ("pbrsb", "Mitigation: Enhanced IBRS; RSB filling; PBRSB-eIBRS: Vulnerable", Off, OPEN, None),
     ("ssb", "Mitigation: Speculative Store Bypass disabled", On, SAFE, None),
-    ("ssb", "Mitigation: Speculative Store Bypass disabled via prctl", Partial, OPEN, None),
+    ("ssb", "Mitigation: Speculative Store Bypass disabled via prctl", Partial, ON_REQUEST, None),
     ("ssb", "Vulnerable", Off, OPEN, None),
     ("meltdown", "Mitigation: PTI", On, SAFE, None),
     ("meltdown", "Vulnerable", Off, OPEN, None),
@@ -79,14 +95,14 @@ pub(crate) const CASES: &[Case] = &[
         "l1tf",
         "Mitigation: PTE Inversion; VMX: conditional cache flushes, SMT vulnerable",
         Partial,
-        OPEN,
+        PARTLY,
         None,
     ),
-    ("l1tf", "Mitigation: PTE Inversion; VMX: vulnerable", Partial, OPEN, None),
+    ("l1tf", "Mitigation: PTE Inversion; VMX: vulnerable", Partial, PARTLY, None),
     ("l1tf", "Vulnerable", Off, OPEN, None),
     ("mds", "Mitigation: Clear CPU buffers; SMT disabled", On, SAFE, None),
     ("mds", "Mitigation: Clear CPU buffers; SMT mitigated", On, SAFE, None),
-    ("mds", "Mitigation: Clear CPU buffers; SMT vulnerable", Partial, OPEN, None),
+    ("mds", "Mitigation: Clear CPU buffers; SMT vulnerable", Partial, PARTLY, None),
     (
         "mds",
         "Vulnerable: Clear CPU buffers attempted, no microcode; SMT Host state unknown",
@@ -122,6 +138,8 @@ pub(crate) const CASES: &[Case] = &[
     ("itlb-multihit", "KVM: Mitigation: Split huge pages", On, SAFE, None),
     ("itlb-multihit", "KVM: Mitigation: VMX disabled", Off, SAFE, None),
     ("itlb-multihit", "KVM: Vulnerable", Off, OPEN, None),
+    // A kernel without KVM: nothing to split, and nobody to protect from.
+    ("itlb-multihit", "Processor vulnerable", Off, SAFE, None),
     ("gds", "Mitigation: Microcode (locked)", On, SAFE, None),
     ("gds", "Mitigation: AVX disabled, no microcode", On, SAFE, None),
     ("gds", "Vulnerable: No microcode", Off, OPEN, None),
@@ -130,13 +148,13 @@ pub(crate) const CASES: &[Case] = &[
     ("its", "Mitigation: Vulnerable, KVM: Not affected", Off, OPEN, None),
     ("its", "Vulnerable", Off, OPEN, None),
     ("tsa", "Mitigation: Clear CPU buffers", On, SAFE, None),
-    ("tsa", "Mitigation: Clear CPU buffers: VM", Partial, OPEN, None),
-    ("tsa", "Mitigation: Clear CPU buffers: user/kernel boundary", Partial, OPEN, None),
+    ("tsa", "Mitigation: Clear CPU buffers: VM", Partial, PARTLY, None),
+    ("tsa", "Mitigation: Clear CPU buffers: user/kernel boundary", Partial, PARTLY, None),
     ("tsa", "Vulnerable: No microcode", Off, OPEN, None),
     ("vmscape", "Mitigation: IBPB before exit to userspace", On, SAFE, None),
     ("vmscape", "Vulnerable", Off, OPEN, None),
     ("retbleed", "Mitigation: untrained return thunk; SMT enabled with STIBP protection", On, SAFE, None),
-    ("retbleed", "Mitigation: untrained return thunk; SMT vulnerable", Partial, OPEN, None),
+    ("retbleed", "Mitigation: untrained return thunk; SMT vulnerable", Partial, PARTLY, None),
     (
         "retbleed",
         "Vulnerable: untrained return thunk / IBPB on non-AMD based uarch",
@@ -150,7 +168,13 @@ pub(crate) const CASES: &[Case] = &[
     ("srso", "Vulnerable: Microcode, no safe RET", Partial, OPEN, None),
     ("srso", "Vulnerable: Safe RET, no microcode", Attempted, OPEN, UNPROTECTED),
     ("srso", "Vulnerable: No microcode", Off, OPEN, None),
+    // Linux 6.1 of the same three states.
+    ("srso", "Mitigation: safe RET", On, SAFE, None),
+    ("srso", "Mitigation: safe RET, no microcode", Attempted, OPEN, UNPROTECTED),
+    ("srso", "Mitigation: IBPB on VMEXIT only, no microcode", Attempted, OPEN, UNPROTECTED),
+    ("srso", "Vulnerable, no microcode", Off, OPEN, None),
     ("old-microcode", "Vulnerable", Off, OPEN, None),
+    ("amd-lfence-jmp", "Vulnerable: LFENCE; IBPB: conditional; STIBP: disabled", Off, OPEN, None),
 ];
 
 #[test]
@@ -212,8 +236,138 @@ fn a_process_knows_better_than_a_workaround_for_those_who_ask() {
         let mut evidence = FlawEvidence::default();
         with_file(&mut evidence, file, text);
         evidence.task_status.insert(field.into(), status.into());
-        assert_eq!(of(&catalogue, &evidence, id).workaround, state, "{id}: {status}");
+        let verdict = of(&catalogue, &evidence, id);
+        assert_eq!(verdict.workaround, state, "{id}: {status}");
+        // What one process asked for protects no other.
+        let protected = if text == "Vulnerable" { OPEN } else { ON_REQUEST };
+        assert_eq!(verdict.protected, protected, "{id}: {status}");
     }
+}
+
+#[test]
+fn a_kernel_that_does_not_know_leaves_it_open_whatever_the_list_says() {
+    let catalogue = catalogue();
+    for (model, text, affected, protected) in [
+        (0x1a, "Unknown: No mitigations", Answer::Unknown, Protection::Unknown),
+        (0x1a, "Not affected", Answer::No, Protection::NotAffected),
+        (0x55, "Unknown: No mitigations", Answer::Yes, OPEN),
+    ] {
+        let mut evidence = machine_of("GenuineIntel", 6, model, 5);
+        with_file(&mut evidence, "mmio_stale_data", text);
+        let verdict = of(&catalogue, &evidence, "mmio-stale-data");
+        assert_eq!((verdict.affected, verdict.protected), (affected, protected), "{verdict:?}");
+    }
+}
+
+const PRCTL: &str = "Mitigation: Speculative Store Bypass disabled via prctl and seccomp";
+const IBPB: &str = "Mitigation: Full generic retpoline, IBPB conditional, IBRS_FW, STIBP conditional";
+const SMT: &str = "Mitigation: Clear CPU buffers; SMT vulnerable";
+
+/// Flaw, file, what it says, the kernel's command line, the hypervisor, threads of a core, and the fix.
+type FixCase =
+    (&'static str, &'static str, &'static str, &'static str, Option<&'static str>, u32, Option<&'static str>);
+
+const FIXES: &[FixCase] = &[
+    ("ssb", "spec_store_bypass", PRCTL, "", None, 2, Some("spec_store_bypass_disable=on")),
+    ("spectre-v2-user", "spectre_v2", IBPB, "", None, 2, Some("spectre_v2_user=on")),
+    (
+        "ssb",
+        "spec_store_bypass",
+        "Vulnerable",
+        "ro mitigations=off",
+        None,
+        2,
+        Some("boot without mitigations=off"),
+    ),
+    ("meltdown", "meltdown", "Vulnerable", "nopti nosmt", None, 2, Some("boot without nopti")),
+    ("mds", "mds", "Vulnerable; SMT vulnerable", "mds=off", None, 2, Some("boot without mds=off")),
+    ("mds", "mds", SMT, "", None, 2, Some("nosmt")),
+    // Nobody's threads share a core there: it is not the siblings that leave it open.
+    ("mds", "mds", SMT, "", None, 1, Some("mds=full")),
+    ("mds", "mds", "Mitigation: Clear CPU buffers; SMT disabled", "", None, 2, None),
+    ("srso", "spec_rstack_overflow", "Vulnerable, no microcode", "", None, 2, Some("update the microcode")),
+    (
+        "retbleed",
+        "retbleed",
+        "Vulnerable",
+        "",
+        Some("KVM"),
+        2,
+        Some("have the hypervisor expose the mitigation's CPU feature, with the host's microcode updated"),
+    ),
+    (
+        "ssb",
+        "spec_store_bypass",
+        "Vulnerable",
+        "",
+        Some("KVM"),
+        2,
+        Some("have the hypervisor expose ssbd or virt_ssbd, with the host's microcode updated"),
+    ),
+    (
+        "spectre-v2",
+        "spectre_v2",
+        "Vulnerable: eIBRS with unprivileged eBPF; IBPB: conditional",
+        "",
+        None,
+        2,
+        Some("sysctl kernel.unprivileged_bpf_disabled=1"),
+    ),
+    (
+        "spectre-v2",
+        "spectre_v2",
+        "Vulnerable: LFENCE; IBPB: conditional",
+        "",
+        None,
+        2,
+        Some("spectre_v2=retpoline,generic"),
+    ),
+    (
+        "amd-lfence-jmp",
+        "spectre_v2",
+        "Vulnerable: LFENCE; IBPB: conditional",
+        "",
+        None,
+        2,
+        Some("spectre_v2=retpoline,generic"),
+    ),
+];
+
+#[test]
+fn a_fix_is_complete_and_can_be_followed_here() {
+    let catalogue = catalogue();
+    for &(id, file, text, line, hypervisor, threads, fix) in FIXES {
+        let mut evidence = FlawEvidence::default();
+        with_file(&mut evidence, file, text);
+        evidence.command_line = Some(line.to_owned());
+        evidence.hypervisor = hypervisor.map(str::to_owned);
+        evidence.shape.threads_per_core = threads;
+        assert_eq!(of(&catalogue, &evidence, id).fix.as_deref(), fix, "{id}: {text}");
+    }
+    // Options of x86 are no advice elsewhere.
+    let mut evidence = FlawEvidence { other_architecture: Some("aarch64".into()), ..FlawEvidence::default() };
+    with_file(&mut evidence, "spec_store_bypass", PRCTL);
+    let verdict = of(&catalogue, &evidence, "ssb");
+    assert_eq!((verdict.protected, verdict.fix), (ON_REQUEST, None));
+    // Microcode without the bit: no option of the kernel helps.
+    let mut evidence = machine_of("GenuineIntel", 6, 0x2d, 7);
+    with_file(&mut evidence, "spec_store_bypass", "Vulnerable");
+    evidence.flags = vec!["fpu".into()];
+    assert_eq!(of(&catalogue, &evidence, "ssb").fix.as_deref(), Some("update the microcode"));
+    evidence.flags.push("ssbd".into());
+    assert_eq!(of(&catalogue, &evidence, "ssb").fix.as_deref(), Some("spec_store_bypass_disable=on"));
+}
+
+#[test]
+fn a_toggle_that_the_machine_does_not_have_is_not_advised() {
+    let catalogue = catalogue();
+    let mut evidence = machine_of("AuthenticAMD", 0xf, 0x21, 2);
+    let says = |evidence: &FlawEvidence| of(&catalogue, evidence, "k8-c1-ramping").remedies.join("; ");
+    assert!(says(&evidence).contains("sidestep toggles show k8-c1-ramping"));
+    evidence.toggles_missing.insert("k8-c1-ramping".into(), "none of its registers is there".into());
+    let without = says(&evidence);
+    assert!(!without.contains("toggles show k8-c1-ramping"), "{without}");
+    assert!(without.contains("cannot be switched here: none of its registers is there"), "{without}");
 }
 
 #[test]
@@ -229,6 +383,11 @@ fn flags_and_boot_words_tell_where_there_is_no_file() {
         ("bulldozer-l1i", &[], "align_va_addr=off", Off),
         ("bulldozer-l1i", &[], "align_va_addr=on", On),
         ("meltdown", &["pti"], "", On),
+        ("amd-lfence-jmp", &[], "spectre_v2=retpoline,generic", On),
+        ("amd-lfence-jmp", &[], "spectre_v2=retpoline,lfence", Off),
+        ("lazy-fpu", &["eagerfpu"], "", On),
+        ("lazy-fpu", &[], "eagerfpu=off", Off),
+        ("amd-1076", &["cpb"], "", On),
     ];
     for (id, flags, line, state) in cases {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
@@ -238,15 +397,64 @@ fn flags_and_boot_words_tell_where_there_is_no_file() {
 }
 
 #[test]
+fn a_kernel_without_lazy_registers_protects_by_its_release() {
+    for (release, state) in
+        [("6.1.0-13-amd64", On), ("6.18.5", On), ("10.0", On), ("4.4.0", Unknown), ("odd", Unknown)]
+    {
+        let mut evidence = machine_of("GenuineIntel", 6, 0x8f, 8);
+        evidence.kernel_release = Some(release.into());
+        assert_eq!(of(&catalogue(), &evidence, "lazy-fpu").workaround, state, "{release}");
+    }
+}
+
+#[test]
 fn messages_tell_of_what_no_file_shows() {
     let cases = [
         ("zen5-rdseed", "RDSEED32 is broken. Disabling the corresponding CPUID bit.", On),
         ("zen5-rdseed", "random: crng init done", Unknown),
+        ("fp-dss", "AMD Zen1 FPDSS bug detected, enabling mitigation.", On),
+        ("tsc-deadline", "[Firmware Bug]: TSC_DEADLINE disabled due to Errata; please update microcode", On),
+        ("atom-pse", "Atom PSE erratum detected, BIOS microcode update recommended", On),
+        ("amd-lfence-jmp", "Spectre V2 : WARNING: LFENCE mitigation is not recommended for this CPU", Off),
         ("zenbleed", "Zenbleed: please update your microcode for the most optimal fix", On),
     ];
     for (id, message, state) in cases {
         let evidence = FlawEvidence { messages: vec![message.into()], ..FlawEvidence::default() };
         assert_eq!(of(&catalogue(), &evidence, id).workaround, state, "{id}: {message}");
+    }
+}
+
+#[test]
+fn a_bug_that_the_kernel_always_works_around_is_on_where_it_is_named() {
+    let catalogue = catalogue();
+    for id in ["monitor", "clflush-monitor", "ibpb-no-ret"] {
+        let bug = catalogue.find(id).and_then(|flaw| flaw.bug.clone()).expect(id);
+        let named = |bugs: &[String]| FlawEvidence { bugs: Some(bugs.to_vec()), ..FlawEvidence::default() };
+        let verdict = of(&catalogue, &named(&[bug]), id);
+        assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, On), "{verdict:?}");
+        assert_eq!(of(&catalogue, &named(&[]), id).workaround, Unknown, "{id}");
+    }
+    assert_eq!(of(&catalogue, &guest_of("GenuineIntel", 6, 0xbd, 1), "monitor").affected, Answer::Yes);
+}
+
+#[test]
+fn variants_that_the_kernel_keeps_apart_are_told() {
+    let catalogue = catalogue();
+    for (id, word) in [
+        ("mmio-stale-data", "mmio_unknown"),
+        ("its", "its_native_only"),
+        ("mds", "msbds_only"),
+        ("spectre-v1", "swapgs"),
+        ("amd-400", "apic_c1e"),
+    ] {
+        let named = |word: &str| FlawEvidence { bugs: Some(vec![word.into()]), ..FlawEvidence::default() };
+        let says = |evidence: &FlawEvidence| of(&catalogue, evidence, id).witnesses.kernel.says;
+        let flaw = catalogue.find(id).expect(id);
+        let means = &flaw.sub_state.iter().find(|sub_state| sub_state.bug == word).expect(word).means;
+        assert!(says(&named(word)).contains(&format!("{word}, {means}")), "{}", says(&named(word)));
+        assert!(!says(&named("other")).contains(word), "{id}");
+        // A variant says nothing of whether the flaw is here: that has its own word.
+        assert_ne!(of(&catalogue, &named(word), id).affected, Answer::No, "{id}");
     }
 }
 
@@ -261,10 +469,19 @@ fn a_zen_5_guest_pays_for_a_safe_return_that_does_not_protect_it() {
     evidence.task_status.insert("SpeculationIndirectBranch".into(), "always enabled".into());
     let verdict = of(&catalogue, &evidence, "srso");
     assert_eq!((verdict.affected, verdict.workaround), (Answer::Yes, Attempted));
-    assert_eq!((verdict.paid, verdict.protected), (Answer::Yes, Answer::No));
+    assert_eq!((verdict.paid, verdict.protected), (Answer::Yes, OPEN));
     assert_eq!(verdict.special, UNPROTECTED);
     assert_eq!(verdict.disagreements, Vec::<String>::new());
     assert_eq!(of(&catalogue, &evidence, "spectre-v2-user").workaround, Off);
     assert_eq!(of(&catalogue, &evidence, "ssb").paid, Answer::No);
     assert_eq!(told(&of(&catalogue, &evidence, "vmscape")), (Answer::Unknown, Unknown));
+}
+
+#[test]
+fn boot_words_that_tell_of_a_flaw_keep_their_values_in_what_is_shared() {
+    for flaw in &catalogue().flaws {
+        for boot in &flaw.boot_word {
+            assert_eq!(machine::shareable_command_line(&boot.word), boot.word, "{}", flaw.id);
+        }
+    }
 }

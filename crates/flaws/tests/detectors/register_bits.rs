@@ -2,7 +2,7 @@
 
 use flaws::catalogue;
 use record::WorkaroundState::{self, Off, On, Partial, Unknown};
-use record::{Answer, FlawEvidence};
+use record::{Answer, FlawEvidence, Protection, Reading, RegisterReading};
 
 use crate::evidence::{guest_of, machine_of, of, told, with_microcode, with_msr, with_pci};
 
@@ -44,6 +44,13 @@ pub(crate) const BITS: &[(&str, Cpu, u32, u64, u64)] = &[
     ("amd-1095", (AMD, 0x17, 8, 2), 0xc001_1020, 0x200_0000_0000_0000, 0x10),
     ("amd-1474", (AMD, 0x17, 0x31, 0), 0xc001_0296, 0, 0x40_4040),
     ("zenbleed", (AMD, 0x17, 0x47, 0), 0xc001_1029, 0x200, 0),
+    ("fp-dss", (AMD, 0x17, 1, 1), 0xc001_1028, 0x200, 0x10),
+    ("zen2-op-cache", (AMD, 0x17, 0x71, 0), 0xc001_102e, 0x2_0000_0000, 0x20),
+    ("amd-1485", (AMD, 0x19, 0x11, 1), 0xc001_102e, 0x20, 0x2_0000_0000),
+    // The counter is switched off, not on.
+    ("amd-1054", (AMD, 0x17, 0x18, 1), 0xc001_0015, 0, 0x4000_0000),
+    ("aepic", (INTEL, 6, 0x6a, 6), 0x1b, 0xfee0_0c00, 0xfee0_0800),
+    ("platypus", (INTEL, 6, 0x55, 7), 0xbc, 1, 0),
     ("k8-flush-filter", (AMD, 0xf, 0x21, 2), 0xc001_0015, 0x40, 0),
     ("tsx-off", (INTEL, 6, 0x55, 7), 0x122, 3, 0),
 ];
@@ -104,6 +111,13 @@ pub(crate) const MICROCODE: &[(&str, Cpu, u64)] = &[
     ("zenbleed", (AMD, 0x17, 0x31, 0), 0x0830_107b),
     ("zenbleed", (AMD, 0x17, 0x71, 0), 0x0870_1033),
     ("amd-1386", (AMD, 0x17, 1, 2), 0x0800_126e),
+    ("bpi", (INTEL, 6, 0x55, 7), 0x0500_3901),
+    ("bpi", (INTEL, 6, 0x6a, 6), 0x0d00_0404),
+    ("entrysign", (AMD, 0x17, 0x71, 0), 0x0870_1035),
+    ("entrysign", (AMD, 0x1a, 0x44, 0), 0x0b40_4032),
+    ("tsc-deadline", (INTEL, 6, 0x3f, 2), 0x3a),
+    ("tsc-deadline", (INTEL, 6, 0x55, 4), 0x0200_0014),
+    ("atom-pse", (INTEL, 6, 0x1c, 2), 0x20e),
     ("zen5-rdseed", (AMD, 0x1a, 2, 1), 0x0b00_215a),
     ("reptar", (INTEL, 6, 0x6a, 6), 0x0d00_03b9),
     ("reptar", (INTEL, 6, 0xba, 3), 0x411c),
@@ -116,10 +130,134 @@ fn microcode_has_the_workaround_from_its_first_revision_on() {
     for &(id, (vendor, family, model, stepping), first) in MICROCODE {
         for (revision, state) in [(first, On), (first + 1, On), (first - 1, Off)] {
             let mut evidence = machine_of(vendor, family, model, stepping);
-            evidence.flags = vec!["avx".into()];
+            // The flags that the kernel hides where the microcode is too old are there.
+            evidence.flags =
+                ["avx", "pse", "rdseed", "tsc_deadline_timer", "xsaves"].map(str::to_owned).to_vec();
             with_microcode(&mut evidence, revision);
+            // The other way to work around it was read, and is not in use.
+            let flaw = catalogue.find(id).expect(id);
+            flaw.msr.iter().for_each(|bits| with_msr(&mut evidence, bits.number, 0));
             assert_eq!(of(&catalogue, &evidence, id).workaround, state, "{id}: {revision:x}");
         }
+    }
+}
+
+#[test]
+fn a_repair_by_microcode_is_paid_for_only_where_its_cost_is_stated() {
+    let catalogue = catalogue();
+    let paid = |id: &str, cpu: Cpu, flags: &[&str], revision: u64| {
+        let mut evidence = machine_of(cpu.0, cpu.1, cpu.2, cpu.3);
+        evidence.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        evidence.cpuid.insert("7.0".into(), [0, 0, 0, 1 << 31]);
+        with_microcode(&mut evidence, revision);
+        let verdict = of(&catalogue, &evidence, id);
+        assert_eq!(told(&verdict), (Answer::Yes, On), "{verdict:?}");
+        verdict.paid
+    };
+    let skylake = (INTEL, 6, 0x55, 4);
+    assert_eq!(paid("tsc-deadline", skylake, &["tsc_deadline_timer"], 0x0200_0014), Answer::Unknown);
+    // Without the timer it is the kernel's workaround, which costs.
+    assert_eq!(paid("tsc-deadline", skylake, &["fpu"], 0x0200_0014), Answer::Yes);
+    assert_eq!(paid("amd-1386", (AMD, 0x17, 0x31, 0), &["xsaves"], 0x0830_1055), Answer::Unknown);
+    assert_eq!(paid("amd-1386", (AMD, 0x17, 0x31, 0), &["xsave"], 0x0830_1000), Answer::Yes);
+    assert_eq!(paid("rsre", (INTEL, 6, 0x5e, 3), &["fpu"], 0), Answer::No);
+}
+
+#[test]
+fn an_old_revision_alone_does_not_say_that_the_other_workaround_is_off() {
+    // Linux sets the bit itself exactly where the microcode is old; only root can read it.
+    let catalogue = catalogue();
+    let mut evidence = machine_of(AMD, 0x17, 0x31, 0);
+    evidence.flags = vec!["avx".into()];
+    let unknown = (Unknown, Protection::Unknown, None);
+    let judged = |evidence: &FlawEvidence| {
+        let verdict = of(&catalogue, evidence, "zenbleed");
+        (verdict.workaround, verdict.protected, verdict.fix)
+    };
+    with_microcode(&mut evidence, 0x0830_107a);
+    assert_eq!(judged(&evidence), unknown, "the register was not asked");
+    let refused = Reading::Missing("/dev/cpu/0/msr: permission denied; run as root".into());
+    evidence.msr.insert("c0011029".into(), vec![RegisterReading { unit: 0, value: refused }]);
+    assert_eq!(judged(&evidence), unknown, "the register is closed");
+    // The bit is clear as well where microcode has repaired the CPU.
+    with_msr(&mut evidence, 0xc001_1029, 0);
+    evidence.cpus.iter_mut().for_each(|cpu| cpu.microcode = None);
+    assert_eq!(judged(&evidence), unknown, "the revision is not known");
+    with_microcode(&mut evidence, 0x0830_107b);
+    evidence.msr.clear();
+    assert_eq!(judged(&evidence), (On, Protection::Protected, None));
+}
+
+#[test]
+fn a_revision_of_another_amd_cpu_is_no_newer_however_large_it_is() {
+    let catalogue = catalogue();
+    // Revisions hold family, model and stepping above their last eight bits; Linux compared whole ranges of models once.
+    for (model, stepping, revision, bits, state) in [
+        (0x31, 0, 0x0830_107b, 0, On),
+        (0x31, 0, 0x0830_107a, 0, Off),
+        (0x38, 0, 0x0830_8001, 0, Unknown),
+        (0x38, 0, 0x0830_8001, 0x200, On),
+        (0x30, 0, 0x0830_0027, 0, Unknown),
+        (0x72, 0, 0x0870_2001, 0, Unknown),
+        (0x60, 2, 0x0860_0201, 0, Unknown),
+    ] {
+        let mut evidence = machine_of(AMD, 0x17, model, stepping);
+        evidence.flags = vec!["avx".into()];
+        with_microcode(&mut evidence, revision);
+        with_msr(&mut evidence, 0xc001_1029, bits);
+        let verdict = of(&catalogue, &evidence, "zenbleed");
+        assert_eq!(told(&verdict), (Answer::Yes, state), "{revision:x} {bits:x}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_feature_that_is_hidden_is_a_workaround_that_is_on() {
+    let catalogue = catalogue();
+    let cases = [
+        ("amd-1386", (AMD, 0x17, 0x71, 0), "xsaves", Off),
+        // Microcode can have repaired these, and nobody told its revision.
+        ("amd-1386", (AMD, 0x17, 1, 2), "xsaves", Unknown),
+        ("amd-vmload", (AMD, 0x19, 0x61, 2), "v_vmsave_vmload", Off),
+        ("tsc-deadline", (INTEL, 6, 0x4f, 1), "tsc_deadline_timer", Unknown),
+        ("atom-pse", (INTEL, 6, 0x1c, 2), "pse", Unknown),
+    ];
+    for (id, (vendor, family, model, stepping), flag, offered) in cases {
+        let with = |flags: &[&str]| {
+            let mut evidence = machine_of(vendor, family, model, stepping);
+            evidence.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+            evidence
+        };
+        assert_eq!(told(&of(&catalogue, &with(&["svm"]), id)), (Answer::Yes, On), "{id}");
+        assert_eq!(told(&of(&catalogue, &with(&["svm", flag]), id)), (Answer::Yes, offered), "{id}");
+        assert_eq!(of(&catalogue, &with(&[]), id).workaround, Unknown, "{id}: no flag was read");
+        let guest = FlawEvidence { hypervisor: Some("KVM".into()), ..with(&["svm"]) };
+        assert_eq!(of(&catalogue, &guest, id).workaround, Unknown, "{id}: the hypervisor may hide it");
+        let other = FlawEvidence { cpus: machine_of(AMD, 0x1a, 2, 1).cpus, ..with(&["svm"]) };
+        assert_eq!(told(&of(&catalogue, &other, id)), (Answer::No, Unknown), "{id}");
+    }
+}
+
+#[test]
+fn a_flag_that_nothing_shows_is_neither_hidden_nor_missing() {
+    let catalogue = catalogue();
+    let mut evidence = machine_of(AMD, 0x19, 0x61, 2);
+    evidence.flags = vec!["fpu".into(), "svm".into()];
+    evidence.flags_untold = vec!["v_vmsave_vmload".into()];
+    let verdict = of(&catalogue, &evidence, "amd-vmload");
+    assert_eq!((told(&verdict), verdict.protected), ((Answer::Yes, Unknown), Protection::Unknown));
+    assert_eq!(verdict.paid, Answer::Unknown);
+    let mut evidence = machine_of(AMD, 0x17, 0x47, 0);
+    evidence.flags = vec!["fpu".into()];
+    evidence.flags_untold = vec!["avx".into()];
+    assert_eq!(of(&catalogue, &evidence, "zenbleed").affected, Answer::Unknown);
+}
+
+#[test]
+fn a_system_register_is_safe_where_cpuid_shows_the_microcode_that_repaired_it() {
+    for (edx, state) in [(1 << 31, On), (0, Off)] {
+        let mut evidence = machine_of(INTEL, 6, 0x5e, 3);
+        evidence.cpuid.insert("7.0".into(), [0, 0, 0, edx]);
+        assert_eq!(told(&of(&catalogue(), &evidence, "rsre")), (Answer::Yes, state), "{edx:x}");
     }
 }
 
@@ -186,6 +324,14 @@ fn a_cpu_that_says_it_is_immune_is_believed() {
     }
     // CPUID: BTC_NO for Retbleed, SRSO_NO.
     for (id, leaf, answer) in
+        [("amd-1076", "80000007.0", [0, 0, 0, 1 << 9]), ("ibpb-no-ret", "80000008.0", [0, 1 << 30, 0, 0])]
+    {
+        let mut evidence = machine_of(AMD, 0x17, 1, 1);
+        assert_eq!(of(&catalogue(), &evidence, id).affected, Answer::Unknown, "{id}");
+        evidence.cpuid.insert(leaf.into(), answer);
+        assert_eq!(of(&catalogue(), &evidence, id).affected, Answer::No, "{id}");
+    }
+    for (id, leaf, answer) in
         [("retbleed", "80000008.0", [0, 1 << 29, 0, 0]), ("srso", "80000021.0", [1 << 29, 0, 0, 0])]
     {
         let mut evidence = machine_of(AMD, 0x17, 0x31, 0);
@@ -214,6 +360,16 @@ fn the_visible_workaround_status_tells_what_is_repaired() {
 pub(crate) fn exercised() -> impl Iterator<Item = (&'static str, WorkaroundState)> {
     let bits = BITS.iter().flat_map(|&(id, ..)| [(id, On), (id, Off)]);
     let microcode = MICROCODE.iter().flat_map(|&(id, ..)| [(id, On), (id, Off)]);
-    let others = ["k8-c1-ramping", "gds", "srbds", "split-lock", "bulldozer-l1i", "amd-298"];
+    let others = [
+        "k8-c1-ramping",
+        "gds",
+        "srbds",
+        "split-lock",
+        "bulldozer-l1i",
+        "amd-298",
+        "amd-vmload",
+        "rsre",
+        "lazy-fpu",
+    ];
     bits.chain(microcode).chain(others.into_iter().flat_map(|id| [(id, On), (id, Off)]))
 }

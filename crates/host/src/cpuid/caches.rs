@@ -2,11 +2,15 @@
 //!
 //! Sources: Intel SDM vol. 2A, leaf 04H; AMD64 APM vol. 3, Fn8000_001D (the same layout), and for CPUs
 //! without it Fn8000_0005 and Fn8000_0006. "AMD64" families before 15h have no sharing information.
+//!
+//! Sharers whose number is no power of two have ids in a range that is rounded up to one, as both vendors write. Packages of two
+//! dies of six cores before Zen do not: their ids follow each other without a gap, 0 to 5 and 6 to 11, and the rounding would
+//! give two cores of the second die to the first. hwloc, hwloc/topology-x86.c, says so of families 10h and 15h.
 
 use machine::CacheKind;
 use raw_cpuid::CpuIdResult;
 
-use super::levels::Place;
+use super::levels::{FAMILY_ZEN, Place, package_count};
 use super::{Leaves, bits, width};
 
 /// The most subleaves read; the last one has type 0.
@@ -27,30 +31,72 @@ pub(super) struct ClaimedCache {
     pub(super) size_bytes: u64,
     pub(super) line_bytes: u64,
     pub(super) ways: Option<u32>,
-    /// CPUs whose APIC ids agree above this many bits share the instance.
-    pub(super) shared_width: u32,
+    /// Which CPUs share the instance.
+    pub(super) shared: Sharers,
+}
+
+/// CPUs that share a cache, by their APIC ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sharers {
+    /// Those whose ids agree above this many bits.
+    Above(u32),
+    /// So many with ids that follow each other, from the first of a package on.
+    Following {
+        /// How many.
+        cpus: u32,
+        /// Bits of the id below the package.
+        package_width: u32,
+    },
+}
+
+impl Sharers {
+    /// As many as there may be, or the next power of two.
+    fn rounded(cpus: u32) -> Self {
+        Self::Above(width(cpus))
+    }
+
+    /// The instance that a CPU uses: its package, where that counts, and its number.
+    pub(super) fn instance(self, apic: u32) -> (u32, u32) {
+        match self {
+            Self::Above(width) => (0, apic.checked_shr(width).unwrap_or(0)),
+            Self::Following { cpus, package_width } => {
+                let package = apic.checked_shr(package_width).unwrap_or(0);
+                let in_package = apic & !u32::MAX.checked_shl(package_width).unwrap_or(0);
+                (package, in_package / cpus.max(1))
+            }
+        }
+    }
 }
 
 /// All caches of the CPU that gives these answers.
 pub(super) fn read(leaves: &Leaves, place: &Place, package_cpus: u32) -> Vec<ClaimedCache> {
     const TOPOLOGY_EXTENSIONS: u32 = 1 << 22;
     if !leaves.is_amd() {
-        return deterministic(leaves, 4);
+        return deterministic(leaves, 4, Sharers::rounded);
     }
     let has_topology = leaves.get(0x8000_0001, 0).is_some_and(|answer| answer.ecx & TOPOLOGY_EXTENSIONS != 0);
-    let caches = if has_topology { deterministic(leaves, 0x8000_001d) } else { Vec::new() };
+    let is_before_zen = leaves.signature().is_some_and(|found| found.family < FAMILY_ZEN);
+    let package_width = place.package_width;
+    let sharers = |cpus: u32| {
+        if is_before_zen && !cpus.is_power_of_two() {
+            Sharers::Following { cpus, package_width }
+        } else {
+            Sharers::rounded(cpus)
+        }
+    };
+    let caches = if has_topology { deterministic(leaves, 0x8000_001d, sharers) } else { Vec::new() };
     if caches.is_empty() { amd_legacy(leaves, place, package_cpus) } else { caches }
 }
 
 /// Leaf 4 or Fn8000_001D: one subleaf per cache.
-fn deterministic(leaves: &Leaves, leaf: u32) -> Vec<ClaimedCache> {
+fn deterministic(leaves: &Leaves, leaf: u32, sharers: impl Fn(u32) -> Sharers) -> Vec<ClaimedCache> {
     (0..SUBLEAVES_MAX)
         .map_while(|subleaf| leaves.get(leaf, subleaf).filter(|answer| bits(answer.eax, 4, 0) != 0))
-        .filter_map(|answer| one(&answer))
+        .filter_map(|answer| one(&answer, &sharers))
         .collect()
 }
 
-fn one(answer: &CpuIdResult) -> Option<ClaimedCache> {
+fn one(answer: &CpuIdResult, sharers: impl Fn(u32) -> Sharers) -> Option<ClaimedCache> {
     let kind = match bits(answer.eax, 4, 0) {
         1 => CacheKind::Data,
         2 => CacheKind::Instruction,
@@ -69,15 +115,15 @@ fn one(answer: &CpuIdResult) -> Option<ClaimedCache> {
         size_bytes: (u64::from(ways) * u64::from(partitions) * line_bytes).saturating_mul(sets),
         line_bytes,
         ways: Some(if is_fully_associative { 0 } else { ways }),
-        shared_width: width(bits(answer.eax, 25, 14) + 1),
+        shared: sharers(bits(answer.eax, 25, 14) + 1),
     })
 }
 
 /// Fn8000_0005 and Fn8000_0006: L1 and L2 belong to the core, L3 to the package or, in Magny-Cours, its half.
 fn amd_legacy(leaves: &Leaves, place: &Place, package_cpus: u32) -> Vec<ClaimedCache> {
-    let own = 0;
+    let own = Sharers::Above(0);
     let mut caches = Vec::new();
-    let mut push = |level, kind, kibibytes: u32, line: u32, ways: Option<u32>, shared_width| {
+    let mut push = |level, kind, kibibytes: u32, line: u32, ways: Option<u32>, shared| {
         if kibibytes > 0 && ways.is_some() {
             caches.push(ClaimedCache {
                 level,
@@ -85,7 +131,7 @@ fn amd_legacy(leaves: &Leaves, place: &Place, package_cpus: u32) -> Vec<ClaimedC
                 size_bytes: u64::from(kibibytes) * 1024,
                 line_bytes: u64::from(line),
                 ways,
-                shared_width,
+                shared,
             });
         }
     };
@@ -112,7 +158,11 @@ fn amd_legacy(leaves: &Leaves, place: &Place, package_cpus: u32) -> Vec<ClaimedC
             bits(l3, 31, 18) * L3_UNIT_KIB / halves,
             bits(l3, 7, 0),
             ways,
-            if is_split { package_width.saturating_sub(1) } else { package_width },
+            if is_split {
+                Sharers::Following { cpus: package_count(leaves).unwrap_or(package_cpus) / 2, package_width }
+            } else {
+                Sharers::Above(package_width)
+            },
         );
     }
     caches

@@ -92,6 +92,13 @@ pub(super) fn read(leaves: &Leaves) -> Vec<String> {
     flags
 }
 
+/// Whether the leaves show a flag, set or not.
+pub(super) fn shows(leaves: &Leaves, flag: &str) -> bool {
+    FLAGS
+        .iter()
+        .any(|(leaf, _, _, name)| *name == flag && leaves.get(*leaf, 0).is_some() && leaves.was_asked(*leaf))
+}
+
 fn pick(answer: &CpuIdResult, register: Register) -> u32 {
     match register {
         Ebx => answer.ebx,

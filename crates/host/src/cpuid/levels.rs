@@ -1,8 +1,9 @@
 //! Where one CPU sits, from its APIC id and the widths that CPUID gives for its parts.
 //!
 //! An APIC id is a string of bit fields, the package highest, the thread lowest. Sources: Intel SDM vol. 3A,
-//! "Hierarchical Mapping of Shared Resources" (leaves 1, 4, 0BH, 1FH); AMD64 APM vol. 3, CPUID
-//! Fn8000_0008, Fn8000_001E and Fn8000_0026.
+//! "Hierarchical Mapping of Shared Resources" (leaves 1, 4, 0BH, 1FH); AMD64 APM vol. 3, CPUID Fn0000_000B,
+//! Fn8000_0008, Fn8000_001E and Fn8000_0026; which of them Linux believes first, arch/x86/kernel/cpu/topology_ext.c and
+//! topology_amd.c. Leaf 1 has eight bits for the id: those of 256 CPUs and more wrap there.
 
 use machine::CoreKind;
 
@@ -15,9 +16,20 @@ const LEVELS_MAX: u32 = 8;
 const TYPE_THREAD: u32 = 1;
 const TYPE_MODULE: u32 = 3;
 const TYPE_DIE: u32 = 5;
+/// The same bits of Fn8000_0026 name the level itself, not what is below it: a core's threads, a complex, a die, a socket.
+const AMD_TYPE_CORE: u32 = 1;
+const AMD_TYPE_DIE: u32 = 3;
+/// Fn8000_0026: extended CPU topology.
+const AMD_EXTENDED: u32 = 0x8000_0026;
+/// Bits of the APIC id below the package of the first Hygons, whatever Fn8000_0008 says, and the last of their models.
+/// Linux, topology_amd.c, which names commit e0ceeae708ce.
+const HYGON_PACKAGE_WIDTH: u32 = 6;
+const HYGON_FIRST_MODELS: u32 = 3;
+/// Leaf 1 ECX bit 31: a hypervisor answers.
+const HYPERVISOR: u32 = 1 << 31;
 
 /// The first AMD family whose cores have threads: Zen.
-const FAMILY_ZEN: u32 = 0x17;
+pub(super) const FAMILY_ZEN: u32 = 0x17;
 /// The AMD family whose cores come in pairs, called compute units: Bulldozer and its successors.
 const FAMILY_BULLDOZER: u32 = 0x15;
 /// Fn8000_001E exists: TopologyExtensions, Fn8000_0001 ECX bit 22.
@@ -54,18 +66,23 @@ impl Place {
     /// Reads the place of the CPU that gives these answers.
     pub(super) fn read(leaves: &Leaves) -> Self {
         let is_amd = leaves.is_amd();
-        let extended = if is_amd { None } else { extended(leaves) };
-        let (apic, widths) = extended.unwrap_or_else(|| {
-            let widths = if is_amd { amd_widths(leaves) } else { legacy_widths(leaves) };
-            (initial_apic(leaves), widths)
-        });
-        let above = |width: u32| apic.checked_shr(width).unwrap_or(0);
         let topology = topology_extensions(leaves);
+        let (apic, mut widths) = extended(leaves).unwrap_or_else(|| {
+            let initial = initial_apic(leaves);
+            let widths = if is_amd { amd_widths(leaves) } else { legacy_widths(leaves) };
+            // A longer id that does not end like the short one is not of this CPU.
+            let longer = topology.map(|topology| topology.apic).filter(|apic| apic & INITIAL_MASK == initial);
+            (longer.unwrap_or(initial), widths)
+        });
+        if is_first_hygon(leaves) {
+            widths.package = HYGON_PACKAGE_WIDTH;
+        }
+        let above = |width: u32| apic.checked_shr(width).unwrap_or(0);
         let is_bulldozer = leaves.signature().is_some_and(|signature| signature.family == FAMILY_BULLDOZER);
         let unit = topology.filter(|_| is_bulldozer).map(|topology| topology.unit_width);
         let in_package = apic & !(u32::MAX.checked_shl(widths.package).unwrap_or(0));
         Self {
-            apic: topology.map_or(apic, |topology| if is_amd { topology.apic } else { apic }),
+            apic,
             package: above(widths.package),
             package_width: widths.package,
             die: widths.die.map(above),
@@ -78,41 +95,77 @@ impl Place {
     }
 }
 
-/// Leaf 1FH or, where that is empty, 0BH: the x2APIC id and the widths.
+/// The levels of leaf 1FH, Fn8000_0026 or 0BH, the first that has any: the x2APIC id and the widths.
 fn extended(leaves: &Leaves) -> Option<(u32, Widths)> {
-    [0x1f, 0xb].into_iter().find_map(|leaf| {
-        let first = leaves.get(leaf, 0)?;
-        // A leaf that is listed and not implemented answers zeros.
-        if bits(first.ecx, 15, 8) == 0 || first.ebx == 0 {
-            return None;
+    let (leaf, levels) = extended_levels(leaves)?;
+    let mut widths = Widths::default();
+    // The shift of a level gives the id of the next one up: a die begins where the level below it ends.
+    let mut below = 0;
+    for level in &levels {
+        match (level.kind, leaf == AMD_EXTENDED) {
+            (AMD_TYPE_CORE, true) | (TYPE_THREAD, false) => widths.thread = level.thread_width(),
+            (AMD_TYPE_DIE, true) => widths.die = Some(level.shift),
+            (TYPE_MODULE, false) => widths.module = Some(below),
+            (TYPE_DIE, false) => widths.die = Some(below),
+            // Cores end where the next level begins; complexes, tiles and die groups have no use here.
+            _ => {}
         }
-        let mut widths = Widths::default();
-        // The shift of a level gives the id of the next one up: a die begins where the level below it ends.
-        let mut below = 0;
-        for level in 0..LEVELS_MAX {
-            let Some(answer) = leaves.get(leaf, level) else { break };
-            let shift = bits(answer.eax, 4, 0);
-            match bits(answer.ecx, 15, 8) {
-                0 => break,
-                TYPE_THREAD => widths.thread = shift,
-                TYPE_MODULE => widths.module = Some(below),
-                TYPE_DIE => widths.die = Some(below),
-                // Cores end where the next level begins; tiles and die groups have no use here.
-                _ => {}
-            }
-            below = shift;
-            widths.package = widths.package.max(shift);
-        }
-        Some((first.edx, widths))
-    })
+        below = level.shift;
+        widths.package = widths.package.max(level.shift);
+    }
+    Some((levels.first()?.apic, widths))
 }
 
-fn initial_apic(leaves: &Leaves) -> u32 {
+/// One level of leaf 0BH, 1FH or Fn8000_0026.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LevelAnswer {
+    kind: u32,
+    shift: u32,
+    /// CPUs of one such part, as firmware set it up.
+    pub(super) cpus: u32,
+    pub(super) apic: u32,
+}
+
+impl LevelAnswer {
+    /// Some firmware counts two threads and gives no bit to them: Linux, topology_ext.c.
+    fn thread_width(&self) -> u32 {
+        if self.shift == 0 { width(self.cpus) } else { self.shift }
+    }
+}
+
+/// The levels of the leaf that tells them, nearest to the threads first, and which leaf it is.
+pub(super) fn extended_levels(leaves: &Leaves) -> Option<(u32, Vec<LevelAnswer>)> {
+    [0x1f, AMD_EXTENDED, 0xb].into_iter().filter(|leaf| *leaf != AMD_EXTENDED || leaves.is_amd()).find_map(
+        |leaf| {
+            // A leaf that is listed and not implemented answers zeros.
+            let level = |level| {
+                let answer = leaves.get(leaf, level)?;
+                let (kind, cpus) = (bits(answer.ecx, 15, 8), bits(answer.ebx, 15, 0));
+                let shift = bits(answer.eax, 4, 0);
+                (kind != 0 && cpus != 0).then_some(LevelAnswer { kind, shift, cpus, apic: answer.edx })
+            };
+            let levels: Vec<LevelAnswer> = (0..LEVELS_MAX).map_while(level).collect();
+            (!levels.is_empty()).then_some((leaf, levels))
+        },
+    )
+}
+
+/// The Dhyana, unless a hypervisor gives it ids of its own.
+fn is_first_hygon(leaves: &Leaves) -> bool {
+    let is_guest = leaves.get(1, 0).is_some_and(|answer| answer.ecx & HYPERVISOR != 0);
+    let model = leaves.signature().map(|signature| signature.model);
+    leaves.vendor() == "HygonGenuine" && !is_guest && model.is_some_and(|model| model <= HYGON_FIRST_MODELS)
+}
+
+/// The bits that the initial APIC id of leaf 1 has.
+pub(super) const INITIAL_MASK: u32 = 0xff;
+
+pub(super) fn initial_apic(leaves: &Leaves) -> u32 {
     leaves.get(1, 0).map_or(0, |answer| bits(answer.ebx, 31, 24))
 }
 
 /// The most logical CPUs of a package: leaf 1 EBX bits 23:16, if it may have more than one (EDX bit 28, HTT).
-fn logical_count(leaves: &Leaves) -> u32 {
+pub(super) fn logical_count(leaves: &Leaves) -> u32 {
     const HTT: u32 = 1 << 28;
     leaves.get(1, 0).filter(|answer| answer.edx & HTT != 0).map_or(1, |answer| bits(answer.ebx, 23, 16))
 }
@@ -129,7 +182,7 @@ fn legacy_widths(leaves: &Leaves) -> Widths {
 fn amd_widths(leaves: &Leaves) -> Widths {
     let package = match leaves.get(0x8000_0008, 0).map(|answer| answer.ecx) {
         Some(ecx) if bits(ecx, 15, 12) != 0 => bits(ecx, 15, 12),
-        Some(ecx) => width(bits(ecx, 7, 0) + 1),
+        Some(_) => width(package_count(leaves).unwrap_or(1)),
         None => width(logical_count(leaves)),
     };
     let is_zen = leaves.signature().is_some_and(|signature| signature.family >= FAMILY_ZEN);
@@ -137,16 +190,21 @@ fn amd_widths(leaves: &Leaves) -> Widths {
     Widths { thread, package, ..Widths::default() }
 }
 
+/// AMD's count of the CPUs of a package: Fn8000_0008 ECX bits 7:0, less one.
+pub(super) fn package_count(leaves: &Leaves) -> Option<u32> {
+    leaves.get(0x8000_0008, 0).filter(|_| leaves.is_amd()).map(|answer| bits(answer.ecx, 7, 0) + 1)
+}
+
 /// What Fn8000_001E says.
 #[derive(Debug, Clone, Copy)]
-struct TopologyExtensions {
-    apic: u32,
+pub(super) struct TopologyExtensions {
+    pub(super) apic: u32,
     /// Bits that tell the threads of a core (Zen) or the cores of a compute unit (Bulldozer) apart.
     unit_width: u32,
     node: u32,
 }
 
-fn topology_extensions(leaves: &Leaves) -> Option<TopologyExtensions> {
+pub(super) fn topology_extensions(leaves: &Leaves) -> Option<TopologyExtensions> {
     leaves.get(0x8000_0001, 0).filter(|answer| answer.ecx & TOPOLOGY_EXTENSIONS != 0)?;
     let answer = leaves.get(0x8000_001e, 0).filter(|_| leaves.is_amd())?;
     Some(TopologyExtensions {

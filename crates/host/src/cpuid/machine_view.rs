@@ -8,9 +8,10 @@ use machine::{
 };
 use raw_cpuid::{CpuIdReader, Hypervisor};
 
-use super::caches::ClaimedCache;
+use super::caches::{ClaimedCache, Sharers};
 use super::levels::Place;
-use super::{Leaves, caches, flags, tlb};
+use super::{Leaves, caches, claims, flags, tlb};
+use crate::describe::crosscheck;
 
 /// Describes the machine; its CPU numbers are those of the dump.
 pub(super) fn describe(cpus: &BTreeMap<CpuId, Leaves>) -> Machine {
@@ -24,12 +25,15 @@ pub(super) fn describe(cpus: &BTreeMap<CpuId, Leaves>) -> Machine {
     if !silent.is_empty() {
         missing.push(format!("CPUID dump: no answer to leaf 0 from CPUs {silent}"));
     }
+    let topology = topology(&answering, &places);
+    let mut disagreements = claims::contradictions(&answering, &places);
+    disagreements.extend(crosscheck::caches_cut_by_nodes(&topology));
     Machine {
         identity: first.map(|leaves| identity(leaves)).unwrap_or_default(),
-        topology: topology(&answering, &places),
+        topology,
         tlbs: first.map(|leaves| tlb::read(leaves)).unwrap_or_default(),
         environment: Environment::default(),
-        disagreements: Vec::new(),
+        disagreements,
         missing,
     }
 }
@@ -155,13 +159,12 @@ pub(super) fn caches_by_apic(leaves: &Leaves, apics: &BTreeMap<CpuId, u32>) -> V
     join(apics.iter().map(|(cpu, apic)| (*cpu, *apic, claims.clone())))
 }
 
-/// One instance per level, kind and group of CPUs whose APIC ids agree above the shared bits.
+/// One instance per level, kind and group of CPUs whose APIC ids make them sharers.
 fn join(claims: impl Iterator<Item = (CpuId, u32, Vec<ClaimedCache>)>) -> Vec<Cache> {
-    let mut found: BTreeMap<(u8, CacheKind, u32, u32), Cache> = BTreeMap::new();
+    let mut found: BTreeMap<(u8, CacheKind, Sharers, (u32, u32)), Cache> = BTreeMap::new();
     for (cpu, apic, caches) in claims {
         for cache in caches {
-            let group = apic.checked_shr(cache.shared_width).unwrap_or(0);
-            let key = (cache.level, cache.kind, cache.shared_width, group);
+            let key = (cache.level, cache.kind, cache.shared, cache.shared.instance(apic));
             let instance = found.entry(key).or_insert_with(|| Cache {
                 level: cache.level,
                 kind: cache.kind,
@@ -169,6 +172,7 @@ fn join(claims: impl Iterator<Item = (CpuId, u32, Vec<ClaimedCache>)>) -> Vec<Ca
                 line_bytes: Some(Bytes(cache.line_bytes)).filter(|line| line.0 > 0),
                 ways: cache.ways,
                 shared_by: CpuSet::new(),
+                sharers_unknown: false,
             });
             instance.shared_by.insert(cpu);
         }

@@ -51,16 +51,18 @@ fn from_capacity(info: &CpuInfo, cpus: &[Cpu]) -> Option<BTreeMap<CpuId, CoreKin
 
 /// Cores with first-level caches of different sizes are of different designs; the one that clocks higher is faster.
 fn from_caches(source: &Source<'_>, topology: &Topology) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let mut designs: BTreeMap<CpuId, Vec<(CacheKind, u64)>> =
+        topology.cpus.iter().map(|cpu| (cpu.id, Vec::new())).collect();
+    for cache in topology.caches.iter().filter(|cache| cache.level == 1) {
+        for cpu in cache.shared_by.iter() {
+            if let (Some(design), Some(size)) = (designs.get_mut(&cpu), cache.size_bytes) {
+                design.push((cache.kind, size.0));
+            }
+        }
+    }
     let mut groups: BTreeMap<Vec<(CacheKind, u64)>, Group> = BTreeMap::new();
-    for cpu in &topology.cpus {
-        let design: Vec<(CacheKind, u64)> = topology
-            .caches
-            .iter()
-            .filter(|cache| cache.level == 1 && cache.shared_by.contains(cpu.id))
-            .filter_map(|cache| Some((cache.kind, cache.size_bytes?.0)))
-            .collect();
-        let group = groups.entry(design).or_default();
-        group.cpus.push(cpu.id);
+    for (cpu, design) in designs {
+        groups.entry(design).or_default().cpus.push(cpu);
     }
     if groups.len() < 2 {
         return None;

@@ -7,7 +7,7 @@ use machine::CpuId;
 use super::source::Source;
 
 /// The largest CPU number believed; as in `machine::CpuSet`.
-const CPU_NUMBER_LIMIT: u32 = 16_384;
+const CPU_NUMBER_LIMIT: u32 = 65_536;
 
 /// The lines of `/proc/cpuinfo`, by CPU.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Bytes, ClockSources, Environment, HugePagePool, TransparentHugePages};
+use machine::{Bytes, ClockSources, Environment, HugePagePool, TransparentHugePages, shareable_command_line};
 
 use super::cpuinfo::CpuInfo;
 use super::source::{Source, meminfo_bytes};
@@ -20,14 +20,12 @@ const X86_PAGE_BYTES: u64 = 4096;
 pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabilities>) -> Environment {
     let meminfo = source.text("/proc/meminfo").unwrap_or_default();
     let page_file = |name: &str| source.word(&format!("/sys/kernel/mm/transparent_hugepage/{name}"));
-    let clock =
-        |name: &str| source.word(&format!("/sys/devices/system/clocksource/clocksource0/{name}_clocksource"));
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
     let mut bugs = info.first("bugs").map(words).unwrap_or_default();
     bugs.sort();
     Environment {
         kernel: kernel(source),
-        command_line: source.word("/proc/cmdline"),
+        command_line: source.word("/proc/cmdline").map(|line| shareable_command_line(&line)),
         memory_bytes: meminfo_bytes(&meminfo, "MemTotal"),
         page_bytes: page_bytes(source, info).map(Bytes),
         huge_page_pools: huge_page_pools(source),
@@ -35,10 +33,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabil
             enabled: page_file("enabled").and_then(|text| chosen(&text)),
             defrag: page_file("defrag").and_then(|text| chosen(&text)),
         },
-        clock_sources: ClockSources {
-            current: clock("current"),
-            available: clock("available").map(|text| words(&text)).unwrap_or_default(),
-        },
+        clock_sources: clock_sources(source),
         container: container::read(source),
         limits: limits::read(source),
         frequency_policies: frequency_policies(source),
@@ -48,6 +43,17 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabil
         bugs,
         numa_balancing: source.word("/proc/sys/kernel/numa_balancing").map(|text| text != "0"),
         smt: source.word(&format!("{CPU_FOLDER}/smt/control")),
+    }
+}
+
+/// The clock source in use, and all that may be.
+pub(super) fn clock_sources(source: &Source<'_>) -> ClockSources {
+    let words =
+        |name: &str| source.word(&format!("/sys/devices/system/clocksource/clocksource0/{name}_clocksource"));
+    let available = words("available").unwrap_or_default();
+    ClockSources {
+        current: words("current"),
+        available: available.split_whitespace().map(str::to_owned).collect(),
     }
 }
 

@@ -8,8 +8,9 @@ use super::source::Source;
 /// Where firmware's description of board and system is.
 const DMI_FOLDER: &str = "/sys/class/dmi/id";
 
-/// Names that hypervisors put into the system fields of DMI, and what they are called.
-const DMI_HYPERVISORS: [(&str, &str); 8] = [
+/// Names that hypervisors put into the system fields of DMI, and what they are called. systemd, src/basic/virt.c, has the same
+/// list.
+const DMI_HYPERVISORS: [(&str, &str); 16] = [
     ("QEMU", "KVM or QEMU"),
     ("KVM", "KVM"),
     ("VMware", "VMware"),
@@ -18,7 +19,23 @@ const DMI_HYPERVISORS: [(&str, &str); 8] = [
     ("Xen", "Xen"),
     ("Google Compute Engine", "KVM"),
     ("Amazon EC2", "KVM"),
+    ("OpenStack", "KVM"),
+    ("KubeVirt", "KVM"),
+    ("innotek GmbH", "VirtualBox"),
+    ("Bochs", "KVM or QEMU"),
+    ("Parallels", "Parallels"),
+    ("BHYVE", "bhyve"),
+    ("Hyper-V", "Hyper-V"),
+    ("Apple Virtualization", "Apple Virtualization"),
 ];
+
+/// Clock sources that only guests of one hypervisor have. Linux, arch/x86/kernel/kvmclock.c, arch/x86/xen/time.c,
+/// drivers/clocksource/hyperv_timer.c.
+const CLOCK_HYPERVISORS: [(&str, &str); 3] =
+    [("kvm-clock", "KVM"), ("xen", "Xen"), ("hyperv_clocksource", "Hyper-V")];
+/// Marketing names that an emulator makes up. QEMU, target/i386/cpu.c.
+const MODEL_HYPERVISORS: [(&str, &str); 2] =
+    [("QEMU Virtual CPU", "KVM or QEMU"), ("Common KVM processor", "KVM")];
 
 /// What Amazon's products hold that are a whole machine without a hypervisor: `m5.metal`, `c7i.metal-24xl`.
 /// docs.aws.amazon.com, Amazon EC2 instance types.
@@ -44,7 +61,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Identity {
         stepping: number("stepping"),
         microcode: info.first("microcode").and_then(hexadecimal),
         name: name.map(str::to_owned),
-        hypervisor: hypervisor(source, has_flag("hypervisor")),
+        hypervisor: hypervisor(source, info, has_flag("hypervisor")),
         architecture: architecture(source, info, is_x86, has_flag("lm")).map(str::to_owned),
         flags,
         board: described(source, &["sys_vendor", "product_name"])
@@ -64,8 +81,8 @@ fn described(source: &Source<'_>, names: &[&str]) -> Option<String> {
     (!values.is_empty()).then(|| values.join(" "))
 }
 
-/// From Xen's own folder, then DMI, then the CPU flag; CPUID may know better.
-fn hypervisor(source: &Source<'_>, has_flag: bool) -> Option<String> {
+/// From Xen's own folder, then DMI, then clocks and names that only guests have, then the CPU flag; CPUID may know better.
+fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<String> {
     if let Some(kind) = source.word("/sys/hypervisor/type") {
         return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
     }
@@ -73,9 +90,27 @@ fn hypervisor(source: &Source<'_>, has_flag: bool) -> Option<String> {
     if system.contains(METAL) {
         return has_flag.then(|| "unknown".to_owned());
     }
-    let known =
-        DMI_HYPERVISORS.iter().find(|(text, _)| system.contains(text)).map(|(_, name)| (*name).to_owned());
-    known.or_else(|| has_flag.then(|| "unknown".to_owned()))
+    let firmware = described(source, &["board_vendor", "bios_vendor"]).unwrap_or_default();
+    let named = |names: &[(&str, &str)], text: &str| {
+        names.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| (*name).to_owned())
+    };
+    if let Some(known) = named(&DMI_HYPERVISORS, &system).or_else(|| named(&DMI_HYPERVISORS, &firmware)) {
+        return Some(known);
+    }
+    if !has_flag {
+        return None;
+    }
+    let clocks = source.word("/sys/devices/system/clocksource/clocksource0/available_clocksource");
+    let by_clock = clocks.and_then(|clocks| {
+        clocks.split_whitespace().find_map(|clock| {
+            CLOCK_HYPERVISORS
+                .iter()
+                .find(|(name, _)| clock.starts_with(name))
+                .map(|(_, name)| (*name).to_owned())
+        })
+    });
+    let model = info.first("model name").unwrap_or_default();
+    by_clock.or_else(|| named(&MODEL_HYPERVISORS, model)).or_else(|| Some("unknown".to_owned()))
 }
 
 /// The architecture by the keys that only its /proc/cpuinfo has; a live root knows it.
@@ -100,5 +135,36 @@ fn architecture(source: &Source<'_>, info: &CpuInfo, is_x86: bool, is_64_bit: bo
         Some("powerpc64")
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Root;
+
+    #[test]
+    fn a_recorded_guest_is_known_without_a_cpuid_dump() {
+        let clock = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+        let guest = "processor: 0\nflags: fpu hypervisor\n";
+        let model = "processor: 0\nmodel name: QEMU Virtual CPU version 2.5+\nflags: fpu hypervisor\n";
+        for (cpuinfo, path, text, expected) in [
+            (guest, clock, "kvm-clock tsc acpi_pm", Some("KVM")),
+            (guest, clock, "hyperv_clocksource_tsc_page acpi_pm", Some("Hyper-V")),
+            (guest, clock, "tsc acpi_pm", Some("unknown")),
+            (guest, "sys/class/dmi/id/bios_vendor", "Parallels Software", Some("Parallels")),
+            (guest, "sys/class/dmi/id/sys_vendor", "OpenStack Foundation", Some("KVM")),
+            (model, clock, "tsc", Some("KVM or QEMU")),
+            ("processor: 0\nflags: fpu\n", clock, "tsc hpet", None),
+        ] {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            for (path, text) in [("proc/cpuinfo", cpuinfo), (path, text)] {
+                let path = folder.path().join(path);
+                std::fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
+                std::fs::write(path, text).expect("a file");
+            }
+            let root = Root::open(folder.path()).expect("a recording");
+            let found = crate::describe(&root, None).identity.hypervisor;
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
     }
 }

@@ -21,6 +21,9 @@ pub(super) struct Numa {
 /// Reads all nodes that are believed.
 pub(super) fn read(source: &Source<'_>, online: &CpuSet) -> Numa {
     let ids: Vec<NodeId> = source.numbered(NODE_FOLDER, "node").into_iter().map(NodeId).collect();
+    if ids.is_empty() {
+        source.note(format!("{NODE_FOLDER} names no node: how many NUMA nodes there are is unknown"));
+    }
     let nodes: Vec<Node> = ids.iter().map(|id| node(source, *id, online)).collect();
     let mut numa = Numa { distance_nodes: columns(source, &nodes), nodes };
     if let Some((one, other)) = overlap(&numa.nodes) {

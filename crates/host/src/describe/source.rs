@@ -1,9 +1,10 @@
 //! Reading single values of a root, with a note for what is there and cannot be read.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::str::FromStr;
 
-use machine::{Bytes, CpuSet, CpuSetError};
+use machine::{Bytes, CpuSet, CpuSetError, Disagreement};
 
 use crate::{ReadError, Root};
 
@@ -14,11 +15,19 @@ const NOTES_MAX: usize = 50;
 pub(crate) struct Source<'a> {
     root: &'a Root,
     missing: RefCell<Vec<String>>,
+    disagreements: RefCell<Vec<Disagreement>>,
+    /// Masks that were read: thousands of CPUs repeat those of their package.
+    masks: RefCell<HashMap<String, CpuSet>>,
 }
 
 impl<'a> Source<'a> {
     pub(crate) fn new(root: &'a Root) -> Self {
-        Self { root, missing: RefCell::default() }
+        Self {
+            root,
+            missing: RefCell::default(),
+            disagreements: RefCell::default(),
+            masks: RefCell::default(),
+        }
     }
 
     /// The files behind it.
@@ -34,9 +43,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The notes taken.
-    pub(crate) fn into_missing(self) -> Vec<String> {
-        self.missing.into_inner()
+    /// Keeps a contradiction.
+    pub(crate) fn disagree(&self, disagreement: Disagreement) {
+        let mut disagreements = self.disagreements.borrow_mut();
+        if disagreements.len() < NOTES_MAX {
+            disagreements.push(disagreement);
+        }
+    }
+
+    /// The notes taken, and the contradictions.
+    pub(crate) fn into_notes(self) -> (Vec<String>, Vec<Disagreement>) {
+        (self.missing.into_inner(), self.disagreements.into_inner())
     }
 
     /// The trimmed text of a file; a note if it is there and unreadable.
@@ -70,10 +87,24 @@ impl<'a> Source<'a> {
     ///
     /// Masks come first as they are older and always complete; trees edited by hand often have stale lists.
     pub(crate) fn cpus(&self, mask_path: &str, list_path: &str) -> Option<CpuSet> {
-        if let Some(text) = self.word(mask_path) {
-            return self.understood(mask_path, CpuSet::from_mask(&text));
+        match self.word(mask_path) {
+            Some(text) => self.mask(mask_path, text),
+            None => self.cpu_list(list_path),
         }
-        self.cpu_list(list_path)
+    }
+
+    /// A CPU mask (`ff`); a note if it cannot be understood.
+    pub(crate) fn cpu_mask(&self, path: &str) -> Option<CpuSet> {
+        self.mask(path, self.word(path)?)
+    }
+
+    fn mask(&self, path: &str, text: String) -> Option<CpuSet> {
+        if let Some(known) = self.masks.borrow().get(&text) {
+            return Some(known.clone());
+        }
+        let cpus = self.understood(path, CpuSet::from_mask(&text))?;
+        self.masks.borrow_mut().insert(text, cpus.clone());
+        Some(cpus)
     }
 
     /// A CPU list (`0-3,8`); a note if it cannot be understood.

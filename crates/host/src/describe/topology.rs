@@ -19,9 +19,21 @@ const CLUSTER_UNKNOWN: i64 = 65_535;
 pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Topology {
     let present = Present::read(source, info);
     let levels = Levels::read(source, info, &present.online);
+    if levels.package.values().all(Option::is_none) && !present.online.is_empty() {
+        source.note(format!(
+            "neither {CPU_FOLDER} nor /proc/cpuinfo tells the packages: one is assumed, how many there are is unknown"
+        ));
+    }
     let mut topology = Topology { offline: present.offline, ..Topology::default() };
     topology.cores = cores(&levels, &present.online);
-    topology.caches = caches::read(source, &present.online);
+    let is_divided = info.first("vendor_id") != Some("IBM/S390");
+    let packages = levels.package.iter().filter_map(|(cpu, package)| Some((*cpu, (*package)?)));
+    let around = caches::Around {
+        online: &present.online,
+        cores: &topology.cores,
+        packages: packages.filter(|_| is_divided).collect(),
+    };
+    topology.caches = caches::read(source, &around);
     let numa = nodes::read(source, &present.online);
     topology.distance_nodes = numa.distance_nodes;
     topology.nodes = numa.nodes;

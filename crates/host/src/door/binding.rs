@@ -3,7 +3,8 @@
 //!
 //! Limits: a thread's identity is its process, its number and its start time, so a number that was given anew is never
 //! taken for the old thread; between that check and the system call a few microseconds remain. Kernel threads that the
-//! kernel itself binds (`PF_NO_SETAFFINITY`) come back by themselves and are left out, as is the own process.
+//! kernel itself binds (`PF_NO_SETAFFINITY`) come back by themselves and are left out, as is the own process. So are the
+//! threads of interrupts: the kernel binds each to where its interrupt goes (`irq_thread_check_affinity`, kernel/irq/manage.c).
 
 use std::io;
 use std::path::Path;
@@ -19,6 +20,10 @@ const TASKS_MAX: usize = 100_000;
 const CPUSET_DEPTH_MAX: usize = 16;
 /// `PF_NO_SETAFFINITY`, include/linux/sched.h: user space is not allowed to change the affinity.
 const NO_SETAFFINITY: u64 = 0x0400_0000;
+/// `PF_KTHREAD`, include/linux/sched.h: a thread of the kernel.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// What the kernel calls the thread of an interrupt, before its number (`setup_irq_thread`, kernel/irq/manage.c).
+const INTERRUPT_THREAD: &str = "irq/";
 /// Where cpusets are: cgroup v2, cgroup v1, both mounted together.
 const CPUSET_TOPS: [&str; 3] = ["sys/fs/cgroup", "sys/fs/cgroup/cpuset", "sys/fs/cgroup/unified"];
 
@@ -42,8 +47,10 @@ pub struct Bindings {
     pub cpusets: Vec<Bound>,
     /// Every interrupt, and the default of new ones.
     pub interrupts: Vec<Bound>,
-    /// Every thread that may be bound.
+    /// Every thread of a program that may be bound.
     pub tasks: Vec<Bound>,
+    /// Every thread of the kernel that may be bound.
+    pub kernel_tasks: Vec<Bound>,
     /// The different sets of CPUs that cpusets let their tasks use.
     pub confines: Vec<CpuSet>,
 }
@@ -56,7 +63,7 @@ pub(super) fn read(top: &Path, own_process: Option<u32>) -> io::Result<Bindings>
         read_cpusets(top, folder, CPUSET_DEPTH_MAX, &mut bindings);
     }
     bindings.interrupts = interrupts(top);
-    bindings.tasks = tasks(top, own_process)?;
+    read_tasks(top, own_process, &mut bindings)?;
     Ok(bindings)
 }
 
@@ -132,30 +139,39 @@ fn interrupts(top: &Path) -> Vec<Bound> {
     paths.filter_map(bound).collect()
 }
 
-fn tasks(top: &Path, own_process: Option<u32>) -> io::Result<Vec<Bound>> {
-    let mut found = Vec::new();
+fn read_tasks(top: &Path, own_process: Option<u32>, bindings: &mut Bindings) -> io::Result<()> {
     for process in numbers(&top.join("proc")).into_iter().filter(|process| Some(*process) != own_process) {
         for thread in numbers(&top.join(format!("proc/{process}/task"))) {
             // A thread that ends meanwhile has nothing to be put back.
-            let Some(facts) = facts(top, process, thread).filter(|facts| facts.flags & NO_SETAFFINITY == 0)
-            else {
-                continue;
-            };
+            let Some(facts) = facts(top, process, thread).filter(Facts::may_be_bound) else { continue };
             let target = Target::Task { process, thread, start_ticks: facts.start_ticks };
             let Ok(cpus) = read_task(top, process, thread, facts.start_ticks) else { continue };
+            let found = if facts.is_kernel() { &mut bindings.kernel_tasks } else { &mut bindings.tasks };
             found.push(Bound { target, cpus });
-            if found.len() > TASKS_MAX {
+            if bindings.tasks.len() + bindings.kernel_tasks.len() > TASKS_MAX {
                 return Err(io::Error::other(format!("there are more than {TASKS_MAX} threads")));
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// What `stat` of a thread tells.
 struct Facts {
+    name: String,
     flags: u64,
     start_ticks: u64,
+}
+
+impl Facts {
+    fn is_kernel(&self) -> bool {
+        self.flags & KERNEL_THREAD != 0
+    }
+
+    fn may_be_bound(&self) -> bool {
+        let is_of_interrupt = self.is_kernel() && self.name.starts_with(INTERRUPT_THREAD);
+        self.flags & NO_SETAFFINITY == 0 && !is_of_interrupt
+    }
 }
 
 fn facts(top: &Path, process: u32, thread: u32) -> Option<Facts> {
@@ -164,8 +180,13 @@ fn facts(top: &Path, process: u32, thread: u32) -> Option<Facts> {
     /// Field 22, counted alike.
     const START: usize = 19;
     let text = form::read_text(&top.join(format!("proc/{process}/task/{thread}/stat"))).ok()?;
-    let words: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    Some(Facts { flags: words.get(FLAGS)?.parse().ok()?, start_ticks: words.get(START)?.parse().ok()? })
+    let (before, after) = text.rsplit_once(')')?;
+    let words: Vec<&str> = after.split_whitespace().collect();
+    Some(Facts {
+        name: before.split_once('(')?.1.to_owned(),
+        flags: words.get(FLAGS)?.parse().ok()?,
+        start_ticks: words.get(START)?.parse().ok()?,
+    })
 }
 
 fn status(top: &Path, process: u32, thread: u32) -> std::path::PathBuf {

@@ -5,7 +5,9 @@ use std::mem;
 
 use machine::{CpuId, CpuSet};
 
-/// Why a thread could not be pinned.
+use super::ThreadError;
+
+/// Why a thread is not on its CPU.
 #[derive(Debug, thiserror::Error)]
 pub enum AffinityError {
     /// The kernel refused: offline, outside the cgroup or cpuset, or no such CPU.
@@ -18,6 +20,9 @@ pub enum AffinityError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The thread that was to be there was not started.
+    #[error(transparent)]
+    NoThread(#[from] ThreadError),
 }
 
 fn current_mask() -> libc::cpu_set_t {

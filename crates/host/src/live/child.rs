@@ -12,10 +12,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::ThreadError;
 use super::interrupt::pending_signal;
 use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunables_for};
 
-/// Only the end of a program's complaints is kept.
+/// Only the end of a program's complaints is kept, unless its output is searched.
 const ERRORS_KEPT_BYTES: usize = 4096;
 /// The most output that a metric is looked for in.
 const OUTPUT_KEPT_BYTES: usize = 16 << 20;
@@ -32,7 +33,7 @@ pub enum ChildOutput {
     /// Standard output is thrown away; the end of standard error is kept.
     #[default]
     Discard,
-    /// Standard output is kept as well.
+    /// Both are kept: programs print their results on either.
     Capture,
     /// Both go to this process's standard error, so that its own standard output stays a document.
     Show,
@@ -71,7 +72,7 @@ pub struct ChildRun {
     pub context_switches: u64,
     /// What it printed, if that was captured.
     pub output: Vec<u8>,
-    /// The end of what it said on standard error, unless that was shown.
+    /// What it said on standard error, or the end of it, unless that was shown.
     pub errors: Vec<u8>,
 }
 
@@ -86,6 +87,9 @@ pub enum ChildError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// There is no room for one more process.
+    #[error(transparent)]
+    NoTask(#[from] ThreadError),
     /// It was started and cannot be followed.
     #[error("cannot wait for {program}: {source}")]
     Wait {
@@ -127,7 +131,11 @@ pub fn observe_child(
     observe: Observer<'_>,
 ) -> Result<ChildRun, ChildError> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let start = |source| ChildError::Start { program: program.clone(), source };
+    let start = |source: io::Error| match source.kind() {
+        // EAGAIN of fork: no other step before the program runs gives it.
+        io::ErrorKind::WouldBlock => ChildError::NoTask(ThreadError::new(&program, source)),
+        _ => ChildError::Start { program: program.clone(), source },
+    };
     let wait = |source| ChildError::Wait { program: program.clone(), source };
     command.stdin(Stdio::null()).process_group(0);
     let kept = Kept::new(&mut command, output).map_err(start)?;
@@ -173,7 +181,7 @@ pub fn observe_child(
         page_faults: usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs(),
         context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
         output: kept.output.map(|file| contents(&file, OUTPUT_KEPT_BYTES)).unwrap_or_default(),
-        errors: kept.errors.map(|file| contents(&file, ERRORS_KEPT_BYTES)).unwrap_or_default(),
+        errors: kept.errors.map(|file| contents(&file, kept.errors_bytes_max)).unwrap_or_default(),
     })
 }
 
@@ -181,6 +189,7 @@ pub fn observe_child(
 struct Kept {
     output: Option<OwnedFd>,
     errors: Option<OwnedFd>,
+    errors_bytes_max: usize,
 }
 
 impl Kept {
@@ -188,7 +197,7 @@ impl Kept {
         if output == ChildOutput::Show {
             let shown = io::stderr();
             command.stdout(duplicate(shown.as_raw_fd())?).stderr(Stdio::inherit());
-            return Ok(Self { output: None, errors: None });
+            return Ok(Self { output: None, errors: None, errors_bytes_max: 0 });
         }
         let errors = memory_file()?;
         command.stderr(errors.try_clone()?);
@@ -197,12 +206,13 @@ impl Kept {
             Some(file) => command.stdout(file.try_clone()?),
             None => command.stdout(Stdio::null()),
         };
-        Ok(Self { output: kept, errors: Some(errors) })
+        let errors_bytes_max = if kept.is_some() { OUTPUT_KEPT_BYTES } else { ERRORS_KEPT_BYTES };
+        Ok(Self { output: kept, errors: Some(errors), errors_bytes_max })
     }
 
     /// Frees what will not be read: a program may print without end.
     fn forget_all_but_the_end(&self) {
-        for (file, bytes_max) in [(&self.output, OUTPUT_KEPT_BYTES), (&self.errors, ERRORS_KEPT_BYTES)] {
+        for (file, bytes_max) in [(&self.output, OUTPUT_KEPT_BYTES), (&self.errors, self.errors_bytes_max)] {
             if let Some(file) = file {
                 forget_all_but(file, bytes_max + FORGOTTEN_AT_ONCE_BYTES);
             }

@@ -40,17 +40,29 @@ extern "C" fn remember(signal: libc::c_int) {
 /// # Errors
 /// What the kernel said to sigaction.
 pub fn install_handlers() -> io::Result<()> {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: an all-zero sigaction is valid: no flags, empty mask.
-        let mut action: libc::sigaction = unsafe { mem::zeroed() };
-        action.sa_sigaction = remember as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the action is valid, the handler is async-signal-safe, no old action is asked for.
-        if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    [libc::SIGINT, libc::SIGTERM].into_iter().try_for_each(|signal| install(signal, remember))
+}
+
+/// The handler does only what is async-signal-safe.
+fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
+    // SAFETY: an all-zero sigaction is valid: no flags, empty mask.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    action.sa_sigaction = handler as *const () as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the action is valid, the handler is async-signal-safe, no old action is asked for.
+    if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+extern "C" fn do_nothing(_signal: libc::c_int) {}
+
+/// From now on a write beyond the limit of file sizes (RLIMIT_FSIZE) fails with `EFBIG` instead of ending this program. It is
+/// a handler, as programs that this one starts would inherit that the signal is ignored.
+pub fn outlive_file_size_limit() {
+    // A kernel that refuses leaves things as they were.
+    let _ = install(libc::SIGXFSZ, do_nothing);
 }
 
 /// The signal that asked this program to end, if one came.

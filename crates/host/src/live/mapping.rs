@@ -74,6 +74,12 @@ pub enum MappingError {
     /// A mapping of nothing.
     #[error("cannot map 0 bytes")]
     Empty,
+    /// It was to end before all pages were there.
+    #[error("laying {bytes} was broken off at the end of the time; give more with --budget")]
+    BrokenOff {
+        /// How much was asked for.
+        bytes: Bytes,
+    },
 }
 
 /// Anonymous private memory, filled with zeros and touched, aligned to the page size asked for; unmapped on drop.
@@ -95,6 +101,18 @@ impl Mapping {
     /// # Errors
     /// `Refused` by the kernel, `NoPool` for gigantic pages without a pool, `Empty` for no bytes.
     pub fn new(bytes: usize, request: PageRequest) -> Result<Self, MappingError> {
+        Self::new_while(bytes, request, &|| true)
+    }
+
+    /// The same, which asks every 2 MiB whether to go on: the kernel zeroes what is touched, which takes long on a busy CPU.
+    ///
+    /// # Errors
+    /// As `new`, and `BrokenOff`.
+    pub fn new_while(
+        bytes: usize,
+        request: PageRequest,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Self, MappingError> {
         if bytes == 0 {
             return Err(MappingError::Empty);
         }
@@ -109,8 +127,11 @@ impl Mapping {
                 page: request.page_bytes(),
             })?,
         };
-        mapping.touch();
-        Ok(mapping)
+        if mapping.touch(goes_on) {
+            Ok(mapping)
+        } else {
+            Err(MappingError::BrokenOff { bytes: Bytes(bytes as u64) })
+        }
     }
 
     fn anonymous(bytes: usize, request: PageRequest) -> Result<Self, MappingError> {
@@ -137,12 +158,16 @@ impl Mapping {
         Ok(Self { base, mapped_bytes, start: base, bytes, request })
     }
 
-    /// Writes one byte per base page so that all memory is there before anything is measured.
-    fn touch(&mut self) {
-        for byte in self.as_mut_slice().iter_mut().step_by(BASE_PAGE_BYTES) {
-            // SAFETY: a plain byte of our own mapping; volatile, as writing zero to zero would be dropped.
-            unsafe { ptr::write_volatile(byte, 0) };
-        }
+    /// Writes one byte per base page so that all memory is there before anything is measured; false if that was broken off.
+    fn touch(&mut self, goes_on: &dyn Fn() -> bool) -> bool {
+        self.as_mut_slice().chunks_mut(HUGE_BYTES).all(|slice| {
+            let goes_on = goes_on();
+            for byte in slice.iter_mut().step_by(BASE_PAGE_BYTES).filter(|_| goes_on) {
+                // SAFETY: a plain byte of our own mapping; volatile, as writing zero to zero would be dropped.
+                unsafe { ptr::write_volatile(byte, 0) };
+            }
+            goes_on
+        })
     }
 
     /// The memory.
@@ -255,6 +280,18 @@ mod tests {
         assert!(mapping.as_mut_slice().iter().all(|&byte| byte == 0));
         mapping.as_mut_slice()[(3 << 20) - 1] = 7;
         assert_eq!(mapping.pages().page_bytes, Bytes(4096));
+    }
+
+    #[test]
+    fn touching_asks_every_2_mib_and_ends_when_it_is_told_to() {
+        let asked = std::cell::Cell::new(0);
+        let goes_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 3
+        };
+        let broken_off = Mapping::new_while(64 << 20, PageRequest::Base, &goes_on);
+        assert!(matches!(broken_off, Err(MappingError::BrokenOff { bytes: Bytes(67_108_864) })));
+        assert_eq!(asked.get(), 3);
     }
 
     #[test]

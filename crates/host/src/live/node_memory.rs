@@ -70,7 +70,12 @@ impl Drop for PolicyGuard {
 ///
 /// # Errors
 /// A node that may not be used, or too little memory.
-pub fn map_on_node(bytes: usize, request: PageRequest, node: NodeId) -> Result<Mapping, NodeMemoryError> {
+pub fn map_on_node(
+    bytes: usize,
+    request: PageRequest,
+    node: NodeId,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Mapping, NodeMemoryError> {
     if node.0 > NODE_MAX {
         return Err(NodeMemoryError::Beyond(node));
     }
@@ -79,7 +84,7 @@ pub fn map_on_node(bytes: usize, request: PageRequest, node: NodeId) -> Result<M
     let before = current_memory_policy().map_err(forbidden)?;
     set_memory_policy(&MemoryPolicy::Bind(1 << node.0)).map_err(forbidden)?;
     let _guard = PolicyGuard(before);
-    Ok(Mapping::new(bytes, request)?)
+    Ok(Mapping::new_while(bytes, request, goes_on)?)
 }
 
 /// Checks that a node has room for so much that is to be bound to it, by several threads perhaps.
@@ -142,7 +147,9 @@ mod tests {
         std::thread::spawn(|| {
             let Ok(before) = current_memory_policy() else { return };
             // A sandbox may refuse both calls; a machine with NUMA may lack node 0.
-            let Ok(mut mapping) = map_on_node(8 << 20, PageRequest::Base, NodeId(0)) else { return };
+            let Ok(mut mapping) = map_on_node(8 << 20, PageRequest::Base, NodeId(0), &|| true) else {
+                return;
+            };
             assert_eq!(current_memory_policy().expect("it was told before"), before);
             let Ok(nodes) = page_nodes(&mut mapping) else { return };
             assert!(nodes.keys().all(|&node| node == NodeId(0)) && !nodes.is_empty(), "{nodes:?}");
@@ -158,17 +165,17 @@ mod tests {
         assert_eq!(to_be_had(text), Some(Bytes(1024 * 1024)));
         assert_eq!(to_be_had("Node 3 MemTotal: 5 kB\nNode 3 MemFree: many kB\n"), None);
         assert_eq!(to_be_had(&format!("MemFree: {} kB", u64::MAX)), None);
-        let refused = map_on_node(1 << 46, PageRequest::Base, NodeId(0));
+        let refused = map_on_node(1 << 46, PageRequest::Base, NodeId(0), &|| true);
         assert!(refused.is_err(), "no node of a test has 128 TiB");
     }
 
     #[test]
     fn nodes_that_cannot_be_are_refused() {
         assert!(matches!(
-            map_on_node(4096, PageRequest::Base, NodeId(64)),
+            map_on_node(4096, PageRequest::Base, NodeId(64), &|| true),
             Err(NodeMemoryError::Beyond(NodeId(64)))
         ));
-        let absent = map_on_node(4096, PageRequest::Base, NodeId(62));
+        let absent = map_on_node(4096, PageRequest::Base, NodeId(62), &|| true);
         assert!(absent.is_err(), "no machine of a test has 63 nodes");
     }
 }

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Root;
@@ -20,8 +21,10 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 const READY: u8 = b'R';
 /// What the parent says when all is put back.
 const DISMISSED: u8 = b'D';
-/// How long a parent that is past its deadline has to put things back before it is killed.
+/// How long a parent that is past its deadline has to put things back, and a dismissed watchdog to end, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
+/// How often a dismissed watchdog is looked after.
+const POLL: Duration = Duration::from_millis(1);
 
 /// A running watchdog, seen from its parent.
 #[derive(Debug)]
@@ -58,7 +61,16 @@ impl Watchdog {
             // A watchdog that was killed cannot be told, and need not be.
             let _ = lifeline.write_all(&[DISMISSED]);
         }
-        let _ = self.child.wait();
+        // All is put back: one that was stopped by a signal hears no word, and has nothing left to do.
+        let told = Instant::now();
+        while let Ok(None) = self.child.try_wait() {
+            if told.elapsed() >= GRACE {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(POLL);
+        }
     }
 }
 
@@ -77,7 +89,7 @@ pub enum Watch {
 
 /// The watchdog's side: leaves the session, ignores what ends other programs, and waits for the end of its parent.
 ///
-/// After `deadline` the parent is asked to end, and killed if it does not.
+/// After `deadline` the parent is asked to end, and killed if it does not; at once if it is stopped, as then it hears nothing.
 ///
 /// # Errors
 /// What the operating system said.
@@ -99,7 +111,7 @@ pub fn watch(deadline: Duration) -> io::Result<Watch> {
         if let Some((at, signal)) = stage
             && started.elapsed() >= at
         {
-            end_parent(parent, signal);
+            end_parent(parent, if is_stopped(parent) { libc::SIGKILL } else { signal });
             stage = stages.next();
         }
     }
@@ -145,6 +157,12 @@ fn end_parent(parent: libc::pid_t, signal: libc::c_int) {
     }
 }
 
+/// True of a process that was stopped by a signal or a debugger: states `T` and `t`, proc_pid_stat(5).
+fn is_stopped(process: libc::pid_t) -> bool {
+    let state = field_after_name(&Root::live(), &format!("/proc/{process}/stat"), 0);
+    state.is_some_and(|state| ["T", "t"].contains(&state.as_str()))
+}
+
 /// When a process started, in clock ticks since boot (`/proc/PID/stat`, field 22): with the number it names a process
 /// for good.
 pub fn process_start_ticks(pid: u32) -> Option<u64> {
@@ -156,6 +174,16 @@ pub fn process_start_ticks(pid: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watchdog_that_is_stopped_is_not_waited_for_without_end() {
+        let mut child = Command::new("/bin/sh");
+        let child = child.args(["-c", "kill -STOP $$"]).spawn().expect("a shell");
+        let process = child.id();
+        let (_reader, lifeline) = io::pipe().expect("a pipe");
+        Watchdog { child, lifeline: Some(lifeline) }.dismiss();
+        assert_eq!(process_start_ticks(process), None, "it is gone");
+    }
 
     #[test]
     fn a_process_is_told_from_its_successor_by_its_start() {

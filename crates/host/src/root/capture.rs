@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use machine::shareable_command_line;
+
 use super::folder;
 use super::store::Look;
 use crate::NodeFunction;
@@ -51,65 +53,6 @@ const DEPTH_MAX: usize = 8;
 /// Fields of /proc/self/status that are kept.
 const STATUS_FIELDS: [&str; 4] =
     ["Speculation_Store_Bypass", "SpeculationIndirectBranch", "Cpus_allowed_list", "Mems_allowed_list"];
-/// Boot options whose values bear on flaws, speed or clocks, and name nobody; the values of all others are left out, as
-/// any of them may name a disk, an address, a host or a password. A dot stands for every option of a module.
-/// Linux 6.18, Documentation/admin-guide/kernel-parameters.txt.
-const TELLING_OPTIONS: [&str; 53] = [
-    "align_va_addr",
-    "amd_pstate",
-    "clearcpuid",
-    "clocksource",
-    "cpufreq.default_governor",
-    "cpuidle.governor",
-    "default_hugepagesz",
-    "gather_data_sampling",
-    "hpet",
-    "hugepages",
-    "hugepagesz",
-    "idle",
-    "indirect_target_selection",
-    "intel_idle.max_cstate",
-    "intel_iommu",
-    "intel_pstate",
-    "isolcpus",
-    "kpti",
-    "kvm.",
-    "kvm_amd.",
-    "kvm_intel.",
-    "l1d_flush",
-    "l1tf",
-    "maxcpus",
-    "mds",
-    "mitigations",
-    "mmio_stale_data",
-    "nmi_watchdog",
-    "nohz",
-    "nohz_full",
-    "nosmt",
-    "nr_cpus",
-    "numa",
-    "numa_balancing",
-    "preempt",
-    "processor.max_cstate",
-    "pti",
-    "rcu_nocbs",
-    "reg_file_data_sampling",
-    "retbleed",
-    "spec_rstack_overflow",
-    "spec_store_bypass_disable",
-    "spectre_bhi",
-    "spectre_v2",
-    "spectre_v2_user",
-    "split_lock_detect",
-    "srbds",
-    "transparent_hugepage",
-    "tsa",
-    "tsc",
-    "tsx",
-    "tsx_async_abort",
-    "vmscape",
-];
-
 /// One file of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recorded {
@@ -119,8 +62,9 @@ pub(crate) struct Recorded {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The files of the machine below `base`, which is `/` on the live one.
-pub(crate) fn record_files(base: &Path) -> Vec<Recorded> {
+/// The files of the machine below `base`, which is `/` on the live one; the values of its command line all, or those that name
+/// nobody.
+pub(crate) fn record_files(base: &Path, keeps_command_line: bool) -> Vec<Recorded> {
     let mut found = Vec::new();
     for path in FILES {
         take(base, path, &mut found);
@@ -140,7 +84,9 @@ pub(crate) fn record_files(base: &Path) -> Vec<Recorded> {
             found.push(Recorded { path: path.to_owned(), bytes: text.into_bytes() });
         }
     };
-    made("proc/cmdline", text("proc/cmdline").map(|text| without_names(&text)));
+    let line = text("proc/cmdline")
+        .map(|text| if keeps_command_line { text } else { shareable_command_line(&text) + "\n" });
+    made("proc/cmdline", line);
     made("proc/version", text("proc/version").map(|text| without_builder(&text)));
     made("proc/self/status", text("proc/self/status").map(|text| speculation(&text)));
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -178,25 +124,6 @@ fn is_block(name: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The command line without the values of options that are not known to name nobody, and without what is meant for init.
-fn without_names(line: &str) -> String {
-    let is_telling = |key: &str| {
-        let key = key.replace('-', "_");
-        TELLING_OPTIONS.iter().any(|known| match known.strip_suffix('.') {
-            Some(module) => key.split_once('.').is_some_and(|(name, _)| name == module),
-            None => key == *known,
-        })
-    };
-    let word = |word: &str| match word.split_once('=') {
-        Some((key, _)) if is_telling(key) => word.to_owned(),
-        Some((key, _)) => format!("{key}=..."),
-        None if word.contains(['@', ':', '/', '"']) => "...".to_owned(),
-        None => word.to_owned(),
-    };
-    // What stands behind two dashes is for the first process: Linux, Documentation/admin-guide/kernel-parameters.rst.
-    line.split_whitespace().take_while(|word| *word != "--").map(word).collect::<Vec<_>>().join(" ") + "\n"
-}
-
 /// `Linux version 6.1.0` without who built it where.
 fn without_builder(text: &str) -> String {
     text.split_whitespace().take(3).collect::<Vec<_>>().join(" ") + "\n"
@@ -232,7 +159,7 @@ mod tests {
         write("sys/devices/system/node/node0/memory12/state", "online");
         write("sys/bus/pci/devices/0000:00:18.3/config", "words");
         write("sys/bus/pci/devices/0000:00:02.0/config", "words");
-        let files = record_files(folder.path());
+        let files = record_files(folder.path(), false);
         let text = |path: &str| {
             let file = files.iter().find(|file| file.path == path)?;
             Some(String::from_utf8_lossy(&file.bytes).into_owned())

@@ -13,12 +13,19 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// Folders deeper than this are not entered.
 const DEPTH_MAX: usize = 32;
 
-/// Hands each text with its name to `take`, that of a pipe too; broken UTF-8 is replaced. Links are not followed.
+/// Hands each text with its name to `take`, that of a pipe too, and of standard input as `-`; broken UTF-8 is replaced. Links are
+/// not followed.
 ///
 /// # Errors
 /// The path is not there, or the tarball breaks off; a file that cannot be read is handed over as the reason.
 pub fn each_text(path: &Path, take: &mut dyn FnMut(&str, Result<String, String>)) -> Result<(), RootError> {
     let unreadable = |source| RootError::Unreadable { path: path.to_owned(), source };
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        take("standard input", bounded(bytes));
+        return Ok(());
+    }
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if metadata.is_dir() {
         std::fs::read_dir(path).map_err(unreadable)?;

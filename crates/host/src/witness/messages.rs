@@ -6,7 +6,7 @@ use crate::live;
 /// The most messages kept.
 const MESSAGES_MAX: usize = 100;
 /// What the kernel calls flaws when it boots: arch/x86/kernel/cpu/{bugs,amd,intel}.c, arch/x86/kernel/tsc.c.
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 20] = [
     "spectre",
     "meltdown",
     "retbleed",
@@ -22,6 +22,8 @@ const WORDS: [&str; 18] = [
     "tsa:",
     "vmscape",
     "zenbleed",
+    "fpdss",
+    "atom pse",
     "rdseed",
     "erratum",
     "firmware bug",
@@ -43,7 +45,7 @@ pub(crate) fn of_this_machine() -> Vec<String> {
 fn chosen(text: &str) -> Vec<String> {
     let tells = |line: &&str| {
         let line = line.to_lowercase();
-        WORDS.iter().any(|word| is_word(&line, word))
+        WORDS.iter().any(|word| is_word(&line, word)) && !record::repeats_command_line(&line)
     };
     text.lines().filter(tells).map(|line| message(line).to_owned()).take(MESSAGES_MAX).collect()
 }
@@ -69,7 +71,14 @@ mod tests {
     #[test]
     fn only_what_tells_of_flaws_is_kept_without_level_and_time() {
         let text = "<6>[    0.101] GDS: Mitigation: Microcode\n<6>[ 1.0] usb 1-1: new device\n\
-                    [Firmware Bug]: TSC\nsetup_percpu: nr_cpumask_bits:2\nSRSO: plain\n";
-        assert_eq!(chosen(text), ["GDS: Mitigation: Microcode", "[Firmware Bug]: TSC", "SRSO: plain"]);
+                    [Firmware Bug]: TSC\n<5>[ 0.2] AMD Zen1 FPDSS bug detected\nsetup_percpu: nr_cpumask_bits:2\n\
+                    SRSO: plain\nKernel command line: spectre_v2=off user.key=secret\n";
+        let kept = [
+            "GDS: Mitigation: Microcode",
+            "[Firmware Bug]: TSC",
+            "AMD Zen1 FPDSS bug detected",
+            "SRSO: plain",
+        ];
+        assert_eq!(chosen(text), kept);
     }
 }

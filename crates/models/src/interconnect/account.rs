@@ -34,7 +34,7 @@ pub struct MeasuredSocket {
 }
 
 /// One socket, measured and predicted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct AccountRow {
     /// The CPU.
     pub cpu: u32,
@@ -61,7 +61,7 @@ pub struct AccountRow {
 }
 
 /// The links that the predictions go over.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GraphUsed {
     /// Who tells it.
     pub source: String,
@@ -74,7 +74,7 @@ pub struct GraphUsed {
 }
 
 /// How far predictions are from what was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Misses {
     /// Numbers that were predicted.
     pub count: usize,
@@ -85,7 +85,7 @@ pub struct Misses {
 }
 
 /// All of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SocketAccount {
     /// A row per CPU.
     pub rows: Vec<AccountRow>,
@@ -184,7 +184,8 @@ fn choose(matrix: &Matrix, inference: &Inference, told: &[FirmwareGraph]) -> Cho
             return Chosen { source, is_inferred: false, graph, explanation: Some(explanation) };
         }
     }
-    Chosen { explanation: without_links(matrix), ..Chosen::default() }
+    let explanation = inference.clusters().cloned().or_else(|| without_links(matrix));
+    Chosen { explanation, ..Chosen::default() }
 }
 
 /// Lines under way by Little's law.

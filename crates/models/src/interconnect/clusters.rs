@@ -29,7 +29,7 @@ const COUNT_MAX: usize = 8;
 const TIME_NS: std::ops::RangeInclusive<f64> = 0.1..=1e6;
 
 /// A matrix that somebody measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedMatrix {
     /// Reads by each node (row) of memory at each node (column).
@@ -39,7 +39,7 @@ pub struct PublishedMatrix {
 }
 
 /// A machine of packages that are cut into clusters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterMachine {
     /// Always `CLUSTERS_KIND`.
@@ -66,7 +66,7 @@ pub struct ClusterMachine {
 }
 
 /// A run of such a machine.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClusterSimulation {
     /// Short name.
     pub machine: String,
@@ -95,7 +95,7 @@ pub struct ClusterSimulation {
 }
 
 /// One read.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClusterRow {
     /// The node of the core.
     pub reader: usize,
@@ -110,7 +110,7 @@ pub struct ClusterRow {
 }
 
 /// The arrangement that the published matrix chooses.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClusterFit {
     /// Of all arrangements in rows and columns; none if another reading is more probable.
     pub mesh: Option<Mesh>,

@@ -2,18 +2,24 @@
 //!
 //! Thresholds on latencies find wrong links where snoops are broadcast, since the farthest node of the home shows in every
 //! entry. Here each graph is asked what it predicts, at its best times, and graphs are compared by how likely that makes the
-//! entries. Beside the graphs stand readings without links: all entries alike, and memory that is either local or not.
+//! entries. Beside the graphs stand readings without links: all entries alike, memory that is either local or not, and groups. CPUs
+//! are never joined by links: `between_groups` looks for links between the groups that they form.
 
+mod between_groups;
 mod hypothesis;
 mod mesh;
+mod reasons;
 mod search;
 
 use serde::Serialize;
 
 use super::graph::{ENUMERATED_NODES_MAX, Graph, Hops, pairs};
-use super::matrix::{Matrix, Unit};
+use super::groups::{self, GroupLevel, Nested, nested};
+use super::matrix::{Matrix, Member, NODES_MAX, Unit};
+use super::reading::MatrixReading;
 use hypothesis::{Entries, Reading, evidence};
 pub use mesh::Mesh;
+use reasons::{beyond_inference, beyond_resolution, why_flat, why_in_parts, why_not_two};
 use search::{Found, rank};
 
 /// A graph is identified from this probability on: its times are fitted, and fits follow noise a little.
@@ -34,8 +40,14 @@ const PROBED_MESH_RATIO_MAX: f64 = 1.5;
 /// much, and a small error would make the least wrong graph certain.
 const MISFIT: f64 = 2.0;
 
+/// A graph rests on the difference between two latencies; that is so many times what the graph misses the entries by, or more.
+const GAP_ERRORS: f64 = 2.0;
+/// And it is this share of the latencies: entries of one kind differ by as much in published matrices of quiet machines (lpdquad, a
+/// full mesh: 2 %), whose error nobody told.
+const GAP_SHARE_MIN: f64 = 0.025;
+
 /// Whether the data tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub enum Verdict {
     /// One graph is far more probable than all others.
     #[serde(rename = "identified")]
@@ -56,7 +68,7 @@ impl Verdict {
 }
 
 /// How the entries come about.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Explanation {
     /// Broadcast snoops: the slower of probes and data, in the unit of the matrix.
@@ -75,6 +87,16 @@ pub enum Explanation {
     },
     /// Clusters of a package in rows and columns.
     Mesh(Mesh),
+    /// Groups within groups, and a latency for each level.
+    Groups {
+        /// A node's own memory, if known.
+        local: Option<f64>,
+        /// Within the innermost groups first, between the outermost last.
+        latencies: Vec<f64>,
+        /// The group of each node on each level, innermost first.
+        #[serde(skip)]
+        groups: Vec<Vec<usize>>,
+    },
     /// No links show.
     Flat {
         /// A node's own memory, if known.
@@ -85,7 +107,7 @@ pub enum Explanation {
 }
 
 /// The next best graph.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunnerUp {
     /// Its links.
     pub edges: Vec<[u32; 2]>,
@@ -95,10 +117,14 @@ pub struct RunnerUp {
     pub rms: f64,
 }
 
-/// What a matrix tells of links.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What a matrix tells of groups and links.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Inference {
-    /// The nodes, by their numbers.
+    /// What groups consist of.
+    pub members_are: Member,
+    /// Groups that are nearer to each other than to the rest, outermost level first; none if none show.
+    pub groups: Vec<GroupLevel>,
+    /// The nodes, by their numbers; of a matrix of CPUs the groups of its outermost level, from 0 and in their order.
     pub nodes: Vec<u32>,
     /// What latencies are given in.
     pub unit: Unit,
@@ -130,6 +156,14 @@ pub struct Inference {
     pub remarks: Vec<String>,
 }
 
+impl Inference {
+    /// Clusters inside packages, which show clearly although nothing shows what joins the packages.
+    pub(super) fn clusters(&self) -> Option<&Explanation> {
+        let is_clear = self.probability >= PROBABILITY_MIN;
+        Some(&self.explanation).filter(|of| is_clear && matches!(of, Explanation::Mesh(_)))
+    }
+}
+
 /// A hypothesis with its weight, before normalisation.
 struct Weighed {
     graph: Option<Graph>,
@@ -138,9 +172,33 @@ struct Weighed {
     log_weight: f64,
 }
 
-/// Infers the links of a matrix. A known error that no reading meets is not believed.
+/// Infers the groups and links of a matrix.
 pub fn infer(matrix: &Matrix) -> Inference {
-    let found = infer_by(matrix);
+    let nested = nested(matrix);
+    let mut found = if matrix.members == Member::Cpus || matrix.count() > NODES_MAX {
+        between_groups::infer(matrix, &nested)
+    } else {
+        infer_nodes(matrix, &nested)
+    };
+    found.remarks.extend(groups::remark(&nested.levels));
+    found.groups = nested.levels;
+    found
+}
+
+/// Infers the links of the nodes that a file tells of, and the groups of its CPUs where it tells of them.
+pub fn infer_reading(reading: &MatrixReading) -> Inference {
+    let mut found = infer(&reading.matrix);
+    if let Some(cpus) = &reading.cpus {
+        found.members_are = cpus.members;
+        found.remarks.extend(groups::remark(&nested(cpus).levels));
+        found.groups = nested(cpus).levels;
+    }
+    found
+}
+
+/// Links between nodes. A known error that no reading meets is not believed.
+fn infer_nodes(matrix: &Matrix, nested: &Nested) -> Inference {
+    let found = infer_by(matrix, nested);
     let known = matrix.standard_error.map(|error| error.max(matrix.unit.rounding()));
     let Some(known) = known.filter(|known| found.rms > MISFIT * known) else { return found };
     let unit = matrix.unit.name();
@@ -148,16 +206,16 @@ pub fn infer(matrix: &Matrix) -> Inference {
         "the best reading misses the entries by {:.1} {unit} where they err by {known:.1}: their error is taken from what is not explained",
         found.rms
     );
-    let mut found = infer_by(&matrix.with_error(None));
+    let mut found = infer_by(&matrix.with_error(None), nested);
     found.remarks.push(remark);
     found
 }
 
-fn infer_by(matrix: &Matrix) -> Inference {
+fn infer_by(matrix: &Matrix, nested: &Nested) -> Inference {
     let entries = Entries::of(matrix);
-    let flats = flats(matrix, &entries);
+    let mut flats = flats(matrix, &entries);
     if let Some(reason) = beyond_inference(matrix) {
-        return told(matrix, &[], flats.first(), 0, Verdict::NotIdentifiable, reason);
+        return told(matrix, &[], likeliest(&flats), 0, Verdict::NotIdentifiable, reason);
     }
     let ranking = rank(matrix, &entries);
     let mut examined = ranking.examined;
@@ -167,8 +225,13 @@ fn infer_by(matrix: &Matrix) -> Inference {
         .filter(|found| !shows_no_links(matrix, &found.graph))
         .map(|found| weigh(found, ranking.log_graphs))
         .collect();
+    flats.extend(grouped(&entries, nested));
     if let Some(found) = mesh::find(matrix, &entries) {
         examined += found.tried;
+        // Two clusters in each package are the same groups, and neighbours besides.
+        if found.mesh.columns * found.mesh.rows == 2 {
+            flats.retain(|flat| !matches!(flat.explanation, Explanation::Groups { .. }));
+        }
         weighed.push(Weighed {
             graph: Some(found.mesh.graph()),
             explanation: Explanation::Mesh(found.mesh),
@@ -182,25 +245,7 @@ fn infer_by(matrix: &Matrix) -> Inference {
     judge(matrix, &entries, weighed, examined)
 }
 
-/// What speaks against looking at graphs at all.
-fn beyond_inference(matrix: &Matrix) -> Option<String> {
-    let count = matrix.count();
-    if count == 1 {
-        return Some("one node has no links".to_owned());
-    }
-    let mut known = Graph::new(count);
-    for (one, other) in pairs(count) {
-        known.set(one, other, matrix.between(one, other).is_some());
-    }
-    if known.hops().is_none() {
-        return Some(
-            "some nodes have no entry towards the others: nothing says how they are joined".to_owned(),
-        );
-    }
-    None
-}
-
-/// Readings without links: everything alike; local and remote.
+/// Readings without links: everything alike; local and remote, where both are known and no full mesh predicts them.
 fn flats(matrix: &Matrix, entries: &Entries) -> Vec<Weighed> {
     let mean = |local: Option<bool>| {
         let belongs =
@@ -217,7 +262,8 @@ fn flats(matrix: &Matrix, entries: &Entries) -> Vec<Weighed> {
         log_weight: evidence(entries, squares, parameters),
     };
     let mut flats = vec![flat(all, all, alike, 1)];
-    if shows_no_links(matrix, &Graph::complete(matrix.count())) {
+    let is_parted = mean(Some(true)).is_some() && mean(Some(false)).is_some();
+    if is_parted && (matrix.count() == 2 || shows_no_links(matrix, &Graph::complete(matrix.count()))) {
         let parted = entries.squares_about_mean(|row, column| row == column)
             + entries.squares_about_mean(|row, column| row != column);
         flats.push(flat(mean(Some(true)), mean(Some(false)), parted, 2));
@@ -225,8 +271,43 @@ fn flats(matrix: &Matrix, entries: &Entries) -> Vec<Weighed> {
     flats
 }
 
+/// The reading that there are groups, and a latency for each level; none without groups.
+fn grouped(entries: &Entries, nested: &Nested) -> Option<Weighed> {
+    let groups: Vec<Vec<usize>> = nested.groups.iter().rev().cloned().collect();
+    let count = groups.first()?.len();
+    let level = |row: usize, column: usize| level_of(&groups, row, column);
+    let mean = |belongs: &dyn Fn(usize, usize) -> bool| {
+        let of = entries.values.iter().filter(|(row, column, _)| belongs(*row, *column));
+        let values: Vec<f64> = of.map(|(_, _, value)| *value).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let local = mean(&|row, column| row == column);
+    let latencies: Vec<f64> = (0..=groups.len())
+        .map(|wanted| mean(&|row, column| row != column && level(row, column) == wanted))
+        .collect::<Option<_>>()?;
+    let mut squares = entries.squares_about_mean(|row, column| row == column);
+    for wanted in 0..=groups.len() {
+        squares += entries.squares_about_mean(|row, column| row != column && level(row, column) == wanted);
+    }
+    let parameters = latencies.len() + usize::from(local.is_some());
+    // Each member might be in any group of its level.
+    let sizes = nested.levels.iter().map(|level| level.members.len() as f64);
+    let log_choices: f64 = sizes.map(|groups| count as f64 * groups.ln()).sum();
+    Some(Weighed {
+        graph: None,
+        log_weight: evidence(entries, squares, parameters) - log_choices,
+        explanation: Explanation::Groups { local, latencies, groups },
+        squares,
+    })
+}
+
+/// The innermost level, counted from 0, whose group two share; as many as there are levels if they share none.
+fn level_of(groups: &[Vec<usize>], row: usize, column: usize) -> usize {
+    groups.iter().position(|group| group[row] == group[column]).unwrap_or(groups.len())
+}
+
 /// A full mesh predicts what any machine shows whose remote memory is all as far. It can be told from that only where local
-/// reads wait for probes, or where two nodes leave no choice.
+/// reads wait for probes.
 fn shows_no_links(matrix: &Matrix, graph: &Graph) -> bool {
     let count = matrix.count();
     if count <= 2 || graph.links().len() < pairs(count).count() {
@@ -286,7 +367,10 @@ fn judge(matrix: &Matrix, entries: &Entries, weighed: Vec<Weighed>, examined: us
     let flat = flats.into_iter().next().expect("there is always the reading that all is alike");
     let best = match graphs.first() {
         Some(best) if best.log_weight > flat.log_weight => best,
-        _ => return told(matrix, &graphs, Some(&flat), examined, Verdict::NotIdentifiable, why_flat(&flat)),
+        _ => {
+            let reason = why_flat(matrix, &flat);
+            return told(matrix, &graphs, Some(&flat), examined, Verdict::NotIdentifiable, reason);
+        }
     };
     let explained = 1.0 - best.squares / entries.squares_about_mean(|_, _| true).max(f64::MIN_POSITIVE);
     let probability = best.log_weight.exp();
@@ -299,6 +383,12 @@ fn judge(matrix: &Matrix, entries: &Entries, weighed: Vec<Weighed>, examined: us
     } else if explained < least {
         let reason = format!("the best graph explains {:.0} % of the differences only", explained * 100.0);
         (Verdict::NotIdentifiable, reason)
+    } else if let Some(reason) = beyond_resolution(matrix, &best.explanation, rms) {
+        (Verdict::NotIdentifiable, reason)
+    } else if let Explanation::Mesh(mesh) = &best.explanation
+        && mesh.packages > 1
+    {
+        (Verdict::NotIdentifiable, why_in_parts(mesh))
     } else if probability < PROBABILITY_MIN {
         let reason = format!(
             "{alike} graphs explain the entries about as well, the best has a probability of {:.0} %; where reads wait for probes, links between far nodes do not show",
@@ -309,18 +399,6 @@ fn judge(matrix: &Matrix, entries: &Entries, weighed: Vec<Weighed>, examined: us
         (Verdict::Identified, format!("it explains {:.1} % of the differences", explained * 100.0))
     };
     told(matrix, &graphs, None, examined, verdict, reason)
-}
-
-fn why_flat(flat: &Weighed) -> String {
-    let why = match &flat.explanation {
-        Explanation::Flat { local: Some(local), remote: Some(remote) }
-            if (remote - local).abs() > f64::EPSILON =>
-        {
-            "remote memory is equally far everywhere, and local reads do not wait for probes: any machine whose nodes are all as far looks so, whatever joins them"
-        }
-        _ => "the entries differ no more than by chance: they show no links",
-    };
-    why.to_owned()
 }
 
 /// Whether the data do not speak clearly for one graph against the other.
@@ -361,6 +439,8 @@ fn told(
     let best = flat.or_else(|| graphs.first()).unwrap_or(&nothing);
     let hops = best.graph.as_ref().and_then(Graph::hops);
     Inference {
+        members_are: matrix.members,
+        groups: Vec::new(),
         nodes: matrix.nodes.clone(),
         unit: matrix.unit,
         verdict,
@@ -369,7 +449,8 @@ fn told(
         probability: best.log_weight.exp().min(1.0),
         eccentricities: hops.as_ref().map(Hops::eccentricities).unwrap_or_default(),
         rms: (best.squares / count).sqrt(),
-        max_percent: max_percent(matrix, best),
+        max_percent: Misses::of(matrix, |row, column| best.explanation.predicted(hops.as_ref(), row, column))
+            .max_percent,
         explanation: best.explanation.clone(),
         standard_error: matrix.standard_error,
         runner_up,
@@ -379,17 +460,45 @@ fn told(
     }
 }
 
-/// The largest error of a reading, in per cent of its entry.
-fn max_percent(matrix: &Matrix, weighed: &Weighed) -> f64 {
-    let hops = weighed.graph.as_ref().and_then(Graph::hops);
-    let error = |(row, column, value): (usize, usize, f64)| {
-        let predicted = weighed.explanation.predicted(hops.as_ref(), row, column)?;
-        Some((predicted / value - 1.0).abs() * 100.0)
-    };
-    matrix.known().filter_map(error).fold(0.0, f64::max)
+/// By how much a reading misses the entries that it predicts.
+struct Misses {
+    /// Root mean square, in the unit of the matrix.
+    rms: f64,
+    /// The largest, in per cent of its entry.
+    max_percent: f64,
+}
+
+impl Misses {
+    fn of(matrix: &Matrix, predicted: impl Fn(usize, usize) -> Option<f64>) -> Self {
+        let (mut squares, mut count, mut max_percent) = (0.0, 0_usize, 0.0_f64);
+        for (row, column, value) in matrix.known() {
+            let Some(predicted) = predicted(row, column) else { continue };
+            squares += (predicted - value).powi(2);
+            count += 1;
+            max_percent = max_percent.max((predicted / value - 1.0).abs() * 100.0);
+        }
+        Self { rms: (squares / count.max(1) as f64).sqrt(), max_percent }
+    }
 }
 
 impl Explanation {
+    /// The least difference that tells links, and the latency that it is a difference of; none if no links are told.
+    fn rests_on(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Flat { .. } | Self::Groups { .. } => None,
+            Self::Snoops { probe, dram, hop } => {
+                Some((*hop, probe.iter().chain(dram).copied().reduce(f64::max)?))
+            }
+            Self::Mesh(mesh) => Some((mesh.row_step.unwrap_or(f64::MAX).min(mesh.column_step), mesh.base)),
+            Self::Levels { levels } => {
+                // Local memory is near whatever the links.
+                let remote = if levels.len() > 2 { &levels[1..] } else { levels };
+                let steps = remote.windows(2).map(|pair| (pair[1] - pair[0], pair[0]));
+                steps.min_by(|a, b| a.0.total_cmp(&b.0))
+            }
+        }
+    }
+
     /// What it says of a read by one node (row) of another's memory (column), over the links of its graph.
     pub fn predicted(&self, hops: Option<&Hops>, row: usize, column: usize) -> Option<f64> {
         match self {
@@ -398,6 +507,13 @@ impl Explanation {
                     *local
                 } else {
                     *remote
+                }
+            }
+            Self::Groups { local, latencies, groups } => {
+                if row == column {
+                    *local
+                } else {
+                    latencies.get(level_of(groups, row, column)).copied()
                 }
             }
             Self::Mesh(mesh) => Some(mesh.predicted(row, column)),
@@ -423,13 +539,20 @@ pub(super) fn over_known_links(matrix: &Matrix, graph: &Graph) -> Option<Explana
     let hops = graph.hops().filter(|hops| hops.nodes() == matrix.count())?;
     let found = Found { graph: graph.clone(), explained: hypothesis::explain(&entries, &hops)? };
     let weighed = weigh(found, 0.0);
-    let flat = flats(matrix, &entries).into_iter().map(|flat| flat.log_weight).fold(f64::MIN, f64::max);
+    let mut flats = flats(matrix, &entries);
+    // Of two nodes local and remote are the two levels of the link that is known: only all alike speaks against it.
+    if matrix.count() == 2 {
+        flats.truncate(1);
+    }
+    let flat = flats.into_iter().map(|flat| flat.log_weight).fold(f64::MIN, f64::max);
     (weighed.log_weight - flat > ALIKE_ODDS.ln()).then_some(weighed.explanation)
 }
 
 /// The best reading without links.
 pub(super) fn without_links(matrix: &Matrix) -> Option<Explanation> {
-    let entries = Entries::of(matrix);
-    let best = flats(matrix, &entries).into_iter().max_by(|a, b| a.log_weight.total_cmp(&b.log_weight));
-    best.map(|best| best.explanation)
+    likeliest(&flats(matrix, &Entries::of(matrix))).map(|best| best.explanation.clone())
+}
+
+fn likeliest(readings: &[Weighed]) -> Option<&Weighed> {
+    readings.iter().max_by(|a, b| a.log_weight.total_cmp(&b.log_weight))
 }

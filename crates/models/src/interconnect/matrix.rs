@@ -1,10 +1,12 @@
-//! A table of latencies or distances between nodes, as it was measured or as firmware tells it.
+//! A table of latencies or distances between nodes or CPUs, as it was measured or as firmware tells it.
 
 use machine::Machine;
 use serde::Serialize;
 
-/// More nodes than this are not inferred from: the search would take minutes.
+/// Links between more nodes than this are not searched for: it would take minutes.
 pub const NODES_MAX: usize = 64;
+/// Larger matrices are not read.
+pub const MEMBERS_MAX: usize = 1024;
 
 /// Less is no read of any memory, in whatever unit; a register is read in a tenth of a nanosecond. 0 is unknown.
 const ENTRY_MIN: f64 = 0.01;
@@ -14,11 +16,11 @@ const ENTRY_MAX: f64 = 1e9;
 /// ACPI 6.5, 5.2.17: no way between two nodes.
 pub(super) const UNREACHABLE: u32 = 255;
 
-/// Linux numbers its nodes below 1024: `CONFIG_NODES_SHIFT` is at most 10.
-const NODE_NUMBER_MAX: u32 = 1023;
+/// Linux numbers its nodes below 1024 (`CONFIG_NODES_SHIFT` is at most 10), and its CPUs below 8192 (`CONFIG_NR_CPUS` on x86).
+const NUMBER_MAX: u32 = 8191;
 
 /// What an entry counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Measured, nanoseconds.
@@ -53,10 +55,32 @@ impl Unit {
     }
 }
 
-/// Reads by each node (row) of memory at each node (column).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Whose latencies a matrix holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Member {
+    /// Reads of memory: node by node.
+    Nodes,
+    /// Cache lines that go from CPU to CPU.
+    Cpus,
+}
+
+impl Member {
+    /// As it is printed before a number.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nodes => "node",
+            Self::Cpus => "CPU",
+        }
+    }
+}
+
+/// Reads by each node (row) of memory at each node (column), or lines that go from CPU to CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Matrix {
-    /// The numbers of the nodes; they may have gaps.
+    /// Nodes or CPUs.
+    pub members: Member,
+    /// Their numbers, which may have gaps.
     pub nodes: Vec<u32>,
     /// What an entry counts.
     pub unit: Unit,
@@ -94,13 +118,13 @@ pub enum MatrixError {
         /// What stands there.
         value: f64,
     },
-    /// Too many nodes.
-    #[error(
-        "has {0} nodes; at most {NODES_MAX} can be searched, so give the nodes of a machine and not its cores"
-    )]
+    /// Too many nodes or CPUs.
+    #[error("has {0} rows; at most {MEMBERS_MAX} are read, so give a part of the machine")]
     TooLarge(usize),
-    /// Numbers of nodes that no machine has.
-    #[error("has a node {0} twice or above {NODE_NUMBER_MAX}; number nodes as the kernel does, each once")]
+    /// Numbers that no machine has.
+    #[error(
+        "has the number {0} twice or above {NUMBER_MAX}; number nodes or CPUs as the kernel does, each once"
+    )]
     Numbered(u32),
     /// A machine without distances.
     #[error("it tells no distances between its nodes; measure a matrix, or record node*/distance below sys")]
@@ -119,7 +143,7 @@ impl Matrix {
         if let Some((place, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != rows.len()) {
             return Err(MatrixError::NotSquare { row: place + 1, columns: row.len(), rows: rows.len() });
         }
-        if rows.len() > NODES_MAX {
+        if rows.len() > MEMBERS_MAX {
             return Err(MatrixError::TooLarge(rows.len()));
         }
         let mut entries = Vec::with_capacity(rows.len() * rows.len());
@@ -133,7 +157,8 @@ impl Matrix {
                 entries.push(value.filter(is_known));
             }
         }
-        Ok(Self { nodes: (0..rows.len() as u32).collect(), unit, standard_error: None, entries })
+        let nodes = (0..rows.len() as u32).collect();
+        Ok(Self { members: Member::Nodes, nodes, unit, standard_error: None, entries })
     }
 
     /// The distances of a machine's nodes as ACPI SLIT tells them; 255 says that there is no way.
@@ -146,13 +171,20 @@ impl Matrix {
         Self::of_rows(Unit::Distance, &rows)?.numbered(nodes)
     }
 
-    /// The same matrix with other numbers of its nodes, as many as there are.
+    /// The same entries, of CPUs; what one exchanges with itself is no latency.
+    #[must_use]
+    pub fn of_cpus(mut self) -> Self {
+        let count = self.count();
+        (0..count).for_each(|cpu| self.entries[cpu * count + cpu] = None);
+        Self { members: Member::Cpus, ..self }
+    }
+
+    /// The same matrix with other numbers of its nodes or CPUs, as many as there are.
     ///
     /// # Errors
     /// `Numbered`: one is there twice, or no kernel has it.
     pub fn numbered(self, nodes: Vec<u32>) -> Result<Self, MatrixError> {
-        let is_wrong =
-            |(place, node): &(usize, &u32)| **node > NODE_NUMBER_MAX || nodes[..*place].contains(node);
+        let is_wrong = |(place, node): &(usize, &u32)| **node > NUMBER_MAX || nodes[..*place].contains(node);
         match nodes.iter().enumerate().find(is_wrong) {
             Some((_, &node)) => Err(MatrixError::Numbered(node)),
             None => Ok(Self { nodes, ..self }),
@@ -183,7 +215,7 @@ impl Matrix {
         Self { standard_error, ..self.clone() }
     }
 
-    /// How many nodes.
+    /// How many nodes or CPUs.
     pub fn count(&self) -> usize {
         self.nodes.len()
     }
@@ -216,21 +248,33 @@ impl Matrix {
         /// From here on, directions differ by more than noise usually makes them.
         const ASYMMETRY_SHARE: f64 = 0.1;
         let mut remarks = Vec::new();
-        let missing = self.entries.len() - self.known().count();
+        // A CPU exchanges no lines with itself.
+        let own = if self.members == Member::Cpus { self.count() } else { 0 };
+        let entries = self.entries.len() - own;
+        let missing = entries.saturating_sub(self.known().count());
         if missing > 0 {
-            remarks
-                .push(format!("{missing} of {} entries are unknown or 0, and left out", self.entries.len()));
+            remarks.push(format!("{missing} of {entries} entries are unknown or 0, and left out"));
         }
         let apart = |one: usize, other: usize| {
             let (there, back) = (self.at(one, other)?, self.at(other, one)?);
             Some((one, other, there, back, (there - back).abs() / there.max(back)))
         };
         let pairs = super::graph::pairs(self.count()).filter_map(|(one, other)| apart(one, other));
-        let worst = pairs.max_by(|a, b| a.4.total_cmp(&b.4)).filter(|worst| worst.4 > ASYMMETRY_SHARE);
-        if let Some((one, other, there, back, _)) = worst {
+        let pairs: Vec<_> = pairs.collect();
+        let asymmetric = pairs.iter().filter(|pair| pair.4 > ASYMMETRY_SHARE).count();
+        let worst = pairs.iter().max_by(|a, b| a.4.total_cmp(&b.4)).filter(|_| asymmetric > 0);
+        if let Some(&(one, other, there, back, _)) = worst {
+            let how_many = match asymmetric {
+                1 => String::new(),
+                many => format!(
+                    "in {many} of {} pairs the directions differ by more than {:.0} %, most ",
+                    pairs.len(),
+                    ASYMMETRY_SHARE * 100.0
+                ),
+            };
             let (one, other) = (self.nodes[one], self.nodes[other]);
             remarks.push(format!(
-                "asymmetric: from {one} to {other} {}, back {}; links work both ways, so both count",
+                "asymmetric: {how_many}from {one} to {other} {}, back {}; links work both ways, so both count",
                 told(there),
                 told(back)
             ));
@@ -274,8 +318,8 @@ mod tests {
         for absurd in [f64::NAN, f64::INFINITY, 1e308, 1e-300] {
             assert!(told(&[&[1.0, absurd], &[1.0, 1.0]]).contains("row 1, column 2"), "{absurd}");
         }
-        let large = vec![vec![Some(1.0); 65]; 65];
-        assert_eq!(Matrix::of_rows(Unit::Cycles, &large), Err(MatrixError::TooLarge(65)));
+        let large = vec![vec![Some(1.0); MEMBERS_MAX + 1]; MEMBERS_MAX + 1];
+        assert_eq!(Matrix::of_rows(Unit::Cycles, &large), Err(MatrixError::TooLarge(MEMBERS_MAX + 1)));
         let numbered = |nodes: &[u32]| {
             let two = Matrix::of_rows(Unit::Cycles, &rows(&[&[1.0, 2.0], &[2.0, 1.0]])).expect("two nodes");
             two.numbered(nodes.to_vec()).map(|matrix| matrix.nodes)
@@ -293,5 +337,10 @@ mod tests {
         let said = matrix(&[&[80.0, 130.04], &[90.0, 0.0]]).remarks();
         assert!(said[0].contains("1 of 4") && said[1].contains("from 0 to 1 130, back 90"), "{said:?}");
         assert!(matrix(&[&[80.0, 60.0], &[60.0, 80.0]]).remarks()[0].contains("sooner than its own"));
+        let said = matrix(&[&[80.0, 60.0, 61.0], &[80.0, 80.0, 60.0], &[80.0, 61.0, 80.0]]).remarks();
+        assert!(
+            said[0].contains("in 2 of 3 pairs") && said[0].contains("from 0 to 1 60, back 80"),
+            "{said:?}"
+        );
     }
 }

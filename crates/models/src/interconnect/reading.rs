@@ -3,6 +3,7 @@
 mod checker;
 mod comma;
 mod mctop;
+mod names;
 mod xml;
 
 use super::matrix::{Matrix, MatrixError, Unit};
@@ -15,8 +16,10 @@ pub(super) type Rows = Vec<Vec<Option<f64>>>;
 pub struct MatrixReading {
     /// What wrote it, for people.
     pub format: &'static str,
-    /// Latencies or distances.
+    /// Latencies or distances of nodes; of CPUs where the file has none of nodes.
     pub matrix: Matrix,
+    /// Latencies of CPUs beside those of nodes, where the file has both.
+    pub cpus: Option<Matrix>,
     /// Bandwidth by row (cores) and column (memory) in 10^6 bytes per second, where the file has one of the same nodes.
     pub bandwidth_mb_per_s: Option<Rows>,
     /// What was strange.
@@ -121,6 +124,15 @@ mod tests {
         #[test]
         fn no_checker_output_makes_it_panic(text in "([0-9. -]{0,30}\n|Numa node [0-9 ]{0,9}\n|Measuring [a-zA-Z ]{0,9}\n){0,20}") {
             let _ = read_matrix(&format!("Measuring idle latencies (in ns)...\n{text}"));
+        }
+
+        #[test]
+        fn no_names_titles_quotes_or_halves_make_it_panic(
+            text in "((\"[a-z, 0-9]{0,5}\"?|cpu[0-9]|node|[0-9]{1,3}(±[0-9])?|-|)[,; \t\n]){0,60}"
+        ) {
+            if let Ok(read) = read_matrix(&text) {
+                prop_assert_eq!(read.matrix.nodes.len(), read.matrix.count());
+            }
         }
 
         #[test]

@@ -9,7 +9,7 @@ use super::geometry::{
 use crate::machine_file::Sourced;
 
 /// One cache.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheDescription {
     /// What it is called: L1.
@@ -29,7 +29,7 @@ pub struct CacheDescription {
 }
 
 /// Translation buffers and the page walk.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TranslationDescription {
     /// Bytes of a page.
@@ -53,7 +53,7 @@ pub struct TranslationDescription {
 }
 
 /// The stream prefetcher.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchDescription {
     /// Lines under way at once while a stream runs.
@@ -65,7 +65,7 @@ pub struct PrefetchDescription {
 }
 
 /// A workaround and what it does to page walks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkaroundDescription {
     /// What `--workaround` calls it.
@@ -77,7 +77,7 @@ pub struct WorkaroundDescription {
 }
 
 /// A board with one of these processors: what differs from one to the next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
     /// What tests call it.
@@ -93,7 +93,7 @@ pub struct Board {
 }
 
 /// A machine: all that its predictions depend on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct MemoryMachine {
     /// What the command line calls it.
     pub name: String,
@@ -123,7 +123,7 @@ pub struct MemoryMachine {
 }
 
 /// Whether a workaround is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Workaround {
     /// It is not.

@@ -54,6 +54,8 @@ pub struct MeasuredChain {
     pub ns: f64,
     /// Half of its interval, of the value.
     pub uncertainty_percent: f64,
+    /// As many chains of a surface count as much: more than one where it alone tells something.
+    pub weight: f64,
 }
 
 /// One core that reads a block again and again, in rising order.

@@ -12,10 +12,11 @@ use serde::Serialize;
 use super::costs::{Costs, Parameters, TimePerAccess, Waits};
 use super::description::{MemoryMachine, Workaround};
 use super::fit::Identified;
-use super::geometry::{PagePlacement, PageTableReads};
-use super::known::KNOWN;
+use super::geometry::PagePlacement;
 use super::measured::{self, Measured, MeasuredChain, MeasuredRead, TooLittleMeasured};
-use super::parse::{Described, parse};
+use super::measured_scenarios::{memory_ns, phenom_reads_in_loads, scenarios};
+use super::measured_trust;
+use super::parse::Described;
 use super::prediction::{Program, Test, Unit, trace_placed};
 use super::published::error_percent;
 use super::simulation::{Scope, Simulation, simulate};
@@ -28,14 +29,14 @@ const TOLERANCE_MIN_PERCENT: f64 = 5.0;
 /// Nothing is known of a chain whose interval is wider than this: it would only be carried along.
 const TOLERANCE_MAX_PERCENT: f64 = 100.0;
 /// The program that is all over memory, as of the Phenom: 200 MiB.
-const SPREAD_BLOCK: Bytes = Bytes(200 << 20);
+pub(super) const SPREAD_BLOCK: Bytes = Bytes(200 << 20);
 /// Lines under way at once: between one and what no core has.
 const OUTSTANDING_RANGE: (f64, f64) = (1.0, 256.0);
 /// Halvings of that range: to a millionth.
 const HALVINGS: usize = 30;
 
 /// How near the model comes to what was measured, and what that leaves open.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct MeasuredFit {
     /// The fitted times, and how well the chains tell them.
     pub fitted: Vec<Identified>,
@@ -61,10 +62,16 @@ pub struct MeasuredFit {
     pub phenom_reads_in_loads: f64,
     /// True in a guest.
     pub is_guest: bool,
+    /// Why nothing is told of what rests on the latency of memory; `None` if it is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_withheld: Option<String>,
 }
 
+/// The fitted time that is known only where a chain went through memory.
+pub(super) const BEYOND_CACHES: &str = "memory beyond the caches, ns";
+
 /// A chain beside the model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ChainResidual {
     /// The bytes it goes through.
     pub block_bytes: Bytes,
@@ -83,7 +90,7 @@ pub struct ChainResidual {
 }
 
 /// The chains that a place serves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RegionResidual {
     /// A cache, or memory.
     pub place: String,
@@ -98,7 +105,7 @@ pub struct RegionResidual {
 }
 
 /// One way in which page tables may be read with the workaround.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Scenario {
     /// Entries of a walk that come from memory.
     pub reads_per_walk: u32,
@@ -143,8 +150,7 @@ impl Problem {
 
     fn names(&self) -> Vec<String> {
         let caches = self.machine.cache.iter().map(|cache| format!("{} ns", cache.name));
-        let rest =
-            ["memory beyond the caches, ns", "second translation buffer, ns", "walk beside its reads, ns"];
+        let rest = [BEYOND_CACHES, "second translation buffer, ns", "walk without its page-table reads, ns"];
         caches.chain(rest.map(str::to_owned)).collect()
     }
 
@@ -177,7 +183,7 @@ impl Problem {
         pairs
             .map(|(time, chain)| {
                 let error = (time.total_ns() / chain.ns).ln() / (1.0 + tolerance_percent(chain) / 100.0).ln();
-                root_of_size(error)
+                root_of_size(error) * chain.weight.sqrt()
             })
             .collect()
     }
@@ -281,27 +287,11 @@ pub fn simulate_measured(measured: &Measured, scope: Scope) -> Result<Simulation
         &Described { machine: machine.clone(), published: Vec::new() },
         Scope { fit: false, chain: Program::RandomChase, ..scope },
     );
-    join(&mut simulation, measured);
-    simulation.measured = Some(judged(&best, &machine, measured));
+    measured_trust::join(&mut simulation, measured);
+    let mut fit = judged(&best, &machine, measured);
+    measured_trust::withhold(&mut simulation, &mut fit, line);
+    simulation.measured = Some(fit);
     Ok(simulation)
-}
-
-/// A load that all caches lack.
-fn memory_ns(machine: &MemoryMachine) -> f64 {
-    let core_ns = 1e9 / machine.board[0].core_hz.value.0;
-    machine.cache.last().map_or(0.0, |cache| cache.core_cycles.value * core_ns) + machine.dram_ns.value
-}
-
-/// The same of the Phenom, against which its fitted read past all caches is held.
-fn phenom_reads_in_loads() -> f64 {
-    let phenom = KNOWN.iter().find(|(name, _)| *name == "phenom-9600").expect("a machine of ours");
-    let machine = parse(phenom.1, phenom.0).expect("a test reads it").machine;
-    let board = &machine.board[0];
-    let last = machine.cache.last().expect("a parsed machine has caches");
-    let ns = |cycles: f64, hertz: f64| cycles / hertz * 1e9;
-    let cache_ns = ns(last.core_cycles.value, board.core_hz.value.0)
-        + ns(last.northbridge_cycles.value, board.northbridge_hz.value.0);
-    machine.workaround.uncached_read_ns.value / (cache_ns + machine.dram_ns.value)
 }
 
 /// Widths of caches and lines under way by what was read from blocks of about half of each.
@@ -343,7 +333,7 @@ fn widths(machine: &mut MemoryMachine, measured: &Measured) {
 }
 
 /// The largest read, if it is larger than all caches.
-fn memory_read(measured: &Measured) -> Option<MeasuredRead> {
+pub(super) fn memory_read(measured: &Measured) -> Option<MeasuredRead> {
     let caches = measured.caches.iter().map(|cache| cache.size_bytes).max().unwrap_or_default();
     let largest = measured.reads.iter().max_by_key(|read| read.block_bytes)?;
     (largest.block_bytes.0 > caches.0).then_some(*largest)
@@ -373,7 +363,7 @@ fn tests(machine: &MemoryMachine, measured: &Measured) -> Vec<Test> {
             tests.push(test(name, title, Unit::Nanoseconds, Program::RandomChase, chain.block_bytes, line));
         }
     }
-    let largest = measured.chains.iter().map(|chain| chain.block_bytes).max().unwrap_or_default();
+    let largest = measured_trust::largest_of_stride(measured, machine.translation.page_bytes);
     let page = machine.translation.page_bytes;
     let title = "latency of a random chain through pages";
     let name = "pages_ns".to_owned();
@@ -387,19 +377,6 @@ fn tests(machine: &MemoryMachine, measured: &Measured) -> Vec<Test> {
     let name = "random_200mb_ns".to_owned();
     tests.push(test(name, title, Unit::Nanoseconds, Program::RandomChase, SPREAD_BLOCK, line));
     tests
-}
-
-/// Sets what was measured beside the predictions without the workaround.
-fn join(simulation: &mut Simulation, measured: &Measured) {
-    for row in &mut simulation.rows {
-        let chain = measured.chains.iter().find(|chain| {
-            row.unit == Unit::Nanoseconds
-                && (chain.block_bytes, chain.stride_bytes) == (row.block_bytes, row.stride_bytes)
-        });
-        let read = memory_read(measured).filter(|_| row.unit == Unit::MegabytesPerSecond);
-        row.measured = chain.map(|chain| chain.ns).or(read.map(|read| read.mb_per_s));
-        row.error_off_percent = row.measured.map(|number| error_percent(row.off, number));
-    }
 }
 
 fn judged(best: &Best, machine: &MemoryMachine, measured: &Measured) -> MeasuredFit {
@@ -434,6 +411,7 @@ fn judged(best: &Best, machine: &MemoryMachine, measured: &Measured) -> Measured
         scenarios: scenarios(machine),
         phenom_reads_in_loads: phenom_reads_in_loads(),
         is_guest: measured.is_guest,
+        memory_withheld: None,
     }
 }
 
@@ -477,40 +455,6 @@ fn regions(machine: &MemoryMachine, chains: &[ChainResidual]) -> Vec<RegionResid
     place_names(machine).into_iter().filter_map(of).collect()
 }
 
-/// One read or all reads of a walk, each as long as a load from memory or as the Phenom's were.
-fn scenarios(machine: &MemoryMachine) -> Vec<Scenario> {
-    let levels = machine.board[0].page_table_levels.value;
-    let loads_ns = memory_ns(machine);
-    let total_ns = |machine: &MemoryMachine, state| {
-        let geometry = machine.geometry(&machine.board[0], state);
-        let (placement, line) = (machine.page_placement, machine.line_bytes);
-        let counters = trace_placed(&geometry, placement, Program::RandomChase, SPREAD_BLOCK, line);
-        let costs = Costs::new(machine, &machine.board[0], &Parameters::of(machine));
-        move |read_ns: f64| {
-            let uncached_ns = counters.uncached_reads as f64 * read_ns / counters.accesses.max(1) as f64;
-            costs.time(&Counters { uncached_reads: 0, ..counters.clone() }, Waits::ForEach).total_ns()
-                + uncached_ns
-        }
-    };
-    let off_ns = total_ns(machine, Workaround::Off)(0.0);
-    let mut scenarios = Vec::new();
-    for (reads, reads_per_walk) in [(PageTableReads::LastUncached, 1), (PageTableReads::AllUncached, levels)]
-    {
-        let mut machine = machine.clone();
-        machine.workaround.page_table_reads.value = reads;
-        let on_ns = total_ns(&machine, Workaround::On);
-        for ns_per_read in [loads_ns, loads_ns * phenom_reads_in_loads()] {
-            scenarios.push(Scenario {
-                reads_per_walk,
-                ns_per_read,
-                random_200mb_ns: on_ns(ns_per_read),
-                random_200mb_off_ns: off_ns,
-            });
-        }
-    }
-    scenarios
-}
-
 fn median(values: &[f64]) -> f64 {
     stats::median(values).unwrap_or(f64::NAN)
 }
@@ -536,7 +480,9 @@ mod tests {
             stride_bytes: Bytes(stride),
             ns: 1.0,
             uncertainty_percent: 1.0,
+            weight: 1.0,
         };
+        let beyond = MeasuredChain { weight: 8.0, ..chain(64 << 20, 64) };
         let chains = blocks.flat_map(|block| [64, 1024, 4096].map(|stride| chain(block, stride)));
         let mut measured = Measured {
             title: "made up".to_owned(),
@@ -546,7 +492,10 @@ mod tests {
             tlbs: [tlb(16, 16), tlb(128, 8)],
             page_table_levels: 4,
             is_guest: false,
-            chains: chains.filter(|chain| chain.block_bytes.0 / chain.stride_bytes.0 >= 4).collect(),
+            chains: chains
+                .filter(|chain| chain.block_bytes.0 / chain.stride_bytes.0 >= 4)
+                .chain([beyond])
+                .collect(),
             reads: vec![MeasuredRead { block_bytes: Bytes(64 << 20), mb_per_s: 8000.0 }],
         };
         let choice = Choice { placement: PagePlacement::Scattered, last_cache_ways: ways };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Published numbers of one test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// The test that predicts them.

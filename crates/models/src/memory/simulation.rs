@@ -35,7 +35,7 @@ pub struct Scope {
 }
 
 /// The result of a simulation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Simulation {
     /// Version of the document.
     pub schema: u32,
@@ -67,7 +67,7 @@ pub struct Simulation {
 }
 
 /// A test without and with the workaround, and what was published of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Row {
     /// The test.
     pub name: String,
@@ -87,6 +87,9 @@ pub struct Row {
     pub off: f64,
     /// Predicted with it.
     pub on: f64,
+    /// Why `on`, and `off` if that misses what was measured, is not told: NaN, which JSON writes as null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
     /// Measured without it, where the machine is one that was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
@@ -107,7 +110,7 @@ pub struct Row {
 }
 
 /// A part of the time of an access.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Part {
     /// Core, a place, walk, or page table.
     pub name: String,
@@ -116,7 +119,7 @@ pub struct Part {
 }
 
 /// What the workaround adds to each load of a chain.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StrideDifference {
     /// From one load to the next.
     pub stride_bytes: Bytes,
@@ -127,7 +130,7 @@ pub struct StrideDifference {
 }
 
 /// A point of the bandwidth curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BandwidthPoint {
     /// The bytes that are read again and again.
     pub block_bytes: Bytes,
@@ -138,7 +141,7 @@ pub struct BandwidthPoint {
 }
 
 /// A cell of the latency surface.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SurfaceCell {
     /// The bytes of the block.
     pub block_bytes: Bytes,
@@ -153,7 +156,7 @@ pub struct SurfaceCell {
 }
 
 /// What the published numbers make of the parameters.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FitReport {
     /// The best parameters and how near they come.
     pub fit: Fit,
@@ -217,6 +220,7 @@ fn row(machine: &MemoryMachine, test: &Test) -> Option<Row> {
         board_on: test.on.clone(),
         off: off.value,
         on: on.value,
+        withheld: None,
         measured: None,
         published_off: None,
         published_on: None,

@@ -27,7 +27,7 @@ pub(super) const SPEED_MIN: f64 = 0.01;
 const SLOWDOWN_MAX: f64 = 1000.0;
 
 /// What a burst of work keeps busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// Integer units of the core.
@@ -56,7 +56,7 @@ impl Class {
 pub const CLASSES: usize = 4;
 
 /// Speed of a thread beside one other in the same unit; alone it is 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(untagged)]
 pub enum Speeds {
     /// The same for all.
@@ -76,7 +76,7 @@ impl Speeds {
 }
 
 /// Units of equal size, such as modules or CPUs that share a cache. Their CPUs are numbered one after the other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LevelDescription {
     /// `module`, `smt`, `cluster`, `llc`, `node`.
@@ -105,7 +105,7 @@ impl LevelDescription {
 }
 
 /// How the clock depends on how much is awake.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockDescription {
     /// The level whose units are awake or asleep.
@@ -115,7 +115,7 @@ pub struct ClockDescription {
 }
 
 /// A state of rest of a unit none of whose CPUs has work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdleDescription {
     /// `C1`, `CC6`, `parked`.
@@ -148,7 +148,7 @@ impl IdleDescription {
 }
 
 /// A machine for schedulers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulingMachine {
     /// Always `KIND`.

@@ -6,7 +6,7 @@ use stats::Random;
 use super::compiled::{Compiled, Level};
 
 /// A policy of placement. All of [`Policy::ALL`] leave no CPU idle while a thread waits for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// The first idle CPU in the order of their numbers.

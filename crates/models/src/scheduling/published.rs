@@ -6,7 +6,7 @@ use super::policy::Policy;
 use super::simulation::GainRow;
 
 /// A gain that somebody measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedGain {
     /// What ran.
@@ -25,7 +25,7 @@ pub struct PublishedGain {
 }
 
 /// A published gain beside what was predicted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct JoinedNumber {
     /// As published.
     #[serde(flatten)]

@@ -16,7 +16,7 @@ use super::throughput::{Gain, Throughput, gain, throughput};
 const SCHEMA: u32 = 1;
 
 /// What runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Scenario {
     /// Who places threads; `None`: each policy in turn.
     pub policy: Option<Policy>,
@@ -44,7 +44,7 @@ impl Scenario {
 }
 
 /// One number of threads.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GainRow {
     /// How many.
     pub threads: usize,
@@ -77,7 +77,7 @@ impl GainRow {
 }
 
 /// The document.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SchedulingSimulation {
     /// Version of the document.
     pub schema: u32,

@@ -11,7 +11,7 @@ const IDLE_BURST_MEAN_NS: f64 = 2e6;
 const IDLE_PAUSE_MEAN_NS: f64 = 2e8;
 
 /// A pattern of work, the same on every core or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
     /// All cores work all the time.

@@ -8,7 +8,7 @@ use super::counter::Counter;
 use super::description::TscMachine;
 
 /// Who decides about the frequency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Governor {
     /// Always the highest frequency.

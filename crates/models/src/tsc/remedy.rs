@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// A workaround of the articles, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
     /// The counter as it is.

@@ -75,6 +75,17 @@ pub enum SourceChoice {
     Preload,
 }
 
+impl SourceChoice {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Best => "best",
+            Self::Clock => "clock",
+            Self::Preload => "preload",
+        }
+    }
+}
+
 /// Why a command cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {

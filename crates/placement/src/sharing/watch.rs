@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use host::Root;
 use host::live::{
-    ChildError, ChildOutput, ChildRun, PerfError, is_running, pending_signal, run_child, thread_cpu_time_ns,
+    ChildError, ChildOutput, ChildRun, PerfError, ThreadError, is_running, pending_signal, run_child,
+    start_thread, thread_cpu_time_ns,
 };
 use record::{SHARING_SCHEMA, Sharing};
 
@@ -80,6 +81,9 @@ pub enum ProfileError {
     /// The program could not be started.
     #[error(transparent)]
     Child(#[from] ChildError),
+    /// Nobody would watch it.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
     /// A rate that is none.
     #[error("cannot take {0} samples per second; give 1 to 10000")]
     Rate(f64),
@@ -106,24 +110,29 @@ pub fn profile(subject: Subject, options: ProfileOptions) -> Result<Profile, Pro
         Subject::Command(mut command, output) => {
             let mut source = source_of(command.get_program(), options.source, period)?;
             source.prepare(&mut command);
-            let (run, sharing) = watch_while(&mut *source, options, || run_child(command, &[], output, None));
+            let (run, sharing) =
+                watch_while(&mut *source, options, || run_child(command, &[], output, None))?;
             Ok(Profile { sharing, run: Some(run?) })
         }
     }
 }
 
 /// Takes samples from a source while `run` runs on this thread: the kernel's clock hears of what this thread starts only.
+///
+/// # Errors
+/// The thread that would watch is not started; then nothing is run.
 pub fn watch_while<R>(
     source: &mut dyn Source,
     options: ProfileOptions,
     run: impl FnOnce() -> R,
-) -> (R, Sharing) {
+) -> Result<(R, Sharing), ThreadError> {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(source, options, || ended.load(Ordering::Acquire)));
+        let watching = || watch(source, options, || ended.load(Ordering::Acquire));
+        let watcher = start_thread(scope, "the thread that takes samples", watching)?;
         let ran = run();
         ended.store(true, Ordering::Release);
-        (ran, watcher.join().expect("watching does not panic"))
+        Ok((ran, watcher.join().expect("watching does not panic")))
     })
 }
 

@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use machine::counted;
 use record::{SharedAmount, SharedWriters, SharingMatrix, WriterPair, WriterVerdict};
 use stats::{Interval, clopper_pearson, student_quantile};
 
@@ -231,7 +232,7 @@ fn sentence(found: &SharedWriters) -> String {
     } else {
         format!(
             "{same} of {} of threads that share written memory write to the same pages",
-            some(all, "pair")
+            counted(all, "pair")
         )
     }];
     let doubts = count(WriterVerdict::OwnPages);
@@ -242,7 +243,7 @@ fn sentence(found: &SharedWriters) -> String {
     if untold > 0 {
         parts.push(format!("{untold} could not be told"));
     }
-    let (writes, pages) = (some(found.faults as usize, "write"), some(found.pages as usize, "page"));
+    let (writes, pages) = (counted(found.faults as usize, "write"), counted(found.pages as usize, "page"));
     let price = |price: SharedAmount| {
         format!(", {:.0} us each [{:.0}, {:.0}]", price.value, price.interval.low, price.interval.high)
     };
@@ -251,11 +252,6 @@ fn sentence(found: &SharedWriters) -> String {
     let overhead = found.overhead.map_or_else(String::new, overhead);
     parts.push(format!("{writes} to {pages} waited{price}{overhead}"));
     parts.join("; ")
-}
-
-fn some(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 #[cfg(test)]

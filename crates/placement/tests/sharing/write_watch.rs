@@ -307,7 +307,8 @@ fn watched(name: &str, role: &str) -> (Ending, record::Sharing) {
     source.prepare(&mut command);
     let options = ProfileOptions { rate_hz: 1000.0, ..ProfileOptions::default() };
     let (run, sharing) =
-        watch_while(&mut *source, options, || run_child(command, &[], ChildOutput::Discard, Some(PATIENCE)));
+        watch_while(&mut *source, options, || run_child(command, &[], ChildOutput::Discard, Some(PATIENCE)))
+            .expect("a thread");
     let run = run.expect("it was run");
     println!(
         "{} {}",

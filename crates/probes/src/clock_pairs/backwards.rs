@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clock::{Clock, CounterSource, FRESH_ENOUGH};
-use host::live::{AffinityError, Pinned, TimeSource};
+use host::live::{AffinityError, Pinned, TimeSource, start_on};
 use machine::CpuId;
 use record::{BackwardsCount, ClockCheck};
 
@@ -75,7 +75,8 @@ pub fn fill<S: CounterSource>(
     if last != next {
         pairs.push(CpuPair { a: first, b: last });
     }
-    let own_clock = Clock::new().ok().filter(|clock| clock.wait_for_counter(OWN_CLOCK_PATIENCE));
+    let patience = OWN_CLOCK_PATIENCE.min(until.saturating_duration_since(Instant::now()));
+    let own_clock = Clock::new().ok().filter(|clock| clock.wait_for_counter(patience));
     let reads = reads(source, counter_hz, own_clock.as_ref(), &mut check.without);
     let mut late = Vec::new();
     for pair in pairs {
@@ -84,7 +85,7 @@ pub fn fill<S: CounterSource>(
                 late.push(format!("{} on CPUs {}-{}", read.name, pair.a, pair.b));
                 continue;
             }
-            let count = observe(pair, read)?;
+            let count = observe(pair, read, until)?;
             if is_telling(&count) {
                 check.backwards.push(count);
             } else {
@@ -148,15 +149,15 @@ fn reads<'a, S: CounterSource>(
     reads
 }
 
-fn observe(pair: CpuPair, read: &Reading<'_>) -> Result<BackwardsCount, AffinityError> {
+fn observe(pair: CpuPair, read: &Reading<'_>, until: Instant) -> Result<BackwardsCount, AffinityError> {
     let lines = [Line::default(), Line::default()];
     let is_over = AtomicBool::new(false);
     let side = |own: usize, cpu| -> Result<Count, AffinityError> {
         let _pinned = Pinned::to(cpu)?;
-        Ok(count(&lines[own].0, &lines[1 - own].0, &is_over, || (read.read)(cpu.0)))
+        Ok(count(&lines[own].0, &lines[1 - own].0, Stop { is_over: &is_over, until }, || (read.read)(cpu.0)))
     };
     let [a, b] = std::thread::scope(|scope| {
-        let other = scope.spawn(|| side(1, pair.b));
+        let other = start_on(scope, pair.b, || side(1, pair.b))?;
         let a = side(0, pair.a);
         is_over.store(true, Ordering::Relaxed);
         let b = other.join().expect("nothing panics in a side");
@@ -173,14 +174,24 @@ fn observe(pair: CpuPair, read: &Reading<'_>) -> Result<BackwardsCount, Affinity
     })
 }
 
+/// What ends a side beside its own time.
+#[derive(Clone, Copy)]
+struct Stop<'a> {
+    /// The other has left.
+    is_over: &'a AtomicBool,
+    /// The time for all ways is up.
+    until: Instant,
+}
+
 /// One side, until its time is up or the other has left.
-fn count(own: &AtomicU64, other: &AtomicU64, is_over: &AtomicBool, read: impl Fn() -> u64) -> Count {
+fn count(own: &AtomicU64, other: &AtomicU64, stop: Stop<'_>, read: impl Fn() -> u64) -> Count {
     let mut count = Count::default();
     let mut last = 0;
     let started = Instant::now();
-    while !is_over.load(Ordering::Relaxed) {
-        let elapsed = started.elapsed();
-        if elapsed >= EACH_MOST || (elapsed >= EACH && count.fresh >= FRESH_WANTED) {
+    while !stop.is_over.load(Ordering::Relaxed) {
+        let now = Instant::now();
+        let elapsed = now.saturating_duration_since(started);
+        if now >= stop.until || elapsed >= EACH_MOST || (elapsed >= EACH && count.fresh >= FRESH_WANTED) {
             break;
         }
         for _ in 0..TURNS_PER_LOOK {

@@ -3,7 +3,7 @@
 use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
-use clock::{ExchangeLimits, TimeStampCounter};
+use clock::{ExchangeLimits, SIGHTINGS_FOR_DRIFT, TimeStampCounter};
 use host::Root;
 use machine::CpuId;
 use record::{CLOCK_CHECK_SCHEMA, ClockCheck};
@@ -14,10 +14,36 @@ use super::{ClockPairsError, NoFrequencies, Stress, backwards, run as watch, ver
 use crate::plan::Depth;
 use crate::session::Session;
 
-/// What the calibration of our own clock and the last way of reading can take beyond their time, in seconds.
-const BACKWARDS_BEYOND_S: f64 = 1.0;
+/// What the calibration of our own clock and the last look at the time can take beyond the time for steps back, in seconds.
+const BACKWARDS_BEYOND_S: f64 = 0.6;
+/// Less time than this for steps back tells nothing: three ways of 0.1 s each.
+const BACKWARDS_LEAST_S: f64 = 0.3;
 /// Share of the time in which steps back are looked for, where they are: twelve ways of 0.1 s each on a quiet machine.
 const BACKWARDS_SHARE: f64 = 0.35;
+
+/// How the time of a check is shared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shares {
+    /// For watching the counters, in seconds.
+    pub watch_s: f64,
+    /// For looking for steps back, in seconds; `None` where the time is too short to tell anything.
+    pub backwards_s: Option<f64>,
+}
+
+impl Shares {
+    /// Of so many seconds for everything.
+    pub fn of(seconds: f64, wants_backwards: bool) -> Self {
+        let share_s = ((seconds - BACKWARDS_BEYOND_S) * BACKWARDS_SHARE).min(backwards::WORST.as_secs_f64());
+        let backwards_s = (wants_backwards && share_s >= BACKWARDS_LEAST_S).then_some(share_s);
+        let watch_s = backwards_s.map_or(seconds, |share_s| seconds - BACKWARDS_BEYOND_S - share_s);
+        Self { watch_s: watch_s.max(0.0), backwards_s }
+    }
+
+    /// The least time for everything in which steps back are looked for, in seconds.
+    pub fn least_s_with_backwards() -> f64 {
+        BACKWARDS_BEYOND_S + BACKWARDS_LEAST_S / BACKWARDS_SHARE
+    }
+}
 
 /// What the check does, and for how long.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,14 +64,20 @@ impl Settings {
     /// What fits into the time at this depth, and a line for what does not: where CPUs are so many that the time is too
     /// short for two sweeps over them, some are left out.
     pub fn within(seconds: f64, depth: Depth, cpus: &[CpuId]) -> (Self, Vec<String>) {
-        let looks_back = depth != Depth::Quick;
-        let net_s = if looks_back { seconds - BACKWARDS_BEYOND_S } else { seconds };
-        let backwards_s = looks_back.then_some(net_s * BACKWARDS_SHARE);
-        let watch_s = net_s - backwards_s.unwrap_or(0.0);
-        let chosen = spread_out(cpus, |count| 2.0 * sweep_s(count) <= watch_s);
-        let reduced = (chosen.len() < cpus.len()).then(|| {
-            format!("{} of {} CPUs: the time is too short for two sweeps over all", chosen.len(), cpus.len())
-        });
+        let wants_backwards = depth != Depth::Quick;
+        let Shares { watch_s, backwards_s } = Shares::of(seconds, wants_backwards);
+        let chosen = spread_out(cpus, |count| 2.0 * sweep_s(count) <= watch_s && verdict_s(count) <= watch_s);
+        let mut reduced = Vec::new();
+        if wants_backwards && backwards_s.is_none() {
+            reduced.push("steps back between threads are not looked for: the time is too short".to_owned());
+        }
+        if chosen.len() < cpus.len() {
+            reduced.push(format!(
+                "{} of {} CPUs: the time is too short to compare all of them often enough",
+                chosen.len(),
+                cpus.len()
+            ));
+        }
         let settings = Self {
             stresses: match depth {
                 Depth::Full => vec![Stress::AsIs, Stress::Load, Stress::Idle, Stress::Mixed],
@@ -56,7 +88,7 @@ impl Settings {
             backwards_s,
             with_rtc: depth == Depth::Full,
         };
-        (settings, reduced.into_iter().collect())
+        (settings, reduced)
     }
 
     /// Time it may take at most, in seconds.
@@ -69,6 +101,11 @@ impl Settings {
 /// Time of one sweep over so many CPUs at most, in seconds.
 fn sweep_s(cpus: usize) -> f64 {
     sweep_worst_s(cpus, ExchangeLimits::default().deadline_ns as f64 / 1e9)
+}
+
+/// Time in which a verdict on so many CPUs is reached where they are free, in seconds.
+fn verdict_s(cpus: usize) -> f64 {
+    SIGHTINGS_FOR_DRIFT as f64 * sweep_worst_s(cpus, ExchangeLimits::default().least_ns as f64 / 1e9)
 }
 
 /// As many of the CPUs as fit, two at least, evenly spread.
@@ -97,7 +134,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), ClockPa
     };
     let marks = ClockMarks::take(settings.with_rtc);
     let seen = watch(&of_pairs, &counter, &mut NoFrequencies, session.progress)?;
-    check.system_clocks = marks.finish();
+    check.system_clocks = marks.finish(settings.with_rtc);
     verdict::fill(&mut check, &seen, session.rate.hz);
     match settings.backwards_s {
         _ if seen.interrupted => {}
@@ -107,10 +144,12 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), ClockPa
             backwards::fill(&mut check, &settings.cpus, &source, session.rate.hz, until)?;
         }
         None => check.without.push(
-            "steps back between two threads were not looked for: that takes more time than --quick has"
+            "steps back between two threads were not looked for: that takes more time than there was; give more with \
+             --budget, or only this with --only clock-pairs"
                 .to_owned(),
         ),
     }
+    verdict::heed_kernel(&mut check, host::kernel_clocks_now(&session.record.machine));
     check.elapsed_s = started.elapsed().as_secs_f64();
     session.record.clock_check = Some(check);
     Ok(())
@@ -121,15 +160,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_shares_of_a_check_are_never_negative_and_fill_its_time() {
+        for tenths in 0..=6_000 {
+            let seconds = f64::from(tenths) / 10.0;
+            for wants_backwards in [false, true] {
+                let shares = Shares::of(seconds, wants_backwards);
+                let beyond_s = shares.backwards_s.map_or(0.0, |share_s| share_s + BACKWARDS_BEYOND_S);
+                assert!(shares.watch_s >= 0.0 && shares.backwards_s.is_none_or(|share_s| share_s >= 0.3));
+                assert!((shares.watch_s + beyond_s - seconds).abs() < 1e-9, "{seconds} {shares:?}");
+                let is_long = seconds >= Shares::least_s_with_backwards();
+                assert_eq!(shares.backwards_s.is_some(), wants_backwards && is_long, "{seconds}");
+            }
+        }
+    }
+
+    #[test]
     fn cpus_that_do_not_fit_are_left_out_evenly_and_told() {
         let cpus: Vec<CpuId> = (0..512).map(CpuId).collect();
         let (settings, reduced) = Settings::within(1.2, Depth::Quick, &cpus);
         assert!(settings.cpus.len() >= 2 && settings.cpus.len() < 512, "{}", settings.cpus.len());
         assert!(settings.cpus.last().is_some_and(|last| last.0 > 400), "{:?}", settings.cpus);
-        assert!(reduced[0].ends_with("of 512 CPUs: the time is too short for two sweeps over all"));
+        assert!(
+            reduced[0].ends_with("of 512 CPUs: the time is too short to compare all of them often enough")
+        );
         assert!(settings.worst_case_s() <= 1.2 + 1e-9 && settings.watch_s >= 0.5);
         let (settings, reduced) = Settings::within(6.0, Depth::Default, &cpus[..2]);
         assert_eq!((settings.cpus.len(), reduced.len()), (2, 0));
-        assert!(settings.worst_case_s() <= 6.0 + 1e-9);
+        assert!(settings.worst_case_s() <= 6.0 + 1e-9 && settings.backwards_s.is_some());
+        let (settings, reduced) = Settings::within(0.6, Depth::Default, &cpus[..2]);
+        assert_eq!((settings.backwards_s, reduced.len()), (None, 1), "{reduced:?}");
+        assert!(settings.watch_s >= 0.5);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! no movement seen                 offset, if every exchange excludes zero; else nothing
+//! too few exchanges to tell        moved
 //! one line fits all exchanges      slope
 //! two lines and one jump           step
 //! some stresses move, others not   by frequency or by idling, whichever separates them
@@ -13,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use clock::{Bounds, Strip};
+use clock::{Bounds, SIGHTINGS_FOR_DRIFT, Strip};
 use record::ClockFault;
 
 use super::{Place, Stress};
@@ -44,6 +45,9 @@ pub fn classify(whole: &Strip, by_place: &BTreeMap<Place, Strip>) -> Option<Moti
     }
     if !whole.moves_for_certain() && !whole.moves_likely() {
         return if whole.constant_offset().contains(0.0) { None } else { of(ClockFault::Offset) };
+    }
+    if whole.sightings.len() < SIGHTINGS_FOR_DRIFT {
+        return of(ClockFault::Moved);
     }
     if !whole.rate().is_empty() {
         return of(ClockFault::Slope);

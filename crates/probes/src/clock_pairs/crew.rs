@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
 use clock::{CounterSource, Exchange, ExchangeLimits, Regime, Side, SideView};
-use host::live::{AffinityError, Pinned, current_cpu};
+use host::live::{AffinityError, Pinned, current_cpu, start_on};
 use machine::CpuId;
 
 use crate::cores::CpuPair;
@@ -100,7 +100,7 @@ impl<'a, S: CounterSource + Send> Crew<'a, S> {
     /// Runs `conduct` with a thread on each CPU.
     ///
     /// # Errors
-    /// A CPU that may not be used.
+    /// A CPU that may not be used, or a thread that is not started; those that were are released.
     pub(super) fn with<R>(
         cpus: &'a [CpuId],
         source: &'a RwLock<S>,
@@ -114,11 +114,12 @@ impl<'a, S: CounterSource + Send> Crew<'a, S> {
             drop(Pinned::to(cpu)?);
         }
         std::thread::scope(|scope| {
+            // First, so that those that were started do not wait for ever if another is not.
+            let _over = OverOnDrop(&board);
             for (&cpu, desk) in cpus.iter().zip(&desks) {
                 let board = &board;
-                scope.spawn(move || serve(cpu, desk, board, source, limits));
+                start_on(scope, cpu, move || serve(cpu, desk, board, source, limits))?;
             }
-            let _over = OverOnDrop(&board);
             Ok(conduct(&Crew { cpus, source, desks: &desks, board: &board }))
         })
     }

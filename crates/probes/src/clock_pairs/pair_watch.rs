@@ -6,10 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use clock::{
-    Bounds, ERRORS_FOR_DRIFT, Exchanged, HALF_WIDTHS_FOR_DRIFT, KnownOffset, SIGHTINGS_FOR_DRIFT, Sighting,
-    Strip,
-};
+use clock::{Bounds, Exchanged, KnownOffset, Sighting, Strip};
 use record::{ClockContradiction, ClockFault, ClockPair, ClockStep, VisibleDrift};
 
 use super::classify::{Motion, Rate, classify, pooled_rate};
@@ -174,18 +171,13 @@ impl PairWatch {
 
     /// The least drift that would have been seen, as a pure number.
     pub fn visible_rate(&self) -> Option<f64> {
-        let line = self.whole.line()?;
-        let span_ticks = self.whole.span_ticks();
-        let half_width = self.whole.half_width_ticks()?.max(0.0);
         let bounds = self.whole.rate();
         if bounds.is_empty() {
             return None;
         }
         let certain = bounds.high - bounds.low;
-        let likely =
-            (ERRORS_FOR_DRIFT * line.rate_error).max(HALF_WIDTHS_FOR_DRIFT * half_width / span_ticks);
-        let is_likely_enough = self.whole.sightings.len() >= SIGHTINGS_FOR_DRIFT;
-        Some(if is_likely_enough { certain.min(likely) } else { certain }).filter(|rate| rate.is_finite())
+        let likely = self.whole.least_likely_rate().unwrap_or(f64::INFINITY);
+        Some(certain.min(likely)).filter(|rate| rate.is_finite())
     }
 
     /// The row of the document.

@@ -15,6 +15,8 @@ use record::SystemClock;
 const BRACKETS: usize = 60;
 /// How often the hardware clock is looked at: a read of a CMOS clock takes tens of microseconds to milliseconds.
 const RTC_PERIOD: Duration = Duration::from_millis(1);
+/// Time that both looks at the hardware clock take at most, in seconds.
+pub const RTC_S: f64 = 2.0 * RTC_PATIENCE.as_millis() as f64 / 1e3;
 /// A second and some more.
 const RTC_PATIENCE: Duration = Duration::from_millis(1_300);
 
@@ -31,7 +33,6 @@ struct Mark {
 pub struct ClockMarks {
     system: Vec<(&'static str, Mark)>,
     rtc: Result<Mark, String>,
-    with_rtc: bool,
 }
 
 impl ClockMarks {
@@ -48,13 +49,17 @@ impl ClockMarks {
                 Some((name, mark(|| source.read_ns())?))
             })
             .collect();
-        let rtc = if with_rtc { rtc_mark(&Root::live()) } else { Err("not looked at".to_owned()) };
-        Self { system, rtc, with_rtc }
+        let rtc = if with_rtc {
+            rtc_mark(&Root::live())
+        } else {
+            Err("not looked at: it tells only seconds, and the time is too short".to_owned())
+        };
+        Self { system, rtc }
     }
 
-    /// Reads all clocks again, and says how each ran meanwhile.
-    pub fn finish(&self) -> Vec<SystemClock> {
-        let now = Self::take(self.with_rtc);
+    /// Reads all clocks again, and says how each ran meanwhile; the hardware's clock on request, as before.
+    pub fn finish(&self, with_rtc: bool) -> Vec<SystemClock> {
+        let now = Self::take(with_rtc);
         let mut rows: Vec<SystemClock> = self
             .system
             .iter()
@@ -63,9 +68,6 @@ impl ClockMarks {
                 Some(row(name, first, last))
             })
             .collect();
-        if !self.with_rtc {
-            return rows;
-        }
         rows.push(match (&self.rtc, &now.rtc) {
             (Ok(first), Ok(last)) => row("RTC", first, last),
             (Err(reason), _) | (_, Err(reason)) => SystemClock {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clock::{Bound, Fault, FaultSchedule, FaultedCounter, Regime};
-use record::{ClockCheck, ClockFault, ClockVerdict, RegimeVerdict};
+use record::{ClockCheck, ClockFault, ClockVerdict, KernelClocks, RegimeVerdict};
 
 use super::*;
 use crate::session::Silent;
@@ -60,6 +60,7 @@ fn verdict_of(watch: &PairWatch) -> ClockCheck {
         stresses: watch.by_place.keys().map(|place| place.stress).collect(),
         sweeps: watch.exchanges,
         probe_s: 0.0,
+        watched_s: watch.exchanges as f64 * 0.06,
         lost: BTreeMap::new(),
         not_held: None,
         interrupted: false,
@@ -192,6 +193,8 @@ fn counters_that_count_in_steps_do_not_make_the_drift_certain() {
     }
     let row = watch.row(HZ);
     let error = row.rate_error_ppb.expect("a hundred exchanges");
+    let visible = watch.visible_drift(HZ).expect("a hundred exchanges");
+    assert!(visible.ppb > 6.0 * error, "{visible:?}");
     // 10.4 ns by the root of six, over 5.94 s.
     assert!(row.rate_ppb == Some(0.0) && (error - 0.715).abs() < 0.001, "{row:?}");
 }
@@ -202,6 +205,39 @@ fn what_was_not_seen_is_not_called_safe() {
     assert_eq!(check.verdict, ClockVerdict::CannotTell);
     assert!(check.because[0].contains("1 of 1 pairs"), "{:?}", check.because);
     assert_eq!((check.blind_below_ns, check.would_have_seen), (None, None));
+    // One exchange of 39, and many in the first third of the time only.
+    for (usable, exchanges) in [(1, 39), (13, 39)] {
+        let mut watch = simulated(&[], &[], 0.06 * f64::from(usable));
+        watch.exchanges = exchanges;
+        let check = verdict_of(&watch);
+        assert_eq!(check.verdict, ClockVerdict::CannotTell, "{:?}", check.because);
+        assert!(
+            check.because[0].contains(&format!("{usable} of {exchanges} exchanges")),
+            "{:?}",
+            check.because
+        );
+    }
+}
+
+#[test]
+fn what_the_kernel_does_meanwhile_is_heeded() {
+    let kernel = |source: &str, condemned| KernelClocks {
+        clocksource: Some(source.to_owned()),
+        condemned,
+        ..KernelClocks::default()
+    };
+    for (before, now, verdict, reasons) in [
+        (kernel("tsc", false), kernel("tsc", false), ClockVerdict::Safe, 1),
+        (kernel("tsc", false), kernel("hpet", true), ClockVerdict::Unsafe, 3),
+        (kernel("hpet", false), kernel("hpet", true), ClockVerdict::Unsafe, 2),
+        (kernel("hpet", true), kernel("hpet", true), ClockVerdict::Safe, 1),
+    ] {
+        let mut check = verdict_of(&simulated(&[], &[], 6.0));
+        check.kernel = before;
+        verdict::heed_kernel(&mut check, now.clone());
+        assert_eq!((check.verdict, check.because.len()), (verdict, reasons), "{:?}", check.because);
+        assert_eq!(check.kernel, now);
+    }
 }
 
 #[test]
@@ -213,7 +249,7 @@ fn what_would_have_been_seen_is_seen() {
 }
 
 /// Each read is one later than all before it: the same on all CPUs, whatever the machine.
-struct Turnstile(AtomicU64);
+pub(crate) struct Turnstile(pub(crate) AtomicU64);
 
 impl CounterSource for Turnstile {
     fn ordered_ticks(&self, _cpu: u32) -> u64 {
@@ -241,6 +277,20 @@ fn frequencies_that_cannot_be_held_end_the_watch_with_a_reason() {
 }
 
 #[test]
+fn a_thread_that_is_not_started_ends_the_watch_and_releases_those_that_were() {
+    let cpu = live::allowed_cpus().first().expect("a CPU");
+    let source = RwLock::new(Turnstile(AtomicU64::new(1)));
+    for left in [0, 1] {
+        // The first is started and waits for its first round.
+        let made = live::with_threads_left(left, || {
+            Crew::with(&[cpu, cpu], &source, ExchangeLimits::default(), |_| panic!("a crew of {left}"))
+        });
+        let error = made.expect_err("two are wanted");
+        assert!(error.to_string().starts_with("cannot start a thread for CPU"), "{error}");
+    }
+}
+
+#[test]
 fn one_cpu_is_not_compared_with_itself() {
     let source = RwLock::new(Turnstile(AtomicU64::new(1)));
     let settings = Settings {
@@ -250,7 +300,7 @@ fn one_cpu_is_not_compared_with_itself() {
         limits: ExchangeLimits::default(),
     };
     let error = watch(&settings, &source, &mut NoFrequencies, &Silent).expect_err("one CPU");
-    assert!(error.to_string().contains("allow a second CPU"), "{error}");
+    assert!(error.to_string().contains("if the machine has more CPUs, allow a second one"), "{error}");
 }
 
 #[test]

@@ -4,16 +4,17 @@
 //! |---|---|
 //! | unsafe | a jump, or a rate that comes and goes |
 //! | correctable | a constant offset or a constant rate, beyond all bounds |
-//! | cannot tell | a pair without a usable exchange, and none of the above |
+//! | cannot tell | a pair that was compared too rarely or for too short a part of the time, and none of the above |
 //! | safe | every pair was seen, and none moved |
 //!
+//! A kernel that changes its clock source or gives the counter up meanwhile makes it unsafe as well: it saw what we did not.
 //! Loops that contradict themselves make it unsafe: some offset changed while it was measured.
 
 use std::collections::BTreeMap;
 
-use clock::LoopClosure;
+use clock::{LoopClosure, SIGHTINGS_FOR_DRIFT};
 use machine::CpuId;
-use record::{ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict, VisibleDrift};
+use record::{ClockCheck, ClockFault, ClockLoops, ClockPair, ClockVerdict, KernelClocks, VisibleDrift};
 
 use super::Seen;
 use super::pair_watch::PairWatch;
@@ -30,7 +31,8 @@ pub fn fill(check: &mut ClockCheck, seen: &Seen, counter_hz: f64) {
     check.pairs = seen.pairs.iter().map(|pair| pair.row(counter_hz)).collect();
     check.regimes = regimes(&seen.pairs, &seen.stresses);
     check.loops = loops(&seen.pairs, ns);
-    let usable: Vec<&PairWatch> = seen.pairs.iter().filter(|pair| !pair.whole.sightings.is_empty()).collect();
+    let usable: Vec<&PairWatch> =
+        seen.pairs.iter().filter(|pair| is_seen(pair, seen.watched_s, counter_hz)).collect();
     check.blind_below_ns =
         usable.iter().filter_map(|pair| pair.blind_below_ticks()).map(|ticks| ticks * ns).reduce(f64::max);
     let drifts = usable.iter().filter_map(|pair| pair.visible_drift(counter_hz));
@@ -42,6 +44,36 @@ pub fn fill(check: &mut ClockCheck, seen: &Seen, counter_hz: f64) {
         .without
         .extend(seen.not_held.iter().map(|reason| format!("P-states were not varied further: {reason}")));
     (check.verdict, check.because) = judge(check, usable.len());
+}
+
+/// Part of the time that the exchanges of a pair span at least: what came before the first or after the last was not seen.
+const SPAN_SHARE_MIN: f64 = 0.5;
+
+/// Whether a pair was compared often enough, and over enough of the time, for a drift or a jump to show.
+fn is_seen(pair: &PairWatch, watched_s: f64, counter_hz: f64) -> bool {
+    pair.whole.sightings.len() >= SIGHTINGS_FOR_DRIFT
+        && pair.whole.span_ticks() / counter_hz >= SPAN_SHARE_MIN * watched_s
+}
+
+/// Puts into a document what the kernel says of its clocks at the end of the check, beside what it said at the beginning.
+pub fn heed_kernel(check: &mut ClockCheck, now: KernelClocks) {
+    let before = std::mem::replace(&mut check.kernel, now);
+    let now = &mut check.kernel;
+    let named = |source: &Option<String>| source.clone().unwrap_or_else(|| "unknown".to_owned());
+    let mut reasons = Vec::new();
+    if before.clocksource.is_some() && before.clocksource != now.clocksource {
+        let (from, to) = (named(&before.clocksource), named(&now.clocksource));
+        reasons.push(format!("the kernel changed its clock source from {from} to {to} during the check"));
+    }
+    if now.condemned && !before.condemned {
+        reasons.push("the kernel gave the counter up during the check: see its messages".to_owned());
+    }
+    // The log keeps only so much.
+    now.condemned |= before.condemned;
+    if !reasons.is_empty() {
+        check.verdict = ClockVerdict::Unsafe;
+        check.because.splice(0..0, reasons);
+    }
 }
 
 /// The verdict of a document whose rows are filled.
@@ -75,8 +107,9 @@ fn judge(check: &ClockCheck, usable: usize) -> (ClockVerdict, Vec<String>) {
     let unseen = check.pairs.len() - usable;
     if unseen > 0 {
         because.push(format!(
-            "{unseen} of {} pairs never ran at the same time for long enough; free the CPUs, or give more time",
-            check.pairs.len()
+            "{unseen} of {} pairs {}; free the CPUs, or give more time with --budget",
+            check.pairs.len(),
+            how_unseen(check, unseen)
         ));
         if verdict == ClockVerdict::Safe {
             verdict = ClockVerdict::CannotTell;
@@ -92,6 +125,20 @@ fn judge(check: &ClockCheck, usable: usize) -> (ClockVerdict, Vec<String>) {
         });
     }
     (verdict, because)
+}
+
+/// How so many pairs were seen too little.
+fn how_unseen(check: &ClockCheck, unseen: usize) -> String {
+    let never = check.pairs.iter().filter(|pair| pair.usable == 0).count();
+    if never == unseen {
+        return "never ran at the same time for long enough".to_owned();
+    }
+    let (usable, exchanges) =
+        check.pairs.iter().map(|pair| (pair.usable, pair.exchanges)).min().unwrap_or_default();
+    format!(
+        "were compared too rarely, or in less than half of the time: {usable} of {exchanges} exchanges were usable, \
+         and fewer than {SIGHTINGS_FOR_DRIFT} show no drift"
+    )
 }
 
 /// By how much the bounds of a pair contradict each other.
@@ -132,6 +179,7 @@ fn words(fault: ClockFault) -> &'static str {
         ClockFault::SlopeAtOneFrequency => "the counters drift apart in some P-states only",
         ClockFault::SlopeAfterIdle => "the counters drift apart while CPUs sleep",
         ClockFault::RateChanges => "the counters drift apart at a rate that changes",
+        ClockFault::Moved => "the counters moved, by a jump or by drift",
     }
 }
 

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use host::live::Pinned;
+use host::live::{Pinned, start_thread};
 use machine::CpuId;
 use record::{RoundsSeen, RoundsVerdict};
 use stats::median;
@@ -112,9 +112,9 @@ pub fn run(
         let mut started = Ok(());
         for index in 1..threads {
             let (meeting, cpu) = (&meeting, cpus[index % cpus.len()]);
-            let builder = std::thread::Builder::new().name("sidestep-round".to_owned());
-            if let Err(error) = builder.spawn_scoped(scope, move || follow(read, cpu, index - 1, meeting)) {
-                started = Err(format!("thread {} of {threads} could not be started: {error}", index + 1));
+            let what = format_args!("thread {} of {threads}", index + 1);
+            if let Err(refused) = start_thread(scope, what, move || follow(read, cpu, index - 1, meeting)) {
+                started = Err(refused.to_string());
                 break;
             }
         }
@@ -275,6 +275,13 @@ mod tests {
         let mut coarse = Read::shared_word();
         coarse.resolution_ns = Some(4e6);
         assert!(!Judge::of(&coarse, true, 1.0).overlaps(&Round { apart: 0, bound: 0, outside: 0 }));
+    }
+
+    #[test]
+    fn a_thread_that_is_not_started_is_named_and_the_others_end() {
+        let cpus: Vec<CpuId> = host::live::allowed_cpus().iter().collect();
+        let seen = host::live::with_threads_left(1, || run(&Read::shared_word(), 3, &cpus, 1.0, PATIENCE));
+        assert!(seen.is_err_and(|reason| reason.starts_with("cannot start thread 3 of 3: ")));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use clock::{TickRate, begin, end};
-use host::live::{self, Pinned};
+use host::live::{self, Pinned, start_thread};
 use machine::CpuId;
 use record::{ScalingVerdict, ThreadCost};
 use stats::{Comparison, Random, median, quantile};
@@ -134,13 +134,13 @@ fn burst(work: &Work<'_>, threads: usize, cpus: &[CpuId]) -> Result<Option<Burst
         let mut started = Vec::with_capacity(threads);
         for index in 0..threads {
             let (ready, is_on, cpu) = (&ready, &is_on, cpus[index % cpus.len()]);
-            let builder = std::thread::Builder::new().name("sidestep-reader".to_owned());
-            match builder.spawn_scoped(scope, move || serve(work, cpu, threads, ready, is_on)) {
+            let what = format_args!("thread {} of {threads}", index + 1);
+            match start_thread(scope, what, move || serve(work, cpu, threads, ready, is_on)) {
                 Ok(handle) => started.push(handle),
-                Err(error) => {
+                Err(refused) => {
                     // The others go on without it.
                     is_on.store(2, Ordering::Release);
-                    return Err(format!("thread {} of {threads} could not be started: {error}", index + 1));
+                    return Err(refused.to_string());
                 }
             }
         }

@@ -17,13 +17,16 @@ struct World {
     realtime_ahead_ns: i64,
     counter_ahead_ticks: i64,
     late_ns: u64,
+    /// The two CPUs do not meet.
+    is_busy: bool,
     surroundings: Surroundings,
 }
 
 impl World {
     fn new(faults: &[Fault]) -> Self {
         Self {
-            watcher: Watcher::new(HZ, 1),
+            watcher: Watcher::new(HZ, 1, 1, SECOND_NS),
+            is_busy: false,
             second: FaultSchedule::new(0, faults),
             number: 0,
             noise: 1,
@@ -73,7 +76,7 @@ impl World {
             surroundings: self.surroundings.clone(),
             synchronised: Some(true),
             hardware_clock_s: None,
-            meeting: Some(Meeting { pair: PAIR, seen: Ok(Some(exchanged)) }),
+            meeting: Some(Meeting { pair: PAIR, seen: Ok((!self.is_busy).then_some(exchanged)) }),
         })
     }
 
@@ -117,6 +120,39 @@ fn drift_is_told_once_and_a_step_each_time() {
         assert!(step_ns.is_some_and(|ns| (ns - 1_000.0).abs() < 20.0), "{step_ns:?}");
     }
     world.quiet(1_000);
+}
+
+#[test]
+fn a_jump_that_two_exchanges_prove_is_told_and_what_was_hardly_watched_is_not_called_calm() {
+    let step = Fault::Step { at_ticks: 6 * HZ as u64, ticks: 5_000 };
+    // Two of twelve probes see both counters: one before the jump and one after it.
+    for seen in [[2, 10], [2, 3]] {
+        let mut world = World::new(&[step]);
+        let mut told = Vec::new();
+        for second in 1..=12 {
+            world.is_busy = !seen.contains(&second);
+            told.extend(world.step());
+        }
+        told.extend(world.watcher.finish());
+        let is_moved =
+            |what: &ClockHappening| matches!(what, ClockHappening::Counters { fault: ClockFault::Moved, .. });
+        let expected = usize::from(seen[1] > 6);
+        assert_eq!(
+            (told.len(), told.iter().filter(|what| is_moved(what)).count()),
+            (expected, expected),
+            "{told:?}"
+        );
+        let mut summary = ClockWatchSummary { watched_s: 12.0, ..ClockWatchSummary::default() };
+        world.watcher.summarise(&mut summary);
+        assert!(!summary.could_watch(), "{summary:?}");
+    }
+    // A watch that is short and saw all of it tells at its end.
+    let mut world = World::new(&[Fault::Step { at_ticks: 3 * HZ as u64, ticks: 5_000 }]);
+    world.quiet(5);
+    assert_eq!(world.watcher.finish().len(), 1);
+    let mut summary = ClockWatchSummary { watched_s: 5.0, ..ClockWatchSummary::default() };
+    world.watcher.summarise(&mut summary);
+    assert!(summary.could_watch() && summary.blind_below_ns.is_some(), "{summary:?}");
 }
 
 #[test]
@@ -166,7 +202,7 @@ fn a_hardware_clock_that_runs_on_without_us_is_told_and_one_that_is_set_with_the
         hardware_clock_s: Some(hardware_clock_s),
         meeting: None,
     };
-    let mut watcher = Watcher::new(HZ, 1);
+    let mut watcher = Watcher::new(HZ, 1, 1, SECOND_NS);
     assert!(watcher.hear(pulse(0, 1_000, 1_000)).is_empty());
     assert!(watcher.hear(pulse(60, 1_061, 1_060)).is_empty(), "hardware clocks tell seconds");
     let happened = watcher.hear(pulse(120, 4_720, 1_120));

@@ -181,10 +181,7 @@ fn two_states(cpu: CpuId, loops: &Loops) -> Option<String> {
         .iter()
         .map(|mode| format!("{:.2} in {:.0} % of windows", fastest / mode.value, mode.share * 100.0))
         .collect();
-    Some(format!(
-        "CPU {cpu} has its core to itself only at times: share {}; a sibling is busy",
-        states.join(", ")
-    ))
+    Some(format!("CPU {cpu} has its execution ports to itself only at times: share {}", states.join(", ")))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::live::{self, AffinityError, Pinned};
+use host::live::{self, AffinityError, Pinned, start_on, start_thread};
 use machine::CpuId;
 
 /// How often the watcher looks; rarely, as it shares the CPU of the thread that times.
@@ -109,13 +109,21 @@ pub(super) fn with_partner<R>(
 ) -> Result<R, AffinityError> {
     let link = Link::default();
     thread::scope(|scope| {
-        let watcher = scope.spawn(|| link.watch(deadline));
-        let other = scope.spawn(|| {
+        let watcher = start_thread(scope, "the thread that watches the time", || link.watch(deadline))?;
+        let started = start_on(scope, cpu, || {
             let _end = AbortOnDrop(&link);
             let _pinned = Pinned::to(cpu)?;
             partner(&link);
-            Ok(())
+            Ok::<(), AffinityError>(())
         });
+        let other = match started {
+            Ok(other) => other,
+            Err(refused) => {
+                drop(AbortOnDrop(&link));
+                watcher.thread().unpark();
+                return Err(refused);
+            }
+        };
         let result = {
             let _end = AbortOnDrop(&link);
             main(&link, other.thread())
@@ -139,6 +147,14 @@ mod tests {
 
     fn any_cpu() -> CpuId {
         live::allowed_cpus().first().expect("at least one CPU")
+    }
+
+    #[test]
+    fn without_both_threads_nothing_is_run() {
+        for left in [0, 1] {
+            let ran = live::with_threads_left(left, || with_partner(any_cpu(), soon(), |_| {}, |_, _| ()));
+            assert!(ran.is_err_and(|error| error.to_string().starts_with("cannot start ")));
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 
 use clock::{TickRate, begin, end};
-use host::live::{AffinityError, Pinned, ThreadUsage};
+use host::live::{AffinityError, Pinned, ThreadUsage, start_on};
 use kernels::random::SplitMix64;
 use record::{Quality, Spread, WakePoint};
 use stats::{Estimate, EstimateOptions, estimate, quantile};
@@ -269,13 +269,13 @@ fn round(
     let board = Board::default();
     let session = &*session;
     thread::scope(|scope| {
-        let sleeper = scope.spawn(|| {
+        let sleeper = start_on(scope, pair.b, || {
             let _pinned = Pinned::to(pair.b).inspect_err(|_| {
                 board.awaiting.0.store(QUIT, Ordering::Release);
             })?;
             board.sleeper();
-            Ok(())
-        });
+            Ok::<(), AffinityError>(())
+        })?;
         {
             let _quit = QuitOnDrop(&board, sleeper.thread());
             let mut waker =

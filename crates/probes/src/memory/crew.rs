@@ -10,8 +10,9 @@ mod streaming;
 use std::hint;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use host::live::{AffinityError, Pinned};
+use host::live::{AffinityError, Pinned, start_on};
 
 use crate::sampler::Sampler;
 
@@ -26,6 +27,10 @@ pub(super) const PARTS: u64 = 4;
 pub(super) const CHUNKS_PER_WINDOW: usize = PARTS as usize;
 /// Neighbours that a member looks at: a look costs a cache miss inside the window.
 const WATCHED_MAX: usize = 16;
+/// How long after its probe's end a crew still waits for a member whose CPU others have.
+const GRACE: Duration = Duration::from_millis(500);
+/// Spins between two looks at the time: some tens of microseconds.
+const SPINS_PER_LOOK: u32 = 1_024;
 /// Starting a thread and pinning it takes about this long, in seconds: for worst-case estimates.
 pub(super) const THREAD_START_S: f64 = 100e-6;
 
@@ -41,6 +46,8 @@ pub(super) struct Gate {
     arrived: AtomicUsize,
     generation: AtomicUsize,
     broken: AtomicBool,
+    /// Nobody waits longer than this.
+    until: Instant,
     shared: AtomicU64,
     beats: Vec<Beat>,
 }
@@ -77,12 +84,13 @@ pub(super) struct Lockstep {
 }
 
 impl Gate {
-    pub(super) fn new(members: usize) -> Self {
+    pub(super) fn new(members: usize, until: Instant) -> Self {
         Self {
             members,
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
+            until,
             shared: AtomicU64::new(0),
             beats: (0..members).map(|_| Beat::default()).collect(),
         }
@@ -95,7 +103,12 @@ impl Gate {
             self.arrived.store(0, Ordering::Relaxed);
             self.generation.fetch_add(1, Ordering::AcqRel);
         }
+        let mut spins = 0_u32;
         while self.generation.load(Ordering::Acquire) == generation {
+            spins = spins.wrapping_add(1);
+            if spins.is_multiple_of(SPINS_PER_LOOK) && Instant::now() >= self.until {
+                self.broken.store(true, Ordering::Relaxed);
+            }
             if self.broken.load(Ordering::Relaxed) {
                 return false;
             }
@@ -161,16 +174,18 @@ impl Member<'_> {
 }
 
 /// Runs `job` on every CPU at once, one pinned thread each with its own item, and returns what each made of it.
-/// A crew of one works on the calling thread: on a busy machine starting another costs a turn of the scheduler.
+/// A crew of one works on the calling thread: on a busy machine starting another costs a turn of the scheduler. A crew that still
+/// waits for one of its members some time after `deadline` breaks up: what others do to its CPUs does not cost the budget.
 ///
 /// # Errors
-/// If a CPU may not be used; the others then find the crew broken up.
+/// If a CPU may not be used or a thread is not started; the others then find the crew broken up.
 pub(super) fn on_each<T: Send, R: Send>(
     samplers: Vec<Sampler>,
     items: Vec<T>,
+    deadline: Instant,
     job: impl Fn(&mut Member<'_>, T) -> R + Sync,
 ) -> Result<Vec<R>, AffinityError> {
-    let gate = Gate::new(samplers.len());
+    let gate = Gate::new(samplers.len(), deadline + GRACE);
     let (gate, job) = (&gate, &job);
     let run = move |index: usize, sampler: Sampler, item: T| {
         let _broken_on_panic = BreakOnPanic(gate);
@@ -185,12 +200,23 @@ pub(super) fn on_each<T: Send, R: Send>(
         return members.map(|(index, (sampler, item))| run(index, sampler, item)).collect();
     }
     thread::scope(|scope| {
-        let threads: Vec<_> =
-            members.map(|(index, (sampler, item))| scope.spawn(move || run(index, sampler, item))).collect();
+        let mut threads = Vec::with_capacity(gate.members);
+        let mut refused = None;
+        for (index, (sampler, item)) in members {
+            match start_on(scope, sampler.cpu, move || run(index, sampler, item)) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    gate.broken.store(true, Ordering::Relaxed);
+                    refused = Some(error);
+                    break;
+                }
+            }
+        }
         let join = |thread: thread::ScopedJoinHandle<'_, Result<R, AffinityError>>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        threads.into_iter().map(join).collect()
+        let results = threads.into_iter().map(join).collect();
+        refused.map_or(results, Err)
     })
 }
 
@@ -216,10 +242,20 @@ mod tests {
 
     use super::*;
 
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    #[test]
+    fn who_waits_for_a_member_past_the_end_breaks_the_crew() {
+        let gate = Gate::new(2, Instant::now());
+        assert!(!gate.wait() && gate.broken.load(Ordering::Relaxed));
+    }
+
     #[test]
     fn nobody_passes_the_gate_before_all_are_there() {
         const ROUNDS: u32 = 50;
-        let (gate, passed) = (Gate::new(3), AtomicU32::new(0));
+        let (gate, passed) = (Gate::new(3, soon()), AtomicU32::new(0));
         thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -237,19 +273,34 @@ mod tests {
 
     #[test]
     fn a_broken_gate_lets_nobody_wait_for_ever() {
-        let gate = Gate::new(2);
+        let gate = Gate::new(2, soon());
         gate.broken.store(true, Ordering::Relaxed);
         assert!(!gate.wait());
     }
 
     #[test]
+    fn a_crew_whose_last_thread_is_not_started_breaks_up() {
+        let cpu = host::live::allowed_cpus().first().expect("a CPU");
+        let rate = clock::TickRate::calibrate(1_000_000).expect("a counter that counts");
+        let control = crate::control::ControlLoops { cycles_per_multiply: None };
+        for left in [0, 1] {
+            let samplers = vec![Sampler::new(cpu, rate, control); 2];
+            let met = host::live::with_threads_left(left, || {
+                on_each(samplers, vec![(); 2], soon(), |member, ()| member.meet())
+            });
+            let error = met.expect_err("two are wanted");
+            assert!(error.to_string().starts_with("cannot start a thread for CPU"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_member_is_at_work_between_its_first_and_its_last_part() {
-        let gate = Gate::new(2);
+        let gate = Gate::new(2, soon());
         for (beats, at_work) in [(4, false), (5, true), (7, true), (8, false), (12, false)] {
             gate.beats[1].0.store(beats, Ordering::Relaxed);
             assert_eq!(gate.sees_all_at_work(0, 1), at_work, "{beats} parts");
         }
-        assert!(Gate::new(1).sees_all_at_work(0, 0), "alone there is nobody to see");
+        assert!(Gate::new(1, soon()).sees_all_at_work(0, 0), "alone there is nobody to see");
     }
 
     #[test]

@@ -34,3 +34,11 @@ pub enum MemoryError {
     #[error("only one CPU may be used, and load comes from the others; allow a second one with --cpus")]
     OneCpu,
 }
+
+impl MemoryError {
+    /// True if laying memory was broken off at the end of its time.
+    pub(super) fn is_broken_off(&self) -> bool {
+        let (Self::Mapping(error) | Self::Node(NodeMemoryError::Mapping(error))) = self else { return false };
+        matches!(error, MappingError::BrokenOff { .. })
+    }
+}

@@ -10,7 +10,7 @@ mod loaders;
 use std::hint::black_box;
 use std::time::Instant;
 
-use host::live::{Mapping, PageRequest, Pages, Pinned};
+use host::live::{Mapping, MappingError, PageRequest, Pages, Pinned};
 use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Operation, Order, Position, Store, StreamKernel};
 use machine::{Bytes, CpuId, CpuSet, Machine, NodeId};
 use record::{LoadedLatency, Spread};
@@ -160,7 +160,7 @@ pub(super) fn under_load(
     let mut points: Vec<Point> =
         std::iter::once(0).chain(ladder(chased.others.len())).map(Point::new).collect();
     let chase = || -> Result<(Pinned, Mapping), MemoryError> {
-        Ok((Pinned::to(chased.cpu)?, mapped(chased.block, chased.node)?))
+        Ok((Pinned::to(chased.cpu)?, mapped(chased.block, chased.node, &|| !session.must_stop())?))
     };
     let (pinned, mut mapping) = match chase() {
         Ok(chase) => chase,
@@ -176,11 +176,18 @@ pub(super) fn under_load(
         position: Position::Start,
         seed: session.random.next_u64(),
     };
-    let chain = Chain::build(mapping.as_mut_slice(), layout).expect("a mapping is aligned");
+    // A mapping is aligned: nothing but its end can come between.
+    let broken_off = |_| MappingError::BrokenOff { bytes: chased.block }.into();
+    let laid = Chain::build_while(mapping.as_mut_slice(), layout, &|| !session.must_stop());
+    let chain = match laid.map_err(broken_off) {
+        Ok(chain) => chain,
+        Err(error) => return (Vec::new(), Err(error)),
+    };
     let work = Work {
         kernel,
         part_bytes: chased.load_block.0 as usize / chased.others.len().max(1),
         node: chased.node,
+        until: session.deadline,
     };
     let mut sampler = session.sampler(chased.cpu);
     let result = with_loaders(chased.others, work, |loaders| {
@@ -286,6 +293,8 @@ fn judged(
         loaded.push(LoadedLatency {
             cpu: chased.cpu,
             loading,
+            block_bytes: Some(chased.block),
+            page_bytes: Some(page),
             load_bytes_per_s: median(&traffic).unwrap_or(0.0),
             load_interval: stats::quantile_interval(&traffic, 0.5)
                 .unwrap_or(Interval { low: 0.0, high: 0.0 }),

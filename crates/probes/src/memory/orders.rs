@@ -231,6 +231,7 @@ mod tests {
             line_bytes: None,
             ways: None,
             shared_by: machine::CpuSet::new(),
+            sharers_unknown: false,
         }];
         assert_eq!(settings.block(&machine), SMALLEST_BLOCK);
     }

@@ -23,15 +23,19 @@ pub fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
     Bytes((most / Bytes::MIB.0).max(1) * Bytes::MIB.0)
 }
 
-/// Huge pages of one node, or from wherever they come.
+/// Huge pages of one node, or from wherever they come, laid as long as it may go on.
 ///
 /// # Errors
 /// A node that may not be used, or too little memory.
-pub(super) fn mapped(block: Bytes, node: Option<NodeId>) -> Result<Mapping, MemoryError> {
+pub(super) fn mapped(
+    block: Bytes,
+    node: Option<NodeId>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Mapping, MemoryError> {
     let bytes = block.0 as usize;
     Ok(match node {
-        Some(node) => map_on_node(bytes, PageRequest::Huge, node)?,
-        None => Mapping::new(bytes, PageRequest::Huge)?,
+        Some(node) => map_on_node(bytes, PageRequest::Huge, node, goes_on)?,
+        None => Mapping::new_while(bytes, PageRequest::Huge, goes_on)?,
     })
 }
 

@@ -14,7 +14,7 @@ mod scaling;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use host::live::{Mapping, Pinned, page_nodes};
+use host::live::{Mapping, MappingError, Pinned, page_nodes};
 use kernels::offset_chase::{OFFSETS_PER_ROUND, OffsetChase};
 use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
@@ -35,6 +35,8 @@ use crate::session::{Session, SessionError};
 const CACHES_PER_BLOCK: u64 = 2;
 /// Bounds of a block.
 const BLOCK: (Bytes, Bytes) = (Bytes(64 << 20), Bytes(512 << 20));
+/// Bytes filled or copied between two looks at the time.
+const SLICE_BYTES: usize = 2 << 20;
 /// Rounds on one set of mappings.
 const ROUNDS_PER_LAP: u32 = 8;
 /// Only in one of so many rounds is everything streamed; in the others triad alone, which tells with the chase whether CPUs are alike:
@@ -167,7 +169,9 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     }
     let mut table = Table::new(session, settings);
     let result = table.measure(session);
-    let line_transfer = if settings.with_transfer { transfers(session, settings) } else { Vec::new() };
+    let (line_transfer, refused) =
+        if settings.with_transfer { transfers(session, settings) } else { Default::default() };
+    table.without.extend(refused);
     let (scaling, refused) = scaling::run(session, settings, settings.budget_s * SCALING_SHARE);
     table.without.extend(refused);
     let (loaded, refused) =
@@ -175,6 +179,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let mut sockets = Sockets {
         schema: SOCKETS_SCHEMA,
         subjects: settings.subjects.clone(),
+        machine_nodes: session.record.machine.topology.nodes.iter().map(|node| node.id).collect(),
         line_transfer,
         scaling,
         loaded,
@@ -187,8 +192,8 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     result
 }
 
-/// A line between each two of the subjects.
-fn transfers(session: &mut Session<'_>, settings: &Settings) -> Vec<LineTransfer> {
+/// A line between each two of the subjects; with what could not be had, in words.
+fn transfers(session: &mut Session<'_>, settings: &Settings) -> (Vec<LineTransfer>, Option<String>) {
     let cpus: Vec<CpuId> = settings.subjects.iter().map(|subject| subject.cpu).collect();
     let pairs = cpus
         .iter()
@@ -201,9 +206,9 @@ fn transfers(session: &mut Session<'_>, settings: &Settings) -> Vec<LineTransfer
         rounds: TRANSFER_ROUNDS,
         budget_s: settings.budget_s * TRANSFER_SHARE,
     };
-    // What could not be measured is missing from the document, and the memory of all is in it.
-    drop(transfer::run(session, &of_lines));
-    session.record.cores.line_transfer.split_off(before)
+    let refused =
+        transfer::run(session, &of_lines).err().map(|error| format!("a line between CPUs: {error}"));
+    (session.record.cores.line_transfer.split_off(before), refused)
 }
 
 impl<'s> Table<'s> {
@@ -247,7 +252,16 @@ impl<'s> Table<'s> {
         // Blocks that are laid when there is no time to use them would only delay the end.
         while !self.is_over(session) && self.left_s() > laying_s {
             let laying = Instant::now();
-            let mut memories = self.lay(session)?;
+            let Some(mut memories) = self.lay(session)? else {
+                if self.laps == 0 && !session.must_stop() {
+                    let (blocks, block) = (2 * self.settings.nodes.len().max(1), self.block);
+                    self.without.push(format!(
+                        "latency and bandwidth: its share of the time ended before {blocks} blocks of {block} were laid; \
+                         give more with --budget"
+                    ));
+                }
+                return Ok(());
+            };
             laying_s = laying.elapsed().as_secs_f64();
             for _ in 0..ROUNDS_PER_LAP {
                 let mut order: Vec<usize> = (0..self.cells.len()).collect();
@@ -270,8 +284,8 @@ impl<'s> Table<'s> {
         Ok(())
     }
 
-    /// Maps the blocks of all nodes; one that is not to be had is left out and told.
-    fn lay(&mut self, session: &mut Session<'_>) -> Result<Vec<Option<NodeMemory>>, MemoryError> {
+    /// Maps the blocks of all nodes, or nothing if the time ends meanwhile; one that is not to be had is left out and told.
+    fn lay(&mut self, session: &mut Session<'_>) -> Result<Option<Vec<Option<NodeMemory>>>, MemoryError> {
         let mut memories: Vec<Option<NodeMemory>> = Vec::new();
         let is_first = self.laps == 0;
         let wanted: Vec<Option<NodeId>> = match self.settings.nodes.as_slice() {
@@ -282,6 +296,8 @@ impl<'s> Table<'s> {
         for node in wanted {
             let laid = memories.iter_mut().flatten().next();
             match self.lay_one(session, node, laid) {
+                // There is no time to use any of them.
+                Err(error) if error.is_broken_off() => return Ok(None),
                 Ok(memory) => memories.push(Some(memory)),
                 Err(error) => {
                     if is_first {
@@ -294,7 +310,7 @@ impl<'s> Table<'s> {
         }
         match refused {
             Some(error) if memories.iter().all(Option::is_none) => Err(error),
-            _ => Ok(memories),
+            _ => Ok(Some(memories)),
         }
     }
 
@@ -305,15 +321,24 @@ impl<'s> Table<'s> {
         laid: Option<&mut NodeMemory>,
     ) -> Result<NodeMemory, MemoryError> {
         let from = self.settings.bound(node);
-        let (mut walked, mut streamed) = (mapped(self.block, from)?, mapped(self.block, from)?);
-        streamed.as_mut_slice().fill(FILL_BYTE);
+        let seed = session.random.next_u64();
+        let goes_on = || !self.is_over(session);
+        let (mut walked, mut streamed) =
+            (mapped(self.block, from, &goes_on)?, mapped(self.block, from, &goes_on)?);
+        let broken_off = || MappingError::BrokenOff { bytes: self.block };
+        for slice in streamed.as_mut_slice().chunks_mut(SLICE_BYTES) {
+            goes_on().then(|| slice.fill(FILL_BYTE)).ok_or_else(broken_off)?;
+        }
         // Links are offsets: what was laid on one node holds on another, and copying is faster than laying.
         let chase = if let Some(laid) = laid {
-            walked.as_mut_slice().copy_from_slice(laid.walked.as_mut_slice());
+            let from = laid.walked.as_mut_slice().chunks(SLICE_BYTES);
+            for (slice, from) in walked.as_mut_slice().chunks_mut(SLICE_BYTES).zip(from) {
+                goes_on().then(|| slice.copy_from_slice(from)).ok_or_else(broken_off)?;
+            }
             laid.chase.clone()
         } else {
-            OffsetChase::lay(walked.as_mut_slice(), session.random.next_u64())
-                .expect("a mapping starts on a page")
+            // A mapping starts on a page and holds many lines: nothing else can be wrong.
+            OffsetChase::lay_while(walked.as_mut_slice(), seed, &goes_on).map_err(|_| broken_off())?
         };
         if let Some(node) = node {
             let [walked, streamed] =

@@ -386,6 +386,7 @@ mod tests {
             line_bytes: None,
             ways: None,
             shared_by: machine::CpuSet::new(),
+            sharers_unknown: false,
         };
         machine.topology.caches = vec![cache.clone()];
         let settings = Settings::check_up();

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use machine::did_you_mean;
+
 use crate::{clock_pairs, clocks, cores};
 
 /// A group of probes, as `--only` names it.
@@ -234,7 +236,7 @@ impl Probe {
 
 /// A name given to `--only` that is neither a section nor a probe.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name:?} is not a probe; choose among {} with --only", selectable_names().join(", "))]
+#[error("{name:?} is not a probe; {}choose among {} with --only", did_you_mean(name, selectable_names()), selectable_names().join(", "))]
 pub struct UnknownProbe {
     /// What was given.
     pub name: String,

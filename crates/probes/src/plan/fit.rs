@@ -1,8 +1,9 @@
 //! Fitting the probes into the budget: shorter first, then fewer.
 
-use machine::{Bytes, CpuId, Machine};
+use machine::{Bytes, Machine};
 
 use super::catalogue::{BY_IMPORTANCE, Needs, Row, TABLE};
+use super::settings::{Subject, settings};
 use super::{Depth, DroppedProbe, Options, Probe};
 use crate::memory::sockets::{self, nodes_with_memory};
 
@@ -67,7 +68,8 @@ fn has_huge_pages(machine: &Machine) -> bool {
 }
 
 /// The probes that the user wants and the machine allows; of the others only those that the user wants get a reason.
-pub(super) fn wanted(machine: &Machine, cpus: &[CpuId], options: &Options) -> Wishes {
+pub(super) fn wanted(subject: &Subject<'_>) -> Wishes {
+    let Subject { machine, cpus, options, .. } = *subject;
     let cpu_count = cpus.len();
     let mut wishes = Wishes { rows: Vec::new(), dropped: Vec::new() };
     for row in TABLE.iter().filter(|row| options.only.contains(row.probe)) {
@@ -89,13 +91,23 @@ pub(super) fn wanted(machine: &Machine, cpus: &[CpuId], options: &Options) -> Wi
             let more_s =
                 if row.probe == Probe::Sockets { sockets::check_up::more_s(machine, cpus) } else { 0.0 };
             let wanted_s = seconds + row.per_cpu_s * cpu_count.saturating_sub(2) as f64 + more_s;
-            wishes.rows.push(Wish { probe: row.probe, wanted_s, least_s: row.least_s.min(wanted_s) });
+            wishes.rows.push(Wish {
+                probe: row.probe,
+                wanted_s,
+                least_s: least_s(subject, row).min(wanted_s),
+            });
         } else {
             let next = if row.default_s.is_some() { "the default check-up and --full" } else { "--full" };
             drop(format!("not in {}; it is in {next}", options.depth.flag()));
         }
     }
     wishes
+}
+
+/// The least time that a probe is given here, in seconds: what it says something with, and what it takes whatever its budget.
+fn least_s(subject: &Subject<'_>, row: &Row) -> f64 {
+    let (settings, _) = settings(subject, row.probe, row.least_s);
+    settings.worst_case_s(subject.cpus.len(), subject.machine).max(row.least_s)
 }
 
 /// Cuts all probes by the same share of what they can spare; drops the least important ones first if that is not enough.

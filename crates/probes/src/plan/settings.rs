@@ -48,6 +48,30 @@ pub enum ProbeSettings {
     Signatures(signatures::Settings),
 }
 
+impl ProbeSettings {
+    /// Time it may take at most on so many CPUs of a machine, in seconds.
+    pub fn worst_case_s(&self, cpus: usize, machine: &Machine) -> f64 {
+        match self {
+            Self::Control(settings) => settings.worst_case_s(),
+            Self::Surface(settings) => settings.worst_case_s(),
+            Self::Transfer(settings) => settings.worst_case_s(),
+            Self::Sharing(settings) => settings.worst_case_s(),
+            Self::Compute(settings) => settings.worst_case_s(),
+            Self::Wake(settings) => settings.worst_case_s(),
+            Self::Clocks(settings) => settings.worst_case_s(),
+            Self::ClockPairs(settings) => settings.worst_case_s(),
+            Self::Signatures(settings) => settings.worst_case_s(),
+            Self::Bandwidth(settings) => settings.worst_case_s(cpus, machine),
+            Self::Stream(settings) => settings.worst_case_s(cpus, machine),
+            Self::Walks(settings) => settings.worst_case_s(cpus, machine),
+            Self::Orders(settings) => settings.worst_case_s(cpus, machine),
+            Self::Parallel(settings) => settings.worst_case_s(cpus, machine),
+            Self::Loaded(settings) => settings.worst_case_s(cpus, machine),
+            Self::Sockets(settings) => settings.worst_case_s(machine),
+        }
+    }
+}
+
 /// Block that the memory loop of the sharing probe reads on each CPU: twice the largest cache, within these bounds.
 const MEMORY_BLOCK: (Bytes, Bytes) = (Bytes(64 << 20), Bytes(128 << 20));
 /// Largest block of the large surface.
@@ -56,6 +80,7 @@ const LARGEST_SURFACE: Bytes = Bytes(512 << 20);
 const QUICK_HUGE_STRIDES: [usize; 1] = [64];
 
 /// What a plan is made for.
+#[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) machine: &'a Machine,
     pub(super) cpus: &'a [CpuId],
@@ -204,7 +229,7 @@ impl Subject<'_> {
 }
 
 /// Time for visits: the worst case less what the probe adds to its budget; never below a tenth of a second.
-fn net_s(seconds: f64, added_s: f64) -> f64 {
+pub(crate) fn net_s(seconds: f64, added_s: f64) -> f64 {
     (seconds - added_s).max(0.05)
 }
 

@@ -21,7 +21,7 @@ const NAMED_MAX: usize = 8;
 const FAR_SHARE: f64 = 0.05;
 
 /// Coverage over all cells and repeats.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Coverage {
     /// Cells.
     pub cells: usize,
@@ -48,7 +48,7 @@ pub struct Coverage {
 }
 
 /// Coverage of one cell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CellCoverage {
     /// Size of the block.
     pub block_bytes: Bytes,

@@ -6,10 +6,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
 
 use clock::begin;
-use host::live::{AffinityError, Pinned};
+use host::live::{AffinityError, Pinned, start_on};
 use machine::CpuId;
 use serde::Serialize;
 use stats::median;
@@ -28,7 +27,7 @@ const TOGETHER_PER_MS: f64 = 100.0;
 const TOGETHER_SHARE_MIN: f64 = 0.1;
 
 /// Overlap of two threads on two CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Overlap {
     /// The CPU that looks.
     pub a: CpuId,
@@ -67,7 +66,10 @@ pub(super) fn measure(session: &Session<'_>) -> Result<Vec<Overlap>, AffinityErr
             break;
         }
         let fresh = fresh_by_slice(session, a, b)?;
-        found.push(judge(a, b, &fresh));
+        // A pair of which nothing was seen is not judged.
+        if !fresh.is_empty() {
+            found.push(judge(a, b, &fresh));
+        }
     }
     Ok(found)
 }
@@ -77,28 +79,33 @@ fn fresh_by_slice(session: &Session<'_>, a: CpuId, b: CpuId) -> Result<Vec<f64>,
     let _pinned = Pinned::to(a)?;
     let slice_ticks = session.rate.ticks(SLICE_NS) as u64;
     thread::scope(|scope| {
-        let publisher = scope.spawn(|| {
+        let publisher = start_on(scope, b, || {
             let _end = EndOnDrop(&end);
             let _pinned = Pinned::to(b)?;
             while !end.load(Ordering::Relaxed) {
                 published.counter.fetch_add(1, Ordering::Relaxed);
             }
-            Ok(())
-        });
+            Ok::<(), AffinityError>(())
+        })?;
         let guard = EndOnDrop(&end);
-        wait_for_first(&published, &end, session.deadline);
-        let fresh = (0..SLICES).map(|_| look(&published, slice_ticks)).collect();
+        wait_for_first(&published, &end, session);
+        let fresh = slices(|| session.must_stop(), || look(&published, slice_ticks));
         drop(guard);
         publisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(fresh)
     })
 }
 
+/// Looks slice by slice, as long as there is time: on a busy CPU a slice of a millisecond takes a hundred.
+fn slices(must_stop: impl Fn() -> bool, mut look: impl FnMut() -> f64) -> Vec<f64> {
+    (0..SLICES).take_while(|_| !must_stop()).map(|_| look()).collect()
+}
+
 /// The other thread has to be there before it can be missed.
-fn wait_for_first(published: &Published, end: &AtomicBool, deadline: Instant) {
+fn wait_for_first(published: &Published, end: &AtomicBool, session: &Session<'_>) {
     while published.counter.load(Ordering::Relaxed) == 0
         && !end.load(Ordering::Relaxed)
-        && Instant::now() < deadline
+        && !session.must_stop()
     {
         std::hint::spin_loop();
     }
@@ -124,7 +131,22 @@ fn judge(a: CpuId, b: CpuId, fresh: &[f64]) -> Overlap {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    #[test]
+    fn no_slice_begins_once_the_time_is_up() {
+        for (slice_ms, looks) in [(1, 120), (100, 6), (1_000, 1)] {
+            let now_ms = Cell::new(0);
+            let look = || {
+                now_ms.set(now_ms.get() + slice_ms);
+                0.0
+            };
+            assert_eq!(slices(|| now_ms.get() >= 600, look).len(), looks, "{slice_ms} ms each");
+        }
+        assert!(slices(|| true, || 0.0).is_empty());
+    }
 
     #[test]
     fn threads_that_take_turns_cannot_be_told_from_one() {

@@ -21,7 +21,7 @@ const FOUND_IN_FOUR_OF_FIVE: f64 = 1.43;
 const GOAL: f64 = 0.01;
 
 /// What one kind of loop can show on this machine.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Resolution {
     /// The kind of loop.
     pub kind: String,
@@ -50,7 +50,7 @@ pub struct Resolution {
 }
 
 /// False alarms over all kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
 pub struct Alarms {
     /// Groups of 12 pairs of equal work.
     pub groups: usize,

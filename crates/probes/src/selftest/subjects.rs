@@ -132,6 +132,11 @@ pub(super) fn measure(
     let kinds = Kind::all(session, cpu);
     let mut found = Vec::with_capacity(kinds.len());
     for (index, &kind) in kinds.iter().enumerate() {
+        if session.must_stop() {
+            let left: Vec<&str> = kinds[index..].iter().map(|kind| kind.name()).collect();
+            without.push(format!("{}: the time was up before; give more with --budget", left.join(", ")));
+            break;
+        }
         session.progress.update(index as f64 / kinds.len() as f64);
         let mut bench = Bench::new(session, cpu, budget_s / kinds.len() as f64);
         match bench.run(kind) {
@@ -181,6 +186,11 @@ impl<'s, 'p> Bench<'s, 'p> {
         trials.resolution(kind.name(), kind.unit(), self.seconds).ok_or(SubjectError::TooFew)
     }
 
+    /// Huge pages, laid as long as there is time.
+    fn mapped(&self, bytes: usize) -> Result<Mapping, MappingError> {
+        Mapping::new_while(bytes, PageRequest::Huge, &|| !self.session.must_stop())
+    }
+
     /// Takes quads until the time is up.
     pub(super) fn quads(
         &mut self,
@@ -224,8 +234,11 @@ impl<'s, 'p> Bench<'s, 'p> {
 
     /// A chain that is too long to be laid for each quad: the walk goes on where the last one ended.
     fn memory_latency(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
-        let mut mapping = Mapping::new(bytes, PageRequest::Huge)?;
-        let chain = chain(&mut mapping.as_mut_slice()[..bytes], self.random.next_u64());
+        let mut mapping = self.mapped(bytes)?;
+        let layout = layout(self.random.next_u64());
+        let goes_on = || !self.session.must_stop();
+        let chain = Chain::build_while(&mut mapping.as_mut_slice()[..bytes], layout, &goes_on)
+            .map_err(|_| SubjectError::TooFew)?;
         let mut cursor = chain.start();
         let rounds = rounds_of_a_window(&self.sampler, |rounds| cursor = cursor.walk(rounds));
         let loads = (rounds * LOADS_PER_ROUND) as f64;
@@ -237,7 +250,7 @@ impl<'s, 'p> Bench<'s, 'p> {
     }
 
     fn triad(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
-        let mut mapping = Mapping::new(bytes, PageRequest::Huge)?;
+        let mut mapping = self.mapped(bytes)?;
         let sweep = StreamKernel::widest(Operation::Triad, Store::Plain).ok_or(SubjectError::NoLoop)?;
         let mut arrays = Arrays::from_block(&mut mapping.as_mut_slice()[..bytes], Operation::Triad)
             .map_err(|_| SubjectError::NoLoop)?;
@@ -249,9 +262,12 @@ impl<'s, 'p> Bench<'s, 'p> {
     }
 }
 
+fn layout(seed: u64) -> Layout {
+    Layout { stride_bytes: STRIDE_BYTES, order: Order::Random, position: Position::Start, seed }
+}
+
 fn chain(block: &mut [u8], seed: u64) -> Chain<'_> {
-    let layout = Layout { stride_bytes: STRIDE_BYTES, order: Order::Random, position: Position::Start, seed };
-    Chain::build(block, layout).expect("the block is page-aligned and holds many strides")
+    Chain::build(block, layout(seed)).expect("the block is page-aligned and holds many strides")
 }
 
 /// The fastest of the windows of a trial, per unit; `None` if all were set aside.
@@ -284,6 +300,7 @@ mod tests {
             line_bytes: None,
             ways: None,
             shared_by: [CpuId(0)].into_iter().collect(),
+            sharers_unknown: false,
         };
         let caches = vec![cache(1, 48 << 10), cache(2, 2 << 20), cache(3, 32 << 20)];
         let topology = Topology { caches, ..Topology::default() };

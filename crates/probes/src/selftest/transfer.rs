@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use host::live::{Mapping, PageRequest, Pinned};
+use host::live::{Mapping, PageRequest, Pinned, start_on};
 use kernels::{Line, Protocol, ping, pong};
 use machine::CpuId;
 
@@ -73,12 +73,12 @@ pub(super) fn trials(bench: &mut Bench<'_, '_>, cpu: CpuId) -> Result<Trials, Su
     let lines = Line::slice_in(mapping.as_mut_slice());
     let board = Board::default();
     thread::scope(|scope| {
-        let partner = scope.spawn(|| {
+        let partner = start_on(scope, other, || {
             let _end = AbortOnDrop(&board);
             let _pinned = Pinned::to(other)?;
             board.partner(lines);
             Ok::<(), SubjectError>(())
-        });
+        })?;
         let _end = AbortOnDrop(&board);
         let rounds = rounds_of_a_window(&bench.sampler, |rounds| {
             if !board.abort.load(Ordering::Acquire) {

@@ -28,7 +28,7 @@ const CELLS_PER_ALARM: usize = 258;
 const NAMED_MAX: usize = 8;
 
 /// A surface against itself.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Twins {
     /// Pages asked for.
     pub page_bytes: Bytes,
@@ -51,7 +51,7 @@ pub struct Twins {
 }
 
 /// One cell as both surfaces saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CellPair {
     /// Size of the block.
     pub block_bytes: Bytes,

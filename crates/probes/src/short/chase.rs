@@ -1,8 +1,9 @@
 //! Dependent loads at random over a block: in the first level of cache, in the last, in memory.
 
 use std::hint::black_box;
+use std::time::Instant;
 
-use host::live::{Mapping, PageRequest, Pages};
+use host::live::{Mapping, MappingError, PageRequest, Pages, pending_signal};
 use kernels::offset_chase::{OFFSETS_PER_ROUND, OffsetChase};
 use machine::Bytes;
 
@@ -31,10 +32,18 @@ pub(super) struct Chase {
 /// Maps a block and lays a chase through it.
 ///
 /// # Errors
-/// `Mapping` if there is no memory.
-pub(super) fn chase(block: Bytes, pages: PageRequest, seed: u64) -> Result<Chase, ShortProbeError> {
-    let mut mapping = Mapping::new(block.0 as usize, pages)?;
-    let mut chase = OffsetChase::lay(mapping.as_mut_slice(), seed).expect("a mapping starts on a page");
+/// `Mapping` if there is no memory, or no time until which to lay it.
+pub(super) fn chase(
+    block: Bytes,
+    pages: PageRequest,
+    seed: u64,
+    until: Option<Instant>,
+) -> Result<Chase, ShortProbeError> {
+    let goes_on = || pending_signal().is_none() && until.is_none_or(|until| Instant::now() < until);
+    let mut mapping = Mapping::new_while(block.0 as usize, pages, &goes_on)?;
+    let laid = OffsetChase::lay_while(mapping.as_mut_slice(), seed, &goes_on);
+    // A mapping starts on a page and holds many lines: nothing else can be wrong.
+    let mut chase = laid.map_err(|_| MappingError::BrokenOff { bytes: block })?;
     let pages = mapping.pages();
     let run = move |rounds| {
         chase.walk(mapping.as_mut_slice(), rounds);

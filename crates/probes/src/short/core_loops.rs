@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use kernels::{
-    FORWARDS_PER_ROUND, MULTIPLIES_PER_ROUND, STEPS_PER_ROUND, StoreBypass, forwarding_chain, multiply_chain,
+    FLOAT_DIVISIONS_PER_ROUND, FORWARDS_PER_ROUND, FloatOperands, MULTIPLIES_PER_ROUND, STEPS_PER_ROUND,
+    StoreBypass, float_divide_chain, forwarding_chain, multiply_chain,
 };
 
 use super::windowed::{Low, Work};
@@ -25,6 +26,12 @@ pub(super) fn store_bypass() -> Work {
 /// A store and a load of the same word, whose address is known at once.
 pub(super) fn plain_forwarding() -> Work {
     of_the_core(FORWARDS_PER_ROUND, Box::new(|rounds| _ = black_box(forwarding_chain(rounds))))
+}
+
+/// Divisions of floats.
+pub(super) fn divisions(operands: FloatOperands) -> Work {
+    let run = move |rounds| _ = black_box(float_divide_chain(operands, rounds));
+    of_the_core(FLOAT_DIVISIONS_PER_ROUND, Box::new(run))
 }
 
 /// Multiplications in registers.

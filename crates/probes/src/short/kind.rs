@@ -1,6 +1,9 @@
 //! Which short probes there are, and how to start one.
 
+use std::time::Instant;
+
 use host::live::PageRequest;
+use kernels::FloatOperands;
 
 use super::round_trip::RoundTrip;
 use super::windowed::{Memory, Windowed};
@@ -16,6 +19,8 @@ pub struct ShortSetup {
     pub pages: PageRequest,
     /// Fixes the order of random loads.
     pub seed: u64,
+    /// When laying memory is broken off, where there is an end.
+    pub until: Option<Instant>,
 }
 
 /// One kind of short probe.
@@ -27,6 +32,10 @@ pub enum ShortKind {
     /// switch also stops predictive store forwarding, as on AMD from Zen 3 on, it may move (AMD, "Security analysis of
     /// AMD Predictive Store Forwarding", 2021).
     PlainForwarding,
+    /// Division of denormal floats, which Linux's workaround for FP-DSS on Zen 1 is named after.
+    DenormalDivide,
+    /// The same divisions of normal floats.
+    FloatDivide,
     /// Multiplications in registers: a control that nothing but the frequency moves.
     MultiplyChain,
     /// Dependent loads in 8 KiB: a control in the first level of cache.
@@ -48,9 +57,11 @@ pub enum ShortKind {
 
 impl ShortKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::StoreBypass,
         Self::PlainForwarding,
+        Self::DenormalDivide,
+        Self::FloatDivide,
         Self::MultiplyChain,
         Self::L1Chase,
         Self::CacheChase,
@@ -66,6 +77,8 @@ impl ShortKind {
         match self {
             Self::StoreBypass => "store-bypass",
             Self::PlainForwarding => "plain-forwarding",
+            Self::DenormalDivide => "denormal-divide",
+            Self::FloatDivide => "float-divide",
             Self::MultiplyChain => "multiply-chain",
             Self::L1Chase => "l1-chase",
             Self::CacheChase => "cache-chase",
@@ -92,13 +105,15 @@ impl ShortKind {
         }
         let windowed = |work| Ok(Windowed::start(self.name(), work, &setup.sampler));
         let chase = |block| {
-            let chase = chase::chase(block, setup.pages, setup.seed)?;
+            let chase = chase::chase(block, setup.pages, setup.seed, setup.until)?;
             let memory = Memory { block, asked: setup.pages, pages: chase.pages };
             Ok(Windowed::start(self.name(), chase.work, &setup.sampler).with_memory(memory))
         };
         let started: Result<Windowed, ShortProbeError> = match self {
             Self::StoreBypass => windowed(core_loops::store_bypass()),
             Self::PlainForwarding => windowed(core_loops::plain_forwarding()),
+            Self::DenormalDivide => windowed(core_loops::divisions(FloatOperands::Denormal)),
+            Self::FloatDivide => windowed(core_loops::divisions(FloatOperands::Normal)),
             Self::MultiplyChain => windowed(core_loops::multiplies()),
             Self::L1Chase => chase(chase::L1_BLOCK),
             Self::CacheChase => chase(chase::CACHE_BLOCK),
@@ -134,7 +149,7 @@ mod tests {
         let _pinned = Pinned::to(cpu).expect("an allowed CPU");
         let rate = TickRate::calibrate(2_000_000).expect("a counter that counts");
         let sampler = Sampler::new(cpu, rate, ControlLoops { cycles_per_multiply: Some(3.0) });
-        let setup = ShortSetup { sampler, pages: PageRequest::Base, seed: 5 };
+        let setup = ShortSetup { sampler, pages: PageRequest::Base, seed: 5, until: None };
         for kind in ShortKind::ALL {
             let started = kind.start(&setup);
             if cfg!(debug_assertions) {
@@ -150,7 +165,7 @@ mod tests {
             };
             sample(&mut probe);
             let has_memory = probe.pages().is_some();
-            let laid = probe.lay_anew(6).unwrap_or_else(|error| panic!("{}: {error}", kind.name()));
+            let laid = probe.lay_anew(6, None).unwrap_or_else(|error| panic!("{}: {error}", kind.name()));
             assert_eq!(laid.is_some(), has_memory, "{}", kind.name());
             sample(&mut probe);
         }

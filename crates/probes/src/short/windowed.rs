@@ -1,5 +1,7 @@
 //! A loop that is sampled in a few windows, of which a low quantile counts.
 
+use std::time::Instant;
+
 use host::live::{PageRequest, Pages};
 use machine::Bytes;
 
@@ -125,9 +127,9 @@ impl ShortProbe for Windowed {
         self.memory.map(|memory| memory.pages)
     }
 
-    fn lay_anew(&mut self, seed: u64) -> Result<Option<Pages>, ShortProbeError> {
+    fn lay_anew(&mut self, seed: u64, until: Option<Instant>) -> Result<Option<Pages>, ShortProbeError> {
         let Some(memory) = &mut self.memory else { return Ok(None) };
-        let laid = chase::chase(memory.block, memory.asked, seed)?;
+        let laid = chase::chase(memory.block, memory.asked, seed, until)?;
         memory.pages = laid.pages;
         self.work = laid.work;
         Ok(Some(laid.pages))

@@ -139,9 +139,8 @@ mod tests {
                 level: 2,
                 kind: CacheKind::Unified,
                 size_bytes: Some(size),
-                line_bytes: None,
-                ways: None,
                 shared_by,
+                ..machine::Cache::default()
             }));
             assert_eq!(fill_block(&machine, CpuId(0)), Bytes(expected << 20), "{claimed:?}");
         }

@@ -13,7 +13,8 @@ use kernels::signature::{
     crossing, divide_chain, edge_loop,
 };
 use kernels::{
-    FORWARDS_PER_ROUND, ROTATES_PER_ROUND, STEPS_PER_ROUND, StoreBypass, forwarding_chain, rotate_chain,
+    FLOAT_DIVISIONS_PER_ROUND, FORWARDS_PER_ROUND, FloatOperands, ROTATES_PER_ROUND, STEPS_PER_ROUND,
+    StoreBypass, float_divide_chain, forwarding_chain, rotate_chain,
 };
 use stats::Interval;
 
@@ -81,6 +82,7 @@ fn plan<'w>(probe: SignatureProbe) -> Result<Plan<'w>, String> {
         SignatureProbe::Divide => {
             Ok(beside_rotations(Work::new(DIVISIONS_PER_ROUND, |rounds| _ = black_box(divide_chain(rounds)))))
         }
+        SignatureProbe::DenormalDivide => Ok(denormal_divide()),
         SignatureProbe::Xbegin => transactions(),
         SignatureProbe::CrossPage => Ok(cross_page()),
         SignatureProbe::Alias4k => Ok(alias_4k()),
@@ -219,6 +221,18 @@ fn beside_rotations(work: Work<'_>) -> Plan<'_> {
             bound: ROTATION,
             level: None,
         },
+    }
+}
+
+fn denormal_divide<'w>() -> Plan<'w> {
+    let work = |operands| {
+        let run = move |rounds| _ = black_box(float_divide_chain(operands, rounds));
+        Work::new(FLOAT_DIVISIONS_PER_ROUND, run)
+    };
+    Plan {
+        works: vec![work(FloatOperands::Normal), work(FloatOperands::Denormal), work(FloatOperands::Normal)],
+        values: vec![|lows| lows[1]],
+        held: at_both_ends("the same chain of divisions with normal numbers", None),
     }
 }
 

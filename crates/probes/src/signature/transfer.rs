@@ -130,6 +130,7 @@ mod tests {
                 line_bytes: None,
                 ways: None,
                 shared_by: (first..first + cores_per_cache).flat_map(threads_of).collect(),
+                sharers_unknown: false,
             })
             .collect();
         topology

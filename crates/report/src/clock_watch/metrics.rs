@@ -1,14 +1,36 @@
-//! The state of a watch as OpenMetrics text, which the textfile collector of node_exporter reads as well.
+//! The state of a watch as metrics, in both formats that scrapers read.
 //!
-//! Format: OpenMetrics 1.0: a family is one block of TYPE, UNIT, HELP and samples; counters end in `_total`; the text ends
-//! with `# EOF`. node_exporter reads the older text format of Prometheus and refuses a whole file for a type that this does not
-//! know (prometheus/common, expfmt/text_parse.go, `readingType`), so that there is no family of type `info` here. Counters,
-//! whose family has another name there, it takes for untyped.
+//! | format | who reads it | a counter's family | what else |
+//! |---|---|---|---|
+//! | Prometheus text 0.0.4 | the textfile collector of node_exporter, every scraper | named as its samples, with `_total` | no unit, no end |
+//! | OpenMetrics 1.0 | who asks for it by HTTP | named without `_total` | UNIT, and `# EOF` at the end |
+//!
+//! The older format knows no type `info` and refuses a whole file for it (prometheus/common, expfmt/text_parse.go, `readingType`), so
+//! that there is no such family here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use record::{ClockHappening, ClockPair, ClockWatchSummary};
+
+/// How metrics are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsFormat {
+    /// Prometheus text format 0.0.4.
+    Prometheus,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+}
+
+impl MetricsFormat {
+    /// As HTTP names it. Sources: Prometheus, "Exposition formats"; OpenMetrics 1.0, "Protocol negotiation".
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
 
 /// What is told.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,13 +63,14 @@ impl ClockMetrics<'_> {
 }
 
 /// Kinds of events.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "clocksource",
     "cpus",
     "drift",
     "hardware",
     "jump",
     "lost",
+    "moved",
     "ntp",
     "offset",
     "stall",
@@ -58,52 +81,115 @@ const KINDS: [&str; 13] = [
 ];
 
 /// The text.
-pub fn clock_metrics(metrics: &ClockMetrics<'_>) -> String {
-    let mut text = String::new();
-    family(&mut text, "events", "counter", None, "What happened to clocks since the watch began.");
+pub fn clock_metrics(metrics: &ClockMetrics<'_>, format: MetricsFormat) -> String {
+    let mut text = Text { format, text: String::new() };
+    text.family("events", Kind::Counter, None, "What happened to clocks since the watch began.");
     for (kind, count) in metrics.counts {
-        let _ = writeln!(text, "{PREFIX}events_total{{kind=\"{kind}\"}} {count}");
+        text.sample("events_total", &format!("kind=\"{kind}\""), *count as f64);
     }
     let summary = &metrics.summary;
-    family(&mut text, "probes", "counter", None, "Probes by what they saw of the counters of two CPUs.");
+    text.family("probes", Kind::Counter, None, "Probes by what they saw of the counters of two CPUs.");
     let missed = summary.probes.saturating_sub(summary.usable).saturating_sub(summary.spared);
     for (result, count) in [("usable", summary.usable), ("missed", missed), ("spared", summary.spared)] {
-        let _ = writeln!(text, "{PREFIX}probes_total{{result=\"{result}\"}} {count}");
+        text.sample("probes_total", &format!("result=\"{result}\""), count as f64);
     }
-    family(&mut text, "watch_cpu_seconds", "counter", Some("seconds"), "CPU time that the watch used.");
-    sample(&mut text, "watch_cpu_seconds_total", "", summary.cpu_share * summary.watched_s);
-    family(
-        &mut text,
-        "last_probe_timestamp_seconds",
-        "gauge",
-        Some("seconds"),
-        "When the last probe was made.",
-    );
-    sample(&mut text, "last_probe_timestamp_seconds", "", metrics.last_probe_s);
-    family(&mut text, "source_info", "gauge", None, "The kernel's clock source.");
+    text.family("watch_cpu_seconds", Kind::Counter, Some("seconds"), "CPU time that the watch used.");
+    text.sample("watch_cpu_seconds_total", "", summary.cpu_share * summary.watched_s);
+    if let Some(share) = summary.watched_share {
+        text.family(
+            "watched_ratio",
+            Kind::Gauge,
+            Some("ratio"),
+            "Share of the time in which counters were watched.",
+        );
+        text.sample("watched_ratio", "", share);
+    }
+    let help = "When the last probe was made.";
+    text.family("last_probe_timestamp_seconds", Kind::Gauge, Some("seconds"), help);
+    text.sample("last_probe_timestamp_seconds", "", metrics.last_probe_s);
+    text.family("source_info", Kind::Gauge, None, "The kernel's clock source.");
     let source = label(metrics.clock_source.unwrap_or("unknown"));
-    sample(&mut text, "source_info", &format!("clocksource=\"{source}\""), 1.0);
+    text.sample("source_info", &format!("clocksource=\"{source}\""), 1.0);
     if let Some(synchronised) = metrics.synchronised {
-        family(&mut text, "synchronised", "gauge", None, "Whether a daemon disciplines the kernel's clock.");
-        sample(&mut text, "synchronised", "", f64::from(u8::from(synchronised)));
+        text.family("synchronised", Kind::Gauge, None, "Whether a daemon disciplines the kernel's clock.");
+        text.sample("synchronised", "", f64::from(u8::from(synchronised)));
     }
-    pairs(&mut text, metrics.pairs);
-    text + "# EOF\n"
+    text.pairs(metrics.pairs);
+    match format {
+        MetricsFormat::Prometheus => text.text,
+        MetricsFormat::OpenMetrics => text.text + "# EOF\n",
+    }
 }
 
 const PREFIX: &str = "sidestep_clock_";
 
-fn family(text: &mut String, name: &str, kind: &str, unit: Option<&str>, help: &str) {
-    let _ = writeln!(text, "# TYPE {PREFIX}{name} {kind}");
-    if let Some(unit) = unit {
-        let _ = writeln!(text, "# UNIT {PREFIX}{name} {unit}");
-    }
-    let _ = writeln!(text, "# HELP {PREFIX}{name} {help}");
+/// Types of families that both formats know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
 }
 
-fn sample(text: &mut String, name: &str, labels: &str, value: f64) {
-    let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-    let _ = writeln!(text, "{PREFIX}{name}{labels} {value}");
+/// One quantity of a pair.
+type Quantity = (&'static str, &'static str, &'static str, fn(&ClockPair) -> Option<f64>);
+
+/// A text that grows by families.
+struct Text {
+    format: MetricsFormat,
+    text: String,
+}
+
+impl Text {
+    fn family(&mut self, name: &str, kind: Kind, unit: Option<&str>, help: &str) {
+        let (word, total) = match (kind, self.format) {
+            (Kind::Counter, MetricsFormat::Prometheus) => ("counter", "_total"),
+            (Kind::Counter, MetricsFormat::OpenMetrics) => ("counter", ""),
+            (Kind::Gauge, _) => ("gauge", ""),
+        };
+        let _ = writeln!(self.text, "# HELP {PREFIX}{name}{total} {help}");
+        let _ = writeln!(self.text, "# TYPE {PREFIX}{name}{total} {word}");
+        if let Some(unit) = unit.filter(|_| self.format == MetricsFormat::OpenMetrics) {
+            let _ = writeln!(self.text, "# UNIT {PREFIX}{name} {unit}");
+        }
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: f64) {
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let _ = writeln!(self.text, "{PREFIX}{name}{labels} {value}");
+    }
+
+    fn pairs(&mut self, pairs: &[ClockPair]) {
+        let quantities: [Quantity; 4] = [
+            (
+                "offset_seconds",
+                "seconds",
+                "Likely offset of a CPU's counter against the reference.",
+                |pair| pair.estimate_ns.map(|ns| ns / 1e9),
+            ),
+            ("offset_low_seconds", "seconds", "The offset is guaranteed to be at least this.", |pair| {
+                pair.interval_ns.map(|[low, _]| low / 1e9)
+            }),
+            ("offset_high_seconds", "seconds", "The offset is guaranteed to be at most this.", |pair| {
+                pair.interval_ns.map(|[_, high]| high / 1e9)
+            }),
+            ("drift_ratio", "ratio", "Likely drift of a CPU's counter against the reference.", |pair| {
+                pair.rate_ppb.map(|ppb| ppb / 1e9)
+            }),
+        ];
+        for (name, unit, help, value) in quantities {
+            let told: Vec<(&ClockPair, f64)> = pairs
+                .iter()
+                .filter_map(|pair| Some((pair, value(pair).filter(|value| value.is_finite())?)))
+                .collect();
+            if told.is_empty() {
+                continue;
+            }
+            self.family(name, Kind::Gauge, Some(unit), help);
+            for (pair, value) in told {
+                self.sample(name, &format!("cpu=\"{}\",reference=\"{}\"", pair.b, pair.a), value);
+            }
+        }
+    }
 }
 
 /// A label's value with what would end it made harmless.
@@ -111,84 +197,96 @@ fn label(value: &str) -> String {
     crate::escape::plain(value).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// One quantity of a pair.
-type Quantity = (&'static str, &'static str, &'static str, fn(&ClockPair) -> Option<f64>);
-
-fn pairs(text: &mut String, pairs: &[ClockPair]) {
-    let quantities: [Quantity; 4] = [
-        ("offset_seconds", "seconds", "Likely offset of a CPU's counter against the reference.", |pair| {
-            pair.estimate_ns.map(|ns| ns / 1e9)
-        }),
-        ("offset_low_seconds", "seconds", "The offset is guaranteed to be at least this.", |pair| {
-            pair.interval_ns.map(|[low, _]| low / 1e9)
-        }),
-        ("offset_high_seconds", "seconds", "The offset is guaranteed to be at most this.", |pair| {
-            pair.interval_ns.map(|[_, high]| high / 1e9)
-        }),
-        ("drift_ratio", "ratio", "Likely drift of a CPU's counter against the reference.", |pair| {
-            pair.rate_ppb.map(|ppb| ppb / 1e9)
-        }),
-    ];
-    for (name, unit, help, value) in quantities {
-        let told: Vec<(&ClockPair, f64)> = pairs
-            .iter()
-            .filter_map(|pair| Some((pair, value(pair).filter(|value| value.is_finite())?)))
-            .collect();
-        if told.is_empty() {
-            continue;
-        }
-        family(text, name, "gauge", Some(unit), help);
-        for (pair, value) in told {
-            sample(text, name, &format!("cpu=\"{}\",reference=\"{}\"", pair.b, pair.a), value);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The types that both formats know, but for those of distributions.
-    const TYPES: [&str; 2] = ["counter", "gauge"];
-
-    /// The rules of both formats that a scraper refuses a text for.
-    fn check(text: &str) {
-        assert!(text.ends_with("# EOF\n"));
-        let mut family = "";
+    /// The rules for which a scraper refuses or misreads a text: names of families, their types and help, units, the end.
+    fn check(text: &str, format: MetricsFormat) {
+        let is_open = format == MetricsFormat::OpenMetrics;
+        assert_eq!(text.ends_with("# EOF\n"), is_open);
+        let (mut family, mut kind) = ("", "");
         for line in text.trim_end_matches("# EOF\n").lines() {
-            if let Some(rest) = line.strip_prefix("# TYPE ") {
-                let (name, kind) = rest.split_once(' ').expect("a name and a type");
-                assert!(TYPES.contains(&kind), "{line}");
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                let (name, help) = rest.split_once(' ').expect("a name and help");
+                assert!(help.ends_with('.'), "{line}");
                 family = name;
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, word) = rest.split_once(' ').expect("a name and a type");
+                assert!(name == family && ["counter", "gauge"].contains(&word), "{line}");
+                assert_eq!(name.ends_with("_total"), !is_open && word == "counter", "{line}");
+                kind = word;
             } else if let Some(rest) = line.strip_prefix("# UNIT ") {
                 let (name, unit) = rest.split_once(' ').expect("a name and a unit");
-                assert!(name == family && name.ends_with(&format!("_{unit}")), "{line}");
-            } else if let Some(rest) = line.strip_prefix("# HELP ") {
-                assert!(rest.starts_with(family));
+                assert!(is_open && name == family && name.ends_with(&format!("_{unit}")), "{line}");
             } else {
                 let (name, value) = line.rsplit_once(' ').expect("a sample");
-                assert!(name.starts_with(family), "{line} in {family}");
+                let name = name.split_once('{').map_or(name, |(name, _)| name);
+                let total = if is_open && kind == "counter" { "_total" } else { "" };
+                assert_eq!(name, format!("{family}{total}"), "{line}");
                 assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
             }
         }
     }
 
-    #[test]
-    fn the_text_obeys_the_format_and_hostile_names_stay_labels() {
+    fn pair() -> ClockPair {
+        let row = r#"{"a":0,"b":1,"interval_ns":[-30.0,31.5],"estimate_ns":1.5,"sd_ns":null,"standard_error_ns":null,
+            "rate_ppb":-12.0,"rate_error_ppb":null,"rate_interval_ppb":null,"moves_for_certain":false,"seen_after_s":null,
+            "fault":null,"half_width_ns":30.0,"exchanges":9,"usable":9,"overlap_share":1.0,"best_after_ms":null,
+            "watched_s":8.0,"centres":[]}"#;
+        serde_json::from_str(row).expect("a row of the document")
+    }
+
+    /// The text of a watch that has seen something of everything.
+    fn text(format: MetricsFormat) -> String {
         let mut counts = ClockMetrics::no_counts();
         counts.insert("step", 2);
         let metrics = ClockMetrics {
-            pairs: &[],
+            pairs: &[pair()],
             counts: &counts,
-            summary: ClockWatchSummary { watched_s: 60.0, cpu_share: 0.0005, ..ClockWatchSummary::default() },
+            summary: ClockWatchSummary {
+                watched_s: 60.0,
+                cpu_share: 0.0005,
+                watched_share: Some(0.75),
+                ..ClockWatchSummary::default()
+            },
             clock_source: Some("x\"} 1\n\\"),
             synchronised: Some(true),
             last_probe_s: 1.7e9,
         };
-        let text = clock_metrics(&metrics);
-        check(&text);
-        assert!(text.contains("sidestep_clock_events_total{kind=\"step\"} 2\n"), "{text}");
-        assert!(text.contains("sidestep_clock_events_total{kind=\"vm\"} 0\n"), "{text}");
-        assert!(!text.contains("\n\\"), "{text}");
+        clock_metrics(&metrics, format)
+    }
+
+    #[test]
+    fn both_texts_obey_their_format_and_hostile_names_stay_labels() {
+        for format in [MetricsFormat::Prometheus, MetricsFormat::OpenMetrics] {
+            let text = text(format);
+            check(&text, format);
+            assert!(text.contains("sidestep_clock_events_total{kind=\"step\"} 2\n"), "{text}");
+            assert!(text.contains("sidestep_clock_events_total{kind=\"vm\"} 0\n"), "{text}");
+            assert!(text.contains("sidestep_clock_drift_ratio{cpu=\"1\",reference=\"0\"} -"), "{text}");
+            assert!(!text.contains("\n\\"), "{text}");
+        }
+    }
+
+    #[test]
+    fn promtool_finds_nothing_to_complain_of() {
+        use std::io::Write;
+        use std::process::{Command, Stdio};
+        let mut promtool = Command::new("promtool");
+        promtool
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let Ok(mut child) = promtool.spawn() else {
+            println!("skipped: promtool is not installed (Debian: prometheus)");
+            return;
+        };
+        let mut input = child.stdin.take().expect("a pipe");
+        input.write_all(text(MetricsFormat::Prometheus).as_bytes()).expect("promtool reads");
+        drop(input);
+        let said = child.wait_with_output().expect("promtool ends");
+        assert!(said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}");
     }
 }

@@ -104,9 +104,9 @@ pub(super) fn readable_unit(row: &ComparisonRow) -> (f64, String) {
 fn conditions(found: &ExperimentOutcome) -> Vec<String> {
     let counts = &found.pair_counts;
     let mut lines = vec![format!(
-        "{} of {} pairs in random turns{}, {}; {} after {:.1} s; margin {} %",
+        "{} of {} in random turns{}, {}; {} after {:.1} s; margin {} %",
         counts.kept,
-        counts.taken,
+        number::count(counts.taken, "pair"),
         dropped(counts),
         found.aggregate,
         ended(found.ended, found.precision_percent),
@@ -169,5 +169,10 @@ pub(super) fn drifted(drift: &SeenDrift) -> Option<String> {
 fn failure(failures: &Failures, found: &ExperimentOutcome) -> String {
     let state = if failures.state == "a" { &found.a } else { &found.b };
     let only = if found.failures.len() == 1 { " only" } else { "" };
-    format!("{} of {} runs failed with {state}{only}: {}", failures.failed, failures.of, failures.example)
+    format!(
+        "{} of {} failed with {state}{only}: {}",
+        failures.failed,
+        number::count(failures.of, "run"),
+        failures.example
+    )
 }

@@ -179,7 +179,12 @@ fn failure(failures: &Failures, found: &FactorialOutcome) -> String {
     let cell = found.cells.iter().find(|cell| cell.state == failures.state);
     let name = cell.map_or(failures.state.as_str(), |cell| cell.name.as_str());
     let only = if found.failures.len() == 1 { " only" } else { "" };
-    format!("{} of {} runs failed with {name}{only}: {}", failures.failed, failures.of, failures.example)
+    format!(
+        "{} of {} failed with {name}{only}: {}",
+        failures.failed,
+        machine::counted(failures.of, "run"),
+        failures.example
+    )
 }
 
 #[cfg(test)]

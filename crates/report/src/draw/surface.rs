@@ -130,7 +130,9 @@ impl SurfaceChart {
         let mut levels: Vec<&str> = self.usable().map(|cell| cell.level.as_str()).collect();
         levels.sort_by_key(|level| (level_rank(level), (*level).to_owned()));
         levels.dedup();
-        let mut x = 24.0;
+        // The table of levels says what each level takes; this is another quantity.
+        svg.text((24.0, 25.0), "dim", Anchor::Start, "medians of cells:");
+        let mut x = 148.0;
         for level in levels {
             let values = self.usable().filter(|c| c.level == level).map(|c| c.ns);
             let median =

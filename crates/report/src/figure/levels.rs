@@ -17,7 +17,7 @@ const MEMORY: &str = "memory";
 
 pub(super) fn draw(record: &Record) -> Option<Drawn> {
     let levels = &record.levels.caches;
-    if levels.is_empty() {
+    if levels.iter().all(|level| level.size_bytes.is_none()) {
         return None;
     }
     Some(Drawn {
@@ -147,9 +147,19 @@ fn table(record: &Record) -> DataTable {
             format!("{} {}", number::column(level.ns), number::uncertainty(level.ns, level.ns_interval)),
             level.core_cycles.map_or_else(|| "-".to_owned(), number::short),
             read.unwrap_or_else(|| "-".to_owned()),
+            level.conditions.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
         ]
     });
-    let headers = ["level", "found", "between", "claimed", "ns", "core cycles", "read of one CPU, GB/s"];
+    let headers = [
+        "level",
+        "found",
+        "between",
+        "claimed",
+        "ns",
+        "core cycles",
+        "read of one CPU, GB/s",
+        "ns measured in",
+    ];
     DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() }
 }
 
@@ -159,7 +169,7 @@ mod tests {
     use record::{LatencyCell, Level, Record, Spread};
     use stats::Interval;
 
-    use super::without_size;
+    use super::{Figure, without_size};
 
     fn level(name: &str) -> Level {
         Level {
@@ -172,6 +182,7 @@ mod tests {
             core_cycles: None,
             read_bytes_per_s: None,
             read_interval: None,
+            conditions: None,
         }
     }
 
@@ -186,6 +197,16 @@ mod tests {
             level: Some(level.to_owned()),
             spread: Spread::default(),
         }
+    }
+
+    #[test]
+    fn without_any_size_there_is_no_picture_but_a_reason() {
+        let mut record = Record::default();
+        record.levels.caches = vec![Level { claimed_bytes: Some(Bytes(32 << 20)), ..level("L3") }];
+        let why = crate::figure::draw(&record, None, Figure::Levels).err();
+        assert_eq!(why.as_deref(), Some("Sizes of caches: undetermined; the table says why."));
+        record.levels.caches[0].size_bytes = Some(Bytes(16 << 20));
+        assert!(crate::figure::draw(&record, None, Figure::Levels).is_ok());
     }
 
     #[test]

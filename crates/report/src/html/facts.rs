@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use record::{Finding, Record, Severity};
+use record::{Finding, Provenance, Record, Severity};
 
 use super::markup::terms;
 use crate::escape::{self, markup};
@@ -227,7 +227,11 @@ pub(super) fn machine(record: &Record) -> String {
         count(topology.packages().len(), "package", "packages"),
         count(topology.cores.len(), "core", "cores"),
         count(topology.cpus.len(), "CPU", "CPUs"),
-        count(topology.nodes.len(), "node", "nodes")
+        if topology.nodes.is_empty() {
+            "nodes unknown".to_owned()
+        } else {
+            count(topology.nodes.len(), "node", "nodes")
+        }
     );
     let rows = [
         ("CPU", identity.name.clone().unwrap_or_default()),
@@ -254,11 +258,8 @@ pub(super) fn machine(record: &Record) -> String {
 
 /// The command to repeat the run, and where the data is.
 pub(super) fn data(record: &Record, script: bool) -> String {
-    let mut command = String::from("sidestep");
-    for argument in &record.provenance.arguments {
-        command.push(' ');
-        command += &shell_word(argument);
-    }
+    // Of all that writes a record, only the check-up has a plan, and takes a seed.
+    let command = repeating(&record.provenance, !record.plan.entries.is_empty());
     let data = if script {
         "<p id=\"download-note\">This page holds the record.</p>\
          <p><button type=\"button\" id=\"download\" hidden>Download record.json</button></p>"
@@ -266,15 +267,26 @@ pub(super) fn data(record: &Record, script: bool) -> String {
         "<p>The raw data is in the record beside this page; <code>sidestep show --csv record.json</code> lists it.</p>"
     };
     format!(
-        "<section id=\"data\"><h2>Data</h2><p>To repeat this run (seed {}):</p>\
+        "<section id=\"data\"><h2>Data</h2><p>To repeat this run:</p>\
          <div class=\"scroll\"><pre class=\"command\">{}</pre></div>{data}</section>\n",
-        record.provenance.seed,
         markup(&command)
     )
 }
 
+/// The command that does the same again, with the same random choices if it takes a seed.
+fn repeating(provenance: &Provenance, takes_seed: bool) -> String {
+    let given = &provenance.arguments;
+    let (options, program) =
+        given.split_at(given.iter().position(|word| word == "--").unwrap_or(given.len()));
+    let is_seeded = options.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
+    let seed = [String::from("--seed"), provenance.seed.to_string()];
+    let seed = if is_seeded || !takes_seed { &[][..] } else { &seed };
+    let words = options.iter().chain(seed).chain(program).map(|word| shell_word(word));
+    [String::from("sidestep")].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
 /// An argument as a shell needs it.
-pub(crate) fn shell_word(argument: &str) -> String {
+pub fn shell_word(argument: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
     if !argument.is_empty() && argument.chars().all(safe) {
         return argument.to_owned();
@@ -284,7 +296,25 @@ pub(crate) fn shell_word(argument: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shell_word;
+    use super::*;
+
+    #[test]
+    fn the_command_that_repeats_a_run_holds_its_seed() {
+        for (given, expected) in [
+            ("", "sidestep --seed 7"),
+            ("run --quick", "sidestep run --quick --seed 7"),
+            ("--seed 9", "sidestep --seed 9"),
+            ("run --seed=9", "sidestep run --seed=9"),
+            ("ab -- ./p --seed 1", "sidestep ab --seed 7 -- ./p --seed 1"),
+        ] {
+            let arguments = given.split_whitespace().map(str::to_owned).collect();
+            let provenance = Provenance { arguments, seed: 7, ..Provenance::default() };
+            assert_eq!(repeating(&provenance, true), expected);
+        }
+        let arguments = vec!["clock".to_owned(), "check".to_owned()];
+        let provenance = Provenance { arguments, seed: 7, ..Provenance::default() };
+        assert_eq!(repeating(&provenance, false), "sidestep clock check");
+    }
 
     #[test]
     fn arguments_are_quoted_only_where_a_shell_needs_it() {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use record::{Answer, FlawVerdict, Record, WorkaroundState};
+use record::{Answer, FlawVerdict, Protection, Record, WorkaroundState};
 
 use super::markup::terms;
 use crate::escape::markup;
-use crate::flaws::{answer, counts, ranked, special_says, state};
+use crate::flaws::{answer, counts, ranked, state};
 
 /// How a cell is coloured; its word says the same.
 #[derive(Clone, Copy)]
@@ -43,8 +43,8 @@ pub(super) fn section(record: &Record) -> String {
         let _ = write!(html, "<p class=\"untold\">! {}</p>", markup(line));
     }
     if !shown.is_empty() {
-        html += "<div class=\"scroll\"><table><thead><tr><th>flaw</th><th>here</th><th>workaround</th><th>safe</th>\
-                 <th>paid for</th></tr></thead>";
+        html += "<div class=\"scroll\"><table><thead><tr><th>flaw</th><th>here</th><th>workaround</th><th>state</th>\
+                 <th>paid for</th><th>fix</th></tr></thead>";
         let (special, others): (Vec<&FlawVerdict>, Vec<&FlawVerdict>) =
             shown.into_iter().partition(|verdict| verdict.special.is_some());
         special.into_iter().chain(others).for_each(|verdict| html += &one(verdict));
@@ -61,9 +61,10 @@ fn one(verdict: &FlawVerdict) -> String {
         WorkaroundState::Unknown => Tone::Doubt,
     };
     let safe = match verdict.protected {
-        Answer::Yes => Tone::Fine,
-        Answer::No => Tone::Bad,
-        Answer::Unknown => Tone::Doubt,
+        Protection::NotAffected | Protection::Protected => Tone::Fine,
+        Protection::OnRequest => Tone::Plain,
+        Protection::Partly | Protection::NotProtected => Tone::Bad,
+        Protection::Unknown => Tone::Doubt,
     };
     let paid = match (verdict.paid, verdict.special) {
         (_, Some(_)) => Tone::Bad,
@@ -74,12 +75,13 @@ fn one(verdict: &FlawVerdict) -> String {
     let cells = [
         cell(here, answer(verdict.affected)),
         cell(workaround, state(verdict.workaround)),
-        cell(safe, answer(verdict.protected)),
+        cell(safe, verdict.protected.name()),
         cell(paid, answer(verdict.paid)),
+        cell(Tone::Plain, &markup(verdict.fix.as_deref().unwrap_or(""))),
     ];
     let untold = verdict
-        .special
-        .map_or_else(String::new, |special| format!("<p class=\"untold\">! {}</p>", special_says(special)));
+        .special_says()
+        .map_or_else(String::new, |says| format!("<p class=\"untold\">! {}</p>", markup(&says)));
     let witnesses = &verdict.witnesses;
     let mut says = vec![
         ("kernel", witnesses.kernel.says.clone()),
@@ -88,10 +90,10 @@ fn one(verdict: &FlawVerdict) -> String {
     ];
     says.extend(verdict.disagreements.iter().map(|sentence| ("differ", sentence.clone())));
     if verdict.special.is_some() {
-        says.extend(verdict.remedies.iter().map(|remedy| ("to do", remedy.clone())));
+        says.extend(verdict.remedies.iter().map(|remedy| ("switch", remedy.clone())));
     }
     format!(
-        "<tbody><tr><td><b>{}</b> {}</td>{}</tr><tr class=\"said\"><td colspan=\"5\">{untold}{}</td></tr></tbody>",
+        "<tbody><tr><td><b>{}</b> {}</td>{}</tr><tr class=\"said\"><td colspan=\"6\">{untold}{}</td></tr></tbody>",
         markup(&verdict.id),
         markup(&verdict.title),
         cells.concat(),

@@ -62,17 +62,25 @@ pub(super) fn levels(record: &Record) -> String {
         ]);
     }
     let mut note = "Reach by timing alone, beside what CPUID claims.".to_owned();
-    if let Some(gain) = levels.huge_page_gain {
-        let ends = levels.huge_page_interval.map_or_else(String::new, |i| {
-            format!(" [{}, {}]", number::percent(i.low), number::percent(i.high))
-        });
-        let _ =
-            write!(note, " Without huge pages random access takes {}{ends} longer.", number::percent(gain));
+    if let Some(gain) = crate::terminal::page_gain(levels) {
+        let _ = write!(note, " Time of {gain}.");
     }
     titled(
         "Address translation",
         &note,
         &data(&["level", "reach", "between", "claimed", "a miss adds, ns"], rows),
+    ) + &withheld(record)
+}
+
+/// What was found and is not believed, or looked for and not found.
+fn withheld(record: &Record) -> String {
+    let rows = record.levels.withheld.iter().map(|one| {
+        vec![one.what.clone(), one.value.clone().unwrap_or_else(|| NONE.to_owned()), one.because.clone()]
+    });
+    titled(
+        "Withheld",
+        "Values that cannot hold beside the rest of this record, and levels that did not show.",
+        &data(&["what", "value", "because"], rows.collect()),
     )
 }
 
@@ -91,6 +99,8 @@ pub(super) fn memory(record: &Record) -> String {
         vec![
             format!("CPU {}", result.cpu),
             if result.loading.is_empty() { "idle".to_owned() } else { format!("CPUs {}", result.loading) },
+            result.block_bytes.map_or_else(|| NONE.to_owned(), |bytes| bytes.to_string()),
+            result.page_bytes.map_or_else(|| NONE.to_owned(), |bytes| bytes.to_string()),
             format!(
                 "{} {}",
                 number::column(rate),
@@ -102,12 +112,15 @@ pub(super) fn memory(record: &Record) -> String {
     });
     titled(
         "Several misses at once",
-        "Independent chains in one thread: the time per load falls until the core runs out of outstanding misses.",
+        "Independent chains in random order in one thread: the time per load falls until the core runs out of outstanding misses.",
         &data(&["chains", "block", "page", "ns per load"], parallel.collect()),
     ) + &titled(
         "Latency under load",
-        "One chain while other CPUs stream.",
-        &data(&["chases", "stream", "their traffic, GB/s", "overlapped windows", "ns"], loaded.collect()),
+        "One chain in random order while other CPUs stream.",
+        &data(
+            &["chases", "stream", "block", "page", "their traffic, GB/s", "overlapped windows", "ns"],
+            loaded.collect(),
+        ),
     )
 }
 

@@ -106,7 +106,7 @@ fn why(account: &SocketAccount) -> String {
     match (&account.explanation, &account.graph) {
         (Some(Explanation::Snoops { .. }), Some(_)) => by_snoops(account),
         (Some(Explanation::Levels { levels }), Some(_)) => by_levels(levels),
-        (Some(Explanation::Mesh(mesh)), Some(_)) => format!(
+        (Some(Explanation::Mesh(mesh)), _) => format!(
             "The nodes are clusters of a die, {} by {} in each of {}: {} ns of a cluster's own memory, {} more for each column{}{}. No cluster's own memory is nearer than another's, so clusters are alike.",
             mesh.columns,
             mesh.rows,

@@ -12,7 +12,7 @@ use crate::terminal::{Ink, Paper, Terminal};
 const ROOTS_SHOWN: usize = 16;
 
 /// What ACPI HMAT claims of one node's memory, from the initiators that reach it best.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct MemoryClaim {
     /// The node.
     pub node: u32,
@@ -25,7 +25,7 @@ pub struct MemoryClaim {
 }
 
 /// What ACPI SRAT says of one proximity domain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct DomainClaim {
     /// Its number.
     pub domain: u32,
@@ -38,7 +38,7 @@ pub struct DomainClaim {
 }
 
 /// Where a root of PCI is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PciClaim {
     /// As the kernel names it.
     pub root: String,
@@ -49,7 +49,7 @@ pub struct PciClaim {
 }
 
 /// Everything that a machine tells of its links.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
 pub struct FirmwareLinks {
     /// Version of the document.
     pub schema: u32,

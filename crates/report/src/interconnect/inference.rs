@@ -1,8 +1,11 @@
-//! What a matrix tells of links, in the terminal.
+//! What a matrix tells of groups and links, in the terminal.
 
 use std::fmt::Write;
 
-use models::interconnect::{Explanation, Graph, Inference, Mesh, Unit, Verdict};
+use machine::{CpuId, CpuSet};
+use models::interconnect::{
+    Explanation, Graph, GroupLevel, Inference, LevelName, Member, Mesh, Unit, Verdict,
+};
 
 use super::GraphPicture;
 use crate::escape::plain;
@@ -12,10 +15,25 @@ use crate::terminal::{Ink, Paper, Terminal};
 /// The inference for people; `from` names the matrix.
 pub fn inference_terminal(inference: &Inference, from: &str, terminal: Terminal) -> String {
     let mut paper = Paper::new(terminal);
-    paper.strong(&plain(&format!("Links of {}, from {from}", number::count(inference.nodes.len(), "node"))));
+    let is_of_cpus = inference.members_are == Member::Cpus;
+    let title = if is_of_cpus {
+        "Groups of CPUs and links between them".to_owned()
+    } else if inference.nodes.is_empty() {
+        "Links of nodes".to_owned()
+    } else {
+        format!("Links of {}", number::count(inference.nodes.len(), "node"))
+    };
+    paper.strong(&plain(&format!("{title}, from {from}")));
     paper.blank();
+    if is_of_cpus {
+        write_groups(&mut paper, inference);
+    }
     let ink = if inference.verdict == Verdict::Identified { Ink::Good } else { Ink::Doubt };
-    paper.wrapped_inked(ink, "", &plain(&format!("{}: {}", inference.verdict.name(), inference.reason)));
+    let of = if is_of_cpus { "links " } else { "" };
+    paper.wrapped_inked(ink, "", &plain(&format!("{of}{}: {}", inference.verdict.name(), inference.reason)));
+    if !is_of_cpus {
+        write_groups(&mut paper, inference);
+    }
     for (name, told) in inference_facts(inference) {
         paper.wrapped(&format!("{name:<9}"), &plain(&told));
     }
@@ -27,11 +45,100 @@ pub fn inference_terminal(inference: &Inference, from: &str, terminal: Terminal)
     paper.finish()
 }
 
+/// A sentence and the members of each level of groups.
+fn write_groups(paper: &mut Paper, inference: &Inference) {
+    for level in &inference.groups {
+        let ink = if level.clear { Ink::Good } else { Ink::Doubt };
+        paper.wrapped_inked(ink, "", &group_sentence(inference, level));
+        paper.wrapped("         ", &group_members(level));
+    }
+}
+
+/// `2 groups of 48 CPUs (share a cache): 46.6 ns within, 134 ns between; clear, 2.6 times`.
+fn group_sentence(inference: &Inference, level: &GroupLevel) -> String {
+    let unit = unit(inference.unit);
+    let member = inference.members_are.name();
+    let groups: Vec<_> = level.members.iter().filter(|group| group.len() > 1).collect();
+    let least = groups.iter().map(|group| group.len()).min().unwrap_or(0);
+    let most = groups.iter().map(|group| group.len()).max().unwrap_or(0);
+    let size = |least: usize, most: usize| {
+        if least == most { number::count(most, member) } else { format!("{least} to {most} {member}s") }
+    };
+    let alone = match level.members.len() - groups.len() {
+        0 => String::new(),
+        singles => format!(", {} in none", number::count(singles, member)),
+    };
+    let said = |groups: usize, size: String, alone: &str, name: LevelName, within: f64| {
+        let (groups, name) = (number::count(groups, "group"), level_name(name));
+        format!("{groups} of {size}{alone} ({name}): {}{unit} within", number::short(within))
+    };
+    let within = if are_of_kinds(level) {
+        let kinds = level.sizes.iter();
+        let kinds = kinds.map(|of| said(of.groups, size(of.size, of.size), "", of.level, of.within));
+        kinds.collect::<Vec<_>>().join("; ") + &alone
+    } else {
+        said(groups.len(), size(least, most), &alone, level.level, level.within)
+    };
+    let clear = if level.clear { "clear" } else { "not clear" };
+    format!(
+        "{within}, {}{unit} between; {clear}: nearly all pairs between take at least {:.2} times as long, the spread is {:.0} %",
+        number::short(level.between),
+        level.gap_ratio,
+        level.spread * 100.0,
+    )
+}
+
+/// Whether groups of one size differ from those of another by more than repeated measurements do: then no one latency is of all.
+fn are_of_kinds(level: &GroupLevel) -> bool {
+    /// As `STEP_MIN` of the groups.
+    const ALIKE: f64 = 1.05;
+    /// More sizes are groups of one kind, cut unevenly.
+    const KINDS_MAX: usize = 3;
+    let within = || level.sizes.iter().map(|of| of.within);
+    let (least, most) = (within().fold(f64::MAX, f64::min), within().fold(0.0, f64::max));
+    level.sizes.len() <= KINDS_MAX && most > least * ALIKE
+}
+
+fn level_name(level: LevelName) -> &'static str {
+    match level {
+        LevelName::Smt => "threads of a core",
+        LevelName::SharedCache => "cores of a cache, a die or a socket",
+        LevelName::DieOrSocket => "dies or sockets",
+        LevelName::NearNodes => "near nodes, such as those of a package",
+    }
+}
+
+/// The members of the first groups, as Linux lists CPUs; what is longer is in --json.
+fn group_members(level: &GroupLevel) -> String {
+    const SHOWN: usize = 4;
+    const LIST_CHARS: usize = 40;
+    let groups = level.members.iter().filter(|group| group.len() > 1);
+    let listed = |group: &Vec<u32>| {
+        let list = group.iter().map(|cpu| CpuId(*cpu)).collect::<CpuSet>().to_string();
+        let cut = list.char_indices().rfind(|(at, sign)| *at <= LIST_CHARS && *sign == ',');
+        match cut.filter(|_| list.len() > LIST_CHARS) {
+            Some((end, _)) => format!("{},...", &list[..end]),
+            None => list,
+        }
+    };
+    let count = groups.clone().count();
+    let mut told: Vec<String> = groups.take(SHOWN).map(listed).collect();
+    if count > SHOWN {
+        told.push(format!("and {} more", count - SHOWN));
+    }
+    told.join(" | ")
+}
+
 /// What is known of the links, each with its name.
 pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if !inference.edges.is_empty() {
-        let name = if inference.verdict == Verdict::Identified { "links" } else { "a guess" };
+        let name = match (inference.verdict, &inference.explanation) {
+            (Verdict::Identified, _) => "links",
+            // Neighbours inside packages, which nothing joins, are no guess at the links of the machine.
+            (Verdict::NotIdentifiable, Explanation::Mesh(mesh)) if mesh.packages > 1 => "adjacent",
+            (Verdict::NotIdentifiable, _) => "a guess",
+        };
         let told =
             format!("{} (probability {})", listed(&inference.edges), probability(inference.probability));
         facts.push((name, told));
@@ -103,7 +210,14 @@ fn explanation(inference: &Inference) -> String {
             let named: Vec<String> = levels.iter().map(|level| value(*level)).collect();
             format!("a level for each number of links: {}", named.join(", "))
         }
+        Explanation::Mesh(mesh) if inference.members_are == Member::Cpus => of_mesh_of_groups(mesh, &value),
         Explanation::Mesh(mesh) => of_mesh(mesh, &value),
+        Explanation::Groups { local, latencies, .. } => {
+            let named: Vec<String> = latencies.iter().map(|latency| value(*latency)).collect();
+            let own =
+                local.map_or_else(String::new, |local| format!("{} of a node's own memory; ", value(local)));
+            format!("{own}groups, from the innermost outwards: {}", named.join(", "))
+        }
         Explanation::Flat { local: Some(local), remote: Some(remote) }
             if (remote - local).abs() > f64::EPSILON =>
         {
@@ -111,9 +225,26 @@ fn explanation(inference: &Inference) -> String {
         }
         Explanation::Flat { local, .. } => local.map_or_else(
             || "nothing is known".to_owned(),
-            |all| format!("all entries are about {}", value(all)),
+            |all| format!("the mean of all entries is {}", value(all)),
         ),
     }
+}
+
+/// Lines go from group to group here: no entry is a read of memory.
+fn of_mesh_of_groups(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
+    let step = |step: f64| value(mesh.base + step);
+    let shape = match mesh.row_step {
+        Some(row) => format!(
+            "{} by {} groups: {} between neighbours in a row, {} in a column",
+            mesh.columns,
+            mesh.rows,
+            step(mesh.column_step),
+            step(row)
+        ),
+        None => format!("{} groups in a row: {} between neighbours", mesh.columns, step(mesh.column_step)),
+    };
+    let row = mesh.row_step.map_or_else(String::new, |row| format!(", each row {}", value(row)));
+    format!("{shape}; each further column adds {}{row}", value(mesh.column_step))
 }
 
 fn of_mesh(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
@@ -174,6 +305,60 @@ mod tests {
         let said = text("138,138,138,146\n138,102,120,138\n138,120,102,138\n146,138,138,138\n");
         assert!(said.contains("identified") && said.contains("0-1 0-2 1-2 1-3 2-3"), "{said}");
         assert!(said.contains("next") && !said.contains('\u{1b}'), "{said}");
+    }
+
+    /// CPUs in groups of four: a latency for each two groups, the same within all, and pairs that scatter by `scatter`.
+    fn of_groups(between: [[f64; 4]; 4], scatter: f64) -> String {
+        let entry = |one: usize, other: usize| {
+            let sign = if (one + other).is_multiple_of(2) { 1.0 } else { -1.0 };
+            let latency = between[one / 4][other / 4] * (1.0 + sign * scatter);
+            if one == other { String::new() } else { latency.to_string() }
+        };
+        let row = |one: usize| (0..16).map(|other| entry(one, other)).collect::<Vec<_>>().join(",");
+        text(&(0..16).map(row).collect::<Vec<_>>().join("\n"))
+    }
+
+    #[test]
+    fn lines_between_groups_are_no_reads_of_memory_and_the_mean_error_is_no_more_than_the_greatest() {
+        let square = [
+            [40.0, 150.0, 152.0, 202.0],
+            [150.0, 40.0, 202.0, 152.0],
+            [152.0, 202.0, 40.0, 150.0],
+            [202.0, 152.0, 150.0, 40.0],
+        ];
+        let said = of_groups(square, 0.03);
+        assert!(said.contains("links identified") && said.contains("2 by 2 groups: 15"), "{said}");
+        assert!(!said.contains("memory") && !said.contains("cluster"), "{said}");
+        // 3 % of 150 to 202 ns.
+        assert!(said.contains("ns root mean square, 3."), "{said}");
+    }
+
+    #[test]
+    fn equally_far_groups_are_no_chance_among_entries() {
+        let mesh = [0, 1, 2, 3].map(|one| [0, 1, 2, 3].map(|other| if one == other { 40.0 } else { 130.0 }));
+        let said = of_groups(mesh, 0.02).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("links not identifiable: 4 groups: latencies between them"), "{said}");
+        assert!(said.contains("groups, from the innermost outwards: 39.7 ns, 130 ns"), "{said}");
+        let three = text("0,12.5,30.1\n12.5,0,30.0\n30.1,30.0,0\n");
+        let three = three.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            three.contains("explain the entries, which are 12.5 to 30.1") && !three.contains("chance"),
+            "{three}"
+        );
+    }
+
+    #[test]
+    fn groups_of_two_kinds_have_a_latency_each() {
+        let kind = |cpu: usize| if cpu < 12 { (cpu / 2, 9.0) } else { (4 + cpu / 4 * 2, 30.0) };
+        let entry = |one: usize, other: usize| match (kind(one), kind(other)) {
+            _ if one == other => String::new(),
+            ((one, within), (other, _)) if one == other => within.to_string(),
+            _ => "50".to_owned(),
+        };
+        let row = |one: usize| (0..20).map(|other| entry(one, other)).collect::<Vec<_>>().join(",");
+        let said = text(&(0..20).map(row).collect::<Vec<_>>().join("\n"));
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("6 groups of 2 CPUs (threads of a core): 9 ns within; 2 groups of 4 CPUs (cores of a cache, a die or a socket): 30 ns within, 50 ns between; clear"), "{said}");
     }
 
     #[test]

@@ -174,9 +174,9 @@ fn likeness(simulation: &SocketSimulation) -> Option<String> {
         "bandwidths alone cannot name the links"
     };
     Some(format!(
-        "Of the {} ways to connect {} sockets {equal} the farthest sockets {} links away{similar}: {told}.",
-        alike.graphs,
-        simulation.rows.len(),
+        "Of the {} to connect {} {equal} the farthest sockets {} links away{similar}: {told}.",
+        machine::counted(alike.graphs, "way"),
+        machine::counted(simulation.rows.len(), "socket"),
         far.join(", ")
     ))
 }

@@ -220,7 +220,12 @@ fn facts(paper: &mut Paper, found: &PlaceOutcome) {
         paper.wrapped("aside     ", &aside);
     }
     for failure in &found.failures {
-        let text = format!("{} of {} runs failed: {}", failure.failed, failure.of, plain(&failure.example));
+        let text = format!(
+            "{} of {} failed: {}",
+            failure.failed,
+            machine::counted(failure.of, "run"),
+            plain(&failure.example)
+        );
         paper.wrapped_inked(Ink::Doubt, "? ", &text);
     }
     for note in &found.notes {

@@ -78,10 +78,10 @@ fn tests(simulation: &Simulation) -> String {
 
 fn times(simulation: &Simulation) -> DataTable {
     let mut headers = vec!["test".to_owned(), simulation.workaround.clone()];
-    if let Some(first) = simulation.rows.first() {
+    if let Some(first) = simulation.rows.iter().find(|row| !row.parts_off.is_empty()) {
         headers.extend(first.parts_off.iter().map(|part| format!("{}, ns", part.name)));
     }
-    let rows = simulation.rows.iter().flat_map(|row| {
+    let rows = simulation.rows.iter().filter(|row| row.withheld.is_none()).flat_map(|row| {
         [(false, &row.parts_off), (true, &row.parts_on)].map(|(on, parts)| {
             let start = [row.name.clone(), state(on).to_owned()];
             start.into_iter().chain(parts.iter().map(|part| number::column(part.ns))).collect()

@@ -14,18 +14,16 @@ use crate::terminal::{Ink, Paper, table_of};
 /// A region whose median error is larger than this is not described by the model.
 const DOUBTFUL_PERCENT: f64 = 20.0;
 
+/// A fitted time that may as well be nothing or twice as long is no result.
+const UNDETERMINED_ABOVE_PERCENT: f64 = 100.0;
+
 /// What the fit cannot tell, in words.
 pub(super) fn sentences(fit: &MeasuredFit) -> Vec<String> {
     let mut sentences = Vec::new();
-    let factors = fit.scenarios.iter().map(|one| one.random_200mb_ns / one.random_200mb_off_ns);
-    let (least, most) =
-        factors.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
-    sentences.push(format!(
-        "Nothing here can tell what one read past all caches costs, nor how many a walk would make: this CPU has no such \
-         switch. By the choices below a random load over 200 MiB becomes {} to {} times as long.",
-        number::short(least),
-        number::short(most)
-    ));
+    sentences.push(match &fit.memory_withheld {
+        Some(why) => format!("What rests on the latency of memory is withheld: {why}."),
+        None => by_choices(fit),
+    });
     let poor: Vec<String> = fit
         .regions
         .iter()
@@ -50,6 +48,19 @@ pub(super) fn sentences(fit: &MeasuredFit) -> Vec<String> {
             .to_owned(),
     );
     sentences
+}
+
+/// What the choices that nothing here tells make of the largest test.
+fn by_choices(fit: &MeasuredFit) -> String {
+    let factors = fit.scenarios.iter().map(|one| one.random_200mb_ns / one.random_200mb_off_ns);
+    let (least, most) =
+        factors.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
+    format!(
+        "Nothing here can tell what one read past all caches costs, nor how many a walk would make: this CPU has no such \
+         switch. By the choices below a random load over 200 MiB becomes {} to {} times as long.",
+        number::short(least),
+        number::short(most)
+    )
 }
 
 fn region_row(region: &RegionResidual) -> [String; 5] {
@@ -101,11 +112,12 @@ fn placement(fit: &MeasuredFit) -> String {
 
 fn told(fit: &MeasuredFit) -> String {
     let one = |one: &models::memory::Identified| {
-        let within = one.uncertainty_percent.map_or("not told".to_owned(), |percent| match percent {
-            percent if percent > 100.0 => "not told".to_owned(),
-            percent if percent < 1.0 => "±<1 %".to_owned(),
-            percent => format!("±{percent:.0} %"),
-        });
+        let within = match one.uncertainty_percent {
+            Some(percent) if percent < 1.0 => "±<1 %".to_owned(),
+            Some(percent) if percent <= UNDETERMINED_ABOVE_PERCENT => format!("±{percent:.0} %"),
+            // The best of the fits is no measurement: a number here would be copied.
+            _ => return format!("{}: undetermined", one.parameter),
+        };
         format!("{} {} {within}", one.parameter, number::short(one.value))
     };
     format!(
@@ -134,6 +146,9 @@ pub(super) fn fit(paper: &mut Paper, fit: &MeasuredFit) {
     paper.table(table);
     paper.wrapped("- ", &placement(fit));
     paper.wrapped("- ", &told(fit));
+    if fit.scenarios.is_empty() {
+        return;
+    }
     paper.blank();
     paper.strong("A random load over 200 MiB, by what nobody knows of the workaround here");
     let mut table = table_of(&headers(SCENARIOS));
@@ -152,16 +167,23 @@ pub(super) fn tables(fit: &MeasuredFit) -> String {
     };
     let note = |text: &str| format!("<p class=\"note\">{}</p>", crate::escape::markup(text));
     let regions = table(REGIONS, fit.regions.iter().map(region_row).collect());
-    let scenarios = table(SCENARIOS, fit.scenarios.iter().map(scenario_row).collect());
+    let scenarios = if fit.scenarios.is_empty() {
+        String::new()
+    } else {
+        [
+            "<h3>A random load over 200 MiB, by what nobody knows of the workaround here</h3>".to_owned(),
+            table(SCENARIOS, fit.scenarios.iter().map(scenario_row).collect()),
+            note(&choices(fit)),
+        ]
+        .concat()
+    };
     [
         note(&placement(fit)),
         regions,
         note(&told(fit)),
         "<h3>Error of the model by block and stride, in per cent of the measured latency</h3>".to_owned(),
         markup::table(&surface(fit)),
-        "<h3>A random load over 200 MiB, by what nobody knows of the workaround here</h3>".to_owned(),
         scenarios,
-        note(&choices(fit)),
     ]
     .concat()
 }

@@ -18,6 +18,9 @@ pub(super) fn change_percent(row: &Row) -> f64 {
 /// `+42.2 %`; `none` where nothing moves.
 pub(super) fn change(row: &Row) -> String {
     let percent = change_percent(row);
+    if !percent.is_finite() {
+        return "-".to_owned();
+    }
     if percent.abs() < 0.05 { "none".to_owned() } else { format!("{percent:+.1} %") }
 }
 
@@ -68,7 +71,7 @@ pub(super) fn sentences(simulation: &Simulation) -> Vec<String> {
     let own = |row: &&Row| simulation.boards.first().is_some_and(|board| row.board_on == board.name);
     let rows: Vec<&Row> =
         simulation.rows.iter().filter(|row| row.board_off == row.board_on).filter(own).collect();
-    let (missed, rows): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(|row| is_missed(row));
+    let (withheld, rows): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(|row| row.withheld.is_some());
     let mut sentences = Vec::new();
     sentences.extend(one_walk(simulation));
     sentences.extend(stride(simulation, &rows));
@@ -76,7 +79,7 @@ pub(super) fn sentences(simulation: &Simulation) -> Vec<String> {
         .extend(rows.iter().filter(|row| row.unit == Unit::MegabytesPerSecond).filter_map(|row| stream(row)));
     sentences.extend(untouched(&rows));
     sentences.extend(hardest(&rows));
-    sentences.extend(said_of_missed(&missed));
+    sentences.extend(said_of_withheld(&withheld, &simulation.workaround));
     sentences.extend(boards(simulation));
     sentences.extend(simulation.measured.iter().flat_map(super::measured::sentences));
     sentences
@@ -103,22 +106,20 @@ fn one_walk(simulation: &Simulation) -> Option<String> {
     ))
 }
 
-/// A row whose measured value the model misses by more than this predicts nothing.
-const MISSED_PERCENT: f64 = 50.0;
-
-fn is_missed(row: &Row) -> bool {
-    row.measured.is_some_and(|measured| (row.off / measured - 1.0).abs() * 100.0 > MISSED_PERCENT)
-}
-
-fn said_of_missed(rows: &[&Row]) -> Option<String> {
-    if rows.is_empty() {
-        return None;
+/// Which numbers are withheld, once for each reason.
+fn said_of_withheld(rows: &[&Row], workaround: &str) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for row in rows {
+        let why = row.withheld.as_deref().unwrap_or_default();
+        // What was measured without the workaround may stand in the table.
+        let name =
+            if row.off.is_finite() { format!("{} with {workaround}", row.name) } else { row.name.clone() };
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
     }
-    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    Some(format!(
-        "The model misses what was measured of {} by more than {MISSED_PERCENT} %: nothing is said of it.",
-        names.join(", ")
-    ))
+    reasons.into_iter().map(|(why, names)| format!("{}: undetermined: {why}.", names.join(", "))).collect()
 }
 
 /// At which stride the published difference of a latency test arises.

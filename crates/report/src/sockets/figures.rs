@@ -90,7 +90,7 @@ fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) 
     }
 }
 
-/// Whether there is one memory for all CPUs.
+/// Whether the memory of no second node was measured.
 pub(crate) fn is_one_node(sockets: &Sockets) -> bool {
     Seats::of(sockets).nodes.len() < 2
 }
@@ -175,6 +175,13 @@ fn is_doubtful(spread: &Spread) -> bool {
     spread.quality != Quality::Converged
 }
 
+/// What latencies of nodes were measured in.
+fn chased_in(sockets: &Sockets) -> String {
+    let largest = sockets.nodes.iter().map(|node| node.block_bytes).max();
+    let block = largest.map_or_else(String::new, |bytes| format!(" in {bytes}"));
+    format!("random order{block}, huge pages where given")
+}
+
 /// Latency by CPU and node; none on a machine of one node, where it is a column of the table of CPUs.
 pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Option<Drawn> {
     let seats = Seats::of(sockets);
@@ -195,14 +202,17 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Opt
         panels.push(matrix_panel("as the model predicts, by node", &names, &rows));
     }
     let chart = chart(panels, seats.label(), " ns");
-    let reading = "Nanoseconds per dependent load, idle machine: row, the CPU that loads and its node; column, the node whose \
-                   memory it loads from.";
+    let reading = format!(
+        "Nanoseconds per dependent load, {}, idle machine: row, the CPU that loads and its node; column, the node whose \
+         memory it loads from.",
+        chased_in(sockets)
+    );
     let cell = |one: &NodeLatency| {
         let mark = number::quality_mark(one.spread.quality);
         (one.cpu, one.node, format!("{}{mark} ±{:.1}", number::column(one.ns), one.standard_error_ns))
     };
     let table = seats.table("ns ± standard error", sockets.latency.iter().map(cell));
-    Drawn::of_matrices(&chart, Figure::SocketLatency.name(), reading, table)
+    Drawn::of_matrices(&chart, Figure::SocketLatency.name(), &reading, table)
 }
 
 /// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.

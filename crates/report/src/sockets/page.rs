@@ -119,13 +119,10 @@ fn verdict(sockets: &Sockets) -> String {
     } else {
         reasons
     };
-    let one_node = if figures::is_one_node(sockets) {
-        format!("<p class=\"note\">{}</p>", super::ONE_NODE)
-    } else {
-        String::new()
-    };
+    let nodes =
+        super::nodes_words(sockets).map_or_else(String::new, |told| format!("<p class=\"note\">{told}</p>"));
     format!(
-        "<div class=\"block\"><h3>Are the CPUs alike, each in its own memory?</h3><p class=\"lead\"><b class=\"{class}\">{word}</b>{colon}{}</p>{reasons}{one_node}</div>\n",
+        "<div class=\"block\"><h3>Are the CPUs alike, each in its own memory?</h3><p class=\"lead\"><b class=\"{class}\">{word}</b>{colon}{}</p>{reasons}{nodes}</div>\n",
         markup(&told)
     )
 }

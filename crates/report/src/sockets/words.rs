@@ -1,22 +1,59 @@
 //! The verdict on sockets in a line, for the summary and the page.
 
-use machine::CpuSet;
+use machine::{CpuSet, NodeId};
 use record::{Sockets, SubjectEquality};
 
+use super::own_node;
 use crate::number;
 
 /// CPUs that are named; of more, their number is told.
 const CPUS_NAMED: usize = 8;
 
-/// What a machine of one node cannot show.
-pub(crate) const ONE_NODE: &str =
-    "There is one node: no memory is nearer than other memory, and there are no links between nodes.";
+/// What was not measured of the machine's nodes, or cannot be, in a sentence; none where the memory of all was measured.
+pub(crate) fn nodes_words(sockets: &Sockets) -> Option<String> {
+    let is_measured = |node: &NodeId| sockets.latency.iter().any(|one| one.node == *node);
+    let (measured, left): (Vec<NodeId>, Vec<NodeId>) =
+        sockets.machine_nodes.iter().copied().partition(is_measured);
+    let listed = |nodes: &[NodeId]| {
+        let numbers: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+        format!("{} {}", if nodes.len() == 1 { "node" } else { "nodes" }, numbers.join(", "))
+    };
+    let mut of_all: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
+    of_all.dedup();
+    match (sockets.machine_nodes.len(), measured.len()) {
+        (0, _) if of_all.len() > 1 => None,
+        (0, _) => Some(
+            "How many nodes there are is unknown, as none were read: all memory was measured as one."
+                .to_owned(),
+        ),
+        (1, _) => Some(
+            "There is one node: no memory is nearer than other memory, and there are no links between nodes."
+                .to_owned(),
+        ),
+        (_, _) if left.is_empty() => None,
+        (all, 0 | 1) => Some(format!(
+            "Of {all} nodes only the memory of {} was measured: which memory is nearer, and which links there are, is unknown. The memory \
+             of {} is none, may not be used, or was not reached in the time.",
+            if measured.is_empty() { "none".to_owned() } else { listed(&measured) },
+            listed(&left)
+        )),
+        _ => Some(format!(
+            "Not measured: {}, which have no memory, none that may be used, or were not reached in the time.",
+            listed(&left)
+        )),
+    }
+}
 
-/// `2 CPUs in their own memory`
+/// `2 CPUs in their own memory`, or how many of them were measured there.
 pub(crate) fn subjects_words(sockets: &Sockets) -> String {
     let count = sockets.subjects.len();
-    let whose = if count == 1 { "its" } else { "their" };
-    format!("{} in {whose} own memory", number::count(count, "CPU"))
+    let own = sockets.subjects.iter().filter(|subject| own_node(sockets, subject).is_some()).count();
+    let cpus = number::count(count, "CPU");
+    match own {
+        0 if !sockets.latency.is_empty() => format!("{cpus}, none of them measured in its own memory"),
+        some if some < count && some > 0 => format!("{cpus}, {some} of them measured in its own memory"),
+        _ => format!("{cpus} in {} own memory", if count == 1 { "its" } else { "their" }),
+    }
 }
 
 /// `lines at once of CPUs 0-3: more than ...`, a line for each doubt.

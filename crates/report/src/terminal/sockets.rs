@@ -40,5 +40,8 @@ fn near_and_far(sockets: &Sockets) -> Option<String> {
         let [low, high] = (low <= high).then_some([low, high])?.map(number::short);
         Some(if low == high { low } else { format!("{low} to {high}") })
     };
-    Some(format!("own memory {} ns, other nodes {} ns", span(true)?, span(false)?))
+    // The page tells pages as well; here they would take a line.
+    let largest = sockets.nodes.iter().map(|node| node.block_bytes).max();
+    let how = largest.map_or_else(String::new, |bytes| format!(", random in {bytes}"));
+    Some(format!("own memory {} ns, other nodes {} ns{how}", span(true)?, span(false)?))
 }

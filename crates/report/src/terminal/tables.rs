@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use comfy_table::Table;
-use record::{ClockRead, Level, Record, Scope, StreamResult};
+use record::{ClockRead, Level, Levels, Record, Scope, StreamResult, Withheld};
 use unicode_width::UnicodeWidthStr;
 
-use super::paint::{Paper, bar, table_of};
+use super::paint::{Ink, Paper, bar, table_of};
 use crate::{escape::plain, naming, number};
 
 /// More CPUs than this are told by their extremes and median.
@@ -22,6 +22,9 @@ const USUAL_CLOCKS: [&str; 5] =
 
 /// The most shared resources that are told of a machine with many pairs.
 const SHARED_PAIRS: usize = 3;
+
+/// A gain of huge pages that is of no practical matter, as a share. `diagnosis` judges by the same.
+const SMALL_GAIN: f64 = 0.05;
 
 /// Columns of the bar behind each cache level.
 const BAR_COLUMNS: usize = 10;
@@ -46,6 +49,37 @@ fn levels(paper: &mut Paper, record: &Record) {
     // The bar is an ornament: where there is no room for it, the numbers stand alone.
     let fits = natural_columns(&table) <= paper.layout_columns();
     paper.table(if fits { table } else { level_table(levels, false) });
+    conditions(paper, levels);
+}
+
+/// How the latencies were measured: caches alike, memory by a chase of its own.
+fn conditions(paper: &mut Paper, levels: &[Level]) {
+    let Some(memory) = levels.last().filter(|level| level.name == "memory") else { return };
+    if let Some(conditions) = &memory.conditions {
+        paper.wrapped_inked(Ink::Faint, "        ", &format!("ns of memory: {conditions}"));
+    }
+}
+
+/// Most of what was withheld that the screen has room for.
+const WITHHELD_SHOWN: usize = 3;
+
+fn withheld(paper: &mut Paper, record: &Record) {
+    let all = &record.levels.withheld;
+    // What was found and is not believed first: what was not found may be looked up.
+    let (taken, missing): (Vec<&Withheld>, Vec<&Withheld>) = all.iter().partition(|one| one.value.is_some());
+    let shown = taken.into_iter().chain(missing).take(WITHHELD_SHOWN);
+    let mut told: Vec<String> = shown
+        .map(|one| {
+            let value = one.value.as_ref().map_or_else(String::new, |value| format!(" {}", plain(value)));
+            format!("{}{value}: {}", plain(&one.what), plain(&one.because))
+        })
+        .collect();
+    if all.len() > WITHHELD_SHOWN {
+        told.push(format!("{} more in the report", all.len() - WITHHELD_SHOWN));
+    }
+    if !told.is_empty() {
+        paper.wrapped("withheld  ", &told.join("; "));
+    }
 }
 
 fn level_table(levels: &[Level], with_bar: bool) -> Table {
@@ -101,18 +135,31 @@ fn translation(paper: &mut Paper, record: &Record) {
             .map_or_else(String::new, |i| format!(" {}", number::uncertainty(ns, i)));
         parts.push(format!("page walk {} ns{spread}", number::short(ns)));
     }
-    if let Some(gain) = record.levels.huge_page_gain {
-        let ends = record.levels.huge_page_interval.map_or_else(String::new, |i| {
-            format!(" [{}, {}]", number::percent(i.low), number::percent(i.high))
-        });
-        parts.push(format!("random access without huge pages +{}{ends}", number::percent(gain)));
-    }
+    parts.extend(page_gain(&record.levels));
     if !parts.is_empty() {
         paper.wrapped("TLB     ", &parts.join("; "));
     }
-    if !record.levels.caches.is_empty() || !parts.is_empty() {
+    withheld(paper, record);
+    if !record.levels.caches.is_empty() || !parts.is_empty() || !record.levels.withheld.is_empty() {
         paper.blank();
     }
+}
+
+/// What random access costs without huge pages; `undetermined` where the interval holds neither a gain that matters nor none.
+pub(crate) fn page_gain(levels: &Levels) -> Option<String> {
+    let gain = levels.huge_page_gain?;
+    let is_small = |share: f64| share.abs() <= SMALL_GAIN;
+    let is_told = |i: stats::Interval| i.low > SMALL_GAIN || (is_small(i.low) && is_small(i.high));
+    let is_open = levels.huge_page_interval.is_some_and(|interval| !is_told(interval));
+    let ends = levels
+        .huge_page_interval
+        .map_or_else(String::new, |i| format!(" [{}, {}]", number::percent(i.low), number::percent(i.high)));
+    let value = format!("{}{}{ends}", if gain < 0.0 { "" } else { "+" }, number::percent(gain));
+    Some(if is_open {
+        format!("random access without huge pages undetermined ({value})")
+    } else {
+        format!("random access without huge pages {value}")
+    })
 }
 
 /// Without the nodes that hold every measured CPU: the row of the machine says the same.
@@ -349,16 +396,17 @@ fn clocks(paper: &mut Paper, record: &Record) {
     if shown.is_empty() {
         shown = record.clocks.iter().take(USUAL_CLOCKS.len()).collect();
     }
-    let told = shown.iter().map(|read| {
-        format!(
-            "{} {} {}",
-            plain(&read.name.replace("CLOCK_", "").replace("clock_gettime", "gettime")),
-            number::duration_ns(read.ns),
-            number::plus_minus(read.ns, read.spread.interval)
-        )
-    });
+    let mut names: Vec<&str> = Vec::new();
+    for read in &shown {
+        if !names.contains(&read.name.as_str()) {
+            names.push(&read.name);
+        }
+    }
+    let told =
+        names.iter().map(|name| one_clock(name, shown.iter().copied().filter(|read| read.name == *name)));
     let mut told = told.collect::<Vec<String>>().join(", ");
-    let more = record.clocks.len() - shown.len();
+    let all: BTreeSet<&str> = record.clocks.iter().map(|read| read.name.as_str()).collect();
+    let more = all.len() - names.len();
     if more > 0 {
         let _ = write!(told, "; {more} more in the report");
     }
@@ -366,4 +414,25 @@ fn clocks(paper: &mut Paper, record: &Record) {
         let _ = write!(told, "; {gist}");
     }
     paper.wrapped("clocks  ", &told);
+}
+
+/// One name once: on several CPUs from the cheapest to the dearest, with their numbers.
+fn one_clock<'r>(name: &str, reads: impl Iterator<Item = &'r ClockRead>) -> String {
+    let mut reads: Vec<&ClockRead> = reads.collect();
+    reads.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+    let short = plain(&name.replace("CLOCK_", "").replace("clock_gettime", "gettime"));
+    match reads.as_slice() {
+        [] => short,
+        [read] => {
+            let spread = number::plus_minus(read.ns, read.spread.interval);
+            format!("{short} {} {spread}", number::duration_ns(read.ns))
+        }
+        [low, .., high] => format!(
+            "{short} {} to {} (CPUs {} and {})",
+            number::duration_ns(low.ns),
+            number::duration_ns(high.ns),
+            low.cpu,
+            high.cpu
+        ),
+    }
 }

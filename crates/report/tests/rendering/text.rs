@@ -121,3 +121,56 @@ fn every_csv_row_has_the_columns_of_the_header() {
     let results = record.memory.latency.len() + record.memory.bandwidth.len() + record.cores.sharing.len();
     assert!(rows > results);
 }
+
+/// The summary as one line, whatever it was wrapped at.
+fn flat(record: &Record) -> String {
+    terminal(record, Terminal::default()).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_summary_tells_a_clock_once_with_its_cpus() {
+    // Once seen: each name up to four times, one for each package, without the CPU.
+    let mut record = sample_record(2);
+    let again: Vec<_> = (1..4)
+        .flat_map(|package| {
+            record.clocks.clone().into_iter().map(move |read| record::ClockRead {
+                cpu: machine::CpuId(package),
+                ns: read.ns + f64::from(package),
+                ..read
+            })
+        })
+        .collect();
+    record.clocks.extend(again);
+    let text = flat(&record);
+    assert_eq!(text.matches("rdtscp").count(), 1, "{text}");
+    assert!(text.contains("rdtscp 17.2 ns to 20.2 ns (CPUs 0 and 3)"), "{text}");
+    assert!(text.contains("; 1 more in the report"), "{text}");
+}
+
+#[test]
+fn the_summary_says_what_is_withheld_and_how_memory_was_measured() {
+    let mut record = sample_record(2);
+    record.levels.huge_page_gain = Some(-0.2);
+    record.levels.huge_page_interval = Some(stats::Interval { low: -0.48, high: 0.05 });
+    record.levels.withheld = vec![record::Withheld {
+        what: "read rate of L3".to_owned(),
+        value: Some("21.3 GB/s".to_owned()),
+        because: "it is the number of memory".to_owned(),
+    }];
+    let memory = record.levels.caches.last_mut().expect("memory");
+    memory.conditions = Some(record::Conditions {
+        block_bytes: Some([machine::Bytes(128 << 20); 2]),
+        page_bytes: vec![machine::Bytes(2 << 20)],
+        order: record::ChaseOrder::Random,
+    });
+    let text = flat(&record);
+    for part in [
+        "withheld read rate of L3 21.3 GB/s: it is the number of memory",
+        "ns of memory: random order in 128 MiB, 2 MiB pages",
+        "random access without huge pages undetermined (-20 % [-48 %, 5 %])",
+    ] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    let page = report::html(&record, None, report::Html { script: false });
+    assert!(page.contains("read rate of L3") && page.contains("random order in 128 MiB, 2 MiB pages"));
+}

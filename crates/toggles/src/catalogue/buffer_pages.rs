@@ -20,15 +20,12 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         settle: Duration::ZERO,
         source: "madvise(2), MADV_HUGEPAGE",
     },
-    available: |around| match around.root.read("sys/kernel/mm/transparent_hugepage/enabled") {
-        Err(_) => Availability::missing("the kernel has no transparent huge pages", "build it with them"),
-        Ok(policy) if policy.contains("[never]") => {
-            Availability::missing("transparent huge pages are off for all", "sidestep toggles set thp-system")
-        }
-        Ok(_) if huge_pages_forbidden().unwrap_or(false) => {
+    available: |around| match super::thp::refused(around.root) {
+        Some(refused) => refused,
+        None if huge_pages_forbidden().unwrap_or(false) => {
             Availability::missing("this process may not have huge pages (PR_SET_THP_DISABLE)", "start anew")
         }
-        Ok(_) => Availability::Available,
+        None => Availability::Available,
     },
     now: |_| None,
     choices: &[

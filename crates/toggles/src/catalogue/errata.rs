@@ -2,6 +2,7 @@
 
 use machine::Vendor;
 
+use super::registers::ZEN_2;
 use crate::register_toggle::{ABOUT, Bits, Models, Place, RegisterToggle};
 use crate::{About, Risk};
 
@@ -113,6 +114,44 @@ pub(super) const E1095: RegisterToggle = RegisterToggle {
     },
     bits: &[Bits { place: Place::Msr(0xc001_1020), mask: 1 << 57, off: 0, on: 1 << 57 }],
     ..E1021
+};
+
+pub(super) const E1485: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "erratum-1485",
+        title: "Branch-buffer workaround (AMD 1485)",
+        does: "Keeps valid instructions of Zen 4 from being refused as invalid while single-thread predictors are off. Linux \
+               calls the cost negligible.",
+        risk: Risk::RisksData,
+        opens: "erratum 1485: programs die at random of invalid instructions",
+        source: "Linux commit f454b18e07f5, x86/cpu: Fix AMD erratum #1485 on Zen4-based CPUs",
+        ..ABOUT
+    },
+    models: &[Models {
+        vendor: Vendor::Amd,
+        family: 0x19,
+        numbers: &[(0x10, 0x1f), (0x60, 0xaf)],
+        steppings: (0, 15),
+    }],
+    bits: &[Bits { place: Place::Msr(0xc001_102e), mask: 1 << 5, off: 0, on: 1 << 5 }],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+pub(super) const ZEN_2_OP_CACHE: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "zen2-op-cache",
+        title: "Op-cache workaround (Zen 2)",
+        does: "Keeps resources of the op cache apart, without which instructions may be corrupted. The cost is not published.",
+        risk: Risk::RisksData,
+        opens: "corrupted instructions, perhaps chosen by another program",
+        source: "Linux commit c21b90f77687, x86/CPU/AMD: Prevent improper isolation of shared resources in Zen2's op cache",
+        ..ABOUT
+    },
+    models: &[ZEN_2],
+    bits: &[Bits { place: Place::Msr(0xc001_102e), mask: 1 << 33, off: 0, on: 1 << 33 }],
+    off: ("the workaround is off", Risk::RisksData),
+    on: ("the workaround is on", Risk::Reversible),
 };
 
 pub(super) const K8_FLUSH_FILTER: RegisterToggle = RegisterToggle {

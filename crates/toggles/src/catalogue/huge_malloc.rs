@@ -23,13 +23,7 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         settle: Duration::ZERO,
         source: "The GNU C Library manual, Memory Allocation Tunables",
     },
-    available: |around| match around.root.read("sys/kernel/mm/transparent_hugepage/enabled") {
-        Err(_) => Availability::missing("the kernel has no transparent huge pages", "build it with them"),
-        Ok(policy) if policy.contains("[never]") => {
-            Availability::missing("transparent huge pages are off for all", "sidestep toggles set thp-system")
-        }
-        Ok(_) => Availability::Available,
-    },
+    available: |around| super::thp::refused(around.root).unwrap_or(Availability::Available),
     now: |_| None,
     choices: &[
         Choice {

@@ -22,8 +22,13 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         source: "set_mempolicy(2)",
     },
     available: |around| {
+        if around.machine.topology.nodes.is_empty() {
+            let reason = "no NUMA nodes were read: /sys/devices/system/node is not there";
+            return Availability::missing(reason, "");
+        }
         if nodes(around).len() < 2 {
-            return Availability::missing("the machine has one NUMA node", "use a machine with more");
+            let reason = "fewer than two NUMA nodes are known to have memory";
+            return Availability::missing(reason, "use a machine with more");
         }
         match current_memory_policy() {
             Ok(_) => Availability::Available,

@@ -39,6 +39,8 @@ mod turbo;
 mod uncore_frequency;
 mod wake_latency;
 
+use machine::did_you_mean;
+
 use crate::Toggle;
 
 /// No toggle of that name.
@@ -93,6 +95,7 @@ pub fn catalogue() -> &'static [&'static dyn Toggle] {
         &registers::GDS,
         &registers::SRBDS,
         &registers::ZENBLEED,
+        &registers::FP_DSS,
         &errata::E298,
         &errata::E665,
         &errata::E721,
@@ -100,6 +103,8 @@ pub fn catalogue() -> &'static [&'static dyn Toggle] {
         &errata::E1033,
         &errata::E1091,
         &errata::E1095,
+        &errata::E1485,
+        &errata::ZEN_2_OP_CACHE,
         &errata::K8_FLUSH_FILTER,
         &latches::FORCE_DISABLE,
         &latches::SECCOMP,
@@ -122,28 +127,8 @@ pub fn find(name: &str) -> Result<&'static dyn Toggle, UnknownToggle> {
     if let Some(toggle) = catalogue().iter().find(|toggle| toggle.about().name == name) {
         return Ok(*toggle);
     }
-    let near = catalogue().iter().map(|toggle| toggle.about().name).min_by_key(|have| distance(have, name));
-    let near = near.filter(|have| distance(have, name) <= NEAR_EDITS_MAX);
-    let hint = near.map(|have| format!("did you mean {have}? ")).unwrap_or_default();
+    let hint = did_you_mean(name, catalogue().iter().map(|toggle| toggle.about().name));
     Err(UnknownToggle { name: name.to_owned(), hint })
-}
-
-/// More wrong letters than this are another word.
-const NEAR_EDITS_MAX: usize = 3;
-
-/// Levenshtein distance: the fewest letters to insert, remove or change.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, other) in b.iter().enumerate() {
-            let change = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -168,6 +153,5 @@ mod tests {
         assert_eq!(hint("ssbd"), None);
         assert_eq!(hint("clocksorce").as_deref(), Some("did you mean clocksource? "));
         assert_eq!(hint("entirely-different").as_deref(), Some(""));
-        assert_eq!((distance("", "abc"), distance("abc", "abd")), (3, 1));
     }
 }

@@ -60,6 +60,14 @@ pub(super) const C1_RAMPING: RegisterToggle = RegisterToggle {
     on: ("halted cores save power", Risk::Reversible),
 };
 
+/// Zen 2 as Linux has it (arch/x86/kernel/cpu/amd.c).
+pub(super) const ZEN_2: Models = Models {
+    vendor: Vendor::Amd,
+    family: 0x17,
+    numbers: &[(0x30, 0x4f), (0x60, 0x7f), (0x90, 0x91), (0xa0, 0xaf)],
+    steppings: (0, 15),
+};
+
 pub(super) const ZENBLEED: RegisterToggle = RegisterToggle {
     about: About {
         name: "zenbleed",
@@ -70,13 +78,28 @@ pub(super) const ZENBLEED: RegisterToggle = RegisterToggle {
         source: "AMD-SB-7008; Linux, arch/x86/kernel/cpu/amd.c",
         ..ABOUT
     },
-    models: &[Models {
-        vendor: Vendor::Amd,
-        family: 0x17,
-        numbers: &[(0x30, 0x4f), (0x60, 0x7f), (0x90, 0x91), (0xa0, 0xaf)],
-        steppings: (0, 15),
-    }],
+    models: &[ZEN_2],
     bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 9, off: 0, on: 1 << 9 }],
+    off: ("the workaround is off", Risk::LowersSecurity),
+    on: ("the workaround is on", Risk::Reversible),
+};
+
+/// Models of Zen 1 as Linux has them (arch/x86/kernel/cpu/amd.c).
+const ZEN_1: &[(u32, u32)] = &[(0x0, 0x2f), (0x50, 0x5f)];
+
+pub(super) const FP_DSS: RegisterToggle = RegisterToggle {
+    about: About {
+        name: "fp-dss",
+        title: "Divider workaround (FP-DSS, Zen 1)",
+        does: "Changes how the divider of Zen 1 treats denormal numbers, so that the other thread of the core cannot sample \
+               partial results. The cost is not published: sidestep ab --toggle fp-dss measures it here.",
+        risk: Risk::LowersSecurity,
+        opens: "CVE-2025-54505 (FP-DSS): the other thread of a core samples partial results of the divider",
+        source: "Linux 6.12.117, arch/x86/kernel/cpu/amd.c: MSR_AMD64_FP_CFG_ZEN1_DENORM_FIX_BIT",
+        ..ABOUT
+    },
+    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: ZEN_1, steppings: (0, 15) }],
+    bits: &[Bits { place: Place::Msr(0xc001_1028), mask: 1 << 9, off: 0, on: 1 << 9 }],
     off: ("the workaround is off", Risk::LowersSecurity),
     on: ("the workaround is on", Risk::Reversible),
 };

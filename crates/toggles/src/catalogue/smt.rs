@@ -28,13 +28,20 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         },
         Setting { name: "on", writes: Writes::Text("on"), means: "all threads", risk: Risk::Reversible },
     ]),
-    remedy: "use a machine with SMT",
+    remedy: "boot Linux 4.19 or later with CONFIG_HOTPLUG_SMT",
     last_only: false,
     unless: without_siblings,
 };
 
+/// The other states that the kernel knows: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu.
 fn without_siblings(around: &Surroundings) -> Option<Availability> {
     let state = around.root.read("sys/devices/system/cpu/smt/control").unwrap_or_default();
-    let switches = matches!(state.as_str(), "on" | "off");
-    (!switches).then(|| Availability::missing(format!("the kernel says {state}"), "use a machine with SMT"))
+    let remedy = match state.as_str() {
+        "on" | "off" => return None,
+        "forceoff" => "boot without nosmt=force",
+        "notimplemented" => "boot a kernel with CONFIG_HOTPLUG_SMT",
+        // The CPU has one thread per core, or the firmware shows only one: nothing that is typed here helps.
+        _ => "",
+    };
+    Some(Availability::missing(format!("the kernel says {state}"), remedy))
 }

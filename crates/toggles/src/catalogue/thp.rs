@@ -2,13 +2,34 @@
 
 use std::time::Duration;
 
+use host::Root;
 use host::live::{ProcessSetting, huge_pages_forbidden};
 
 use crate::process_toggle::{Asks, Choice, ProcessToggle};
 use crate::{About, Availability, Lifetime, Risk, Surroundings};
 
+/// Where the kernel shows how it manages memory: absent if /sys is not mounted, or was not recorded.
+const MEMORY_FOLDER: &str = "sys/kernel/mm";
 /// The kernel's policy for the whole machine.
 const POLICY: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Why no program can have huge pages here, if that is so.
+pub(super) fn refused(root: &Root) -> Option<Availability> {
+    match root.read(POLICY) {
+        Err(_) if !root.exists(MEMORY_FOLDER) => Some(Availability::missing(
+            format!("unknown whether the kernel has transparent huge pages: /{MEMORY_FOLDER} is absent"),
+            "mount sysfs on /sys",
+        )),
+        Err(_) => {
+            Some(Availability::missing("the kernel has no transparent huge pages", "build it with them"))
+        }
+        Ok(policy) if policy.contains("[never]") => Some(Availability::missing(
+            "transparent huge pages are off for all",
+            "sidestep toggles set thp-system",
+        )),
+        Ok(_) => None,
+    }
+}
 
 pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     about: About {
@@ -41,14 +62,36 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
 };
 
 fn available(around: &Surroundings) -> Availability {
-    match around.root.read(POLICY) {
-        Err(_) => Availability::missing("the kernel has no transparent huge pages", "build it with them"),
-        Ok(policy) if policy.contains("[never]") => {
-            Availability::missing("transparent huge pages are off for all", "sidestep toggles set thp-system")
-        }
-        Ok(_) if huge_pages_forbidden().is_err() => {
+    match refused(around.root) {
+        Some(refused) => refused,
+        None if huge_pages_forbidden().is_err() => {
             Availability::missing("the kernel refuses PR_GET_THP_DISABLE", "")
         }
-        Ok(_) => Availability::Available,
+        None => Availability::Available,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_kernel_that_was_not_asked_nothing_is_said() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let reason = || {
+            let root = Root::open(folder.path()).expect("a recording");
+            match refused(&root) {
+                Some(Availability::Missing { reason, .. }) => reason,
+                _ => String::new(),
+            }
+        };
+        std::fs::create_dir_all(folder.path().join("proc")).expect("a folder");
+        assert!(reason().starts_with("unknown whether the kernel has"), "{}", reason());
+        std::fs::create_dir_all(folder.path().join(MEMORY_FOLDER)).expect("a folder");
+        assert_eq!(reason(), "the kernel has no transparent huge pages");
+        let policy = folder.path().join(POLICY);
+        std::fs::create_dir_all(policy.parent().expect("a folder")).expect("a folder");
+        std::fs::write(policy, "always [madvise] never").expect("a file");
+        assert_eq!(reason(), "");
     }
 }

@@ -1,7 +1,6 @@
 //! Where an experiment across reboots keeps its journal, and whether that place survives a boot.
 
 use std::env;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -12,8 +11,6 @@ use host::{Lock, LockError, Root, StateFolder, live};
 
 /// File systems that a boot empties. Source: Linux, Documentation/filesystems/tmpfs.rst, ramfs-rootfs-initramfs.rst.
 const VOLATILE: [&str; 3] = ["tmpfs", "ramfs", "rootfs"];
-/// Write permission of group and others, `S_IWGRP | S_IWOTH`. Source: inode(7).
-const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The folder of lock and journal.
 #[derive(Debug, Clone)]
@@ -111,16 +108,6 @@ fn file_system(mounts: &str, path: &Path) -> Option<String> {
     mounts.lines().filter_map(mount).max_by_key(|(length, _)| *length).map(|(_, kind)| kind)
 }
 
-/// Why others than root could change what lies at a path; `None` if nobody can.
-pub(super) fn changeable_by_others(path: &Path) -> Option<String> {
-    let real = path.canonicalize().ok().unwrap_or_else(|| path.to_owned());
-    real.ancestors().find_map(|above| {
-        let about = std::fs::metadata(above).ok()?;
-        let is_open = about.uid() != 0 || about.mode() & WRITABLE_BY_OTHERS != 0;
-        is_open.then(|| format!("others than root may change {}", above.display()))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,14 +133,5 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let above = folder.path().canonicalize().expect("it exists");
         assert_eq!(existing(&folder.path().join("a/b/c")), above);
-    }
-
-    #[test]
-    fn a_place_below_a_folder_of_everybody_is_not_roots_alone() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let everybody = std::fs::Permissions::from_mode(0o777);
-        std::fs::set_permissions(folder.path(), everybody).expect("it is ours");
-        assert!(changeable_by_others(folder.path()).is_some());
     }
 }

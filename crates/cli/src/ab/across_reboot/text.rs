@@ -8,6 +8,7 @@ use experiments::ab::across_reboot::inference::inference;
 use experiments::ab::across_reboot::journal::{Journal, Phase, letter};
 use experiments::ab::across_reboot::plan::Plan;
 use host::Root;
+use machine::shareable_command_line;
 use record::RebootOutcome;
 use report::{Terminal, paragraph};
 use serde_json::{Value as Json, json};
@@ -63,7 +64,7 @@ impl NextBoot {
 
     fn json(&self) -> Json {
         json!({
-            "command_line_now": self.command_line,
+            "command_line_now": shareable_command_line(&self.command_line),
             "steps": self.steps.iter().map(Step::text).collect::<Vec<_>>(),
             "kexec": self.kexec,
         })
@@ -238,4 +239,16 @@ pub(super) fn document(
 /// A time for people.
 fn seconds(seconds: f64) -> String {
     if seconds < WHOLE_SECONDS_FROM { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_holds_no_value_of_the_command_line_that_may_name_something() {
+        let command_line = "root=UUID=12 rd.luks.key=secret nosmt mitigations=off".to_owned();
+        let boot = NextBoot { loader: BootLoader::Grubby, command_line, kexec: None, steps: Vec::new() };
+        assert_eq!(boot.json()["command_line_now"], "root=... rd.luks.key=... nosmt mitigations=off");
+    }
 }

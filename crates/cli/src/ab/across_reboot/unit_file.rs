@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use experiments::ab::across_reboot::unit::{UNIT_FOLDER, UNIT_NAME, WANTS_FOLDER, unit_text};
+use host::ensure_trusted;
 use host::live::{effective_root, write_atomically};
 
-use super::place::{Place, changeable_by_others};
+use super::place::Place;
 
 /// How every unit of ours begins, whichever version wrote it.
 const OURS: &str = "[Unit]\nDescription=sidestep: measure this boot for an experiment across reboots\n";
@@ -54,13 +55,13 @@ impl UnitFile {
             );
             let program = env::current_exe().context("cannot find this program's own file")?;
             for path in [program.as_path(), place.folder.path()] {
-                if let Some(why) = changeable_by_others(path) {
-                    anyhow::bail!(
-                        "the unit would run as root what {} says, and {why}; put program and journal where only root \
-                         writes, or resume by hand",
+                ensure_trusted(path).map_err(|why| {
+                    anyhow::anyhow!(
+                        "cannot install the unit: root would run what {} says, and {why}; put program and journal where \
+                         only root writes, or resume by hand",
                         path.display()
-                    );
-                }
+                    )
+                })?;
             }
         }
         if let Ok(there) = fs::read_to_string(&self.file) {

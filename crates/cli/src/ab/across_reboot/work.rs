@@ -8,11 +8,13 @@ use std::time::Duration;
 use anyhow::Context;
 use clock::TickRate;
 use experiments::ab::across_reboot::journal::Work;
-use experiments::ab::command_subject::{CommandSubject, HowToRun, Metric, Program};
+use experiments::ab::command_subject::{CommandSubject, HowToRun, Program};
 use experiments::ab::effects::OF_A_BOOT;
+use experiments::ab::metric::Metric;
 use experiments::ab::probe_subject::ProbeSubject;
 use experiments::ab::switcher::Switcher;
-use host::live::{ChildOutput, Pinned};
+use host::ensure_trusted;
+use host::live::{ChildOutput, Pinned, effective_root};
 use machine::{CpuId, Machine};
 use record::Better;
 use regex::bytes::Regex;
@@ -69,6 +71,33 @@ fn located(program: &str, directory: &Path) -> PathBuf {
     found.unwrap_or_else(|| PathBuf::from(program))
 }
 
+/// Root runs after a boot, with nobody looking, only what nobody else can change: the program, the folder it runs in, and every
+/// file that a word of it or of `--prepare` and `--cleanup` names, as an interpreter runs those.
+pub(super) fn ensure_only_root_writes(work: &Work) -> anyhow::Result<()> {
+    if !effective_root() || work.command.is_empty() {
+        return Ok(());
+    }
+    for path in [PathBuf::from(&work.directory)].into_iter().chain(named_files(work)) {
+        ensure_trusted(&path).map_err(|why| {
+            anyhow::anyhow!(
+                "cannot run {} as root unattended: {why}; put it where only root writes, or resume by hand",
+                path.display()
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// The files that the words of a journal name, found as they will be when it is run.
+fn named_files(work: &Work) -> impl Iterator<Item = PathBuf> {
+    let directory = Path::new(&work.directory);
+    let lines = [&work.prepare, &work.cleanup].into_iter().flatten();
+    let of_shell =
+        lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "\"';&|()<>`=$".contains(c)));
+    let words = work.command.iter().map(String::as_str).chain(of_shell).filter(|word| !word.is_empty());
+    words.flat_map(move |word| [directory.join(word), located(word, directory)]).filter(|path| path.is_file())
+}
+
 /// Gets ready to run the program of a journal.
 pub(super) fn program_subject(work: &Work, seed: u64) -> anyhow::Result<CommandSubject> {
     env::set_current_dir(&work.directory)
@@ -104,7 +133,14 @@ pub(super) fn probe_subject(
     let cpus = chosen_cpus(machine, wanted.as_ref())?;
     let cpu = *cpus.last().context("no CPU may be used here")?;
     let pinned = Pinned::to(cpu)?;
-    let started = ProbeSubject::start_with(&[&OF_A_BOOT], Switcher::none(), &machine.identity, cpu, seed);
+    let started = ProbeSubject::start_with(
+        &[&OF_A_BOOT],
+        Switcher::none(),
+        &machine.identity,
+        cpu,
+        seed,
+        f64::INFINITY,
+    );
     Ok((started.map_err(not_started)?, pinned))
 }
 
@@ -116,6 +152,31 @@ pub(super) fn pinned(work: &Work) -> anyhow::Result<Option<Pinned>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_files_that_a_journal_names_are_found_in_its_words_and_in_lines_for_the_shell() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in ["script", "before", "data"] {
+            std::fs::write(folder.path().join(name), "").expect("a file");
+        }
+        let work = Work {
+            command: ["/bin/sh", "./script", "--flag"].map(str::to_owned).to_vec(),
+            directory: folder.path().display().to_string(),
+            metric: None,
+            higher_is_better: false,
+            prepare: Some("./before;(cat <data)".to_owned()),
+            cleanup: None,
+            timeout_s: None,
+            ignore_failure: false,
+            cpu: None,
+        };
+        let found: Vec<PathBuf> = named_files(&work).collect();
+        for name in ["script", "before", "data"] {
+            assert!(found.contains(&folder.path().join(name)), "{name}: {found:?}");
+        }
+        assert!(found.contains(&PathBuf::from("/bin/sh")), "{found:?}");
+        assert!(found.iter().any(|path| path.ends_with("cat") && path.is_absolute()), "{found:?}");
+    }
 
     #[test]
     fn a_program_is_found_as_the_shell_finds_it_and_keeps_its_name_if_it_is_not() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use host::Root;
-use machine::Machine;
+use machine::{Machine, shareable_command_line};
 use serde::{Deserialize, Serialize};
 use stats::Arm;
 
@@ -86,14 +86,18 @@ pub fn unsteady(boots: &[(Arm, &BootFacts)], conditions: &Conditions) -> Unstead
             values.dedup();
             values
         };
+        // Compared in full, shown without the values that may name a disk or a host.
+        let shown = |value: &String| {
+            if name == OTHER_WORDS { shareable_command_line(value) } else { value.clone() }
+        };
         match (values(Arm::A).as_slice(), values(Arm::B).as_slice()) {
-            ([a], [b]) if a != b => found.between.push((name.clone(), [a.clone(), b.clone()])),
+            ([a], [b]) if a != b => found.between.push((name.clone(), [shown(a), shown(b)])),
             ([_] | [], [_] | []) => {}
             (a, b) => {
                 let mut all = [a, b].concat();
                 all.sort();
                 all.dedup();
-                found.within.push((name.clone(), all));
+                found.within.push((name.clone(), all.iter().map(shown).collect()));
             }
         }
     }
@@ -120,7 +124,7 @@ mod tests {
             boot("6.1", "tsc", "quiet"),
             boot("6.1", "hpet", "quiet hpet"),
             boot("6.2", "tsc", "quiet"),
-            boot("6.1", "hpet", "quiet hpet extra"),
+            boot("6.1", "hpet", "quiet hpet extra root=UUID=12"),
         ];
         let arms = [Arm::A, Arm::B, Arm::A, Arm::B];
         let all: Vec<(Arm, &BootFacts)> = arms.into_iter().zip(&boots).collect();
@@ -131,7 +135,7 @@ mod tests {
             found.within,
             [
                 ("kernel".to_owned(), text(&["6.1", "6.2"])),
-                (OTHER_WORDS.to_owned(), text(&["quiet", "quiet extra"])),
+                (OTHER_WORDS.to_owned(), text(&["quiet", "quiet extra root=..."])),
             ]
         );
         assert_eq!(unsteady(&all[..1], &conditions), Unsteady::default());

@@ -113,6 +113,7 @@ pub enum GivenUp {
 /// # Errors
 /// What the disk said.
 pub fn abandon(disk: &mut impl Disk) -> io::Result<GivenUp> {
+    SEALED.clear_unfinished(disk)?;
     Ok(match find(disk)? {
         Found::Nothing => GivenUp::Nothing,
         Found::Journal(mut journal) => {
@@ -167,6 +168,7 @@ pub fn set_up<S: Subject>(
     subject: &mut S,
     standing: &mut dyn Standing,
 ) -> Result<Journal, VisitError<S::Error>> {
+    SEALED.clear_unfinished(disk)?;
     may_begin(disk)?;
     let specs = subject.rows();
     let rows: Vec<JournalRow> = specs.iter().map(JournalRow::from).collect();
@@ -227,6 +229,7 @@ pub fn enter(
     stated: Option<Arm>,
     now_utc: &str,
 ) -> io::Result<Result<usize, Refusal>> {
+    SEALED.clear_unfinished(disk)?;
     let before = journal.clone();
     let decided = journal.enter(boot, stated, now_utc);
     if *journal != before {

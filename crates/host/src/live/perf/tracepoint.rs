@@ -5,6 +5,7 @@ use std::io;
 use std::thread;
 
 use crate::Root;
+use crate::live::start_thread;
 
 /// Where tracefs is mounted, if it is.
 const FOLDERS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -73,7 +74,11 @@ pub fn wake_tracepoint() -> Result<WakeTracepoint, WakesUnseen> {
     match read() {
         Err(WakesUnseen::NoTracefs(_)) => thread::scope(|scope| {
             let alone = || mount_for_this_thread().map_err(WakesUnseen::NoTracefs).and_then(|()| read());
-            scope.spawn(alone).join().expect("reading two files does not panic")
+            let alone = start_thread(scope, "a thread that mounts tracefs", alone);
+            alone
+                .map_err(|refused| WakesUnseen::NoTracefs(io::Error::other(refused)))?
+                .join()
+                .expect("reading two files does not panic")
         }),
         read => read,
     }

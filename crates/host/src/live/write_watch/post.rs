@@ -123,8 +123,10 @@ fn open() -> io::Result<(OwnedFd, String)> {
     if set != 0 || bound != 0 || named != 0 {
         return Err(io::Error::last_os_error());
     }
-    let name =
-        address.sun_path[1..=NAME_LETTERS].iter().map(|letter| char::from(letter.cast_unsigned())).collect();
+    let name = address.sun_path[1..=NAME_LETTERS]
+        .iter()
+        .map(|letter| char::from(u8::from_ne_bytes(letter.to_ne_bytes())))
+        .collect();
     Ok((socket, name))
 }
 

@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
         remarks.push("the table of bandwidths is cut off".to_owned());
     }
     let bandwidth_mb_per_s = bandwidth.map(|bandwidth| bandwidth.rows);
-    Ok(MatrixReading { format: FORMAT, matrix, bandwidth_mb_per_s, remarks })
+    Ok(MatrixReading { format: FORMAT, matrix, cpus: None, bandwidth_mb_per_s, remarks })
 }
 
 /// The table under a head: a line with the nodes of the columns, then a line per node.

@@ -1,51 +1,100 @@
 //! A matrix as CSV: rows of numbers, with or without names, by commas, semicolons, tabs or spaces.
 //!
 //! A line `# unit: cycles` (or `ns`, `distance`) says what the numbers count; without it they are nanoseconds. A line `#
-//! error: 1.5` gives their standard error, a line `# nodes: 0 3` the numbers of the nodes.
+//! error: 1.5` gives their standard error, a line `# nodes: 0 3` the numbers of the nodes, `# cpus: 0 3` those of CPUs.
+//!
+//! Tables of core-to-core latencies come as half a matrix, with its empty half or without, under a title, with names in quotes that hold
+//! commas, with numbers of CPUs before rows and above columns, and with `35±1` in a cell: all that is read. Without a name that says
+//! what it is of, a matrix without a diagonal and with one empty half is one of CPUs, and so is any larger one without a diagonal.
 
+use super::names::{Names, strip};
 use super::{Matrix, MatrixReading, ReadingError, Rows, Unit, shortened};
 use crate::interconnect::graph::pairs;
+use crate::interconnect::matrix::Member;
+
+/// Without a diagonal, more than so many are CPUs: few machines have more nodes, and few matrices of nodes leave out local memory.
+const NODES_WITHOUT_DIAGONAL_MAX: usize = 8;
+/// Half of a matrix of fewer rows may as well be a file that was cut off, or one with an unknown entry.
+const HALF_ROWS_MIN: usize = 3;
 
 /// A line of the file with its number.
-struct Line<'a> {
-    number: usize,
-    cells: Vec<&'a str>,
+pub(super) struct Line {
+    pub(super) number: usize,
+    pub(super) cells: Vec<String>,
+}
+
+/// What comments say.
+#[derive(Default)]
+struct Comments {
+    unit: Option<Unit>,
+    standard_error: Option<f64>,
+    numbers: Option<(Member, Vec<u32>)>,
 }
 
 pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
-    let mut unit = Unit::Nanoseconds;
-    let mut standard_error = None;
-    let mut nodes: Option<Vec<u32>> = None;
-    let mut lines: Vec<Line> = Vec::new();
+    let mut comments = Comments::default();
+    let mut lines: Vec<(usize, &str)> = Vec::new();
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         if let Some(comment) = line.trim_start().strip_prefix('#') {
-            unit = named_unit(comment).unwrap_or(unit);
-            standard_error = error_of(comment).or(standard_error);
-            nodes = nodes_of(comment).or(nodes);
+            comments.add(comment.trim());
         } else if !line.trim().is_empty() {
-            lines.push(Line { number: index + 1, cells: cells(line) });
+            lines.push((index + 1, line));
         }
     }
-    let mut remarks = Vec::new();
-    strip_names(&mut lines);
+    let separator = separator(&lines);
+    let cut = |(number, line): &(usize, &str)| Line { number: *number, cells: cells(line, separator) };
+    let mut lines: Vec<Line> = lines.iter().map(cut).collect();
+    let Names { member, numbers, mut remarks } = strip(&mut lines);
     let mut rows: Rows = Vec::new();
     for line in &lines {
-        let row = line.cells.iter().enumerate().map(|(column, cell)| number(cell, line.number, column + 1));
+        let cells = line.cells.iter().enumerate();
+        let row = cells.map(|(column, cell)| number(cell, separator, line.number, column + 1));
         rows.push(row.collect::<Result<_, _>>()?);
     }
-    if mirror(&mut rows) {
-        remarks.push("only the lower half is filled; both directions are taken as equal".to_owned());
-    }
+    remarks.extend(square(&mut rows));
+    let half = mirror(&mut rows);
+    remarks.extend(
+        half.map(|half| format!("only the {half} half is filled; both directions are taken as equal")),
+    );
+    let unit = comments.unit.unwrap_or(Unit::Nanoseconds);
     let mut matrix = Matrix::of_rows(unit, &rows)?;
-    matrix.standard_error = standard_error;
-    if let Some(nodes) = nodes.filter(|nodes| nodes.len() == rows.len()) {
-        matrix = matrix.numbered(nodes)?;
+    let told = comments.numbers.filter(|(_, numbers)| numbers.len() == rows.len());
+    let numbers = told.as_ref().map(|(_, numbers)| numbers.clone()).or(numbers);
+    let is_half = half.is_some();
+    let member = told.map(|(member, _)| member).or(member).unwrap_or_else(|| likely_member(&matrix, is_half));
+    if member == Member::Cpus {
+        matrix = matrix.of_cpus();
     }
-    Ok(MatrixReading { format: "CSV", matrix, bandwidth_mb_per_s: None, remarks })
+    matrix.standard_error = comments.standard_error;
+    if let Some(numbers) = numbers {
+        matrix = matrix.numbered(numbers)?;
+    }
+    Ok(MatrixReading { format: "CSV", matrix, cpus: None, bandwidth_mb_per_s: None, remarks })
 }
 
-fn named_unit(comment: &str) -> Option<Unit> {
-    match comment.trim().strip_prefix("unit:")?.trim() {
+impl Comments {
+    fn add(&mut self, comment: &str) {
+        let Some((name, value)) = comment.split_once(':') else { return };
+        let value = value.trim();
+        match name.trim() {
+            "unit" => self.unit = named_unit(value).or(self.unit),
+            "error" => self.standard_error = error_of(value).or(self.standard_error),
+            "nodes" => self.number(Member::Nodes, value),
+            "cpus" => self.number(Member::Cpus, value),
+            _ => {}
+        }
+    }
+
+    fn number(&mut self, member: Member, value: &str) {
+        let numbers: Result<Vec<u32>, _> = value.split_whitespace().map(str::parse).collect();
+        if let Some(numbers) = numbers.ok().filter(|numbers| !numbers.is_empty()) {
+            self.numbers = Some((member, numbers));
+        }
+    }
+}
+
+fn named_unit(value: &str) -> Option<Unit> {
+    match value {
         "ns" => Some(Unit::Nanoseconds),
         "cycles" => Some(Unit::Cycles),
         "distance" => Some(Unit::Distance),
@@ -53,80 +102,131 @@ fn named_unit(comment: &str) -> Option<Unit> {
     }
 }
 
-fn error_of(comment: &str) -> Option<f64> {
-    let error: f64 = comment.trim().strip_prefix("error:")?.trim().parse().ok()?;
+fn error_of(value: &str) -> Option<f64> {
+    let error: f64 = value.parse().ok()?;
     (error.is_finite() && error > 0.0).then_some(error)
 }
 
-/// Numbers that rise, as many as there are.
-fn nodes_of(comment: &str) -> Option<Vec<u32>> {
-    let words = comment.trim().strip_prefix("nodes:")?.split_whitespace();
-    let nodes: Vec<u32> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
-    nodes.windows(2).all(|pair| pair[0] < pair[1]).then_some(nodes)
+/// What stands between cells: what most lines hold; spaces, if none does.
+fn separator(lines: &[(usize, &str)]) -> Option<char> {
+    let holding = |separator: char| {
+        lines.iter().filter(|(_, line)| outside_quotes(line).any(|(_, at)| at == separator)).count()
+    };
+    let counted = [';', '\t', ','].map(|separator| (holding(separator), separator));
+    // A comma beside semicolons is a decimal comma; the first of equals is taken.
+    let best = counted.into_iter().rev().max_by_key(|(count, _)| *count)?;
+    (best.0 * 2 > lines.len()).then_some(best.1)
 }
 
-fn cells<'a>(line: &'a str) -> Vec<&'a str> {
-    // Spreadsheets put cells in quotes.
-    let bare = |cell: &'a str| cell.trim().trim_matches('"').trim();
-    match [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator)) {
-        Some(separator) => line.split(separator).map(bare).collect(),
-        None => line.split_whitespace().map(bare).collect(),
+/// Each character that is in no quotes, with its place.
+fn outside_quotes(line: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let mut is_quoted = false;
+    line.char_indices().filter(move |(_, at)| {
+        is_quoted ^= *at == '"';
+        !is_quoted
+    })
+}
+
+fn cells(line: &str, separator: Option<char>) -> Vec<String> {
+    let is_end = |at: char| separator.map_or_else(|| at.is_whitespace(), |separator| at == separator);
+    let ends = outside_quotes(line).filter(|(_, at)| is_end(*at));
+    let mut cells = Vec::new();
+    let mut begin = 0;
+    for (end, at) in ends.chain([(line.len(), ' ')]) {
+        cells.push(line[begin..end].trim().trim_matches('"').trim().to_owned());
+        begin = (end + at.len_utf8()).min(line.len());
     }
+    if separator.is_none() {
+        cells.retain(|cell| !cell.is_empty());
+    }
+    cells
 }
 
 /// Whether a cell holds a name: what begins like a number is meant for one.
-fn is_word(cell: &str) -> bool {
+pub(super) fn is_word(cell: &str) -> bool {
     !is_unknown(cell) && cell.starts_with(char::is_alphabetic) && cell.parse::<f64>().is_err()
+}
+
+/// Whether a cell holds a number or says that it is unknown.
+pub(super) fn is_value(cell: &str) -> bool {
+    is_unknown(cell) || value_of(cell).parse::<f64>().is_ok()
+}
+
+/// What stands before the spread of a value.
+fn value_of(cell: &str) -> &str {
+    cell.split('±').next().unwrap_or(cell).trim()
 }
 
 fn is_unknown(cell: &str) -> bool {
     cell.is_empty() || ["-", "na", "nan", "n/a"].contains(&cell.to_ascii_lowercase().as_str())
 }
 
-/// Takes names of columns and of rows away.
-fn strip_names(lines: &mut Vec<Line>) {
-    let Some(first) = lines.first() else { return };
-    let (Some(corner), columns) = (first.cells.first(), first.cells.len()) else { return };
-    // Numbers of nodes above the columns, with nothing or a word in the corner.
-    let counts = |cells: &[&str]| cells.iter().enumerate().all(|(place, cell)| cell.parse() == Ok(place));
-    let is_numbered = columns > 1 && counts(&first.cells[1..]) && (corner.is_empty() || is_word(corner));
-    let is_named = columns > 1 && first.cells[1..].iter().all(|cell| is_word(cell));
-    if is_numbered || is_named {
-        lines.remove(0);
-    }
-    let rows = lines.len();
-    // A name before each row makes it one longer than there are rows.
-    let is_longer =
-        |line: &Line| line.cells.len() > rows && line.cells.first().is_some_and(|cell| !cell.is_empty());
-    let is_named = |line: &Line| line.cells.len() > 1 && line.cells.first().is_some_and(|cell| is_word(cell));
-    if rows > 0 && (lines.iter().all(is_longer) || lines.iter().all(is_named)) {
-        for line in lines {
-            line.cells.remove(0);
-        }
-    }
-}
-
-fn number(cell: &str, line: usize, column: usize) -> Result<Option<f64>, ReadingError> {
+fn number(
+    cell: &str,
+    separator: Option<char>,
+    line: usize,
+    column: usize,
+) -> Result<Option<f64>, ReadingError> {
     if is_unknown(cell) {
         return Ok(None);
     }
-    let parsed = cell.parse().map(Some);
-    parsed.map_err(|_| ReadingError::NoNumber { line, column, text: shortened(cell) })
+    let value = value_of(cell);
+    let value = if separator == Some(';') { value.replace(',', ".") } else { value.to_owned() };
+    value.parse().map(Some).map_err(|_| ReadingError::NoNumber { line, column, text: shortened(cell) })
 }
 
-/// Fills the upper half from the lower if it is empty, as tables of core-to-core latencies leave it.
-fn mirror(rows: &mut Rows) -> bool {
+/// Fills rows that hold half a matrix, its diagonal included or not, to whole ones.
+fn square(rows: &mut Rows) -> Option<String> {
     let count = rows.len();
-    let is_square = rows.iter().all(|row| row.len() == count);
-    let upper = |row: usize| rows[row].iter().skip(row + 1).all(Option::is_none);
-    let lower = |row: usize| rows[row].iter().take(row).all(Option::is_some);
-    if count < 2 || !is_square || !(0..count).all(|row| upper(row) && lower(row)) {
-        return false;
+    let widest = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let is = |length: &dyn Fn(usize) -> usize| {
+        rows.iter().enumerate().all(|(row, cells)| cells.len() == length(row))
+    };
+    if count < HALF_ROWS_MIN || rows.iter().all(|row| row.len() == widest) {
+        return None;
     }
+    let half = if is(&|row| row) || is(&|row| row + 1) {
+        for row in rows.iter_mut() {
+            row.resize(count, None);
+        }
+        "lower"
+    } else if is(&|row| count - row) || is(&|row| count - row - 1) {
+        for row in rows.iter_mut() {
+            row.splice(..0, vec![None; count - row.len()]);
+        }
+        "upper"
+    } else {
+        return None;
+    };
+    Some(format!("rows change by one cell each: read as the {half} half of a matrix"))
+}
+
+/// Fills the empty half of a matrix from the other, as tables of core-to-core latencies leave it; which half was filled.
+fn mirror(rows: &mut Rows) -> Option<&'static str> {
+    let count = rows.len();
+    if count < HALF_ROWS_MIN || rows.iter().any(|row| row.len() != count) {
+        return None;
+    }
+    let has_upper = pairs(count).any(|(row, column)| rows[row][column].is_some());
+    let has_lower = pairs(count).any(|(row, column)| rows[column][row].is_some());
+    let half = match (has_upper, has_lower) {
+        (false, true) => "lower",
+        (true, false) => "upper",
+        _ => return None,
+    };
     for (row, column) in pairs(count) {
-        rows[row][column] = rows[column][row];
+        let value = rows[row][column].or(rows[column][row]);
+        (rows[row][column], rows[column][row]) = (value, value);
     }
-    true
+    Some(half)
+}
+
+/// What a matrix is of whose file does not say.
+fn likely_member(matrix: &Matrix, is_half: bool) -> Member {
+    let has_diagonal = (0..matrix.count()).any(|one| matrix.at(one, one).is_some());
+    let is_small = matrix.count() <= NODES_WITHOUT_DIAGONAL_MAX;
+    let is_of_nodes = matrix.unit == Unit::Distance || has_diagonal || (is_small && !is_half);
+    if is_of_nodes { Member::Nodes } else { Member::Cpus }
 }
 
 #[cfg(test)]
@@ -164,6 +264,47 @@ mod tests {
         let half = read(",,\n20,,\n30,40,\n").expect("half");
         assert_eq!((half.matrix.at(0, 2), half.matrix.at(1, 1), half.remarks.len()), (Some(30.0), None, 1));
         assert_eq!(matrix("80,-\nnan,81").at(0, 1), None);
+    }
+
+    #[test]
+    fn tables_of_core_to_core_latencies_are_read_however_they_were_written() {
+        let known = |text: &str| {
+            let read = read(text).expect(text).matrix;
+            (read.members, read.nodes.clone(), read.known().collect::<Vec<_>>())
+        };
+        let (member, numbers, plain) = known(",,\n7,,\n35,36,\n");
+        assert_eq!((member, numbers, plain.len()), (Member::Cpus, vec![0, 1, 2], 6));
+        for text in [
+            ",7,35\n,,36\n,,\n",
+            "AMD EPYC, 64-Core, 2 sockets\n,,\n7,,\n35,36,\n",
+            "\"Intel(R) Xeon(R), 2.4 GHz\"\n,,\n7,,\n35,36,\n",
+            "\"\",\"cpu0\",\"cpu1\",\"cpu2\"\n\"cpu0\",,,\n\"cpu1\",7,,\n\"cpu2\",35,36,\n",
+            "CPU,0,1,2\n0,,,\n1,7,,\n2,35,36,\n",
+            "core 0;core 1;core 2\n;7,0;35,0\n7,0;;36,0\n35,0;36,0;\n",
+            "CPU: Core(TM) i7 @ 2.80GHz\nNum cores: 3\n\n   0  1  2\n 0\n 1  7±0\n 2  35±1  36±0\n\n Min  latency: 7.0ns ±0.1 cores: (1,0)\n",
+            "# cpus: 0 1 2\n1,7,35\n7,1,36\n35,36,1\n",
+        ] {
+            assert_eq!(known(text), (Member::Cpus, vec![0, 1, 2], plain.clone()), "{text}");
+        }
+        assert_eq!(known("cpu4,cpu9,cpu2\n,7,35\n7,,36\n35,36,\n").1, [4, 9, 2]);
+        let shuffled = "CPU,13,6,8,1\n13,,7,35,35\n6,7,,35,35\n8,35,35,,7\n1,35,35,7,\n";
+        assert_eq!((known(shuffled).0, known(shuffled).1), (Member::Cpus, vec![13, 6, 8, 1]));
+        let known_pairs = |text: &str| known(text).2;
+        assert_eq!(known_pairs(&shuffled.replace("CPU", "").replace("13", "0")), known_pairs(shuffled));
+        // Below an empty corner, a symmetric matrix without its diagonal is no table with names.
+        assert_eq!(known(",20,90\n20,,91\n90,91,\n").1, [0, 1, 2]);
+        for (corner, member) in [("CPU", Member::Cpus), ("Node", Member::Nodes), ("", Member::Nodes)] {
+            let text = format!("{corner},0,1,2,3\n0,,20,90,91\n1,20,,90,92\n2,90,91,,21\n3,90,91,21,\n");
+            assert_eq!((known(&text).0, known(&text).1), (member, vec![0, 1, 2, 3]), "{text}");
+        }
+        let titled = "# latency in ns\n\"CPU\",\"cpu 2\",\"cpu 5\",\"cpu 7\"\n\"cpu 2\",,7,35\n\"cpu 5\",7,,36\n\"cpu 7\",35,36,\n";
+        let titled = read(titled).expect(titled);
+        assert_eq!((titled.matrix.nodes, titled.remarks.len()), (vec![2, 5, 7], 0));
+        let half = |text: &str| read(text).expect(text).matrix.known().count();
+        // With their diagonal, halves are of nodes.
+        assert_eq!(["80\n130,81\n130,130,82\n", "80,130,130\n81,130\n82\n"].map(half), [9, 9]);
+        let quoted = "\"\",\"Xeon, a\",\"Xeon, b\"\n\"Xeon, a\",80,130\n\"Xeon, b\",131,81\n";
+        assert_eq!(known(quoted).2, known("80,130\n131,81\n").2);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! A machine as MCTOP describes it (`.mct`): latencies by hardware context and node, in cycles.
 //!
 //! Contexts are counted to the node whose memory they reach soonest, as the file does not say where they sit; an entry is
-//! the median of a node's contexts. A latency of 0 was not measured.
+//! the median of a node's contexts. A latency of 0 was not measured. Latencies between contexts are kept beside those of nodes.
 
 use std::collections::BTreeMap;
 
 use super::{Matrix, MatrixReading, ReadingError, Rows, Unit};
-use crate::interconnect::matrix::{MatrixError, NODES_MAX};
+use crate::interconnect::matrix::{MEMBERS_MAX, MatrixError, NODES_MAX};
 
 const FORMAT: &str = "MCTOP";
 
@@ -15,8 +15,16 @@ type Triple = (usize, usize, f64);
 
 pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     let latencies = section(text, "Mem_latencies");
+    let cpus = between_contexts(&section(text, "Nodes"))?;
     if latencies.is_empty() {
-        return Err(ReadingError::Missing { format: FORMAT, what: "section #Mem_latencies" });
+        let matrix = cpus.ok_or(ReadingError::Missing { format: FORMAT, what: "section #Mem_latencies" })?;
+        return Ok(MatrixReading {
+            format: FORMAT,
+            matrix,
+            cpus: None,
+            bandwidth_mb_per_s: None,
+            remarks: Vec::new(),
+        });
     }
     let nodes = latencies.iter().map(|(_, node, _)| node + 1).max().unwrap_or(0);
     if nodes > NODES_MAX {
@@ -39,7 +47,23 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     let matrix = Matrix::of_rows(Unit::Cycles, &rows)?;
     let remarks = vec![format!("{} hardware contexts were measured", contexts.len())];
     let bandwidth_mb_per_s = bandwidth(&section(text, "Mem_bw1-READ"), nodes);
-    Ok(MatrixReading { format: FORMAT, matrix, bandwidth_mb_per_s, remarks })
+    Ok(MatrixReading { format: FORMAT, matrix, cpus, bandwidth_mb_per_s, remarks })
+}
+
+/// The table of contexts, which follows the first line; none if it tells of no two.
+fn between_contexts(latencies: &[Triple]) -> Result<Option<Matrix>, MatrixError> {
+    let count = latencies.iter().map(|(one, other, _)| *one.max(other)).max().unwrap_or(0).saturating_add(1);
+    if count > MEMBERS_MAX {
+        return Err(MatrixError::TooLarge(count));
+    }
+    if count < 2 {
+        return Ok(None);
+    }
+    let mut rows: Rows = vec![vec![None; count]; count];
+    for (one, other, cycles) in latencies {
+        rows[*one][*other] = Some(*cycles);
+    }
+    Ok(Some(Matrix::of_rows(Unit::Cycles, &rows)?.of_cpus()))
 }
 
 /// The lines of a section; a header can follow what is before it without a line break.
@@ -84,7 +108,7 @@ mod tests {
     fn what_is_missing_or_absurd_is_told() {
         assert!(read("#x #HWCs 1\n0 0 0\n").is_err_and(|error| error.to_string().contains("#Mem_latencies")));
         let text = "#x #HWCs 1\n#Mem_latencies 1\n0 4000000000 5\n";
-        assert!(read(text).is_err_and(|error| error.to_string().contains("at most 64")));
+        assert!(read(text).is_err_and(|error| error.to_string().contains("4000000001 rows")));
         assert!(read("#x #HWCs 1\n#Mem_latencies 1\n0 18446744073709551615 5\n").is_err());
     }
 }

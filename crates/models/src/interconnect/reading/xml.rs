@@ -45,7 +45,7 @@ pub(super) fn read(text: &str) -> Result<MatrixReading, ReadingError> {
     let matrix = Matrix::of_rows(unit, &rows)?.numbered(nodes)?;
     let name = table.attribute("name").unwrap_or("without a name");
     let remarks = vec![format!("distances {}", super::shortened(name))];
-    Ok(MatrixReading { format: FORMAT, matrix, bandwidth_mb_per_s: None, remarks })
+    Ok(MatrixReading { format: FORMAT, matrix, cpus: None, bandwidth_mb_per_s: None, remarks })
 }
 
 fn wrong(place: String, problem: String) -> ReadingError {

@@ -4,8 +4,9 @@
 //! swept chunk by chunk, round and round, so that a window stays near a millisecond however large the block is.
 
 use std::hint::black_box;
+use std::time::Instant;
 
-use host::live::{AffinityError, Mapping, Pages};
+use host::live::{AffinityError, Mapping, MappingError, Pages, pending_signal};
 use kernels::{ARRAY_GRANULE_BYTES, Arrays, StreamLoop};
 use machine::{Bytes, CpuId, NodeId};
 
@@ -96,9 +97,16 @@ pub(in crate::memory) fn map_for_crew_on(
     part_bytes: usize,
 ) -> Result<CrewMemory, MemoryError> {
     let samplers: Vec<_> = cpus.iter().map(|&cpu| session.sampler(cpu)).collect();
-    let mapped = on_each(samplers, nodes, |_, node| {
-        let mut mapping = mapped(Bytes(part_bytes as u64), node)?;
-        mapping.as_mut_slice().fill(FILL_BYTE);
+    let deadline = session.deadline;
+    let goes_on = || pending_signal().is_none() && Instant::now() < deadline;
+    let mapped = on_each(samplers, nodes, session.deadline, |_, node| {
+        let mut mapping = mapped(Bytes(part_bytes as u64), node, &goes_on)?;
+        for slice in mapping.as_mut_slice().chunks_mut(CHUNK_BYTES) {
+            if !goes_on() {
+                return Err(MappingError::BrokenOff { bytes: Bytes(part_bytes as u64) }.into());
+            }
+            slice.fill(FILL_BYTE);
+        }
         let pages = mapping.pages();
         Ok((mapping, pages))
     })?;
@@ -142,7 +150,7 @@ pub(in crate::memory) fn stream_visit(
         .iter_mut()
         .map(|mapping| &mut mapping.as_mut_slice()[job.offset_bytes..job.offset_bytes + job.part_bytes])
         .collect();
-    let shares = on_each(samplers, parts, |member, part| work(member, part, job))?;
+    let shares = on_each(samplers, parts, session.deadline, |member, part| work(member, part, job))?;
     let mut reports = Vec::with_capacity(shares.len());
     let mut visit = StreamVisit::default();
     let mut bytes = 0;

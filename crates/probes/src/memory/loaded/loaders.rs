@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::live::Pinned;
+use host::live::{MappingError, Pinned, pending_signal, start_on};
 use kernels::{Arrays, StreamLoop};
 use machine::{Bytes, CpuId, NodeId};
 
@@ -28,6 +28,8 @@ pub(super) struct Work {
     pub(super) part_bytes: usize,
     /// From this node, else from wherever it comes.
     pub(super) node: Option<NodeId>,
+    /// When laying its memory is broken off.
+    pub(super) until: Instant,
 }
 
 /// The loaders, seen by the one who measures.
@@ -76,8 +78,13 @@ impl Loaders {
         let kernel = work.kernel;
         let part = (|| {
             let pinned = Pinned::to(cpu)?;
-            let mut mapping = mapped(Bytes(work.part_bytes.max(CHUNK_BYTES) as u64), work.node)?;
-            mapping.as_mut_slice().fill(FILL_BYTE);
+            let part = Bytes(work.part_bytes.max(CHUNK_BYTES) as u64);
+            let goes_on = || pending_signal().is_none() && Instant::now() < work.until;
+            let mut mapping = mapped(part, work.node, &goes_on)?;
+            for slice in mapping.as_mut_slice().chunks_mut(CHUNK_BYTES) {
+                let broken_off = MappingError::BrokenOff { bytes: part };
+                goes_on().then(|| slice.fill(FILL_BYTE)).ok_or(broken_off)?;
+            }
             Ok::<_, MemoryError>((pinned, mapping))
         })();
         // Ready or not: the one who measures waits for all, and sees later that this one never moves.
@@ -116,7 +123,8 @@ impl Drop for EndOnDrop<'_> {
 /// Starts a loader on each of the CPUs, with memory of its own that it touches first, and lets `measure` command them.
 ///
 /// # Errors
-/// If a loader gets no memory or may not use its CPU; `measure` is run nevertheless, and sees it stand still.
+/// If a loader gets no memory or may not use its CPU: `measure` is run nevertheless, and sees it stand still. If the thread of one
+/// is not started, nothing is measured.
 pub(super) fn with_loaders(
     cpus: &[CpuId],
     work: Work,
@@ -128,8 +136,8 @@ pub(super) fn with_loaders(
         let threads: Vec<_> = cpus
             .iter()
             .enumerate()
-            .map(|(index, &cpu)| scope.spawn(move || loaders.work(index, cpu, work)))
-            .collect();
+            .map(|(index, &cpu)| start_on(scope, cpu, move || loaders.work(index, cpu, work)))
+            .collect::<Result<_, _>>()?;
         while loaders.ready.load(Ordering::Acquire) < cpus.len() {
             thread::yield_now();
         }
@@ -144,6 +152,18 @@ pub(super) fn with_loaders(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loaders_of_which_one_is_not_started_end_without_a_measurement() {
+        let cpu = host::live::allowed_cpus().first().expect("a CPU");
+        let kernel = kernels::StreamKernel::widest(kernels::Operation::Read, kernels::Store::None)
+            .expect("each CPU has one");
+        let work = Work { kernel, part_bytes: CHUNK_BYTES, node: None, until: Instant::now() };
+        let ended = host::live::with_threads_left(1, || {
+            with_loaders(&[cpu, cpu], work, |_| panic!("one is missing"))
+        });
+        assert!(ended.is_err_and(|error| error.to_string().starts_with("cannot start a thread")));
+    }
 
     #[test]
     fn loaders_that_never_move_are_not_taken_for_working() {

@@ -7,7 +7,7 @@ use machine::{CpuId, Machine};
 use super::choice::nodes_with_memory;
 use super::{Per, STREAM_WINDOWS, Settings, Streams, block, scaling, subjects};
 use crate::memory::crew::worst_case_visit_s;
-use crate::plan::Depth;
+use crate::plan::{Depth, net_s};
 
 /// CPUs that are compared at most: with more, the rounds over them become too few. `--full` compares four times as many.
 const SUBJECTS_MAX: usize = 16;
@@ -40,7 +40,7 @@ impl Settings {
             with_transfer: false,
             with_load: false,
         };
-        settings.budget_s = (seconds - settings.beyond_budget_s(machine)).max(0.0);
+        settings.budget_s = net_s(seconds, settings.beyond_budget_s(machine));
         (settings, reduced)
     }
 

@@ -122,6 +122,7 @@ mod tests {
                 line_bytes: None,
                 ways: None,
                 shared_by: (package * 2..package * 2 + 2).map(CpuId).collect(),
+                sharers_unknown: false,
             });
         }
         topology

@@ -1,6 +1,6 @@
 //! From visits to the document: values by CPU and node, lines in flight, and the verdict.
 
-use machine::Bytes;
+use machine::{Bytes, NodeId};
 use record::{
     Concurrency, NodeBandwidth, NodeLatency, Record, SocketSubject, SocketVerdict, Sockets, Spread,
     SubjectEquality,
@@ -87,13 +87,16 @@ impl Table<'_> {
         (self.settings.subjects[cell.subject].cpu, node)
     }
 
-    /// The cell of a CPU and its own memory: that of its node, also where nothing could be measured there; else what it reaches
-    /// soonest, as where its node has no memory or the machine does not tell.
+    /// The cell of a CPU and its own memory: that of its node, also where nothing could be measured there, and none where its node
+    /// has no memory; what it reaches soonest where the machine does not tell.
     fn own(&self, subject: usize) -> Option<&Cell> {
         let of_subject = || self.cells.iter().filter(move |cell| cell.subject == subject);
-        let node = self.settings.subjects[subject].node;
-        let is_told = |cell: &&Cell| node.is_some() && self.settings.nodes.get(cell.node).copied() == node;
-        of_subject().find(is_told).or_else(|| of_subject().min_by(|a, b| usual_ns(a).total_cmp(&usual_ns(b))))
+        match self.settings.subjects[subject].node {
+            Some(node) if !self.settings.nodes.is_empty() => {
+                of_subject().find(|cell| self.settings.nodes.get(cell.node) == Some(&node))
+            }
+            _ => of_subject().min_by(|a, b| usual_ns(a).total_cmp(&usual_ns(b))),
+        }
     }
 
     /// Whether the memory of a cell's node was refused to the whole run.
@@ -120,6 +123,9 @@ impl Table<'_> {
             sockets.equality.extend(equality::judge(Quantity::Triad { in_guest }, &subjects, &triads, seed));
         }
         sockets.cores = equality::cores(&subjects, &chases);
+        let memoryless = memoryless(&self.settings.subjects, &self.settings.nodes);
+        let is_complete = refused.is_empty() && memoryless.is_empty();
+        sockets.because.extend(memoryless);
         for cell in &refused {
             let (cpu, node) = self.place(cell);
             sockets.because.push(format!(
@@ -127,7 +133,7 @@ impl Table<'_> {
             ));
         }
         if subjects.len() < 2 {
-            if refused.is_empty() {
+            if is_complete {
                 let alone = "there is one CPU to measure, and one is always like itself";
                 sockets.because.push(alone.to_owned());
             }
@@ -141,11 +147,19 @@ impl Table<'_> {
             ));
         }
         let (verdict, because) = verdict(&sockets.equality, in_guest);
-        let is_of_all = refused.is_empty() || verdict != SocketVerdict::Alike;
+        let is_of_all = is_complete || verdict != SocketVerdict::Alike;
         let is_told = unequal.is_empty() && is_of_all;
         sockets.verdict = if is_told { verdict } else { SocketVerdict::Inconclusive };
         sockets.because.extend(because);
     }
+}
+
+/// The CPUs whose nodes have no memory, in words; `nodes` have some, and are empty where the machine does not tell.
+fn memoryless(subjects: &[SocketSubject], nodes: &[NodeId]) -> Vec<String> {
+    let told = subjects.iter().filter_map(|subject| Some((subject.cpu, subject.node?)));
+    told.filter(|(_, node)| !nodes.is_empty() && !nodes.contains(node))
+        .map(|(cpu, node)| format!("CPU {cpu} is compared with none: its node {node} has no memory"))
+        .collect()
 }
 
 /// Median of all windows of a cell's chase; infinite without any.
@@ -250,7 +264,7 @@ fn concurrency(sockets: &Sockets, block: Bytes) -> Vec<Concurrency> {
 
 #[cfg(test)]
 mod tests {
-    use machine::CpuId;
+    use machine::{CpuId, CpuSet};
     use record::SubjectRow;
 
     use super::*;
@@ -265,6 +279,22 @@ mod tests {
             rounds: 16,
             rows: vec![SubjectRow { cpu: CpuId(1), ratio, interval, differs }],
         }
+    }
+
+    #[test]
+    fn a_cpu_whose_node_has_no_memory_is_compared_with_none() {
+        let subject = |cpu: u32| SocketSubject {
+            cpu: CpuId(cpu),
+            package: None,
+            node: Some(NodeId(cpu)),
+            stands_for: CpuSet::new(),
+        };
+        let subjects = [subject(0), subject(1)];
+        assert_eq!(
+            memoryless(&subjects, &[NodeId(1)]),
+            ["CPU 0 is compared with none: its node 0 has no memory"]
+        );
+        assert!(memoryless(&subjects, &[]).is_empty());
     }
 
     #[test]

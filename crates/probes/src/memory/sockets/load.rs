@@ -38,7 +38,12 @@ pub(super) fn run(
             break;
         }
         let Some((cpu, others)) = team(&settings.subjects, &session.cpus, node) else {
-            refused.push("latency under load needs a second CPU; allow one with --cpus".to_owned());
+            let what = if session.record.machine.topology.cpus.len() > 1 {
+                "allow one with --cpus"
+            } else {
+                "this machine has one"
+            };
+            refused.push(format!("latency under load needs a second CPU; {what}"));
             break;
         };
         let load_block = largest_block(&session.record.machine, Bytes(PART.0 * others.len() as u64));

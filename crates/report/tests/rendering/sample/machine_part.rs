@@ -39,6 +39,7 @@ pub(crate) fn sample_machine(cpu_count: u32) -> Machine {
             subject: "threads per core".to_owned(),
             sysfs: "1".to_owned(),
             cpuid: "2".to_owned(),
+            sources: None,
         }],
         missing: vec!["cpufreq: no such directory, this is a guest".to_owned()],
     }
@@ -55,6 +56,7 @@ fn topology(cpu_count: u32) -> Topology {
             line_bytes: Some(Bytes(64)),
             ways: Some(ways),
             shared_by: [cpu].into_iter().collect(),
+            sharers_unknown: false,
         })
     };
     let of_node = |node: u32| ids().filter(move |cpu| cpu.0 / 8 == node).collect();
@@ -68,6 +70,7 @@ fn topology(cpu_count: u32) -> Topology {
         line_bytes: Some(Bytes(64)),
         ways: Some(16),
         shared_by: of_node(node),
+        sharers_unknown: false,
     }));
     Topology {
         cpus: ids()

@@ -38,6 +38,8 @@ pub(super) fn fill(record: &mut Record, cpu_count: u32) {
         record.memory.loaded.push(LoadedLatency {
             cpu: CpuId(0),
             loading: cpus(loading + 1).iter().skip(1).collect(),
+            block_bytes: Some(Bytes(128 << 20)),
+            page_bytes: Some(Bytes(2 << 20)),
             load_bytes_per_s: rate,
             load_interval: around(rate, 0.02),
             overlapped_windows: 20,

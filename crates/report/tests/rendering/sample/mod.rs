@@ -63,6 +63,7 @@ pub(crate) fn sample_record(cpu_count: u32) -> Record {
             started_utc: "2026-01-01T12:00:00Z".to_owned(),
             seed: 42,
             host_name: None,
+            full_command_line: false,
             boot_id: None,
             cpus: cpus(cpu_count),
             budget_s: 90.0,
@@ -216,6 +217,7 @@ fn levels() -> Levels {
         core_cycles: Some(ns * 3.45),
         read_bytes_per_s: Some(read),
         read_interval: Some(around(read, 0.03)),
+        conditions: None,
     };
     Levels {
         caches: vec![
@@ -246,6 +248,7 @@ fn levels() -> Levels {
         walk_interval: Some(around(13.4, 0.08)),
         huge_page_gain: Some(0.34),
         huge_page_interval: Some(Interval { low: 0.31, high: 0.37 }),
+        withheld: Vec::new(),
     }
 }
 

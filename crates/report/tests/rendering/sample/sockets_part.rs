@@ -159,6 +159,7 @@ pub(crate) fn of_one_node() -> Sockets {
         (one.cpu, one.node) = (CpuId(one.node.0), NodeId(0));
     }
     sockets.nodes.truncate(1);
+    sockets.machine_nodes = vec![NodeId(0)];
     sockets.scaling.truncate(2);
     sockets.verdict = SocketVerdict::Inconclusive;
     sockets.because = vec![

@@ -1,0 +1,254 @@
+//! Root, and a user who would like to act as root: what he can write is refused by every command that trusts a file.
+//!
+//! Needs root, who can be both; skipped by name otherwise.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The user `nobody` of every distribution, who owns nothing.
+const OTHER: u32 = 65_534;
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sidestep");
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    /// A recorded machine in a folder that both may enter; `None`, and a word, without root.
+    fn new() -> Option<Self> {
+        if !host::live::effective_root() {
+            println!("skipped: a test as two users needs root");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        set_mode(folder.path(), 0o755);
+        let bench = Self { folder };
+        for (path, text) in [
+            ("tree/proc/sys/kernel/random/boot_id", "boot-1\n"),
+            ("tree/proc/cmdline", "quiet\n"),
+            ("tree/proc/sys/kernel/numa_balancing", "1\n"),
+            ("tree/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+        ] {
+            let path = bench.path(path);
+            fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
+            fs::write(path, text).expect("a file");
+        }
+        Some(bench)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn boot(&self, name: &str, command_line: &str) {
+        fs::write(self.path("tree/proc/sys/kernel/random/boot_id"), name).expect("a file");
+        fs::write(self.path("tree/proc/cmdline"), command_line).expect("a file");
+    }
+
+    fn run(&self, user: u32, program: &Path, words: &[&str], more: &[&str]) -> (Option<i32>, String) {
+        let mut command = Command::new(program);
+        command.args(words).arg("--state").arg(self.path("state")).arg("--tree").arg(self.path("tree"));
+        if words[0] == "ab" {
+            command.arg("--unit-folder").arg(self.path("units"));
+        }
+        command.args(more).env("NO_COLOR", "1").stdin(Stdio::null()).current_dir("/").uid(user).gid(user);
+        let output = command.output().expect("sidestep can be started");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    fn root(&self, words: &[&str], more: &[&str]) -> (Option<i32>, String) {
+        self.run(0, Path::new(PROGRAM), words, more)
+    }
+
+    /// Root sets an experiment up whose boots touch a file.
+    fn set_up_experiment(&self) {
+        let mark = self.path("mark").display().to_string();
+        let plan = ["--boots", "1", "--trials", "2", "--seed", "5"];
+        let words = [&["ab", "--across-reboot", "--a", "", "--b", "nosmt"], &plan[..]].concat();
+        let (code, said) = self.root(&words, &["--", "touch", &mark]);
+        assert_eq!(code, Some(0), "{said}");
+        fs::remove_file(self.path("mark")).expect("the rehearsal touched it");
+    }
+
+    fn give_away(&self, name: &str) {
+        chown(self.path(name), Some(OTHER), Some(OTHER)).expect("root gives it away");
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("root may");
+}
+
+/// Every command that reads or writes a state folder.
+const COMMANDS: [&[&str]; 8] = [
+    &["ab", "--resume", "--unattended"],
+    &["ab", "--status"],
+    &["ab", "--abandon"],
+    &["ab", "--install-unit"],
+    &["toggles", "status"],
+    &["toggles", "revert"],
+    &["toggles", "set", "thp-system=never"],
+    &["toggles", "set", "thp-system=never", "--for", "1s"],
+];
+
+#[test]
+fn a_link_that_another_user_put_there_is_not_followed() {
+    let Some(bench) = Bench::new() else { return };
+    fs::create_dir(bench.path("state")).expect("a folder");
+    fs::write(bench.path("victim"), "precious").expect("a file");
+    symlink(bench.path("victim"), bench.path("state/lock")).expect("a link");
+    bench.give_away("state");
+    let begin = ["ab", "--across-reboot", "--a", "", "--b", "nosmt", "--boots", "1", "--trials", "2"];
+    for mode in [0o755, 0o777, 0o1777] {
+        set_mode(&bench.path("state"), mode);
+        for words in COMMANDS.iter().chain([&&begin[..]]) {
+            let more: &[&str] = if words.contains(&"--across-reboot") { &["--", "true"] } else { &[] };
+            let (code, said) = bench.root(words, more);
+            assert_eq!(code, Some(2), "{words:?}: {said}");
+            assert!(said.contains("belongs to user 65534"), "{words:?}: {said}");
+        }
+    }
+    // The folder is root's again, and the link still leads elsewhere.
+    set_mode(&bench.path("state"), 0o755);
+    chown(bench.path("state"), Some(0), Some(0)).expect("root may");
+    let (code, said) = bench.root(&["toggles", "set", "thp-system=never"], &[]);
+    assert!(code == Some(2) && said.contains("is a symbolic link"), "{code:?} {said}");
+    assert_eq!(fs::read_to_string(bench.path("victim")).expect("it is there"), "precious");
+    let thp = fs::read_to_string(bench.path("tree/sys/kernel/mm/transparent_hugepage/enabled"));
+    assert_eq!(thp.expect("it is there"), "always [madvise] never\n");
+}
+
+#[test]
+fn a_journal_that_another_user_could_have_written_runs_nothing() {
+    for spoil in [0, 1, 2] {
+        let Some(bench) = Bench::new() else { return };
+        bench.set_up_experiment();
+        let (due, journal) = ("quiet nosmt\n", bench.path("state/reboots.json"));
+        let expected = match spoil {
+            0 => {
+                bench.give_away("state");
+                bench.give_away("state/reboots.json");
+                bench.give_away("state/lock");
+                "belongs to user 65534"
+            }
+            1 => {
+                bench.give_away("state/reboots.json");
+                "reboots.json belongs to user 65534"
+            }
+            _ => {
+                set_mode(&journal, 0o666);
+                "other users may write to"
+            }
+        };
+        for (boot, line) in [("boot-2\n", due), ("boot-3\n", "quiet\n")] {
+            bench.boot(boot, line);
+            for words in &COMMANDS[..4] {
+                let (code, said) = bench.root(words, &[]);
+                assert!(code == Some(2) && said.contains(expected), "{spoil} {words:?}: {code:?} {said}");
+            }
+        }
+        assert!(!bench.path("mark").exists(), "{spoil}: the forged program ran");
+    }
+}
+
+#[test]
+fn a_journal_of_root_goes_on_and_is_not_read_by_another_user() {
+    let Some(bench) = Bench::new() else { return };
+    bench.set_up_experiment();
+    let (code, said) = bench.root(&["toggles", "set", "numa-balancing=off"], &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let program = bench.path("sidestep");
+    fs::copy(PROGRAM, &program).expect("a copy where the other user may run it");
+    for words in COMMANDS {
+        let (code, said) = bench.run(OTHER, &program, words, &[]);
+        assert!(!said.contains("nothing is switched"), "{words:?}: {said}");
+        assert!(code != Some(0) && said.contains("Permission denied"), "{words:?}: {code:?} {said}");
+    }
+    bench.boot("boot-2\n", "quiet nosmt\n");
+    let other_arm = bench.root(&["ab", "--resume"], &[]);
+    if other_arm.0 != Some(0) {
+        bench.boot("boot-3\n", "quiet\n");
+        assert_eq!(bench.root(&["ab", "--resume"], &[]).0, Some(0), "{other_arm:?}");
+    }
+    assert!(bench.path("mark").exists(), "the experiment of root goes on");
+}
+
+#[test]
+fn another_user_has_a_state_folder_of_his_own() {
+    let Some(bench) = Bench::new() else { return };
+    let (program, own) = (bench.path("sidestep"), bench.path("own"));
+    fs::copy(PROGRAM, &program).expect("a copy where the other user may run it");
+    fs::create_dir(&own).expect("a folder");
+    bench.give_away("own");
+    let mut command = Command::new(&program);
+    command
+        .args(["toggles", "status", "--state"])
+        .arg(own.join("state"))
+        .arg("--tree")
+        .arg(bench.path("tree"));
+    let output = command.uid(OTHER).gid(OTHER).current_dir("/").output().expect("sidestep can be started");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_program_that_another_user_could_rewrite_is_not_run_by_a_unit() {
+    const MINE: &str = "#!/bin/sh\nexit 0\n";
+    for spoiled in ["work/program", "work/script", "work/before", "work/after", "work"] {
+        let Some(bench) = Bench::new() else { return };
+        fs::create_dir(bench.path("work")).expect("a folder");
+        for name in ["program", "script", "before", "after"] {
+            let file = bench.path("work").join(name);
+            fs::write(&file, MINE).expect("a file");
+            set_mode(&file, 0o755);
+        }
+        let path = |name: &str| bench.path(name).display().to_string();
+        let (before, after) =
+            (format!("{}; true", path("work/before")), format!("true && {}", path("work/after")));
+        let words = [
+            "ab",
+            "--across-reboot",
+            "--a",
+            "",
+            "--b",
+            "nosmt",
+            "--boots",
+            "1",
+            "--trials",
+            "2",
+            "--seed",
+            "5",
+        ];
+        let around = ["--prepare", &before, "--cleanup", &after];
+        let (program, script) = (path("work/program"), path("work/script"));
+        let (code, said) = bench.root(&[&words[..], &around].concat(), &["--", &program, &script]);
+        assert_eq!(code, Some(0), "{said}");
+        let (code, said) = bench.root(&["ab", "--install-unit"], &[]);
+        assert_eq!(code, Some(0), "{said}");
+        let unit = fs::read(bench.path("units/sidestep-across-reboot.service")).expect("it is installed");
+        fs::remove_dir_all(bench.path("units")).expect("root may");
+
+        bench.give_away(spoiled);
+        let expected = format!("{} belongs to user 65534", path(spoiled));
+        bench.boot("boot-2\n", "quiet nosmt\n");
+        for words in [&["ab", "--install-unit"][..], &["ab", "--resume", "--unattended"]] {
+            let (code, said) = bench.root(words, &[]);
+            assert!(code == Some(2) && said.contains(&expected), "{spoiled} {words:?}: {code:?} {said}");
+        }
+        assert!(!bench.path("units").exists() && !unit.is_empty());
+
+        // With root looking it is his own decision; and in his hands again the unit may run it.
+        let mut by_hand = bench.root(&["ab", "--resume"], &[]);
+        if by_hand.0 != Some(0) {
+            bench.boot("boot-3\n", "quiet\n");
+            by_hand = bench.root(&["ab", "--resume"], &[]);
+        }
+        assert_eq!(by_hand.0, Some(0), "{spoiled}: {}", by_hand.1);
+        chown(bench.path(spoiled), Some(0), Some(0)).expect("root may");
+        let (code, said) = bench.root(&["ab", "--install-unit"], &[]);
+        assert_eq!(code, Some(0), "{spoiled}: {said}");
+    }
+}

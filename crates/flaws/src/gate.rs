@@ -1,0 +1,120 @@
+//! Which verdicts fail a health check: by themselves, or against the verdicts of a machine that is taken as the norm.
+//!
+//! A stock kernel passes: what protects on request or in part is its default, and no reason to condemn a machine.
+
+use std::collections::BTreeMap;
+
+use record::{Answer, FlawVerdict, Protection, Statement};
+use serde::{Deserialize, Serialize};
+
+/// Why a flaw fails the gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct GateReason {
+    /// The flaw.
+    pub id: String,
+    /// Why, in one sentence.
+    pub why: String,
+}
+
+/// Why a verdict fails by itself: the kernel calls the machine vulnerable, or witnesses disagree of whom one says so.
+pub fn unmet(verdict: &FlawVerdict) -> Option<GateReason> {
+    if verdict.affected == Answer::No {
+        return None;
+    }
+    let fails = |why: String| Some(GateReason { id: verdict.id.clone(), why });
+    let witnesses = &verdict.witnesses;
+    if witnesses.kernel.affected == Answer::Yes && is_open(&witnesses.kernel) {
+        return fails(format!("not protected, says the kernel: {}", witnesses.kernel.says));
+    }
+    // In part, of registers, is a CPU without the workaround; of the kernel it is its default.
+    let accuses = is_open(&witnesses.kernel)
+        || is_open(&witnesses.time)
+        || is_open(&witnesses.registers)
+        || witnesses.registers.protected == Protection::Partly;
+    verdict.disagreements.first().filter(|_| accuses).and_then(|sentence| fails(sentence.clone()))
+}
+
+fn is_open(statement: &Statement) -> bool {
+    statement.protected == Protection::NotProtected
+}
+
+/// How well each flaw is met on a machine that is taken as the norm.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Norm {
+    states: BTreeMap<String, Protection>,
+}
+
+/// Why a text is no norm.
+#[derive(Debug, thiserror::Error)]
+pub enum NormError {
+    /// It is not JSON, or not of that form.
+    #[error("it is neither a record nor a document of sidestep flaws --json: {0}")]
+    Form(#[from] serde_json::Error),
+    /// It has no verdict.
+    #[error("it holds no verdict on a flaw")]
+    Empty,
+}
+
+/// What a record and the document of `flaws --json` have in common.
+#[derive(Deserialize)]
+struct Document {
+    flaws: Vec<Row>,
+}
+
+/// What counts of a verdict.
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    protected: Protection,
+}
+
+impl Norm {
+    /// Reads the verdicts of `flaws --json` or of a record in JSON.
+    ///
+    /// # Errors
+    /// Another document, or one without verdicts.
+    pub fn parse(text: &[u8]) -> Result<Self, NormError> {
+        let document: Document = serde_json::from_slice(text)?;
+        Self::of(document.flaws.into_iter().map(|row| (row.id, row.protected)))
+    }
+
+    /// The norm of a record's verdicts.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of_verdicts(verdicts: &[FlawVerdict]) -> Result<Self, NormError> {
+        Self::of(verdicts.iter().map(|verdict| (verdict.id.clone(), verdict.protected)))
+    }
+
+    fn of(rows: impl Iterator<Item = (String, Protection)>) -> Result<Self, NormError> {
+        let states: BTreeMap<_, _> = rows.collect();
+        if states.is_empty() { Err(NormError::Empty) } else { Ok(Self { states }) }
+    }
+
+    /// Why a verdict fails against the norm: it got worse. A flaw that the norm does not know is judged by itself; an
+    /// unknown on either side is no change.
+    pub fn worse(&self, verdict: &FlawVerdict) -> Option<GateReason> {
+        let Some(&norm) = self.states.get(&verdict.id) else { return unmet(verdict) };
+        let (before, now) = (rank(norm)?, rank(verdict.protected)?);
+        (now > before).then(|| GateReason {
+            id: verdict.id.clone(),
+            why: format!("{}, and the norm is: {}", verdict.protected.name(), norm.name()),
+        })
+    }
+
+    /// True if the norm knows the flaw to be as the verdict says.
+    pub fn holds(&self, verdict: &FlawVerdict) -> bool {
+        self.states.get(&verdict.id) == Some(&verdict.protected)
+    }
+}
+
+/// How bad a state is; nothing where it is not known.
+fn rank(state: Protection) -> Option<u8> {
+    match state {
+        Protection::NotAffected | Protection::Protected => Some(0),
+        Protection::OnRequest => Some(1),
+        Protection::Partly => Some(2),
+        Protection::NotProtected => Some(3),
+        Protection::Unknown => None,
+    }
+}

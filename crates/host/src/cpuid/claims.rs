@@ -1,0 +1,153 @@
+//! Where the leaves of CPUID contradict each other about APIC ids and counts.
+//!
+//! The id of leaf 1 has eight bits and wraps from 256 CPUs on; firmware and hypervisors fill one leaf and forget another. What is
+//! described then rests on one of them, and says so. Sources: see `levels`.
+
+use std::collections::BTreeMap;
+
+use machine::{CpuId, CpuSet, Disagreement};
+
+use super::Leaves;
+use super::levels::{
+    INITIAL_MASK, Place, extended_levels, initial_apic, logical_count, package_count, topology_extensions,
+};
+
+/// What the eight bits of a count can tell: those of leaf 1 and Fn8000_0008 say nothing of packages with more CPUs.
+const COUNTED_MAX: u32 = 255;
+
+/// All contradictions of a machine, one line for each kind.
+pub(super) fn contradictions(
+    answering: &BTreeMap<CpuId, &Leaves>,
+    places: &BTreeMap<CpuId, Place>,
+) -> Vec<Disagreement> {
+    let mut found = ids(answering, places);
+    found.extend(shared_ids(places));
+    found.extend(counts(answering, places));
+    found
+}
+
+/// A leaf that tells the id of a CPU, and which of its bits.
+fn told_ids(leaves: &Leaves) -> Vec<(String, u32, u32)> {
+    let mut told = vec![("CPUID leaf 1".to_owned(), initial_apic(leaves), INITIAL_MASK)];
+    if let Some((leaf, levels)) = extended_levels(leaves) {
+        told.extend(levels.iter().map(|level| (format!("CPUID leaf {leaf:X}H"), level.apic, u32::MAX)));
+    }
+    told.extend(
+        topology_extensions(leaves).map(|told| ("CPUID leaf 8000001EH".to_owned(), told.apic, u32::MAX)),
+    );
+    told
+}
+
+/// CPUs of which one leaf tells another id than the one that was used.
+fn ids(answering: &BTreeMap<CpuId, &Leaves>, places: &BTreeMap<CpuId, Place>) -> Vec<Disagreement> {
+    let mut unlike: BTreeMap<String, (CpuId, u32, u32, usize)> = BTreeMap::new();
+    for (cpu, place) in places {
+        let Some(leaves) = answering.get(cpu) else { continue };
+        let mut seen: Vec<String> = Vec::new();
+        for (leaf, id, mask) in told_ids(leaves) {
+            if id & mask != place.apic & mask && !seen.contains(&leaf) {
+                unlike.entry(leaf.clone()).or_insert((*cpu, place.apic & mask, id, 0)).3 += 1;
+                seen.push(leaf);
+            }
+        }
+    }
+    let line = |(leaf, (cpu, used, id, count)): (String, (CpuId, u32, u32, usize))| {
+        let others = if count > 1 { format!(", and {} more are unlike", count - 1) } else { String::new() };
+        Disagreement::between(
+            "APIC ids",
+            [("the leaf that was used", format!("{used} for CPU {cpu}")), (&leaf, format!("{id}{others}"))],
+        )
+    };
+    unlike.into_iter().map(line).collect()
+}
+
+/// CPUs with one id: what is below eight bits of a longer one, or a copy.
+fn shared_ids(places: &BTreeMap<CpuId, Place>) -> Option<Disagreement> {
+    let mut owners: BTreeMap<u32, CpuSet> = BTreeMap::new();
+    for (cpu, place) in places {
+        owners.entry(place.apic).or_default().insert(*cpu);
+    }
+    let (id, cpus) = owners.iter().find(|(_, cpus)| cpus.len() > 1)?;
+    Some(Disagreement::between(
+        "number of CPUs",
+        [
+            (
+                "the dump",
+                format!(
+                    "{} (CPUs {cpus} all have APIC id {id}; packages and cores are doubtful)",
+                    places.len()
+                ),
+            ),
+            ("APIC ids", owners.len().to_string()),
+        ],
+    ))
+}
+
+/// A count of CPUs that a leaf tells.
+struct Count {
+    leaf: String,
+    cpus: u32,
+    /// Software sees at most so many, and may see fewer.
+    is_bound: bool,
+}
+
+/// What the leaves of one CPU say of its package.
+fn told_counts(leaves: &Leaves) -> Vec<Count> {
+    let mut told = Vec::new();
+    let extended = extended_levels(leaves);
+    let largest = extended.as_ref().and_then(|(leaf, levels)| Some((*leaf, levels.last()?.cpus)));
+    if let Some((leaf, cpus)) = largest {
+        told.push(Count { leaf: format!("CPUID leaf {leaf:X}H"), cpus, is_bound: false });
+    }
+    if largest.is_none_or(|(_, cpus)| cpus <= COUNTED_MAX) {
+        let known = |cpus: &u32| (1..=COUNTED_MAX).contains(cpus);
+        let leaf = |leaf: &str, cpus| Count { leaf: leaf.to_owned(), cpus, is_bound: true };
+        told.extend(Some(logical_count(leaves)).filter(known).map(|cpus| leaf("CPUID leaf 1", cpus)));
+        let amd = package_count(leaves).filter(known);
+        told.extend(amd.map(|cpus| Count { is_bound: false, ..leaf("CPUID leaf 80000008H", cpus) }));
+    }
+    told
+}
+
+/// Packages with more CPUs than a leaf counts, and leaves that count differently. Of CPUs that are switched off nothing is in a
+/// dump: fewer are no contradiction.
+fn counts(answering: &BTreeMap<CpuId, &Leaves>, places: &BTreeMap<CpuId, Place>) -> Vec<Disagreement> {
+    let mut packages: BTreeMap<u32, CpuSet> = BTreeMap::new();
+    for (cpu, place) in places {
+        packages.entry(place.package).or_default().insert(*cpu);
+    }
+    let mut found: Vec<Disagreement> = Vec::new();
+    for (package, cpus) in &packages {
+        let Some(leaves) = cpus.first().and_then(|cpu| answering.get(&cpu)) else { continue };
+        let told = told_counts(leaves);
+        for count in told.iter().filter(|count| cpus.len() > count.cpus as usize) {
+            found.push(Disagreement::between(
+                "CPUs of a package",
+                [
+                    ("the dump", format!("{} in package {package}", cpus.len())),
+                    (&count.leaf, count.cpus.to_string()),
+                ],
+            ));
+        }
+        let exact: Vec<&Count> = told.iter().filter(|count| !count.is_bound).collect();
+        if let [first, second] = exact.as_slice()
+            && first.cpus != second.cpus
+        {
+            found.push(Disagreement::between(
+                "CPUs of a package",
+                [
+                    (&first.leaf, format!("{} in package {package}", first.cpus)),
+                    (&second.leaf, second.cpus.to_string()),
+                ],
+            ));
+        }
+    }
+    // One package stands for all that are wrong in the same way.
+    let mut seen = Vec::new();
+    found.retain(|one| {
+        let is_new = !seen.contains(&one.sources);
+        seen.push(one.sources.clone());
+        is_new
+    });
+    found
+}
