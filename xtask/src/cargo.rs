@@ -53,7 +53,7 @@ pub fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
     Ok(status.success())
 }
 
-/// Runs `command`, shows each line of its standard output as it comes, and hands the line to `see`.
+/// Runs `command` and hands each line of its standard output to `see` as it comes.
 pub fn follow(command: &mut Command, mut see: impl FnMut(&str)) -> anyhow::Result<bool> {
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start {}", name(command)))?;
@@ -61,7 +61,6 @@ pub fn follow(command: &mut Command, mut see: impl FnMut(&str)) -> anyhow::Resul
     for line in BufReader::new(output).split(b'\n') {
         let line = line.context("cannot read what the program prints")?;
         let line = String::from_utf8_lossy(&line);
-        println!("{line}");
         see(&line);
     }
     Ok(child.wait().context("cannot wait for the program")?.success())

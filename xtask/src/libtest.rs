@@ -20,9 +20,10 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Takes one line of output.
-    pub fn see(&mut self, line: &str) {
-        let line = line.trim();
+    /// Takes one line of output and says whether people need to see it: that a test failed, and what it printed.
+    pub fn see(&mut self, printed: &str) -> bool {
+        let line = printed.trim();
+        let within_failures = self.in_failures;
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
             self.end_section();
             self.section = Some(name.to_owned());
@@ -48,6 +49,7 @@ impl Reader {
             }
             self.skip_lines += 1;
         }
+        within_failures || self.in_failures || line.ends_with("FAILED")
     }
 
     fn end_section(&mut self) {
@@ -101,10 +103,11 @@ skipped: said before it failed
 test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 3 filtered out; finished in 0.00s
 test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.10s";
         let mut reader = Reader::default();
-        printed.lines().for_each(|line| reader.see(line));
+        let shown = printed.lines().filter(|line| reader.see(line)).count();
         let totals = reader.finish();
         assert_eq!((totals.passed, totals.failed, totals.skipped), (6, 1, 2));
         assert_eq!(totals.failures, ["three"]);
+        assert_eq!(shown, 5, "what failed, and all from the list of failures to its program's result");
         assert_eq!(totals.skips, ["two: SKIPPED: no objdump here (and 1 more)"]);
     }
 }

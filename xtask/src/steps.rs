@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything a change has to pass, step by step, each with its time, ending in one line.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -112,12 +113,27 @@ fn kernel_tests() -> anyhow::Result<Totals> {
     ])
 }
 
-/// Runs `cargo test` with these arguments and counts its results.
+/// Lines of a test program that died which are repeated: enough to name the test it was in.
+const LAST_LINES: usize = 40;
+
+/// Runs `cargo test` with these arguments, shows what failed, and counts its results.
 fn counted(arguments: &[&str]) -> anyhow::Result<Totals> {
     let mut reader = Reader::default();
-    let passed = cargo::follow(&mut cargo::cargo(arguments), |line| reader.see(line))?;
+    let mut last = VecDeque::with_capacity(LAST_LINES);
+    let passed = cargo::follow(&mut cargo::cargo(arguments), |line| {
+        if reader.see(line) {
+            println!("{line}");
+        }
+        if last.len() == LAST_LINES {
+            last.pop_front();
+        }
+        last.push_back(line.to_owned());
+    })?;
     let mut totals = reader.finish();
     if !passed && totals.failed == 0 {
+        for line in &last {
+            println!("{line}");
+        }
         totals.add(Totals::one_failed("cargo test: did not build or a test program died; see above"));
     }
     Ok(totals)
