@@ -52,6 +52,8 @@ struct Heard {
     states: Vec<WorkaroundState>,
     /// The CPU lacks the workaround's switch.
     has_no_switch: bool,
+    /// Not every CPU told whether it has the switch.
+    switch_untold: bool,
     by_microcode: bool,
 }
 
@@ -61,10 +63,13 @@ impl Heard {
         if self.has_no_switch {
             return WorkaroundState::Off;
         }
-        if any_suffices && self.states.contains(&WorkaroundState::On) {
-            return WorkaroundState::On;
-        }
-        together(&self.states)
+        let state = if any_suffices && self.states.contains(&WorkaroundState::On) {
+            WorkaroundState::On
+        } else {
+            together(&self.states)
+        };
+        // Without its switch the workaround is off whatever other bits say: "off" stands, anything else is open.
+        if self.switch_untold && state != WorkaroundState::Off { WorkaroundState::Unknown } else { state }
     }
 
     fn is_affected(&mut self) {
@@ -76,6 +81,16 @@ impl Heard {
     fn is_immune(&mut self) {
         self.immune = true;
         self.affected = Answer::No;
+    }
+
+    /// Takes in that bits were not read.
+    fn miss(&mut self, means: Means) {
+        match means {
+            // What could not be asked may be on: without it the others do not know that the workaround is off.
+            Means::Workaround => self.states.push(WorkaroundState::Unknown),
+            Means::Switch => self.switch_untold = true,
+            Means::Immune | Means::Affected => {}
+        }
     }
 }
 
@@ -113,7 +128,7 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
         hear(&mut heard, &name, readings, &wanted);
     }
     hear_osvw(&mut heard, flaw, evidence);
-    flaw.cpuid.iter().for_each(|bit| hear_cpuid(&mut heard, bit, evidence));
+    flaw.cpuid.iter().for_each(|bit| hear_cpuid(&mut heard, bit, evidence, is_about));
     if is_about {
         hear_hidden_flags(&mut heard, flaw, evidence);
     }
@@ -151,10 +166,7 @@ fn hear(heard: &mut Heard, name: &str, readings: &[RegisterReading], wanted: &Wa
             record::Reading::Is(_) => None,
         });
         heard.says.push(format!("{name}: {}", reason.unwrap_or("not read")));
-        // What could not be asked may be on: without it the others do not know that the workaround is off.
-        if wanted.means == Means::Workaround {
-            heard.states.push(WorkaroundState::Unknown);
-        }
+        heard.miss(wanted.means);
         return;
     }
     let is_on = |value: u64| value & wanted.mask == wanted.on;
@@ -183,6 +195,7 @@ fn hear(heard: &mut Heard, name: &str, readings: &[RegisterReading], wanted: &Wa
         }),
         Means::Immune if on == values.len() && unread == 0 => heard.is_immune(),
         Means::Switch if on < values.len() => heard.has_no_switch = true,
+        Means::Switch if unread > 0 => heard.switch_untold = true,
         Means::Affected if on > 0 => heard.is_affected(),
         Means::Affected if unread == 0 => heard.is_immune(),
         Means::Immune | Means::Switch | Means::Affected => {}
@@ -214,8 +227,14 @@ fn hear_osvw(heard: &mut Heard, flaw: &Flaw, evidence: &FlawEvidence) {
     }
 }
 
-fn hear_cpuid(heard: &mut Heard, bit: &CpuidBit, evidence: &FlawEvidence) {
-    let Some(answer) = evidence.cpuid.get(&cpuid_key(bit.leaf, bit.subleaf)) else { return };
+fn hear_cpuid(heard: &mut Heard, bit: &CpuidBit, evidence: &FlawEvidence, is_about: bool) {
+    let Some(answer) = evidence.cpuid.get(&cpuid_key(bit.leaf, bit.subleaf)) else {
+        if is_about {
+            heard.says.push(format!("CPUID {:x} {}[{}]: not read", bit.leaf, bit.register, bit.bit));
+            heard.miss(bit.means);
+        }
+        return;
+    };
     let index = match bit.register.as_str() {
         "eax" => 0,
         "ebx" => 1,

@@ -301,6 +301,29 @@ fn a_cleared_disable_bit_means_nothing_without_the_microcode_that_has_it() {
 }
 
 #[test]
+fn a_disable_bit_is_open_while_nobody_knows_whether_the_microcode_has_it() {
+    let catalogue = catalogue();
+    let unread = |unit| RegisterReading { unit, value: Reading::Missing("permission denied".into()) };
+    let told_on = |unit| RegisterReading { unit, value: Reading::Is(0x200_0000) };
+    // Arch capabilities: never read, refused, read on one CPU of two. The bits of gathers and random numbers, on and off:
+    // off is off with the switch and without.
+    for capabilities in [None, Some([unread(0), unread(1)]), Some([told_on(0), unread(1)])] {
+        for (id, control, state) in
+            [("gds", 0, Unknown), ("gds", 0x10, Off), ("srbds", 0, Unknown), ("srbds", 1, Off)]
+        {
+            let mut evidence = machine_of(INTEL, 6, 0x5e, 3);
+            evidence.flags = vec!["avx2".into(), "rdrand".into()];
+            with_msr(&mut evidence, 0x123, control);
+            if let Some(readings) = &capabilities {
+                evidence.msr.insert("10a".into(), readings.to_vec());
+            }
+            let verdict = of(&catalogue, &evidence, id);
+            assert_eq!(told(&verdict), (Answer::Yes, state), "{id} {control:x}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
 fn a_cpu_that_says_it_is_immune_is_believed() {
     // IA32_ARCH_CAPABILITIES, one bit each.
     for (id, model, bits) in [
