@@ -163,6 +163,16 @@ fn a_vendor_that_cannot_have_a_flaw_is_not_affected_and_told_why() {
     let intel = FlawEvidence { cpus: vec![cpu("GenuineIntel", 6, 0x55, 7)], ..FlawEvidence::default() };
     assert_eq!(of(&catalogue, &intel, "zenbleed").because, "no CPU of Intel is on its list");
     assert_eq!(of(&catalogue, &intel, "taa").affected, Answer::Unknown);
+    // Intel's list calls these not affected, each in the steppings that it names.
+    for (model, stepping) in [(0x8f, 8), (0xaa, 4), (0xcf, 2), (0xbd, 1)] {
+        for id in ["l1tf", "mds", "meltdown", "taa"] {
+            for (stepping, affected) in [(stepping, Answer::No), (0xf, Answer::Unknown)] {
+                let cpus = vec![cpu("GenuineIntel", 6, model, stepping)];
+                let verdict = of(&catalogue, &FlawEvidence { cpus, ..FlawEvidence::default() }, id);
+                assert_eq!(verdict.affected, affected, "{id} {model:x} {stepping:x}: {verdict:?}");
+            }
+        }
+    }
     // Nehalem never had transactions, Haswell has.
     for (model, affected) in [(0x1a, Answer::No), (0x3e, Answer::No), (0x3c, Answer::Unknown)] {
         let evidence =
