@@ -1,7 +1,7 @@
 //! APIC ids of many CPUs and of dies of six cores, from CPUID alone: made-up dumps after AMD's description of the leaves.
 //!
 //! What is made up: which leaves answer, how many CPUs there are, and all caches but the third level. The layouts of ids are those
-//! of two EPYCs with 96 cores and two threads (AMD PPR for Family 19h Model 11h: 8 bits below the package, 4 below the complex) and
+//! of two packages with 96 cores and two threads (8 cores in a complex fill 4 bits, 12 complexes the 8 bits below the package) and
 //! of two Opterons with two dies of six cores (as Magny-Cours has them, hwloc/topology-x86.c: 0 to 5, 6 to 11).
 
 use std::fmt::Write as _;

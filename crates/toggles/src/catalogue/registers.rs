@@ -91,10 +91,10 @@ pub(super) const FP_DSS: RegisterToggle = RegisterToggle {
     about: About {
         name: "fp-dss",
         title: "Divider workaround (FP-DSS, Zen 1)",
-        does: "Changes how the divider of Zen 1 treats denormal numbers, so that the other thread of the core cannot sample \
+        does: "Changes how the divider of Zen 1 treats denormal numbers, so that no other program on the core can sample \
                partial results. The cost is not published: sidestep ab --toggle fp-dss measures it here.",
         risk: Risk::LowersSecurity,
-        opens: "CVE-2025-54505 (FP-DSS): the other thread of a core samples partial results of the divider",
+        opens: "CVE-2025-54505 (FP-DSS): another program on a core samples partial results of the divider",
         source: "Linux 6.12.117, arch/x86/kernel/cpu/amd.c: MSR_AMD64_FP_CFG_ZEN1_DENORM_FIX_BIT",
         ..ABOUT
     },
