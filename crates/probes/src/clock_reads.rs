@@ -111,6 +111,9 @@ pub(crate) fn take_visit(
     let mut order: Vec<usize> = (0..reads.len()).collect();
     let mut before = sampler.control.read_long(sampler.rate);
     for _ in 0..ROUNDS_PER_VISIT {
+        if sampler.is_cut() {
+            break;
+        }
         random.shuffle(&mut order);
         for &index in &order {
             let (read, count) = (&reads[index], counts[index]);

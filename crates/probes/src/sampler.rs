@@ -6,8 +6,10 @@
 //! all are like it. Probes come back to every cell in later rounds, as a disturbance that outlasts a visit is
 //! invisible inside it.
 
+use std::time::Instant;
+
 use clock::{TickRate, begin, end, stamp};
-use host::live::ThreadUsage;
+use host::live::{ThreadUsage, pending_signal};
 use machine::CpuId;
 
 use crate::control::{ControlLoops, ControlReading};
@@ -87,13 +89,38 @@ pub struct Sampler {
     pub rate: TickRate,
     /// The control loops of this machine.
     pub control: ControlLoops,
+    /// When what it does is cut, if ever: a starved CPU takes a second for what a free one does in a millisecond.
+    pub until: Option<Instant>,
     tally: Tally,
 }
 
 impl Sampler {
     /// A sampler for the CPU that the calling thread is pinned to.
     pub fn new(cpu: CpuId, rate: TickRate, control: ControlLoops) -> Self {
-        Self { cpu, rate, control, tally: Tally::default() }
+        Self { cpu, rate, control, until: None, tally: Tally::default() }
+    }
+
+    /// The same, cut at some time.
+    #[must_use]
+    pub fn until(self, until: Option<Instant>) -> Self {
+        Self { until, ..self }
+    }
+
+    /// True when it is to end with the window that has begun: its time is up, or the user wants the program to end.
+    pub fn is_cut(&self) -> bool {
+        pending_signal().is_some() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Runs so many rounds outside of any window, in slices, as long as it is not cut.
+    pub fn in_slices(&self, rounds: u64, mut run: impl FnMut(u64)) {
+        /// Of 64 loads each: some two milliseconds where all miss.
+        const SLICE_ROUNDS: u64 = 256;
+        let mut left = rounds;
+        while left > 0 && !self.is_cut() {
+            let slice = left.min(SLICE_ROUNDS);
+            run(slice);
+            left -= slice;
+        }
     }
 
     /// The counts since the last call.
@@ -137,7 +164,7 @@ impl Sampler {
             if ns >= window_ns {
                 ns = ns.min(timed_ns(rounds));
             }
-            if ns >= window_ns || rounds >= ROUNDS_MAX {
+            if ns >= window_ns || rounds >= ROUNDS_MAX || self.is_cut() {
                 return rounds;
             }
             // Jump close to the goal, but never by more than 8: the first rounds may have been cold.
@@ -155,7 +182,8 @@ impl Sampler {
                 Some(ns) => windows.push(ns / (rounds as f64 * units)),
                 None => dropped += 1,
             }
-            if windows.len() >= plan.windows_min && low_half_width(&windows) <= plan.half_width {
+            let is_narrow = windows.len() >= plan.windows_min && low_half_width(&windows) <= plan.half_width;
+            if is_narrow || self.is_cut() {
                 break;
             }
         }

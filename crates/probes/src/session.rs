@@ -44,6 +44,8 @@ impl Progress for Silent {
     fn update(&self, _share_done: f64) {}
 }
 
+/// How long after the end of its probe a visit that has begun is cut: on a free CPU it is done before.
+const CUT_AFTER: Duration = Duration::from_millis(200);
 /// Time the counter's rate is measured for: 20 ms gives a few ppm, and a run refines it at its end.
 const CALIBRATION_NS: u64 = 20_000_000;
 
@@ -92,10 +94,10 @@ impl<'a> Session<'a> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// A sampler for one CPU, which the calling thread has to be pinned to.
+    /// A sampler for one CPU, which the calling thread has to be pinned to; cut soon after the current probe has to be done.
     pub fn sampler(&self, cpu: CpuId) -> Sampler {
         let identity = &self.record.machine.identity;
-        Sampler::new(cpu, self.rate, ControlLoops::of(identity))
+        Sampler::new(cpu, self.rate, ControlLoops::of(identity)).until(Some(self.deadline + CUT_AFTER))
     }
 
     /// Takes over what a sampler has counted.

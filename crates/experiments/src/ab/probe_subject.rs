@@ -168,7 +168,8 @@ impl ProbeSubject {
             let names: Vec<&str> = of_pages.members().map(|index| effects[index].toggle).collect();
             return Err(ProbeSubjectError::TooManyBuffers { toggles: names.join(", ") });
         }
-        let sampler = Sampler::new(cpu, TickRate::calibrate(CALIBRATION_NS)?, ControlLoops::of(identity));
+        let rate = TickRate::calibrate(CALIBRATION_NS)?;
+        let sampler = Sampler::new(cpu, rate, ControlLoops::of(identity)).until(end);
         let mut subject = Self {
             rows: Vec::new(),
             of_pages,

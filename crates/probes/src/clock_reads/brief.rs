@@ -38,6 +38,18 @@ impl Brief {
         })
     }
 
+    /// The same with no more for rounds and threads, nor for the clock, than they are given at most: the rest goes to the reads.
+    #[must_use]
+    pub fn capped(self, clock: Duration, rounds: Duration, threads_s: f64) -> Self {
+        let most = Self {
+            clock: self.clock.min(clock),
+            rounds: self.rounds.min(rounds),
+            threads_s: self.threads_s.min(threads_s),
+            ..self
+        };
+        Self { reads_s: self.reads_s + self.worst_case_s() - most.worst_case_s(), ..most }
+    }
+
     /// Time it may take at most, in seconds.
     pub fn worst_case_s(&self) -> f64 {
         (self.clock + self.rounds).as_secs_f64() + self.reads_s + self.threads_s + BESIDE_S
@@ -55,6 +67,8 @@ mod tests {
             let brief = Brief::within(seconds).expect("enough");
             assert!((brief.worst_case_s() - seconds).abs() < 1e-6, "{brief:?}");
             assert!(brief.reads_s > 0.35 && brief.threads_s > 0.35, "{brief:?}");
+            let capped = brief.capped(Duration::ZERO, brief.rounds, 0.3);
+            assert!((capped.worst_case_s() - seconds).abs() < 1e-6 && capped.reads_s > brief.reads_s);
         }
     }
 }

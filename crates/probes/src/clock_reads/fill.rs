@@ -60,6 +60,19 @@ impl Scaling {
         let at_most_s = budget_s * THREADS_BUDGETS_MAX;
         Self { reads: &SCALED, counts, patience: rounds::PATIENCE, budget_s, at_most_s }
     }
+
+    /// The same within the time of its parts.
+    pub fn within(counts: Vec<usize>, brief: &Brief) -> Self {
+        let several = counts.iter().filter(|count| **count > 1).count() * SCALED.len();
+        let patience = brief.rounds / u32::try_from(several.max(1)).unwrap_or(u32::MAX);
+        Self {
+            reads: &SCALED,
+            counts,
+            patience: patience.min(rounds::PATIENCE),
+            budget_s: brief.threads_s / 2.0,
+            at_most_s: brief.threads_s,
+        }
+    }
 }
 
 /// A document with what is known before anything is measured: what the kernel says, what others measured.
@@ -140,10 +153,15 @@ impl Subject {
     ) {
         let mut reads = catalogue.chosen(scaling.reads);
         let tick_ns = 1e9 / self.sampler.rate.hz;
+        let mut late = Vec::new();
         for read in &reads {
             for &count in scaling.counts.iter().filter(|count| **count > 1) {
                 if live::pending_signal().is_some() {
                     return;
+                }
+                if self.sampler.is_cut() {
+                    late.push(format!("{} in {count}", read.name));
+                    continue;
                 }
                 let ns_per_unit = if read.is_in_ticks() { tick_ns } else { 1.0 };
                 match rounds::run(read, count, &self.cpus, ns_per_unit, scaling.patience) {
@@ -154,6 +172,9 @@ impl Subject {
                     }
                 }
             }
+        }
+        if !late.is_empty() {
+            cost.without.push(format!("no time was left for rounds of {} threads", late.join(", ")));
         }
         reads.push(Read::shared_word());
         let settings = threads::Settings {

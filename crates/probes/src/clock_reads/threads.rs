@@ -10,7 +10,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use clock::{TickRate, begin, end};
-use host::live::{self, Pinned, start_thread};
+use host::live::{Pinned, start_thread};
 use machine::CpuId;
 use record::{ScalingVerdict, ThreadCost};
 use stats::{Comparison, Random, median, quantile};
@@ -92,22 +92,22 @@ pub fn run(
         .collect();
     let mut bursts = vec![vec![Vec::new(); settings.counts.len()]; reads.len()];
     let started = Instant::now();
-    let must_end =
-        || started.elapsed().as_secs_f64() >= settings.at_most_s || live::pending_signal().is_some();
+    let must_end = || started.elapsed().as_secs_f64() >= settings.at_most_s || sampler.is_cut();
     for round in 1.. {
         random.shuffle(&mut cells);
         for &(read, count) in &cells {
+            if must_end() {
+                break;
+            }
             let work = Work {
                 read: &reads[read],
                 reads: batch_reads[read],
                 rate: sampler.rate,
                 control: sampler.control,
+                until: sampler.until,
             };
             let threads = settings.counts[count];
             bursts[read][count].push(burst(&work, threads, &settings.cpus)?);
-            if must_end() {
-                break;
-            }
         }
         let spent_s = started.elapsed().as_secs_f64();
         progress.update(spent_s / settings.budget_s);
@@ -125,6 +125,7 @@ struct Work<'a> {
     reads: u64,
     rate: TickRate,
     control: ControlLoops,
+    until: Option<Instant>,
 }
 
 /// One burst; `None` if too few batches count.
@@ -159,7 +160,7 @@ fn serve(
     is_on: &AtomicUsize,
 ) -> Result<Vec<Batch>, String> {
     let pinned = Pinned::to(cpu).map_err(|error| error.to_string());
-    let mut sampler = Sampler::new(cpu, work.rate, work.control);
+    let mut sampler = Sampler::new(cpu, work.rate, work.control).until(work.until);
     let count = (BATCHES_PER_BURST / threads).clamp(BATCHES_MIN, BATCHES_PER_THREAD);
     let mut batches = Vec::with_capacity(count);
     work.read.read_many(1);
@@ -173,6 +174,9 @@ fn serve(
     let mut start_ticks = begin();
     let mut before = work.control.read_long(work.rate);
     for _ in 0..count {
+        if sampler.is_cut() {
+            break;
+        }
         let window = sampler.window(|| work.read.read_many(work.reads));
         let after = work.control.read_long(work.rate);
         let end_ticks = end();
@@ -273,6 +277,8 @@ fn costs(name: &str, counts: &[usize], bursts: &[Vec<Option<Burst>>]) -> Vec<Thr
 
 #[cfg(test)]
 mod tests {
+    use host::live;
+
     use super::*;
 
     const RATIO: f64 = 1.0 / 16.0;

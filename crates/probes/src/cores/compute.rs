@@ -107,7 +107,10 @@ fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples) {
     let pictures = sampler.rounds_for(WINDOW_NS, draw);
     let iterations = kernel.run(PICTURE).iterations as f64 * pictures as f64;
     let (mut windows, mut dropped) = (Vec::with_capacity(WINDOWS_PER_VISIT), 0);
-    for _ in 0..WINDOWS_PER_VISIT {
+    for number in 0..WINDOWS_PER_VISIT {
+        if number > 0 && sampler.is_cut() {
+            break;
+        }
         match sampler.window(|| draw(pictures)) {
             Some(ns) => windows.push(iterations / ns * 1e9),
             None => dropped += 1,

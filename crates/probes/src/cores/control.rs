@@ -90,7 +90,10 @@ fn visit(sampler: &mut Sampler, loops: &mut Loops) {
         port: sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box(port_loop(rounds))),
     };
     let (mut multiply, mut rotate, mut port) = (Windows::default(), Windows::default(), Windows::default());
-    for _ in 0..WINDOWS_PER_VISIT {
+    for number in 0..WINDOWS_PER_VISIT {
+        if number > 0 && sampler.is_cut() {
+            break;
+        }
         let window = sampler.window(|| _ = black_box(multiply_chain(rounds.multiply)));
         multiply.add(window, rounds.multiply * MULTIPLIES_PER_ROUND);
         let window = sampler.window(|| _ = black_box(rotate_chain(rounds.rotate)));

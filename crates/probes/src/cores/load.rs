@@ -88,8 +88,12 @@ pub(super) fn block_bytes(resource: Resource, topology: &Topology, cpu: CpuId, m
 }
 
 /// Memory of a loop, to be made on the CPU that runs it; `None` for loops in registers.
-pub(super) fn memory_for(block_bytes: usize) -> Result<Option<Mapping>, MappingError> {
-    (block_bytes > 0).then(|| Mapping::new(block_bytes, PageRequest::Huge)).transpose()
+pub(super) fn memory_for(
+    block_bytes: usize,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Option<Mapping>, MappingError> {
+    let mapped = || Mapping::new_while(block_bytes, PageRequest::Huge, goes_on);
+    (block_bytes > 0).then(mapped).transpose()
 }
 
 /// A loop ready to run.
@@ -182,7 +186,7 @@ mod tests {
     fn every_loop_runs() {
         for resource in Resource::all() {
             let bytes = block_bytes(resource, &Topology::default(), CpuId(0), 1 << 20);
-            let mut memory = memory_for(bytes).expect("one MiB");
+            let mut memory = memory_for(bytes, &|| true).expect("one MiB");
             let mut load = Load::new(resource, memory.as_mut());
             load.run(20);
         }

@@ -243,9 +243,13 @@ fn visit(
     let topology = &session.record.machine.topology;
     let bytes = block_bytes(resource, topology, pair.a, memory_block.0 as usize);
     let bytes_b = block_bytes(beside, topology, pair.b, memory_block.0 as usize);
-    let mut memory = memory_for(bytes)?;
-    let mut load = Load::new(resource, memory.as_mut());
     let mut sampler = session.sampler(pair.a);
+    let mut memory = match memory_for(bytes, &|| !sampler.is_cut()) {
+        // There is no time to use it.
+        Err(MappingError::BrokenOff { .. }) => return Ok(()),
+        memory => memory?,
+    };
+    let mut load = Load::new(resource, memory.as_mut());
     let other_sampler = session.sampler(pair.b);
     let rounds_per_slice = sampler.rounds_for(SLICE_NS, |rounds| load.run(rounds));
     let mut random = Random::new(session.random.next_u64());
@@ -256,13 +260,14 @@ fn visit(
         pair.b,
         session.deadline,
         // Its memory is touched on its own CPU, as a program's would be.
-        |link| match memory_for(bytes_b) {
+        |link| match memory_for(bytes_b, &|| !other_sampler.is_cut()) {
             Ok(mut memory) => {
                 let mut load = Load::new(beside, memory.as_mut());
                 // Timed here, as its loop may be another one.
                 let per_slice = other_sampler.rounds_for(SLICE_NS, |rounds| load.run(rounds));
                 board.partner(link, &mut load, (per_slice / REPORTS_PER_SLICE).max(1));
             }
+            Err(MappingError::BrokenOff { .. }) => {}
             Err(error) => failed = Some(error),
         },
         |link, partner| {
@@ -341,7 +346,7 @@ impl Trials<'_> {
                 }
                 _ => trial.dropped += 1,
             }
-            if trial.counted == WINDOWS_PER_TRIAL {
+            if trial.counted == WINDOWS_PER_TRIAL || sampler.is_cut() {
                 break;
             }
         }

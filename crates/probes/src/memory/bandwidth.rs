@@ -238,29 +238,31 @@ impl<'s> Curves<'s> {
         started: Instant,
         until: Instant,
     ) -> Result<(), MemoryError> {
-        let result = self.rounds(session, started, until);
+        let deadline = session.deadline;
+        session.deadline = deadline.min(until);
+        let result = self.rounds(session, started);
+        session.deadline = deadline;
         self.keep(session);
         result
     }
 
-    fn rounds(
-        &mut self,
-        session: &mut Session<'_>,
-        started: Instant,
-        until: Instant,
-    ) -> Result<(), MemoryError> {
+    fn rounds(&mut self, session: &mut Session<'_>, started: Instant) -> Result<(), MemoryError> {
         for round in 0..self.settings.rounds_max {
             let chosen = self.chosen(round, session);
             if chosen.is_empty() || self.largest_part_bytes == 0 {
                 return Ok(());
             }
-            if session.must_stop() || Instant::now() >= until {
+            if session.must_stop() {
                 return Ok(());
             }
-            let mut memory = map_for_crew(session, &self.cpus, self.largest_part_bytes)?;
+            let mut memory = match map_for_crew(session, &self.cpus, self.largest_part_bytes) {
+                // There is no time to use it.
+                Err(error) if error.is_broken_off() => return Ok(()),
+                mapped => mapped?,
+            };
             self.pages.extend(&memory.pages);
             for index in chosen {
-                if session.must_stop() || Instant::now() >= until {
+                if session.must_stop() {
                     return Ok(());
                 }
                 self.visit(session, &mut memory, round, index)?;

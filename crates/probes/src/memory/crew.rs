@@ -96,8 +96,11 @@ impl Gate {
         }
     }
 
-    /// Waits until all members are here; false if one of them will never come.
+    /// Waits until all members are here; false if one of them will never come, or the time is up.
     fn wait(&self) -> bool {
+        if Instant::now() >= self.until {
+            self.broken.store(true, Ordering::Relaxed);
+        }
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             self.arrived.store(0, Ordering::Relaxed);
@@ -174,8 +177,8 @@ impl Member<'_> {
 }
 
 /// Runs `job` on every CPU at once, one pinned thread each with its own item, and returns what each made of it.
-/// A crew of one works on the calling thread: on a busy machine starting another costs a turn of the scheduler. A crew that still
-/// waits for one of its members some time after `deadline` breaks up: what others do to its CPUs does not cost the budget.
+/// A crew of one works on the calling thread: on a busy machine starting another costs a turn of the scheduler. A crew that is still
+/// at work some time after `deadline` breaks up: what others do to its CPUs does not cost the budget.
 ///
 /// # Errors
 /// If a CPU may not be used or a thread is not started; the others then find the crew broken up.

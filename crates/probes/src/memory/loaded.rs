@@ -209,7 +209,8 @@ fn measure(
     let started = Instant::now();
     let lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
     let warm_loads = lines.min(chain.nodes() as u64);
-    let mut cursor = chain.start().walk(warm_loads.div_ceil(LOADS_PER_ROUND));
+    let mut cursor = chain.start();
+    sampler.in_slices(warm_loads.div_ceil(LOADS_PER_ROUND), |rounds| cursor = cursor.walk(rounds));
     let rounds = sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds));
     for quad in 0..settings.quads_max {
         for loaded in 1..points.len() {
@@ -242,7 +243,10 @@ fn visit(
     let settled = loaders.switch_to(point.active);
     let mut windows = Vec::with_capacity(WINDOWS);
     let mut dropped = 0;
-    for _ in 0..WINDOWS {
+    for number in 0..WINDOWS {
+        if number > 0 && sampler.is_cut() {
+            break;
+        }
         let before = loaders.bytes();
         let start = *cursor;
         let mut end = start;

@@ -7,9 +7,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use host::live::{Mapping, PageRequest, Pages, Pinned};
+use host::live::{Mapping, MappingError, PageRequest, Pages, Pinned};
 use kernels::random::SplitMix64;
-use kernels::{Chain, LOADS_PER_ROUND, Layout, Order, Position};
+use kernels::{Chain, ChainError, LOADS_PER_ROUND, Layout, Order, Position};
 use machine::{Bytes, Machine};
 use record::{ChaseOrder, OrderedLatency, Spread};
 
@@ -136,7 +136,10 @@ fn rounds(
             if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
                 return Ok(());
             }
-            let mut mapping = Mapping::new(block.0 as usize, request)?;
+            let mut mapping = match Mapping::new_while(block.0 as usize, request, &|| !sampler.is_cut()) {
+                Err(MappingError::BrokenOff { .. }) => return Ok(()),
+                mapping => mapping?,
+            };
             let pages = mapping.pages();
             let mut order: Vec<usize> =
                 (0..points.len()).filter(|&index| points[index].request == request).collect();
@@ -146,7 +149,10 @@ fn rounds(
                     return Ok(());
                 }
                 let point = &mut points[index];
-                let visit = visit(sampler, mapping.as_mut_slice(), point.order, lines, &mut session.random);
+                let random = &mut session.random;
+                let Some(visit) = visit(sampler, mapping.as_mut_slice(), point.order, lines, random) else {
+                    return Ok(());
+                };
                 point.series.visits.push(PointVisit { mapping: round, ..visit });
                 point.pages.push(pages);
                 session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
@@ -156,31 +162,33 @@ fn rounds(
     Ok(())
 }
 
-/// Lays the chain anew, walks as many nodes as the caches hold lines, and takes windows.
+/// Lays the chain anew, walks as many nodes as the caches hold lines, and takes windows; `None` if the sampler was cut before.
 fn visit(
     sampler: &mut Sampler,
     block: &mut [u8],
     order: Order,
     cache_lines: u64,
     random: &mut SplitMix64,
-) -> PointVisit {
+) -> Option<PointVisit> {
     let layout =
         Layout { stride_bytes: STRIDE_BYTES, order, position: Position::Start, seed: random.next_u64() };
-    let chain =
-        Chain::build(block, layout).expect("a mapping is aligned and the group a multiple of the stride");
+    let chain = match Chain::build_while(block, layout, &|| !sampler.is_cut()) {
+        Err(ChainError::BrokenOff) => return None,
+        chain => chain.expect("a mapping is aligned and the group a multiple of the stride"),
+    };
     let warm_loads = (chain.nodes() as u64).min(cache_lines).min(WARM_LOADS_MAX);
     let mut cursor = chain.cursor(random.below(chain.nodes() as u64) as usize);
-    cursor = cursor.walk(warm_loads.div_ceil(LOADS_PER_ROUND));
+    sampler.in_slices(warm_loads.div_ceil(LOADS_PER_ROUND), |rounds| cursor = cursor.walk(rounds));
     let rounds = sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds));
     let plan = VisitPlan { windows_min: 12, windows_max: 40, half_width: 0.005 };
     let visit = sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
     black_box(cursor.addr());
-    PointVisit {
+    Some(PointVisit {
         mapping: 0,
         windows: visit.windows,
         dropped: visit.dropped,
         control: vec![ControlPair { cpu: sampler.cpu, readings: visit.control }],
-    }
+    })
 }
 
 fn judge(settings: &Settings, points: &[Point]) -> Judge {

@@ -7,16 +7,16 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use host::live::{Mapping, PageRequest, Pages, Pinned};
+use host::live::{PageRequest, Pages, Pinned};
 use kernels::{
-    Chain, Cursor, LOADS_PER_ROUND, Layout, Order, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, Position,
-    walk_parallel,
+    Chain, ChainError, Cursor, LOADS_PER_ROUND, Layout, Order, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX,
+    Position, walk_parallel,
 };
 use machine::{Bytes, Machine};
 use record::{ParallelChase, Spread};
 
 use super::error::MemoryError;
-use super::room::{claimed_cache, largest_block};
+use super::room::{claimed_cache, largest_block, mapped};
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
 use crate::sampler::{Sampler, VisitPlan};
 use crate::session::Session;
@@ -137,16 +137,20 @@ fn mappings(
         if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
             break;
         }
-        let mut mapping = Mapping::new(block.0 as usize, PageRequest::Huge)?;
-        given.push(mapping.pages());
-        let layout = Layout {
-            stride_bytes: STRIDE_BYTES,
-            order: Order::Random,
-            position: Position::Start,
-            seed: session.random.next_u64(),
+        let seed = session.random.next_u64();
+        let goes_on = || !session.must_stop();
+        let mut mapping = match mapped(block, None, &goes_on) {
+            Err(error) if error.is_broken_off() => break,
+            mapping => mapping?,
         };
-        let chain = Chain::build(mapping.as_mut_slice(), layout).expect("a mapping is aligned");
-        let mut cursors = spaced(&chain);
+        given.push(mapping.pages());
+        let layout =
+            Layout { stride_bytes: STRIDE_BYTES, order: Order::Random, position: Position::Start, seed };
+        let chain = match Chain::build_while(mapping.as_mut_slice(), layout, &goes_on) {
+            Err(ChainError::BrokenOff) => break,
+            chain => chain.expect("a mapping is aligned"),
+        };
+        let mut cursors = spaced(&chain, sampler);
         // A quarter more than the lines of the caches, in steps of each cursor.
         let flush = (cache_lines.min(chain.nodes() as u64) * 5 / 4)
             .div_ceil(PARALLEL_MAX as u64 * PARALLEL_LOADS_PER_ROUND);
@@ -155,7 +159,7 @@ fn mappings(
                 if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
                     return Ok(());
                 }
-                cursors = walk_parallel(cursors, flush);
+                sampler.in_slices(flush, |rounds| cursors = walk_parallel(cursors, rounds));
                 let visit = visit(sampler, &mut cursors, settings.chains[index]);
                 points[index].visits.push(PointVisit { mapping: number, ..visit });
                 session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
@@ -172,11 +176,11 @@ fn shuffled(count: usize, session: &mut Session<'_>) -> Vec<usize> {
 }
 
 /// Sixteen cursors at equal distances along the cycle, found by walking it.
-fn spaced<'c>(chain: &'c Chain<'_>) -> [Cursor<'c>; PARALLEL_MAX] {
+fn spaced<'c>(chain: &'c Chain<'_>, sampler: &Sampler) -> [Cursor<'c>; PARALLEL_MAX] {
     let rounds = (chain.nodes() / PARALLEL_MAX) as u64 / LOADS_PER_ROUND;
     let mut cursor = chain.start();
     [(); PARALLEL_MAX].map(|()| {
-        cursor = cursor.walk(rounds);
+        sampler.in_slices(rounds, |rounds| cursor = cursor.walk(rounds));
         cursor
     })
 }

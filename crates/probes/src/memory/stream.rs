@@ -285,7 +285,11 @@ impl Table<'_> {
         let Some(&first) = chosen.first() else { return Ok(()) };
         let part_bytes =
             self.points[first].block.0 as usize / touched_by.len() / PART_STEP_BYTES * PART_STEP_BYTES;
-        let mut memory = map_for_crew(session, touched_by, part_bytes)?;
+        let mut memory = match map_for_crew(session, touched_by, part_bytes) {
+            // There is no time to use it.
+            Err(error) if error.is_broken_off() => return Ok(()),
+            mapped => mapped?,
+        };
         let mapping = self.mappings;
         self.mappings += 1;
         for index in chosen {

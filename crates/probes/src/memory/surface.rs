@@ -80,7 +80,7 @@ pub fn run(session: &mut Session<'_>, cpu: CpuId, settings: &Settings) -> Result
     let mut sampler = session.sampler(cpu);
     let seed = session.random.next_u64();
     let started = Instant::now();
-    let mut surface = SurfaceRun::new(settings.clone(), seed)?;
+    let mut surface = SurfaceRun::new(settings.clone(), seed, &sampler)?;
     while !session.must_stop() && surface.step(&mut sampler)? {
         session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
     }

@@ -12,7 +12,7 @@ mod pair;
 
 use std::time::Instant;
 
-use host::live::{Mapping, PageRequest, Pinned};
+use host::live::{Mapping, MappingError, PageRequest, Pinned};
 use machine::{Bytes, Machine};
 use record::{Spread, WalkPoint};
 
@@ -110,7 +110,12 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
         if is_over(session) {
             break;
         }
-        let mut mapping = Mapping::new(spacing.mapping_bytes(pages_max), PageRequest::Base)?;
+        let goes_on = || !is_over(session);
+        let mut mapping =
+            match Mapping::new_while(spacing.mapping_bytes(pages_max), PageRequest::Base, &goes_on) {
+                Err(MappingError::BrokenOff { .. }) => break,
+                mapping => mapping?,
+            };
         given.push(mapping.pages());
         let mut order: Vec<usize> = chosen(&points, pass, settings);
         session.random.shuffle(&mut order);

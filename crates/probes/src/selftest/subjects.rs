@@ -218,11 +218,18 @@ impl<'s, 'p> Bench<'s, 'p> {
 
     /// A chain that is laid anew for each quad, so that its order is not part of the answer.
     fn latency(&mut self, bytes: usize) -> Result<Trials, SubjectError> {
-        let mut mapping = Mapping::new(bytes, PageRequest::Base)?;
+        let goes_on = || !self.session.must_stop();
+        let mut mapping = Mapping::new_while(bytes, PageRequest::Base, &goes_on)?;
         let mut rounds = None;
         Ok(self.quads(|sampler, random| {
-            let chain = chain(&mut mapping.as_mut_slice()[..bytes], random.next_u64());
-            let mut cursor = chain.start().walk((chain.nodes() as u64).div_ceil(LOADS_PER_ROUND));
+            let block = &mut mapping.as_mut_slice()[..bytes];
+            let Ok(chain) = Chain::build_while(block, layout(random.next_u64()), &|| !sampler.is_cut())
+            else {
+                return [None; QUAD];
+            };
+            let mut cursor = chain.start();
+            let warm = (chain.nodes() as u64).div_ceil(LOADS_PER_ROUND);
+            sampler.in_slices(warm, |rounds| cursor = cursor.walk(rounds));
             let rounds = *rounds
                 .get_or_insert_with(|| rounds_of_a_window(sampler, |rounds| cursor = cursor.walk(rounds)));
             let loads = (rounds * LOADS_PER_ROUND) as f64;
@@ -266,13 +273,10 @@ fn layout(seed: u64) -> Layout {
     Layout { stride_bytes: STRIDE_BYTES, order: Order::Random, position: Position::Start, seed }
 }
 
-fn chain(block: &mut [u8], seed: u64) -> Chain<'_> {
-    Chain::build(block, layout(seed)).expect("the block is page-aligned and holds many strides")
-}
-
 /// The fastest of the windows of a trial, per unit; `None` if all were set aside.
 pub(super) fn best_of(sampler: &mut Sampler, units: f64, mut run: impl FnMut()) -> Option<f64> {
-    let windows = (0..WINDOWS_PER_TRIAL).filter_map(|_| sampler.window(&mut run));
+    let in_time = (0..WINDOWS_PER_TRIAL).map_while(|_| (!sampler.is_cut()).then(|| sampler.window(&mut run)));
+    let windows = in_time.flatten();
     windows.min_by(f64::total_cmp).map(|ns| ns / units)
 }
 

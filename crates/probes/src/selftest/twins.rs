@@ -103,7 +103,7 @@ pub(super) fn interleaved(
     let pinned = Pinned::to(cpu)?;
     let mut sampler = session.sampler(cpu);
     let mut runs = (0..count)
-        .map(|_| SurfaceRun::new(settings.clone(), session.random.next_u64()))
+        .map(|_| SurfaceRun::new(settings.clone(), session.random.next_u64(), &sampler))
         .collect::<Result<Vec<_>, _>>()?;
     let mut random = stats::Random::new(session.random.next_u64());
     let mut going: Vec<usize> = (0..count).collect();

@@ -103,7 +103,7 @@ impl ShortProbe for Windowed {
     fn sample(&mut self) -> Result<f64, ShortProbeError> {
         let (mut windows, mut taken, mut kept) = ([0.0; WINDOWS], 0, 0);
         let before = self.sampler.control.read(self.sampler.rate);
-        while kept < WINDOWS && taken < WINDOWS_MAX {
+        while kept < WINDOWS && taken < WINDOWS_MAX && !(taken > 0 && self.sampler.is_cut()) {
             taken += 1;
             if let Some(ns) = self.sampler.window(|| (self.work.run)(self.rounds)) {
                 windows[kept] = ns;

@@ -179,7 +179,7 @@ fn work(member: &mut Member<'_>, part: &mut [u8], job: &StreamJob) -> Share {
         })
         .collect();
     if job.part_bytes <= job.warm_bytes_max {
-        for arrays in &mut chunks {
+        for arrays in chunks.iter_mut().take_while(|_| !member.sampler.is_cut()) {
             black_box(job.kernel.run(arrays, 1));
         }
     }

@@ -31,7 +31,7 @@ impl Settings {
             reduced.push(format!("{count} of {} {}, evenly spread", all.len(), per.plural()));
         }
         let streams = if depth == Depth::Full { Streams::All } else { Streams::TriadAndRead };
-        let mut settings = Self {
+        let settings = Self {
             subjects: (0..count).map(|index| all[index * all.len() / count].clone()).collect(),
             nodes: nodes_with_memory(topology),
             budget_s: 0.0,
@@ -40,8 +40,13 @@ impl Settings {
             with_transfer: false,
             with_load: false,
         };
-        settings.budget_s = net_s(seconds, settings.beyond_budget_s(machine));
-        (settings, reduced)
+        (settings.in_all(seconds, machine), reduced)
+    }
+
+    /// The same with a budget that leaves room within so many seconds for what is not broken off by it.
+    #[must_use]
+    pub fn in_all(self, seconds: f64, machine: &Machine) -> Self {
+        Self { budget_s: net_s(seconds, self.beyond_budget_s(machine)), ..self }
     }
 
     /// Time it may take at most, in seconds.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use host::live::{Mapping, MappingError, Pages};
 use kernels::random::SplitMix64;
-use kernels::{Chain, LOADS_PER_ROUND, Layout, Order, Position};
+use kernels::{Chain, ChainError, LOADS_PER_ROUND, Layout, Order, Position};
 use machine::CpuId;
 use record::{LatencyCell, RawSeries};
 
@@ -62,11 +62,11 @@ impl SurfaceRun {
     /// Maps the memory and plans the first pass.
     ///
     /// # Errors
-    /// If the kernel gives no memory.
-    pub fn new(settings: Settings, seed: u64) -> Result<Self, MappingError> {
+    /// If the kernel gives no memory, or the sampler is cut before it is laid.
+    pub fn new(settings: Settings, seed: u64, sampler: &Sampler) -> Result<Self, MappingError> {
         let started = Instant::now();
         let mut random = SplitMix64::new(seed);
-        let mapping = Mapping::new(settings.grid.largest_bytes(), settings.page)?;
+        let mapping = laid(&settings, sampler)?;
         let pages = vec![mapping.pages()];
         let chosen = settings.grid.places();
         let queue = shuffled(chosen.clone(), &mut random);
@@ -87,7 +87,7 @@ impl SurfaceRun {
         })
     }
 
-    /// Makes one visit; false when there is nothing left to do within the budget.
+    /// Makes one visit; false when there is nothing left to do within the budget, or the sampler is cut.
     ///
     /// # Errors
     /// If the kernel gives no memory for a fresh mapping.
@@ -98,12 +98,14 @@ impl SurfaceRun {
         let started = Instant::now();
         while self.queue.is_empty() {
             self.passes_on_mapping += 1;
-            if !self.plan_next_pass()? {
-                return Ok(false);
+            match self.plan_next_pass(sampler) {
+                Ok(true) => {}
+                Ok(false) | Err(MappingError::BrokenOff { .. }) => return Ok(false),
+                Err(error) => return Err(error),
             }
         }
         if let Some(place) = self.queue.pop_front() {
-            let visit = self.visit(place, sampler);
+            let Some(visit) = self.visit(place, sampler) else { return Ok(false) };
             let number = self.mapping_number;
             self.visits.entry(place).or_default().push(CellVisit { mapping: number, visit });
             *self.spent_here_s.entry(place).or_default() += started.elapsed().as_secs_f64();
@@ -118,13 +120,13 @@ impl SurfaceRun {
     }
 
     /// Fills the queue for the pass that follows; false when every cell is as narrow as asked for.
-    fn plan_next_pass(&mut self) -> Result<bool, MappingError> {
+    fn plan_next_pass(&mut self, sampler: &Sampler) -> Result<bool, MappingError> {
         let again = self.cells_to_repeat();
         if !again.is_empty() {
             self.queue = shuffled(again, &mut self.random);
             return Ok(true);
         }
-        self.map_afresh()?;
+        self.map_afresh(sampler)?;
         self.chosen = match self.mapping_number {
             number if number < MAPPINGS_OF_ALL => self.settings.grid.places(),
             number if number < self.settings.mappings_at_knee && self.affords_another_mapping() => {
@@ -168,8 +170,8 @@ impl SurfaceRun {
     }
 
     /// A fresh mapping, made before the old one goes, so that it does not get the same pages back.
-    fn map_afresh(&mut self) -> Result<(), MappingError> {
-        self.mapping = Mapping::new(self.settings.grid.largest_bytes(), self.settings.page)?;
+    fn map_afresh(&mut self, sampler: &Sampler) -> Result<(), MappingError> {
+        self.mapping = laid(&self.settings, sampler)?;
         self.pages.push(self.mapping.pages());
         self.mapping_number += 1;
         self.passes_on_mapping = 0;
@@ -216,7 +218,8 @@ impl SurfaceRun {
         wide.into_iter().take(EXTRA_CELLS).map(|(_, place)| place).collect()
     }
 
-    fn visit(&mut self, place: Place, sampler: &mut Sampler) -> Visit {
+    /// One visit; `None` if the sampler was cut before its chain was laid.
+    fn visit(&mut self, place: Place, sampler: &mut Sampler) -> Option<Visit> {
         let offset = self.offset(place);
         let layout = Layout {
             stride_bytes: place.stride_bytes,
@@ -225,8 +228,10 @@ impl SurfaceRun {
             seed: self.random.next_u64(),
         };
         let block = &mut self.mapping.as_mut_slice()[offset..offset + place.block_bytes];
-        let chain =
-            Chain::build(block, layout).expect("the block is page-aligned and holds at least four strides");
+        let chain = match Chain::build_while(block, layout, &|| !sampler.is_cut()) {
+            Err(ChainError::BrokenOff) => return None,
+            chain => chain.expect("the block is page-aligned and holds at least four strides"),
+        };
         let warm_loads = chain.nodes().min(WARM_LOADS_MAX) as u64;
         let mut cursor = chain.start().walk(warm_loads.div_ceil(LOADS_PER_ROUND));
         let rounds = *self.rounds.entry(place).or_insert_with(|| {
@@ -236,7 +241,7 @@ impl SurfaceRun {
         let visit =
             sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
         black_box(cursor.addr());
-        visit
+        Some(visit)
     }
 
     /// Where the block of a cell starts: random, but the same for all visits on one mapping, so that they see the
@@ -260,6 +265,11 @@ impl SurfaceRun {
         };
         self.visits.iter().map(|(&place, visits)| cells::cell(place, visits, &noise, &context)).collect()
     }
+}
+
+/// The memory of a surface, unless the sampler is cut before it is there.
+fn laid(settings: &Settings, sampler: &Sampler) -> Result<Mapping, MappingError> {
+    Mapping::new_while(settings.grid.largest_bytes(), settings.page, &|| !sampler.is_cut())
 }
 
 fn is_knee(neighbours: &[Place], place: Place, values: &BTreeMap<Place, f64>) -> bool {

@@ -78,7 +78,8 @@ struct Walker<'c> {
 impl<'c> Walker<'c> {
     fn new(chain: &'c Chain<'_>, sampler: &Sampler) -> Self {
         let warm = (chain.nodes() as u64 * WARM_CYCLES).div_ceil(LOADS_PER_ROUND);
-        let mut cursor = chain.start().walk(warm);
+        let mut cursor = chain.start();
+        sampler.in_slices(warm, |rounds| cursor = cursor.walk(rounds));
         let rounds = sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds));
         Self { cursor, rounds }
     }
@@ -112,11 +113,19 @@ pub(super) fn measure_pairs(
     let packed_memory = &mut packed_memory[..pages * LINE_BYTES];
     let packed_layout = layout(LINE_BYTES, random.next_u64());
     let spread_layout = layout(spacing.stride_bytes, random.next_u64());
-    let packed = Chain::build(packed_memory, packed_layout).expect("pages are aligned and hold the nodes");
-    let spread = Chain::build(spread_memory, spread_layout).expect("pages are aligned and hold the nodes");
+    let goes_on = || !sampler.is_cut();
+    let built = [(spread_memory, spread_layout), (packed_memory, packed_layout)]
+        .map(|(memory, layout)| Chain::build_while(memory, layout, &goes_on));
+    let [Ok(spread), Ok(packed)] = built else {
+        // Pages are aligned and hold the nodes: nothing but the time can be wrong.
+        return Pairs::default();
+    };
     let mut walkers = [Walker::new(&spread, sampler), Walker::new(&packed, sampler)];
     let mut found = Pairs::default();
     for _ in 0..PAIRS {
+        if sampler.is_cut() {
+            break;
+        }
         let first = (random.next_u64() >> 63) as usize;
         let mut ns = [None; 2];
         for which in [first, 1 - first] {
