@@ -19,7 +19,7 @@ use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
 use host::live::{self, Pinned, write_atomically};
 use machine::CpuId;
-use record::{Ended, ExperimentOutcome};
+use record::{Ended, ExperimentOutcome, Failures};
 use stats::Verdict;
 use toggles::{Pair, Position, Restored, Surroundings, Switch, combinable};
 
@@ -331,7 +331,8 @@ fn conclude(
     let shown = ExperimentOutcome { raw: Vec::new(), ..found };
     show(&shown, file, global, report::experiment_terminal)?;
     let verdicts = Verdicts {
-        unusable: shown.aa.contaminated || shown.ended == Ended::Failing || shown.rows.is_empty(),
+        failing: failing(shown.ended, &shown.failures),
+        unusable: shown.aa.contaminated || shown.rows.is_empty(),
         slower: shown.rows.iter().any(|row| row.row.verdict == Verdict::Slower),
         known: has_verdict(&shown),
     };
@@ -365,6 +366,8 @@ fn show<T: serde::Serialize>(
 
 /// What decides about the exit code.
 struct Verdicts {
+    /// Why a state never worked, if so.
+    failing: Option<String>,
     /// Nothing can be said.
     unusable: bool,
     /// Something became slower.
@@ -373,12 +376,22 @@ struct Verdicts {
     known: bool,
 }
 
+/// What a state says that never worked, where that ended the experiment.
+fn failing(ended: Ended, failures: &[Failures]) -> Option<String> {
+    let never = failures.iter().find(|state| state.failed == state.of).or(failures.first());
+    let never = never.filter(|_| ended == Ended::Failing)?;
+    let (state, why) = (never.state.to_uppercase(), &never.example);
+    Some(format!("cannot compare: state {state} failed in {} of {} runs: {why}", never.failed, never.of))
+}
+
 impl Verdicts {
     fn judged(&self, restored: &[Restored], global: &Global) -> Outcome {
         if restored.iter().any(|result| !result.is_settled()) {
             left_changed()
         } else if let Some(signal) = live::pending_signal() {
             Outcome::Interrupted(signal)
+        } else if let Some(why) = &self.failing {
+            Outcome::NotMeasured(anyhow::anyhow!("{why}"))
         } else if self.unusable {
             Outcome::Inconclusive
         } else if global.gate && self.slower {

@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
-use host::live::{Signal, ThreadRefused, WriteError};
+use host::live::{self, Signal, ThreadRefused, WriteError};
 use machine::did_you_mean;
 use toggles::ExperimentError;
 
@@ -50,6 +50,16 @@ pub(crate) struct CouldNotMeasure;
 pub(crate) struct EndedBySignal(pub(crate) Signal);
 
 impl Outcome {
+    /// The same, unless a thread was refused: then part of what was asked for is missing, and the user is told which was first.
+    pub(crate) fn if_all_started(self) -> Self {
+        match (self, live::first_refused()) {
+            (Self::Done | Self::Gated | Self::Inconclusive, Some(refused)) => {
+                Self::NotMeasured(anyhow::anyhow!("{refused}"))
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
     /// Tells bad input from a measurement that failed.
     pub(crate) fn of(result: anyhow::Result<Self>) -> Self {
         match result {

@@ -72,7 +72,8 @@ fn verdict(found: &Selftest, global: &Global) -> anyhow::Result<Outcome> {
         Outcome::Gated
     } else {
         Outcome::Done
-    })
+    }
+    .if_all_started())
 }
 
 fn measure(session: &mut Session<'_>, settings: &Settings, line: &Line) -> Selftest {

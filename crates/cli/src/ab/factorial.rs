@@ -5,7 +5,7 @@ use std::path::Path;
 use experiments::ab::factorial::{Ran, factorial_outcome, has_verdicts};
 use experiments::ab::probe_subject::AGGREGATE;
 use experiments::ab::{Labels, Subject, run_factorial};
-use record::{Ended, FactorialOutcome, FactorialToggle};
+use record::{FactorialOutcome, FactorialToggle};
 use stats::Verdict;
 use toggles::{Pair, Restored};
 
@@ -83,7 +83,8 @@ pub(super) fn conclude(
     let shown = FactorialOutcome { raw: Vec::new(), ..found };
     super::show(&shown, file, global, report::factorial_terminal)?;
     let verdicts = Verdicts {
-        unusable: shown.aa.contaminated || shown.ended == Ended::Failing || shown.rows.is_empty(),
+        failing: super::failing(shown.ended, &shown.failures),
+        unusable: shown.aa.contaminated || shown.rows.is_empty(),
         slower: shown.rows.iter().any(|row| row.row.row.verdict == Verdict::Slower),
         known: has_verdicts(&shown),
     };

@@ -92,6 +92,7 @@ impl PerName {
 
 /// Measures and prints.
 pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let started = Instant::now();
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings = settings(arguments, &machine, &cpus)?;
@@ -100,7 +101,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let recording = Recording::begin(arguments.record.as_deref())?;
     let line = Line::new(global.quiet);
     let begun = recording::begun(machine, &cpus, settings.budget_s);
-    let mut record = Recording::around(recording.as_ref(), || run(&settings, begun, cpus, &line))?;
+    let mut record = Recording::around(recording.as_ref(), || run(settings, begun, cpus, started, &line))?;
     let mut sockets = record.sockets.take().unwrap_or_default();
     sockets.links = super::links_told(&record.machine);
     if let Some(planted) = arguments.inject {
@@ -125,7 +126,8 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
         None if global.gate && is_outside => Outcome::Gated,
         None if global.strict && !is_told => Outcome::Inconclusive,
         None => Outcome::Done,
-    })
+    }
+    .if_all_started())
 }
 
 fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> anyhow::Result<Settings> {
@@ -151,15 +153,21 @@ fn settings(arguments: &MeasureArguments, machine: &Machine, cpus: &[CpuId]) -> 
     Ok(settings)
 }
 
-/// Measures, and gives the record back; an error only where there is nothing to tell.
-fn run(settings: &Settings, record: Record, cpus: Vec<CpuId>, line: &Line) -> anyhow::Result<Record> {
+/// Measures, and gives the record back; an error only where there is nothing to tell. The budget is for all since `begun`.
+fn run(
+    settings: Settings,
+    record: Record,
+    cpus: Vec<CpuId>,
+    begun: Instant,
+    line: &Line,
+) -> anyhow::Result<Record> {
     let mut session = Session::start(record, cpus, line)
         .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
-    let budget = Duration::from_secs_f64(settings.budget_s);
     let started = Instant::now();
-    session.deadline = started + budget;
-    line.begin("sockets", budget);
-    let measured = sockets::run(&mut session, settings);
+    session.deadline = begun + Duration::from_secs_f64(settings.budget_s);
+    line.begin("sockets", session.time_left());
+    let settings = settings.in_all(session.time_left().as_secs_f64(), &session.record.machine);
+    let measured = sockets::run(&mut session, &settings);
     line.end();
     session.record.elapsed_s = started.elapsed().as_secs_f64();
     let is_empty = session.record.sockets.as_ref().is_none_or(|sockets| sockets.latency.is_empty());

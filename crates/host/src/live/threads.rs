@@ -5,6 +5,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::sync::OnceLock;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use machine::CpuId;
@@ -24,8 +25,19 @@ pub struct ThreadError {
 impl ThreadError {
     /// Of a thread or process for `what`, to which the kernel said this.
     pub(super) fn new(what: impl fmt::Display, said: io::Error) -> Self {
-        Self { what: what.to_string(), source: ThreadRefused(said) }
+        let error = Self { what: what.to_string(), source: ThreadRefused(said) };
+        // Only the first is kept.
+        let _ = FIRST_REFUSED.set(error.to_string());
+        error
     }
+}
+
+/// What could not be started first, in words.
+static FIRST_REFUSED: OnceLock<String> = OnceLock::new();
+
+/// The first thread or process that this process could not start, if there was one: a result that goes on without it is not whole.
+pub fn first_refused() -> Option<&'static str> {
+    FIRST_REFUSED.get().map(String::as_str)
 }
 
 /// What the kernel said to one thread more: at the end of the chain of every error that comes from it.
