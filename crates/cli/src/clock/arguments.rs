@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use machine::CpuSet;
 use probes::clock_pairs::Stress;
-use probes::clock_reads::Settings;
 
 use super::injection::Injection;
 use super::thread_range::ThreadRange;
@@ -109,7 +108,7 @@ pub(crate) struct CostArguments {
     /// Only these CPUs, such as 0-3,8; reads are measured on the first, threads are pinned to all in turn
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
-    /// Measure reads for this long, such as 5s or 1m; without it until enough is known, at most 10 seconds
+    /// Take this long at most, such as 5s or 1m; without it until enough is known, about 15 seconds
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
     /// The clock source in use, or all: as root, each is switched to in turns, and the one in use put back
@@ -121,14 +120,6 @@ pub(crate) struct CostArguments {
     /// Write record.json, with the batches behind it, and report.html to this folder; sidestep show and compare open it
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-}
-
-impl CostArguments {
-    /// How long reads are measured.
-    pub(crate) fn settings(&self) -> Settings {
-        let budget_s = self.budget.map(|budget| budget.as_secs_f64());
-        budget_s.map_or(Settings::THOROUGH, |budget_s| Settings { budget_s, least_s: budget_s })
-    }
 }
 
 /// Which clock sources are measured.

@@ -104,6 +104,8 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
+    // Before anything is measured, as the budget is for this as well.
+    let verdicts = if machine.identity.vendor.is_some() { judged(&root) } else { Vec::new() };
     let mut check = begun(&root, &machine);
     let measured = match counter {
         Ok(counter) => {
@@ -120,7 +122,6 @@ fn on_this_machine(arguments: &CheckArguments, global: &Global) -> anyhow::Resul
     if let Some(failure) = &failure {
         check.because.insert(0, format!("{failure:#}"));
     }
-    let verdicts = if machine.identity.vendor.is_some() { judged(&root) } else { Vec::new() };
     diagnosis::clock_remedies(&mut check, &verdicts);
     let nothing_seen = failure.is_none() && check.pairs.iter().all(|pair| pair.usable == 0);
     let failure =

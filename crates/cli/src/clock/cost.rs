@@ -8,6 +8,8 @@ use experiments::held_clock_source::{self, HeldClockSource};
 use host::Root;
 use host::live::{self, Pinned};
 use machine::{CpuId, Machine};
+use probes::clock_reads::Settings;
+use probes::clock_reads::brief::Brief;
 use probes::clock_reads::catalogue::{CLOCK_PATIENCE, Catalogue, SHARED_WORD, Scope};
 use probes::clock_reads::fill::{self, Scaling, Subject, begun};
 use probes::clock_reads::sources;
@@ -33,6 +35,10 @@ const CALIBRATION_NS: u64 = 50_000_000;
 /// Time for clock sources in turns, and for bursts of threads.
 const SOURCES_S: f64 = 6.0;
 const THREADS_S: f64 = 3.0;
+/// Share of a budget that clock sources in turns get at most.
+const SOURCES_SHARE: f64 = 0.4;
+/// Time for rounds at most, of all reads in all numbers of threads.
+const ROUNDS: Duration = Duration::from_secs(5);
 
 /// Measures, or says what could be, and prints.
 pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -46,8 +52,10 @@ pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result
     // The batches are of the record alone.
     let raw = std::mem::take(&mut cost.raw);
     let text = output::text(&cost, global, |terminal| report::clock_cost_terminal(&cost, terminal))?;
+    let usual_s = Settings::THOROUGH.budget_s + THREADS_S;
+    let budget_s = arguments.budget.map_or(usual_s, |budget| budget.as_secs_f64());
     let record = || {
-        let mut record = recording::begun(machine, &cpus, arguments.settings().budget_s + THREADS_S);
+        let mut record = recording::begun(machine, &cpus, budget_s);
         record.partial = failure.as_ref().map(ToString::to_string);
         clocks::keep(&mut record, ClockCost { raw, ..cost.clone() });
         record
@@ -102,6 +110,7 @@ fn recorded(root: &Root) -> Costed {
 
 fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result<Costed> {
     // First, as where the counter raises signals, so does the kernel's own clock in user space.
+    let until = arguments.budget.map(|budget| Instant::now() + budget);
     let counter = TimeStampCounter::new();
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
@@ -115,7 +124,7 @@ fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result
     };
     let measured = usable.and_then(|()| {
         live::install_handlers()?;
-        Measuring::begin(&machine, cpus, arguments, global)?.run(&mut costed)
+        Measuring::begin(&machine, cpus, until, arguments, global)?.run(&mut costed)
     });
     if let Err(failure) = measured {
         costed.cost.because.insert(0, format!("{failure:#}"));
@@ -138,6 +147,7 @@ impl<'a> Measuring<'a> {
     fn begin(
         machine: &'a Machine,
         cpus: Vec<CpuId>,
+        until: Option<Instant>,
         arguments: &'a CostArguments,
         global: &Global,
     ) -> anyhow::Result<Self> {
@@ -147,7 +157,7 @@ impl<'a> Measuring<'a> {
             machine,
             arguments,
             subject: Subject {
-                sampler: Sampler::new(first, rate, ControlLoops::of(&machine.identity)),
+                sampler: Sampler::new(first, rate, ControlLoops::of(&machine.identity)).until(until),
                 cpus,
                 random: Random::new(check_up::seed_of_now()),
             },
@@ -163,8 +173,9 @@ impl<'a> Measuring<'a> {
         let pinned = Pinned::to(self.subject.cpus[0])?;
         self.clock_sources(costed);
         if live::pending_signal().is_none() {
-            let catalogue = Catalogue::find(Scope::All, rate, CLOCK_PATIENCE);
-            let settings = self.arguments.settings();
+            let (brief, settings) = self.parts();
+            let patience = brief.map_or(CLOCK_PATIENCE, |brief| brief.clock);
+            let catalogue = Catalogue::find(Scope::All, rate, patience);
             self.line.begin("reads", Duration::from_secs_f64(settings.budget_s + THREADS_S));
             self.subject.reads(&mut costed.cost, &catalogue, &settings, &self.line);
             drop(pinned);
@@ -172,12 +183,34 @@ impl<'a> Measuring<'a> {
             let counts =
                 self.arguments.threads.map_or_else(|| fill::thread_counts(cpus), ThreadRange::counts);
             self.line.begin("threads", Duration::from_secs_f64(THREADS_S));
-            let scaling = Scaling::thorough(counts, THREADS_S);
+            let scaling = match brief {
+                Some(brief) => Scaling::within(counts, &brief),
+                None => Scaling::thorough(counts, THREADS_S),
+            };
             self.subject.scaling(&mut costed.cost, &catalogue, &scaling, &self.line);
         }
         self.line.end();
         costed.cost.elapsed_s = self.started.elapsed().as_secs_f64();
         Ok(())
+    }
+
+    /// Seconds of the budget that are left, if there is one.
+    fn left_s(&self) -> Option<f64> {
+        let until = self.subject.sampler.until?;
+        Some(until.saturating_duration_since(Instant::now()).as_secs_f64())
+    }
+
+    /// What is left of a budget, in parts, and what reads get of it; with little of it, all.
+    fn parts(&self) -> (Option<Brief>, Settings) {
+        let Some(left_s) = self.left_s() else { return (None, Settings::THOROUGH) };
+        let brief = Brief::within(left_s).unwrap_or(Brief {
+            clock: Duration::ZERO,
+            reads_s: left_s,
+            rounds: Duration::ZERO,
+            threads_s: 0.0,
+        });
+        let brief = brief.capped(CLOCK_PATIENCE, ROUNDS, THREADS_S);
+        (Some(brief), Settings { budget_s: brief.reads_s, least_s: brief.reads_s })
     }
 
     /// Other clock sources in turns, where that is asked for.
@@ -195,7 +228,8 @@ impl<'a> Measuring<'a> {
             costed.cost.without.push(hint);
             return;
         }
-        let budget = Duration::from_secs_f64(SOURCES_S);
+        let sources_s = self.left_s().map_or(SOURCES_S, |left_s| SOURCES_S.min(left_s * SOURCES_SHARE));
+        let budget = Duration::from_secs_f64(sources_s);
         let mut held = match HeldClockSource::begin(self.machine, budget) {
             Ok(held) => held,
             Err(reason) => {
@@ -211,7 +245,7 @@ impl<'a> Measuring<'a> {
             &mut self.subject.sampler,
             &reads,
             &names,
-            SOURCES_S,
+            sources_s,
             &mut self.subject.random,
             &mut held,
             &self.line,
