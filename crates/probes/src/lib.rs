@@ -25,6 +25,9 @@ pub mod cores;
 pub mod memory;
 pub mod plan;
 pub mod sampler;
+#[cfg(test)]
+#[path = "../tests/replay/saved.rs"]
+mod saved;
 pub mod selftest;
 pub mod session;
 pub mod short;

@@ -159,6 +159,7 @@ fn refusal(
 mod tests {
     use super::*;
     use crate::control::ControlReading;
+    use crate::saved;
     use stats::Random;
 
     const LEVEL: Level = Level { share: 1.0 / 16.0, near: 0.6, on_plateau: 0.8, readings: 1_000 };
@@ -177,6 +178,29 @@ mod tests {
             Batch { ns, visit: index / 8, control: [reading, reading] }
         };
         Batches { taken: (0..count).map(batch).collect(), interrupted: 7 }
+    }
+
+    #[test]
+    fn saved_batches_give_the_stored_prices() {
+        let mut found = Vec::new();
+        let scale = Scale { cycles_per_step: Some(3.0), ticks_per_ns: Some(2.5) };
+        let read = Read::shared_word();
+        for series in saved::series("clock read") {
+            let visits = series.visits.into_iter().zip(0..);
+            let reading = |multiply_ns| ControlReading { multiply_ns, port_ns: multiply_ns / 16.0 };
+            let batch = |ns, visit| Batch { ns, visit, control: [reading(0.8), reading(0.81)] };
+            let taken = visits
+                .flat_map(|((_, windows), visit)| windows.into_iter().map(move |ns| batch(ns, visit)))
+                .collect();
+            let price = Price::of(&Batches { taken, interrupted: 3 }, &LEVEL, 1).expect("enough batches");
+            found.push((price.record(&read, machine::CpuId(0), &scale), price.steps, price.slow));
+        }
+        for seed in [1, 2] {
+            let step = |index| if seed == 1 { 30.0 } else { 30.0 + f64::from(index % 7 / 5) };
+            let price = Price::of(&batches(400, step), &LEVEL, seed).expect("enough batches");
+            found.push((price.record(&read, machine::CpuId(1), &scale), price.steps, price.slow));
+        }
+        saved::check("price", &found);
     }
 
     #[test]

@@ -116,6 +116,23 @@ fn quality(estimate: &Estimate, half_width_aim: f64) -> Quality {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::saved;
+
+    #[test]
+    fn saved_windows_give_the_stored_numbers() {
+        let mut session = saved::session();
+        let kinds = [EstimateOptions::durations, EstimateOptions::rates, EstimateOptions::medians];
+        let measure = |(index, series): (usize, saved::SavedSeries)| {
+            let mut samples = Samples::default();
+            for (dropped, (_, windows)) in series.visits.into_iter().enumerate() {
+                samples.add(windows, dropped);
+            }
+            let aim = Aim { name: series.name.to_owned(), unit: "ns", half_width: 0.02 };
+            samples.measure(&mut session, &kinds[index % 3](1), aim).expect("windows")
+        };
+        let found: Vec<Measured> = saved::series("").into_iter().enumerate().map(measure).collect();
+        saved::check("rounds", &found);
+    }
 
     #[test]
     fn two_states_or_a_wide_interval_are_not_one_value() {

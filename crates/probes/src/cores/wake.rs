@@ -305,7 +305,23 @@ fn all_gaps(waker: &mut Waker<'_, '_>, order: &[usize], idle_us: &[f64], samples
 
 #[cfg(test)]
 mod tests {
+    use machine::CpuId;
+
     use super::*;
+    use crate::saved;
+
+    #[test]
+    fn saved_wake_ups_give_the_stored_points() {
+        let mut session = saved::session();
+        for series in saved::series("wake-up") {
+            let mut samples = Samples::default();
+            for (_, windows) in series.visits {
+                samples.add(windows, 1);
+            }
+            push(&mut session, CpuPair { a: CpuId(0), b: CpuId(1) }, 10.0, &samples);
+        }
+        saved::check("wake", &session.record.cores.wake);
+    }
 
     #[test]
     fn the_offset_of_the_counters_cancels() {

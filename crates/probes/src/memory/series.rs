@@ -228,6 +228,39 @@ pub(super) fn page_bytes(request: PageRequest, given: &[Pages]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::saved;
+
+    #[test]
+    fn saved_windows_give_the_stored_values() {
+        let mut random = stats::Random::new(3);
+        let mut found = Vec::new();
+        for (kind, prefix) in
+            [(Kind::Rate, "compute"), (Kind::Duration, "latency"), (Kind::Difference, "latency")]
+        {
+            let mut points: Vec<_> = saved::series(prefix).into_iter().map(|series| series.visits).collect();
+            points.push(saved::made_up(5.0, 7, &mut random));
+            let mut point = |visits: Vec<(u32, Vec<f64>)>| {
+                let visit = |(mapping, windows)| PointVisit {
+                    mapping,
+                    windows,
+                    dropped: random.below(3),
+                    control: vec![ControlPair { cpu: CpuId(0), readings: saved::control(&mut random) }],
+                };
+                Series { visits: visits.into_iter().map(visit).collect() }
+            };
+            let points: Vec<Series> = points.into_iter().map(&mut point).collect();
+            let judge = Judge::of(kind, 0.02, points.iter());
+            found.extend(points.iter().map(|point| {
+                let judged = if kind == Kind::Difference {
+                    judge.judge_against(point, 20.0)
+                } else {
+                    judge.judge(point)
+                };
+                (judged.expect("windows"), judge.wants_more(point))
+            }));
+        }
+        saved::check("series", &found);
+    }
 
     fn visit(mapping: u32, value: f64, port_ns: f64) -> PointVisit {
         let reading = ControlReading { multiply_ns: 1.0, port_ns };

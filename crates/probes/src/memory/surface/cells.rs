@@ -290,6 +290,42 @@ fn raw(place: Place, visits: &[CellVisit], context: &Context<'_>) -> RawSeries {
 mod tests {
     use super::*;
     use crate::control::ControlReading;
+    use crate::saved;
+
+    #[test]
+    fn saved_windows_give_the_stored_cells() {
+        let mut random = stats::Random::new(4);
+        let mut cells: Vec<(Place, Vec<CellVisit>)> = Vec::new();
+        for (index, series) in saved::series("latency").into_iter().enumerate() {
+            let place = Place { block_bytes: (1 << 14) + 1024 * index, stride_bytes: 64 };
+            cells.push((place, cell_visits(series.visits, &mut random)));
+        }
+        for visits in [1, 2, 7] {
+            let made_up = saved::made_up(100.0, visits, &mut random);
+            let place = Place { block_bytes: 1 << 25, stride_bytes: 64 << visits };
+            cells.push((place, cell_visits(made_up, &mut random)));
+        }
+        let noise = Noise::of(cells.iter().map(|(place, visits)| (*place, visits.as_slice())));
+        let pages = [Pages { page_bytes: Bytes(4096), share: 1.0 }; 4];
+        let context = Context {
+            cpu: CpuId(0),
+            page: PageRequest::Base,
+            pages: &pages,
+            target: 0.01,
+            cycles_per_multiply: Some(3.0),
+        };
+        let found: Vec<LatencyCell> =
+            cells.iter().map(|(place, visits)| cell(*place, visits, &noise, &context).0).collect();
+        saved::check("cells", &found);
+    }
+
+    fn cell_visits(visits: Vec<(u32, Vec<f64>)>, random: &mut stats::Random) -> Vec<CellVisit> {
+        let visit = |(mapping, windows)| {
+            let (dropped, control) = (random.below(3), saved::control(random));
+            CellVisit { mapping, visit: Visit { windows, dropped, control } }
+        };
+        visits.into_iter().map(visit).collect()
+    }
 
     fn visit(mapping: u32, ns: f64, port_ns: f64) -> CellVisit {
         let reading = ControlReading { multiply_ns: 1.0, port_ns };

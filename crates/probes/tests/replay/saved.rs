@@ -1,0 +1,90 @@
+//! Windows of visits saved from a run, and what the estimation of each probe made of them, to the last bit.
+//!
+//! Whatever is rearranged between windows and record, these numbers stay; a change of one is a change of method, and is named.
+//! Records keep no control loops of visits: those beside the windows here are made up, so that some visits are set aside.
+//! `UPDATE_EXPECT=1` rewrites the results.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::time::Instant;
+
+use clock::TickRate;
+use kernels::random::SplitMix64;
+use machine::CpuId;
+use record::Record;
+use stats::Random;
+
+use crate::control::ControlReading;
+use crate::sampler::Tally;
+use crate::session::{Session, Silent};
+
+const WINDOWS: &str = include_str!("windows.txt");
+
+/// One saved series: by visit its mapping and its windows.
+pub(crate) struct SavedSeries {
+    pub(crate) name: &'static str,
+    pub(crate) visits: Vec<(u32, Vec<f64>)>,
+}
+
+/// The saved series whose names begin so.
+pub(crate) fn series(prefix: &str) -> Vec<SavedSeries> {
+    let mut all: Vec<SavedSeries> = Vec::new();
+    for line in WINDOWS.lines() {
+        if let Some(name) = line.strip_prefix("= ") {
+            all.push(SavedSeries { name, visits: Vec::new() });
+            continue;
+        }
+        let (mapping, windows) = line.split_once(':').expect("a mapping and its windows");
+        let mapping = mapping.parse().expect("the number of a mapping");
+        let windows = windows.split_whitespace().map(|window| window.parse().expect("a window")).collect();
+        all.last_mut().expect("a name comes first").visits.push((mapping, windows));
+    }
+    all.retain(|series| series.name.starts_with(prefix));
+    assert!(!all.is_empty(), "no saved series is named {prefix}");
+    all
+}
+
+/// Windows nobody measured: `visits` of nine about `value`, on two mappings that differ by 1 %.
+pub(crate) fn made_up(value: f64, visits: u32, random: &mut Random) -> Vec<(u32, Vec<f64>)> {
+    let visit = |visit: u32| {
+        let mapping = visit % 2;
+        let windows = (0..9).map(|_| value * (1.0 + 0.01 * f64::from(mapping) + 0.005 * random.unit()));
+        (mapping, windows.collect())
+    };
+    (0..visits).map(visit).collect()
+}
+
+/// Control loops before and after a visit; every sixth visit has a busy sibling.
+pub(crate) fn control(random: &mut Random) -> [ControlReading; 2] {
+    let port_ns = if random.below(6) == 0 { 0.11 } else { 0.06 };
+    [(); 2].map(|()| ControlReading { multiply_ns: 1.0 + 0.01 * random.unit(), port_ns })
+}
+
+/// A session that nothing is measured in.
+pub(crate) fn session() -> Session<'static> {
+    Session {
+        record: Record::default(),
+        cpus: vec![CpuId(0), CpuId(1)],
+        rate: TickRate { hz: 1e9, error_ppm: 1.0 },
+        random: SplitMix64::new(1),
+        deadline: Instant::now(),
+        progress: &Silent,
+        tally: Tally::default(),
+    }
+}
+
+/// Holds results, one per line, against those stored under the name: numbers print so that they read back to the last bit.
+pub(crate) fn check(name: &str, results: &[impl Debug]) {
+    let lines: Vec<String> = results.iter().map(|result| format!("{result:?}\n")).collect();
+    let text = lines.concat();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/replay/{name}.txt"));
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &text).expect("results can be written");
+        return;
+    }
+    let stored = std::fs::read_to_string(&path).expect("stored results");
+    for (index, (line, stored)) in text.lines().zip(stored.lines()).enumerate() {
+        assert_eq!(line, stored, "result {index} of {name}");
+    }
+    assert_eq!(text.lines().count(), stored.lines().count(), "results of {name}");
+}
