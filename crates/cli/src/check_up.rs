@@ -15,7 +15,6 @@ use record::{EncodeError, Guards, PlanOutcome, Provenance, Record, SCHEMA, Sever
 use report::Html;
 
 use crate::arguments::{Global, RunArguments};
-use crate::execute::execute;
 use crate::flaws::{self, Heard};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::plan_text::plan_text;
@@ -264,7 +263,9 @@ fn measure(
         let probe_started = Instant::now();
         session.deadline = probe_started + Duration::from_secs_f64(planned.seconds);
         let before_probe = session.record.clone();
-        let result = shielded(session, &before_probe, |session| execute(session, planned));
+        let result = shielded(session, &before_probe, |session| {
+            planned.settings.run(session).map_err(|error| error.to_string())
+        });
         left_s -= planned.seconds;
         let is_empty = has_same_results(&session.record, &before_probe);
         let entry = &mut session.record.plan.entries[index];

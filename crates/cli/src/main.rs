@@ -8,7 +8,6 @@ mod check_up;
 mod clock;
 mod compare;
 mod describe;
-mod execute;
 mod flaws;
 mod judging;
 mod outcome;

@@ -42,9 +42,6 @@ pub(crate) use crew::one_side;
 use crew::{Crew, Meeting};
 use pair_watch::PairWatch;
 
-/// The cores of a round are busy for the time of an exchange; under load, all of them all the time.
-pub const DISTURBS: &str = "core";
-
 /// Time from the start of one sweep to that of the next, where a sweep takes less: a twentieth of a CPU for a pair.
 const SWEEP_PERIOD: Duration = Duration::from_millis(60);
 /// The same after a sweep in which nothing was usable.

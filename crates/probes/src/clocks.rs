@@ -13,13 +13,57 @@ use crate::clock_reads::fill::{self, Subject};
 use crate::clock_reads::level::Level;
 use crate::clock_reads::price::{Price, Scale};
 use crate::clock_reads::{self, Batches};
+use crate::plan::{self, CheckUpProbe, Depth, Planned, Section, no_more, nothing_missing};
 use crate::session::{Progress, Session};
-
-/// It keeps one core busy.
-pub const DISTURBS: &str = "core";
 
 /// Finding how many reads fill a batch, and one last visit on a busy machine.
 const VISIT_WORST_S: f64 = 0.1;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "clock-reads",
+    section: Section::Clocks,
+    seconds: [Some(0.4), Some(2.4), Some(12.0)],
+    least_s: 0.2,
+    per_cpu_s: 0.01,
+    more_s: no_more,
+    rank: 50,
+    runs_after: None,
+    // It keeps one core busy.
+    disturbs: "core",
+    missing: nothing_missing,
+    plan,
+};
+
+fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
+    let cpus = one_cpu_per_package(subject);
+    let (settings, reduced) = Settings::within(seconds, cpus, subject.options.depth != Depth::Quick);
+    let cost = settings.cost.iter().flat_map(|brief| {
+        [
+            ("cost: reads", brief.reads_s),
+            ("cost: rounds", brief.rounds.as_secs_f64()),
+            ("cost: threads", brief.threads_s),
+        ]
+    });
+    let shares = cost.chain([("budget", settings.budget_s)]).collect();
+    let worst_case_s = settings.worst_case_s();
+    Planned::new(settings, run, worst_case_s, shares).reduced(reduced)
+}
+
+/// One CPU of each package, the first; on a hybrid machine or elsewhere without package numbers the first of all.
+fn one_cpu_per_package(subject: &plan::Subject<'_>) -> Vec<CpuId> {
+    let topology = &subject.machine.topology;
+    let mut packages = Vec::new();
+    let mut chosen = Vec::new();
+    for &cpu in subject.cpus {
+        let package = topology.cpu(cpu).map(|cpu| cpu.package);
+        if !packages.contains(&package) {
+            packages.push(package);
+            chosen.push(cpu);
+        }
+    }
+    chosen
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,6 +12,7 @@
 //! | what happens to clocks, for as long as one wants to know | [`clock_watch`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
 //! | what time tells about flaws and their workarounds | [`signature`] |
+//! | all probes of a check-up | `list` |
 //! | what fits into the time | [`plan`] |
 //! | what can be told on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod clock_watch;
 pub mod clocks;
 pub mod control;
 pub mod cores;
+mod list;
 pub mod memory;
 pub mod plan;
 pub mod sampler;

@@ -7,7 +7,8 @@
 mod catalogue;
 mod fit;
 mod pairs;
-mod settings;
+mod probe;
+mod subject;
 
 use machine::{CpuId, Machine};
 use record::{PlanEntry, PlanOutcome};
@@ -15,8 +16,9 @@ use record::{PlanEntry, PlanOutcome};
 pub use catalogue::{Probe, Section, Selection, UnknownProbe, selectable_names};
 pub use fit::{OVERHEAD_S, smallest_budget_s};
 pub use pairs::{ChosenPairs, choose_pairs};
-pub use settings::ProbeSettings;
-pub(crate) use settings::net_s;
+pub(crate) use probe::{CheckUpProbe, no_more, nothing_missing, second_cpu_missing};
+pub use probe::{Planned, ProbeError};
+pub(crate) use subject::{Subject, net_s};
 
 use crate::signature::SignatureProbe;
 
@@ -74,12 +76,12 @@ impl Options {
 }
 
 /// One probe that will run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct PlannedProbe {
     /// Which.
     pub probe: Probe,
     /// How.
-    pub settings: ProbeSettings,
+    pub settings: Planned,
     /// Its worst case in seconds, which is also its deadline.
     pub seconds: f64,
     /// `self`, `core` or `machine`.
@@ -98,7 +100,7 @@ pub struct DroppedProbe {
 }
 
 /// The whole plan.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct CheckUpPlan {
     /// Time for the whole run in seconds.
     pub budget_s: f64,
@@ -110,14 +112,16 @@ pub struct CheckUpPlan {
 
 /// Plans a check-up of the CPUs given.
 pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
-    let subject = settings::Subject { machine, cpus, options, seed };
+    let subject = Subject { machine, cpus, options, seed };
     let wanted = fit::wanted(&subject);
     let fitted = fit::fit(wanted.rows, options.budget_s());
     let probes = fitted
         .probes
         .into_iter()
         .map(|slot| {
-            let (settings, mut reduced) = settings::settings(&subject, slot.probe, slot.seconds);
+            let about = slot.probe.about();
+            let mut settings = (about.plan)(&subject, slot.seconds);
+            let mut reduced = std::mem::take(&mut settings.reduced);
             if slot.seconds < slot.wanted_s {
                 reduced.insert(
                     0,
@@ -129,7 +133,7 @@ pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> 
                     ),
                 );
             }
-            let disturbs = slot.probe.row().disturbs;
+            let disturbs = about.disturbs;
             PlannedProbe { probe: slot.probe, settings, seconds: slot.seconds, disturbs, reduced }
         })
         .collect();
@@ -158,7 +162,7 @@ impl CheckUpPlan {
         let dropped = self.dropped.iter().map(|dropped| PlanEntry {
             probe: dropped.probe.name().to_owned(),
             planned_s: 0.0,
-            disturbs: dropped.probe.row().disturbs.to_owned(),
+            disturbs: dropped.probe.about().disturbs.to_owned(),
             reduced: Vec::new(),
             outcome: PlanOutcome::Dropped(dropped.reason.clone()),
             elapsed_s: None,

@@ -14,7 +14,6 @@ use record::{ChaseOrder, OrderedLatency, Provenance, Record, SCHEMA, Scope};
 use stats::median;
 
 use crate::arguments::Global;
-use crate::execute::execute;
 use crate::outcome::CouldNotMeasure;
 use crate::progress::Line;
 use crate::{check_up, describe, store};
@@ -94,7 +93,7 @@ fn measure(wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
         left_s -= planned.seconds;
         session.deadline = Instant::now() + Duration::from_secs_f64(planned.seconds);
         // What is missing then is missed by the fit, which says so.
-        let _ = execute(&mut session, planned);
+        let _ = planned.settings.run(&mut session);
     }
     line.end();
     let mut record = session.record;

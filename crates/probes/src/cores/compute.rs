@@ -12,11 +12,9 @@ use stats::EstimateOptions;
 
 use super::CoresError;
 use super::rounds::{Aim, Pace, Samples, in_rounds};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
-
-/// It keeps a core busy that its sibling shares.
-pub const DISTURBS: &str = "core";
 
 /// Windows of each kernel per visit.
 const WINDOWS_PER_VISIT: usize = 4;
@@ -28,6 +26,28 @@ const WIDTH: u16 = 64;
 const ITERATIONS_MAX: u16 = 64;
 /// One visit at most, each window stretched by a neighbour.
 const VISIT_WORST_S: f64 = 0.05;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "compute",
+    section: Section::Cores,
+    seconds: [Some(0.3), Some(1.0), Some(3.0)],
+    least_s: 0.2,
+    per_cpu_s: 0.01,
+    more_s: no_more,
+    rank: 160,
+    runs_after: None,
+    // It keeps a core busy that its sibling shares.
+    disturbs: "core",
+    missing: nothing_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let (cpus, rounds) = (subject.cpus.to_vec(), subject.by_depth([20, 50, 100]));
+    let settings = Settings { cpus, rounds, budget_s: 0.0 };
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,11 +16,9 @@ use stats::{EstimateOptions, median, modes, quantile};
 use super::CoresError;
 use super::rounds::{Aim, Pace, Samples, in_rounds};
 use crate::control::ControlLoops;
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
-
-/// It keeps a core busy that its sibling shares.
-pub const DISTURBS: &str = "core";
 
 /// Windows of each loop per visit.
 const WINDOWS_PER_VISIT: usize = 4;
@@ -30,6 +28,28 @@ const HALF_WIDTH: f64 = 0.01;
 const QUANTILE: f64 = 0.1;
 /// One visit at most: twelve windows, each stretched by a neighbour, and a move to the CPU.
 const VISIT_WORST_S: f64 = 0.05;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "control",
+    section: Section::Cores,
+    seconds: [Some(0.4), Some(1.0), Some(2.0)],
+    least_s: 0.2,
+    per_cpu_s: 0.015,
+    more_s: no_more,
+    rank: 10,
+    runs_after: None,
+    // It keeps a core busy that its sibling shares.
+    disturbs: "core",
+    missing: nothing_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let (cpus, rounds) = (subject.cpus.to_vec(), subject.by_depth([24, 50, 100]));
+    let settings = Settings { cpus, rounds, budget_s: 0.0 };
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]

@@ -18,13 +18,11 @@ use super::load::{Load, block_bytes, has_l3, memory_for};
 use super::partner::{Alone, Link, with_partner};
 use super::rounds::{Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
+use crate::plan::{self, CheckUpProbe, Planned, Section, no_more, second_cpu_missing};
 use crate::sampler::Sampler;
 use crate::session::Session;
 
 pub use super::load::Resource;
-
-/// Two cores and the memory are busy.
-pub const DISTURBS: &str = "machine";
 
 /// Length of a slice in nanoseconds: the other's progress is looked at after each.
 const SLICE_NS: f64 = 40_000.0;
@@ -44,6 +42,40 @@ const HALF_WIDTH: f64 = 0.03;
 const ROUNDS_PER_UNLIKE: u32 = 4;
 /// One visit at most: 12 trials of 8 windows, with a neighbour on both CPUs, and touching both blocks.
 const VISIT_WORST_S: f64 = 0.2;
+
+/// Block that the memory loop reads on each CPU: twice the largest cache, within these bounds.
+const MEMORY_BLOCK: (Bytes, Bytes) = (Bytes(64 << 20), Bytes(128 << 20));
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "sharing",
+    section: Section::Cores,
+    seconds: [Some(1.5), Some(6.0), Some(30.0)],
+    least_s: 1.0,
+    per_cpu_s: 0.02,
+    more_s: no_more,
+    rank: 100,
+    runs_after: None,
+    // Two cores and the memory are busy.
+    disturbs: "machine",
+    missing: second_cpu_missing,
+    plan,
+};
+
+fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
+    let (chosen, reduced) = subject.pairs(subject.by_depth([3, 10, 40]));
+    let cache = subject.machine.topology.largest_cache_bytes().unwrap_or_default();
+    let block = Bytes(cache.0 * 2).clamp(MEMORY_BLOCK.0, MEMORY_BLOCK.1);
+    let settings = Settings {
+        pairs: chosen.pairs,
+        unlike_pairs: subject.by_depth([0, 1, 4]),
+        memory_block: block.min(Bytes(subject.room().0 / 2)).max(Bytes::MIB),
+        rounds: subject.by_depth([8, 16, 40]),
+        budget_s: 0.0,
+    };
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
+        .reduced(reduced)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,11 +16,9 @@ use stats::EstimateOptions;
 use super::partner::{Alone, Ended, Link, Side, with_partner};
 use super::rounds::{Aim, Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, second_cpu_missing};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
-
-/// Two cores are busy, and so is what joins them.
-pub const DISTURBS: &str = "core";
 
 /// Memory that the lines are drawn from: 64 pages, so that their homes differ.
 const LINES_BYTES: usize = 256 << 10;
@@ -32,6 +30,34 @@ const ROUNDS_RANGE: (u64, u64) = (20, 20_000);
 const HALF_WIDTH: f64 = 0.05;
 /// One visit at most, at a microsecond per hop and with a neighbour on both CPUs.
 const VISIT_WORST_S: f64 = 0.15;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "transfer",
+    section: Section::Cores,
+    seconds: [Some(0.6), Some(2.0), Some(10.0)],
+    least_s: 0.3,
+    per_cpu_s: 0.02,
+    more_s: no_more,
+    rank: 90,
+    runs_after: None,
+    // Two cores are busy, and so is what joins them.
+    disturbs: "core",
+    missing: second_cpu_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let (chosen, reduced) = subject.pairs(subject.by_depth([32, 120, 1000]));
+    let settings = Settings {
+        pairs: chosen.pairs,
+        lines: subject.by_depth([4, 6, 10]),
+        rounds: subject.by_depth([20, 40, 100]),
+        budget_s: 0.0,
+    };
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
+        .reduced(reduced)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]

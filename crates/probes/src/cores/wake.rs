@@ -17,10 +17,8 @@ use stats::{Estimate, EstimateOptions, estimate, quantile};
 use super::partner::{Alone, Ended};
 use super::rounds::{Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, second_cpu_missing};
 use crate::session::Session;
-
-/// It needs two CPUs, one of them idle.
-pub const DISTURBS: &str = "core";
 
 /// Idle times in microseconds: three per two decades, 10 us to 100 ms.
 pub const IDLE_US: [f64; 9] = [10.0, 32.0, 100.0, 316.0, 1e3, 3.16e3, 1e4, 3.16e4, 1e5];
@@ -38,6 +36,40 @@ const SPINS_PER_CHECK: u32 = 1 << 12;
 const HALF_WIDTH: f64 = 0.1;
 /// The last round may end this much after the budget: all idle times once, on a busy machine.
 const ROUND_WORST_S: f64 = 0.5;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "wake",
+    section: Section::Cores,
+    seconds: [Some(1.2), Some(4.0), Some(12.0)],
+    least_s: 0.9,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 140,
+    runs_after: None,
+    // It needs two CPUs, one of them idle.
+    disturbs: "core",
+    missing: second_cpu_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let (chosen, _) = subject.pairs(subject.by_depth([4, 4, 8]));
+    let siblings = |pair: &CpuPair| subject.machine.topology.siblings(pair.a).contains(pair.b);
+    let count = subject.by_depth([1, 1, 3]);
+    // A sibling of a spinning CPU is not idle; where there is nothing else, it has to do.
+    let (near, apart): (Vec<CpuPair>, Vec<CpuPair>) = chosen.pairs.into_iter().partition(siblings);
+    let pairs: Vec<CpuPair> = apart.into_iter().chain(near).take(count).collect();
+    let idle_us = subject.by_depth([&IDLE_US[..7], &IDLE_US[..], &IDLE_US[..]]);
+    let reduced: Vec<String> = (idle_us.len() < IDLE_US.len())
+        .then(|| "idle times up to 10 ms in place of 100 ms: --quick".to_owned())
+        .into_iter()
+        .collect();
+    let rounds = subject.by_depth([10, 16, 40]);
+    let settings = Settings { pairs, idle_us: idle_us.to_vec(), rounds, budget_s: 0.0 };
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
+        .reduced(reduced)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]

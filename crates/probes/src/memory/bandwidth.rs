@@ -15,6 +15,7 @@ use super::crew::{CrewMemory, PART_BYTES_MIN, StreamJob, map_for_crew, stream_vi
 use super::error::MemoryError;
 use super::room::{claimed_cache, largest_block};
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
 use crate::session::Session;
 
 /// The smallest block of a curve.
@@ -41,6 +42,29 @@ pub enum Kernels {
     Widest,
     /// Every kernel that this CPU can run.
     All,
+}
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "bandwidth",
+    section: Section::Memory,
+    seconds: [Some(3.4), Some(14.0), Some(95.0)],
+    least_s: 2.5,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 40,
+    runs_after: None,
+    // Memory is shared by all.
+    disturbs: "machine",
+    missing: nothing_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
+    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
+    let reduced = settings.reduced(subject.machine);
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run).reduced(reduced)
 }
 
 /// What to measure.
@@ -73,20 +97,12 @@ impl Kernels {
             Self::All => StreamKernel::all().iter().filter_map(StreamKernel::available).collect(),
         }
     }
-
-    /// How many kernels there are at most, without asking the CPU.
-    fn count_max(self) -> usize {
-        match self {
-            Self::Widest => 4,
-            Self::All => StreamKernel::all().len(),
-        }
-    }
 }
 
 impl Settings {
     /// `--quick`: to 256 MiB.
     pub fn quick() -> Self {
-        Self { largest: Bytes(256 << 20), rounds_max: 2, budget_s: 4.0, ..Self::check_up() }
+        Self { largest: Bytes(256 << 20), rounds_max: 2, ..Self::check_up() }
     }
 
     /// The check-up: to 1 GiB.
@@ -95,14 +111,14 @@ impl Settings {
             kernels: Kernels::Widest,
             largest: Bytes::GIB,
             rounds_max: 10,
-            budget_s: 13.0,
+            budget_s: 0.0,
             half_width: 0.02,
         }
     }
 
     /// `--full`: every kernel.
     pub fn full() -> Self {
-        Self { kernels: Kernels::All, budget_s: 90.0, ..Self::check_up() }
+        Self { kernels: Kernels::All, ..Self::check_up() }
     }
 
     /// Time it may take at most, in seconds: the budget, and what cannot be broken off.
@@ -110,20 +126,6 @@ impl Settings {
         let largest = largest_block(machine, self.largest);
         let map_s = largest.0 as f64 / SLOWEST_FILL_BYTES_PER_S;
         self.budget_s + map_s + worst_case_visit_s(largest, cpus, WINDOWS)
-    }
-
-    /// Time one round over all points takes, in seconds: less than this and points will be missing.
-    pub fn shortest_s(&self, cpus: usize, machine: &Machine) -> f64 {
-        let largest = largest_block(machine, self.largest);
-        let scopes = if cpus > 1 { 2 } else { 1 };
-        let points = self.kernels.count_max() * blocks(largest, 1).len() * scopes;
-        let visit_s = worst_case_visit_s(Bytes(CHEAP_PART_BYTES), cpus, WINDOWS);
-        scopes as f64 * largest.0 as f64 / SLOWEST_FILL_BYTES_PER_S + points as f64 * visit_s
-    }
-
-    /// Whom it disturbs: memory is shared by all.
-    pub fn disturbs(&self) -> &'static str {
-        "machine"
     }
 
     /// What this machine makes smaller, one line each.
@@ -138,9 +140,6 @@ impl Settings {
         (largest < self.largest).then(line).into_iter().collect()
     }
 }
-
-/// Most points of a curve lie below this: what a typical visit sweeps.
-const CHEAP_PART_BYTES: u64 = 256 << 10;
 
 /// Block sizes for so many CPUs, ascending: each CPU's part holds at least a page.
 pub fn blocks(largest: Bytes, cpus: usize) -> Vec<usize> {
@@ -362,7 +361,6 @@ mod tests {
         let settings = Settings::check_up();
         let worst = settings.worst_case_s(2, &machine);
         assert!(worst > settings.budget_s && worst < settings.budget_s + 3.0, "{worst}");
-        assert!(settings.shortest_s(2, &machine) < settings.budget_s);
         assert!(settings.reduced(&machine).is_empty());
     }
 

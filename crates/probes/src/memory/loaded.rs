@@ -20,6 +20,7 @@ use self::loaders::{Loaders, Work, with_loaders};
 use super::error::MemoryError;
 use super::room::{claimed_cache, claimed_caches_together, largest_block, mapped};
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, doubted, page_bytes};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, second_cpu_missing};
 use crate::sampler::Sampler;
 use crate::session::Session;
 
@@ -33,6 +34,28 @@ const WINDOWS: usize = 8;
 const SMALLEST_BLOCK: Bytes = Bytes(64 << 20);
 /// Mapping, filling and laying takes at most this per byte, in seconds.
 const SLOWEST_SET_UP_S_PER_BYTE: f64 = 10e-9;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "loaded",
+    section: Section::Memory,
+    seconds: [None, Some(4.0), Some(15.0)],
+    least_s: 2.8,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 150,
+    runs_after: None,
+    // It loads memory.
+    disturbs: "machine",
+    missing: second_cpu_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
+    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +75,7 @@ pub struct Settings {
 impl Settings {
     /// `--quick`.
     pub fn quick() -> Self {
-        Self { block_max: Bytes(64 << 20), quads_max: 2, budget_s: 1.5, ..Self::check_up() }
+        Self { block_max: Bytes(64 << 20), quads_max: 2, ..Self::check_up() }
     }
 
     /// The check-up: loaders read, as Intel's tool does by default.
@@ -61,7 +84,7 @@ impl Settings {
             operation: Operation::Read,
             block_max: Bytes(128 << 20),
             quads_max: 6,
-            budget_s: 3.0,
+            budget_s: 0.0,
             half_width: 0.02,
         }
     }
@@ -69,7 +92,7 @@ impl Settings {
     /// `--full`: loaders also write.
     pub fn full() -> Self {
         let operation = Operation::Triad;
-        Self { operation, block_max: Bytes(256 << 20), quads_max: 12, budget_s: 12.0, ..Self::check_up() }
+        Self { operation, block_max: Bytes(256 << 20), quads_max: 12, ..Self::check_up() }
     }
 
     /// Block of the chase and of all loaders together.
@@ -89,11 +112,6 @@ impl Settings {
         }
         let bytes: u64 = self.blocks(machine).iter().map(|block| block.0).sum();
         self.budget_s + bytes as f64 * SLOWEST_SET_UP_S_PER_BYTE
-    }
-
-    /// Whom it disturbs: it loads memory.
-    pub fn disturbs(&self) -> &'static str {
-        "machine"
     }
 }
 

@@ -16,6 +16,7 @@ use record::{ChaseOrder, OrderedLatency, Spread};
 use super::error::MemoryError;
 use super::room::{claimed_cache, largest_block};
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
 use crate::sampler::{Sampler, VisitPlan};
 use crate::session::Session;
 
@@ -33,6 +34,28 @@ const SLOWEST_NODE_S: f64 = 400e-9;
 /// Cache lines walked before the first window at most: laying the chain has left some of its lines in the caches.
 const WARM_LOADS_MAX: u64 = 1 << 20;
 
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "orders",
+    section: Section::Memory,
+    seconds: [Some(1.0), Some(3.0), Some(10.0)],
+    least_s: 1.0,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 130,
+    runs_after: Some("walks"),
+    // One chain hardly loads memory, but it fills the shared caches.
+    disturbs: "machine",
+    missing: nothing_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
+    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+}
+
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -49,17 +72,17 @@ pub struct Settings {
 impl Settings {
     /// `--quick`.
     pub fn quick() -> Self {
-        Self { block_max: Bytes(64 << 20), rounds_max: 2, budget_s: 2.0, ..Self::check_up() }
+        Self { block_max: Bytes(64 << 20), rounds_max: 2, ..Self::check_up() }
     }
 
     /// The check-up.
     pub fn check_up() -> Self {
-        Self { block_max: Bytes(128 << 20), rounds_max: 10, budget_s: 5.0, half_width: 0.02 }
+        Self { block_max: Bytes(128 << 20), rounds_max: 10, budget_s: 0.0, half_width: 0.02 }
     }
 
     /// `--full`.
     pub fn full() -> Self {
-        Self { block_max: Bytes(256 << 20), rounds_max: 5, budget_s: 20.0, ..Self::check_up() }
+        Self { block_max: Bytes(256 << 20), rounds_max: 5, ..Self::check_up() }
     }
 
     /// Four times the largest claimed cache, up to the cap and to what there is room for.
@@ -71,11 +94,6 @@ impl Settings {
     /// Time it may take at most, in seconds: the budget and one visit, which lays and walks a chain.
     pub fn worst_case_s(&self, _cpus: usize, machine: &Machine) -> f64 {
         self.budget_s + self.block(machine).0 as f64 / STRIDE_BYTES as f64 * SLOWEST_NODE_S * 2.0
-    }
-
-    /// Whom it disturbs: one chain hardly loads memory, but it fills the shared caches.
-    pub fn disturbs(&self) -> &'static str {
-        "machine"
     }
 }
 

@@ -18,6 +18,7 @@ use record::{ParallelChase, Spread};
 use super::error::MemoryError;
 use super::room::{claimed_cache, largest_block, mapped};
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
 use crate::sampler::{Sampler, VisitPlan};
 use crate::session::Session;
 
@@ -31,6 +32,28 @@ const WINDOWS: usize = 12;
 const SMALLEST_BLOCK: Bytes = Bytes(64 << 20);
 /// Laying the chain and walking it once takes at most this per node, in seconds.
 const SLOWEST_NODE_S: f64 = 600e-9;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "parallel",
+    section: Section::Memory,
+    seconds: [None, Some(2.0), Some(8.0)],
+    least_s: 1.4,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 170,
+    runs_after: None,
+    // Sixteen chases load memory.
+    disturbs: "machine",
+    missing: nothing_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
+    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +74,7 @@ impl Settings {
     /// `--quick`: powers of two.
     pub fn quick() -> Self {
         let chains = vec![1, 2, 4, 8, 16];
-        Self { chains, block_max: Bytes(64 << 20), mappings_max: 1, budget_s: 1.5, ..Self::check_up() }
+        Self { chains, block_max: Bytes(64 << 20), mappings_max: 1, ..Self::check_up() }
     }
 
     /// The check-up.
@@ -60,7 +83,7 @@ impl Settings {
             chains: vec![1, 2, 3, 4, 6, 8, 10, 12, 14, 16],
             block_max: Bytes(128 << 20),
             mappings_max: 2,
-            budget_s: 4.0,
+            budget_s: 0.0,
             half_width: 0.02,
         }
     }
@@ -68,7 +91,7 @@ impl Settings {
     /// `--full`: every number.
     pub fn full() -> Self {
         let chains = (1..=PARALLEL_MAX).collect();
-        Self { chains, block_max: Bytes(256 << 20), mappings_max: 4, budget_s: 15.0, ..Self::check_up() }
+        Self { chains, block_max: Bytes(256 << 20), mappings_max: 4, ..Self::check_up() }
     }
 
     /// Four times the largest claimed cache, up to the cap and to what there is room for.
@@ -80,11 +103,6 @@ impl Settings {
     /// Time it may take at most, in seconds: the budget, and laying and walking one chain.
     pub fn worst_case_s(&self, _cpus: usize, machine: &Machine) -> f64 {
         self.budget_s + self.block(machine).0 as f64 / STRIDE_BYTES as f64 * SLOWEST_NODE_S
-    }
-
-    /// Whom it disturbs: sixteen chases load memory.
-    pub fn disturbs(&self) -> &'static str {
-        "machine"
     }
 }
 

@@ -15,6 +15,7 @@ use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, StreamJob, map_for_crew, stream
 use super::error::MemoryError;
 use super::room::{claimed_cache, claimed_caches_together, largest_block};
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
 use crate::session::Session;
 
 /// STREAM's rule: each array is at least so many times the largest cache (STREAM 5.10, instruction 1).
@@ -39,6 +40,29 @@ pub enum Kernels {
     TriadAndCopy,
     /// Copy, scale, add and triad, and triad as scalar doubles.
     All,
+}
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "stream",
+    section: Section::Memory,
+    seconds: [Some(1.7), Some(8.0), Some(30.0)],
+    least_s: 1.0,
+    per_cpu_s: 0.06,
+    more_s: no_more,
+    rank: 30,
+    runs_after: None,
+    // Memory is shared by all.
+    disturbs: "machine",
+    missing: nothing_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
+    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
+    let reduced = settings.reduced(subject.machine);
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run).reduced(reduced)
 }
 
 /// What to measure.
@@ -70,20 +94,12 @@ impl Kernels {
             .available();
         wanted.flatten().chain(scalar.filter(|_| self == Self::All)).collect()
     }
-
-    const fn count_max(self) -> usize {
-        match self {
-            Self::Triad => 2,
-            Self::TriadAndCopy => 4,
-            Self::All => 9,
-        }
-    }
 }
 
 impl Settings {
     /// `--quick`: triad only.
     pub fn quick() -> Self {
-        Self { kernels: Kernels::Triad, rounds_max: 2, budget_s: 2.5, ..Self::check_up() }
+        Self { kernels: Kernels::Triad, rounds_max: 2, ..Self::check_up() }
     }
 
     /// The check-up.
@@ -92,20 +108,14 @@ impl Settings {
             kernels: Kernels::TriadAndCopy,
             array_max: Bytes(256 << 20),
             rounds_max: 20,
-            budget_s: 6.0,
+            budget_s: 0.0,
             half_width: 0.02,
         }
     }
 
     /// `--full`: all four, larger arrays.
     pub fn full() -> Self {
-        Self {
-            kernels: Kernels::All,
-            array_max: Bytes(512 << 20),
-            rounds_max: 10,
-            budget_s: 25.0,
-            ..Self::check_up()
-        }
+        Self { kernels: Kernels::All, array_max: Bytes(512 << 20), rounds_max: 10, ..Self::check_up() }
     }
 
     /// Bytes of the three arrays for a claimed cache, as far as there is room.
@@ -126,20 +136,6 @@ impl Settings {
         self.budget_s
             + largest.0 as f64 / SLOWEST_FILL_BYTES_PER_S
             + worst_case_visit_s(largest, cpus, WINDOWS)
-    }
-
-    /// Time one round takes, in seconds: less than this and results will be missing.
-    pub fn shortest_s(&self, cpus: usize, machine: &Machine) -> f64 {
-        let (largest, nodes) = (self.largest(machine), machine.topology.nodes.len().max(1));
-        let maps = if cpus > 1 { 2 * nodes } else { 1 };
-        let visits = (cpus + nodes) * self.kernels.count_max();
-        maps as f64 * largest.0 as f64 / SLOWEST_FILL_BYTES_PER_S
-            + visits as f64 * worst_case_visit_s(largest, 1, WINDOWS)
-    }
-
-    /// Whom it disturbs: memory is shared by all.
-    pub fn disturbs(&self) -> &'static str {
-        "machine"
     }
 
     /// What this machine makes smaller, one line each.
@@ -407,6 +403,5 @@ mod tests {
         let machine = Machine::default();
         let settings = Settings::check_up();
         assert!(settings.worst_case_s(2, &machine) < settings.budget_s + 2.0);
-        assert!(settings.shortest_s(2, &machine) < settings.budget_s);
     }
 }

@@ -19,12 +19,111 @@ use record::LatencyCell;
 pub use grid::{Grid, Place};
 pub use run::SurfaceRun;
 
+use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject, no_more, nothing_missing};
 use crate::session::Session;
 
 /// Shortest window of a cell in nanoseconds: short enough to fall between two disturbances.
 const WINDOW_NS: f64 = 40_000.0;
 /// Fewest rounds of a window, 1600 loads: the mean of fewer loads from memory scatters by more than 1 %.
 const ROUNDS_MIN: u64 = 25;
+
+/// Largest block of the large surface.
+const LARGEST_SURFACE: Bytes = Bytes(512 << 20);
+/// Stride of the huge-page column that `--quick` measures: a cache line.
+const QUICK_HUGE_STRIDES: [usize; 1] = [64];
+
+/// The surface with base pages, in the check-up.
+pub(crate) const BASE_PAGES: CheckUpProbe = CheckUpProbe {
+    name: "surface",
+    section: Section::Memory,
+    seconds: [Some(4.6), Some(11.8), Some(24.0)],
+    least_s: 3.0,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 20,
+    runs_after: None,
+    disturbs: "core",
+    missing: nothing_missing,
+    plan: |subject, seconds| {
+        planned(subject, seconds, Settings::check_up(PageRequest::Base, seconds), Vec::new())
+    },
+};
+
+/// The same with huge pages.
+pub(crate) const HUGE_PAGES: CheckUpProbe = CheckUpProbe {
+    name: "surface-huge",
+    section: Section::Memory,
+    seconds: [Some(1.2), Some(11.8), Some(24.0)],
+    least_s: 0.8,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 120,
+    runs_after: None,
+    disturbs: "core",
+    missing: huge_pages_missing,
+    plan: |subject, seconds| {
+        let mut settings = Settings::check_up(PageRequest::Huge, seconds);
+        let mut reduced = Vec::new();
+        if subject.options.depth == Depth::Quick {
+            settings.grid.strides = QUICK_HUGE_STRIDES.to_vec();
+            reduced.push("strides of 64 B only: --quick".to_owned());
+        }
+        planned(subject, seconds, settings, reduced)
+    },
+};
+
+/// The surface of large blocks.
+pub(crate) const LARGE_BLOCKS: CheckUpProbe = CheckUpProbe {
+    name: "surface-large",
+    section: Section::Memory,
+    seconds: [None, None, Some(60.0)],
+    least_s: 12.0,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 180,
+    runs_after: Some("parallel"),
+    disturbs: "core",
+    missing: nothing_missing,
+    plan: |subject, seconds| {
+        let settings = Settings::large(PageRequest::Huge, seconds, LARGEST_SURFACE);
+        planned(subject, seconds, settings, Vec::new())
+    },
+};
+
+/// Whether huge pages can be had: `never` switches the transparent ones off; reserved ones serve as well.
+fn huge_pages_missing(subject: &Subject<'_>) -> Option<&'static str> {
+    let environment = &subject.machine.environment;
+    let is_off = environment.transparent_huge_pages.enabled.as_deref() == Some("never");
+    let pool =
+        environment.huge_page_pools.iter().any(|pool| pool.page_bytes == Bytes(2 << 20) && pool.free > 0);
+    (is_off && !pool).then_some("no huge pages: transparent ones are off and no 2 MiB page is reserved")
+}
+
+/// Settings without the blocks that memory has no room for, and a line that says so.
+fn planned(subject: &Subject<'_>, seconds: f64, mut settings: Settings, mut reduced: Vec<String>) -> Planned {
+    let (room, largest) = (subject.room(), settings.grid.largest_bytes());
+    let grid = &mut settings.grid;
+    grid.blocks.retain(|&block| block as u64 <= room.0);
+    if grid.blocks.is_empty() {
+        // Four KiB are always there; a grid is never empty.
+        grid.blocks = vec![4096];
+    }
+    if grid.largest_bytes() < largest {
+        reduced.push(format!(
+            "blocks up to {} in place of {}: memory has no more room",
+            Bytes(grid.largest_bytes() as u64),
+            Bytes(largest as u64)
+        ));
+    }
+    settings.budget_s = 0.0;
+    // Interrupts go to the first CPUs on most machines.
+    let on_last_cpu = |session: &mut Session<'_>, settings: &Settings| {
+        let cpu = *session.cpus.last().expect("a session has at least one CPU");
+        run(session, cpu, settings)
+    };
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, on_last_cpu)
+        .reduced(reduced)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]

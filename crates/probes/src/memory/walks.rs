@@ -23,12 +23,35 @@ use self::pair::{Spacing, measure_pairs};
 use super::error::MemoryError;
 use super::room::largest_block;
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
 use crate::session::Session;
 
 /// Passes that visit every page count.
 const FULL_PASSES: u32 = 2;
 /// A visit builds two chains and takes its pairs in about this long at most, in seconds.
 const VISIT_S: f64 = 0.02;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "walks",
+    section: Section::Memory,
+    seconds: [Some(1.0), Some(6.0), Some(20.0)],
+    least_s: 0.8,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 110,
+    runs_after: None,
+    // It stays in its own caches and TLBs.
+    disturbs: "core",
+    missing: nothing_missing,
+    plan,
+};
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
+    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,17 +69,17 @@ pub struct Settings {
 impl Settings {
     /// `--quick`.
     pub fn quick() -> Self {
-        Self { passes_max: 3, budget_s: 2.0, ..Self::check_up() }
+        Self { passes_max: 3, ..Self::check_up() }
     }
 
     /// The check-up.
     pub fn check_up() -> Self {
-        Self { pages_max: 8_192, passes_max: 6, budget_s: 5.0, half_width: 0.03 }
+        Self { pages_max: 8_192, passes_max: 6, budget_s: 0.0, half_width: 0.03 }
     }
 
     /// `--full`: further, and longer.
     pub fn full() -> Self {
-        Self { pages_max: 16_384, passes_max: 10, budget_s: 12.0, ..Self::check_up() }
+        Self { pages_max: 16_384, passes_max: 10, ..Self::check_up() }
     }
 
     /// Memory of one mapping, rounded up to whole MiB.
@@ -71,11 +94,6 @@ impl Settings {
         /// Base pages are touched at least this fast, in bytes per second.
         const SLOWEST_TOUCH_BYTES_PER_S: f64 = 0.5e9;
         self.budget_s + VISIT_S + self.block(machine).0 as f64 / SLOWEST_TOUCH_BYTES_PER_S
-    }
-
-    /// Whom it disturbs: it stays in its own caches and TLBs.
-    pub fn disturbs(&self) -> &'static str {
-        "core"
     }
 }
 

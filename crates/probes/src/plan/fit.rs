@@ -1,11 +1,7 @@
 //! Fitting the probes into the budget: shorter first, then fewer.
 
-use machine::{Bytes, Machine};
-
-use super::catalogue::{BY_IMPORTANCE, Needs, Row, TABLE};
-use super::settings::{Subject, settings};
-use super::{Depth, DroppedProbe, Options, Probe};
-use crate::memory::sockets::{self, nodes_with_memory};
+use super::subject::Subject;
+use super::{DroppedProbe, Options, Probe};
 
 /// Time of a run besides its probes, in seconds: reading the machine (0.1), calibration (0.1), pinning and starting
 /// threads, diagnosis, writing record and report (1 to 2 on a busy machine).
@@ -46,68 +42,37 @@ pub(super) struct Fitted {
 
 /// The smallest budget in seconds with which anything of the selection can be measured.
 pub fn smallest_budget_s(options: &Options) -> f64 {
-    let chosen = TABLE.iter().filter(|row| options.only.contains(row.probe));
-    OVERHEAD_S + chosen.map(|row| row.least_s).fold(f64::INFINITY, f64::min)
-}
-
-fn seconds_of(row: &Row, depth: Depth) -> Option<f64> {
-    match depth {
-        Depth::Quick => row.quick_s,
-        Depth::Default => row.default_s,
-        Depth::Full => row.full_s,
-    }
-}
-
-/// Whether huge pages can be had: `never` switches the transparent ones off; reserved ones serve as well.
-fn has_huge_pages(machine: &Machine) -> bool {
-    let environment = &machine.environment;
-    let is_off = environment.transparent_huge_pages.enabled.as_deref() == Some("never");
-    let pool =
-        environment.huge_page_pools.iter().any(|pool| pool.page_bytes == Bytes(2 << 20) && pool.free > 0);
-    !is_off || pool
+    let chosen = Probe::all().filter(|probe| options.only.contains(*probe));
+    OVERHEAD_S + chosen.map(|probe| probe.about().least_s).fold(f64::INFINITY, f64::min)
 }
 
 /// The probes that the user wants and the machine allows; of the others only those that the user wants get a reason.
 pub(super) fn wanted(subject: &Subject<'_>) -> Wishes {
-    let Subject { machine, cpus, options, .. } = *subject;
-    let cpu_count = cpus.len();
+    let cpu_count = subject.cpus.len();
     let mut wishes = Wishes { rows: Vec::new(), dropped: Vec::new() };
-    for row in TABLE.iter().filter(|row| options.only.contains(row.probe)) {
-        let mut drop = |reason: String| wishes.dropped.push(DroppedProbe { probe: row.probe, reason });
+    for probe in Probe::all().filter(|probe| subject.options.only.contains(*probe)) {
+        let about = probe.about();
+        let mut drop = |reason: String| wishes.dropped.push(DroppedProbe { probe, reason });
         if cpu_count == 0 {
             drop("no CPU to measure on".to_owned());
-        } else if row.needs == Needs::TwoCpus && cpu_count < 2 {
-            drop("it needs two CPUs, and there is one to measure on".to_owned());
-        } else if row.needs == Needs::TwoPlaces
-            && cpu_count < 2
-            && nodes_with_memory(&machine.topology).len() < 2
-        {
-            drop("it compares CPUs or nodes, and there is one of each to measure on".to_owned());
-        } else if row.needs == Needs::HugePages && !has_huge_pages(machine) {
-            drop("no huge pages: transparent ones are off and no 2 MiB page is reserved".to_owned());
-        } else if row.needs == Needs::Signatures && options.signatures.is_empty() {
-            drop("no flaw that may concern this machine has a signature".to_owned());
-        } else if let Some(seconds) = seconds_of(row, options.depth) {
-            let more_s =
-                if row.probe == Probe::Sockets { sockets::check_up::more_s(machine, cpus) } else { 0.0 };
-            let wanted_s = seconds + row.per_cpu_s * cpu_count.saturating_sub(2) as f64 + more_s;
-            wishes.rows.push(Wish {
-                probe: row.probe,
-                wanted_s,
-                least_s: least_s(subject, row).min(wanted_s),
-            });
+        } else if let Some(reason) = (about.missing)(subject) {
+            drop(reason.to_owned());
+        } else if let Some(seconds) = subject.by_depth(about.seconds) {
+            let more_s = (about.more_s)(subject);
+            let wanted_s = seconds + about.per_cpu_s * cpu_count.saturating_sub(2) as f64 + more_s;
+            wishes.rows.push(Wish { probe, wanted_s, least_s: least_s(subject, probe).min(wanted_s) });
         } else {
-            let next = if row.default_s.is_some() { "the default check-up and --full" } else { "--full" };
-            drop(format!("not in {}; it is in {next}", options.depth.flag()));
+            let next = if about.seconds[1].is_some() { "the default check-up and --full" } else { "--full" };
+            drop(format!("not in {}; it is in {next}", subject.options.depth.flag()));
         }
     }
     wishes
 }
 
 /// The least time that a probe is given here, in seconds: what it says something with, and what it takes whatever its budget.
-fn least_s(subject: &Subject<'_>, row: &Row) -> f64 {
-    let (settings, _) = settings(subject, row.probe, row.least_s);
-    settings.worst_case_s(subject.cpus.len(), subject.machine).max(row.least_s)
+fn least_s(subject: &Subject<'_>, probe: Probe) -> f64 {
+    let about = probe.about();
+    (about.plan)(subject, about.least_s).worst_case_s().max(about.least_s)
 }
 
 /// Cuts all probes by the same share of what they can spare; drops the least important ones first if that is not enough.
@@ -115,7 +80,9 @@ pub(super) fn fit(mut wishes: Vec<Wish>, budget_s: f64) -> Fitted {
     let available_s = (budget_s - OVERHEAD_S).max(0.0);
     let mut dropped = Vec::new();
     let sum = |wishes: &[Wish], of: fn(&Wish) -> f64| wishes.iter().map(of).sum::<f64>();
-    for probe in BY_IMPORTANCE.into_iter().rev() {
+    let mut by_rank: Vec<Probe> = Probe::all().collect();
+    by_rank.sort_by_key(|probe| probe.about().rank);
+    for probe in by_rank.into_iter().rev() {
         if sum(&wishes, |wish| tenths_up(wish.least_s)) <= available_s + f64::EPSILON {
             break;
         }
@@ -161,8 +128,11 @@ mod tests {
     use super::*;
 
     fn wishes() -> Vec<Wish> {
-        let wish = |probe, wanted_s, least_s| Wish { probe, wanted_s, least_s };
-        vec![wish(Probe::Control, 1.0, 0.5), wish(Probe::Surface, 10.0, 3.0), wish(Probe::Parallel, 5.0, 1.0)]
+        let wish = |name, wanted_s, least_s| {
+            let probe = Probe::all().find(|probe| probe.name() == name).expect("in the list");
+            Wish { probe, wanted_s, least_s }
+        };
+        vec![wish("control", 1.0, 0.5), wish("surface", 10.0, 3.0), wish("parallel", 5.0, 1.0)]
     }
 
     fn seconds(budget_s: f64) -> Vec<f64> {
@@ -179,7 +149,7 @@ mod tests {
     #[test]
     fn the_least_important_goes_first_and_is_told_why() {
         let fitted = fit(wishes(), OVERHEAD_S + 4.0);
-        assert_eq!(fitted.dropped[0].probe, Probe::Parallel);
+        assert_eq!(fitted.dropped[0].probe.name(), "parallel");
         assert!(fitted.dropped[0].reason.contains("--only parallel"));
         assert!(seconds(0.0).is_empty());
     }

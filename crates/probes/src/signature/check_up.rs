@@ -3,11 +3,13 @@
 //! Probes that can decide something come first. A probe that needs less than its share leaves the rest to those behind it;
 //! when the time is over the others are not begun, and say so.
 
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use record::{FlawEvidence, Reading};
 
 use super::{SignatureProbe, SignatureSetup, measure};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more};
 use crate::session::Session;
 
 /// A share that is smaller would leave a probe with too few turns: then the last ones go without. Fourteen probes took 0.9 s
@@ -15,6 +17,36 @@ use crate::session::Session;
 const SHARE_MIN: Duration = Duration::from_millis(250);
 /// What the last probe can take beyond its end, in seconds: its memory, its loops' lengths, its last turn, and resampling.
 const BEYOND_S: f64 = 0.2;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "signatures",
+    section: Section::Flaws,
+    seconds: [Some(1.4), Some(4.0), Some(8.0)],
+    least_s: 0.6,
+    per_cpu_s: 0.0,
+    more_s: no_more,
+    rank: 60,
+    runs_after: None,
+    // It keeps a core busy that its sibling shares.
+    disturbs: "core",
+    missing: signature_missing,
+    plan,
+};
+
+fn signature_missing(subject: &Subject<'_>) -> Option<&'static str> {
+    let none = subject.options.signatures.is_empty();
+    none.then_some("no flaw that may concern this machine has a signature")
+}
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let settings = Settings { probes: subject.options.signatures.clone(), budget_s: 0.0 };
+    let run = |session: &mut Session<'_>, settings: &Settings| {
+        run(session, settings);
+        Ok::<(), Infallible>(())
+    };
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
+}
 
 /// Which signatures, and for how long.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,9 +5,9 @@
 use machine::{CpuId, Machine};
 
 use super::choice::nodes_with_memory;
-use super::{Per, STREAM_WINDOWS, Settings, Streams, block, scaling, subjects};
+use super::{Per, STREAM_WINDOWS, Settings, Streams, block, run, scaling, subjects};
 use crate::memory::crew::worst_case_visit_s;
-use crate::plan::{Depth, net_s};
+use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject, net_s};
 
 /// CPUs that are compared at most: with more, the rounds over them become too few. `--full` compares four times as many.
 const SUBJECTS_MAX: usize = 16;
@@ -17,6 +17,35 @@ const SUBJECTS_MAX_FULL: usize = 64;
 const CELL_S: f64 = 0.2;
 /// Pages are zeroed and filled no slower than this on a busy machine.
 const SLOWEST_FILL_BYTES_PER_S: f64 = 1.0e9;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    name: "sockets",
+    section: Section::Memory,
+    seconds: [None, Some(6.0), Some(30.0)],
+    least_s: 2.5,
+    per_cpu_s: 0.0,
+    more_s: |subject| more_s(subject.machine, subject.cpus),
+    rank: 80,
+    runs_after: None,
+    // Memory is shared by all.
+    disturbs: "machine",
+    missing: second_place_missing,
+    plan,
+};
+
+/// Two CPUs or two nodes with memory: one is always like itself.
+fn second_place_missing(subject: &Subject<'_>) -> Option<&'static str> {
+    let one = subject.cpus.len() < 2 && nodes_with_memory(&subject.machine.topology).len() < 2;
+    one.then_some("it compares CPUs or nodes, and there is one of each to measure on")
+}
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    let Subject { machine, cpus, options, .. } = *subject;
+    let (settings, reduced) = Settings::within(seconds, options.depth, machine, cpus);
+    let (worst_case_s, shares) = (settings.worst_case_s(machine), vec![("budget", settings.budget_s)]);
+    Planned::new(settings, run, worst_case_s, shares).reduced(reduced)
+}
 
 impl Settings {
     /// What is measured in the time at this depth, and a line for what is not.
@@ -66,7 +95,7 @@ impl Settings {
 }
 
 /// Time that this machine wants beyond one of two CPUs and a node, in seconds: for filling memory and for more visits.
-pub(crate) fn more_s(machine: &Machine, cpus: &[CpuId]) -> f64 {
+fn more_s(machine: &Machine, cpus: &[CpuId]) -> f64 {
     let topology = &machine.topology;
     let nodes = nodes_with_memory(topology).len().max(1);
     let cells = nodes * subjects(topology, cpus, Per::coarsest(topology, cpus)).len().min(SUBJECTS_MAX);

@@ -1,0 +1,144 @@
+//! A probe of the check-up: what the planner has to know of it, and how it is set up for a machine and a time.
+//!
+//! Each stands in the file of what it measures, as a constant; `list` names them all.
+
+use std::error::Error;
+use std::fmt;
+
+use super::Section;
+use super::subject::{Subject, net_s};
+use crate::session::Session;
+
+/// One probe. Times are worst cases in seconds, on two CPUs: measured on a loaded guest, rounded up.
+pub(crate) struct CheckUpProbe {
+    /// Its name for `--only` and in documents.
+    pub(crate) name: &'static str,
+    /// The section it belongs to.
+    pub(crate) section: Section,
+    /// Time with `--quick`, by default and with `--full`; `None` leaves it out.
+    pub(crate) seconds: [Option<f64>; 3],
+    /// With less it says nothing.
+    pub(crate) least_s: f64,
+    /// Added for each CPU above two: the length of one visit times the rounds that a comparison of CPUs wants (at least five).
+    pub(crate) per_cpu_s: f64,
+    /// Added for what else this machine has.
+    pub(crate) more_s: fn(&Subject<'_>) -> f64,
+    /// What goes last when the budget is too small has the lowest: first what all else is read against, then what most users
+    /// come for, then what explains it, then what few ask for.
+    pub(crate) rank: u32,
+    /// The probe that it runs after, where that is not the one before it in the list.
+    pub(crate) runs_after: Option<&'static str>,
+    /// `self`, `core` or `machine`.
+    pub(crate) disturbs: &'static str,
+    /// Why it cannot run at all; `None` if it can.
+    pub(crate) missing: fn(&Subject<'_>) -> Option<&'static str>,
+    /// Its settings for so many seconds.
+    pub(crate) plan: fn(&Subject<'_>, f64) -> Planned,
+}
+
+/// Needs of a probe that can do without anything.
+pub(crate) const fn nothing_missing(_: &Subject<'_>) -> Option<&'static str> {
+    None
+}
+
+/// Needs of a probe of two CPUs.
+pub(crate) fn second_cpu_missing(subject: &Subject<'_>) -> Option<&'static str> {
+    (subject.cpus.len() < 2).then_some("it needs two CPUs, and there is one to measure on")
+}
+
+/// Time of a probe that takes as long on any machine of as many CPUs.
+pub(crate) const fn no_more(_: &Subject<'_>) -> f64 {
+    0.0
+}
+
+/// Why a probe could not measure, or not all of it.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ProbeError(Box<dyn Error + Send + Sync>);
+
+/// A probe set up for a machine and a time.
+pub struct Planned {
+    worst_case_s: f64,
+    /// Every share of its time, by name, in seconds.
+    shares: Vec<(&'static str, f64)>,
+    pub(super) reduced: Vec<String>,
+    settings: Box<dyn Runs>,
+}
+
+/// Settings that know what is run with them.
+trait Runs: fmt::Debug {
+    fn run(&self, session: &mut Session<'_>) -> Result<(), ProbeError>;
+}
+
+struct With<S, E> {
+    settings: S,
+    run: fn(&mut Session<'_>, &S) -> Result<(), E>,
+}
+
+impl<S: fmt::Debug, E> fmt::Debug for With<S, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.settings.fmt(f)
+    }
+}
+
+impl<S: fmt::Debug, E: Error + Send + Sync + 'static> Runs for With<S, E> {
+    fn run(&self, session: &mut Session<'_>) -> Result<(), ProbeError> {
+        (self.run)(session, &self.settings).map_err(|error| ProbeError(Box::new(error)))
+    }
+}
+
+impl Planned {
+    /// A probe that runs so with the settings, within the worst case; `shares` are the parts of its time.
+    pub(crate) fn new<S: fmt::Debug + 'static, E: Error + Send + Sync + 'static>(
+        settings: S,
+        run: fn(&mut Session<'_>, &S) -> Result<(), E>,
+        worst_case_s: f64,
+        shares: Vec<(&'static str, f64)>,
+    ) -> Self {
+        Self { worst_case_s, shares, reduced: Vec::new(), settings: Box::new(With { settings, run }) }
+    }
+
+    /// A probe whose worst case is its budget and what does not depend on that: the budget becomes what the time leaves.
+    pub(crate) fn within<S: fmt::Debug + 'static, E: Error + Send + Sync + 'static>(
+        seconds: f64,
+        mut settings: S,
+        budget_s: fn(&mut S) -> &mut f64,
+        worst_case_s: impl Fn(&S) -> f64,
+        run: fn(&mut Session<'_>, &S) -> Result<(), E>,
+    ) -> Self {
+        let net_s = net_s(seconds, worst_case_s(&settings));
+        *budget_s(&mut settings) = net_s;
+        let worst_case_s = worst_case_s(&settings);
+        Self::new(settings, run, worst_case_s, vec![("budget", net_s)])
+    }
+
+    /// The same with lines that say what was cut, and why.
+    pub(crate) fn reduced(mut self, lines: Vec<String>) -> Self {
+        self.reduced = lines;
+        self
+    }
+
+    /// Time it may take at most, in seconds.
+    pub fn worst_case_s(&self) -> f64 {
+        self.worst_case_s
+    }
+
+    /// Every share of its time, by name, in seconds.
+    pub fn shares(&self) -> &[(&'static str, f64)] {
+        &self.shares
+    }
+
+    /// Measures until it is done or the session's deadline comes; results are in the session's record either way.
+    ///
+    /// # Errors
+    /// Why nothing could be measured, or not all.
+    pub fn run(&self, session: &mut Session<'_>) -> Result<(), ProbeError> {
+        self.settings.run(session)
+    }
+}
+
+impl fmt::Debug for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.settings.fmt(f)
+    }
+}

@@ -1,0 +1,62 @@
+//! What a plan is made for, and what every probe asks of it.
+
+use machine::{Bytes, CpuId, Machine};
+
+use super::pairs::{ChosenPairs, choose_pairs};
+use super::{Depth, Options};
+
+/// What a plan is made for.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) cpus: &'a [CpuId],
+    pub(crate) options: &'a Options,
+    pub(crate) seed: u64,
+}
+
+/// Largest block that a probe takes where no limit is known.
+const UNLIMITED: Bytes = Bytes(512 << 20);
+
+impl Subject<'_> {
+    /// Value by depth: `--quick`, default, `--full`.
+    pub(crate) fn by_depth<T>(&self, [quick, default, full]: [T; 3]) -> T {
+        match self.options.depth {
+            Depth::Quick => quick,
+            Depth::Default => default,
+            Depth::Full => full,
+        }
+    }
+
+    /// Memory that one block may take: a quarter of the machine's, half of any limit.
+    pub(crate) fn room(&self) -> Bytes {
+        let environment = &self.machine.environment;
+        let limits = &environment.limits;
+        // A surface maps its next block before it lets go of the last one; the address space also holds the program.
+        let address_space = limits.address_space_bytes.map(|limit| Bytes(limit.0 / 2));
+        let halves = [limits.cgroup_memory_bytes, limits.available_memory_bytes, address_space]
+            .into_iter()
+            .flatten()
+            .map(|limit| Bytes(limit.0 / 2));
+        let quarter = environment.memory_bytes.map(|memory| Bytes(memory.0 / 4));
+        halves.chain(quarter).min().unwrap_or(UNLIMITED)
+    }
+
+    /// Pairs and, where not all are measured, a line that says which.
+    pub(crate) fn pairs(&self, limit: usize) -> (ChosenPairs, Vec<String>) {
+        let chosen = choose_pairs(&self.machine.topology, self.cpus, self.seed, limit);
+        let line = (chosen.pairs.len() < chosen.possible).then(|| {
+            format!(
+                "{} of {} pairs of CPUs: one of each of {} kinds of neighbourhood, the others at random",
+                chosen.pairs.len(),
+                chosen.possible,
+                chosen.kinds.min(chosen.pairs.len())
+            )
+        });
+        (chosen, line.into_iter().collect())
+    }
+}
+
+/// Time for visits: the worst case less what the probe adds to its budget; never below a twentieth of a second.
+pub(crate) fn net_s(seconds: f64, added_s: f64) -> f64 {
+    (seconds - added_s).max(0.05)
+}
