@@ -158,7 +158,7 @@ fn cost(session: &mut Session<'_>, cpu: CpuId, brief: &Brief) -> Result<(), Affi
     let measured = subject.brief(&mut cost, brief, session.progress);
     session.absorb(&mut subject.sampler);
     measured?;
-    keep(&mut session.record, cost);
+    keep(session.result(), cost);
     Ok(())
 }
 
@@ -190,6 +190,6 @@ fn push(session: &mut Session<'_>, cpu: CpuId, reads: &[Read], batches: &[Batche
         let mut row = price.record(read, cpu, scale);
         let name = format!("price of {}, CPU {cpu}", read.name);
         row.spread.raw = Some(session.keep_raw(name, "ns", &price.pieces));
-        session.record.clocks.push(row);
+        session.result().clocks.push(row);
     }
 }

@@ -5,6 +5,7 @@
 //! | one window, one visit, what is set aside | [`sampler`] |
 //! | frequency and share of the core beside every visit | [`control`] |
 //! | the run: CPUs, budget, stop, progress, the record that grows | [`session`] |
+//! | the check-up while it measures: its loop, what disturbed it | [`check_up`] |
 //! | memory: surface, bandwidth, STREAM, translation, load | [`memory`] |
 //! | cores: control, line transfer, sharing, compute, waking | [`cores`] |
 //! | price of reading time | [`clock_reads`], and of it in the check-up [`clocks`] |
@@ -17,6 +18,7 @@
 //! | what can be told on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
 
+pub mod check_up;
 pub mod clock_pairs;
 pub mod clock_reads;
 pub mod clock_watch;

@@ -309,6 +309,7 @@ mod tests {
             deadline: Instant::now(),
             progress: &crate::session::Silent,
             tally: crate::sampler::Tally::default(),
+            results: 0,
         };
         let parts = Settings { surface: true, budget_s: Some(1.0) }.parts();
         let mut found = Selftest::default();

@@ -65,6 +65,8 @@ pub struct Session<'a> {
     pub progress: &'a dyn Progress,
     /// Windows taken and set aside by all samplers so far.
     pub tally: Tally,
+    /// Results put into the record so far.
+    pub results: usize,
 }
 
 impl<'a> Session<'a> {
@@ -81,7 +83,8 @@ impl<'a> Session<'a> {
         }
         let rate = TickRate::calibrate(CALIBRATION_NS)?;
         let random = SplitMix64::new(record.provenance.seed);
-        Ok(Self { record, cpus, rate, random, deadline: Instant::now(), progress, tally: Tally::default() })
+        let (deadline, tally) = (Instant::now(), Tally::default());
+        Ok(Self { record, cpus, rate, random, deadline, progress, tally, results: 0 })
     }
 
     /// True when the probe has to end now: its time is up or the user wants the program to end.
@@ -103,6 +106,12 @@ impl<'a> Session<'a> {
     /// Takes over what a sampler has counted.
     pub fn absorb(&mut self, sampler: &mut Sampler) {
         self.tally.add(&sampler.take_tally());
+    }
+
+    /// The record, to put a result into. It is counted: a probe that puts in none has measured nothing.
+    pub fn result(&mut self) -> &mut Record {
+        self.results += 1;
+        &mut self.record
     }
 
     /// Keeps raw windows, rounded to single precision, and returns their index for `Spread::raw`.

@@ -175,7 +175,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), ClockPa
     }
     verdict::heed_kernel(&mut check, host::kernel_clocks_now(&session.record.machine));
     check.elapsed_s = started.elapsed().as_secs_f64();
-    session.record.clock_check = Some(check);
+    session.result().clock_check = Some(check);
     Ok(())
 }
 

@@ -102,7 +102,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
             };
             let options = EstimateOptions::rates(u64::from(cpu.0));
             if let Some(measured) = samples.measure(session, &options, aim) {
-                session.record.cores.compute.push(Compute {
+                session.result().cores.compute.push(Compute {
                     cpu,
                     kernel: name.to_owned(),
                     isa: kernel.isa().name().to_owned(),

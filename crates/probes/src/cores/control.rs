@@ -180,7 +180,7 @@ fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
         };
         // The port loop's states stand beside the frequency's: a busy sibling moves only the former.
         session.record.guards.doubts.extend(two_states(cpu, own));
-        session.record.cores.control.push(Control {
+        session.result().cores.control.push(Control {
             cpu,
             core_hz: control.core_hz(multiply.value, rotate.value).map(Hertz),
             multiply_ns: multiply.value,

@@ -193,7 +193,7 @@ fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
         raw: Some(raw),
     };
     let (class, overlapped_windows) = (class.to_owned(), seen.overlapped);
-    let cores = &mut session.record.cores;
+    let cores = &mut session.result().cores;
     if subject.is_like() {
         cores.sharing.push(PairSlowdown { a, b, resource: class, slowdown, overlapped_windows, spread });
     } else {

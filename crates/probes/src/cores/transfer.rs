@@ -100,7 +100,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
                 half_width: HALF_WIDTH,
             };
             if let Some(measured) = samples.measure(session, &EstimateOptions::medians(1), aim) {
-                session.record.cores.line_transfer.push(LineTransfer {
+                session.result().cores.line_transfer.push(LineTransfer {
                     a: pair.a,
                     b: pair.b,
                     protocol: record_name(protocol).to_owned(),

@@ -122,7 +122,7 @@ fn push(session: &mut Session<'_>, pair: CpuPair, idle_us: f64, samples: &Sample
         ..Spread::of(&estimate, samples.dropped, quality, Some(raw))
     };
     let ns = estimate.value;
-    session.record.cores.wake.push(WakePoint { waker, sleeper, idle_us, ns, p90_ns, spread });
+    session.result().cores.wake.push(WakePoint { waker, sleeper, idle_us, ns, p90_ns, spread });
 }
 
 /// Median with its interval by order statistics, and the 90th percentile, over all wake-ups: one that took milliseconds,

@@ -321,7 +321,7 @@ impl<'s> Curves<'s> {
             let block_bytes = Bytes(point.block_bytes as u64);
             let name = format!("bandwidth, {kernel}, {} CPUs, block {block_bytes}", self.cpus.len());
             let raw = session.record.push_raw(point.series.raw(name, "bytes_per_s"));
-            session.record.memory.bandwidth.push(BandwidthPoint {
+            session.result().memory.bandwidth.push(BandwidthPoint {
                 scope: self.scope,
                 cpus: self.cpus.iter().copied().collect(),
                 kernel: kernel.operation.name().to_owned(),

@@ -165,7 +165,9 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let [block, load_block] = settings.blocks(&session.record.machine);
     let chased = Chased { cpu, others: &others, node: None, block, load_block };
     let (points, result) = under_load(session, settings, &chased);
-    session.record.memory.loaded.extend(points);
+    for point in points {
+        session.result().memory.loaded.push(point);
+    }
     result
 }
 

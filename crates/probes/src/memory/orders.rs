@@ -230,7 +230,7 @@ fn keep(
             point.request.page_bytes()
         );
         let raw = session.record.push_raw(point.series.raw(name, "ns"));
-        session.record.memory.orders.push(OrderedLatency {
+        session.result().memory.orders.push(OrderedLatency {
             cpu,
             block_bytes,
             page_bytes,

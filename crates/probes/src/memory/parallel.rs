@@ -129,7 +129,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
         let Some(judged) = judge.judge(series) else { continue };
         let raw =
             session.record.push_raw(series.raw(format!("parallel, {chains} chases, block {block}"), "ns"));
-        session.record.memory.parallel.push(ParallelChase {
+        session.result().memory.parallel.push(ParallelChase {
             cpu,
             chains,
             block_bytes: block,

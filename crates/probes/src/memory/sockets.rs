@@ -188,7 +188,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     table.without.extend(refused);
     table.keep(session, &mut sockets);
     sockets.elapsed_s = table.started.elapsed().as_secs_f64();
-    session.record.sockets = Some(sockets);
+    session.result().sockets = Some(sockets);
     result
 }
 

@@ -336,7 +336,7 @@ impl Table<'_> {
             let name = format!("stream, {kernel}, CPUs {cpus}, {page} pages, block {}", point.block);
             let raw = session.record.push_raw(point.series.raw(name, "bytes_per_s"));
             let bus_share = f64::from(accounting.bus_bytes) / f64::from(accounting.counted_bytes);
-            session.record.memory.stream.push(StreamResult {
+            session.result().memory.stream.push(StreamResult {
                 scope: point.team.scope,
                 cpu: (point.team.scope == Scope::Cpu).then_some(point.team.cpus[0]),
                 node: if point.team.scope == Scope::Machine { None } else { point.team.node },

@@ -189,7 +189,7 @@ pub fn run(session: &mut Session<'_>, cpu: CpuId, settings: &Settings) -> Result
     for (cell, raw) in surface.finish(cpu, cycles_per_multiply) {
         let index = session.record.push_raw(raw);
         let spread = record::Spread { raw: Some(index), ..cell.spread };
-        session.record.memory.latency.push(LatencyCell { spread, ..cell });
+        session.result().memory.latency.push(LatencyCell { spread, ..cell });
     }
     Ok(())
 }

@@ -220,7 +220,7 @@ fn keep(
         };
         let Some(delta) = delta.judge_against(&point.delta, spread.value) else { continue };
         let raw = session.record.push_raw(point.delta.raw(format!("walks, delta, {pages} pages"), "ns"));
-        session.record.memory.walks.push(WalkPoint {
+        session.result().memory.walks.push(WalkPoint {
             cpu,
             pages: pages as u64,
             page_bytes,

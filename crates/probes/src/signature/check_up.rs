@@ -81,7 +81,9 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) {
             continue;
         }
         setup.deadline = Some(Instant::now() + share(left, count - index));
-        evidence.timing.extend(measure(*probe, &setup));
+        let found = measure(*probe, &setup);
+        session.results += found.values().filter(|reading| reading.value().is_some()).count();
+        evidence.timing.extend(found);
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn session() -> Session<'static> {
         deadline: Instant::now(),
         progress: &Silent,
         tally: Tally::default(),
+        results: 0,
     }
 }
 

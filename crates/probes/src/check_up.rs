@@ -1,0 +1,359 @@
+//! The check-up while it measures: planned probes one after the other, each shielded from the defects of the others, and what
+//! disturbed the run.
+//!
+//! Any part of a plan can be run, on a session that is any process's: `run` makes no difference between a plan and a part.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::time::{Duration, Instant};
+
+use host::live::{self, Disturbance};
+use machine::Hertz;
+use record::{EncodeError, Guards, PlanEntry, PlanOutcome, Record};
+
+use crate::plan::{CheckUpPlan, PlannedProbe, Probe, ProbeError};
+use crate::session::Session;
+
+/// Kept of the budget for judging and writing, in seconds: what starting takes comes before the first probe.
+const CLOSING_S: f64 = 1.0;
+/// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
+const STEAL_DOUBTFUL: f64 = 0.02;
+/// Other processes that use more than this share of all CPUs make numbers doubtful.
+const OTHERS_DOUBTFUL: f64 = 0.15;
+/// More windows than this share set aside make numbers doubtful; 2-3 % is normal on a loaded machine.
+const DROPPED_DOUBTFUL: f64 = 0.20;
+
+/// Who is told what begins, and keeps the record after each probe, so that a run that is killed leaves what it had.
+pub trait Keeper {
+    /// Why the record cannot be kept anywhere.
+    type Error;
+
+    /// A probe begins; it and all later ones take so long at most.
+    fn begin(&self, probe: Probe, left: Duration);
+
+    /// Keeps the record in place of what it kept before.
+    ///
+    /// # Errors
+    /// A record that cannot be written, or one that could not be read again.
+    fn keep(&self, record: &Record) -> Result<(), NotKept<Self::Error>>;
+}
+
+/// Why a record was not kept.
+#[derive(Debug)]
+pub enum NotKept<E> {
+    /// It holds what no document can: its last probe is to blame.
+    Unencodable(EncodeError),
+    /// Another reason: the run is over.
+    Unwritable(E),
+}
+
+/// Runs a plan and judges what disturbed it; `started` is when its budget began.
+///
+/// # Errors
+/// A record that cannot be kept.
+pub fn measure<K: Keeper>(
+    session: &mut Session<'_>,
+    plan: &CheckUpPlan,
+    started: Instant,
+    keeper: &K,
+) -> Result<(), K::Error> {
+    let before = live::snapshot();
+    session.record.elapsed_s = started.elapsed().as_secs_f64();
+    run(session, &plan.probes, plan.budget_s - session.record.elapsed_s, keeper)?;
+    session.record.elapsed_s = started.elapsed().as_secs_f64();
+    session.record.guards = guards(session, &before, &live::snapshot());
+    session.record.partial = live::pending_signal()
+        .map(|signal| format!("stopped by {signal:?} after {:.0} s", session.record.elapsed_s));
+    Ok(())
+}
+
+/// Runs probes one after the other until a signal comes; each leaves its results in the session's record, and what became of it
+/// in the plan there. One that does not fit into `budget_s` from now is not begun.
+///
+/// # Errors
+/// A record that cannot be kept.
+pub fn run<K: Keeper>(
+    session: &mut Session<'_>,
+    probes: &[PlannedProbe],
+    budget_s: f64,
+    keeper: &K,
+) -> Result<(), K::Error> {
+    let began = Instant::now();
+    let elapsed_before_s = session.record.elapsed_s;
+    let mut left_s: f64 = probes.iter().map(|planned| planned.seconds).sum();
+    for planned in probes {
+        if live::pending_signal().is_some() {
+            break;
+        }
+        let left_of_budget_s = budget_s - began.elapsed().as_secs_f64();
+        if let Some(reason) = no_room(planned.seconds, left_of_budget_s) {
+            entry(&mut session.record, planned.probe).outcome = PlanOutcome::Dropped(reason);
+        } else {
+            keeper.begin(planned.probe, seconds(left_s));
+            let before_probe = session.record.clone();
+            one(session, planned, &before_probe);
+            session.record.elapsed_s = elapsed_before_s + began.elapsed().as_secs_f64();
+            keep(&mut session.record, before_probe, planned.probe, keeper)?;
+        }
+        left_s -= planned.seconds;
+    }
+    Ok(())
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
+}
+
+/// What the plan in the record says of a probe.
+fn entry(record: &mut Record, probe: Probe) -> &mut PlanEntry {
+    let entries = record.plan.entries.iter_mut();
+    entries.into_iter().find(|entry| entry.probe == probe.name()).expect("what runs is in the record's plan")
+}
+
+/// Runs one probe, and says in the plan of the record what became of it.
+fn one(session: &mut Session<'_>, planned: &PlannedProbe, before: &Record) {
+    let started = Instant::now();
+    session.deadline = started + seconds(planned.seconds);
+    let results_before = session.results;
+    let result = shielded(session, before, |session| planned.settings.run(session));
+    let outcome = match (result, live::pending_signal()) {
+        (Err(reason), _) => PlanOutcome::Failed(reason),
+        (Ok(()), Some(_)) => PlanOutcome::Cut("stopped by a signal".to_owned()),
+        (Ok(()), None) if session.results == results_before => {
+            PlanOutcome::Failed(nothing_kept(planned.seconds))
+        }
+        (Ok(()), None) => PlanOutcome::Done,
+    };
+    let entry = entry(&mut session.record, planned.probe);
+    entry.elapsed_s = Some(started.elapsed().as_secs_f64());
+    entry.outcome = outcome;
+}
+
+/// Why a probe of so many seconds is not begun any more; `None` if it fits into what is left of the budget.
+fn no_room(planned_s: f64, left_s: f64) -> Option<String> {
+    (planned_s + CLOSING_S > left_s).then(|| {
+        format!(
+            "what came before took longer than planned: {:.1} s of the budget were left, and it takes {planned_s:.1} s",
+            left_s.max(0.0)
+        )
+    })
+}
+
+/// Runs a probe. If it panics it has failed, and the record is as it was before it: what others measured is not lost for a defect of
+/// one.
+fn shielded(
+    session: &mut Session<'_>,
+    before: &Record,
+    probe: impl FnOnce(&mut Session<'_>) -> Result<(), ProbeError>,
+) -> Result<(), String> {
+    match panic::catch_unwind(AssertUnwindSafe(|| probe(session))) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(panic) => {
+            session.record = before.clone();
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(format!("a defect of sidestep: it panicked ({text}); please report it with this record"))
+        }
+    }
+}
+
+/// Why a probe that met no error has no result: the time went by in preparing, or every window was disturbed.
+fn nothing_kept(seconds: f64) -> String {
+    format!("no undisturbed window in {seconds:.1} s; give it more time with --budget, or a quieter machine")
+}
+
+/// Keeps the record with what a probe found. If that holds a number which no record can, the probe has failed, and the record is
+/// as it was before it.
+fn keep<K: Keeper>(
+    record: &mut Record,
+    before_probe: Record,
+    probe: Probe,
+    keeper: &K,
+) -> Result<(), K::Error> {
+    let error = match keeper.keep(record) {
+        Ok(()) => return Ok(()),
+        Err(NotKept::Unwritable(error)) => return Err(error),
+        Err(NotKept::Unencodable(error)) => error,
+    };
+    let plan = std::mem::take(&mut record.plan);
+    *record = Record { plan, elapsed_s: record.elapsed_s, ..before_probe };
+    entry(record, probe).outcome = PlanOutcome::Failed(error.to_string());
+    match keeper.keep(record) {
+        Err(NotKept::Unwritable(error)) => Err(error),
+        // What was kept after the probe before can be kept again.
+        Ok(()) | Err(NotKept::Unencodable(_)) => Ok(()),
+    }
+}
+
+fn guards(session: &Session<'_>, before: &Disturbance, after: &Disturbance) -> Guards {
+    let tally = session.tally;
+    let frequencies: Vec<f64> =
+        session.record.cores.control.iter().filter_map(|control| control.core_hz).map(|hz| hz.0).collect();
+    let slowest = frequencies.iter().copied().fold(f64::INFINITY, f64::min);
+    let fastest = frequencies.iter().copied().fold(0.0, f64::max);
+    let mut guards = Guards {
+        steal_share: after.steal_share(before),
+        others_share: after.others_share(before),
+        load_average: before.load_average.zip(after.load_average).map(|(before, after)| [before, after]),
+        involuntary_switches: tally.involuntary_switches,
+        windows: tally.windows,
+        windows_dropped: tally.dropped,
+        core_hz: (!frequencies.is_empty()).then_some([Hertz(slowest), Hertz(fastest)]),
+        tsc_hz: Some(Hertz(session.rate.hz)),
+        tsc_error_ppm: Some(session.rate.error_ppm),
+        throttle_events: after
+            .throttle_events
+            .zip(before.throttle_events)
+            .map(|(after, before)| after - before),
+        // Probes have put their own here.
+        doubts: session.record.guards.doubts.clone(),
+    };
+    let noticed = doubts(&guards);
+    guards.doubts.extend(noticed);
+    guards
+}
+
+fn doubts(guards: &Guards) -> Vec<String> {
+    let percent = |share: f64| share * 100.0;
+    let mut doubts = Vec::new();
+    if let Some(share) = guards.steal_share.filter(|&share| share > STEAL_DOUBTFUL) {
+        doubts.push(format!("the hypervisor gave {:.1} % of the CPU time to others", percent(share)));
+    }
+    if let Some(share) = guards.others_share.filter(|&share| share > OTHERS_DOUBTFUL) {
+        doubts.push(format!("other processes used {:.0} % of all CPUs", percent(share)));
+    }
+    let dropped = guards.windows_dropped as f64 / guards.windows.max(1) as f64;
+    if dropped > DROPPED_DOUBTFUL {
+        doubts.push(format!("{:.0} % of the windows were pre-empted", percent(dropped)));
+    }
+    if let Some(events) = guards.throttle_events.filter(|&events| events > 0) {
+        doubts.push(format!("the CPU was throttled for heat {events} times"));
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use machine::CpuId;
+    use record::{Encoding, RawSeries, Spread, WakePoint, encode};
+
+    use super::*;
+    use crate::plan::Planned;
+    use crate::saved;
+
+    #[test]
+    fn a_quiet_run_has_no_doubts_and_a_disturbed_one_says_which() {
+        let quiet =
+            Guards { windows: 100, windows_dropped: 3, steal_share: Some(0.001), ..Guards::default() };
+        assert!(doubts(&quiet).is_empty());
+        let disturbed = Guards {
+            windows: 100,
+            windows_dropped: 30,
+            steal_share: Some(0.1),
+            others_share: Some(0.5),
+            throttle_events: Some(2),
+            ..Guards::default()
+        };
+        assert_eq!(doubts(&disturbed).len(), 4);
+    }
+
+    #[test]
+    fn a_probe_that_would_break_the_budget_is_not_begun() {
+        assert_eq!(no_room(2.0, 3.1), None);
+        let reason = no_room(2.0, 2.9).expect("nothing is left for the report");
+        assert!(reason.contains("2.9 s of the budget were left, and it takes 2.0 s"), "{reason}");
+    }
+
+    #[test]
+    fn a_probe_that_panics_has_failed_and_the_record_is_as_before() {
+        let mut session = saved::session();
+        let record = session.record.clone();
+        let reason = shielded(&mut session, &record, |session| {
+            session.record.push_raw(RawSeries::default());
+            let share_s = -0.4;
+            _ = Duration::from_secs_f64(share_s);
+            Ok(())
+        })
+        .expect_err("it panicked");
+        assert!(
+            reason.starts_with("a defect of sidestep: it panicked (") && reason.contains("negative"),
+            "{reason}"
+        );
+        assert_eq!(session.record, record);
+        assert_eq!(shielded(&mut session, &record, |_| Ok(())), Ok(()));
+    }
+
+    fn entry_of(probe: Probe) -> PlanEntry {
+        PlanEntry {
+            probe: probe.name().to_owned(),
+            planned_s: 1.0,
+            disturbs: "self".to_owned(),
+            reduced: Vec::new(),
+            outcome: PlanOutcome::Done,
+            elapsed_s: None,
+        }
+    }
+
+    /// Keeps what can be encoded, and counts.
+    #[derive(Default)]
+    struct Memory {
+        kept: Cell<usize>,
+    }
+
+    impl Keeper for Memory {
+        type Error = EncodeError;
+
+        fn begin(&self, _probe: Probe, _left: Duration) {}
+
+        fn keep(&self, record: &Record) -> Result<(), NotKept<EncodeError>> {
+            encode(record, Encoding::Json).map_err(NotKept::Unencodable)?;
+            self.kept.set(self.kept.get() + 1);
+            Ok(())
+        }
+    }
+
+    /// What became of a probe that does this, in a run of it alone.
+    fn outcome(run: fn(&mut Session<'_>, &()) -> Result<(), std::fmt::Error>) -> (PlanOutcome, Record) {
+        let probe = Probe::all().next().expect("a list");
+        let mut session = saved::session();
+        session.record.plan.entries = vec![entry_of(probe)];
+        let settings = Planned::new((), run, 1.0, Vec::new());
+        let planned = PlannedProbe { probe, settings, seconds: 1.0, disturbs: "core", reduced: Vec::new() };
+        let keeper = Memory::default();
+        super::run(&mut session, &[planned], 1000.0, &keeper).expect("kept");
+        assert_eq!(keeper.kept.get(), 1);
+        (session.record.plan.entries[0].outcome.clone(), session.record)
+    }
+
+    fn wake() -> WakePoint {
+        let (waker, sleeper) = (CpuId(0), CpuId(1));
+        WakePoint { waker, sleeper, idle_us: 10.0, ns: 1.0, p90_ns: 2.0, spread: Spread::default() }
+    }
+
+    #[test]
+    fn a_probe_that_added_nothing_has_failed() {
+        let (found, _) = outcome(|session, ()| {
+            session.record.push_raw(RawSeries::default());
+            Ok(())
+        });
+        assert!(matches!(found, PlanOutcome::Failed(reason) if reason.contains("no undisturbed window")));
+        let (found, _) = outcome(|session, ()| {
+            session.result().cores.wake.push(wake());
+            Ok(())
+        });
+        assert_eq!(found, PlanOutcome::Done);
+    }
+
+    #[test]
+    fn a_probe_that_found_no_finite_number_has_failed_and_its_results_are_gone() {
+        let (found, record) = outcome(|session, ()| {
+            session.record.push_raw(RawSeries { visits: vec![vec![f32::NAN]], ..RawSeries::default() });
+            session.result().cores.wake.push(wake());
+            Ok(())
+        });
+        let PlanOutcome::Failed(reason) = found else { panic!("not failed") };
+        assert!(reason.contains("raw[0].visits[0][0]"), "{reason}");
+        assert!(record.raw.is_empty() && record.cores.wake.is_empty());
+    }
+}
