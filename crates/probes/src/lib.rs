@@ -15,6 +15,7 @@
 //! | what time tells about flaws and their workarounds | [`signature`] |
 //! | all probes of a check-up | `list` |
 //! | what fits into the time | [`plan`] |
+//! | records of several processes as one | [`epochs`] |
 //! | what can be told on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,7 @@ pub mod clock_watch;
 pub mod clocks;
 pub mod control;
 pub mod cores;
+pub mod epochs;
 mod list;
 pub mod memory;
 pub mod plan;

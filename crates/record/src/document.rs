@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClockCheck, ClockCost, ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory,
-    Provenance, Sockets,
+    ClockCheck, ClockCost, ClockRead, Cores, EpochRun, Finding, FlawEvidence, FlawVerdict, Guards, Levels,
+    Memory, Provenance, Sockets,
 };
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
@@ -29,6 +29,9 @@ pub struct Record {
     /// What was planned, what ran, what was dropped and why.
     #[serde(default)]
     pub plan: Plan,
+    /// The processes that measured one after the other, when there was more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub epochs: Vec<EpochRun>,
     /// What disturbed the run.
     #[serde(default)]
     pub guards: Guards,

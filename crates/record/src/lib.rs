@@ -12,6 +12,7 @@ mod codec;
 mod comparison;
 mod cores;
 mod document;
+mod epoch;
 mod experiment;
 mod factorial;
 mod finding;
@@ -44,6 +45,7 @@ pub use comparison::{
 };
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
+pub use epoch::EpochRun;
 pub use experiment::{
     AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,
     LopsidedGuard, PairCounts, RawTrial, SeenDrift,

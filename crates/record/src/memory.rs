@@ -156,7 +156,7 @@ pub struct WalkPoint {
     pub spread_ns: f64,
     /// Latency of the packed chain in nanoseconds.
     pub packed_ns: f64,
-    /// Median of the differences of adjacent pairs in nanoseconds: cost of translation.
+    /// Differences of adjacent pairs in nanoseconds, the cost of translation: their median, or what `estimator` says.
     pub delta_ns: f64,
     /// Spread of `delta_ns`.
     #[serde(flatten)]

@@ -36,6 +36,13 @@ pub struct Spread {
     /// Index into `Record::raw`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<usize>,
+    /// The value by epoch, in the order of the epochs that have it; empty where there was one epoch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub epochs: Vec<f64>,
+    /// How the epochs became the value: the quantile of the windows of each, and what joins them, such as
+    /// `p5_best_of_epochs`; empty where there was one epoch.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub estimator: String,
 }
 
 impl Spread {
@@ -49,6 +56,8 @@ impl Spread {
             quality,
             modes: if estimate.modes.len() > 1 { estimate.modes.clone() } else { Vec::new() },
             raw,
+            epochs: Vec::new(),
+            estimator: String::new(),
         }
     }
 }

@@ -47,6 +47,7 @@ fn spread(random: &mut Random) -> Spread {
         quality: [Quality::Converged, Quality::Wide, Quality::Unstable][random.below(3)],
         modes: Vec::new(),
         raw: Some(random.below(99)),
+        ..Spread::default()
     }
 }
 

@@ -191,6 +191,7 @@ fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
         quality: if narrow { Quality::Converged } else { Quality::Wide },
         modes: Vec::new(),
         raw: Some(raw),
+        ..Spread::default()
     };
     let (class, overlapped_windows) = (class.to_owned(), seen.overlapped);
     let cores = &mut session.result().cores;

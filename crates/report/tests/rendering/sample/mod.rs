@@ -39,6 +39,7 @@ pub(crate) fn spread(value: f64, share: f64) -> Spread {
         },
         modes: Vec::new(),
         raw: None,
+        ..Spread::default()
     }
 }
 
