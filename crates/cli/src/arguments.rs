@@ -147,10 +147,22 @@ pub(crate) struct RunArguments {
     /// Fix all random choices
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
+    /// Measure in so many fresh processes, one after the other, within the same time; 1 measures in this one
+    #[arg(long, value_name = "NUMBER", default_value_t = EPOCHS, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub(crate) epochs: u8,
     /// Print what would be measured, in which time, and stop
     #[arg(long)]
     pub(crate) plan: bool,
+    /// Be one epoch of a check-up, whose part of the plan is in this folder
+    #[arg(long, value_name = "DIR", hide = true, requires = "parent")]
+    pub(crate) epoch: Option<PathBuf>,
+    /// The process that started this epoch
+    #[arg(long, value_name = "PID", hide = true, requires = "epoch")]
+    pub(crate) parent: Option<u32>,
 }
+
+/// Epochs of a check-up where nothing else is said.
+const EPOCHS: u8 = probes::plan::EPOCHS as u8;
 
 /// Options of `machine`.
 #[derive(Debug, Clone, Args)]

@@ -15,6 +15,7 @@ use record::{PlanOutcome, Provenance, Record, SCHEMA, Severity};
 use report::Html;
 
 use crate::arguments::{Global, RunArguments};
+use crate::epochs::{self, Course, NoProcess};
 use crate::flaws::{self, Heard};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::plan_text::plan_text;
@@ -24,6 +25,9 @@ use crate::{output, show, sockets};
 
 /// Runs the check-up.
 pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
+    if let Some(folder) = &arguments.epoch {
+        return epochs::run_epoch(arguments, folder);
+    }
     let started = Instant::now();
     let only = selection(&arguments.only)?;
     let catalogue = catalogue();
@@ -38,6 +42,7 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
         budget_s: arguments.budget.map(|time| time.as_secs_f64()),
         only,
         signatures: flaws::telling(&catalogue, &evidence),
+        epochs: usize::from(arguments.epochs),
     };
     let seed = arguments.seed.unwrap_or_else(seed_of_now);
     let plan = plan(&machine, &cpus, &options, seed);
@@ -63,13 +68,28 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
     let mut session = Session::start(record, cpus, &line)
         .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
     let folder = Folder::create(arguments.record.as_deref(), arguments.zstd)?;
-    let kept = Kept { line: &line, folder: &folder };
-    let measured = measure(&mut session, &plan, started, &kept);
+    let course = Course { arguments, plan: &plan, line: &line, folder: &folder, started };
+    let measured = in_epochs(&mut session, &course);
     line.end();
     measured.inspect_err(|_| folder.remove_if_empty())?;
     // Time has been heard now.
     judge_flaws(&mut session.record, &catalogue);
     conclude(session.record, arguments, global, &folder, started)
+}
+
+/// Measures in as many fresh processes as planned, and where there can be none in this one.
+fn in_epochs(session: &mut Session<'_>, course: &Course<'_>) -> anyhow::Result<()> {
+    if course.plan.epochs > 1 {
+        match epochs::measure(&mut session.record, course)? {
+            Ok(()) => return Ok(()),
+            Err(NoProcess(why)) => session
+                .record
+                .provenance
+                .without
+                .push(format!("one epoch, in this process, in place of {}: {why}", course.plan.epochs)),
+        }
+    }
+    measure(session, course.plan, course.started, &Kept { line: course.line, folder: course.folder })
 }
 
 /// Judges the record, writes it with its report, and prints the summary.
@@ -143,7 +163,7 @@ pub(crate) fn verdict(record: &Record, global: &Global) -> Outcome {
     }
 }
 
-fn depth(arguments: &RunArguments) -> Depth {
+pub(crate) fn depth(arguments: &RunArguments) -> Depth {
     match (arguments.quick, arguments.full) {
         (true, _) => Depth::Quick,
         (_, true) => Depth::Full,
@@ -231,9 +251,9 @@ fn judge_flaws(record: &mut Record, catalogue: &Catalogue) {
 }
 
 /// Tells the progress line, and writes the record into its folder.
-struct Kept<'a> {
-    line: &'a Line,
-    folder: &'a Folder,
+pub(crate) struct Kept<'a> {
+    pub(crate) line: &'a Line,
+    pub(crate) folder: &'a Folder,
 }
 
 impl Keeper for Kept<'_> {

@@ -8,6 +8,7 @@ mod check_up;
 mod clock;
 mod compare;
 mod describe;
+mod epochs;
 mod flaws;
 mod judging;
 mod outcome;

@@ -35,7 +35,9 @@ mod write_watch;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu, set_task_affinity};
 pub use atomic_file::{WriteError, create_directory_anew, write_atomically};
-pub use child::{ChildError, ChildOutput, ChildRun, Ending, Observer, observe_child, run_child};
+pub use child::{
+    ChildError, ChildOutput, ChildRun, Ending, Observer, end_with, observe_child, run_child, run_helper,
+};
 pub use disturbance::{Disturbance, snapshot};
 pub use echo_process::EchoProcess;
 pub use echo_thread::EchoThread;

@@ -14,7 +14,7 @@ use crate::plan::{CheckUpPlan, PlannedProbe, Probe, ProbeError};
 use crate::session::Session;
 
 /// Kept of the budget for judging and writing, in seconds: what starting takes comes before the first probe.
-const CLOSING_S: f64 = 1.0;
+pub const CLOSING_S: f64 = 1.0;
 /// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
 const STEAL_DOUBTFUL: f64 = 0.02;
 /// Other processes that use more than this share of all CPUs make numbers doubtful.
@@ -212,7 +212,8 @@ fn guards(session: &Session<'_>, before: &Disturbance, after: &Disturbance) -> G
     guards
 }
 
-fn doubts(guards: &Guards) -> Vec<String> {
+/// What of a run's disturbances makes its numbers doubtful, one line each.
+pub fn doubts(guards: &Guards) -> Vec<String> {
     let percent = |share: f64| share * 100.0;
     let mut doubts = Vec::new();
     if let Some(share) = guards.steal_share.filter(|&share| share > STEAL_DOUBTFUL) {

@@ -25,6 +25,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Clocks,
     seconds: [Some(0.4), Some(2.4), Some(12.0)],
     least_s: 0.2,
+    epoch_least_s: Some(0.15),
     per_cpu_s: 0.01,
     more_s: no_more,
     rank: 50,
@@ -47,7 +48,10 @@ fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
     });
     let shares = cost.chain([("budget", settings.budget_s)]).collect();
     let worst_case_s = settings.worst_case_s();
-    Planned::new(settings, run, worst_case_s, shares).reduced(reduced)
+    // Every way to read the time, in threads too, needs its time in one piece.
+    let is_whole = settings.cost.is_some();
+    let planned = Planned::new(settings, run, worst_case_s, shares).reduced(reduced);
+    if is_whole { planned.undivided() } else { planned }
 }
 
 /// One CPU of each package, the first; on a hybrid machine or elsewhere without package numbers the first of all.

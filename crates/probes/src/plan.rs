@@ -5,6 +5,7 @@
 //! shorter, down to what still says something, and then the least important are dropped.
 
 mod catalogue;
+mod epochs;
 mod fit;
 mod pairs;
 mod probe;
@@ -14,6 +15,7 @@ use machine::{CpuId, Machine};
 use record::{PlanEntry, PlanOutcome};
 
 pub use catalogue::{Probe, Section, Selection, UnknownProbe, selectable_names};
+pub use epochs::{EPOCHS, epoch_plan};
 pub use fit::{OVERHEAD_S, smallest_budget_s};
 pub use pairs::{ChosenPairs, choose_pairs};
 pub(crate) use probe::{CheckUpProbe, no_more, nothing_missing, second_cpu_missing};
@@ -65,6 +67,8 @@ pub struct Options {
     pub only: Selection,
     /// Signatures of the flaws that may concern the machine, those that can decide first.
     pub signatures: Vec<SignatureProbe>,
+    /// In how many fresh processes; 0 is one, as is any number that does not fit.
+    pub epochs: usize,
 }
 
 impl Options {
@@ -108,13 +112,17 @@ pub struct CheckUpPlan {
     pub probes: Vec<PlannedProbe>,
     /// Those left out.
     pub dropped: Vec<DroppedProbe>,
+    /// In how many fresh processes.
+    pub epochs: usize,
 }
 
 /// Plans a check-up of the CPUs given.
 pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> CheckUpPlan {
     let subject = Subject { machine, cpus, options, seed };
     let wanted = fit::wanted(&subject);
-    let fitted = fit::fit(wanted.rows, options.budget_s());
+    let budget_s = options.budget_s();
+    let epochs = epochs::fitting(options.epochs, budget_s - OVERHEAD_S);
+    let fitted = fit::fit(wanted.rows, budget_s, overhead_s(epochs));
     let probes = fitted
         .probes
         .into_iter()
@@ -134,19 +142,32 @@ pub fn plan(machine: &Machine, cpus: &[CpuId], options: &Options, seed: u64) -> 
                 );
             }
             let disturbs = about.disturbs;
-            PlannedProbe { probe: slot.probe, settings, seconds: slot.seconds, disturbs, reduced }
+            let mut planned =
+                PlannedProbe { probe: slot.probe, settings, seconds: slot.seconds, disturbs, reduced };
+            let turns = epochs::turns(&planned, epochs);
+            if turns < epochs {
+                planned
+                    .reduced
+                    .push(format!("in {turns} of {epochs} epochs: less time at once says too little"));
+            }
+            planned
         })
         .collect();
     let mut dropped = wanted.dropped;
     dropped.extend(fitted.dropped);
     dropped.sort_by_key(|dropped| dropped.probe);
-    CheckUpPlan { budget_s: options.budget_s(), probes, dropped }
+    CheckUpPlan { budget_s, probes, dropped, epochs }
+}
+
+/// Time of a run besides its probes, in seconds.
+fn overhead_s(epochs: usize) -> f64 {
+    OVERHEAD_S + epochs::EPOCH_OVERHEAD_S * epochs.saturating_sub(1) as f64
 }
 
 impl CheckUpPlan {
     /// Worst case of the whole run in seconds.
     pub fn worst_case_s(&self) -> f64 {
-        OVERHEAD_S + self.probes.iter().map(|planned| planned.seconds).sum::<f64>()
+        overhead_s(self.epochs) + self.probes.iter().map(|planned| planned.seconds).sum::<f64>()
     }
 
     /// As the record keeps it: what runs first, then what was dropped.

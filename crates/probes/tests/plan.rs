@@ -196,7 +196,8 @@ mod properties {
         ) {
             let mut machine = machine(shape);
             machine.environment.memory_bytes = Some(Bytes(memory));
-            let options = Options { depth, budget_s, only, signatures: SignatureProbe::ALL.to_vec() };
+            let signatures = SignatureProbe::ALL.to_vec();
+            let options = Options { depth, budget_s, only, signatures, epochs: probes::plan::EPOCHS };
             let checked = check_shares(&machine, &options);
             prop_assert!(checked.is_ok(), "{:?}", checked);
             let made = plan(&machine, &cpus(&machine), &options, seed);

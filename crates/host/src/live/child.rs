@@ -124,10 +124,45 @@ pub fn run_child(
 /// # Errors
 /// As for [`run_child`].
 pub fn observe_child(
+    command: Command,
+    settings: &[ProcessSetting],
+    output: ChildOutput,
+    limit: Option<Duration>,
+    observe: Observer<'_>,
+) -> Result<ChildRun, ChildError> {
+    observe_with_patience(command, settings, output, limit, Duration::ZERO, observe)
+}
+
+/// Runs this program's own helper, what it prints thrown away. Where this process is asked to end, the helper is asked too, and has
+/// `patience` to keep what it has.
+///
+/// # Errors
+/// As for [`run_child`].
+pub fn run_helper(
+    command: Command,
+    limit: Duration,
+    patience: Duration,
+    observe: Observer<'_>,
+) -> Result<ChildRun, ChildError> {
+    observe_with_patience(command, &[], ChildOutput::Discard, Some(limit), patience, observe)
+}
+
+/// From now on this process is killed when the one that started it ends; at once if it has.
+pub fn end_with(parent: u32) {
+    // SAFETY: this prctl takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong) };
+    // A parent that ended before the line above sends no signal.
+    if std::os::unix::process::parent_id() != parent {
+        std::process::exit(libc::EXIT_FAILURE);
+    }
+}
+
+fn observe_with_patience(
     mut command: Command,
     settings: &[ProcessSetting],
     output: ChildOutput,
     limit: Option<Duration>,
+    patience: Duration,
     observe: Observer<'_>,
 ) -> Result<ChildRun, ChildError> {
     let program = command.get_program().to_string_lossy().into_owned();
@@ -165,6 +200,9 @@ pub fn observe_child(
             return Err(wait(error));
         }
     };
+    if forced == Some(Ending::Interrupted) && !patience.is_zero() {
+        ask_to_end(pid, patience);
+    }
     if forced.is_some() {
         kill_group(pid);
     }
@@ -332,6 +370,15 @@ fn is_dead_after(pid: libc::pid_t, pause: Duration) -> io::Result<bool> {
         std::thread::sleep(pause);
     }
     Ok(seen != 0)
+}
+
+/// Asks the child to end and waits until it is dead, for so long at most.
+fn ask_to_end(pid: libc::pid_t, patience: Duration) {
+    // SAFETY: a signal touches no memory of ours. The child is not reaped yet, so the number is still its own.
+    unsafe { libc::kill(pid, libc::SIGTERM) };
+    let asked = Instant::now();
+    // One that cannot be waited for is killed next.
+    while asked.elapsed() < patience && !is_dead_after(pid, POLL_WITHOUT_PIDFD * 50).unwrap_or(true) {}
 }
 
 /// Kills the child and what it started and left in its group.

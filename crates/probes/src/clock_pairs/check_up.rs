@@ -51,6 +51,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Clocks,
     seconds: [Some(1.2), Some(6.0), Some(40.0)],
     least_s: 0.6,
+    epoch_least_s: None,
     per_cpu_s: 0.02,
     more_s: no_more,
     rank: 70,

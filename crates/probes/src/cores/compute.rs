@@ -33,6 +33,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Cores,
     seconds: [Some(0.3), Some(1.0), Some(3.0)],
     least_s: 0.2,
+    epoch_least_s: Some(0.07),
     per_cpu_s: 0.01,
     more_s: no_more,
     rank: 160,

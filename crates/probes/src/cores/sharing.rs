@@ -52,6 +52,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Cores,
     seconds: [Some(1.5), Some(6.0), Some(30.0)],
     least_s: 1.0,
+    epoch_least_s: Some(0.9),
     per_cpu_s: 0.02,
     more_s: no_more,
     rank: 100,

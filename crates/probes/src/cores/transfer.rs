@@ -37,6 +37,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Cores,
     seconds: [Some(0.6), Some(2.0), Some(10.0)],
     least_s: 0.3,
+    epoch_least_s: Some(0.13),
     per_cpu_s: 0.02,
     more_s: no_more,
     rank: 90,

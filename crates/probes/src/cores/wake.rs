@@ -43,6 +43,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Cores,
     seconds: [Some(1.2), Some(4.0), Some(12.0)],
     least_s: 0.9,
+    epoch_least_s: Some(0.35),
     per_cpu_s: 0.0,
     more_s: no_more,
     rank: 140,

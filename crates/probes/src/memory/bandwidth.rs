@@ -50,6 +50,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Memory,
     seconds: [Some(3.4), Some(14.0), Some(95.0)],
     least_s: 2.5,
+    epoch_least_s: Some(0.9),
     per_cpu_s: 0.0,
     more_s: no_more,
     rank: 40,

@@ -41,6 +41,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Memory,
     seconds: [None, Some(4.0), Some(15.0)],
     least_s: 2.8,
+    epoch_least_s: Some(1.3),
     per_cpu_s: 0.0,
     more_s: no_more,
     rank: 150,

@@ -40,6 +40,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Memory,
     seconds: [Some(1.0), Some(3.0), Some(10.0)],
     least_s: 1.0,
+    epoch_least_s: Some(0.33),
     per_cpu_s: 0.0,
     more_s: no_more,
     rank: 130,

@@ -76,8 +76,8 @@ fn least_s(subject: &Subject<'_>, probe: Probe) -> f64 {
 }
 
 /// Cuts all probes by the same share of what they can spare; drops the least important ones first if that is not enough.
-pub(super) fn fit(mut wishes: Vec<Wish>, budget_s: f64) -> Fitted {
-    let available_s = (budget_s - OVERHEAD_S).max(0.0);
+pub(super) fn fit(mut wishes: Vec<Wish>, budget_s: f64, overhead_s: f64) -> Fitted {
+    let available_s = (budget_s - overhead_s).max(0.0);
     let mut dropped = Vec::new();
     let sum = |wishes: &[Wish], of: fn(&Wish) -> f64| wishes.iter().map(of).sum::<f64>();
     let mut by_rank: Vec<Probe> = Probe::all().collect();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn seconds(budget_s: f64) -> Vec<f64> {
-        fit(wishes(), budget_s).probes.iter().map(|slot| slot.seconds).collect()
+        fit(wishes(), budget_s, OVERHEAD_S).probes.iter().map(|slot| slot.seconds).collect()
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_least_important_goes_first_and_is_told_why() {
-        let fitted = fit(wishes(), OVERHEAD_S + 4.0);
+        let fitted = fit(wishes(), OVERHEAD_S + 4.0, OVERHEAD_S);
         assert_eq!(fitted.dropped[0].probe.name(), "parallel");
         assert!(fitted.dropped[0].reason.contains("--only parallel"));
         assert!(seconds(0.0).is_empty());

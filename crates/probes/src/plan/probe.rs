@@ -19,6 +19,9 @@ pub(crate) struct CheckUpProbe {
     pub(crate) seconds: [Option<f64>; 3],
     /// With less it says nothing.
     pub(crate) least_s: f64,
+    /// Time in an epoch that says something, as the other epochs repeat it: one visit to each point. `None` is not divided: it looks for
+    /// one event, for a drift, or until all CPUs were seen alike.
+    pub(crate) epoch_least_s: Option<f64>,
     /// Added for each CPU above two: the length of one visit times the rounds that a comparison of CPUs wants (at least five).
     pub(crate) per_cpu_s: f64,
     /// Added for what else this machine has.
@@ -62,16 +65,21 @@ pub struct Planned {
     /// Every share of its time, by name, in seconds.
     shares: Vec<(&'static str, f64)>,
     pub(super) reduced: Vec<String>,
+    /// False where it needs its time in one piece, whatever its kind.
+    pub(super) divides: bool,
     settings: Box<dyn Runs>,
 }
 
 /// Settings that know what is run with them.
 trait Runs: fmt::Debug {
     fn run(&self, session: &mut Session<'_>) -> Result<(), ProbeError>;
+    /// Time for visits, where that is one share of its settings.
+    fn visits_s(&mut self) -> Option<&mut f64>;
 }
 
 struct With<S, E> {
     settings: S,
+    budget_s: Option<fn(&mut S) -> &mut f64>,
     run: fn(&mut Session<'_>, &S) -> Result<(), E>,
 }
 
@@ -85,6 +93,10 @@ impl<S: fmt::Debug, E: Error + Send + Sync + 'static> Runs for With<S, E> {
     fn run(&self, session: &mut Session<'_>) -> Result<(), ProbeError> {
         (self.run)(session, &self.settings).map_err(|error| ProbeError(Box::new(error)))
     }
+
+    fn visits_s(&mut self) -> Option<&mut f64> {
+        self.budget_s.map(|budget_s| budget_s(&mut self.settings))
+    }
 }
 
 impl Planned {
@@ -95,7 +107,8 @@ impl Planned {
         worst_case_s: f64,
         shares: Vec<(&'static str, f64)>,
     ) -> Self {
-        Self { worst_case_s, shares, reduced: Vec::new(), settings: Box::new(With { settings, run }) }
+        let settings = Box::new(With { settings, budget_s: None, run });
+        Self { worst_case_s, shares, reduced: Vec::new(), divides: true, settings }
     }
 
     /// A probe whose worst case is its budget and what does not depend on that: the budget becomes what the time leaves.
@@ -109,7 +122,23 @@ impl Planned {
         let net_s = net_s(seconds, worst_case_s(&settings));
         *budget_s(&mut settings) = net_s;
         let worst_case_s = worst_case_s(&settings);
-        Self::new(settings, run, worst_case_s, vec![("budget", net_s)])
+        let settings = Box::new(With { settings, budget_s: Some(budget_s), run });
+        let shares = vec![("budget", net_s)];
+        Self { worst_case_s, shares, reduced: Vec::new(), divides: true, settings }
+    }
+
+    /// The same, of which a part in an epoch says nothing.
+    pub(crate) fn undivided(mut self) -> Self {
+        self.divides = false;
+        self
+    }
+
+    /// Gives visits so much time at least, whatever cannot be broken off may take.
+    pub(super) fn visits_at_least(&mut self, least_s: f64) {
+        if let Some(visits_s) = self.settings.visits_s() {
+            *visits_s = visits_s.max(least_s);
+            self.shares = vec![("budget", *visits_s)];
+        }
     }
 
     /// The same with lines that say what was cut, and why.

@@ -24,6 +24,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Flaws,
     seconds: [Some(1.4), Some(4.0), Some(8.0)],
     least_s: 0.6,
+    epoch_least_s: None,
     per_cpu_s: 0.0,
     more_s: no_more,
     rank: 60,

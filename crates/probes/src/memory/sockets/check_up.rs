@@ -24,6 +24,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Memory,
     seconds: [None, Some(6.0), Some(30.0)],
     least_s: 2.5,
+    epoch_least_s: None,
     per_cpu_s: 0.0,
     more_s: |subject| more_s(subject.machine, subject.cpus),
     rank: 80,
