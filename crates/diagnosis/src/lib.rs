@@ -4,7 +4,6 @@
 //! where the data cannot tell, the finding says `inconclusive`.
 #![forbid(unsafe_code)]
 
-mod between_runs;
 mod caches;
 mod classify;
 mod clock_remedies;

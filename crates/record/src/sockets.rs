@@ -18,7 +18,7 @@ pub struct Sockets {
     pub verdict: SocketVerdict,
     /// Why, one sentence each.
     pub because: Vec<String>,
-    /// Whether other guests may use the same memory: their moods come and go from one run to the next.
+    /// Whether other guests may use the same memory: its states come and go from one run to the next.
     #[serde(default)]
     pub in_guest: bool,
     /// The CPUs measured; each stands for those that it was chosen from.

@@ -11,8 +11,8 @@
 //!
 //! A bootstrap over a few blocks is too narrow: its spread is that of n values without the n - 1, its ends are those of a normal and not
 //! of a Student distribution. Both intervals are widened by what that comes to.
-//! Blocks, as a neighbour's moods outlast a round. A claim needs an A/A below the margin, an interval beyond it, both halves of the
-//! run beyond it on the same side, twice what A/A shows, and more than what equals differ by from one run to the next: some moods
+//! Blocks, as a neighbour's load outlasts a round. A claim needs an A/A below the margin, an interval beyond it, both halves of the
+//! run beyond it on the same side, twice what A/A shows, and more than what equals differ by from one run to the next: some states
 //! outlast a run, which no part of one run can show. Subjects are alike if their intervals, and what runs differ by, lie within twice the margin.
 //! A thief that takes a CPU part of the time leaves windows alone and does not move a low quantile; what slows every window does.
 
@@ -32,8 +32,6 @@ const SLOWEST: f64 = 0.90;
 const SLOPE_MAX: f64 = 0.5;
 /// Level of the intervals over all subjects together.
 const ALARMS: f64 = 0.05;
-/// Standard deviations between runs that a claim has to exceed: equals do once in 200 runs, were they normal.
-const STANDARD_DEVIATIONS: f64 = 2.8;
 
 /// How two or more subjects compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +160,7 @@ impl Rule {
         self.aa_half_width <= margin
             && near * sign > least
             && halves.iter().all(|half| half * sign > least)
-            && log * sign > (STANDARD_DEVIATIONS * between_runs).max(2.0 * self.aa_half_width)
+            && log * sign > (crate::BEYOND_RUNS * between_runs).max(2.0 * self.aa_half_width)
     }
 }
 
@@ -345,15 +343,15 @@ mod tests {
     }
 
     #[test]
-    fn moods_as_long_as_a_block_seldom_put_equals_outside_their_interval() {
+    fn states_as_long_as_a_block_seldom_put_equals_outside_their_interval() {
         let outside = |seed: &u64| {
             let mut random = Random::new(1_000 + seed);
             let mut rounds = run(&[1.0; 2], &[0.0; 2], *seed);
             for block in rounds.chunks_mut(ROUNDS / BLOCKS) {
-                let moods: Vec<f64> = (0..2).map(|_| (0.02 * random.normal()).exp()).collect();
+                let states: Vec<f64> = (0..2).map(|_| (0.02 * random.normal()).exp()).collect();
                 for round in block {
-                    for (visit, mood) in round.iter_mut().zip(&moods) {
-                        visit.windows.iter_mut().for_each(|window| *window *= mood);
+                    for (visit, state) in round.iter_mut().zip(&states) {
+                        visit.windows.iter_mut().for_each(|window| *window *= state);
                     }
                 }
             }
@@ -366,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn two_per_cent_in_every_window_are_a_mood_that_outlasts_the_run() {
+    fn two_per_cent_in_every_window_are_a_state_that_outlasts_the_run() {
         let [alike, asymmetric, _] = found(&[1.0, 1.02], &[0.0; 2]);
         assert_eq!((alike, asymmetric), (0, 0));
     }

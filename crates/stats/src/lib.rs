@@ -4,6 +4,7 @@
 mod average;
 mod bca;
 mod beta;
+mod between_runs;
 mod binomial;
 mod drift;
 mod equality;
@@ -32,6 +33,10 @@ mod windows;
 pub use average::{AbsoluteAverage, GeometricMean, absolute_average, geometric_mean};
 pub use bca::bca;
 pub use beta::incomplete_beta;
+pub use between_runs::{
+    BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, Prior, RowClass, RowRuns,
+    between_runs, equal_latencies, equal_rates, prior_of, two_runs_of_latency,
+};
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
 pub use drift::{ChangePoint, change_points, lag1_autocorrelation};
 pub use equality::{Equality, FEWEST_ROUNDS, Likeness, SubjectRatio, SubjectVisit, Tolerance, equality};

@@ -4,16 +4,13 @@ use std::collections::BTreeSet;
 
 use machine::NodeId;
 use record::{NodeBandwidth, PackageScaling, Quality, SocketBand, SocketSubject, Sockets, SubjectCore};
+use stats::Host;
 
 use super::{MARGIN, widest_aa};
-use crate::between_runs::{BETWEEN_RUNS, STANDARD_DEVIATIONS, latencies_differ_by, rates_differ_by};
 use crate::sockets::{latency, own_node, sane};
 
 /// A clock that is lower by more than this share is no matter of noise.
 const CLOCK_MARGIN: f64 = 0.05;
-/// What one CPU's latency differs by in two runs of a guest: 2.7 % over 100 runs of six seconds on a busy one, which is 3.8 % for two of
-/// them. Its triad's 17.6 % leave no band: bandwidth in a guest is not held against another run.
-const GUEST_TWO_RUNS: f64 = 0.038;
 
 /// In which direction a quantity is worse.
 #[derive(Clone, Copy, PartialEq)]
@@ -79,11 +76,12 @@ pub(super) fn by_others(sockets: &Sockets) -> Vec<SocketBand> {
             // The ratio is one of times: what the others need of its time.
             let expected =
                 if kind.worse == Worse::Higher { own.value / row.ratio } else { own.value * row.ratio };
-            let moods = match kind.worse {
-                Worse::Higher => latencies_differ_by(),
-                Worse::Lower => rates_differ_by(sockets.in_guest),
-            };
-            let half = MARGIN.max(2.0 * equality.aa_half_width).max(moods);
+            let between_runs = stats::BEYOND_RUNS
+                * match kind.worse {
+                    Worse::Higher => stats::equal_latencies(),
+                    Worse::Lower => stats::equal_rates(Host::of(sockets.in_guest)),
+                };
+            let half = MARGIN.max(2.0 * equality.aa_half_width).max(between_runs);
             let mut band = kind.band(subject, own, expected, half);
             band.is_outside = row.differs && row.ratio > 1.0;
             bands.push(band);
@@ -120,10 +118,10 @@ pub(super) fn by_record(sockets: &Sockets, good: &Sockets) -> Vec<SocketBand> {
 /// By how much one CPU's numbers may differ between two runs.
 fn two_runs(sockets: &Sockets, good: &Sockets) -> f64 {
     let in_guest = sockets.in_guest || good.in_guest;
-    STANDARD_DEVIATIONS * if in_guest { GUEST_TWO_RUNS } else { BETWEEN_RUNS }
+    stats::BEYOND_RUNS * stats::two_runs_of_latency(Host::of(in_guest))
 }
 
-/// Whether bandwidth can be held against another run.
+/// Whether bandwidth can be held against another run: a guest's triad spreads by 17.6 % (100 runs of six seconds on a busy one).
 pub(super) fn are_rates_steady(sockets: &Sockets, good: &Sockets) -> bool {
     !sockets.in_guest && !good.in_guest
 }
@@ -191,12 +189,12 @@ fn clocks(sockets: &Sockets, good: Option<&Sockets>) -> Vec<SocketBand> {
 fn together(sockets: &Sockets, good: Option<&Sockets>) -> Vec<SocketBand> {
     let is_quiet = widest_aa(sockets).is_some_and(|aa| aa <= MARGIN)
         && good.is_none_or(|good| are_rates_steady(sockets, good));
-    let moods = match good {
+    let between_runs = match good {
         Some(good) => two_runs(sockets, good),
-        None if sockets.in_guest => rates_differ_by(true),
+        None if sockets.in_guest => stats::BEYOND_RUNS * stats::equal_rates(Host::Guest),
         None => 0.0,
     };
-    let half = moods.max(2.0 * MARGIN);
+    let half = between_runs.max(2.0 * MARGIN);
     let whole = |sockets: &Sockets, package: Option<i64>| -> Option<PackageScaling> {
         let of_package = sockets.scaling.iter().filter(|row| row.package == package && row.cpus.len() > 1);
         of_package.max_by_key(|row| row.cpus.len()).cloned()

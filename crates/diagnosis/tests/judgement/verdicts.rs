@@ -87,8 +87,8 @@ fn equal_cpus_are_good_and_noisy_ones_inconclusive() {
 fn two_cpus_whose_intervals_overlap_or_that_differ_as_much_from_themselves_are_not_unequal() {
     // Once seen: 27.1-32.2 and 30.9-36.3 GB/s, p = 3 %, while the sockets of the same record were inconclusive.
     check(stream(&[33.6, 29.65], 2.6), "cpus-unequal", Severity::Inconclusive, "CPUs differ by 13 %");
-    let mut moody = stream(&[33.6, 29.65], 0.5);
-    moody.sockets = Some(Sockets {
+    let mut unsteady = stream(&[33.6, 29.65], 0.5);
+    unsteady.sockets = Some(Sockets {
         equality: vec![SubjectEquality {
             quantity: "triad".to_owned(),
             verdict: SocketVerdict::Inconclusive,
@@ -98,11 +98,11 @@ fn two_cpus_whose_intervals_overlap_or_that_differ_as_much_from_themselves_are_n
         }],
         ..Sockets::default()
     });
-    check(moody, "cpus-unequal", Severity::Inconclusive, "differs from itself by up to 14 %");
+    check(unsteady, "cpus-unequal", Severity::Inconclusive, "differs from itself by up to 14 %");
 }
 
 #[test]
-fn what_has_no_single_value_or_is_a_guests_mood_is_no_inequality() {
+fn what_has_no_single_value_or_is_a_guests_state_is_no_inequality() {
     // Once seen of two equal CPUs of a guest in a check-up of 20 s: 30.1 and 38.4 GB/s, each in several states.
     let mut unstable = stream(&[38.4, 30.1], 3.5);
     unstable.memory.stream.iter_mut().for_each(|result| result.spread.quality = Quality::Unstable);

@@ -13,12 +13,6 @@ use crate::memory::series::{PointVisit, Series};
 pub(super) const MARGIN: f64 = 0.015;
 /// Subjects within this are alike: as `stats::equality` has it.
 pub(super) const ALIKE: f64 = 2.0 * MARGIN;
-/// Standard deviation of the ratio of two equal vCPUs' latencies between runs of eight seconds, at the same control: 0.65 % over 16
-/// runs on a quiet guest, 1.0 % over 16 beside compilers. Sockets of one's own may show less; that makes a claim rarer, not wrong.
-const BETWEEN_RUNS: f64 = 0.009;
-/// The same of triad in a guest: 4.9 % over 32 runs on a quiet one, 7.0 % over 32 beside compilers. Guests that share its memory have
-/// moods of their own; a machine that shares with nobody is taken to have none beyond those of latency.
-const RATE_BETWEEN_RUNS_OF_GUEST: f64 = 0.06;
 /// A visit is disturbed if a control loop beside it was slower than is usual for the CPU by this share.
 const VISIT_SLOWER: f64 = 0.15;
 /// CPUs whose frequencies differ by this share are not equals to begin with.
@@ -57,8 +51,8 @@ impl Quantity {
 
     const fn between_runs(self) -> f64 {
         match self {
-            Self::Latency | Self::Triad { in_guest: false } => BETWEEN_RUNS,
-            Self::Triad { in_guest: true } => RATE_BETWEEN_RUNS_OF_GUEST,
+            Self::Latency => stats::equal_latencies(),
+            Self::Triad { in_guest } => stats::equal_rates(stats::Host::of(in_guest)),
         }
     }
 }

@@ -1,0 +1,160 @@
+//! What is known of the spread between runs before a machine has told its own: the shipped table, in this one place.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Rows that one cause moves together and whose spread between runs is of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RowClass {
+    /// The frequency of the core, by the control loop.
+    CoreClock,
+    /// Latency of the first and second level: fixed numbers of core cycles.
+    CoreLatency,
+    /// Ways to read the time.
+    ClockReads,
+    /// Loops that touch no memory: controls.
+    Arithmetic,
+    /// Bandwidth of the first and second level.
+    CacheBandwidth,
+    /// Bandwidth of the levels behind, which cores share.
+    SharedCacheBandwidth,
+    /// Latency of the levels behind the second.
+    SharedCacheLatency,
+    /// Latency of memory with nobody else at work.
+    MemoryLatency,
+    /// Latency of memory while other CPUs stream.
+    LoadedLatency,
+    /// Bandwidth of blocks in memory.
+    MemoryBandwidth,
+    /// STREAM.
+    Stream,
+    /// Misses of the TLBs and page walks.
+    PageWalks,
+    /// Lines that move between CPUs.
+    LineTransfer,
+    /// Slowdowns of two CPUs at once.
+    Sharing,
+    /// Waking a sleeping CPU.
+    Waking,
+}
+
+impl RowClass {
+    /// The name in sentences.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CoreClock => "core clock",
+            Self::CoreLatency => "L1 and L2 latency",
+            Self::ClockReads => "clock reads",
+            Self::Arithmetic => "control loops",
+            Self::CacheBandwidth => "L1 and L2 bandwidth",
+            Self::SharedCacheBandwidth => "L3 bandwidth",
+            Self::SharedCacheLatency => "L3 latency",
+            Self::MemoryLatency => "memory latency",
+            Self::LoadedLatency => "loaded memory latency",
+            Self::MemoryBandwidth => "memory bandwidth",
+            Self::Stream => "STREAM",
+            Self::PageWalks => "page walks",
+            Self::LineTransfer => "line transfer",
+            Self::Sharing => "CPUs sharing resources",
+            Self::Waking => "waking a CPU",
+        }
+    }
+}
+
+/// Where a machine's neighbours are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Host {
+    /// A guest: others share the memory, the last-level cache, perhaps the core.
+    Guest,
+    /// Nobody below the kernel.
+    BareMetal,
+}
+
+impl Host {
+    /// By whether a hypervisor is below the kernel.
+    pub const fn of(in_guest: bool) -> Self {
+        if in_guest { Self::Guest } else { Self::BareMetal }
+    }
+}
+
+/// The spread between runs of the rows of a class, of logarithms, as it is taken where nothing better is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prior {
+    /// The class.
+    pub class: RowClass,
+    /// Standard deviation of one row between single runs.
+    pub row: f64,
+    /// Standard deviation of what all rows of the class share.
+    pub common: f64,
+    /// Degrees of freedom that these are worth: how much hosts may differ in it.
+    pub degrees: f64,
+    /// True if its rows stay in one of few states for many runs: a few earlier runs that look alike may all have seen
+    /// the same one, so the spread is never taken to be below this before there are twenty of them.
+    pub has_states: bool,
+    /// Where the numbers are from.
+    pub source: &'static str,
+}
+
+/// So many runs are taken to have seen every state.
+pub(super) const MANY_RUNS: usize = 20;
+
+/// Few hosts were measured, so tails are taken to be those of Student's distribution with as few degrees.
+const DEGREES: f64 = 6.0;
+
+const fn prior(class: RowClass, row: f64, common: f64, source: &'static str) -> Prior {
+    Prior {
+        class,
+        row,
+        common,
+        degrees: DEGREES,
+        has_states: matches!(class, RowClass::LineTransfer),
+        source,
+    }
+}
+
+const BUSY: &str = "45 quick check-ups of a Zen 4 guest beside a neighbour that starts and stops";
+const QUIET: &str = "60 quick check-ups of a quiet Zen 4 guest";
+const DEFAULT: &str = "6 default check-ups of a quiet Zen 4 guest";
+const QUICK: &str = "8 quick check-ups of a quiet Zen 4 guest";
+
+/// The worst row of each class of all that was measured on guests (METHODOLOGY.md, True between runs).
+const GUEST: [Prior; 15] = [
+    prior(RowClass::CoreClock, 0.026, 0.026, BUSY),
+    prior(RowClass::CoreLatency, 0.037, 0.028, BUSY),
+    prior(RowClass::ClockReads, 0.020, 0.020, QUICK),
+    prior(RowClass::Arithmetic, 0.046, 0.028, BUSY),
+    prior(RowClass::CacheBandwidth, 0.108, 0.035, QUIET),
+    prior(RowClass::SharedCacheBandwidth, 0.182, 0.050, QUIET),
+    prior(RowClass::SharedCacheLatency, 0.211, 0.102, BUSY),
+    prior(RowClass::MemoryLatency, 0.251, 0.251, DEFAULT),
+    prior(RowClass::LoadedLatency, 0.369, 0.369, DEFAULT),
+    prior(RowClass::MemoryBandwidth, 0.140, 0.091, QUICK),
+    prior(RowClass::Stream, 0.086, 0.078, DEFAULT),
+    prior(RowClass::PageWalks, 0.477, 0.290, BUSY),
+    prior(RowClass::LineTransfer, 0.536, 0.522, BUSY),
+    prior(RowClass::Sharing, 0.157, 0.024, QUIET),
+    prior(RowClass::Waking, 0.239, 0.179, DEFAULT),
+];
+
+/// What is known of a class before any history.
+///
+/// Bare metal is assumed to be no worse than a guest until it is measured.
+pub fn prior_of(class: RowClass, host: Host) -> Prior {
+    match host {
+        Host::Guest | Host::BareMetal => GUEST[class as usize],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_has_its_own_line_and_no_class_spreads_less_together_than_nothing() {
+        for (index, prior) in GUEST.iter().enumerate() {
+            assert_eq!(prior.class as usize, index, "{prior:?}");
+            assert!(prior.common > 0.0 && prior.common <= prior.row && prior.degrees >= 1.0, "{prior:?}");
+        }
+    }
+}
