@@ -4,10 +4,13 @@
 //! a file, reads a clock or asks a CPU: bytes in, documents out. `ab` takes the measurements itself, in turns: it flips a
 //! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are checked,
 //! `place` puts threads on CPUs and proves what that gains, `held_clock_source` changes the clock source while they are priced.
+//! `history` says what is kept of earlier check-ups, `guard` whether a new one is as they were; both are as pure as `compare`.
 #![forbid(unsafe_code)]
 
 pub mod ab;
 pub mod clock_frequencies;
 pub mod compare;
+pub mod guard;
 pub mod held_clock_source;
+pub mod history;
 pub mod place;

@@ -16,8 +16,8 @@
 mod at;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -28,6 +28,8 @@ use crate::live::effective_user;
 const FOLDER_MODE: libc::mode_t = 0o700;
 /// The same for a file.
 const FILE_MODE: libc::mode_t = 0o600;
+/// Stands in the name of a file whose writer has not finished, before the writer's process number.
+pub const UNFINISHED: &str = ".new-";
 /// Links followed for one path, as the kernel's `MAXSYMLINKS` (include/linux/namei.h).
 const LINKS_MAX: usize = 40;
 const ROOT: u32 = 0;
@@ -183,6 +185,58 @@ impl TrustedFolder {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(Some(bytes))
+    }
+
+    /// The last bytes of a file, at most so many, and its whole length; `None` if there is none.
+    ///
+    /// # Errors
+    /// A [`Distrust`], or what the operating system said.
+    pub fn read_tail(&self, name: &str, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+        let mut file = match self.opened(name, libc::O_RDONLY) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(bytes_max as u64)))?;
+        let mut bytes = Vec::new();
+        // A file that grows meanwhile has no end.
+        file.take(bytes_max as u64).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Names and sizes of the regular files in it, sorted. Nothing of them is judged until one is opened.
+    ///
+    /// # Errors
+    /// What the operating system said.
+    pub fn files(&self) -> io::Result<Vec<(String, u64)>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            // Whoever was removed meanwhile is no file, nor is what has no name that we would give.
+            let Ok(about) = entry.metadata() else { continue };
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if about.is_file() {
+                files.push((name, about.len()));
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Writes a file whole or not at all, in place of one that has its name, and so that it survives a power cut.
+    ///
+    /// # Errors
+    /// A [`Distrust`], or what the operating system said; what was begun is taken away.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let unfinished = format!("{name}{UNFINISHED}{}", std::process::id());
+        let written = self
+            .write(&unfinished, bytes)
+            .and_then(|()| self.sync(&unfinished))
+            .and_then(|()| self.rename(&unfinished, name));
+        written.and_then(|()| self.sync_names()).inspect_err(|_| {
+            // Renamed, or never made: nothing to remove then.
+            let _ = self.remove(&unfinished);
+        })
     }
 
     /// A file to read and write, made if it is not there; what it holds stays.

@@ -5,8 +5,9 @@ use std::io::Read;
 use machine::Machine;
 
 use crate::{
-    ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, PlaceOutcome,
-    PlaceSweep, RebootOutcome, Record, SCHEMA, SOCKETS_SCHEMA, Sharing, Sockets,
+    ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, GuardOutcome,
+    HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record, SCHEMA, SOCKETS_SCHEMA, Sharing,
+    Sockets,
 };
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
@@ -212,7 +213,7 @@ fn absurd(value: &serde_json::Value) -> Option<(String, &serde_json::Number)> {
 }
 
 /// The JSON Schema of each document of this crate, generated from the types, by the document's name.
-pub fn json_schemas() -> [(&'static str, serde_json::Value); 12] {
+pub fn json_schemas() -> [(&'static str, serde_json::Value); 14] {
     [
         ("record", schemars::schema_for!(Record).to_value()),
         ("comparison", schemars::schema_for!(ComparisonTable).to_value()),
@@ -224,6 +225,8 @@ pub fn json_schemas() -> [(&'static str, serde_json::Value); 12] {
         ("clock-event", schemars::schema_for!(ClockEvent).to_value()),
         ("sockets", schemars::schema_for!(Sockets).to_value()),
         ("sharing", schemars::schema_for!(Sharing).to_value()),
+        ("history", schemars::schema_for!(HistoryListing).to_value()),
+        ("guard", schemars::schema_for!(GuardOutcome).to_value()),
         ("place", schemars::schema_for!(PlaceOutcome).to_value()),
         ("place-sweep", schemars::schema_for!(PlaceSweep).to_value()),
     ]

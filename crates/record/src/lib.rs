@@ -17,7 +17,9 @@ mod experiment;
 mod factorial;
 mod finding;
 mod flaw;
+mod guard_check;
 mod guards;
+mod history;
 mod levels;
 mod memory;
 mod place;
@@ -58,7 +60,14 @@ pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
 };
+pub use guard_check::{
+    GUARD_SCHEMA, GuardBaseline, GuardChange, GuardClass, GuardOutcome, GuardToggle, GuardVerdict,
+};
 pub use guards::Guards;
+pub use history::{
+    ENTRY_BYTES_MAX, EntryError, Fingerprint, HISTORY_SCHEMA, HistoryChange, HistoryEntry, HistoryLine,
+    HistoryListing, HistoryRow, HistoryTrend, decode_entry, encode_entry,
+};
 pub use levels::{Conditions, Level, Levels, TlbLevel, Withheld};
 pub use memory::{
     BandwidthPoint, ChaseOrder, LatencyCell, LoadedLatency, Memory, OrderedLatency, ParallelChase, Scope,

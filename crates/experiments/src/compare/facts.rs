@@ -84,6 +84,10 @@ fn environment(machine: &Machine, add: &mut dyn FnMut(&str, Option<String>)) {
     let states = environment.idle_states.iter().map(|(name, us)| format!("{name} {us} us"));
     add("idle states", Some(states.collect::<Vec<_>>().join(", ")));
     add("SMT", environment.smt.clone());
+    let topology = &machine.topology;
+    add("offline CPUs", Some(topology.offline.to_string()));
+    add("allowed CPUs", Some(topology.allowed.to_string()));
+    add("isolated CPUs", Some(topology.isolated.to_string()));
     add("memory", environment.memory_bytes.map(|bytes| bytes.to_string()));
     let nodes = machine.topology.nodes.iter().filter_map(|node| {
         let memory = node.memory_bytes?;

@@ -45,7 +45,7 @@ WantedBy=multi-user.target
 
 /// In double quotes, with all that systemd would read in it escaped: quotes, backslashes, specifiers. A dollar is refused:
 /// doubling it is right in an argument and wrong in the program's own path.
-fn quoted(path: &Path) -> Result<String, NotForUnit> {
+pub(crate) fn quoted(path: &Path) -> Result<String, NotForUnit> {
     let refused = || NotForUnit(path.to_owned());
     let text = path.to_str().ok_or_else(refused)?;
     if !path.is_absolute() || text.chars().any(|c| c.is_control() || c == '$') {

@@ -1,0 +1,195 @@
+//! What may be behind a change: facts in the order of their likelihood, in words, and the experiment that could prove one.
+
+use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle};
+
+/// Facts from the likeliest cause of other numbers to the least; mitigations stand behind, then all others.
+const LIKELIEST: [&str; 16] = [
+    "CPU limit",
+    "offline CPUs",
+    "allowed CPUs",
+    "clock source",
+    "huge pages",
+    "frequency policy",
+    "SMT",
+    "microcode",
+    "kernel",
+    "command line",
+    "hypervisor",
+    "memory limit",
+    "NUMA balancing",
+    "BIOS",
+    "idle driver",
+    "huge page defrag",
+];
+/// The fact that moves a class before all others.
+const BY_CLASS: [(&str, &str); 2] = [("clock reads", "clock source"), ("page walks", "huge pages")];
+/// Facts that a toggle can switch to and fro; the toggle's values are the fact's.
+const TOGGLES: [(&str, &str); 4] = [
+    ("clock source", "clocksource"),
+    ("huge pages", "thp-system"),
+    ("SMT", "smt"),
+    ("NUMA balancing", "numa-balancing"),
+];
+const COMMAND_LINE: &str = "command line";
+/// Longer values are cut in a sentence; the list has them whole.
+const VALUE_CHARACTERS: usize = 48;
+
+/// Puts the likeliest cause first.
+pub(super) fn order(facts: &mut [FactDifference], class: Option<&str>) {
+    let of_class = BY_CLASS.iter().find(|(name, _)| Some(*name) == class).map(|(_, fact)| *fact);
+    facts.sort_by_key(|difference| {
+        let name = difference.fact.as_str();
+        let place = LIKELIEST.iter().position(|fact| *fact == name);
+        let mitigation = usize::from(!name.starts_with("mitigation "));
+        (Some(name) != of_class, place.unwrap_or(LIKELIEST.len() + mitigation))
+    });
+}
+
+fn value(value: Option<&Option<String>>) -> String {
+    let text = value.and_then(Option::as_deref).unwrap_or("none");
+    if text.chars().count() <= VALUE_CHARACTERS {
+        return text.to_owned();
+    }
+    format!("{}...", text.chars().take(VALUE_CHARACTERS).collect::<String>())
+}
+
+/// `clock source from kvm-clock to tsc`; of command lines the words that differ.
+pub(super) fn told(difference: &FactDifference) -> String {
+    if difference.fact == COMMAND_LINE {
+        let [gone, come] =
+            words(difference).map(|words| if words.is_empty() { "none".to_owned() } else { words });
+        return format!("boot words from {gone} to {come}");
+    }
+    let values = &difference.values;
+    format!("{} from {} to {}", difference.fact, value(values.first()), value(values.get(1)))
+}
+
+/// Words of a command line that only the first has, and that only the second has.
+fn words(difference: &FactDifference) -> [String; 2] {
+    let lines: Vec<Vec<&str>> = (0..2)
+        .map(|side| {
+            let line = difference.values.get(side).and_then(Option::as_deref);
+            line.unwrap_or_default().split_whitespace().collect()
+        })
+        .collect();
+    let only = |side: usize| -> String {
+        let lone: Vec<&str> =
+            lines[side].iter().filter(|word| !lines[1 - side].contains(word)).copied().collect();
+        lone.join(" ")
+    };
+    [only(0), only(1)]
+}
+
+/// A machine in a few words.
+pub(super) fn machine(fingerprint: &Fingerprint) -> String {
+    let memory = fingerprint.memory_bytes.map_or_else(String::new, |bytes| format!(", {bytes}"));
+    let under = fingerprint.hypervisor.as_ref().map_or_else(String::new, |name| format!(" under {name}"));
+    format!("{} CPUs of {}{memory}{under}", fingerprint.cpus, fingerprint.cpu)
+}
+
+/// The answer where numbers are beyond their limits.
+pub(super) fn of_numbers(outcome: &GuardOutcome) -> String {
+    let first = outcome.changes.first().expect("there are changes");
+    let what = first.row.as_ref().unwrap_or(&first.class);
+    let way = if first.slower_percent > 0.0 { "slower" } else { "faster" };
+    let more = match outcome.changes.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let why = match outcome.facts.first() {
+        Some(fact) => format!("most likely why: {}, a coincidence in time and no proof", told(fact)),
+        None => "no watched fact differs, so the cause is outside of them: a neighbour on the host, heat, firmware".to_owned(),
+    };
+    format!("changed: {what} {:.0} % {way}{more}; {why}", first.slower_percent.abs())
+}
+
+/// Commands that could prove one of these facts to be the cause.
+pub(super) fn proofs(facts: &[FactDifference]) -> Vec<GuardToggle> {
+    facts
+        .iter()
+        .filter_map(|difference| {
+            Some(GuardToggle { fact: difference.fact.clone(), command: command(difference)? })
+        })
+        .collect()
+}
+
+fn command(difference: &FactDifference) -> Option<String> {
+    let sides: Vec<&str> = difference.values.iter().flatten().map(String::as_str).collect();
+    let [before, after] = sides[..] else { return None };
+    if difference.fact == COMMAND_LINE {
+        let [gone, come] = words(difference).map(|words| words.replace('\'', "'\\''"));
+        return Some(format!("sidestep ab --across-reboot --a '{gone}' --b '{come}'"));
+    }
+    if difference.fact == "frequency policy" {
+        // `driver/governor xN`, where all CPUs have one.
+        let governor = |policy: &str| Some(policy.split_once('/')?.1.split_once(" x")?.0.to_owned());
+        let is_one = !before.contains(',') && !after.contains(',');
+        let (before, after) = governor(before).zip(governor(after)).filter(|(a, b)| is_one && a != b)?;
+        return Some(format!("sidestep ab --toggle governor={before}:{after}"));
+    }
+    let (_, toggle) = TOGGLES.iter().find(|(fact, _)| *fact == difference.fact)?;
+    Some(format!("sidestep ab --toggle {toggle}={before}:{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(name: &str, before: Option<&str>, after: Option<&str>) -> FactDifference {
+        FactDifference {
+            fact: name.to_owned(),
+            values: [before, after].map(|v| v.map(str::to_owned)).to_vec(),
+        }
+    }
+
+    #[test]
+    fn what_a_toggle_could_prove_comes_with_its_command() {
+        for (difference, told_as, command) in [
+            (
+                fact("clock source", Some("kvm-clock"), Some("tsc")),
+                "clock source from kvm-clock to tsc",
+                Some("sidestep ab --toggle clocksource=kvm-clock:tsc"),
+            ),
+            (fact("offline CPUs", None, Some("1")), "offline CPUs from none to 1", None),
+            (
+                fact(
+                    "frequency policy",
+                    Some("acpi-cpufreq/ondemand x2"),
+                    Some("acpi-cpufreq/performance x2"),
+                ),
+                "frequency policy from acpi-cpufreq/ondemand x2 to acpi-cpufreq/performance x2",
+                Some("sidestep ab --toggle governor=ondemand:performance"),
+            ),
+            (
+                fact("command line", Some("quiet ro"), Some("quiet ro mitigations=off")),
+                "boot words from none to mitigations=off",
+                Some("sidestep ab --across-reboot --a '' --b 'mitigations=off'"),
+            ),
+        ] {
+            assert_eq!(told(&difference), told_as);
+            let found = proofs(std::slice::from_ref(&difference));
+            assert_eq!(found.first().map(|proof| proof.command.as_str()), command);
+        }
+    }
+
+    #[test]
+    fn every_toggle_that_is_named_is_in_the_catalogue() {
+        for name in TOGGLES.iter().map(|(_, toggle)| *toggle).chain(["governor"]) {
+            assert!(toggles::find(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_likeliest_cause_is_first_and_the_class_has_its_own() {
+        let mut facts: Vec<FactDifference> =
+            ["memory", "mitigation mds", "kernel", "huge pages", "clock source"]
+                .iter()
+                .map(|name| fact(name, Some("a"), Some("b")))
+                .collect();
+        let names = |facts: &[FactDifference]| facts.iter().map(|one| one.fact.clone()).collect::<Vec<_>>();
+        order(&mut facts, None);
+        assert_eq!(names(&facts), ["clock source", "huge pages", "kernel", "mitigation mds", "memory"]);
+        order(&mut facts, Some("page walks"));
+        assert_eq!(names(&facts)[0], "huge pages");
+    }
+}

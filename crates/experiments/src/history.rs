@@ -1,0 +1,162 @@
+//! Earlier check-ups of a machine: what is kept of each, which go when there is no more room, and what the rows did since.
+
+mod pruning;
+mod spread;
+mod trend;
+
+use std::collections::BTreeMap;
+
+use machine::{Machine, View};
+use record::{Fingerprint, HISTORY_SCHEMA, HistoryEntry, HistoryRow, PlanOutcome, Record, Severity};
+
+use crate::compare::{Test, configuration_of_record};
+pub use pruning::{BOUNDS, Bounds, FileName, seconds_of_utc, to_prune};
+pub use spread::{ClassSpread, spread};
+pub(crate) use trend::differences;
+pub use trend::trends;
+
+/// Memory that is as large but for what firmware and kernel keep of it differs by less.
+const MEMORY_TOLERANCE: f64 = 0.03;
+
+/// What is kept of a record beside itself.
+pub fn entry(record: &Record) -> HistoryEntry {
+    let configuration = configuration_of_record("", record);
+    let count = |severity| record.findings.iter().filter(|finding| finding.severity == severity).count();
+    HistoryEntry {
+        schema: HISTORY_SCHEMA,
+        started_utc: record.provenance.started_utc.clone(),
+        fingerprint: fingerprint(&record.machine),
+        plan: plan(record),
+        warnings: count(Severity::Warning),
+        inconclusive: count(Severity::Inconclusive),
+        doubts: record.guards.doubts.clone(),
+        others_share: record.guards.others_share,
+        partial: record.partial.clone(),
+        facts: configuration.facts.into_iter().map(|fact| (fact.name, fact.value)).collect(),
+        rows: configuration.tests.iter().flat_map(rows).collect(),
+    }
+}
+
+/// Budget and probes: runs with others have other values.
+fn plan(record: &Record) -> String {
+    let ran = record.plan.entries.iter().filter(|entry| !matches!(entry.outcome, PlanOutcome::Dropped(_)));
+    let names: Vec<&str> = ran.map(|entry| entry.probe.as_str()).collect();
+    format!("{} s: {}", record.plan.budget_s, names.join(", "))
+}
+
+/// The rows of a test: one, or one for each level, whose cells are joined by their median.
+fn rows(test: &Test) -> Vec<(String, HistoryRow)> {
+    let mut levels: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
+    for cell in test.cells.values() {
+        let values = cell.samples.iter().map(|sample| sample.value);
+        levels.entry(cell.level.as_deref()).or_default().extend(values);
+    }
+    if levels.len() > 1 {
+        // Where others have a level, a cell without one lies between two.
+        levels.remove(&None);
+    }
+    let row = |(level, values): (Option<&str>, Vec<f64>)| {
+        let value = stats::median(&values).filter(|value| *value > 0.0)?;
+        let name = level.map_or_else(|| test.name.clone(), |level| format!("{}, {level}", test.name));
+        let (class, unit) = (class(test).to_owned(), test.unit.clone());
+        Some((name, HistoryRow { class, unit, better: test.better, value }))
+    };
+    levels.into_iter().filter_map(row).collect()
+}
+
+/// The class with which a test's rows move.
+fn class(test: &Test) -> &'static str {
+    let begins = |start| test.name.starts_with(start);
+    match test.group.as_str() {
+        "controls" => "arithmetic",
+        "clocks" => "clock reads",
+        "cores" if begins("line ") => "line transfer",
+        "cores" if begins("waking") => "waking",
+        "cores" => "sharing",
+        _ if test.unit == "GB/s" => "bandwidth",
+        _ if begins("miss of TLB") || begins("page walk") => "page walks",
+        _ => "latency",
+    }
+}
+
+/// What tells this machine from another.
+pub fn fingerprint(machine: &Machine) -> Fingerprint {
+    let identity = &machine.identity;
+    let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
+    let [family, model, stepping] = [identity.family, identity.model, identity.stepping].map(number);
+    let vendor = identity.vendor.as_ref().map_or("unknown".to_owned(), ToString::to_string);
+    let name = identity.name.as_deref().unwrap_or("unknown");
+    Fingerprint {
+        cpu: format!("{name} ({vendor} family {family} model {model} stepping {stepping})"),
+        cpus: View::of(machine).counts.pus + machine.topology.offline.iter().count(),
+        hypervisor: identity.hypervisor.clone(),
+        memory_bytes: machine.environment.memory_bytes,
+    }
+}
+
+/// Whether two entries are of one machine, as far as that can be known without serial numbers.
+pub fn is_same_machine(a: &Fingerprint, b: &Fingerprint) -> bool {
+    let memory = a.memory_bytes.zip(b.memory_bytes).is_none_or(|(a, b)| {
+        let (a, b) = (a.0 as f64, b.0 as f64);
+        (a - b).abs() <= MEMORY_TOLERANCE * a.max(b)
+    });
+    memory && a.cpu == b.cpu && a.cpus == b.cpus && a.hypervisor == b.hypervisor
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::{Bytes, CpuId};
+    use record::{ClockRead, LatencyCell, Spread};
+
+    use super::*;
+
+    #[test]
+    fn memory_may_lose_what_the_kernel_keeps_and_nothing_else_may_differ() {
+        let here = Fingerprint {
+            cpu: "a".to_owned(),
+            cpus: 2,
+            hypervisor: Some("KVM".to_owned()),
+            memory_bytes: Some(Bytes(8 << 30)),
+        };
+        let with = |change: fn(&mut Fingerprint)| {
+            let mut other = here.clone();
+            change(&mut other);
+            is_same_machine(&here, &other)
+        };
+        assert!(with(|_| ()) && with(|it| it.memory_bytes = Some(Bytes((8 << 30) - (100 << 20)))));
+        assert!(with(|it| it.memory_bytes = None), "absence is no difference");
+        assert!(!with(|it| it.memory_bytes = Some(Bytes(4 << 30))));
+        assert!(!with(|it| it.cpus = 4) && !with(|it| it.cpu = "b".to_owned()));
+        assert!(!with(|it| it.hypervisor = None));
+    }
+
+    #[test]
+    fn cells_of_a_level_are_one_row_and_cells_between_levels_none() {
+        let mut record = Record::default();
+        let cells = [(1, Some("L1"), 1.0), (2, Some("L1"), 3.0), (4, None, 9.0), (8, Some("L2"), 4.0)];
+        for (block, level, ns) in cells {
+            record.memory.latency.push(LatencyCell {
+                cpu: CpuId(0),
+                page_bytes: Bytes(4096),
+                block_bytes: Bytes(block),
+                stride_bytes: Bytes(64),
+                ns,
+                core_cycles: None,
+                level: level.map(str::to_owned),
+                spread: Spread::default(),
+            });
+        }
+        record.clocks.push(ClockRead { name: "rdtsc".to_owned(), ns: 9.0, ..ClockRead::default() });
+        let rows = entry(&record).rows;
+        let found: Vec<(&str, &str, f64)> =
+            rows.iter().map(|(name, row)| (name.as_str(), row.class.as_str(), row.value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("latency, 4 KiB pages, L1", "latency", 2.0),
+                ("latency, 4 KiB pages, L2", "latency", 4.0),
+                ("rdtsc", "clock reads", 9.0)
+            ]
+        );
+    }
+}

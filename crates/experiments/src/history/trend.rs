@@ -1,0 +1,140 @@
+//! What a row did from run to run: its slope, where its level changed, and which facts changed there.
+
+use std::collections::BTreeMap;
+
+use record::{FactDifference, HistoryChange, HistoryEntry, HistoryTrend};
+use stats::{change_points, median};
+
+use super::seconds_of_utc;
+
+/// Facts that differ from boot to boot or run to run and explain nothing.
+const EMPTY_FACTS: [&str; 1] = ["boot"];
+/// Over less time a slope per day says nothing.
+const SLOPE_LEAST_S: f64 = 3600.0;
+const DAY_S: f64 = 86_400.0;
+/// Slopes are taken between all pairs of at most so many runs, the newest: a second for ten thousand would be too long.
+const SLOPE_RUNS_MAX: usize = 300;
+
+/// The trend of each row of these runs, which are of one machine, oldest first; of one row, if it is named. Only runs
+/// with the plan of the last one count, as others have other values, and runs that were stopped do not.
+pub fn trends(entries: &[&HistoryEntry], row: Option<&str>) -> Vec<HistoryTrend> {
+    let Some(last) = entries.iter().rev().find(|entry| entry.partial.is_none()) else { return Vec::new() };
+    let like: Vec<&HistoryEntry> =
+        entries.iter().filter(|entry| entry.plan == last.plan && entry.partial.is_none()).copied().collect();
+    let wanted = last.rows.keys().filter(|name| row.is_none_or(|row| row == name.as_str()));
+    wanted.map(|name| trend(&like, name)).collect()
+}
+
+fn trend(entries: &[&HistoryEntry], name: &str) -> HistoryTrend {
+    let runs: Vec<(&HistoryEntry, f64)> = entries
+        .iter()
+        .filter_map(|entry| Some((*entry, entry.rows.get(name)?.value)))
+        .filter(|(_, value)| value.is_finite() && *value > 0.0)
+        .collect();
+    let logs: Vec<f64> = runs.iter().map(|(_, value)| value.ln()).collect();
+    let changes = change_points(&logs).into_iter().map(|point| HistoryChange {
+        started_utc: runs[point.index].0.started_utc.clone(),
+        percent: (point.after - point.before).exp_m1() * 100.0,
+        facts: differences(&runs[point.index - 1].0.facts, &runs[point.index].0.facts),
+        point,
+    });
+    let about = runs.last().and_then(|(entry, _)| entry.rows.get(name));
+    HistoryTrend {
+        row: name.to_owned(),
+        class: about.map(|row| row.class.clone()).unwrap_or_default(),
+        unit: about.map(|row| row.unit.clone()).unwrap_or_default(),
+        better: about.map_or(record::Better::Lower, |row| row.better),
+        started_utc: runs.iter().map(|(entry, _)| entry.started_utc.clone()).collect(),
+        changes: changes.collect(),
+        percent_per_day: slope(&runs),
+        values: runs.iter().map(|(_, value)| *value).collect(),
+    }
+}
+
+/// The median of the slopes between all pairs of runs (Sen 1968), as percent for a day.
+fn slope(runs: &[(&HistoryEntry, f64)]) -> Option<f64> {
+    let newest = &runs[runs.len().saturating_sub(SLOPE_RUNS_MAX)..];
+    let at = |(entry, value): &(&HistoryEntry, f64)| {
+        Some((seconds_of_utc(&entry.started_utc)? as f64, value.ln()))
+    };
+    let points: Vec<(f64, f64)> = newest.iter().filter_map(at).collect();
+    let span_s = points.last()?.0 - points.first()?.0;
+    let mut slopes = Vec::new();
+    for (index, (start_s, start)) in points.iter().enumerate() {
+        for (end_s, end) in points[index + 1..].iter().filter(|(end_s, _)| end_s > start_s) {
+            slopes.push((end - start) / (end_s - start_s) * DAY_S);
+        }
+    }
+    let per_day = median(&slopes).filter(|_| span_s >= SLOPE_LEAST_S)?;
+    Some(per_day.exp_m1() * 100.0).filter(|percent| percent.is_finite())
+}
+
+/// Facts in which two runs differ.
+pub(crate) fn differences(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<FactDifference> {
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .filter(|name| !EMPTY_FACTS.contains(&name.as_str()) && before.get(*name) != after.get(*name))
+        .map(|name| FactDifference {
+            fact: name.clone(),
+            values: vec![before.get(name).cloned(), after.get(name).cloned()],
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Better, HistoryRow};
+    use stats::Random;
+
+    use super::*;
+
+    fn run(hour: usize, value: f64, kernel: &str) -> HistoryEntry {
+        let row =
+            HistoryRow { class: "latency".to_owned(), unit: "ns".to_owned(), better: Better::Lower, value };
+        let facts = [("boot", format!("{hour}")), ("kernel", kernel.to_owned())];
+        HistoryEntry {
+            started_utc: format!("2026-01-{:02}T{:02}:00:00Z", hour / 24 + 1, hour % 24),
+            plan: "20 s: surface".to_owned(),
+            facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
+            rows: [("latency, L1".to_owned(), row)].into(),
+            ..HistoryEntry::default()
+        }
+    }
+
+    #[test]
+    fn a_step_is_found_with_the_kernel_that_changed_there() {
+        let mut random = Random::new(3);
+        let entries: Vec<HistoryEntry> = (0..40)
+            .map(|hour| {
+                let level = if hour < 22 { 1.0 } else { 1.1 };
+                run(hour, level * (0.01 * random.normal()).exp(), if hour < 22 { "6.1" } else { "6.2" })
+            })
+            .collect();
+        let found = trends(&entries.iter().collect::<Vec<_>>(), Some("latency, L1"));
+        let [trend] = found.as_slice() else { panic!("{found:?}") };
+        let [change] = trend.changes.as_slice() else { panic!("{:?}", trend.changes) };
+        assert_eq!(change.started_utc, "2026-01-01T22:00:00Z");
+        assert!((change.percent - 10.0).abs() < 2.0, "{}", change.percent);
+        let facts: Vec<&str> = change.facts.iter().map(|fact| fact.fact.as_str()).collect();
+        assert_eq!(facts, ["kernel"]);
+    }
+
+    #[test]
+    fn a_gradual_change_is_a_slope_and_other_plans_do_not_count() {
+        let mut entries: Vec<HistoryEntry> =
+            (0..48).map(|hour| run(hour, 1.02_f64.powf(hour as f64 / 24.0), "6.1")).collect();
+        entries[7].plan = "90 s: surface".to_owned();
+        entries[8].partial = Some("stopped".to_owned());
+        let found = trends(&entries.iter().collect::<Vec<_>>(), None);
+        assert_eq!(found[0].values.len(), 46);
+        let slope = found[0].percent_per_day.expect("two days");
+        assert!((slope - 2.0).abs() < 0.01, "{slope}");
+        assert!(trends(&[], None).is_empty());
+    }
+}

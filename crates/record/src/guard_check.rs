@@ -1,0 +1,101 @@
+//! What `sidestep guard` keeps and finds: a baseline of check-ups, and a check against it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{FactDifference, HistoryEntry};
+
+/// Version of baseline and outcome.
+pub const GUARD_SCHEMA: u32 = 1;
+
+/// The check-ups that a check is judged by.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GuardBaseline {
+    /// Version of the document.
+    pub schema: u32,
+    /// The runs, in the order taken.
+    pub runs: Vec<HistoryEntry>,
+}
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardVerdict {
+    /// Facts are the same, and numbers within the limits.
+    AsBefore,
+    /// A fact differs, or numbers are beyond the limits in two checks.
+    Changed,
+    /// The machine was busy, or the baseline does not allow a judgement.
+    #[default]
+    CannotTell,
+}
+
+/// Numbers that are beyond their limits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuardChange {
+    /// The row; `None` for its whole class.
+    pub row: Option<String>,
+    /// The class.
+    pub class: String,
+    /// How much it costs now over the baseline, in percent: slower is above zero.
+    pub slower_percent: f64,
+    /// A change had to be larger than this, in percent.
+    pub limit_percent: f64,
+}
+
+/// What the baseline allows to show of a class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuardClass {
+    /// The class.
+    pub class: String,
+    /// Its rows.
+    pub rows: usize,
+    /// The smallest change of the whole class that a check can show, in percent.
+    pub smallest_percent: f64,
+}
+
+/// An experiment that could prove a cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GuardToggle {
+    /// The fact that differs.
+    pub fact: String,
+    /// The command.
+    pub command: String,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct GuardOutcome {
+    /// Version of the document.
+    pub schema: u32,
+    /// The answer in a word.
+    pub verdict: GuardVerdict,
+    /// The answer in a sentence.
+    pub sentence: String,
+    /// When the check began, UTC.
+    pub checked_utc: String,
+    /// When the baseline began, UTC.
+    pub baseline_utc: String,
+    /// Runs of the baseline.
+    pub baseline_runs: usize,
+    /// Runs of it during which the machine was busy.
+    pub baseline_busy_runs: usize,
+    /// Facts that differ from the last run of the baseline, the likeliest cause first.
+    pub facts: Vec<FactDifference>,
+    /// Numbers beyond their limits in both checks, classes first.
+    pub changes: Vec<GuardChange>,
+    /// Experiments that could prove a cause.
+    pub proofs: Vec<GuardToggle>,
+    /// What made the numbers of this check doubtful, one line each.
+    pub doubts: Vec<String>,
+    /// What else to know, one sentence each.
+    pub notes: Vec<String>,
+    /// What the baseline allows to show.
+    pub classes: Vec<GuardClass>,
+    /// Probability of a false alarm in one check, by design.
+    pub alarms_per_check: f64,
+    /// Check-ups made: two where the first found something.
+    pub check_ups: usize,
+}
