@@ -5,7 +5,7 @@ mod sources;
 
 use std::path::Path;
 
-use experiments::compare::{Configuration, Options, is_slower_by};
+use experiments::compare::{Configuration, Options, is_class_slower_by, is_slower_by};
 use host::live::write_atomically;
 use record::{ComparisonTable, Record};
 use report::Html;
@@ -32,7 +32,8 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
         without: arguments.without.clone(),
         paired: arguments.paired,
     };
-    let table = experiments::compare::compare(&configurations, &options)?;
+    let table =
+        experiments::compare::compare(&configurations, &sources::history(&arguments.history)?, &options)?;
     if let Some(path) = &arguments.html {
         let records: Vec<Option<&Record>> = sources.iter().map(|one| one.record.as_ref()).collect();
         write_page(path, &table, &records, !arguments.no_script)?;
@@ -73,7 +74,11 @@ fn write_page(
 
 /// What `--gate` and `--strict` make of a comparison.
 fn outcome(table: &ComparisonTable, arguments: &CompareArguments, global: &Global) -> Outcome {
-    if arguments.gate.is_some_and(|percent| table.rows.iter().any(|row| is_slower_by(row, percent))) {
+    let is_slower = |percent: f64| {
+        table.rows.iter().any(|row| is_slower_by(row, percent))
+            || table.classes.iter().any(|class| is_class_slower_by(class, percent))
+    };
+    if arguments.gate.is_some_and(is_slower) {
         Outcome::Gated
     } else if global.strict && table.rows.iter().any(|row| row.verdict == Verdict::Inconclusive) {
         Outcome::Inconclusive

@@ -10,10 +10,13 @@ mod facts;
 mod import;
 mod of_record;
 mod rows;
+mod runs;
 
 use machine::did_you_mean;
-use record::{COMPARISON_SCHEMA, ComparisonRow, ComparisonTable, ConfigurationSummary, FactDifference};
-use stats::Verdict;
+use record::{
+    COMPARISON_SCHEMA, ComparisonClass, ComparisonRow, ComparisonTable, ConfigurationSummary, FactDifference,
+};
+use stats::{Knowledge, Verdict};
 
 pub use configuration::{Cell, Configuration, Coordinates, Fact, Sample, SourceKind, Test, Weight};
 pub(crate) use facts::of_machine as facts_of_machine;
@@ -100,22 +103,29 @@ pub enum CompareError {
     },
 }
 
-/// Compares every configuration with the baseline.
+/// Compares every configuration with the baseline. `history` are further records of the baseline's machine: how far its runs
+/// spread is learnt from them.
 ///
 /// # Errors
 /// `CompareError` says what does not fit together and what to do.
-pub fn compare(configurations: &[Configuration], options: &Options) -> Result<ComparisonTable, CompareError> {
+pub fn compare(
+    configurations: &[Configuration],
+    history: &[Configuration],
+    options: &Options,
+) -> Result<ComparisonTable, CompareError> {
     let configurations = distinctly_named(configurations);
     if let [only] = configurations.as_slice() {
         return Err(CompareError::Single { name: only.name.clone() });
     }
     let baseline = baseline_index(&configurations, options.baseline.as_deref())?;
     let matched = rows::matched(&configurations, baseline)?;
-    let (judged, drift) = rows::judged(&configurations, baseline, &matched, options)?;
-    let averages = averages::averages(&judged, &options.without)?;
-    let rows: Vec<ComparisonRow> = judged.into_iter().map(|judged| judged.row).collect();
+    let (earlier, left_out) = usable_history(&configurations, baseline, history);
+    let judged = rows::judged(&configurations, &earlier, baseline, &matched, options)?;
+    let averages = averages::averages(&judged.rows, &options.without)?;
+    let rows: Vec<ComparisonRow> = judged.rows.into_iter().map(|judged| judged.row).collect();
     let differences = facts::differences(&configurations);
-    let cautions = cautions(&configurations, &differences, &rows);
+    let mut cautions = cautions(&configurations, &differences, &rows);
+    cautions.extend(left_out);
     Ok(ComparisonTable {
         schema: COMPARISON_SCHEMA,
         baseline,
@@ -124,15 +134,43 @@ pub fn compare(configurations: &[Configuration], options: &Options) -> Result<Co
         configurations: configurations.iter().map(summary).collect(),
         differences,
         cautions,
-        drift,
+        drift: judged.drift,
+        classes: judged.classes,
         rows,
     })
+}
+
+/// The earlier runs that are of the baseline's machine and none of those compared, and a caution about the others.
+fn usable_history<'h>(
+    configurations: &[Configuration],
+    baseline: usize,
+    history: &'h [Configuration],
+) -> (Vec<&'h Configuration>, Option<String>) {
+    let is_compared = |one: &Configuration| {
+        one.started_utc.is_some() && configurations.iter().any(|other| other.started_utc == one.started_utc)
+    };
+    let others: Vec<&Configuration> =
+        history.iter().filter(|one| one.kind == SourceKind::Record && !is_compared(one)).collect();
+    let same: Vec<&Configuration> = others
+        .iter()
+        .copied()
+        .filter(|one| facts::are_of_one_machine(&configurations[baseline], one))
+        .collect();
+    let strangers = others.len() - same.len();
+    let caution = (strangers > 0)
+        .then(|| format!("{strangers} of {} earlier records are of another machine: not used", others.len()));
+    (same, caution)
 }
 
 /// True if a row is slower with confidence by more than that margin in percent: what `--gate` asks.
 pub fn is_slower_by(row: &ComparisonRow, margin_percent: f64) -> bool {
     row.verdict == Verdict::Slower
         && rows::cost_log(row) > (margin_percent.max(row.margin_percent) / 100.0).ln_1p()
+}
+
+/// The same of all rows of a class together.
+pub fn is_class_slower_by(class: &ComparisonClass, margin_percent: f64) -> bool {
+    class.verdict == Verdict::Slower && class.change_percent > margin_percent
 }
 
 fn summary(configuration: &Configuration) -> ConfigurationSummary {
@@ -173,6 +211,22 @@ fn baseline_index(configurations: &[Configuration], wanted: Option<&str>) -> Res
     })
 }
 
+/// Where the spread between runs is from, where it is not from earlier runs.
+fn what_is_known(rows: &[ComparisonRow]) -> Option<String> {
+    let of = |knowledge| rows.iter().any(|row| row.knowledge == knowledge);
+    let single = rows.iter().all(|row| row.samples == [1, 1]);
+    let sharper =
+        "earlier records of this machine (--history) or several of each side (A1,A2,A3) make that sharper";
+    if of(Knowledge::Prior) && single && !of(Knowledge::History) {
+        return Some(format!(
+            "one run each: only what exceeds the spread between runs of the shipped table is claimed; {sharper}"
+        ));
+    }
+    of(Knowledge::Prior).then(|| {
+        format!("the spread between runs is from the shipped table where runs are too few; {sharper}")
+    })
+}
+
 /// What has to be said before the numbers.
 fn cautions(
     configurations: &[Configuration],
@@ -190,14 +244,7 @@ fn cautions(
             "single runs carry no interval ({which}): nothing is called faster or slower there"
         ));
     }
-    let records = configurations.iter().filter(|one| one.kind == SourceKind::Record);
-    if records.clone().count() > 0 && records.clone().all(|one| one.runs == 1) {
-        said.push(
-            "one run each: the intervals hold within a run, not what two runs differ by anyway; give several \
-             records per configuration (A1,A2,A3)"
-                .to_owned(),
-        );
-    }
+    said.extend(what_is_known(rows));
     if !rows.iter().any(|row| row.paired) {
         said.push(
             "one after the other: time and treatment cannot be separated, whatever changed between the runs is \

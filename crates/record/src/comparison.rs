@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Interval, Verdict};
+use stats::{Interval, Knowledge, RowClass, Verdict};
 
 /// Version of the document. It rises when a reader of the old one would misread the new one.
 pub const COMPARISON_SCHEMA: u32 = 1;
@@ -24,6 +24,9 @@ pub struct ComparisonTable {
     pub cautions: Vec<String>,
     /// Whether tests that cannot be affected stayed where they were.
     pub drift: Drift,
+    /// What the rows of a class did together, before any row: one cause moves them all. Of records only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ComparisonClass>,
     /// One row per test and candidate, grouped, candidates in the order given.
     pub rows: Vec<ComparisonRow>,
     /// Averages per candidate: over all rows, without groups, per group.
@@ -108,6 +111,32 @@ pub struct ComparisonRow {
     pub paired: bool,
     /// True if what is compared cannot touch this test: a control.
     pub control: bool,
+    /// Where the spread between runs is from, which a verdict on runs needs; `none` where the row was not judged by it.
+    #[serde(default)]
+    pub knowledge: Knowledge,
+}
+
+/// What the rows of one class of one candidate share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonClass {
+    /// The class.
+    pub class: RowClass,
+    /// Name of the candidate.
+    pub candidate: String,
+    /// Names of its rows.
+    pub rows: Vec<String>,
+    /// Those that moved the same way as the class.
+    pub moved_along: usize,
+    /// Change of the cost that all rows share, in percent: positive is slower.
+    pub change_percent: f64,
+    /// Its 95 % interval, from the spread between runs.
+    pub interval: Interval,
+    /// Probability of such a change from nothing, among all classes.
+    pub q: f64,
+    /// What it amounts to.
+    pub verdict: Verdict,
+    /// Where the spread between runs is from.
+    pub knowledge: Knowledge,
 }
 
 /// An average over rows of one candidate.
@@ -153,4 +182,7 @@ pub struct Drift {
     pub moved_percent: f64,
     /// The largest symmetric difference of a control that stayed, in percent.
     pub stayed_percent: f64,
+    /// True if a control moved by more than its own spread between runs: then nothing is claimed.
+    #[serde(default)]
+    pub doubtful: bool,
 }

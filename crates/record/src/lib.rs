@@ -42,8 +42,8 @@ pub use codec::{
     DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, encode, json_schemas,
 };
 pub use comparison::{
-    Better, COMPARISON_SCHEMA, ComparisonAverage, ComparisonRow, ComparisonTable, ConfigurationSummary,
-    Drift, FactDifference, UnmatchedTest,
+    Better, COMPARISON_SCHEMA, ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable,
+    ConfigurationSummary, Drift, FactDifference, UnmatchedTest,
 };
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};

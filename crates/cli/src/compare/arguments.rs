@@ -26,6 +26,10 @@ pub(crate) struct CompareArguments {
     /// The n-th values of a test were taken as a pair in all files: only if they really were
     #[arg(long)]
     pub(crate) paired: bool,
+    /// Earlier records of the baseline's machine, or folders of them: how far its runs spread is learnt from these; may be given
+    /// several times
+    #[arg(long, value_name = "DIR|FILE[,FILE...]", value_delimiter = ',')]
+    pub(crate) history: Vec<PathBuf>,
     /// Print Markdown
     #[arg(long, conflicts_with_all = ["csv", "json"])]
     pub(crate) markdown: bool,
@@ -38,7 +42,7 @@ pub(crate) struct CompareArguments {
     /// With --html: leave the interactive charts out
     #[arg(long, requires = "html")]
     pub(crate) no_script: bool,
-    /// Exit with 1 when a test got slower, by more than this percentage if one is given
+    /// Exit with 1 when a test or a class of tests got slower with confidence, by more than this percentage if one is given
     #[arg(
         long,
         value_name = "PERCENT",

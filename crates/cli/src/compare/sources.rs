@@ -1,6 +1,7 @@
 //! The files that are compared: found, read, named.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use experiments::compare::{Configuration, SourceKind, read as import};
@@ -43,6 +44,28 @@ pub(super) fn read(inputs: &[String]) -> anyhow::Result<Vec<Source>> {
         sources.extend(joined);
     }
     Ok(sources)
+}
+
+/// The records of earlier runs: files, folders of one run, and folders of many. What else a folder of many holds is passed over.
+pub(super) fn history(paths: &[PathBuf]) -> anyhow::Result<Vec<Configuration>> {
+    let mut earlier = Vec::new();
+    for path in paths {
+        if !path.is_dir() || store::read(path).is_ok() {
+            earlier.extend(read_one(None, path)?);
+            continue;
+        }
+        let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut inside: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        inside.sort();
+        let before = earlier.len();
+        earlier.extend(inside.iter().filter_map(|one| read_one(None, one).ok()).flatten());
+        anyhow::ensure!(
+            earlier.len() > before,
+            "{} holds no record; give the folder that holds those of earlier runs",
+            path.display()
+        );
+    }
+    Ok(earlier.into_iter().map(|source| source.configuration).collect())
 }
 
 /// The name in front of `=`, and the paths between commas. What exists as it is written is one path.

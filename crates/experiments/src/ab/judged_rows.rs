@@ -56,6 +56,7 @@ pub(super) fn draft(spec: &RowSpec, change: Comparison, sides: Sides, candidate:
         samples: sides.samples,
         paired: true,
         control: spec.is_control(),
+        knowledge: stats::Knowledge::None,
     };
     let row =
         ExperimentRow { row, ratio: change.ratio, ratio_interval: change.interval, quads: change.pairs };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stats::Interval;
+use stats::{Interval, RowClass};
 
 /// Where in a test a cell stands: block and stride, a CPU, a pair of CPUs; zeros for a test of one cell.
 pub type Coordinates = [u64; 2];
@@ -55,12 +55,23 @@ impl Weight {
 }
 
 /// One measured value, with its 95 % interval if it came with one.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sample {
     /// The value, above zero.
     pub value: f64,
     /// Its interval.
     pub interval: Option<Interval>,
+    /// Variance of its logarithm between the epochs of its run, over their number; `None` for a run of one epoch.
+    pub epoch_variance: Option<f64>,
+    /// The same quantity as a cost in cycles of the core, where what the core's clock does is not to count.
+    pub core_cycles: Option<f64>,
+}
+
+impl Sample {
+    /// A value that nothing more is known of.
+    pub fn plain(value: f64) -> Self {
+        Self { value, ..Self::default() }
+    }
 }
 
 /// The values of one place in a test, one per run or replicate.
@@ -68,6 +79,8 @@ pub struct Sample {
 pub struct Cell {
     /// The level that served it, for surfaces and curves: cells of one level make one row.
     pub level: Option<String>,
+    /// Which rows it moves with; `None` for what is no record.
+    pub class: Option<RowClass>,
     /// One per run or replicate, in the order taken.
     pub samples: Vec<Sample>,
 }
@@ -172,8 +185,7 @@ mod tests {
             better: record::Better::Lower,
             weight: Weight::Micro,
             control: false,
-            cells: [([0, 0], Cell { level: None, samples: vec![Sample { value: *value, interval: None }] })]
-                .into(),
+            cells: [([0, 0], Cell { samples: vec![Sample::plain(*value)], ..Cell::default() })].into(),
         };
         Configuration {
             name: "a".to_owned(),

@@ -11,7 +11,7 @@ use stats::{Comparison, Interval};
 use super::Sample;
 
 /// Half-width of a 95 % interval in standard errors of a normal estimate.
-const STANDARD_ERRORS: f64 = 1.96;
+pub(super) const STANDARD_ERRORS: f64 = 1.96;
 
 /// Half-width of a 90 % interval over that of a 95 % interval, for normal estimates; of estimates with few degrees of
 /// freedom the true share is smaller, so that equivalence is never claimed too early.
@@ -89,6 +89,7 @@ fn cost(sample: &Sample, better: Better) -> Sample {
         interval: sample
             .interval
             .map(|interval| Interval { low: interval.low.max(least), ..interval }.map(f64::recip)),
+        ..*sample
     }
 }
 
@@ -180,11 +181,14 @@ mod tests {
     use super::*;
 
     fn samples(values: &[f64]) -> Vec<Sample> {
-        values.iter().map(|value| Sample { value: *value, interval: None }).collect()
+        values.iter().map(|value| Sample::plain(*value)).collect()
     }
 
     fn with_interval(value: f64, half: f64) -> Vec<Sample> {
-        vec![Sample { value, interval: Some(Interval { low: value - half, high: value + half }) }]
+        vec![Sample {
+            interval: Some(Interval { low: value - half, high: value + half }),
+            ..Sample::plain(value)
+        }]
     }
 
     fn of(a: &[Sample], b: &[Sample]) -> Option<Comparison> {

@@ -10,6 +10,9 @@ pub(super) const BOOT: &str = "boot";
 /// So many digits of a boot's name tell it from another.
 const BOOT_DIGITS: usize = 8;
 
+/// The name of the fact that makes a guest of a machine.
+pub(super) const HYPERVISOR: &str = "hypervisor";
+
 /// Facts that make another machine of it when they differ.
 const IDENTITY: [&str; 4] = ["CPU", "CPU signature", "board", "CPUs"];
 
@@ -60,7 +63,7 @@ fn identity(machine: &Machine, add: &mut dyn FnMut(&str, Option<String>)) {
     add("board", identity.board.clone());
     add("BIOS", identity.bios.clone());
     add("microcode", identity.microcode.map(|revision| format!("{revision:#x}")));
-    add("hypervisor", identity.hypervisor.clone());
+    add(HYPERVISOR, identity.hypervisor.clone());
     let counts = View::of(machine).counts;
     add(
         "CPUs",
@@ -138,4 +141,12 @@ pub(super) fn are_different_machines(differences: &[FactDifference]) -> bool {
         let told: Vec<&String> = difference.values.iter().flatten().collect();
         IDENTITY.contains(&difference.fact.as_str()) && told.windows(2).any(|pair| pair[0] != pair[1])
     })
+}
+
+/// True unless a fact of identity that both tell differs.
+pub(super) fn are_of_one_machine(one: &Configuration, other: &Configuration) -> bool {
+    let of = |from: &Configuration, name: &str| {
+        from.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone())
+    };
+    IDENTITY.iter().all(|name| of(one, name).zip(of(other, name)).is_none_or(|(a, b)| a == b))
 }

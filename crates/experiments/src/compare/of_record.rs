@@ -3,13 +3,19 @@
 use std::collections::BTreeMap;
 
 use machine::{Bytes, CpuId};
-use record::{Better, LatencyCell, Record, Scope};
-use stats::Interval;
+use record::{Better, LatencyCell, Record, Scope, Spread};
+use stats::{Interval, RowClass};
 
 use super::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight, facts};
 
-/// Bytes per second in one unit of the table.
-const GIGABYTE: f64 = 1e9;
+/// Units of which a billion make one of the table.
+const GIGABYTES_PER_SECOND: &str = "GB/s";
+const GIGAHERTZ: &str = "GHz";
+const ITERATIONS: &str = "10^9 it/s";
+const GIGA: f64 = 1e9;
+
+/// The group of tests that nothing compared can touch.
+const CONTROLS: &str = "controls";
 
 /// The stride whose cells say which level a block belongs to: a cache line, so that every line of the block counts.
 const LINE_STRIDE: Bytes = Bytes(64);
@@ -26,25 +32,56 @@ struct Heading<'h> {
     group: &'h str,
     unit: &'h str,
     better: Better,
+    class: RowClass,
+}
+
+/// What was measured at one place of a test.
+#[derive(Clone, Copy)]
+struct Measured<'m> {
+    value: f64,
+    interval: Option<Interval>,
+    epochs: &'m [f64],
+    core_cycles: Option<f64>,
+    level: Option<&'m str>,
+}
+
+impl<'m> Measured<'m> {
+    fn new(value: f64, spread: &'m Spread) -> Self {
+        Self { epochs: &spread.epochs, ..Self::derived(value, Some(spread.interval)) }
+    }
+
+    /// A value that was computed from others.
+    fn derived(value: f64, interval: Option<Interval>) -> Self {
+        Self { value, interval, epochs: &[], core_cycles: None, level: None }
+    }
+
+    /// The sample of one run in units of `divisor`.
+    fn sample(&self, divisor: f64) -> Sample {
+        let interval = self.interval.filter(|interval| interval.contains(self.value));
+        Sample {
+            value: self.value / divisor,
+            interval: interval.map(|interval| interval.map(|end| end / divisor)),
+            epoch_variance: variance_of_mean_log(self.epochs),
+            core_cycles: self.core_cycles.filter(|cycles| cycles.is_finite() && *cycles > 0.0),
+        }
+    }
+}
+
+/// Variance of the mean logarithm of values that stand for independent epochs; `None` for fewer than two.
+fn variance_of_mean_log(values: &[f64]) -> Option<f64> {
+    let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
+    let count = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    (logs.len() > 1).then(|| squares / (count - 1.0) / count)
 }
 
 impl Tests {
     /// Adds one measured value; what is no positive number was not measured.
-    fn add(
-        &mut self,
-        heading: &Heading<'_>,
-        place: Coordinates,
-        level: Option<&str>,
-        value: f64,
-        interval: Option<Interval>,
-        divisor: f64,
-    ) {
-        if !(value.is_finite() && value > 0.0) {
+    fn add(&mut self, heading: &Heading<'_>, place: Coordinates, measured: Measured<'_>) {
+        if !(measured.value.is_finite() && measured.value > 0.0) {
             return;
         }
-        let interval =
-            interval.filter(|interval| interval.contains(value)).map(|i| i.map(|end| end / divisor));
-        let sample = Sample { value: value / divisor, interval };
         let at = self.list.iter().position(|test| test.name == heading.name && test.group == heading.group);
         let at = at.unwrap_or_else(|| {
             self.list.push(Test {
@@ -53,12 +90,17 @@ impl Tests {
                 unit: heading.unit.to_owned(),
                 better: heading.better,
                 weight: Weight::Micro,
-                control: heading.group == "controls",
+                control: heading.group == CONTROLS,
                 cells: BTreeMap::new(),
             });
             self.list.len() - 1
         });
-        let cell = Cell { level: level.map(str::to_owned), samples: vec![sample] };
+        let giga = [GIGABYTES_PER_SECOND, GIGAHERTZ, ITERATIONS].contains(&heading.unit);
+        let cell = Cell {
+            level: measured.level.map(str::to_owned),
+            class: Some(heading.class),
+            samples: vec![measured.sample(if giga { GIGA } else { 1.0 })],
+        };
         self.list[at].cells.entry(place).or_insert(cell);
     }
 }
@@ -103,12 +145,21 @@ fn of_cpu(cpu: CpuId) -> Coordinates {
     [u64::from(cpu.0), 0]
 }
 
-fn rate(name: String) -> Heading<'static> {
-    Heading { name, group: "memory", unit: "GB/s", better: Better::Higher }
+fn rate(name: String, class: RowClass) -> Heading<'static> {
+    Heading { name, group: "memory", unit: GIGABYTES_PER_SECOND, better: Better::Higher, class }
 }
 
-fn nanoseconds(name: String, group: &str) -> Heading<'_> {
-    Heading { name, group, unit: "ns", better: Better::Lower }
+fn nanoseconds(name: String, group: &str, class: RowClass) -> Heading<'_> {
+    Heading { name, group, unit: "ns", better: Better::Lower, class }
+}
+
+/// The class of what the first two levels, those behind them, and memory serve.
+fn by_level(level: Option<&str>, [own, shared, memory]: [RowClass; 3]) -> RowClass {
+    match level {
+        Some("L1" | "L2") => own,
+        None | Some("memory") => memory,
+        Some(_) => shared,
+    }
 }
 
 /// STREAM: one row for a CPU alone (the median of all CPUs), one for a node, one for the machine.
@@ -119,9 +170,9 @@ fn stream(tests: &mut Tests, record: &Record) {
             Scope::Node => ("one node", [result.node.map_or(0, |node| u64::from(node.0)), 0]),
             Scope::Machine => ("all CPUs", [0, 0]),
         };
-        let heading =
-            rate(format!("STREAM {}, {who}", kernel_name(&result.kernel, &result.isa, &result.store)));
-        tests.add(&heading, place, None, result.bytes_per_s, Some(result.spread.interval), GIGABYTE);
+        let name = format!("STREAM {}, {who}", kernel_name(&result.kernel, &result.isa, &result.store));
+        let measured = Measured::new(result.bytes_per_s, &result.spread);
+        tests.add(&rate(name, RowClass::Stream), place, measured);
     }
 }
 
@@ -153,20 +204,27 @@ fn level_of<'l>(known: &[(Bytes, &'l str)], block: Bytes) -> Option<&'l str> {
 
 /// Curves of one CPU: a row per kernel and level.
 fn bandwidth(tests: &mut Tests, record: &Record) {
+    const CLASSES: [RowClass; 3] =
+        [RowClass::CacheBandwidth, RowClass::SharedCacheBandwidth, RowClass::MemoryBandwidth];
     let known = block_levels(&record.memory.latency);
     for point in record.memory.bandwidth.iter().filter(|point| point.scope == Scope::Cpu) {
         let Some(level) = level_of(&known, point.block_bytes) else { continue };
-        let heading = rate(kernel_name(&point.kernel, &point.isa, &point.store));
-        let place = [point.block_bytes.0, 0];
-        tests.add(&heading, place, Some(level), point.bytes_per_s, Some(point.spread.interval), GIGABYTE);
+        let name = kernel_name(&point.kernel, &point.isa, &point.store);
+        let measured = Measured { level: Some(level), ..Measured::new(point.bytes_per_s, &point.spread) };
+        tests.add(&rate(name, by_level(Some(level), CLASSES)), [point.block_bytes.0, 0], measured);
     }
 }
 
 fn latency(tests: &mut Tests, record: &Record) {
+    const CLASSES: [RowClass; 3] =
+        [RowClass::CoreLatency, RowClass::SharedCacheLatency, RowClass::MemoryLatency];
     for cell in &record.memory.latency {
-        let heading = nanoseconds(format!("latency, {} pages", cell.page_bytes), "memory");
+        let level = cell.level.as_deref();
+        let class = by_level(level, CLASSES);
+        let heading = nanoseconds(format!("latency, {} pages", cell.page_bytes), "memory", class);
         let place = [cell.block_bytes.0, cell.stride_bytes.0];
-        tests.add(&heading, place, cell.level.as_deref(), cell.ns, Some(cell.spread.interval), 1.0);
+        let core_cycles = cell.core_cycles.filter(|_| class == RowClass::CoreLatency);
+        tests.add(&heading, place, Measured { level, core_cycles, ..Measured::new(cell.ns, &cell.spread) });
     }
     for result in &record.memory.orders {
         let order = match result.order {
@@ -174,31 +232,27 @@ fn latency(tests: &mut Tests, record: &Record) {
             record::ChaseOrder::PageConfined => "page by page",
             record::ChaseOrder::Random => "random",
         };
-        let heading = nanoseconds(format!("{order} loads, {} pages", result.page_bytes), "memory");
-        tests.add(&heading, [result.block_bytes.0, 0], None, result.ns, Some(result.spread.interval), 1.0);
+        let name = format!("{order} loads, {} pages", result.page_bytes);
+        let heading = nanoseconds(name, "memory", RowClass::MemoryLatency);
+        tests.add(&heading, [result.block_bytes.0, 0], Measured::new(result.ns, &result.spread));
     }
+    let heading = nanoseconds("parallel chains, per load".to_owned(), "memory", RowClass::MemoryLatency);
     for result in &record.memory.parallel {
-        let heading = nanoseconds("parallel chains, per load".to_owned(), "memory");
-        tests.add(
-            &heading,
-            [result.block_bytes.0, result.chains as u64],
-            None,
-            result.ns_per_load,
-            Some(result.spread.interval),
-            1.0,
-        );
+        let place = [result.block_bytes.0, result.chains as u64];
+        tests.add(&heading, place, Measured::new(result.ns_per_load, &result.spread));
     }
     for result in &record.memory.loaded {
         let load = if result.loading.is_empty() { "idle machine" } else { "others stream" };
-        let heading = nanoseconds(format!("latency, {load}"), "memory");
-        tests.add(&heading, of_cpu(result.cpu), None, result.ns, Some(result.spread.interval), 1.0);
+        let heading = nanoseconds(format!("latency, {load}"), "memory", RowClass::LoadedLatency);
+        tests.add(&heading, of_cpu(result.cpu), Measured::new(result.ns, &result.spread));
     }
 }
 
 /// What a walk and a miss of each TLB cost.
 fn translation(tests: &mut Tests, record: &Record) {
     let mut derived = |name: String, ns: f64, interval: Option<Interval>| {
-        tests.add(&nanoseconds(name, "memory"), [0, 0], None, ns, interval, 1.0);
+        let heading = nanoseconds(name, "memory", RowClass::PageWalks);
+        tests.add(&heading, [0, 0], Measured::derived(ns, interval));
     };
     for tlb in &record.levels.tlbs {
         derived(format!("miss of TLB level {}", tlb.level), tlb.miss_ns, Some(tlb.miss_interval));
@@ -212,37 +266,49 @@ fn cores(tests: &mut Tests, record: &Record) {
     let words = |identifier: &str| identifier.replace('_', " ");
     let pair = |a: CpuId, b: CpuId| [u64::from(a.0), u64::from(b.0)];
     for result in &record.cores.line_transfer {
-        let heading = nanoseconds(format!("line by {}", words(&result.protocol)), "cores");
-        tests.add(&heading, pair(result.a, result.b), None, result.ns, Some(result.spread.interval), 1.0);
+        let name = format!("line by {}", words(&result.protocol));
+        let heading = nanoseconds(name, "cores", RowClass::LineTransfer);
+        tests.add(&heading, pair(result.a, result.b), Measured::new(result.ns, &result.spread));
     }
-    let mut slowdown = |name: String, place: [u64; 2], slowdown: f64, interval: Interval| {
-        let heading = Heading { name, group: "cores", unit: "x", better: Better::Lower };
-        tests.add(&heading, place, None, slowdown, Some(interval), 1.0);
+    let mut slowdown = |name: String, place: [u64; 2], measured: Measured<'_>| {
+        let class = RowClass::Sharing;
+        tests.add(
+            &Heading { name, group: "cores", unit: "x", better: Better::Lower, class },
+            place,
+            measured,
+        );
     };
     for result in &record.cores.sharing {
         let name = format!("beside another CPU, {}", words(&result.resource));
-        slowdown(name, pair(result.a, result.b), result.slowdown, result.spread.interval);
+        slowdown(name, pair(result.a, result.b), Measured::new(result.slowdown, &result.spread));
     }
     for result in &record.cores.unlike {
         let name = format!("{} beside {}", words(&result.class), words(&result.beside));
-        slowdown(name, pair(result.a, result.b), result.slowdown, result.spread.interval);
+        slowdown(name, pair(result.a, result.b), Measured::new(result.slowdown, &result.spread));
     }
     for point in &record.cores.wake {
         // Idle times are chosen in microseconds; all of them make one row.
         let place = [point.idle_us.max(0.0) as u64, u64::from(point.sleeper.0)];
-        let heading = nanoseconds("waking a CPU".to_owned(), "cores");
-        tests.add(&heading, place, None, point.ns, Some(point.spread.interval), 1.0);
+        let heading = nanoseconds("waking a CPU".to_owned(), "cores", RowClass::Waking);
+        tests.add(&heading, place, Measured::new(point.ns, &point.spread));
     }
 }
 
 fn clocks(tests: &mut Tests, record: &Record) {
     for read in &record.clocks {
-        let heading = nanoseconds(read.name.clone(), "clocks");
-        tests.add(&heading, of_cpu(read.cpu), None, read.ns, Some(read.spread.interval), 1.0);
+        let heading = nanoseconds(read.name.clone(), "clocks", RowClass::ClockReads);
+        let measured = Measured { core_cycles: read.core_cycles, ..Measured::new(read.ns, &read.spread) };
+        tests.add(&heading, of_cpu(read.cpu), measured);
     }
 }
 
-/// Loops that touch no memory: what moves them moves everything.
+/// The clock of a CPU, if its control loop knows it.
+fn core_hz(record: &Record, cpu: CpuId) -> Option<f64> {
+    let control = record.cores.control.iter().find(|control| control.cpu == cpu);
+    Some(control?.core_hz?.0)
+}
+
+/// Loops that touch no memory: what moves them moves everything. In cycles where the clock is known, as that has a row.
 fn controls(tests: &mut Tests, record: &Record) {
     for result in &record.cores.compute {
         let name = if result.kernel.starts_with("mandelbrot_i") {
@@ -254,35 +320,37 @@ fn controls(tests: &mut Tests, record: &Record) {
         };
         let heading = Heading {
             name: format!("{name} {}", result.isa.to_uppercase()),
-            group: "controls",
-            unit: "10^9 it/s",
+            group: CONTROLS,
+            unit: ITERATIONS,
             better: Better::Higher,
+            class: RowClass::Arithmetic,
         };
-        tests.add(
-            &heading,
-            of_cpu(result.cpu),
-            None,
-            result.iterations_per_s,
-            Some(result.spread.interval),
-            GIGABYTE,
-        );
+        let core_cycles = core_hz(record, result.cpu).map(|hz| hz / result.iterations_per_s);
+        let measured = Measured { core_cycles, ..Measured::new(result.iterations_per_s, &result.spread) };
+        tests.add(&heading, of_cpu(result.cpu), measured);
     }
     for control in &record.cores.control {
-        let heading = nanoseconds("integer multiply chain".to_owned(), "controls");
-        tests.add(
-            &heading,
-            of_cpu(control.cpu),
-            None,
-            control.multiply_ns,
-            Some(control.spread.interval),
-            1.0,
-        );
+        let class = RowClass::CoreClock;
+        if let Some(hz) = core_hz(record, control.cpu) {
+            // The loop takes the same cycles always: its time is the clock's.
+            let per_loop = hz * control.multiply_ns;
+            let interval = control.spread.interval.map(|ns| per_loop / ns);
+            let epochs: Vec<f64> = control.spread.epochs.iter().map(|ns| per_loop / ns).collect();
+            let name = "core clock".to_owned();
+            let heading = Heading { name, group: "cores", unit: GIGAHERTZ, better: Better::Higher, class };
+            let measured = Measured { epochs: &epochs, ..Measured::derived(hz, Some(interval)) };
+            tests.add(&heading, of_cpu(control.cpu), measured);
+        } else {
+            let heading = nanoseconds("integer multiply chain".to_owned(), CONTROLS, class);
+            let measured = Measured::new(control.multiply_ns, &control.spread);
+            tests.add(&heading, of_cpu(control.cpu), measured);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use record::{Spread, UnlikeSlowdown};
+    use record::UnlikeSlowdown;
 
     use super::*;
 

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use record::{Better, ComparisonRow, Drift, UnmatchedTest};
-use stats::{Comparison, Interval, Verdict};
+use record::{Better, ComparisonClass, ComparisonRow, Drift, UnmatchedTest};
+use stats::{Comparison, Interval, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
 
 use super::difference::{Side, difference, standard_error};
-use super::{Cell, CompareError, Configuration, Coordinates, Options, Sample, Test};
+use super::{Cell, CompareError, Configuration, Coordinates, Options, Sample, SourceKind, Test, runs};
 
 /// Percentages in documents have this many decimals: enough for any that is printed.
 const PERCENT_DECIMALS: f64 = 1e4;
+/// How seldom unchanged controls may cast doubt on a comparison of records, in which then nothing is claimed.
+const DOUBT: f64 = 0.01;
 /// Probabilities in documents have this many.
 const PROBABILITY_DECIMALS: f64 = 1e6;
 
@@ -20,11 +22,67 @@ struct Places<'t> {
     cells: Vec<Coordinates>,
 }
 
-/// A row before the whole family of rows is known.
+/// What is compared in one row: the values of both sides, run by run, in one quantity.
+pub(super) struct Gathered<'t> {
+    test: &'t Test,
+    level: Option<&'t str>,
+    pub(super) candidate: String,
+    pub(super) class: Option<RowClass>,
+    unit: String,
+    pub(super) better: Better,
+    pub(super) sides: [Vec<Sample>; 2],
+    /// Earlier runs; `None` for one that lacks the row.
+    pub(super) history: Vec<Option<Sample>>,
+}
+
+impl Gathered<'_> {
+    /// The name of the row.
+    pub(super) fn name(&self) -> String {
+        let name = &self.test.name;
+        self.level.map_or_else(|| name.clone(), |level| format!("{name}, {level}"))
+    }
+
+    /// True for a row that nothing compared can touch.
+    pub(super) fn is_control(&self) -> bool {
+        self.test.control
+    }
+
+    /// The margin in percent.
+    pub(super) fn declared_percent(&self, options: &Options) -> f64 {
+        options.margin_percent.unwrap_or(self.test.weight.margin_percent())
+    }
+
+    /// The same in cycles of the core, where every run of both sides knows them.
+    fn in_core_cycles(self) -> Self {
+        let all = self.sides.iter().flatten().all(|sample| sample.core_cycles.is_some());
+        if !all {
+            return self;
+        }
+        let convert = |sample: &Sample| runs::in_core_cycles(sample, self.better);
+        Self {
+            unit: "cycles".to_owned(),
+            sides: self.sides.each_ref().map(|side| side.iter().filter_map(convert).collect()),
+            history: self.history.iter().map(|sample| sample.as_ref().and_then(convert)).collect(),
+            better: Better::Lower,
+            ..self
+        }
+    }
+}
+
+/// What a row's two sides differ by, and how that is known.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cost {
+    /// The candidate's cost over the baseline's; `None` where their spread is not known.
+    pub(super) comparison: Option<Comparison>,
+    pub(super) standard_error: Option<f64>,
+    pub(super) q: Option<f64>,
+    pub(super) knowledge: Knowledge,
+}
+
+/// A row before the controls were heard.
 struct Draft {
     row: ComparisonRow,
-    /// The candidate's cost over the baseline's.
-    cost: Option<Comparison>,
+    cost: Cost,
     declared_percent: f64,
 }
 
@@ -144,82 +202,142 @@ fn over_cells(cells: &BTreeMap<Coordinates, Cell>, places: &[Coordinates]) -> Ve
             let low = median_of(run, |sample| sample.interval.map(|interval| interval.low));
             let high = median_of(run, |sample| sample.interval.map(|interval| interval.high));
             let interval = low.zip(high).map(|(low, high)| Interval { low, high });
-            Some(Sample { value: median_of(run, |sample| Some(sample.value))?, interval })
+            Some(Sample {
+                value: median_of(run, |sample| Some(sample.value))?,
+                interval,
+                epoch_variance: median_of(run, |sample| sample.epoch_variance),
+                core_cycles: median_of(run, |sample| sample.core_cycles),
+            })
         })
         .collect()
 }
 
-/// All rows with their verdicts, and what the controls say.
+/// All rows with their verdicts, what classes of rows did together, and what the controls say.
+pub(super) struct Judgement {
+    pub(super) rows: Vec<Judged>,
+    pub(super) classes: Vec<ComparisonClass>,
+    pub(super) drift: Drift,
+}
+
+/// Judges records by the spread between runs, all else by that of the replicates.
 pub(super) fn judged(
     configurations: &[Configuration],
+    history: &[&Configuration],
     baseline: usize,
     matched: &[Test],
     options: &Options,
-) -> Result<(Vec<Judged>, Drift), CompareError> {
-    let mut drafts = Vec::new();
+) -> Result<Judgement, CompareError> {
+    let by_runs = !options.paired && configurations.iter().all(|one| one.kind == SourceKind::Record);
+    let mut gathered = Vec::new();
     for places in matched.iter().flat_map(|test| by_level(configurations, test)) {
-        for (index, candidate) in configurations.iter().enumerate().filter(|(index, _)| *index != baseline) {
-            let samples = [baseline, index].map(|one| {
-                counterpart(&configurations[one], places.test)
-                    .map_or_else(Vec::new, |t| over_cells(&t.cells, &places.cells))
-            });
-            drafts.extend(draft(&places, &samples, &candidate.name, options)?);
+        for index in (0..configurations.len()).filter(|index| *index != baseline) {
+            let row = gather(&places, configurations, [baseline, index], history);
+            check_pairs(&row, options)?;
+            gathered.push(if by_runs { row.in_core_cycles() } else { row });
         }
     }
-    let family: Vec<usize> = (0..drafts.len()).filter(|index| drafts[*index].cost.is_some()).collect();
-    let p_values: Vec<f64> = family.iter().filter_map(|index| drafts[*index].row.p).collect();
-    for (index, q) in family.into_iter().zip(stats::benjamini_hochberg(&p_values)) {
-        drafts[index].row.q = Some(rounded(q));
+    gathered.retain(|row| row.sides.iter().all(|side| !side.is_empty()));
+    let (costs, mut classes) = if by_runs {
+        runs::costs(&gathered, runs::host(configurations), options)
+    } else {
+        (costs_of_replicates(&gathered, options), Vec::new())
+    };
+    let drafts: Vec<Draft> =
+        gathered.iter().zip(costs).filter_map(|(row, cost)| draft(row, cost, options)).collect();
+    let mut drift = drift(&drafts, if by_runs { DOUBT } else { LEVEL_OF_ALARMS });
+    drift.doubtful = by_runs && !drift.moved.is_empty();
+    if drift.doubtful {
+        classes.iter_mut().for_each(|class| class.verdict = Verdict::Inconclusive);
     }
-    let drift = drift(&drafts);
-    let rows = drafts.into_iter().map(|draft| judge(draft, drift.moved_percent)).collect();
-    Ok((rows, drift))
+    let rows = drafts.into_iter().map(|draft| judge(draft, &drift)).collect();
+    Ok(Judgement { rows, classes, drift })
+}
+
+fn gather<'t>(
+    places: &Places<'t>,
+    configurations: &[Configuration],
+    pair: [usize; 2],
+    history: &[&Configuration],
+) -> Gathered<'t> {
+    let of = |one: &Configuration| {
+        counterpart(one, places.test).map_or_else(Vec::new, |test| over_cells(&test.cells, &places.cells))
+    };
+    let earlier = |one: &&Configuration| {
+        let has_all = counterpart(one, places.test)
+            .is_some_and(|test| places.cells.iter().all(|place| test.cells.contains_key(place)));
+        let samples = if has_all { of(one) } else { Vec::new() };
+        (0..one.runs).map(|run| samples.get(run).copied()).collect::<Vec<_>>()
+    };
+    Gathered {
+        test: places.test,
+        level: places.level,
+        candidate: configurations[pair[1]].name.clone(),
+        class: places.cells.first().and_then(|place| places.test.cells.get(place)?.class),
+        unit: places.test.unit.clone(),
+        better: places.test.better,
+        sides: pair.map(|index| of(&configurations[index])),
+        history: history.iter().flat_map(earlier).collect(),
+    }
+}
+
+fn check_pairs(row: &Gathered<'_>, options: &Options) -> Result<(), CompareError> {
+    let [first, second] = row.sides.each_ref().map(Vec::len);
+    if options.paired && first != second {
+        return Err(CompareError::NotPairs { test: row.test.name.clone(), first, second });
+    }
+    Ok(())
+}
+
+/// Of replicates from elsewhere, each row by itself and all rows one family.
+fn costs_of_replicates(gathered: &[Gathered<'_>], options: &Options) -> Vec<Cost> {
+    let found: Vec<Option<Comparison>> = gathered
+        .iter()
+        .map(|row| difference(row.sides.each_ref().map(Vec::as_slice), row.better, options.paired))
+        .collect();
+    let p_values: Vec<f64> = found.iter().flatten().map(|one| one.p).collect();
+    let mut adjusted = stats::benjamini_hochberg(&p_values).into_iter();
+    let cost = |comparison: Option<Comparison>| Cost {
+        comparison,
+        standard_error: comparison.and_then(|one| standard_error(&one)),
+        q: comparison.and_then(|_| adjusted.next()),
+        knowledge: Knowledge::None,
+    };
+    found.into_iter().map(cost).collect()
 }
 
 /// A row without verdict; `None` if a side holds nothing.
-fn draft(
-    places: &Places<'_>,
-    samples: &[Vec<Sample>; 2],
-    candidate: &str,
-    options: &Options,
-) -> Result<Option<Draft>, CompareError> {
-    let test = places.test;
-    let counts = [samples[0].len(), samples[1].len()];
-    if options.paired && counts[0] != counts[1] {
-        return Err(CompareError::NotPairs { test: test.name.clone(), first: counts[0], second: counts[1] });
-    }
-    let [Some(a), Some(b)] = [&samples[0], &samples[1]].map(|side| Side::of(side)) else { return Ok(None) };
-    let cost = difference([&samples[0], &samples[1]], test.better, options.paired);
+fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft> {
+    let (test, better) = (gathered.test, gathered.better);
+    let (a, b) = (Side::of(&gathered.sides[0])?, Side::of(&gathered.sides[1])?);
     // Without an interval the two values are all there is.
-    let plain = if test.better == Better::Lower { b.value / a.value } else { a.value / b.value };
-    let ratio = cost.map_or(plain, |cost| cost.ratio);
-    let change = |cost: f64| {
-        as_percent(100.0 * if test.better == Better::Lower { cost - 1.0 } else { cost.recip() - 1.0 })
-    };
+    let plain = if better == Better::Lower { b.value / a.value } else { a.value / b.value };
+    let ratio = cost.comparison.map_or(plain, |cost| cost.ratio);
+    let change =
+        |cost: f64| as_percent(100.0 * if better == Better::Lower { cost - 1.0 } else { cost.recip() - 1.0 });
     let row = ComparisonRow {
-        name: places.level.map_or_else(|| test.name.clone(), |level| format!("{}, {level}", test.name)),
+        name: gathered.name(),
         group: test.group.clone(),
-        unit: test.unit.clone(),
-        better: test.better,
-        candidate: candidate.to_owned(),
+        unit: gathered.unit.clone(),
+        better,
+        candidate: gathered.candidate.clone(),
         a: a.value,
         b: b.value,
         a_interval: a.interval,
         b_interval: b.interval,
         change_percent: change(ratio),
-        interval: cost.and_then(|cost| cost.interval).map(|interval| interval.map(change)),
+        interval: cost.comparison.and_then(|cost| cost.interval).map(|interval| interval.map(change)),
         symmetric_percent: as_percent(stats::symmetric_percent(1.0, ratio)),
         verdict: Verdict::Inconclusive,
         margin_percent: 0.0,
-        p: cost.map(|cost| rounded(cost.p)),
-        q: None,
+        p: cost.comparison.map(|cost| rounded(cost.p)),
+        q: cost.q.map(rounded),
         further_runs: None,
-        samples: counts,
+        samples: gathered.sides.each_ref().map(Vec::len),
         paired: options.paired,
         control: test.control,
+        knowledge: cost.knowledge,
     };
-    let declared_percent = options.margin_percent.unwrap_or(test.weight.margin_percent());
-    Ok(Some(Draft { row, cost, declared_percent }))
+    Some(Draft { row, cost, declared_percent: gathered.declared_percent(options) })
 }
 
 /// Log of the candidate's cost over the baseline's: positive is slower.
@@ -230,16 +348,16 @@ pub(super) fn cost_log(row: &ComparisonRow) -> f64 {
 
 /// Whether the controls stayed: one that moved beyond its margin says that the machine itself did. The controls are a
 /// family of their own, as one false alarm among them casts doubt on all rows.
-fn drift(drafts: &[Draft]) -> Drift {
+fn drift(drafts: &[Draft], level: f64) -> Drift {
     let controls: Vec<&Draft> = drafts.iter().filter(|draft| draft.row.control).collect();
     let p_values: Vec<f64> = controls.iter().map(|draft| draft.row.p.unwrap_or(1.0)).collect();
     let mut drift = Drift::default();
-    for (draft, q) in controls.into_iter().zip(stats::benjamini_hochberg(&p_values)) {
+    for (draft, q) in controls.into_iter().zip(stats::holm(&p_values)) {
         let (name, moved) = (&draft.row.name, draft.row.symmetric_percent);
-        let has_moved = match draft.cost {
+        let has_moved = match draft.cost.comparison {
             Some(cost) => {
                 let verdict = cost.verdict_in_family(draft.declared_percent / 100.0, q);
-                matches!(verdict, Verdict::Faster | Verdict::Slower)
+                q <= level && matches!(verdict, Verdict::Faster | Verdict::Slower)
             }
             None => moved > draft.declared_percent,
         };
@@ -256,21 +374,26 @@ fn drift(drafts: &[Draft]) -> Drift {
 }
 
 /// Gives a row its verdict: a claim needs the margin, the interval and the whole family on its side.
-fn judge(mut draft: Draft, drifted_percent: f64) -> Judged {
-    let drifted_percent = if draft.row.control { 0.0 } else { drifted_percent };
+fn judge(mut draft: Draft, drift: &Drift) -> Judged {
+    let drifted_percent = if draft.row.control || drift.doubtful { 0.0 } else { drift.moved_percent };
     let margin_percent = draft.declared_percent.max(drifted_percent);
     let margin = margin_percent / 100.0;
     draft.row.margin_percent = margin_percent;
-    if let Some(cost) = draft.cost {
+    let by_runs = draft.cost.knowledge != Knowledge::None;
+    if let Some(cost) = draft.cost.comparison.filter(|_| !drift.doubtful) {
         let q = draft.row.q.unwrap_or(1.0);
-        draft.row.verdict = cost.verdict_in_family(margin, q);
+        draft.row.verdict = match cost.verdict_in_family(margin, q) {
+            // Between runs a control that moved makes all doubtful, and one that did not is no claim.
+            Verdict::Faster | Verdict::Slower if draft.row.control && by_runs => Verdict::Inconclusive,
+            verdict => verdict,
+        };
         if draft.row.verdict == Verdict::Inconclusive {
             draft.row.further_runs = cost.further_pairs_in_family(margin, q).filter(|runs| *runs > 0);
         }
     }
     Judged {
-        cost_log: draft.cost.map_or_else(|| cost_log(&draft.row), |cost| cost.ratio.ln()),
-        standard_error: draft.cost.and_then(|cost| standard_error(&cost)),
+        cost_log: draft.cost.comparison.map_or_else(|| cost_log(&draft.row), |cost| cost.ratio.ln()),
+        standard_error: draft.cost.standard_error,
         row: draft.row,
     }
 }
@@ -280,6 +403,6 @@ pub(super) fn as_percent(value: f64) -> f64 {
     (value * PERCENT_DECIMALS).round() / PERCENT_DECIMALS
 }
 
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * PROBABILITY_DECIMALS).round() / PROBABILITY_DECIMALS
 }

@@ -38,7 +38,7 @@ fn arms(before: f64, after: f64, noise: f64) -> [Configuration; 2] {
 }
 
 fn compared(configurations: &[Configuration]) -> ComparisonTable {
-    compare(configurations, &Options::default()).expect("comparable")
+    compare(configurations, &[], &Options::default()).expect("comparable")
 }
 
 fn example() -> Vec<Configuration> {
@@ -51,7 +51,7 @@ fn example() -> Vec<Configuration> {
 #[test]
 fn the_article_is_reproduced_row_by_row_and_in_its_averages() {
     let options = Options { without: vec!["memory".to_owned()], ..Options::default() };
-    let found = compare(&example(), &options).expect("comparable");
+    let found = compare(&example(), &[], &options).expect("comparable");
     let printed: Vec<String> = found.rows.iter().map(|row| format!("{:.1}", row.symmetric_percent)).collect();
     let article = [
         "9.6", "38.7", "38.7", "50.6", "7.8", "13.3", "57.1", "9.2", "5.1", "29.9", "12.0", "4.8", "0.0",
@@ -140,7 +140,7 @@ fn what_does_not_fit_together_is_refused_in_one_line() {
     let other = table("y", &[("b", "s", "lower", "g", vec![1.0])]);
     let base = one("s", "lower", vec![1.0]);
     let with = |second: Configuration, options: Options| {
-        compare(&[base.clone(), second], &options).expect_err("refused").to_string()
+        compare(&[base.clone(), second], &[], &options).expect_err("refused").to_string()
     };
     let none = Options::default();
     assert!(
@@ -155,7 +155,9 @@ fn what_does_not_fit_together_is_refused_in_one_line() {
     assert!(with(base.clone(), without).starts_with("no test is in the group memory; the groups are g"));
     let paired = Options { paired: true, ..none.clone() };
     assert!(with(one("s", "lower", vec![1.0, 2.0]), paired).starts_with("a has 1 values in one"));
-    assert!(compare(std::slice::from_ref(&base), &none).expect_err("one").to_string().starts_with("only x"));
+    assert!(
+        compare(std::slice::from_ref(&base), &[], &none).expect_err("one").to_string().starts_with("only x")
+    );
 }
 
 #[test]
@@ -165,7 +167,8 @@ fn several_candidates_stand_in_order_against_the_baseline_that_was_chosen() {
     third.name = "third".to_owned();
     for wanted in ["2", "after"] {
         let options = Options { baseline: Some(wanted.to_owned()), ..Options::default() };
-        let found = compare(&[before.clone(), after.clone(), third.clone()], &options).expect("comparable");
+        let found =
+            compare(&[before.clone(), after.clone(), third.clone()], &[], &options).expect("comparable");
         let names: Vec<&str> = found.rows[..2].iter().map(|row| row.candidate.as_str()).collect();
         assert_eq!((found.baseline, names), (1, vec!["before", "third"]));
         assert_eq!(found.rows[0].verdict, Verdict::Faster);
@@ -181,7 +184,7 @@ fn values_taken_in_pairs_cancel_what_both_share() {
     };
     let one = |name: &str, values: Vec<f64>| table(name, &[("a", "s", "lower", "g", values)]);
     let sides = [one("x", of(1.0, &mut random)), one("y", of(1.05, &mut random))];
-    let paired = compare(&sides, &Options { paired: true, ..Options::default() }).expect("comparable");
+    let paired = compare(&sides, &[], &Options { paired: true, ..Options::default() }).expect("comparable");
     assert_eq!(paired.rows[0].verdict, Verdict::Slower);
     assert!((paired.rows[0].change_percent - 5.0).abs() < 1.0, "{:?}", paired.rows[0]);
     assert_eq!(compared(&sides).rows[0].verdict, Verdict::Inconclusive);
@@ -192,7 +195,14 @@ fn surface(name: &str, memory_ns: f64, blocks: u64) -> Configuration {
     let cell = |block: u64| {
         let (level, value) = if block < 4 { ("L1", 1.0) } else { ("memory", memory_ns) };
         let interval = Some(Interval { low: value * 0.995, high: value * 1.005 });
-        ([block, 64], Cell { level: Some(level.to_owned()), samples: vec![Sample { value, interval }] })
+        (
+            [block, 64],
+            Cell {
+                level: Some(level.to_owned()),
+                samples: vec![Sample { interval, ..Sample::plain(value) }],
+                class: None,
+            },
+        )
     };
     let mut one = table(name, &[("latency", "ns", "lower", "memory", vec![1.0])]);
     one.tests[0].cells = (0..blocks).map(cell).collect();

@@ -1,4 +1,4 @@
-//! A comparison as CSV: one line per row, then one per average.
+//! A comparison as CSV: one line per row, then one per class of rows, then one per average.
 
 use record::ComparisonTable;
 use stats::Interval;
@@ -9,7 +9,7 @@ use crate::escape::csv_text;
 /// The columns; averages leave empty what they do not have.
 const COLUMNS: &str = "kind,name,group,unit,better,candidate,a,a_low,a_high,b,b_low,b_high,change_percent,change_low,\
 change_high,symmetric_percent,verdict,margin_percent,p,q,further_runs,samples_a,samples_b,paired,control,rows,\
-floor_percent,geometric_percent,geometric_low,geometric_high";
+floor_percent,geometric_percent,geometric_low,geometric_high,knowledge";
 
 fn cell(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
@@ -44,6 +44,22 @@ pub fn comparison_csv(table: &ComparisonTable) -> String {
         fields.extend(row.samples.map(|samples| samples.to_string()));
         fields.extend([row.paired, row.control].map(|flag| flag.to_string()));
         fields.extend(std::iter::repeat_n(String::new(), 5));
+        fields.push(wording::knowledge(row.knowledge).to_owned());
+        text += &(fields.join(",") + "\n");
+    }
+    for class in &table.classes {
+        let mut fields = vec!["class".to_owned(), csv_text(class.class.name()), String::new()];
+        fields.extend([String::new(), "lower".to_owned(), csv_text(&class.candidate)]);
+        fields.extend(std::iter::repeat_n(String::new(), 6));
+        fields.push(cell(Some(class.change_percent)));
+        fields.extend(ends(Some(class.interval)));
+        fields.push(String::new());
+        fields.push(wording::verdict_word(class.verdict).to_owned());
+        fields.extend([String::new(), String::new(), cell(Some(class.q))]);
+        fields.extend(std::iter::repeat_n(String::new(), 5));
+        fields.push(class.rows.len().to_string());
+        fields.extend(std::iter::repeat_n(String::new(), 4));
+        fields.push(wording::knowledge(class.knowledge).to_owned());
         text += &(fields.join(",") + "\n");
     }
     for average in &table.averages {
@@ -55,6 +71,7 @@ pub fn comparison_csv(table: &ComparisonTable) -> String {
         fields.push(average.rows.to_string());
         fields.extend([cell(average.floor_percent), cell(Some(average.geometric_percent))]);
         fields.extend(ends(average.geometric_interval));
+        fields.push(String::new());
         text += &(fields.join(",") + "\n");
     }
     text

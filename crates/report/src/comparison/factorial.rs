@@ -223,6 +223,7 @@ mod tests {
             samples: [40, 40],
             paired: true,
             control: name == "multiply-chain",
+            knowledge: stats::Knowledge::None,
         };
         let ratio = 1.0 + change_percent / 100.0;
         FactorialRow {

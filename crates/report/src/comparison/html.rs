@@ -31,6 +31,7 @@ pub fn comparison_html(
     let mut body = head(table);
     body += &differences(table);
     body += &validity(table);
+    body += &classes(table);
     body += &rows(table);
     body += &averages(table);
     pictures(&mut body, table, records, &mut charts);
@@ -110,13 +111,49 @@ fn validity(table: &ComparisonTable) -> String {
             markup(&drift)
         );
     }
-    let notes =
-        table.cautions.iter().chain(&wording::unmatched(table)).fold(String::new(), |mut list, line| {
+    let spread = wording::spread_from(table).map(|spread| format!("spread {spread}"));
+    let notes = table.cautions.iter().chain(&spread).chain(&wording::unmatched(table)).fold(
+        String::new(),
+        |mut list, line| {
             let _ = write!(list, "<li>{}</li>", markup(line));
             list
-        });
+        },
+    );
     let _ = write!(body, "<ul class=\"doubts\">{notes}</ul>");
     section("validity", "What can be believed", &body)
+}
+
+/// What the rows of each class share; nothing where no class was judged.
+fn classes(table: &ComparisonTable) -> String {
+    if table.classes.is_empty() {
+        return String::new();
+    }
+    let rows = table.classes.iter().map(|class| {
+        vec![
+            class.class.name().to_owned(),
+            class.candidate.clone(),
+            wording::verdict_word(class.verdict).to_owned(),
+            format!("{} %", wording::signed(class.change_percent)),
+            wording::interval(class.interval),
+            wording::q_value(Some(class.q)),
+            format!("{} of {}", class.moved_along, class.rows.len()),
+            wording::knowledge(class.knowledge).to_owned(),
+        ]
+    });
+    let headers = [
+        "class",
+        "configuration",
+        "verdict",
+        "change of cost",
+        "95 % interval",
+        "q",
+        "rows along",
+        "spread from",
+    ];
+    let data = DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() };
+    let note = "<p class=\"note\">One cause moves all rows of a class: what they share, against what it does between \
+                unchanged runs. Positive is slower, whatever the unit.</p>";
+    section("classes", "Classes of tests", &format!("<div class=\"block\">{}</div>{note}", table_of(&data)))
 }
 
 /// One table per candidate, a row per test below the name of its group.
@@ -136,7 +173,10 @@ fn rows(table: &ComparisonTable) -> String {
             "95 % interval",
             "difference",
             "q",
+            "spread from",
         ];
+        // Only rows judged by the spread between runs have anything to say there.
+        let headers = &headers[..headers.len() - usize::from(wording::spread_from(table).is_none())];
         let mut rows: Vec<Vec<String>> = Vec::new();
         let mut group = "";
         for one in table.rows.iter().filter(|row| row.candidate == candidate.name) {
@@ -146,9 +186,10 @@ fn rows(table: &ComparisonTable) -> String {
                 heading[0] = group.to_uppercase();
                 rows.push(heading);
             }
-            rows.push(row(one));
+            rows.push(row(one, headers.len()));
         }
-        let data = DataTable { headers: headers.map(str::to_owned).to_vec(), rows };
+        let headers = headers.iter().map(|header| (*header).to_owned()).collect();
+        let data = DataTable { headers, rows };
         let _ = write!(
             body,
             "<div class=\"block\"><h3>{}</h3>{}</div>",
@@ -163,13 +204,13 @@ fn rows(table: &ComparisonTable) -> String {
     section("rows", "Test by test", &body)
 }
 
-fn row(row: &ComparisonRow) -> Vec<String> {
+fn row(row: &ComparisonRow, columns: usize) -> Vec<String> {
     let mark = match row.verdict {
         Verdict::Slower => "▲ ",
         Verdict::Faster => "▼ ",
         Verdict::Equivalent | Verdict::Inconclusive => "",
     };
-    vec![
+    let mut cells = vec![
         wording::test_name(&row.name),
         format!("{mark}{}", wording::verdict_short(row)),
         wording::value(row.a, row.a_interval),
@@ -179,7 +220,10 @@ fn row(row: &ComparisonRow) -> Vec<String> {
         row.interval.map_or_else(|| "none".to_owned(), wording::interval),
         format!("{} %", wording::percent(row.symmetric_percent)),
         wording::q_value(row.q),
-    ]
+        wording::knowledge(row.knowledge).to_owned(),
+    ];
+    cells.truncate(columns);
+    cells
 }
 
 fn averages(table: &ComparisonTable) -> String {

@@ -24,7 +24,8 @@ pub fn comparison_markdown(table: &ComparisonTable) -> String {
     };
     listed(&mut text, "What else differs:", table.differences.iter().map(wording::fact).collect());
     let mut notes: Vec<String> = table.cautions.clone();
-    notes.extend(wording::drift(table));
+    notes.extend(wording::drift(table).filter(|_| !table.drift.doubtful));
+    notes.extend(wording::spread_from(table).map(|spread| format!("spread {spread}")));
     listed(&mut text, "Before the numbers:", notes);
     for (index, candidate) in table.configurations.iter().enumerate() {
         if index != table.baseline {

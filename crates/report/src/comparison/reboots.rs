@@ -191,6 +191,7 @@ mod tests {
             samples: [5, 5],
             paired: false,
             control: false,
+            knowledge: stats::Knowledge::None,
         };
         BootRow {
             row,

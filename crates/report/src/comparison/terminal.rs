@@ -53,9 +53,12 @@ fn before_the_numbers(paper: &mut Paper, table: &ComparisonTable) {
     for caution in &table.cautions {
         paper.wrapped("note     ", &plain(caution));
     }
-    if let Some(drift) = wording::drift(table) {
+    if let Some(drift) = wording::drift(table).filter(|_| !table.drift.doubtful) {
         let ink = if table.drift.moved.is_empty() { Ink::Plain } else { Ink::Warning };
         paper.wrapped_inked(ink, "drift    ", &plain(&drift));
+    }
+    if let Some(spread) = wording::spread_from(table) {
+        paper.wrapped("spread   ", &spread);
     }
     paper.blank();
 }

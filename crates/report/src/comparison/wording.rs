@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use record::{Better, ComparisonAverage, ComparisonRow, ComparisonTable, FactDifference};
-use stats::{Interval, Verdict};
+use record::{Better, ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable, FactDifference};
+use stats::{Interval, Knowledge, Verdict};
 
 use crate::number;
 
@@ -119,12 +119,20 @@ pub(super) fn verdict_word(verdict: Verdict) -> &'static str {
 pub(super) fn verdict(row: &ComparisonRow) -> String {
     match (row.verdict, row.interval, row.further_runs) {
         (Verdict::Inconclusive, None, _) => "no interval".to_owned(),
+        (Verdict::Inconclusive, _, Some(runs)) if is_one_run_each(row) => {
+            format!("one run each: cannot tell; about {}", runs_wanted(runs, " more"))
+        }
         (Verdict::Inconclusive, _, Some(runs)) => {
             let about = if runs > RUNS_MAX { "" } else { "about " };
             format!("inconclusive: {about}{}", runs_wanted(runs, " more"))
         }
         (verdict, ..) => verdict_word(verdict).to_owned(),
     }
+}
+
+/// True if all that is known of the spread between runs is the shipped table.
+fn is_one_run_each(row: &ComparisonRow) -> bool {
+    row.samples == [1, 1] && row.knowledge == Knowledge::Prior
 }
 
 /// Nobody runs more; the forecast only says that it is too many.
@@ -208,7 +216,9 @@ pub(super) fn geometric(average: &ComparisonAverage) -> String {
 pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
     let baseline = table.configurations.get(table.baseline).map_or("", |one| one.name.as_str());
     let candidates = table.configurations.iter().enumerate().filter(|(index, _)| *index != table.baseline);
-    candidates
+    // Doubt is said first, then what classes of rows did together, then the rows.
+    let first = drift(table).filter(|_| table.drift.doubtful);
+    first.into_iter().chain(classes(table)).chain(candidates
         .map(|(_, candidate)| {
             let rows: Vec<&ComparisonRow> =
                 table.rows.iter().filter(|row| row.candidate == candidate.name).collect();
@@ -231,8 +241,52 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
                 let _ = write!(text, "; average difference {} %{floor}", percent(all.symmetric_percent));
             }
             text
+        }))
+        .collect()
+}
+
+/// What classes of rows did together, one sentence each; the candidate is named where there are several.
+pub(super) fn classes(table: &ComparisonTable) -> Vec<String> {
+    let claimed = |class: &&ComparisonClass| matches!(class.verdict, Verdict::Faster | Verdict::Slower);
+    let several = table.configurations.len() > 2;
+    table
+        .classes
+        .iter()
+        .filter(claimed)
+        .map(|class| {
+            let who = if several { format!("{}, ", class.candidate) } else { String::new() };
+            let word = verdict_word(class.verdict);
+            // A cost that falls to a half is 50 % less: said of the cost, whichever way the unit goes.
+            let change = percent(class.change_percent.abs());
+            let rows = match class.rows.len() {
+                all if all == class.moved_along => format!("all {all}"),
+                all => format!("{} of {all}", class.moved_along),
+            };
+            let ends = interval(class.interval);
+            format!("{who}{}: {change} % {word} {ends} in {rows} rows", class.class.name())
         })
         .collect()
+}
+
+/// Where the spread between runs that a verdict rests on is from.
+pub(super) fn knowledge(knowledge: Knowledge) -> &'static str {
+    match knowledge {
+        Knowledge::History => "history",
+        Knowledge::Replicates => "replicates",
+        Knowledge::Prior => "prior",
+        Knowledge::None => "none",
+    }
+}
+
+/// How many rows rest on which knowledge of the spread between runs; `None` where none does.
+pub(super) fn spread_from(table: &ComparisonTable) -> Option<String> {
+    let counted: Vec<String> = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
+        .into_iter()
+        .map(|one| (one, table.rows.iter().filter(|row| row.knowledge == one).count()))
+        .filter(|(_, rows)| *rows > 0)
+        .map(|(one, rows)| format!("{} ({rows} rows)", knowledge(one)))
+        .collect();
+    (!counted.is_empty()).then(|| format!("between runs, from {}", counted.join(", ")))
 }
 
 /// What the controls say, if there are any.
@@ -241,7 +295,13 @@ pub(super) fn drift(table: &ComparisonTable) -> Option<String> {
     if drift.controls.is_empty() {
         return None;
     }
-    Some(if drift.moved.is_empty() {
+    Some(if drift.doubtful {
+        format!(
+            "doubtful: the controls moved by up to {} % ({}), more than they do between runs; nothing is claimed",
+            percent(drift.moved_percent),
+            drift.moved.join(", ")
+        )
+    } else if drift.moved.is_empty() {
         format!(
             "controls stayed: {} moved by at most {} %",
             drift.controls.join(", "),

@@ -42,6 +42,7 @@ fn row(name: &str, candidate: &str, change: f64, verdict: Verdict) -> Comparison
         samples: [5, 5],
         paired: false,
         control: false,
+        knowledge: stats::Knowledge::None,
     }
 }
 

@@ -194,6 +194,7 @@ fn draft(
         samples: [sides[0].len(), sides[1].len()],
         paired: false,
         control: spec.control,
+        knowledge: stats::Knowledge::None,
     };
     let row = BootRow {
         row,

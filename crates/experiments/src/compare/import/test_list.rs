@@ -41,7 +41,7 @@ impl TestList {
         if let Some(value) = values.iter().find(|value| !(value.is_finite() && **value > 0.0)) {
             return Err(ImportError::Value { place: place(), value: value.to_string() });
         }
-        let samples = values.iter().map(|value| Sample { value: *value, interval: None });
+        let samples = values.iter().map(|value| Sample::plain(*value));
         let test = Test {
             name: name.to_owned(),
             group: heading.group.trim().to_owned(),
@@ -49,7 +49,7 @@ impl TestList {
             better: heading.better,
             weight: heading.weight,
             control: heading.group.trim() == CONTROLS,
-            cells: [([0, 0], Cell { level: None, samples: samples.clone().collect() })].into(),
+            cells: [([0, 0], Cell { samples: samples.clone().collect(), ..Cell::default() })].into(),
         };
         match self.tests.iter_mut().find(|have| have.is_same(&test)) {
             Some(have)

@@ -1,0 +1,239 @@
+//! Rows of records, whose unit is the run: what they differ by, against what unchanged runs do.
+//!
+//! The spread between runs comes from earlier runs, else from the runs compared, else from the shipped table (`stats::between_runs`).
+
+use record::{Better, ComparisonClass};
+use stats::{ClassDifference, Difference, Host, Interval, RowRuns};
+
+use super::difference::STANDARD_ERRORS;
+use super::rows::{Cost, Gathered, as_percent, rounded};
+use super::{Configuration, Options, Sample, facts};
+
+/// Where the machines are: in a guest if one of them is.
+pub(super) fn host(configurations: &[Configuration]) -> Host {
+    let is_guest = |one: &Configuration| one.facts.iter().any(|fact| fact.name == facts::HYPERVISOR);
+    if configurations.iter().any(is_guest) { Host::Guest } else { Host::BareMetal }
+}
+
+/// A sample as a cost in cycles of the core; `None` if they are not known.
+pub(super) fn in_core_cycles(sample: &Sample, better: Better) -> Option<Sample> {
+    let cycles = sample.core_cycles?;
+    let share = |end: f64| if better == Better::Lower { end / sample.value } else { sample.value / end };
+    let interval = sample.interval.filter(|interval| interval.low > 0.0);
+    Some(Sample {
+        value: cycles,
+        interval: interval.map(|interval| interval.map(|end| cycles * share(end))),
+        ..*sample
+    })
+}
+
+/// What the rows differ by, and what the rows of each class share, candidate by candidate.
+pub(super) fn costs(
+    gathered: &[Gathered<'_>],
+    host: Host,
+    options: &Options,
+) -> (Vec<Cost>, Vec<ComparisonClass>) {
+    let mut costs = vec![Cost::default(); gathered.len()];
+    let mut classes = Vec::new();
+    let mut candidates: Vec<&str> = Vec::new();
+    for row in gathered {
+        if !candidates.contains(&row.candidate.as_str()) {
+            candidates.push(&row.candidate);
+        }
+    }
+    for candidate in &candidates {
+        let rows: Vec<(usize, RowRuns)> = (gathered.iter().enumerate())
+            .filter(|(_, row)| row.candidate == *candidate)
+            .filter_map(|(index, row)| Some((index, of_row(row)?)))
+            .collect();
+        let (places, rows): (Vec<usize>, Vec<RowRuns>) = rows.into_iter().unzip();
+        let found = stats::between_runs(&rows, host);
+        // Each candidate is a family of its own; of several, none may be claimed more readily than one.
+        let among = |q: f64| (q * candidates.len() as f64).min(1.0);
+        for ((place, row), difference) in places.iter().zip(&rows).zip(&found.rows) {
+            let runs = row.sides.iter().map(Vec::len).min().unwrap_or(0);
+            costs[*place] = Cost {
+                comparison: Some(difference.comparison(runs)),
+                standard_error: Some(difference.standard_error),
+                q: Some(among(difference.q)),
+                knowledge: difference.knowledge,
+            };
+        }
+        for class in &found.classes {
+            let rows: Vec<&Gathered<'_>> = class.rows.iter().map(|row| &gathered[places[*row]]).collect();
+            let difference = Difference { q: among(class.difference.q), ..class.difference };
+            classes.push(of_class(class, &difference, &rows, &found.rows, options));
+        }
+    }
+    (costs, classes)
+}
+
+/// A row as logarithms of costs; `None` for one of no class.
+fn of_row(row: &Gathered<'_>) -> Option<RowRuns> {
+    let log = |sample: &Sample| match row.better {
+        Better::Lower => sample.value.ln(),
+        Better::Higher => -sample.value.ln(),
+    };
+    let within =
+        |side: &Vec<Sample>| side.iter().map(own_variance).sum::<f64>() / (side.len() as f64).powi(2);
+    Some(RowRuns {
+        class: row.class?,
+        sides: row.sides.each_ref().map(|side| side.iter().map(log).collect()),
+        history: row.history.iter().map(|sample| sample.as_ref().map_or(f64::NAN, log)).collect(),
+        within: row.sides.each_ref().map(within),
+        control: row.is_control(),
+    })
+}
+
+/// Variance of a run's logarithm as the run itself states it.
+fn own_variance(sample: &Sample) -> f64 {
+    let stated = |interval: Interval| (interval.map(f64::ln).half_width() / STANDARD_ERRORS).powi(2);
+    let of_interval = || sample.interval.filter(|interval| interval.low > 0.0).map_or(0.0, stated);
+    sample.epoch_variance.unwrap_or_else(of_interval)
+}
+
+fn of_class(
+    class: &ClassDifference,
+    difference: &Difference,
+    rows: &[&Gathered<'_>],
+    found: &[Difference],
+    options: &Options,
+) -> ComparisonClass {
+    let runs = rows.iter().flat_map(|row| row.sides.each_ref().map(Vec::len)).min().unwrap_or(0);
+    let margin_percent = rows.iter().map(|row| row.declared_percent(options)).fold(0.0, f64::max);
+    let comparison = difference.comparison(runs);
+    let percent = |cost: f64| as_percent(100.0 * (cost - 1.0));
+    let along = |row: &&usize| found[**row].log_ratio * difference.log_ratio > 0.0;
+    ComparisonClass {
+        class: class.class,
+        candidate: rows.first().map_or_else(String::new, |row| row.candidate.clone()),
+        rows: rows.iter().map(|row| row.name()).collect(),
+        moved_along: class.rows.iter().filter(along).count(),
+        change_percent: percent(comparison.ratio),
+        interval: comparison.interval.map_or_else(Interval::default, |interval| interval.map(percent)),
+        q: rounded(difference.q),
+        verdict: comparison.verdict_in_family(margin_percent / 100.0, difference.q),
+        knowledge: difference.knowledge,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use record::ComparisonTable;
+    use stats::{Knowledge, Random, RowClass};
+
+    use super::super::*;
+    use super::in_core_cycles;
+    use record::Better;
+
+    /// A run of eight latencies, one control and the clock, each with its own spread, with `factor` on the latencies.
+    fn run(random: &mut Random, factor: f64, control: f64) -> Configuration {
+        let mut noisy = |centre: f64, spread: f64| centre * (spread * random.normal()).exp();
+        let test = |name: String, class: RowClass, value: f64| Test {
+            name,
+            group: if class == RowClass::Arithmetic { "controls" } else { "memory" }.to_owned(),
+            unit: "ns".to_owned(),
+            better: Better::Lower,
+            weight: Weight::Micro,
+            control: class == RowClass::Arithmetic,
+            cells: BTreeMap::from([(
+                [0, 0],
+                Cell { class: Some(class), samples: vec![Sample::plain(value)], ..Cell::default() },
+            )]),
+        };
+        let mut tests: Vec<Test> = (0..8)
+            .map(|row| {
+                let value = noisy(10.0 * factor, 0.01);
+                test(format!("latency {row}"), RowClass::MemoryLatency, value)
+            })
+            .collect();
+        tests.push(test("loop".to_owned(), RowClass::Arithmetic, noisy(control, 0.001)));
+        tests.push(test("clock".to_owned(), RowClass::CoreClock, noisy(1.0, 0.001)));
+        Configuration {
+            name: "run".to_owned(),
+            kind: SourceKind::Record,
+            runs: 1,
+            started_utc: None,
+            facts: Vec::new(),
+            cautions: Vec::new(),
+            tests,
+        }
+    }
+
+    fn side(random: &mut Random, runs: usize, factor: f64, control: f64) -> Configuration {
+        let mut all = run(random, factor, control);
+        (1..runs).for_each(|_| all.absorb(run(random, factor, control)));
+        all
+    }
+
+    fn compared(runs: usize, earlier: usize, factor: f64, control: f64) -> ComparisonTable {
+        let mut random = Random::new(5);
+        let sides = [side(&mut random, runs, 1.0, 1.0), side(&mut random, runs, factor, control)];
+        let history: Vec<Configuration> = (0..earlier).map(|_| run(&mut random, 1.0, 1.0)).collect();
+        compare(&sides, &history, &Options::default()).expect("comparable")
+    }
+
+    #[test]
+    fn one_run_each_claims_nothing_that_the_shipped_table_does_not_exceed_and_says_how_many_would() {
+        let found = compared(1, 0, 1.2, 1.0);
+        for row in found.rows.iter().filter(|row| row.name.starts_with("latency")) {
+            assert_eq!((row.verdict, row.knowledge), (Verdict::Inconclusive, Knowledge::Prior), "{row:?}");
+            assert!(row.further_runs.is_some_and(|runs| runs > 0) && row.q.is_some_and(|q| q > 0.05));
+        }
+        assert!(found.classes.iter().all(|class| class.verdict == Verdict::Inconclusive));
+        assert!(found.cautions.iter().any(|caution| caution.starts_with("one run each: only what exceeds")));
+        assert_eq!(compared(1, 0, 20.0, 1.0).classes[0].verdict, Verdict::Slower);
+    }
+
+    #[test]
+    fn earlier_runs_and_replicates_find_what_one_run_cannot_and_the_class_is_one_event() {
+        for (runs, earlier, knowledge) in [(1, 12, Knowledge::History), (5, 0, Knowledge::Replicates)] {
+            let found = compared(runs, earlier, 1.2, 1.0);
+            let [class] = found.classes.as_slice() else { panic!("one class of several rows: {found:?}") };
+            assert_eq!((class.class, class.verdict), (RowClass::MemoryLatency, Verdict::Slower));
+            assert_eq!((class.rows.len(), class.moved_along, class.knowledge), (8, 8, knowledge));
+            assert!((class.change_percent - 20.0).abs() < 3.0 && class.interval.contains(20.0), "{class:?}");
+            assert!(is_class_slower_by(class, 10.0) && !is_class_slower_by(class, 30.0));
+            assert!(found.rows[..8].iter().all(|row| row.verdict == Verdict::Slower), "{:?}", found.rows);
+            assert!(found.rows[8..].iter().all(|row| row.verdict != Verdict::Slower));
+            let unchanged = compared(runs, earlier, 1.0, 1.0);
+            assert!(unchanged.rows.iter().all(|row| row.verdict != Verdict::Slower), "{:?}", unchanged.rows);
+        }
+    }
+
+    #[test]
+    fn a_control_that_moved_beyond_its_spread_makes_all_doubtful() {
+        let found = compared(5, 0, 1.2, 1.1);
+        assert!(found.drift.doubtful && found.drift.moved == ["loop"], "{:?}", found.drift);
+        assert!(found.rows.iter().all(|row| row.verdict == Verdict::Inconclusive));
+        assert!(found.classes.iter().all(|class| class.verdict == Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn earlier_runs_of_another_machine_are_left_out() {
+        let mut random = Random::new(5);
+        let on = |name: &str, random: &mut Random| {
+            let fact = Fact { name: "CPU".to_owned(), value: name.to_owned() };
+            Configuration { facts: vec![fact], ..run(random, 1.0, 1.0) }
+        };
+        let sides = [on("x", &mut random), on("x", &mut random)];
+        let others: Vec<Configuration> = (0..9).map(|_| on("y", &mut random)).collect();
+        let found = compare(&sides, &others, &Options::default()).expect("comparable");
+        assert!(found.rows.iter().all(|row| row.knowledge == Knowledge::Prior));
+        assert!(found.cautions.iter().any(|caution| caution.starts_with("9 of 9 earlier records")));
+    }
+
+    #[test]
+    fn cycles_keep_the_interval_in_proportion_whichever_way_the_unit_goes() {
+        let interval = Some(stats::Interval { low: 1.0, high: 4.0 });
+        let sample = Sample { value: 2.0, interval, core_cycles: Some(10.0), epoch_variance: None };
+        for (better, low, high) in [(Better::Lower, 5.0, 20.0), (Better::Higher, 5.0, 20.0)] {
+            let found = in_core_cycles(&sample, better).expect("cycles");
+            let ends = found.interval.expect("an interval");
+            assert!((ends.low - low).abs() < 1e-12 && (ends.high - high).abs() < 1e-12, "{found:?}");
+        }
+        assert_eq!(in_core_cycles(&Sample::plain(1.0), Better::Lower), None);
+    }
+}
