@@ -2,9 +2,9 @@
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, flaws_coverage, fuzz, golden,
-    kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs, promise, schema,
-    sharing_evidence, sockets_evidence, steps, tidy,
+    ab_evidence, bench, bench_clock, between_runs, browser, clock_evidence, dist, flaws_coverage, fuzz,
+    golden, kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs, promise,
+    schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -119,6 +119,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "links inferred from simulated and published matrices: shares, fits, times",
         help: links_evidence::HELP,
         run: links_evidence::run,
+    },
+    Command {
+        name: "between-runs",
+        summary: "what compare claims of unchanged and of changed runs, from saved windows",
+        help: between_runs::HELP,
+        run: between_runs::run,
     },
     Command {
         name: "numa-guest",

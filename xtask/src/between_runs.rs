@@ -1,0 +1,323 @@
+//! `cargo xtask between-runs`: what `sidestep compare` claims of runs with nothing changed between them, and what it finds of changes put
+//! into the windows of one side.
+
+mod saved;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use experiments::compare::{Configuration, Options, compare};
+use record::{ComparisonRow, ComparisonTable};
+use stats::{LEVEL_OF_ALARMS, Random, RowClass, Verdict};
+
+use crate::flags::Flags;
+use crate::totals::Totals;
+use saved::Saved;
+
+/// The rest of `cargo xtask between-runs --help`.
+pub const HELP: &str = "  FILE...         windows of many check-ups (quantiles by series, JSON packed by gzip), each check-up an epoch, three a run
+  --seed N        of every choice of runs, default 1
+  --splits N      comparisons of several runs a side, and of each planted change, default 100
+
+Prints Markdown tables: comparisons of unchanged runs that claim anything, rows claimed; rows and classes found of changes planted
+into all memory rows of one side; rows called equivalent that differ by twice the margin; power against a test that knows
+the true spread. Fails if more than 5 % of unchanged comparisons claim anything or 0.5 % of their rows, or if more than 5 % of rows that
+differ by twice the margin are called equivalent.
+";
+
+/// Changes of the cost that are planted.
+const PLANTED: [f64; 5] = [0.03, 0.05, 0.1, 0.2, 0.5];
+/// Margins whose double is planted to see what is called equivalent.
+const MARGINS_PERCENT: [f64; 3] = [5.0, 10.0, 20.0];
+/// How far, in true standard errors of the difference, each row is moved for the power against the oracle.
+const STANDARD_ERRORS: f64 = 5.0;
+/// What is to hold of unchanged runs.
+const COMPARISONS_MOST: f64 = 0.05;
+const ROWS_MOST: f64 = 0.005;
+
+/// How runs are chosen.
+#[derive(Clone, Copy)]
+enum Design {
+    /// One against one, all pairs, so many others at random as history.
+    Pairs { history: usize },
+    /// So many against as many, at random.
+    Splits { runs: usize },
+}
+
+const DESIGNS: [Design; 5] = [
+    Design::Pairs { history: 0 },
+    Design::Pairs { history: 6 },
+    Design::Pairs { history: 12 },
+    Design::Splits { runs: 3 },
+    Design::Splits { runs: 5 },
+];
+
+impl Design {
+    fn name(self) -> String {
+        match self {
+            Self::Pairs { history: 0 } => "1 against 1, shipped table".to_owned(),
+            Self::Pairs { history } => format!("1 against 1, {history} earlier"),
+            Self::Splits { runs } => format!("{runs} against {runs}"),
+        }
+    }
+
+    fn chosen(self, runs: usize, splits: usize, random: &mut Random) -> Vec<Chosen> {
+        let mut shuffled = |without: &[usize]| {
+            let mut left: Vec<usize> = (0..runs).filter(|run| !without.contains(run)).collect();
+            random.shuffle(&mut left);
+            left
+        };
+        match self {
+            Self::Pairs { history } => (0..runs)
+                .flat_map(|a| (a + 1..runs).map(move |b| [a, b]))
+                .map(|[a, b]| Chosen {
+                    sides: [vec![a], vec![b]],
+                    history: shuffled(&[a, b]).into_iter().take(history).collect(),
+                })
+                .collect(),
+            Self::Splits { runs: each } if 2 * each <= runs => (0..splits)
+                .map(|_| {
+                    let all = shuffled(&[]);
+                    let sides = [all[..each].to_vec(), all[each..2 * each].to_vec()];
+                    Chosen { sides, history: Vec::new() }
+                })
+                .collect(),
+            Self::Splits { .. } => Vec::new(),
+        }
+    }
+}
+
+/// The runs of one comparison.
+struct Chosen {
+    sides: [Vec<usize>; 2],
+    history: Vec<usize>,
+}
+
+impl Chosen {
+    fn compared(&self, saved: &Saved, planted: saved::Planted<'_>, margin: Option<f64>) -> ComparisonTable {
+        let sides = [saved.side("a", &self.sides[0], &|_, _| 1.0), saved.side("b", &self.sides[1], planted)];
+        let history: Vec<Configuration> =
+            self.history.iter().map(|run| saved.run(*run, &|_, _| 1.0)).collect();
+        let options = Options { margin_percent: margin, ..Options::default() };
+        compare(&sides, &history, &options).expect("runs of one file hold the same tests")
+    }
+}
+
+/// `cargo xtask between-runs`.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    let is_file = |argument: &&String| Path::new(argument).is_file();
+    let files: Vec<&String> = arguments.iter().filter(is_file).collect();
+    let rest: Vec<String> = arguments.iter().filter(|one| !is_file(one)).cloned().collect();
+    let flags = Flags::parse(&rest, &["--seed", "--splits"], &[])?;
+    anyhow::ensure!(!files.is_empty(), "give the files with the windows of many check-ups");
+    let (seed, splits) = (flags.count("--seed", 1)? as u64, flags.count("--splits", 100)?);
+    let mut totals = Totals::default();
+    for file in files {
+        let saved = saved::read(Path::new(file))?;
+        println!("\n{}: {} runs of {} epochs\n", saved.name, saved.runs, saved::EPOCHS);
+        totals.add(unchanged(&saved, splits, seed));
+        changed(&saved, splits, seed);
+        totals.add(equivalence(&saved, splits, seed));
+        power(&saved, splits, seed);
+    }
+    print!("{}", totals.closing());
+    Ok(totals)
+}
+
+fn is_claim(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Faster | Verdict::Slower)
+}
+
+fn rows_claimed(table: &ComparisonTable) -> impl Iterator<Item = &ComparisonRow> {
+    table.rows.iter().filter(|row| is_claim(row.verdict))
+}
+
+fn percent(part: usize, of: usize) -> f64 {
+    100.0 * part as f64 / of.max(1) as f64
+}
+
+/// Nothing planted.
+fn unchanged(saved: &Saved, splits: usize, seed: u64) -> Totals {
+    println!(
+        "| nothing changed | comparisons | claim anything | rows claimed | doubtful | claimed |\n|---|---|---|---|---|---|"
+    );
+    let mut totals = Totals::default();
+    for design in DESIGNS {
+        let chosen = design.chosen(saved.runs, splits, &mut Random::new(seed));
+        let (mut any, mut claimed, mut of, mut doubtful) = (0, 0, 0, 0);
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        for one in &chosen {
+            let table = one.compared(saved, &|_, _| 1.0, None);
+            let classes: Vec<String> = table
+                .classes
+                .iter()
+                .filter(|class| is_claim(class.verdict))
+                .map(|class| class.class.name().to_owned())
+                .collect();
+            let rows: Vec<String> = rows_claimed(&table).map(|row| row.name.clone()).collect();
+            any += usize::from(!rows.is_empty() || !classes.is_empty());
+            claimed += rows.len();
+            of += table.rows.len();
+            doubtful += usize::from(table.drift.doubtful);
+            rows.into_iter().chain(classes).for_each(|name| *names.entry(name).or_default() += 1);
+        }
+        let mut most: Vec<(String, usize)> = names.into_iter().collect();
+        most.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let most: Vec<String> = most.iter().take(3).map(|(name, times)| format!("{name} {times}")).collect();
+        let (name, count) = (design.name(), chosen.len());
+        println!(
+            "| {name} | {count} | {:.1} % | {:.2} % | {doubtful} | {} |",
+            percent(any, count),
+            percent(claimed, of),
+            most.join(", ")
+        );
+        let holds = any as f64 <= COMPARISONS_MOST * count as f64 && claimed as f64 <= ROWS_MOST * of as f64;
+        totals.add(Totals::one(holds, format!("between-runs: {}, unchanged, {name}", saved.name)));
+    }
+    totals
+}
+
+/// Classes of memory: those into which changes are planted.
+fn is_memory(class: RowClass) -> bool {
+    matches!(
+        class,
+        RowClass::CoreLatency
+            | RowClass::CacheBandwidth
+            | RowClass::SharedCacheBandwidth
+            | RowClass::SharedCacheLatency
+            | RowClass::MemoryLatency
+            | RowClass::MemoryBandwidth
+            | RowClass::Stream
+            | RowClass::PageWalks
+    )
+}
+
+/// The same change of the cost in all memory rows of one side.
+fn changed(saved: &Saved, splits: usize, seed: u64) {
+    println!("\n| all memory rows slower by | 3 % | 5 % | 10 % | 20 % | 50 % |\n|---|---|---|---|---|---|");
+    for design in DESIGNS {
+        let mut chosen = design.chosen(saved.runs, splits, &mut Random::new(seed));
+        Random::new(seed).shuffle(&mut chosen);
+        chosen.truncate(splits);
+        if chosen.is_empty() {
+            continue;
+        }
+        let mut by_class: BTreeMap<RowClass, Vec<[usize; 2]>> = BTreeMap::new();
+        let mut line = format!("| {}: rows found, median (classes) |", design.name());
+        for (column, planted) in PLANTED.into_iter().enumerate() {
+            let (mut rows, mut of, mut classes) = (Vec::new(), 0, 0);
+            for one in &chosen {
+                let table =
+                    one.compared(saved, &|class, _| if is_memory(class) { 1.0 + planted } else { 1.0 }, None);
+                let memory = table.classes.iter().filter(|class| is_memory(class.class));
+                let names: Vec<&String> = memory.clone().flat_map(|class| &class.rows).collect();
+                rows.push(rows_claimed(&table).filter(|row| names.contains(&&row.name)).count() as f64);
+                of = names.len();
+                for class in memory {
+                    let found = class.verdict == Verdict::Slower;
+                    classes += usize::from(found);
+                    let counts = by_class.entry(class.class).or_insert_with(|| vec![[0; 2]; PLANTED.len()]);
+                    counts[column][0] += usize::from(found);
+                    counts[column][1] += 1;
+                }
+            }
+            let median = stats::median(&rows).unwrap_or(0.0);
+            let classes = classes as f64 / chosen.len() as f64;
+            line += &format!(" {median:.0} of {of} ({classes:.1}) |");
+        }
+        println!("{line}");
+        for (class, counts) in by_class {
+            let found: Vec<String> =
+                counts.iter().map(|[found, of]| format!("{:.0} %", percent(*found, *of))).collect();
+            println!("| - {} as a whole | {} |", class.name(), found.join(" | "));
+        }
+    }
+}
+
+/// Rows that differ by twice the margin: how many are called equivalent.
+fn equivalence(saved: &Saved, splits: usize, seed: u64) -> Totals {
+    println!("\n| differ by twice the margin | margin 5 % | 10 % | 20 % |\n|---|---|---|---|");
+    let mut totals = Totals::default();
+    for design in DESIGNS {
+        let mut chosen = design.chosen(saved.runs, splits, &mut Random::new(seed));
+        Random::new(seed).shuffle(&mut chosen);
+        chosen.truncate(splits);
+        let mut line = format!("| {}: called equivalent |", design.name());
+        for margin in MARGINS_PERCENT {
+            let (mut equivalent, mut of) = (0, 0);
+            for one in &chosen {
+                let table = one.compared(saved, &|_, _| 1.0 + 2.0 * margin / 100.0, Some(margin));
+                equivalent += table.rows.iter().filter(|row| row.verdict == Verdict::Equivalent).count();
+                of += table.rows.len();
+            }
+            let share = percent(equivalent, of);
+            line += &format!(" {share:.2} % |");
+            let name = format!("between-runs: {}, equivalent, {}, {margin} %", saved.name, design.name());
+            totals.add(Totals::one(share <= 100.0 * LEVEL_OF_ALARMS, name));
+        }
+        println!("{line}");
+    }
+    totals
+}
+
+/// Every row moved by five of its own true standard errors: found by us, and by a test that knows them.
+fn power(saved: &Saved, splits: usize, seed: u64) {
+    println!(
+        "\n| 5 true standard errors planted in every row | found | by the oracle | share |\n|---|---|---|---|"
+    );
+    let truth = true_spreads(saved);
+    for design in DESIGNS {
+        let mut chosen = design.chosen(saved.runs, splits, &mut Random::new(seed));
+        Random::new(seed).shuffle(&mut chosen);
+        chosen.truncate(splits);
+        let (mut found, mut by_oracle, mut of) = (0, 0, 0);
+        for one in &chosen {
+            let per_run: f64 = one.sides.iter().map(|side| 1.0 / side.len() as f64).sum();
+            let error = |spread: f64| spread * per_run.sqrt();
+            let shift = |class: RowClass, row: &str| {
+                let moved = truth.get(row).map_or(0.0, |spread| STANDARD_ERRORS * error(*spread));
+                if class == RowClass::Arithmetic { 1.0 } else { moved.exp() }
+            };
+            let table = one.compared(saved, &shift, None);
+            let rows: Vec<&ComparisonRow> = table.rows.iter().filter(|row| !row.control).collect();
+            let p_values: Vec<f64> = rows
+                .iter()
+                .map(|row| {
+                    let log = (row.b / row.a).ln().abs();
+                    let spread = truth.get(&row.name).copied().unwrap_or(f64::INFINITY);
+                    2.0 * stats::normal_cdf(-log / error(spread))
+                })
+                .collect();
+            let oracle = stats::benjamini_hochberg(&p_values);
+            by_oracle += oracle.iter().filter(|q| **q <= LEVEL_OF_ALARMS).count();
+            found += rows.iter().filter(|row| is_claim(row.verdict)).count();
+            of += rows.len();
+        }
+        println!(
+            "| {} | {:.0} % | {:.0} % | {:.0} % |",
+            design.name(),
+            percent(found, of),
+            percent(by_oracle, of),
+            percent(found, by_oracle)
+        );
+    }
+}
+
+/// Standard deviation of the logarithm of every row over all runs.
+fn true_spreads(saved: &Saved) -> BTreeMap<String, f64> {
+    let first = saved.run(0, &|_, _| 1.0);
+    let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for run in 1..saved.runs {
+        let sides = [first.clone(), saved.run(run, &|_, _| 1.0)];
+        let table = compare(&sides, &[], &Options::default()).expect("runs of one file hold the same tests");
+        for row in table.rows {
+            let logs = values.entry(row.name).or_insert_with(|| vec![row.a.ln()]);
+            logs.push(row.b.ln());
+        }
+    }
+    let spread = |logs: &Vec<f64>| {
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (logs.len() - 1) as f64).sqrt()
+    };
+    values.iter().map(|(name, logs)| (name.clone(), spread(logs))).collect()
+}
