@@ -224,7 +224,7 @@ fn latency(tests: &mut Tests, record: &Record) {
         let heading = nanoseconds(format!("latency, {} pages", cell.page_bytes), "memory", class);
         let place = [cell.block_bytes.0, cell.stride_bytes.0];
         let core_cycles = cell.core_cycles.filter(|_| class == RowClass::CoreLatency);
-        tests.add(&heading, place, Measured { level, core_cycles, ..Measured::new(cell.ns, &cell.spread) });
+        tests.add(&heading, place, Measured { core_cycles, level, ..Measured::new(cell.ns, &cell.spread) });
     }
     for result in &record.memory.orders {
         let order = match result.order {

@@ -247,7 +247,9 @@ pub(super) fn judged(
     let mut drift = drift(&drafts, if by_runs { DOUBT } else { LEVEL_OF_ALARMS });
     drift.doubtful = by_runs && !drift.moved.is_empty();
     if drift.doubtful {
-        classes.iter_mut().for_each(|class| class.verdict = Verdict::Inconclusive);
+        for class in &mut classes {
+            class.verdict = Verdict::Inconclusive;
+        }
     }
     let rows = drafts.into_iter().map(|draft| judge(draft, &drift)).collect();
     Ok(Judgement { rows, classes, drift })
