@@ -3,8 +3,8 @@
 use crate::totals::Totals;
 use crate::{
     ab_evidence, bench, bench_clock, between_runs, browser, clock_evidence, dist, flaws_coverage, fuzz,
-    golden, kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs, promise,
-    schema, sharing_evidence, sockets_evidence, steps, tidy,
+    golden, guard_evidence, kill_toggles, links_evidence, numa_guest, placement_evidence,
+    placement_programs, promise, schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -89,6 +89,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "sidestep clock check with drift put in, and ten minutes without",
         help: clock_evidence::HELP,
         run: clock_evidence::run,
+    },
+    Command {
+        name: "guard-evidence",
+        summary: "a guard on recorded check-ups: alarms from nothing, and planted changes",
+        help: guard_evidence::HELP,
+        run: guard_evidence::run,
     },
     Command {
         name: "placement-evidence",

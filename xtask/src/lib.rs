@@ -16,6 +16,7 @@ pub mod flags;
 pub mod flaws_coverage;
 pub mod fuzz;
 pub mod golden;
+pub mod guard_evidence;
 pub mod kill_toggles;
 pub mod libtest;
 pub mod licences;

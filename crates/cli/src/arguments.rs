@@ -12,8 +12,11 @@ use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
+use crate::guard::GuardArguments;
+use crate::history::HistoryArguments;
 use crate::judging;
 use crate::place::PlaceArguments;
+use crate::repeat::RepeatArguments;
 use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
@@ -77,6 +80,10 @@ pub(crate) enum Command {
     Machine(MachineArguments),
     /// Show a record again: summary, report, tables, figures
     Show(ShowArguments),
+    /// Earlier check-ups of this machine: list, trend of each row, and where it changed
+    History(HistoryArguments),
+    /// Whether this machine is as it was: take a baseline, check against it, once a day by systemd
+    Guard(GuardArguments),
     /// What is wrong with this machine: which flaws, is the workaround on, who says so, is it paid for
     Flaws(FlawArguments),
     /// Flip a toggle, or change programs, in random turns: what it costs, and how sure that is
@@ -159,6 +166,8 @@ pub(crate) struct RunArguments {
     /// The process that started this epoch
     #[arg(long, value_name = "PID", hide = true, requires = "epoch")]
     pub(crate) parent: Option<u32>,
+    #[command(flatten)]
+    pub(crate) again: RepeatArguments,
 }
 
 /// Epochs of a check-up where nothing else is said.

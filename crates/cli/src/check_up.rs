@@ -21,13 +21,21 @@ use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::plan_text::plan_text;
 use crate::progress::Line;
 use crate::store::Folder;
-use crate::{output, show, sockets};
+use crate::{history, output, repeat, show, sockets};
 
-/// Runs the check-up.
+/// Runs the check-up, once or again and again.
 pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
     if let Some(folder) = &arguments.epoch {
         return epochs::run_epoch(arguments, folder);
     }
+    match arguments.again.repeat {
+        Some(count) if !arguments.plan => repeat::run(arguments, count, global),
+        _ => once(arguments, global),
+    }
+}
+
+/// Runs one check-up.
+pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let only = selection(&arguments.only)?;
     let catalogue = catalogue();
@@ -107,6 +115,9 @@ fn conclude(
     record.elapsed_s = started.elapsed().as_secs_f64();
     folder.write_record(&record).inspect_err(|_| folder.remove_if_empty())?;
     folder.write_report(&page(&record, Html { script: !arguments.no_script }))?;
+    if !arguments.again.no_history {
+        history::append(&record);
+    }
     let outcome = verdict(&record, global);
     let nothing_measured = all_failed(&record);
     if global.json {

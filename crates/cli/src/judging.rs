@@ -29,6 +29,11 @@ const JUDGES: &[Judge] = &[
     Judge { words: &["run"], gate: WARNING, strict: OPEN_FINDING },
     Judge { words: &["show"], gate: WARNING, strict: OPEN_FINDING },
     Judge {
+        words: &["guard", "check"],
+        gate: Some("Exit with 1 when the machine changed"),
+        strict: Some("Exit with 3 when it cannot be told whether it changed"),
+    },
+    Judge {
         words: &["machine"],
         gate: Some("Exit with 1 when the sources contradict each other"),
         strict: None,

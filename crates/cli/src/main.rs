@@ -10,6 +10,8 @@ mod compare;
 mod describe;
 mod epochs;
 mod flaws;
+mod guard;
+mod history;
 mod judging;
 mod outcome;
 mod output;
@@ -17,6 +19,7 @@ mod place;
 mod plan_text;
 mod progress;
 mod recording;
+mod repeat;
 mod selftest;
 mod shell;
 mod show;
@@ -45,6 +48,8 @@ fn main() -> ExitCode {
         Command::Show(show) => show::show(&show, &global),
         Command::Clock(arguments) => clock::clock(&arguments, &global),
         Command::Capture(arguments) => capture::capture(&arguments, &global),
+        Command::History(arguments) => history::history(&arguments, &global),
+        Command::Guard(arguments) => guard::guard(&arguments, &global),
         Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
         Command::Ab(arguments) => ab::ab(&arguments, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),

@@ -252,3 +252,39 @@ fn a_program_that_another_user_could_rewrite_is_not_run_by_a_unit() {
         assert_eq!(code, Some(0), "{spoiled}: {said}");
     }
 }
+
+/// What a history says is shown, and what a baseline says is judged by: neither may be another user's.
+#[test]
+fn a_history_or_baseline_of_another_user_is_refused() {
+    let Some(bench) = Bench::new() else { return };
+    let sidestep = |words: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(words).arg("--state").arg(bench.path("kept")).env("NO_COLOR", "1");
+        let output = command.output().expect("sidestep can be started");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    };
+    fs::create_dir(bench.path("kept")).expect("a folder");
+    let baseline = bench.path("kept/baseline.json");
+    let entry = bench.path("kept/20260101T000000Z-1a2b3c4d-1.json.zst");
+    symlink(bench.path("tree/proc/cmdline"), &baseline).expect("a link");
+    fs::write(&entry, "x").expect("a file");
+    let (code, said) = sidestep(&["guard", "check"]);
+    assert!(code == Some(2) && said.contains("is a symbolic link"), "{code:?} {said}");
+    fs::remove_file(&baseline).expect("ours");
+    fs::write(&baseline, "{}").expect("a file");
+    chown(&baseline, Some(OTHER), Some(OTHER)).expect("root gives it away");
+    chown(&entry, Some(OTHER), Some(OTHER)).expect("root gives it away");
+    let (code, said) = sidestep(&["guard", "check"]);
+    assert!(code == Some(2) && said.contains("baseline.json belongs to user 65534"), "{code:?} {said}");
+    let (code, said) = sidestep(&["history"]);
+    assert!(
+        code == Some(0) && said.contains("skipped") && said.contains("belongs to user 65534"),
+        "{code:?} {said}"
+    );
+    bench.give_away("kept");
+    for words in [&["history"][..], &["guard", "check"]] {
+        let (code, said) = sidestep(words);
+        assert!(code == Some(2) && said.contains("kept belongs to user 65534"), "{words:?}: {code:?} {said}");
+    }
+}

@@ -101,6 +101,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
     all.extend(of_models());
     all.extend(of_experiments());
     all.extend(of_toggles());
+    all.push(("guard-baseline", schemars::schema_for!(record::GuardBaseline).to_value()));
     for (name, schema) in &mut all {
         if let Some(members) = schema.as_object_mut() {
             members.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());

@@ -1,0 +1,119 @@
+//! `sidestep history`: earlier check-ups of this machine, and what each row did since.
+
+mod store;
+mod text;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use experiments::history::{fingerprint, is_same_machine, trends};
+use host::{Cpuid, Root};
+use machine::did_you_mean;
+use record::{HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing, Record};
+
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+use crate::output;
+pub(crate) use store::Store;
+
+/// Options of `history`.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct HistoryArguments {
+    #[command(subcommand)]
+    command: Option<HistoryCommand>,
+    #[command(flatten)]
+    list: ListArguments,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum HistoryCommand {
+    /// List earlier check-ups: when, which kernel and microcode, how many findings
+    List(ListArguments),
+}
+
+#[derive(Debug, Clone, Args)]
+struct ListArguments {
+    /// Show the trend of this row, such as rdtsc, and where it changed
+    #[arg(long, value_name = "NAME")]
+    row: Option<String>,
+    /// Show the trends of all rows, those that changed first
+    #[arg(long, conflicts_with = "row")]
+    trend: bool,
+    /// List so many entries, the newest
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    last: usize,
+    /// Read the history in this folder instead of the user's own
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+/// Keeps a record without its raw windows. A history that cannot be written is one line: the run has its record.
+pub(crate) fn append(record: &Record) {
+    if let Err(why) = Store::of_user().append(record) {
+        output::complain(&format!("the history has no entry of this run: {why:#}"));
+    }
+}
+
+/// Lists.
+pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let list = match &arguments.command {
+        Some(HistoryCommand::List(list)) => list,
+        None => &arguments.list,
+    };
+    let store = list.state.as_deref().map_or_else(Store::of_user, Store::at);
+    let found = store.read()?;
+    let here = fingerprint(&host::describe(&Root::live(), Cpuid::live().as_ref()));
+    let mut listing =
+        HistoryListing { schema: HISTORY_SCHEMA, machines: vec![here], ..HistoryListing::default() };
+    listing.skipped.clone_from(&found.skipped);
+    let mut own: Vec<&HistoryEntry> = Vec::new();
+    for (file, entry) in &found.entries {
+        let known = listing.machines.iter().position(|one| is_same_machine(one, &entry.fingerprint));
+        let machine = known.unwrap_or_else(|| {
+            listing.machines.push(entry.fingerprint.clone());
+            listing.machines.len() - 1
+        });
+        if machine == 0 {
+            own.push(entry);
+        }
+        listing.entries.push(line(file, entry, machine));
+    }
+    if list.trend || list.row.is_some() {
+        listing.trends = trends(&own, list.row.as_deref());
+        if let Some(row) = list.row.as_ref().filter(|_| listing.trends.is_empty()) {
+            let names = own.last().map(|entry| entry.rows.keys().map(String::as_str)).into_iter().flatten();
+            anyhow::bail!(
+                "no check-up of this machine has the row {row}; {}sidestep history --trend lists them",
+                did_you_mean(row, names)
+            );
+        }
+        listing.trends.sort_by_key(|trend| trend.changes.is_empty());
+    }
+    let hidden = listing.entries.len().saturating_sub(list.last);
+    if !global.json {
+        for line in &listing.skipped {
+            output::say(&format!("skipped {line}"));
+        }
+    }
+    output::print(&output::text(&listing, global, |terminal| {
+        text::listing(&listing, hidden, &store, terminal)
+    })?)?;
+    Ok(Outcome::Done)
+}
+
+fn line(file: &str, entry: &HistoryEntry, machine: usize) -> HistoryLine {
+    let fact = |name: &str| entry.facts.get(name).cloned();
+    HistoryLine {
+        file: file.to_owned(),
+        started_utc: entry.started_utc.clone(),
+        machine,
+        boot: fact("boot"),
+        kernel: fact("kernel"),
+        microcode: fact("microcode"),
+        warnings: entry.warnings,
+        inconclusive: entry.inconclusive,
+        doubts: entry.doubts.clone(),
+        partial: entry.partial.clone(),
+    }
+}

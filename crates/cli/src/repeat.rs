@@ -1,0 +1,136 @@
+//! `sidestep run --repeat`: check-ups one after the other, each with its record, and how far they lie apart.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use experiments::history::{entry, spread};
+use host::live::{create_directory_anew, install_handlers, pending_signal, utc_now};
+use record::HistoryEntry;
+
+use crate::arguments::{Global, RunArguments, parse_budget};
+use crate::outcome::Outcome;
+use crate::{check_up, output, store};
+
+/// A signal is seen after this at the latest.
+const NAP: Duration = Duration::from_millis(100);
+
+/// How often, and when.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RepeatArguments {
+    /// Run so many check-ups one after the other, each with a record of its own, and show the spread between them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repeat: Option<u32>,
+    /// With --repeat: time from the beginning of one check-up to that of the next, such as 10m
+    #[arg(long, value_name = "TIME", value_parser = parse_budget, requires = "repeat")]
+    pub(crate) every: Option<Duration>,
+    /// Leave this run out of the history
+    #[arg(long)]
+    pub(crate) no_history: bool,
+}
+
+/// Times at which runs begin.
+pub(crate) struct Schedule {
+    next: Instant,
+    every: Duration,
+}
+
+impl Schedule {
+    pub(crate) fn new(every: Option<Duration>) -> Self {
+        Self { next: Instant::now(), every: every.unwrap_or_default() }
+    }
+
+    /// Waits until the next run is due; false if a signal comes first. A run that took too long does not make the next
+    /// ones hurry.
+    pub(crate) fn wait(&mut self) -> bool {
+        while pending_signal().is_none() {
+            let now = Instant::now();
+            if now >= self.next {
+                self.next = now + self.every;
+                return true;
+            }
+            thread::sleep((self.next - now).min(NAP));
+        }
+        false
+    }
+}
+
+/// Runs them.
+pub(crate) fn run(arguments: &RunArguments, count: u32, global: &Global) -> anyhow::Result<Outcome> {
+    install_handlers()?;
+    let mut schedule = Schedule::new(arguments.again.every);
+    let (mut entries, mut ended) = (Vec::new(), Outcome::Done);
+    for number in 1..=count {
+        if !schedule.wait() {
+            break;
+        }
+        let folder = folder(arguments, number)?;
+        let once = RunArguments { record: Some(folder.clone()), ..arguments.clone() };
+        let quiet = Global { quiet: true, ..global.clone() };
+        let outcome = check_up::once(&once, &quiet)?;
+        let entry = entry(&store::load(&folder)?);
+        if !global.json && !global.quiet {
+            let doubts = if entry.doubts.is_empty() { "" } else { ", noisy" };
+            let (warnings, open) = (entry.warnings, entry.inconclusive);
+            output::print_lines(&format!(
+                "{number} of {count}  {}  {warnings} warnings, {open} inconclusive{doubts}  {}",
+                entry.started_utc,
+                folder.display()
+            ))?;
+        }
+        entries.push(entry);
+        match outcome {
+            Outcome::Done => {}
+            Outcome::Interrupted(_) => {
+                ended = outcome;
+                break;
+            }
+            // The first verdict that is not good is that of all.
+            other if matches!(ended, Outcome::Done) => ended = other,
+            _ => {}
+        }
+    }
+    if !global.json && !global.quiet {
+        output::print_lines(&text(&entries))?;
+    }
+    Ok(pending_signal().map_or(ended, Outcome::Interrupted))
+}
+
+/// The folder of one run: below the one that was named, or a new one beside the others.
+fn folder(arguments: &RunArguments, number: u32) -> anyhow::Result<PathBuf> {
+    if let Some(folder) = &arguments.record {
+        return Ok(folder.join(format!("run-{number}")));
+    }
+    let time: String = utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
+    Ok(create_directory_anew(&PathBuf::from(format!("sidestep-{time}")))?)
+}
+
+/// The spread by class.
+fn text(entries: &[HistoryEntry]) -> String {
+    let classes = spread(entries);
+    if classes.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\nspread between {} runs (standard deviation)\n", entries.len());
+    text += "class          rows  median row %  whole class %\n";
+    for class in classes {
+        text += &format!(
+            "{:<13}  {:>4}  {:>12.2}  {:>13.2}\n",
+            class.class, class.rows, class.row_percent, class.class_percent
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_without_a_period_follow_each_other_and_one_run_has_no_spread() {
+        let mut schedule = Schedule::new(None);
+        assert!(schedule.wait() && schedule.wait());
+        assert_eq!(text(&[HistoryEntry::default()]), "");
+    }
+}
