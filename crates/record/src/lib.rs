@@ -60,14 +60,9 @@ pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
 };
-pub use guard_check::{
-    GUARD_SCHEMA, GuardBaseline, GuardChange, GuardClass, GuardOutcome, GuardToggle, GuardVerdict,
-};
+pub use guard_check::*;
 pub use guards::Guards;
-pub use history::{
-    ENTRY_BYTES_MAX, EntryError, Fingerprint, HISTORY_SCHEMA, HistoryChange, HistoryEntry, HistoryLine,
-    HistoryListing, HistoryRow, HistoryTrend, decode_entry, encode_entry,
-};
+pub use history::*;
 pub use levels::{Conditions, Level, Levels, TlbLevel, Withheld};
 pub use memory::{
     BandwidthPoint, ChaseOrder, LatencyCell, LoadedLatency, Memory, OrderedLatency, ParallelChase, Scope,
