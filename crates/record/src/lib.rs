@@ -41,10 +41,7 @@ pub use clocks::{ClockRead, SlowRead};
 pub use codec::{
     DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, encode, json_schemas,
 };
-pub use comparison::{
-    Better, COMPARISON_SCHEMA, ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable,
-    ConfigurationSummary, Drift, FactDifference, UnmatchedTest,
-};
+pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use epoch::EpochRun;
