@@ -49,9 +49,8 @@ fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
     let shares = cost.chain([("budget", settings.budget_s)]).collect();
     let worst_case_s = settings.worst_case_s();
     // Every way to read the time, in threads too, needs its time in one piece.
-    let is_whole = settings.cost.is_some();
-    let planned = Planned::new(settings, run, worst_case_s, shares).reduced(reduced);
-    if is_whole { planned.undivided() } else { planned }
+    let epoch_least_s = if settings.cost.is_some() { f64::INFINITY } else { 0.0 };
+    Planned::new(settings, run, worst_case_s, shares).reduced(reduced).with_epochs_of(epoch_least_s)
 }
 
 /// One CPU of each package, the first; on a hybrid machine or elsewhere without package numbers the first of all.

@@ -39,7 +39,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Memory,
     seconds: [None, Some(2.0), Some(8.0)],
     least_s: 1.4,
-    epoch_least_s: Some(0.65),
+    epoch_least_s: Some(1.4),
     per_cpu_s: 0.0,
     more_s: no_more,
     rank: 170,

@@ -48,7 +48,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Memory,
     seconds: [Some(1.7), Some(8.0), Some(30.0)],
     least_s: 1.0,
-    epoch_least_s: Some(0.65),
+    epoch_least_s: Some(1.2),
     per_cpu_s: 0.06,
     more_s: no_more,
     rank: 30,

@@ -37,7 +37,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     section: Section::Memory,
     seconds: [Some(1.0), Some(6.0), Some(20.0)],
     least_s: 0.8,
-    epoch_least_s: Some(0.3),
+    epoch_least_s: Some(0.45),
     per_cpu_s: 0.0,
     more_s: no_more,
     rank: 110,

@@ -65,8 +65,8 @@ pub struct Planned {
     /// Every share of its time, by name, in seconds.
     shares: Vec<(&'static str, f64)>,
     pub(super) reduced: Vec<String>,
-    /// False where it needs its time in one piece, whatever its kind.
-    pub(super) divides: bool,
+    /// Time in an epoch that says something with these settings, in seconds, where that is more than the probe states.
+    pub(super) epoch_least_s: f64,
     settings: Box<dyn Runs>,
 }
 
@@ -108,7 +108,7 @@ impl Planned {
         shares: Vec<(&'static str, f64)>,
     ) -> Self {
         let settings = Box::new(With { settings, budget_s: None, run });
-        Self { worst_case_s, shares, reduced: Vec::new(), divides: true, settings }
+        Self { worst_case_s, shares, reduced: Vec::new(), epoch_least_s: 0.0, settings }
     }
 
     /// A probe whose worst case is its budget and what does not depend on that: the budget becomes what the time leaves.
@@ -124,12 +124,12 @@ impl Planned {
         let worst_case_s = worst_case_s(&settings);
         let settings = Box::new(With { settings, budget_s: Some(budget_s), run });
         let shares = vec![("budget", net_s)];
-        Self { worst_case_s, shares, reduced: Vec::new(), divides: true, settings }
+        Self { worst_case_s, shares, reduced: Vec::new(), epoch_least_s: 0.0, settings }
     }
 
-    /// The same, of which a part in an epoch says nothing.
-    pub(crate) fn undivided(mut self) -> Self {
-        self.divides = false;
+    /// The same, of which less time in an epoch says nothing.
+    pub(crate) fn with_epochs_of(mut self, least_s: f64) -> Self {
+        self.epoch_least_s = least_s;
         self
     }
 
