@@ -12,6 +12,7 @@ pub mod cargo;
 pub mod clock_evidence;
 pub mod command;
 pub mod dist;
+pub mod estimators;
 pub mod flags;
 pub mod flaws_coverage;
 pub mod fuzz;

@@ -1,0 +1,230 @@
+//! `cargo xtask estimators`: which estimator of each class is steady between runs, on any set of records.
+//!
+//! Every record stands for one epoch; records one after the other make runs of three. For each class, quantile and join: the
+//! standard deviation between runs of the logarithm, median over the rows of the class.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use probes::epochs::estimator::{Class, Noise, TABLE};
+use probes::plan::EPOCHS;
+use serde::Deserialize;
+
+use crate::totals::Totals;
+
+/// The rest of `cargo xtask estimators --help`.
+pub const HELP: &str = "  PATH...   records or folders of runs, in the order they were made; or one extract of windows' quantiles (.json.gz)
+
+Every record stands for one epoch (make them with sidestep run --epochs 1). Prints a Markdown table: by class, quantile of the windows and
+join of three epochs, the standard deviation between runs. The choice is crates/probes/src/epochs/estimator.rs.
+";
+
+/// Quantiles that are tried, in percent from the undisturbed end.
+const PERCENTS: [u8; 6] = [0, 5, 10, 25, 50, 75];
+/// A series with fewer windows has no quantiles.
+const WINDOWS_MIN: usize = 5;
+
+/// Quantiles of windows by series and epoch, in ascending order of the quantiles' shares.
+#[derive(Debug, Deserialize)]
+struct Extract {
+    quantiles: Vec<f64>,
+    rows: BTreeMap<String, ExtractRow>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ExtractRow {
+    q: Vec<Vec<f64>>,
+}
+
+/// How epochs are joined, for the study: more ways than the table uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Join {
+    Best,
+    Median,
+    Mean,
+    /// One epoch alone.
+    One,
+}
+
+impl Join {
+    const ALL: [Self; 4] = [Self::Best, Self::Median, Self::Mean, Self::One];
+
+    /// Values of runs from logarithms of epochs.
+    fn runs(self, epochs: &[f64], noise: Noise) -> Vec<f64> {
+        let of_run = |run: &[f64]| {
+            let ascending = stats::sorted(run);
+            match self {
+                Self::Best if noise == Noise::Takes => ascending[ascending.len() - 1],
+                Self::Best => ascending[0],
+                Self::Median => ascending[ascending.len() / 2],
+                Self::Mean | Self::One => ascending.iter().sum::<f64>() / ascending.len() as f64,
+            }
+        };
+        epochs.chunks_exact(if self == Self::One { 1 } else { EPOCHS }).map(of_run).collect()
+    }
+}
+
+/// Prints the table for records, folders of runs, or one extract of quantiles (`.json.gz`).
+///
+/// # Errors
+/// What cannot be read, or is too few.
+pub fn run(paths: &[String]) -> anyhow::Result<Totals> {
+    ensure!(
+        !paths.is_empty(),
+        "name records, folders of runs, or an extract: cargo xtask estimators PATH..."
+    );
+    let table = match paths {
+        [only] if only.ends_with(".json.gz") => of_extract(&extract(only)?),
+        records => of_records(records)?,
+    };
+    print!("{}", text(&table));
+    Ok(Totals::default())
+}
+
+/// By class and percentage: for each row the logarithms of its epochs.
+type Table = BTreeMap<(Class, u8), Vec<Vec<f64>>>;
+
+fn extract(path: &str) -> anyhow::Result<Extract> {
+    let output = Command::new("gzip").args(["-dc", path]).output().context("cannot run gzip")?;
+    ensure!(output.status.success(), "gzip cannot read {path}");
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{path} is no extract of quantiles"))
+}
+
+fn of_extract(extract: &Extract) -> Table {
+    let mut table = Table::new();
+    for (name, row) in &extract.rows {
+        for percent in PERCENTS {
+            let Some((class, share)) = share(name, percent) else { continue };
+            let place = extract.quantiles.iter().position(|&quantile| (quantile - share).abs() < 1e-9);
+            let Some(place) = place else { continue };
+            let values: Option<Vec<f64>> = row.q.iter().map(|of| of.get(place).copied()).collect();
+            add(&mut table, (class, percent), values);
+        }
+    }
+    table
+}
+
+fn of_records(paths: &[String]) -> anyhow::Result<Table> {
+    let mut series: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
+    for path in paths {
+        let file = if fs::metadata(path).is_ok_and(|about| about.is_dir()) {
+            format!("{path}/record.json")
+        } else {
+            path.clone()
+        };
+        let bytes = fs::read(&file).with_context(|| format!("cannot read {file}"))?;
+        let record = record::decode(&bytes).with_context(|| format!("cannot use {file}"))?;
+        for raw in record.raw {
+            let windows: Vec<f64> = raw.visits.iter().flatten().map(|&value| f64::from(value)).collect();
+            if windows.len() >= WINDOWS_MIN {
+                series.entry(raw.name).or_default().push(windows);
+            }
+        }
+    }
+    let mut table = Table::new();
+    for (name, epochs) in series.iter().filter(|(_, epochs)| epochs.len() == paths.len()) {
+        for percent in PERCENTS {
+            let Some((class, share)) = share(name, percent) else { continue };
+            let values = epochs.iter().map(|windows| stats::quantile(windows, share)).collect();
+            add(&mut table, (class, percent), values);
+        }
+    }
+    Ok(table)
+}
+
+/// The class of a series, and the share of its windows below a percentage from its undisturbed end.
+fn share(name: &str, percent: u8) -> Option<(Class, f64)> {
+    let class = Class::of_series(name)?;
+    let share = f64::from(percent) / 100.0;
+    Some((class, if class.estimator().noise == Noise::Takes { 1.0 - share } else { share }))
+}
+
+/// A row that all epochs have and that has a logarithm.
+fn add(table: &mut Table, key: (Class, u8), values: Option<Vec<f64>>) {
+    let Some(values) = values.filter(|values| values.iter().all(|&value| value > 0.0)) else { return };
+    table.entry(key).or_default().push(values.iter().map(|value| value.ln()).collect());
+}
+
+fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() as f64 - 1.0)).sqrt())
+}
+
+/// Standard deviation between runs in percent, median over rows.
+fn between_runs(rows: &[Vec<f64>], join: Join, noise: Noise) -> Option<f64> {
+    let deviations: Vec<f64> = rows.iter().filter_map(|row| deviation(&join.runs(row, noise))).collect();
+    stats::median(&deviations).map(|deviation| 100.0 * deviation)
+}
+
+fn text(table: &Table) -> String {
+    let mut lines = vec![
+        format!(
+            "standard deviation between runs of {EPOCHS} epochs, %, median over rows; * the estimator in use"
+        ),
+        "| class | quantile from the undisturbed end | rows | best | median | mean | one epoch |".to_owned(),
+        "|---|---|---|---|---|---|---|".to_owned(),
+    ];
+    for estimator in &TABLE {
+        for percent in PERCENTS {
+            let Some(rows) = table.get(&(estimator.class, percent)) else { continue };
+            let cell = |join: Join| {
+                let in_use = estimator.percent == Some(percent)
+                    && match estimator.join {
+                        probes::epochs::estimator::Join::Best => join == Join::Best,
+                        probes::epochs::estimator::Join::Median => join == Join::Median,
+                    };
+                let value = between_runs(rows, join, estimator.noise);
+                value.map_or_else(
+                    || "-".to_owned(),
+                    |value| format!("{value:.2}{}", if in_use { " *" } else { "" }),
+                )
+            };
+            let cells = Join::ALL.map(cell).join(" | ");
+            let name = estimator.prefix.trim_end_matches([',', ' ']);
+            lines.push(format!("| {name} | {percent} % | {} | {cells} |", rows.len()));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_made_of_epochs_in_turn_and_scatter_less_when_the_best_counts() {
+        let epochs = [0.0, 0.3, 0.1, 0.0, 0.0, 0.5, 0.0, 0.2, 0.2, 9.0];
+        assert_eq!(Join::Best.runs(&epochs, Noise::Adds), [0.0, 0.0, 0.0]);
+        assert_eq!(Join::Best.runs(&epochs, Noise::Takes), [0.3, 0.5, 0.2]);
+        assert_eq!(Join::Median.runs(&epochs, Noise::Adds), [0.1, 0.0, 0.2]);
+        assert_eq!(Join::One.runs(&epochs, Noise::Adds).len(), 10);
+        assert_eq!(between_runs(&[epochs.to_vec()], Join::Best, Noise::Adds), Some(0.0));
+    }
+
+    #[test]
+    fn rows_of_an_extract_go_to_their_class_and_to_the_end_that_is_undisturbed() {
+        let row = |q: &[f64]| ExtractRow { q: vec![q.to_vec(); 6] };
+        let extract = Extract {
+            quantiles: vec![0.0, 0.5, 1.0],
+            rows: [
+                ("stream, x".to_owned(), row(&[1.0, 2.0, 3.0])),
+                ("latency, x".to_owned(), row(&[1.0, 2.0, 3.0])),
+                ("walks, x".to_owned(), row(&[-1.0, 2.0, 3.0])),
+                ("nonsense".to_owned(), row(&[1.0, 2.0, 3.0])),
+            ]
+            .into(),
+        };
+        let table = of_extract(&extract);
+        assert_eq!(table[&(Class::Stream, 0)], [vec![3.0_f64.ln(); 6]]);
+        assert_eq!(table[&(Class::Latency, 0)], [vec![0.0; 6]]);
+        assert!(!table.contains_key(&(Class::Walks, 0)) && table.contains_key(&(Class::Walks, 50)));
+        assert!(
+            text(&table).contains("| stream | 0 % | 1 | 0.00 | 0.00 | 0.00 | 0.00 |"),
+            "{}",
+            text(&table)
+        );
+    }
+}
