@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClockCheck, ClockCost, ClockRead, Cores, EpochRun, Finding, FlawEvidence, FlawVerdict, Guards, Levels,
-    Memory, Provenance, Sockets,
+    ClockCheck, ClockCost, ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory,
+    Provenance, Sockets,
 };
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
@@ -145,4 +145,17 @@ pub enum PlanOutcome {
     Dropped(String),
     /// Could not measure, with the reason.
     Failed(String),
+}
+
+/// One process that measured a part of the plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EpochRun {
+    /// When it began, UTC, RFC 3339.
+    pub started_utc: String,
+    /// Seed of its orders and places, made from the run's.
+    pub seed: u64,
+    /// From its start until its end was seen, in seconds.
+    pub elapsed_s: f64,
+    /// How it ended; what it had measured until then is in the record whatever that was.
+    pub outcome: PlanOutcome,
 }

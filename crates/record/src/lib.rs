@@ -12,7 +12,6 @@ mod codec;
 mod comparison;
 mod cores;
 mod document;
-mod epoch;
 mod experiment;
 mod factorial;
 mod finding;
@@ -43,8 +42,7 @@ pub use codec::{
 };
 pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
-pub use document::{Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
-pub use epoch::EpochRun;
+pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
 pub use experiment::{
     AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,
     LopsidedGuard, PairCounts, RawTrial, SeenDrift,
