@@ -4,6 +4,7 @@
 mod saved;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use experiments::compare::{Configuration, Options, compare};
@@ -223,7 +224,7 @@ fn changed(saved: &Saved, splits: usize, seed: u64) {
             }
             let median = stats::median(&rows).unwrap_or(0.0);
             let classes = classes as f64 / chosen.len() as f64;
-            line += &format!(" {median:.0} of {of} ({classes:.1}) |");
+            write!(line, " {median:.0} of {of} ({classes:.1}) |").expect("text takes what is written");
         }
         println!("{line}");
         for (class, counts) in by_class {
@@ -251,7 +252,7 @@ fn equivalence(saved: &Saved, splits: usize, seed: u64) -> Totals {
                 of += table.rows.len();
             }
             let share = percent(equivalent, of);
-            line += &format!(" {share:.2} % |");
+            write!(line, " {share:.2} % |").expect("text takes what is written");
             let name = format!("between-runs: {}, equivalent, {}, {margin} %", saved.name, design.name());
             totals.add(Totals::one(share <= 100.0 * LEVEL_OF_ALARMS, name));
         }

@@ -2,15 +2,9 @@
 
 use crate::totals::Totals;
 use crate::{
-<<<<<<< HEAD
-    ab_evidence, bench, bench_clock, between_runs, browser, clock_evidence, dist, flaws_coverage, fuzz,
-    golden, guard_evidence, kill_toggles, links_evidence, numa_guest, placement_evidence,
+    ab_evidence, bench, bench_clock, between_runs, browser, clock_evidence, dist, estimators, flaws_coverage,
+    fuzz, golden, guard_evidence, kill_toggles, links_evidence, numa_guest, placement_evidence,
     placement_programs, promise, schema, sharing_evidence, sockets_evidence, steps, tidy,
-=======
-    ab_evidence, bench, bench_clock, browser, clock_evidence, dist, estimators, flaws_coverage, fuzz, golden,
-    kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs, promise, schema,
-    sharing_evidence, sockets_evidence, steps, tidy,
->>>>>>> c5c6204 (Add xtask estimators: the spread between runs by class, quantile and join, on any records)
 };
 
 /// One task of `cargo xtask`.

@@ -85,7 +85,11 @@ fn read(file: &Path) -> anyhow::Result<Data> {
     let mut data = Data { rows: Vec::new(), logs: Vec::new() };
     for (name, series) in recorded.rows {
         let (class, wanted) = class(&name);
-        let at = recorded.quantiles.iter().position(|q| *q == wanted).context("a quantile is not there")?;
+        let at = recorded
+            .quantiles
+            .iter()
+            .position(|q| (q - wanted).abs() < f64::EPSILON)
+            .context("a quantile is not there")?;
         let logs: Vec<f64> = series.q.iter().map(|run| run[at].ln()).collect();
         if logs.iter().all(|log| log.is_finite()) {
             data.rows.push(WatchedRow { class: class.to_owned(), name });

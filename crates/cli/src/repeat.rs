@@ -1,5 +1,6 @@
 //! `sidestep run --repeat`: check-ups one after the other, each with its record, and how far they lie apart.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -115,8 +116,9 @@ fn text(entries: &[HistoryEntry]) -> String {
     let mut text = format!("\nspread between {} runs (standard deviation)\n", entries.len());
     text += "class          rows  median row %  whole class %\n";
     for class in classes {
-        text += &format!(
-            "{:<13}  {:>4}  {:>12.2}  {:>13.2}\n",
+        let _ = writeln!(
+            text,
+            "{:<13}  {:>4}  {:>12.2}  {:>13.2}",
             class.class, class.rows, class.row_percent, class.class_percent
         );
     }

@@ -60,17 +60,8 @@ impl Store {
         let bytes = encode_entry(encode(&record, Encoding::Zstd)?, &entry(&record))?;
         let folder = TrustedFolder::open_or_make(&self.path).map_err(|why| self.unusable(&why))?;
         folder.replace(&name, &bytes).map_err(|why| self.unusable(&why))?;
-        self.prune(&folder, &name);
+        prune(&folder, &name);
         Ok(())
-    }
-
-    /// What cannot be removed stays until the next time: the entry is written, and another run may have been faster.
-    fn prune(&self, folder: &TrustedFolder, written: &str) {
-        let files = folder.files().unwrap_or_default();
-        let deserted = files.iter().map(|(name, _)| name).filter(|name| is_deserted(name)).cloned();
-        for name in deserted.chain(to_prune(&files, written, BOUNDS)) {
-            let _ = folder.remove(&name);
-        }
     }
 
     /// All entries. A history that nobody has begun is empty.
@@ -122,6 +113,15 @@ fn read(folder: &TrustedFolder, name: &str) -> Result<HistoryEntry, String> {
 fn is_deserted(name: &str) -> bool {
     let writer = name.split_once(UNFINISHED).and_then(|(_, process)| process.parse::<u32>().ok());
     writer.is_some_and(|writer| !is_running(writer))
+}
+
+/// What cannot be removed stays until the next time: the entry is written, and another run may have been faster.
+fn prune(folder: &TrustedFolder, written: &str) {
+    let files = folder.files().unwrap_or_default();
+    let deserted = files.iter().map(|(name, _)| name).filter(|name| is_deserted(name)).cloned();
+    for name in deserted.chain(to_prune(&files, written, BOUNDS)) {
+        let _ = folder.remove(&name);
+    }
 }
 
 #[cfg(test)]

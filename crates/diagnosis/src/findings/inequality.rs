@@ -55,8 +55,8 @@ fn verdict(record: &Record, kernel: &str, results: &[&StreamResult]) -> Finding 
     let equality = Equality::of(&ascending, &rates);
     let groups = Groups::at_largest_gap(&ascending);
     let with_itself = differs_from_itself(record, kernel);
-    let between_runs =
-        stats::BEYOND_RUNS * stats::equal_rates(Host::of(record.machine.identity.hypervisor.is_some()));
+    let between_runs = stats::BEYOND_RUNS
+        * stats::equal_rates(stats::Host::of(record.machine.identity.hypervisor.is_some()));
     let beyond = MARGIN.max(between_runs).max(with_itself.unwrap_or(0.0));
     if equality.smallest_q < FALSE_DISCOVERY && groups.difference().abs() > beyond && groups.are_apart() {
         return unequal_cpus(record, kernel, &groups);

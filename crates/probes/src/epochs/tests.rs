@@ -192,7 +192,7 @@ proptest! {
         for (cell, again) in one.memory.latency.iter().zip(&other.memory.latency) {
             prop_assert!(cell.spread.interval.contains(cell.ns), "{cell:?}");
             prop_assert!(cell.spread.interval.low > 0.0);
-            prop_assert_eq!(cell.ns, again.ns);
+            prop_assert_eq!(cell.ns.to_bits(), again.ns.to_bits());
             prop_assert_eq!(cell.spread.quality, again.spread.quality);
             let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs();
             prop_assert!(same(cell.spread.interval.low, again.spread.interval.low));

@@ -23,7 +23,8 @@ pub(super) fn fitting(wanted: usize, probes_s: f64) -> usize {
 
 /// In how many epochs a probe runs.
 pub(super) fn turns(planned: &PlannedProbe, epochs: usize) -> usize {
-    let least_s = planned.probe.about().epoch_least_s.map(|least_s| least_s.max(planned.settings.epoch_least_s));
+    let least_s =
+        planned.probe.about().epoch_least_s.map(|least_s| least_s.max(planned.settings.epoch_least_s));
     least_s.map_or(1, |least_s| ((planned.seconds / least_s) as usize).clamp(1, epochs.max(1)))
 }
 
