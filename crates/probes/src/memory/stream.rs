@@ -46,9 +46,9 @@ pub enum Kernels {
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     name: "stream",
     section: Section::Memory,
-    seconds: [Some(1.7), Some(8.0), Some(30.0)],
-    least_s: 1.0,
-    epoch_least_s: Some(1.2),
+    seconds: [Some(3.2), Some(8.0), Some(30.0)],
+    least_s: 2.0,
+    epoch_least_s: Some(2.5),
     per_cpu_s: 0.06,
     more_s: no_more,
     rank: 30,
