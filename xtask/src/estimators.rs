@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
+use std::path::Path;
 
 use anyhow::{Context, ensure};
 use probes::epochs::estimator::{Class, Noise, TABLE};
 use probes::plan::EPOCHS;
-use serde::Deserialize;
 
 use crate::totals::Totals;
+use crate::window_quantiles::WindowQuantiles;
 
 /// The rest of `cargo xtask estimators --help`.
 pub const HELP: &str = "  PATH...   records or folders of runs, in the order they were made; or one extract of windows' quantiles (.json.gz)
@@ -25,18 +25,6 @@ join of three epochs, the standard deviation between runs. The choice is crates/
 const PERCENTS: [u8; 6] = [0, 5, 10, 25, 50, 75];
 /// A series with fewer windows has no quantiles.
 const WINDOWS_MIN: usize = 5;
-
-/// Quantiles of windows by series and epoch, in ascending order of the quantiles' shares.
-#[derive(Debug, Deserialize)]
-struct Extract {
-    quantiles: Vec<f64>,
-    rows: BTreeMap<String, ExtractRow>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ExtractRow {
-    q: Vec<Vec<f64>>,
-}
 
 /// How epochs are joined, for the study: more ways than the table uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +64,7 @@ pub fn run(paths: &[String]) -> anyhow::Result<Totals> {
         "name records, folders of runs, or an extract: cargo xtask estimators PATH..."
     );
     let table = match paths {
-        [only] if only.ends_with(".json.gz") => of_extract(&extract(only)?),
+        [only] if only.ends_with(".json.gz") => of_extract(&WindowQuantiles::read(Path::new(only))?),
         records => of_records(records)?,
     };
     print!("{}", text(&table));
@@ -86,21 +74,13 @@ pub fn run(paths: &[String]) -> anyhow::Result<Totals> {
 /// By class and percentage: for each row the logarithms of its epochs.
 type Table = BTreeMap<(Class, u8), Vec<Vec<f64>>>;
 
-fn extract(path: &str) -> anyhow::Result<Extract> {
-    let output = Command::new("gzip").args(["-dc", path]).output().context("cannot run gzip")?;
-    ensure!(output.status.success(), "gzip cannot read {path}");
-    serde_json::from_slice(&output.stdout).with_context(|| format!("{path} is no extract of quantiles"))
-}
-
-fn of_extract(extract: &Extract) -> Table {
+fn of_extract(extract: &WindowQuantiles) -> Table {
     let mut table = Table::new();
     for (name, row) in &extract.rows {
         for percent in PERCENTS {
             let Some((class, share)) = share(name, percent) else { continue };
-            let place = extract.quantiles.iter().position(|&quantile| (quantile - share).abs() < 1e-9);
-            let Some(place) = place else { continue };
-            let values: Option<Vec<f64>> = row.q.iter().map(|of| of.get(place).copied()).collect();
-            add(&mut table, (class, percent), values);
+            let Some(place) = extract.place_of(share) else { continue };
+            add(&mut table, (class, percent), row.at(place));
         }
     }
     table
@@ -206,17 +186,15 @@ mod tests {
 
     #[test]
     fn rows_of_an_extract_go_to_their_class_and_to_the_end_that_is_undisturbed() {
-        let row = |q: &[f64]| ExtractRow { q: vec![q.to_vec(); 6] };
-        let extract = Extract {
-            quantiles: vec![0.0, 0.5, 1.0],
-            rows: [
-                ("stream, x".to_owned(), row(&[1.0, 2.0, 3.0])),
-                ("latency, x".to_owned(), row(&[1.0, 2.0, 3.0])),
-                ("walks, x".to_owned(), row(&[-1.0, 2.0, 3.0])),
-                ("nonsense".to_owned(), row(&[1.0, 2.0, 3.0])),
-            ]
-            .into(),
-        };
+        let extract = WindowQuantiles::alike(
+            &[0.0, 0.5, 1.0],
+            &[
+                ("stream, x", &[1.0, 2.0, 3.0]),
+                ("latency, x", &[1.0, 2.0, 3.0]),
+                ("walks, x", &[-1.0, 2.0, 3.0]),
+                ("nonsense", &[1.0, 2.0, 3.0]),
+            ],
+        );
         let table = of_extract(&extract);
         assert_eq!(table[&(Class::Stream, 0)], [vec![3.0_f64.ln(); 6]]);
         assert_eq!(table[&(Class::Latency, 0)], [vec![0.0; 6]]);

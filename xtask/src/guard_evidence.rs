@@ -3,17 +3,15 @@
 //! The data are quantiles of the windows of every series, run by run. A check is two runs that follow each other, as the guard
 //! confirms what it finds at once.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::Context;
 use experiments::guard::{ALARMS_PER_CHECK, Departure, FEWEST_RUNS, Limits, WatchedRow, confirmed};
-use serde::Deserialize;
 
 use crate::cargo;
 use crate::flags::Flags;
 use crate::totals::Totals;
+use crate::window_quantiles::WindowQuantiles;
 
 /// The rest of `cargo xtask guard-evidence --help`.
 pub const HELP: &str = "  --data FILE  quantiles of recorded check-ups (json.gz), default both of ../shared/prototypes/between-runs
@@ -29,18 +27,6 @@ const PLANTED: [f64; 5] = [3.0, 5.0, 10.0, 20.0, 50.0];
 /// Unchanged checks that may raise an alarm: these runs follow each other within minutes, where a budget of one in a year of
 /// daily checks cannot be counted.
 const ALARMS_MAX: f64 = 0.01;
-
-#[derive(Deserialize)]
-struct Recorded {
-    quantiles: Vec<f64>,
-    rows: BTreeMap<String, Series>,
-}
-
-#[derive(Deserialize)]
-struct Series {
-    /// By run, then by quantile.
-    q: Vec<Vec<f64>>,
-}
 
 /// Rows, and the logarithm of each row's value in each run.
 struct Data {
@@ -79,20 +65,15 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
 }
 
 fn read(file: &Path) -> anyhow::Result<Data> {
-    let unpacked = Command::new("gzip").arg("-dc").arg(file).output().context("cannot start gzip")?;
-    let recorded: Recorded = serde_json::from_slice(&unpacked.stdout)
-        .with_context(|| format!("cannot read {}", file.display()))?;
+    let recorded = WindowQuantiles::read(file)?;
     let mut data = Data { rows: Vec::new(), logs: Vec::new() };
-    for (name, series) in recorded.rows {
-        let (class, wanted) = class(&name);
-        let at = recorded
-            .quantiles
-            .iter()
-            .position(|q| (q - wanted).abs() < f64::EPSILON)
-            .context("a quantile is not there")?;
-        let logs: Vec<f64> = series.q.iter().map(|run| run[at].ln()).collect();
+    for (name, series) in &recorded.rows {
+        let (class, wanted) = class(name);
+        let at = recorded.place_of(wanted).context("a quantile is not there")?;
+        let values = series.at(at).context("a quantile is not there")?;
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         if logs.iter().all(|log| log.is_finite()) {
-            data.rows.push(WatchedRow { class: class.to_owned(), name });
+            data.rows.push(WatchedRow { class: class.to_owned(), name: name.clone() });
             data.logs.push(logs);
         }
     }

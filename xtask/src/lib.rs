@@ -35,3 +35,4 @@ pub mod sockets_evidence;
 pub mod steps;
 pub mod tidy;
 pub mod totals;
+pub(crate) mod window_quantiles;

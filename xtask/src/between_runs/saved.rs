@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use experiments::compare::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight};
 use machine::Bytes;
 use record::Better;
-use serde::Deserialize;
 use stats::RowClass;
+
+use crate::window_quantiles::WindowQuantiles;
 
 /// One check-up stands for one epoch; so many make a run.
 pub(super) const EPOCHS: usize = 3;
@@ -20,17 +20,6 @@ const LEVELS: [(Bytes, &str); 3] = [(Bytes(32 << 10), "L1"), (Bytes(1 << 20), "L
 
 /// A row per translation buffer: pages up to which it serves the chain.
 const WALKS: [(u64, &str); 2] = [(64, "miss of TLB level 1"), (2048, "miss of TLB level 2")];
-
-#[derive(Deserialize)]
-struct Document {
-    quantiles: Vec<f64>,
-    rows: BTreeMap<String, Series>,
-}
-
-#[derive(Deserialize)]
-struct Series {
-    q: Vec<Vec<f64>>,
-}
 
 /// What one series is in a record.
 struct Place {
@@ -59,17 +48,14 @@ pub(super) type Planted<'p> = &'p dyn Fn(RowClass, &str) -> f64;
 
 /// Reads a file of `extract.py`, packed by gzip.
 pub(super) fn read(path: &Path) -> anyhow::Result<Saved> {
-    let output = Command::new("gzip").arg("-dc").arg(path).output().context("cannot run gzip; install it")?;
-    ensure!(output.status.success(), "cannot unpack {}", path.display());
-    let document: Document = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("{} holds no quantiles of check-ups", path.display()))?;
+    let recorded = WindowQuantiles::read(path)?;
     let mut series = Vec::new();
-    for (name, found) in &document.rows {
+    for (name, found) in &recorded.rows {
         let Some(place) = place(name) else { continue };
         let wanted = quantile_of(place.class);
-        let at = document.quantiles.iter().position(|q| (q - wanted).abs() < 1e-9);
+        let at = recorded.place_of(wanted);
         let at = at.with_context(|| format!("{} lacks the quantile {wanted}", path.display()))?;
-        let values: Vec<f64> = found.q.iter().filter_map(|run| run.get(at).copied()).collect();
+        let values = found.at(at).with_context(|| format!("{name} lacks the quantile {wanted}"))?;
         if values.iter().all(|value| *value > 0.0) {
             series.push(Epochs { place, values });
         }
