@@ -11,6 +11,7 @@ use report::FlawList;
 use serde_json::json;
 
 use crate::arguments::Global;
+use crate::forms::Forms;
 use crate::outcome::Outcome;
 use crate::output;
 pub(crate) use arguments::FlawArguments;
@@ -26,14 +27,15 @@ const SCHEMA: u32 = 2;
 /// Does what was asked for.
 pub(crate) fn flaws(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
     match &arguments.command {
-        None if !arguments.judged.lscpu.is_empty() => census(&arguments.judged, global),
+        None if !arguments.judged.lscpu.is_empty() => census(&arguments.judged, &arguments.forms, global),
         None => judge(arguments, global),
-        Some(FlawCommand::List { words }) => list(words, global),
-        Some(FlawCommand::Show { name, judged }) => show(name, judged, global),
+        Some(FlawCommand::List { words, forms }) => list(words, forms, global),
+        Some(FlawCommand::Show { name, judged, forms }) => show(name, judged, forms, global),
     }
 }
 
 fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
     let judged = &arguments.judged;
     // Before minutes of measuring: a norm that cannot be read is said at once.
     let norm = arguments.expect.as_deref().map(norm::load).transpose()?;
@@ -47,17 +49,13 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     if norm.is_none() {
         gate.extend(uneven.iter().map(|why| GateReason { id: "uneven".to_owned(), why: why.clone() }));
     }
-    if global.json {
-        let document = json!({
-            "schema": SCHEMA, "machine": heard.machine.identity, "flaws": verdicts, "uneven": uneven,
-            "gate": gate, "evidence": heard.evidence,
-        });
-        output::print(&output::json_text(&document)?)?;
-    } else if !global.quiet {
-        let list =
-            FlawList { machine: &heard.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
-        output::print(&report::flaws_terminal(&list, output::terminal(global)))?;
-    }
+    let document = json!({
+        "schema": SCHEMA, "machine": heard.machine.identity, "flaws": verdicts, "uneven": uneven,
+        "gate": gate, "evidence": heard.evidence,
+    });
+    let list = FlawList { machine: &heard.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
+    let page = report::flaws_page(&list);
+    output::print(&arguments.forms.text(&page, &document, "flaws.json", global)?)?;
     if global.gate || norm.is_some() {
         for reason in &gate {
             output::complain(&format!("{}: {}", reason.id, reason.why));
@@ -80,7 +78,7 @@ fn outcome(global: &Global, fails: bool, is_on_request: bool, is_unknown: bool) 
 }
 
 /// Counts over reports of many machines.
-fn census(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
+fn census(judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
     let catalogue = catalogue();
     let mut census = Census::new(&catalogue);
     for path in &judged.lscpu {
@@ -93,19 +91,16 @@ fn census(judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> 
     if counts.reports == 0 {
         anyhow::bail!("no report of lscpu was found; give its output as files, folders or tarballs");
     }
-    if global.json {
-        let mut document = serde_json::to_value(&counts)?;
-        document["schema"] = SCHEMA.into();
-        output::print(&output::json_text(&document)?)?;
-    } else if !global.quiet {
-        output::print(&report::population_terminal(&counts, judged.all, output::terminal(global)))?;
-    }
+    let mut document = serde_json::to_value(&counts)?;
+    document["schema"] = SCHEMA.into();
+    let page = report::population_page(&counts, judged.all);
+    output::print(&forms.text(&page, &document, "population.json", global)?)?;
     let any = |of: fn(&flaws::PopulationRow) -> usize| counts.population.iter().any(|row| of(row) > 0);
     let is_unknown = any(|row| row.unknown + row.protection_unknown);
     Ok(outcome(global, any(|row| row.fails_gate), any(|row| row.on_request), is_unknown))
 }
 
-fn list(words: &[String], global: &Global) -> anyhow::Result<Outcome> {
+fn list(words: &[String], forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
     let catalogue = catalogue();
     let found = catalogue.search(words);
     anyhow::ensure!(
@@ -113,27 +108,20 @@ fn list(words: &[String], global: &Global) -> anyhow::Result<Outcome> {
         "no flaw of the catalogue has the words {}; sidestep flaws list names them all",
         words.join(" ")
     );
-    if global.json {
-        output::print(&output::json_text(&json!({ "schema": SCHEMA, "flaws": found }))?)?;
-    } else if !global.quiet {
-        output::print(&report::flaw_index(&found, output::terminal(global)))?;
-    }
+    let document = json!({ "schema": SCHEMA, "flaws": found });
+    output::print(&forms.text(&report::flaw_index_page(&found), &document, "catalogue.json", global)?)?;
     Ok(Outcome::Done)
 }
 
-fn show(name: &str, judged: &JudgedArguments, global: &Global) -> anyhow::Result<Outcome> {
+fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
     let catalogue = catalogue();
     let flaw = named(&catalogue, name)?;
     let alone = Catalogue { flaws: vec![flaw.clone()] };
     let heard = Heard::of(judged, &alone, global)?;
     let verdicts = flaws::judge(&alone, &heard.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
-    if global.json {
-        let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
-        output::print(&output::json_text(&document)?)?;
-    } else if !global.quiet {
-        output::print(&report::flaw_page(flaw, verdict, output::terminal(global)))?;
-    }
+    let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
+    output::print(&forms.text(&report::flaw_page(flaw, verdict), &document, "flaw.json", global)?)?;
     Ok(Outcome::Done)
 }
 

@@ -10,6 +10,7 @@ mod compare;
 mod describe;
 mod epochs;
 mod flaws;
+mod forms;
 mod guard;
 mod history;
 mod judging;

@@ -153,13 +153,14 @@ impl Figure {
 }
 
 /// Rows of text with a header; numbers stand right.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct DataTable {
     pub(crate) headers: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// A figure ready to be placed.
+#[derive(Debug, Clone)]
 pub(crate) struct Drawn {
     pub(crate) svg: Svg,
     /// How to read it: one or two sentences.

@@ -3,11 +3,8 @@
 //! Every figure stands as a static SVG. With scripts on, a button puts an interactive chart in its place: the chart
 //! library lies inert in the page as `text/plain` and is parsed on the first click, so that opening is instant.
 
-mod clock_cost;
-mod clocks;
 mod corun;
 pub(crate) mod facts;
-mod flaws;
 pub(crate) mod markup;
 mod outline;
 mod tables;

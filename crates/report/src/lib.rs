@@ -4,31 +4,27 @@
 //! name, CPU name, command line) is made harmless by `escape` before it is placed anywhere.
 #![forbid(unsafe_code)]
 
-mod clock_check;
-mod clock_cost;
 mod clock_watch;
 mod comparison;
 mod csv;
 mod draw;
-mod drift;
 mod escape;
 mod figure;
-mod flaws;
 mod html;
 mod interactive;
 mod interconnect;
 mod machine_text;
 mod naming;
 mod number;
+mod page;
 mod place;
 mod plan;
 mod scheduling;
 mod simulation;
 mod sockets;
 mod terminal;
+mod view;
 
-pub use clock_check::clock_check_terminal;
-pub use clock_cost::clock_cost_terminal;
 pub use clock_watch::{
     ClockMetrics, MetricsFormat, clock_event_terminal, clock_happening_text, clock_metrics,
 };
@@ -37,10 +33,8 @@ pub use comparison::{
     factorial_terminal, paragraph, reboots_brief, reboots_terminal,
 };
 pub use csv::csv;
-pub use drift::{drift_csv, drift_html, drift_terminal};
 pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};
-pub use flaws::{FlawList, flaw_index, flaw_page, flaws_terminal, population_terminal};
 pub use html::facts::shell_word;
 pub use html::{Html, html};
 pub use interconnect::{
@@ -50,8 +44,13 @@ pub use interconnect::{
     sockets_picture, sockets_terminal,
 };
 pub use machine_text::machine_text;
+pub use page::{Carried, Page};
 pub use place::{place_html, place_sweep_terminal, place_terminal};
 pub use scheduling::{scheduling_csv, scheduling_html, scheduling_terminal};
 pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
 pub use sockets::measured_sockets_terminal;
 pub use terminal::{Terminal, terminal};
+pub use view::{
+    FlawList, clock_check_page, clock_cost_page, drift_page, flaw_index_page, flaw_page, flaws_page,
+    population_page,
+};

@@ -169,7 +169,7 @@ fn narrow(place: &Place<'_>) -> anyhow::Result<String> {
         "the page is {width} px wide on a {} px screen",
         PHONE.width
     );
-    let flaws = "document.querySelector('#flaws .scroll')";
+    let flaws = "document.querySelector('#flaws .fit')";
     let is_cut = format!("{flaws} !== null && {flaws}.scrollWidth > {flaws}.clientWidth");
     anyhow::ensure!(page.ask(&is_cut)? == json!(false), "the table of flaws is cut off at the right");
     Ok(format!("{width} px"))

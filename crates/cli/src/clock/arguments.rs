@@ -11,6 +11,7 @@ use probes::clock_pairs::Stress;
 use super::injection::Injection;
 use super::thread_range::ThreadRange;
 use crate::arguments::parse_budget;
+use crate::forms::Forms;
 
 /// Options of `clock`.
 #[derive(Debug, Clone, Args)]
@@ -34,15 +35,15 @@ pub(crate) enum ClockCommand {
 }
 
 const CHECK_HELP: &str = "\
-Verdicts: safe: no counter differs or moves by more than could be seen, which is told; correctable: a constant offset or \
-drift; unsafe: jumps, drift that comes and goes, or ordered reads that go back; cannot tell: too little was seen.
+Verdicts: safe: no counter differs or moves by more than the stated detection limits; correctable: a constant offset or \
+drift; unsafe: jumps, drift that comes and goes, or ordered reads that go back; undetermined: too little was seen.
 
 Exit codes: 0 whatever the verdict; 1 with --gate, if correctable or unsafe; 2 bad use; 3 nothing could be measured, or with \
---strict, if it cannot tell; 4 the machine is left changed; 130 or 143 after Ctrl-C or SIGTERM.";
+--strict, if undetermined; 4 the machine is left changed; 130 or 143 after Ctrl-C or SIGTERM.";
 
 const COST_HELP: &str = "\
 Exit codes: 0 whatever it costs; 1 with --gate, if a cost grows with the number of threads or time went back; 2 bad use; 3 \
-nothing could be measured, or with --strict, if it would not come out again within 2 %; 4 the machine is left changed; 130 or \
+nothing could be measured, or with --strict, if costs do not reproduce within 2 %; 4 the machine is left changed; 130 or \
 143 after Ctrl-C or SIGTERM.";
 
 const WATCH_HELP: &str = "\
@@ -71,6 +72,8 @@ pub(crate) struct CheckArguments {
     /// Write record.json and report.html to this folder; sidestep show and compare open it
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
 }
 
 /// Options of `clock watch`.
@@ -120,6 +123,8 @@ pub(crate) struct CostArguments {
     /// Write record.json, with the batches behind it, and report.html to this folder; sidestep show and compare open it
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
 }
 
 /// Which clock sources are measured.

@@ -22,7 +22,7 @@ use crate::flaws::toggles_missing;
 use crate::outcome::Outcome;
 use crate::progress::Line;
 use crate::recording::{self, Recording};
-use crate::{check_up, describe, output};
+use crate::{check_up, describe};
 
 /// How long a check takes at most without --budget: about half of it is left for watching the counters, in which drift of 20 ppb is
 /// seen.
@@ -36,6 +36,7 @@ const CALIBRATION_NS: u64 = 50_000_000;
 
 /// Measures or reads, and prints.
 pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
     let recording = Recording::begin(arguments.record.as_deref())?;
     let measure = || match &arguments.sysroot {
         Some(path) => Ok(recorded(&Root::open(path)?)),
@@ -44,7 +45,8 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
     let Checked { check, failure, left_changed, machine, cpus, verdicts } =
         Recording::around(recording.as_ref(), measure)?;
     let verdict = check.verdict;
-    let text = output::text(&check, global, |terminal| report::clock_check_terminal(&check, terminal))?;
+    let page = report::clock_check_page(&check);
+    let text = arguments.forms.text(&page, &check, "clock-check.json", global)?;
     let record = || Record {
         clock_check: Some(check),
         flaws: verdicts,

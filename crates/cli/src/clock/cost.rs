@@ -28,7 +28,7 @@ use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::progress::Line;
 use crate::recording::{self, Recording};
-use crate::{check_up, describe, output};
+use crate::{check_up, describe};
 
 /// Time for the counter's rate, which turns ticks into nanoseconds.
 const CALIBRATION_NS: u64 = 50_000_000;
@@ -42,6 +42,7 @@ const ROUNDS: Duration = Duration::from_secs(5);
 
 /// Measures, or says what could be, and prints.
 pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
     let recording = Recording::begin(arguments.record.as_deref())?;
     let measure = || match &arguments.sysroot {
         Some(path) => Ok(recorded(&Root::open(path)?)),
@@ -51,7 +52,8 @@ pub(crate) fn cost(arguments: &CostArguments, global: &Global) -> anyhow::Result
         Recording::around(recording.as_ref(), measure)?;
     // The batches are of the record alone.
     let raw = std::mem::take(&mut cost.raw);
-    let text = output::text(&cost, global, |terminal| report::clock_cost_terminal(&cost, terminal))?;
+    let page = report::clock_cost_page(&cost);
+    let text = arguments.forms.text(&page, &cost, "clock-cost.json", global)?;
     let usual_s = Settings::THOROUGH.budget_s + THREADS_S;
     let budget_s = arguments.budget.map_or(usual_s, |budget| budget.as_secs_f64());
     let record = || {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::forms::Forms;
+
 const AFTER_HELP: &str = "\
 States: not affected, protected, on request (programs that ask for it: the kernel's default for some), partly, not protected, \
 unknown.
@@ -23,6 +25,8 @@ pub(crate) struct FlawArguments {
     /// Say what got worse against this norm, a record or the JSON of this command; --gate then fails on nothing else
     #[arg(long, value_name = "FILE", conflicts_with = "lscpu")]
     pub(crate) expect: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
 }
 
 /// Which machine is judged, and how.
@@ -37,7 +41,7 @@ pub(crate) struct JudgedArguments {
     /// Judge reports of lscpu instead: files, folders, tarballs of them, or - for standard input
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["sysroot", "cpuid"])]
     pub(crate) lscpu: Vec<PathBuf>,
-    /// Hear the kernel and the registers only, and measure nothing
+    /// Ask only the kernel and the registers, and measure nothing
     #[arg(long)]
     pub(crate) no_timing: bool,
     /// Also measure what disturbs the whole machine: at most 200 split locks, in a process of their own
@@ -55,6 +59,8 @@ pub(crate) enum FlawCommand {
     List {
         /// Words: part of a CVE, an erratum number, a name
         words: Vec<String>,
+        #[command(flatten)]
+        forms: Forms,
     },
     /// One flaw: what it is, what this machine says of it, what can be done
     Show {
@@ -62,5 +68,7 @@ pub(crate) enum FlawCommand {
         name: String,
         #[command(flatten)]
         judged: JudgedArguments,
+        #[command(flatten)]
+        forms: Forms,
     },
 }

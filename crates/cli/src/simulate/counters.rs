@@ -2,6 +2,7 @@
 
 use clap::Args;
 use models::tsc::{self, Governor, Scenario, TscMachine, Workload};
+use report::Carried;
 
 use super::{Forms, SimulateArguments, named, tell};
 use crate::arguments::Global;
@@ -71,7 +72,13 @@ pub(super) fn simulate(
         );
     }
     let simulation = tsc::simulate(machine, arguments.scenario.scenario(arguments.seed));
-    let forms = Forms { html: report::drift_html, csv: report::drift_csv, terminal: report::drift_terminal };
+    let page = report::drift_page(&simulation);
+    let html = |simulation: &_, options| {
+        let document = serde_json::to_value(simulation).expect("numbers and texts can be written");
+        page.html(&Carried { document: &document, file: "simulation.json" }, options)
+    };
+    let csv = |_: &_| page.csv().into_iter().map(|(_, table)| table).collect::<Vec<_>>().join("\n");
+    let forms = Forms { html, csv, terminal: |_: &_, terminal| page.terminal(terminal, true) };
     tell(&simulation, forms, arguments, global)
 }
 

@@ -33,6 +33,7 @@ pub(crate) struct Word {
 }
 
 /// An SVG in user units; the page scales it.
+#[derive(Debug, Clone)]
 pub(crate) struct Svg {
     width: f64,
     height: f64,

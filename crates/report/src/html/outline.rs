@@ -3,8 +3,12 @@
 use models::interconnect::SocketAccount;
 use record::Record;
 
-use super::{Charts, clock_cost, clocks, corun, figure, flaws, tables};
-use crate::{figure::Figure, sockets};
+use super::{Charts, corun, figure, tables};
+use crate::figure::Figure;
+use crate::page::html::{blocks, verdict};
+use crate::page::{Section, Statement, Tone};
+use crate::sockets;
+use crate::view::{clock_check, clock_cost, flaws};
 
 pub(super) fn sections(
     body: &mut String,
@@ -12,7 +16,14 @@ pub(super) fn sections(
     account: Option<&SocketAccount>,
     charts: &mut Charts,
 ) {
-    *body += &flaws::section(record);
+    if !record.flaws.is_empty() {
+        *body += "<section id=\"flaws\"><h2>Flaws</h2>\n";
+        let uneven = record.flaws_uneven.iter().map(|line| Statement::new(Tone::Look, line));
+        *body +=
+            &verdict("Flaws of this machine", &flaws::answer_of(&record.flaws), &uneven.collect::<Vec<_>>());
+        *body += &blocks(&flaws::sections(&record.flaws, false), charts);
+        *body += "</section>\n";
+    }
     *body += "<section id=\"levels\"><h2>Memory hierarchy</h2>\n";
     for one in [
         Figure::Levels,
@@ -35,11 +46,26 @@ pub(super) fn sections(
     *body += &corun::tables(record);
     *body += &tables::cores(record);
     *body += "</section>\n<section id=\"clocks\"><h2>Clocks</h2>\n";
-    *body += &clocks::verdict(record);
+    if let Some(check) = &record.clock_check {
+        let reasons: Vec<Statement> = clock_check::reasons(check).collect();
+        *body += &verdict("Is time safe here?", &clock_check::answer(check), &reasons);
+    }
     for one in [Figure::ClockOffsets, Figure::ClockDrift, Figure::ClockPrices] {
         *body += &figure(record, one, charts);
     }
-    *body += &clock_cost::details(record);
-    *body += &clocks::details(record);
+    if let Some(cost) = &record.clock_cost {
+        *body += &verdict(
+            "What does reading the time cost?",
+            &clock_cost::answer(cost),
+            &clock_cost::reasons(cost),
+        );
+        *body += &blocks(&clock_cost::around_reads(cost), charts);
+    }
+    if let Some(check) = &record.clock_check {
+        // The pairs are in the figure above.
+        let sections: Vec<Section> =
+            clock_check::sections(check).into_iter().filter(|part| part.id != "pairs").collect();
+        *body += &blocks(&sections, charts);
+    }
     *body += "</section>\n";
 }

@@ -410,7 +410,7 @@ fn clocks(paper: &mut Paper, record: &Record) {
     if more > 0 {
         let _ = write!(told, "; {more} more in the report");
     }
-    if let Some(gist) = record.clock_cost.as_ref().and_then(crate::clock_cost::gist) {
+    if let Some(gist) = record.clock_cost.as_ref().and_then(crate::view::clock_cost::gist) {
         let _ = write!(told, "; {gist}");
     }
     paper.wrapped("clocks  ", &told);

@@ -1,0 +1,88 @@
+//! A page as Markdown, for tickets and pull requests: tables with all columns, no bars.
+
+use super::{Block, Cell, Column, Kind, Page, Table};
+use crate::escape::plain;
+
+impl Page {
+    /// The page; whatever comes from elsewhere cannot become markup.
+    pub fn markdown(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.subject.is_empty() {
+            parts.push(format!("### {}", escaped(&self.subject)));
+        }
+        if !self.answer.text.is_empty() {
+            parts.push(format!("**{}**", escaped(&self.answer.text)));
+        }
+        parts.push(list(self.because.iter().map(|one| one.text.as_str())));
+        parts.push(list(
+            self.status.iter().map(|one| format!("{}: {}: {}", one.tone.word(), one.area, one.text)),
+        ));
+        for section in self.sections.iter().filter(|section| section.has_words()) {
+            if !section.title.is_empty() {
+                parts.push(format!("#### {}", escaped(&section.title)));
+            }
+            parts.extend(section.blocks.iter().map(block));
+        }
+        parts.push(list(&self.next));
+        parts.push(list(&self.about));
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n\n") + "\n"
+    }
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Text(one) => escaped(&one.text),
+        Block::List(lines) => list(lines),
+        Block::Facts(facts) => {
+            let told = facts.iter().filter(|(_, text)| !text.is_empty());
+            list(told.map(|(name, text)| format!("{name}: {text}")))
+        }
+        Block::Table(one) => table(one),
+        Block::Figure(_) => String::new(),
+    }
+}
+
+fn list<T: AsRef<str>>(lines: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = lines.into_iter().map(|line| format!("- {}", escaped(line.as_ref()))).collect();
+    items.join("\n")
+}
+
+fn table(table: &Table) -> String {
+    if table.rows.is_empty() || table.is_data {
+        return String::new();
+    }
+    let shown: Vec<(usize, &Column)> =
+        table.columns.iter().enumerate().filter(|(_, column)| column.kind != Kind::Bar).collect();
+    let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+    let rule = |column: &Column| if column.kind == Kind::Number { "--:" } else { "---" }.to_owned();
+    let mut lines = vec![
+        line(shown.iter().map(|(_, column)| escaped(&column.header())).collect()),
+        line(shown.iter().map(|(_, column)| rule(column)).collect()),
+    ];
+    for row in &table.rows {
+        let mut cells: Vec<String> =
+            shown.iter().map(|(index, _)| escaped(row.cells.get(*index).map_or("", Cell::words))).collect();
+        if let (Some(detail), Some(first)) = (&row.detail, cells.first_mut()) {
+            first.extend(["<br>".to_owned(), escaped(detail)]);
+        }
+        lines.push(line(cells));
+    }
+    let legend = table.legend.as_deref().map(|legend| format!("\n\n{}", escaped(legend))).unwrap_or_default();
+    lines.join("\n") + &legend
+}
+
+/// Text that cannot leave its cell or line, nor become markup of Markdown or HTML.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in plain(text).chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '|' | '*' | '_' | '`' | '[' | '\\' => escaped.extend(['\\', character]),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

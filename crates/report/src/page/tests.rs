@@ -1,0 +1,139 @@
+//! Any page in every form: nothing is wider than its terminal, no number is cut, nothing from outside becomes markup.
+
+use proptest::prelude::*;
+use serde_json::json;
+use unicode_width::UnicodeWidthStr;
+
+use super::*;
+use crate::{Html, Terminal};
+
+const KINDS: [Kind; 4] = [Kind::Word, Kind::Number, Kind::Prose, Kind::Bar];
+
+fn cell(kind: Kind, text: &str, value: f64) -> Cell {
+    match kind {
+        Kind::Number => Cell::shown(format!("{value}"), value),
+        Kind::Bar => Cell::Share(value),
+        Kind::Word | Kind::Prose => Cell::text(text),
+    }
+}
+
+/// Tables of up to seven columns of any kind and priority; the first is a word that stays.
+fn tables() -> impl Strategy<Value = Table> {
+    let columns = prop::collection::vec((0..KINDS.len(), 0_u8..4), 0..6);
+    let texts = prop::collection::vec(("[a-z <|&]{0,40}", -1e6..1e6_f64), 0..5);
+    (columns, texts).prop_map(|(columns, texts)| {
+        let columns = columns.into_iter().map(|(kind, priority)| Column {
+            title: "some title",
+            unit: "ns",
+            kind: KINDS[kind],
+            priority,
+        });
+        let mut table = Table::new("table", [Column::word("name")].into_iter().chain(columns).collect());
+        for (text, value) in texts {
+            table.row(table.columns.iter().map(|column| cell(column.kind, &text, value)).collect());
+        }
+        table
+    })
+}
+
+fn page_of(table: Table) -> Page {
+    Page {
+        subject: "a machine with a long name <b>".to_owned(),
+        answer: Statement::new(Tone::Look, "two of nine | are not"),
+        status: vec![Status { tone: Tone::Good, area: "clocks", text: "safe; 26.6 ns a read".to_owned() }],
+        sections: vec![Section::new("table", "").with(Block::Table(table))],
+        about: vec!["seed 1".to_owned()],
+        ..Page::default()
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_line_is_wider_than_the_terminal_and_no_number_of_a_shown_row_is_cut(table in tables(), width in 40_usize..120) {
+        let numbers: Vec<String> = table
+            .rows
+            .iter()
+            .flat_map(|row| row.cells.iter().zip(&table.columns))
+            .filter(|(cell, column)| matches!(cell, Cell::Number { .. }) && column.priority == 0)
+            .map(|(cell, _)| cell.words().to_owned())
+            .collect();
+        let text = page_of(table).terminal(Terminal { width_columns: width, colour: false }, true);
+        prop_assert!(text.lines().all(|line| line.width() <= width), "{text}");
+        for number in numbers {
+            prop_assert!(text.contains(&number), "{number} in {text}");
+        }
+    }
+
+    #[test]
+    fn every_line_of_csv_has_the_fields_of_its_head_and_markdown_its_columns(table in tables()) {
+        let page = page_of(table);
+        for (_, csv) in page.csv() {
+            let fields: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+            prop_assert!(fields.iter().all(|count| *count == fields[0]), "{csv}");
+        }
+        let lines: Vec<String> = page.markdown().lines().filter(|line| line.starts_with("| ")).map(|line| line.replace("\\|", "")).collect();
+        let bars: Vec<usize> = lines.iter().map(|line| line.matches('|').count()).collect();
+        prop_assert!(bars.iter().all(|count| *count == bars[0]), "{lines:?}");
+    }
+
+    #[test]
+    fn html_is_well_formed_whatever_the_cells_say(table in tables()) {
+        let document = json!({});
+        let html = page_of(table).html(&Carried { document: &document, file: "x.json" }, Html { script: false });
+        let body = html.split_once("<body>").and_then(|(_, rest)| rest.split_once("</body>")).expect("it has a body").0;
+        prop_assert!(roxmltree::Document::parse(&format!("<body>{body}</body>")).is_ok(), "{body}");
+    }
+}
+
+fn three_columns() -> Table {
+    let columns = vec![
+        Column::word("read"),
+        Column::number("cost", "ns"),
+        Column::number("core cycles", "").priority(1),
+        Column::number("resolution", "ms").priority(2),
+    ];
+    let mut table = Table::new("reads", columns);
+    for index in 0..3 {
+        let value = f64::from(index) + 0.5;
+        let row = [
+            Cell::text("clock_gettime(CLOCK_MONOTONIC)"),
+            Cell::number(value),
+            Cell::number(value),
+            Cell::number(value),
+        ];
+        table.row(row.into());
+    }
+    table
+}
+
+#[test]
+fn columns_of_low_priority_give_way_first_and_are_named() {
+    let text =
+        |width_columns| page_of(three_columns()).terminal(Terminal { width_columns, colour: false }, true);
+    assert!(text(80).contains("resolution, ms") && !text(80).contains("wider"), "{}", text(80));
+    let narrow = text(52);
+    assert!(narrow.contains("on a wider terminal also: resolution, ms"), "{narrow}");
+    assert!(narrow.contains("core") && text(42).contains("also: core cycles;"), "{}", text(42));
+}
+
+#[test]
+fn a_first_screen_says_that_there_is_more() {
+    let mut table = three_columns();
+    table.first_rows = Some(1);
+    let page = page_of(table);
+    let short = page.terminal(Terminal::default(), false);
+    assert!(short.contains("2 more rows with --long") && short.contains("More: --long"), "{short}");
+    assert!(!short.contains("seed 1"), "{short}");
+    let long = page.terminal(Terminal::default(), true);
+    assert!(long.contains("seed 1") && !long.contains("more rows"), "{long}");
+}
+
+#[test]
+fn numbers_keep_all_digits_and_their_interval_as_csv() {
+    let mut table = Table::new("t", vec![Column::word("name"), Column::number("cost", "ns")]);
+    table.row(vec![Cell::text("=1+1"), Cell::within("1.23", 1.234_567, Interval { low: 1.0, high: 2.0 })]);
+    table.row(vec![Cell::text("b"), Cell::Empty]);
+    let page = page_of(table);
+    let csv = &page.csv()[0].1;
+    assert_eq!(csv, "name,cost_ns,cost_ns_low,cost_ns_high\n'=1+1,1.234567,1,2\nb,,,\n");
+}

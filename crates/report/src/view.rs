@@ -1,0 +1,11 @@
+//! From documents to pages: one view per kind of document, each `document -> Page` and nothing else.
+
+pub(crate) mod clock_check;
+pub(crate) mod clock_cost;
+pub(crate) mod drift;
+pub(crate) mod flaws;
+
+pub use clock_check::clock_check_page;
+pub use clock_cost::clock_cost_page;
+pub use drift::drift_page;
+pub use flaws::{FlawList, flaw_index_page, flaw_page, flaws_page, population_page};

@@ -1,0 +1,253 @@
+//! A simulation of drifting counters: what each remedy does, and the machine's numbers with their sources.
+
+use models::Sourced;
+use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
+
+use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
+use crate::figure::{DataTable, Drawn};
+use crate::page::{Block, Cell, Column, Page, Placed, Section, Statement, Table, Tone};
+use crate::{interactive, number};
+
+/// How a source of a number begins that is a guess.
+const ASSUMED: &str = "assumed";
+/// Prices that differ by less are the same.
+const SAME_PRICE: f64 = 1e-9;
+
+/// The simulation as a page.
+pub fn drift_page(simulation: &DriftSimulation) -> Page {
+    let scenario = simulation.scenario;
+    let how = simulation.rows.iter().map(|row| (row.remedy.name().to_owned(), row.how.clone())).collect();
+    let mut sections = vec![
+        Section::new("remedies", "").with(Block::Table(remedies(simulation))),
+        Section::new("how", "How each is switched").with(Block::Facts(how)),
+    ];
+    if let Some(drawn) = figure(simulation) {
+        let heading = "Counter of the worst core against core 0".to_owned();
+        let placed = Placed { name: "simulated-drift", heading, drawn };
+        let section = Section::new("drift", "Drift").with(Block::Figure(Box::new(placed)));
+        sections.push(section.with(Block::Table(points(simulation))));
+    }
+    sections.push(Section::detail("numbers", "The machine").with(Block::Facts(numbers(simulation))));
+    Page {
+        subject: format!("{}: simulation, nothing measured", simulation.machine.title),
+        answer: answer(simulation),
+        because: because(simulation),
+        sections,
+        about: vec![format!(
+            "governor {}, workload {}, {} s, seed {}",
+            scenario.governor.name(),
+            scenario.workload.name(),
+            number::short(scenario.seconds),
+            scenario.seed
+        )],
+        ..Page::default()
+    }
+}
+
+fn remedies(simulation: &DriftSimulation) -> Table {
+    let columns = vec![
+        Column::word("remedy"),
+        Column::word("time is"),
+        Column::number("counters apart", "").priority(1),
+        Column::number("backwards", ""),
+        Column::number("by at most", "").priority(2),
+        Column::number("clock error", "").priority(1),
+        Column::number("cost of a read", ""),
+    ];
+    let mut table = Table::new("remedies", columns);
+    for row in &simulation.rows {
+        let state = if row.safe { (Tone::Good, "safe") } else { (Tone::Look, "unsafe") };
+        table.row(vec![
+            Cell::text(row.remedy.name()),
+            Cell::State(state.0, state.1.to_owned()),
+            Cell::shown(number::duration_ns(row.offset_us * 1e3), row.offset_us),
+            Cell::shown(backwards(row), row.backwards as f64),
+            Cell::shown(
+                if row.backwards == 0 { "-".to_owned() } else { number::duration_ns(row.backwards_us * 1e3) },
+                row.backwards_us,
+            ),
+            Cell::shown(clock_error(row.clock_error_ppm), row.clock_error_ppm),
+            Cell::shown(number::duration_ns(row.read_ns), row.read_ns),
+        ]);
+    }
+    let observations = simulation.rows.first().map_or(0, |row| row.observations);
+    table.legend = Some(format!(
+        "counters apart: worst core against core 0; backwards: share of {observations} time stamps handed between cores that are later than the next; clock error: of the kernel's clock on core 0. As CSV: µs, count, µs, ppm, ns."
+    ));
+    table
+}
+
+fn points(simulation: &DriftSimulation) -> Table {
+    let columns = vec![Column::word("remedy"), Column::number("at", "s"), Column::number("offset", "us")];
+    let mut table = Table { is_data: true, ..Table::new("points", columns) };
+    for row in &simulation.rows {
+        for point in &row.curve {
+            table.row(vec![
+                Cell::text(row.remedy.name()),
+                Cell::number(point.at_s),
+                Cell::number(point.offset_us),
+            ]);
+        }
+    }
+    table
+}
+
+fn backwards(row: &DriftRow) -> String {
+    if row.backwards == 0 { "never".to_owned() } else { number::percent(back_share(row)) }
+}
+
+fn back_share(row: &DriftRow) -> f64 {
+    row.backwards as f64 / row.observations as f64
+}
+
+/// Parts per million until they are no longer small.
+fn clock_error(ppm: f64) -> String {
+    /// Above this a share reads better in percent.
+    const PPM_SHOWN_MAX: f64 = 10_000.0;
+    /// Below this the resolution of the clock is all there is: 1 us in a second.
+    const PPM_SHOWN_MIN: f64 = 1.0;
+    match ppm.abs() {
+        size if size < PPM_SHOWN_MIN => "-".to_owned(),
+        size if size < PPM_SHOWN_MAX => format!("{ppm:+.0} ppm"),
+        _ => format!("{:+.0} %", ppm / PPM_SHOWN_MAX),
+    }
+}
+
+/// What happens without a remedy.
+fn answer(simulation: &DriftSimulation) -> Statement {
+    let Some(bare) = simulation.rows.iter().find(|row| row.remedy == Remedy::None) else {
+        return Statement::default();
+    };
+    if !bare.drifts && bare.safe {
+        return Statement::new(Tone::Good, "Time is safe here without a remedy: the counters stay together.");
+    }
+    let back = if bare.backwards == 0 {
+        "time was never seen to go backwards".to_owned()
+    } else {
+        format!(
+            "time goes backwards between cores in {} of cases, by up to {}",
+            number::percent(back_share(bare)),
+            number::duration_ns(bare.backwards_us * 1e3)
+        )
+    };
+    let kind = if bare.rate_changes { "a changing rate" } else { "a steady rate" };
+    let text = format!(
+        "Without a remedy {back}: the counter of core {} drifts from core 0 at {kind}, {} in {} s.",
+        bare.core,
+        number::duration_ns(bare.offset_us * 1e3),
+        number::short(simulation.scenario.seconds)
+    );
+    Statement::new(if bare.safe { Tone::Doubt } else { Tone::Look }, text)
+}
+
+/// Which remedies make time safe, at which price, and what is assumed.
+fn because(simulation: &DriftSimulation) -> Vec<Statement> {
+    let bare = simulation.rows.iter().find(|row| row.remedy == Remedy::None);
+    let cures = bare.and_then(|bare| cures(simulation, bare));
+    cures.into_iter().map(|text| Statement::new(Tone::Plain, text)).chain([assumptions(simulation)]).collect()
+}
+
+fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
+    if bare.safe {
+        return None;
+    }
+    let others = simulation.rows.iter().filter(|row| row.remedy != Remedy::None);
+    let price = |row: &DriftRow| {
+        let ratio = row.read_ns / bare.read_ns;
+        if (ratio - 1.0).abs() < SAME_PRICE {
+            row.remedy.name().to_owned()
+        } else {
+            format!("{} (a read costs {}x)", row.remedy.name(), number::column(ratio))
+        }
+    };
+    let cures: Vec<String> = others.clone().filter(|row| row.safe).map(price).collect();
+    let others: Vec<&str> = others.filter(|row| !row.safe).map(|row| row.remedy.name()).collect();
+    let safe = match cures.as_slice() {
+        [] => "No remedy makes time safe here.".to_owned(),
+        cures => format!("Time is safe with {}.", cures.join(", ")),
+    };
+    Some(if others.is_empty() { safe } else { format!("{safe} Not sufficient: {}.", others.join(", ")) })
+}
+
+fn assumptions(simulation: &DriftSimulation) -> Statement {
+    let machine = &simulation.machine;
+    let numbers = [
+        ("step_ns", &machine.step_ns.source),
+        ("halt_divisor", &machine.halt_divisor.source),
+        ("tick_hz", &machine.tick_hz.source),
+        ("tick_work_ns", &machine.tick_work_ns.source),
+        ("governor_period_ns", &machine.governor_period_ns.source),
+    ];
+    let assumed = numbers.into_iter().filter(|(_, source)| source.starts_with(ASSUMED)).map(|(name, _)| name);
+    let assumed: Vec<&str> = assumed.collect();
+    let text = if assumed.is_empty() {
+        "Every number of the machine has a source.".to_owned()
+    } else {
+        format!("Assumed: {}; the machine file gives the reasons.", assumed.join(", "))
+    };
+    Statement::new(Tone::Faint, text)
+}
+
+/// Offset over time, a curve per remedy that touches the counters.
+fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
+    let touches = |row: &&DriftRow| !matches!(row.remedy, Remedy::Hpet | Remedy::AcpiPm);
+    let series = simulation.rows.iter().filter(touches).enumerate().map(|(style, row)| {
+        let point = |point: &DriftPoint| {
+            let y = point.offset_us / 1e3;
+            LinePoint { x: point.at_s, y, low: y, high: y, doubtful: false }
+        };
+        LineSeries {
+            name: row.remedy.name().to_owned(),
+            style,
+            points: row.curve.iter().map(point).collect(),
+        }
+    });
+    let chart = LineChart {
+        x_label: "seconds",
+        y_label: "ahead of core 0, ms",
+        x: Axis::Linear,
+        y: Axis::Linear,
+        panels: vec![LinePanel {
+            title: "Ahead of core 0, ms".to_owned(),
+            series: series.collect(),
+            marks: Vec::new(),
+        }],
+    };
+    if chart.is_empty() {
+        return None;
+    }
+    Some(Drawn {
+        svg: chart.draw("simulated-drift"),
+        reading:
+            "A flat line at zero is a trustworthy counter. HPET and the PM timer do not use the counters."
+                .to_owned(),
+        table: DataTable::default(),
+        interactive: Some(interactive::lines(&chart)),
+        needs_webgl: false,
+    })
+}
+
+/// Each number of the machine with its source.
+fn numbers(simulation: &DriftSimulation) -> Vec<(String, String)> {
+    let machine = &simulation.machine;
+    let states: Vec<String> = machine.pstates_hz.value.iter().map(|hz| number::frequency(*hz)).collect();
+    let duration = |ns: &Sourced<f64>| (number::duration_ns(ns.value), ns.source.clone());
+    let plain = |one: &Sourced<f64>| (number::short(one.value), one.source.clone());
+    let threshold = &machine.governor_up_threshold;
+    let mut rows = vec![
+        ("P-states", (states.join(", "), machine.pstates_hz.source.clone())),
+        ("step of a change", (number::frequency(machine.step_hz.value), machine.step_hz.source.clone())),
+        ("time per step", duration(&machine.step_ns)),
+        ("divisor in HLT", plain(&machine.halt_divisor)),
+        ("ticks per second", plain(&machine.tick_hz)),
+        ("work of a tick", duration(&machine.tick_work_ns)),
+        ("governor period", duration(&machine.governor_period_ns)),
+        ("governor threshold", (number::percent(threshold.value), threshold.source.clone())),
+        ("transfer, cycles", plain(&machine.transfer_cycles)),
+    ];
+    rows.extend(machine.read.iter().map(|read| {
+        let (value, source) = duration(&read.ns);
+        ("a read", (format!("{value} ({})", read.name), source))
+    }));
+    rows.into_iter().map(|(name, (value, source))| (name.to_owned(), format!("{value}; {source}"))).collect()
+}
