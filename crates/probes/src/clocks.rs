@@ -13,7 +13,7 @@ use crate::clock_reads::fill::{self, Subject};
 use crate::clock_reads::level::Level;
 use crate::clock_reads::price::{Price, Scale};
 use crate::clock_reads::{self, Batches};
-use crate::plan::{self, CheckUpProbe, Depth, Planned, Section, no_more, nothing_missing};
+use crate::plan::{self, CheckUpProbe, Depth, Planned, Section};
 use crate::session::{Progress, Session};
 
 /// Finding how many reads fill a batch, and one last visit on a busy machine.
@@ -21,19 +21,14 @@ const VISIT_WORST_S: f64 = 0.1;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "clock-reads",
-    section: Section::Clocks,
     seconds: [Some(0.4), Some(2.4), Some(12.0)],
     least_s: 0.2,
     epoch_least_s: Some(0.15),
     per_cpu_s: 0.01,
-    more_s: no_more,
     rank: 50,
-    runs_after: None,
     // It keeps one core busy.
     disturbs: "core",
-    missing: nothing_missing,
-    plan,
+    ..CheckUpProbe::new("clock-reads", Section::Clocks, plan)
 };
 
 fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {

@@ -11,7 +11,7 @@ use record::{CLOCK_CHECK_SCHEMA, ClockCheck};
 use super::system_clocks::ClockMarks;
 use super::tournament::sweep_worst_s;
 use super::{ClockPairsError, NoFrequencies, Stress, backwards, run as watch, verdict};
-use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject, no_more, second_cpu_missing};
+use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject, second_cpu_missing};
 use crate::session::Session;
 
 /// What the calibration of our own clock and the last look at the time can take beyond the time for steps back, in seconds.
@@ -47,19 +47,14 @@ impl Shares {
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "clock-pairs",
-    section: Section::Clocks,
     seconds: [Some(1.2), Some(6.0), Some(40.0)],
     least_s: 0.6,
-    epoch_least_s: None,
     per_cpu_s: 0.02,
-    more_s: no_more,
     rank: 70,
-    runs_after: None,
     // The cores of a round are busy for the time of an exchange; under load, all of them all the time.
     disturbs: "core",
     missing: second_cpu_missing,
-    plan,
+    ..CheckUpProbe::new("clock-pairs", Section::Clocks, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {

@@ -12,7 +12,7 @@ use stats::EstimateOptions;
 
 use super::CoresError;
 use super::rounds::{Aim, Pace, Samples, in_rounds};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
@@ -29,19 +29,14 @@ const VISIT_WORST_S: f64 = 0.05;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "compute",
-    section: Section::Cores,
     seconds: [Some(0.3), Some(1.0), Some(3.0)],
     least_s: 0.2,
     epoch_least_s: Some(0.07),
     per_cpu_s: 0.01,
-    more_s: no_more,
     rank: 160,
-    runs_after: None,
     // It keeps a core busy that its sibling shares.
     disturbs: "core",
-    missing: nothing_missing,
-    plan,
+    ..CheckUpProbe::new("compute", Section::Cores, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {

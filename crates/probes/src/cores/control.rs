@@ -16,7 +16,7 @@ use stats::{EstimateOptions, median, modes, quantile};
 use super::CoresError;
 use super::rounds::{Aim, Pace, Samples, in_rounds};
 use crate::control::ControlLoops;
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
@@ -31,19 +31,14 @@ const VISIT_WORST_S: f64 = 0.05;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "control",
-    section: Section::Cores,
     seconds: [Some(0.4), Some(1.0), Some(2.0)],
     least_s: 0.2,
     epoch_least_s: Some(0.07),
     per_cpu_s: 0.015,
-    more_s: no_more,
     rank: 10,
-    runs_after: None,
     // It keeps a core busy that its sibling shares.
     disturbs: "core",
-    missing: nothing_missing,
-    plan,
+    ..CheckUpProbe::new("control", Section::Cores, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {

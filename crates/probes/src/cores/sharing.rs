@@ -18,7 +18,7 @@ use super::load::{Load, block_bytes, has_l3, memory_for};
 use super::partner::{Alone, Link, with_partner};
 use super::rounds::{Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
-use crate::plan::{self, CheckUpProbe, Planned, Section, no_more, second_cpu_missing};
+use crate::plan::{self, CheckUpProbe, Planned, Section, second_cpu_missing};
 use crate::sampler::Sampler;
 use crate::session::Session;
 
@@ -48,19 +48,15 @@ const MEMORY_BLOCK: (Bytes, Bytes) = (Bytes(64 << 20), Bytes(128 << 20));
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "sharing",
-    section: Section::Cores,
     seconds: [Some(1.5), Some(6.0), Some(30.0)],
     least_s: 1.0,
     epoch_least_s: Some(0.9),
     per_cpu_s: 0.02,
-    more_s: no_more,
     rank: 100,
-    runs_after: None,
     // Two cores and the memory are busy.
     disturbs: "machine",
     missing: second_cpu_missing,
-    plan,
+    ..CheckUpProbe::new("sharing", Section::Cores, plan)
 };
 
 fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {

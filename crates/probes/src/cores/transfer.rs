@@ -16,7 +16,7 @@ use stats::EstimateOptions;
 use super::partner::{Alone, Ended, Link, Side, with_partner};
 use super::rounds::{Aim, Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, second_cpu_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
@@ -33,19 +33,15 @@ const VISIT_WORST_S: f64 = 0.15;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "transfer",
-    section: Section::Cores,
     seconds: [Some(0.6), Some(2.0), Some(10.0)],
     least_s: 0.3,
     epoch_least_s: Some(0.13),
     per_cpu_s: 0.02,
-    more_s: no_more,
     rank: 90,
-    runs_after: None,
     // Two cores are busy, and so is what joins them.
     disturbs: "core",
     missing: second_cpu_missing,
-    plan,
+    ..CheckUpProbe::new("transfer", Section::Cores, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {

@@ -17,7 +17,7 @@ use stats::{Estimate, EstimateOptions, estimate, quantile};
 use super::partner::{Alone, Ended};
 use super::rounds::{Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, second_cpu_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::session::Session;
 
 /// Idle times in microseconds: three per two decades, 10 us to 100 ms.
@@ -39,19 +39,14 @@ const ROUND_WORST_S: f64 = 0.5;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "wake",
-    section: Section::Cores,
     seconds: [Some(1.2), Some(4.0), Some(12.0)],
     least_s: 0.9,
     epoch_least_s: Some(0.35),
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 140,
-    runs_after: None,
     // It needs two CPUs, one of them idle.
     disturbs: "core",
     missing: second_cpu_missing,
-    plan,
+    ..CheckUpProbe::new("wake", Section::Cores, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {

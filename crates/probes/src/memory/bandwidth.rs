@@ -15,7 +15,7 @@ use super::crew::{CrewMemory, PART_BYTES_MIN, StreamJob, map_for_crew, stream_vi
 use super::error::MemoryError;
 use super::room::{claimed_cache, largest_block};
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::session::Session;
 
 /// The smallest block of a curve.
@@ -51,27 +51,21 @@ const EPOCH_LAYING_S_PER_GIB: f64 = 5.0;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "bandwidth",
-    section: Section::Memory,
     seconds: [Some(3.4), Some(14.0), Some(95.0)],
     least_s: 2.5,
     epoch_least_s: Some(EPOCH_ROUND_S),
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 40,
-    runs_after: None,
     // Memory is shared by all.
     disturbs: "machine",
-    missing: nothing_missing,
-    plan,
+    ..CheckUpProbe::new("bandwidth", Section::Memory, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
     let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
-    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
     let reduced = settings.reduced(subject.machine);
     let laying_s = EPOCH_LAYING_S_PER_GIB * settings.largest.0 as f64 / Bytes::GIB.0 as f64;
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+    subject
+        .planned(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
         .reduced(reduced)
         .with_epochs_of(EPOCH_ROUND_S + laying_s)
 }

@@ -20,7 +20,7 @@ use self::loaders::{Loaders, Work, with_loaders};
 use super::error::MemoryError;
 use super::room::{claimed_cache, claimed_caches_together, largest_block, mapped};
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, second_cpu_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::sampler::Sampler;
 use crate::session::Session;
 
@@ -37,25 +37,19 @@ const SLOWEST_SET_UP_S_PER_BYTE: f64 = 10e-9;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "loaded",
-    section: Section::Memory,
     seconds: [None, Some(4.0), Some(15.0)],
     least_s: 2.8,
     epoch_least_s: Some(1.3),
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 150,
-    runs_after: None,
     // It loads memory.
     disturbs: "machine",
     missing: second_cpu_missing,
-    plan,
+    ..CheckUpProbe::new("loaded", Section::Memory, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
-    let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
-    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+    let settings = subject.by_depth([Settings::check_up, Settings::check_up, Settings::full])();
+    subject.planned(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
 }
 
 /// What to measure.
@@ -74,11 +68,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// `--quick`.
-    pub fn quick() -> Self {
-        Self { block_max: Bytes(64 << 20), quads_max: 2, ..Self::check_up() }
-    }
-
     /// The check-up: loaders read, as Intel's tool does by default.
     pub fn check_up() -> Self {
         Self {

@@ -16,7 +16,7 @@ use record::{ChaseOrder, OrderedLatency, Spread};
 use super::error::MemoryError;
 use super::room::{claimed_cache, largest_block};
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, VisitPlan};
 use crate::session::Session;
 
@@ -36,25 +36,19 @@ const WARM_LOADS_MAX: u64 = 1 << 20;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "orders",
-    section: Section::Memory,
     seconds: [Some(1.0), Some(3.0), Some(10.0)],
     least_s: 1.0,
     epoch_least_s: Some(0.33),
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 130,
     runs_after: Some("walks"),
     // One chain hardly loads memory, but it fills the shared caches.
     disturbs: "machine",
-    missing: nothing_missing,
-    plan,
+    ..CheckUpProbe::new("orders", Section::Memory, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
     let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
-    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+    subject.planned(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
 }
 
 /// What to measure.

@@ -18,7 +18,7 @@ use record::{ParallelChase, Spread};
 use super::error::MemoryError;
 use super::room::{claimed_cache, largest_block, mapped};
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, VisitPlan};
 use crate::session::Session;
 
@@ -35,25 +35,18 @@ const SLOWEST_NODE_S: f64 = 600e-9;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "parallel",
-    section: Section::Memory,
     seconds: [None, Some(2.0), Some(8.0)],
     least_s: 1.4,
     epoch_least_s: Some(1.4),
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 170,
-    runs_after: None,
     // Sixteen chases load memory.
     disturbs: "machine",
-    missing: nothing_missing,
-    plan,
+    ..CheckUpProbe::new("parallel", Section::Memory, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
-    let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
-    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+    let settings = subject.by_depth([Settings::check_up, Settings::check_up, Settings::full])();
+    subject.planned(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
 }
 
 /// What to measure.
@@ -72,12 +65,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// `--quick`: powers of two.
-    pub fn quick() -> Self {
-        let chains = vec![1, 2, 4, 8, 16];
-        Self { chains, block_max: Bytes(64 << 20), mappings_max: 1, ..Self::check_up() }
-    }
-
     /// The check-up.
     pub fn check_up() -> Self {
         Self {

@@ -15,7 +15,7 @@ use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, StreamJob, map_for_crew, stream
 use super::error::MemoryError;
 use super::room::{claimed_cache, claimed_caches_together, largest_block};
 use super::series::{Judge, Kind, Series, doubted, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::session::Session;
 
 /// STREAM's rule: each array is at least so many times the largest cache (STREAM 5.10, instruction 1).
@@ -44,26 +44,22 @@ pub enum Kernels {
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "stream",
-    section: Section::Memory,
     seconds: [Some(3.2), Some(8.0), Some(30.0)],
     least_s: 2.0,
     epoch_least_s: Some(2.5),
     per_cpu_s: 0.06,
-    more_s: no_more,
     rank: 30,
-    runs_after: None,
     // Memory is shared by all.
     disturbs: "machine",
-    missing: nothing_missing,
-    plan,
+    ..CheckUpProbe::new("stream", Section::Memory, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
     let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
-    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
     let reduced = settings.reduced(subject.machine);
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run).reduced(reduced)
+    subject
+        .planned(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
+        .reduced(reduced)
 }
 
 /// What to measure.

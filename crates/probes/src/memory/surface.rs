@@ -19,7 +19,7 @@ use record::LatencyCell;
 pub use grid::{Grid, Place};
 pub use run::SurfaceRun;
 
-use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject, no_more, nothing_missing};
+use crate::plan::{CheckUpProbe, Depth, Planned, Section, Subject};
 use crate::session::Session;
 
 /// Shortest window of a cell in nanoseconds: short enough to fall between two disturbances.
@@ -34,36 +34,25 @@ const QUICK_HUGE_STRIDES: [usize; 1] = [64];
 
 /// The surface with base pages, in the check-up.
 pub(crate) const BASE_PAGES: CheckUpProbe = CheckUpProbe {
-    name: "surface",
-    section: Section::Memory,
     seconds: [Some(4.6), Some(11.8), Some(24.0)],
     least_s: 3.0,
     epoch_least_s: Some(1.0),
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 20,
-    runs_after: None,
     disturbs: "core",
-    missing: nothing_missing,
-    plan: |subject, seconds| {
+    ..CheckUpProbe::new("surface", Section::Memory, |subject, seconds| {
         planned(subject, seconds, Settings::check_up(PageRequest::Base, seconds), Vec::new())
-    },
+    })
 };
 
 /// The same with huge pages.
 pub(crate) const HUGE_PAGES: CheckUpProbe = CheckUpProbe {
-    name: "surface-huge",
-    section: Section::Memory,
     seconds: [Some(1.2), Some(11.8), Some(24.0)],
     least_s: 0.8,
     epoch_least_s: Some(0.3),
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 120,
-    runs_after: None,
     disturbs: "core",
     missing: huge_pages_missing,
-    plan: |subject, seconds| {
+    ..CheckUpProbe::new("surface-huge", Section::Memory, |subject, seconds| {
         let mut settings = Settings::check_up(PageRequest::Huge, seconds);
         let mut reduced = Vec::new();
         if subject.options.depth == Depth::Quick {
@@ -71,26 +60,20 @@ pub(crate) const HUGE_PAGES: CheckUpProbe = CheckUpProbe {
             reduced.push("strides of 64 B only: --quick".to_owned());
         }
         planned(subject, seconds, settings, reduced)
-    },
+    })
 };
 
 /// The surface of large blocks.
 pub(crate) const LARGE_BLOCKS: CheckUpProbe = CheckUpProbe {
-    name: "surface-large",
-    section: Section::Memory,
     seconds: [None, None, Some(60.0)],
     least_s: 12.0,
-    epoch_least_s: None,
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 180,
     runs_after: Some("parallel"),
     disturbs: "core",
-    missing: nothing_missing,
-    plan: |subject, seconds| {
+    ..CheckUpProbe::new("surface-large", Section::Memory, |subject, seconds| {
         let settings = Settings::large(PageRequest::Huge, seconds, LARGEST_SURFACE);
         planned(subject, seconds, settings, Vec::new())
-    },
+    })
 };
 
 /// Whether huge pages can be had: `never` switches the transparent ones off; reserved ones serve as well.

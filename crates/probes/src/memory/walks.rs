@@ -23,7 +23,7 @@ use self::pair::{Spacing, measure_pairs};
 use super::error::MemoryError;
 use super::room::largest_block;
 use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more, nothing_missing};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::session::Session;
 
 /// Passes that visit every page count.
@@ -33,25 +33,18 @@ const VISIT_S: f64 = 0.02;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "walks",
-    section: Section::Memory,
     seconds: [Some(1.0), Some(6.0), Some(20.0)],
     least_s: 0.8,
     epoch_least_s: Some(0.45),
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 110,
-    runs_after: None,
     // It stays in its own caches and TLBs.
     disturbs: "core",
-    missing: nothing_missing,
-    plan,
+    ..CheckUpProbe::new("walks", Section::Memory, plan)
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
     let settings = subject.by_depth([Settings::quick, Settings::check_up, Settings::full])();
-    let worst_case_s = |settings: &Settings| settings.worst_case_s(subject.cpus.len(), subject.machine);
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+    subject.planned(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
 }
 
 /// What to measure.

@@ -39,19 +39,33 @@ pub(crate) struct CheckUpProbe {
     pub(crate) plan: fn(&Subject<'_>, f64) -> Planned,
 }
 
-/// Needs of a probe that can do without anything.
-pub(crate) const fn nothing_missing(_: &Subject<'_>) -> Option<&'static str> {
-    None
+impl CheckUpProbe {
+    /// What most probes are: in no check-up yet, of a fixed time in one piece, in need of nothing and in its turn.
+    pub(crate) const fn new(
+        name: &'static str,
+        section: Section,
+        plan: fn(&Subject<'_>, f64) -> Planned,
+    ) -> Self {
+        Self {
+            name,
+            section,
+            seconds: [None; 3],
+            least_s: 0.0,
+            epoch_least_s: None,
+            per_cpu_s: 0.0,
+            more_s: |_| 0.0,
+            rank: 0,
+            runs_after: None,
+            disturbs: "core",
+            missing: |_| None,
+            plan,
+        }
+    }
 }
 
 /// Needs of a probe of two CPUs.
 pub(crate) fn second_cpu_missing(subject: &Subject<'_>) -> Option<&'static str> {
     (subject.cpus.len() < 2).then_some("it needs two CPUs, and there is one to measure on")
-}
-
-/// Time of a probe that takes as long on any machine of as many CPUs.
-pub(crate) const fn no_more(_: &Subject<'_>) -> f64 {
-    0.0
 }
 
 /// Why a probe could not measure, or not all of it.

@@ -1,9 +1,13 @@
 //! What a plan is made for, and what every probe asks of it.
 
+use std::error::Error;
+use std::fmt;
+
 use machine::{Bytes, CpuId, Machine};
 
 use super::pairs::{ChosenPairs, choose_pairs};
-use super::{Depth, Options};
+use super::{Depth, Options, Planned};
+use crate::session::Session;
 
 /// What a plan is made for.
 #[derive(Clone, Copy)]
@@ -39,6 +43,19 @@ impl Subject<'_> {
             .map(|limit| Bytes(limit.0 / 2));
         let quarter = environment.memory_bytes.map(|memory| Bytes(memory.0 / 4));
         halves.chain(quarter).min().unwrap_or(UNLIMITED)
+    }
+
+    /// Settings whose time besides their budget depends on the machine and how many CPUs are measured.
+    pub(crate) fn planned<S: fmt::Debug + 'static, E: Error + Send + Sync + 'static>(
+        &self,
+        seconds: f64,
+        settings: S,
+        budget_s: fn(&mut S) -> &mut f64,
+        worst_case_s: fn(&S, usize, &Machine) -> f64,
+        run: fn(&mut Session<'_>, &S) -> Result<(), E>,
+    ) -> Planned {
+        let worst_case_s = |settings: &S| worst_case_s(settings, self.cpus.len(), self.machine);
+        Planned::within(seconds, settings, budget_s, worst_case_s, run)
     }
 
     /// Pairs and, where not all are measured, a line that says which.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use record::{FlawEvidence, Reading};
 
 use super::{SignatureProbe, SignatureSetup, measure};
-use crate::plan::{CheckUpProbe, Planned, Section, Subject, no_more};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::session::Session;
 
 /// A share that is smaller would leave a probe with too few turns: then the last ones go without. Fourteen probes took 0.9 s
@@ -20,19 +20,13 @@ const BEYOND_S: f64 = 0.2;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "signatures",
-    section: Section::Flaws,
     seconds: [Some(1.4), Some(4.0), Some(8.0)],
     least_s: 0.6,
-    epoch_least_s: None,
-    per_cpu_s: 0.0,
-    more_s: no_more,
     rank: 60,
-    runs_after: None,
     // It keeps a core busy that its sibling shares.
     disturbs: "core",
     missing: signature_missing,
-    plan,
+    ..CheckUpProbe::new("signatures", Section::Flaws, plan)
 };
 
 fn signature_missing(subject: &Subject<'_>) -> Option<&'static str> {

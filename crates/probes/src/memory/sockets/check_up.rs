@@ -20,19 +20,14 @@ const SLOWEST_FILL_BYTES_PER_S: f64 = 1.0e9;
 
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
-    name: "sockets",
-    section: Section::Memory,
     seconds: [None, Some(6.0), Some(30.0)],
     least_s: 2.5,
-    epoch_least_s: None,
-    per_cpu_s: 0.0,
     more_s: |subject| more_s(subject.machine, subject.cpus),
     rank: 80,
-    runs_after: None,
     // Memory is shared by all.
     disturbs: "machine",
     missing: second_place_missing,
-    plan,
+    ..CheckUpProbe::new("sockets", Section::Memory, plan)
 };
 
 /// Two CPUs or two nodes with memory: one is always like itself.
