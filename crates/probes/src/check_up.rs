@@ -15,6 +15,9 @@ use crate::session::Session;
 
 /// Kept of the budget for judging and writing, in seconds: what starting takes comes before the first probe.
 pub const CLOSING_S: f64 = 1.0;
+/// Of what earlier probes left of their time, so much may go into one probe: what cannot be broken off needs some of it, and so do later
+/// probes.
+const LEFT_OVER_SHARE: f64 = 0.5;
 /// Steal above this share makes numbers doubtful: one window in twenty then lost a tenth of its time or more.
 const STEAL_DOUBTFUL: f64 = 0.02;
 /// Other processes that use more than this share of all CPUs make numbers doubtful.
@@ -90,7 +93,8 @@ pub fn run<K: Keeper>(
         } else {
             keeper.begin(planned.probe, seconds(left_s));
             let before_probe = session.record.clone();
-            one(session, planned, &before_probe);
+            let left_over_s = (left_of_budget_s - CLOSING_S - left_s).max(0.0);
+            one(session, planned, left_over_s, &before_probe);
             session.record.elapsed_s = elapsed_before_s + began.elapsed().as_secs_f64();
             keep(&mut session.record, before_probe, planned.probe, keeper)?;
         }
@@ -109,10 +113,11 @@ fn entry(record: &mut Record, probe: Probe) -> &mut PlanEntry {
     entries.into_iter().find(|entry| entry.probe == probe.name()).expect("what runs is in the record's plan")
 }
 
-/// Runs one probe, and says in the plan of the record what became of it.
-fn one(session: &mut Session<'_>, planned: &PlannedProbe, before: &Record) {
+/// Runs one probe, and says in the plan of the record what became of it. `left_over_s` is what earlier ones left of their time.
+fn one(session: &mut Session<'_>, planned: &PlannedProbe, left_over_s: f64, before: &Record) {
     let started = Instant::now();
-    session.deadline = started + seconds(planned.seconds);
+    let more_s = if planned.probe.about().takes_left_over { LEFT_OVER_SHARE * left_over_s } else { 0.0 };
+    session.deadline = started + seconds(planned.seconds + more_s);
     let results_before = session.results;
     let result = shielded(session, before, |session| planned.settings.run(session));
     let outcome = match (result, live::pending_signal()) {

@@ -34,6 +34,7 @@ use crate::sampler::Sampler;
 use crate::session::Progress;
 use catalogue::Read;
 use level::{Batch, Level};
+use price::FAST_MIN;
 
 /// It keeps one core busy; [`threads`] and [`rounds`] all of them.
 pub const DISTURBS: &str = "core";
@@ -46,19 +47,28 @@ const ROUNDS_PER_VISIT: usize = 8;
 const FAST_WANTED: usize = 400;
 /// Between two looks at what is there.
 const VISITS_PER_LOOK: u32 = 100;
+/// The same when the budget is spent.
+const VISITS_PER_LAST_LOOK: u32 = 4;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Time at most, in seconds.
     pub budget_s: f64,
+    /// Time at most where the budget did not bring the fewest batches that tell a price, in seconds.
+    pub most_s: f64,
     /// Time at least: what a busy neighbour does changes within seconds.
     pub least_s: f64,
 }
 
 impl Settings {
     /// For a command of its own.
-    pub const THOROUGH: Self = Self { budget_s: 10.0, least_s: 4.0 };
+    pub const THOROUGH: Self = Self { least_s: 4.0, ..Self::exactly(10.0) };
+
+    /// No less time and no more.
+    pub const fn exactly(budget_s: f64) -> Self {
+        Self { budget_s, most_s: budget_s, least_s: budget_s }
+    }
 }
 
 /// What one way gave.
@@ -91,8 +101,12 @@ pub fn measure(
         take_visit(sampler, reads, &counts, visit, random, &mut batches);
         let spent_s = started.elapsed().as_secs_f64();
         progress.update(spent_s / settings.budget_s);
-        let is_enough = spent_s >= settings.least_s && visit % VISITS_PER_LOOK == 0 && is_enough(&batches);
-        if is_enough || spent_s >= settings.budget_s || live::pending_signal().is_some() {
+        let looks = |every: u32| visit % every == 0;
+        let is_done = spent_s >= settings.least_s && looks(VISITS_PER_LOOK) && have(&batches, FAST_WANTED);
+        let is_over = spent_s >= settings.most_s || live::pending_signal().is_some();
+        let is_spent =
+            spent_s >= settings.budget_s && looks(VISITS_PER_LAST_LOOK) && have(&batches, FAST_MIN);
+        if is_done || is_spent || is_over || sampler.is_cut() {
             break;
         }
     }
@@ -132,12 +146,13 @@ pub(crate) fn take_visit(
     }
 }
 
-fn is_enough(batches: &[Batches]) -> bool {
+/// Whether each way has so many fast batches.
+fn have(batches: &[Batches], wanted: usize) -> bool {
     let level = Level::of(batches.iter().flat_map(|batches| &batches.taken));
     level.filter(Level::is_certain).is_some_and(|level| {
         let fast = |batches: &Batches| {
             batches.taken.iter().filter(|batch| level.company(batch) == level::Company::Fast).count()
         };
-        batches.iter().all(|batches| fast(batches) >= FAST_WANTED)
+        batches.iter().all(|batches| fast(batches) >= wanted)
     })
 }

@@ -19,11 +19,15 @@ use crate::session::{Progress, Session};
 /// Finding how many reads fill a batch, and one last visit on a busy machine.
 const VISIT_WORST_S: f64 = 0.1;
 
+/// So much longer a CPU is measured that others use too, until every read has the fewest batches that tell a price.
+const FEW_BATCHES_S: f64 = 1.0;
+
 /// The probe in the check-up.
 pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     seconds: [Some(0.4), Some(2.4), Some(12.0)],
-    least_s: 0.2,
+    least_s: 0.3,
     epoch_least_s: Some(0.15),
+    takes_left_over: true,
     per_cpu_s: 0.01,
     rank: 50,
     // It keeps one core busy.
@@ -134,7 +138,10 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), Affinit
         let mut sampler = session.sampler(cpu);
         let mut random = Random::new(session.random.next_u64());
         let progress = Share { whole: session.progress, index, count };
-        let settings = clock_reads::Settings { budget_s, least_s: budget_s };
+        // A core that others use too has no undisturbed batch most of the time.
+        let left_s = session.time_left().as_secs_f64() / (count - index) as f64;
+        let most_s = budget_s.max(left_s.min(budget_s + FEW_BATCHES_S));
+        let settings = clock_reads::Settings { most_s, ..clock_reads::Settings::exactly(budget_s) };
         let batches = clock_reads::measure(&mut sampler, &reads, &settings, &mut random, &progress);
         let scale = Scale::of(&sampler);
         session.absorb(&mut sampler);

@@ -212,7 +212,7 @@ impl<'a> Measuring<'a> {
             threads_s: 0.0,
         });
         let brief = brief.capped(CLOCK_PATIENCE, ROUNDS, THREADS_S);
-        (Some(brief), Settings { budget_s: brief.reads_s, least_s: brief.reads_s })
+        (Some(brief), Settings::exactly(brief.reads_s))
     }
 
     /// Other clock sources in turns, where that is asked for.

@@ -113,7 +113,7 @@ impl Subject {
         cost.counter_hz = Some(rate.hz);
         let pinned = Pinned::to(self.cpus[0])?;
         let catalogue = Catalogue::find(Scope::All, rate, brief.clock);
-        let settings = Settings { budget_s: brief.reads_s, least_s: brief.reads_s / 2.0 };
+        let settings = Settings { least_s: brief.reads_s / 2.0, ..Settings::exactly(brief.reads_s) };
         self.reads(cost, &catalogue, &settings, progress);
         drop(pinned);
         let scaling = Scaling {

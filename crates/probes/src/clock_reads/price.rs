@@ -12,8 +12,8 @@ use crate::sampler::Sampler;
 const PIECES_MAX: usize = 40;
 /// And each holds so many at least: a piece of one or two disturbed batches would weigh as much as any.
 const PIECE_MIN: usize = 8;
-/// Fast batches below which nothing is said.
-const FAST_MIN: usize = 50;
+/// Fast batches below which another run may give another price.
+pub(super) const FAST_MIN: usize = 50;
 /// What two runs may differ by, and so what the interval and the halves of one may. Source: the project's targets.
 pub const REPEATABLE: f64 = 0.02;
 /// A second state needs this share of the fast batches to be told as one.
@@ -61,7 +61,7 @@ impl Price {
         let options = EstimateOptions::durations(seed);
         let [ns, steps] = pieces(&batches.taken, level, Company::Fast);
         let (of_ns, of_steps) = (estimate(&ns, &options), estimate(&steps, &options));
-        if of_ns.windows < FAST_MIN {
+        if of_ns.windows < PIECE_MIN {
             return None;
         }
         let [slow_ns, slow_steps] = pieces(&batches.taken, level, Company::Slow);
@@ -145,6 +145,9 @@ fn refusal(
             mode.share * 100.0
         ));
     }
+    if of_steps.windows < FAST_MIN {
+        return Some(format!("only {} batches had the core for themselves", of_steps.windows));
+    }
     let half_width = of_steps.relative_half_width();
     if half_width > REPEATABLE {
         return Some(format!("the interval is {:.1} % wide to either side", half_width * 100.0));
@@ -225,7 +228,9 @@ mod tests {
             let price = Price::of(&batches(4_000, steps), level, 1).expect("enough batches");
             assert!(price.refused.as_deref().is_some_and(|why| why.contains(part)), "{:?}", price.refused);
         }
-        assert_eq!(Price::of(&batches(40, |_| 30.0), &LEVEL, 1), None);
+        let few = Price::of(&batches(40, |_| 30.0), &LEVEL, 1).expect("thirty");
+        assert_eq!(few.refused.as_deref(), Some("only 30 batches had the core for themselves"));
+        assert_eq!(Price::of(&batches(8, |_| 30.0), &LEVEL, 1), None);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(crate) const BASE_PAGES: CheckUpProbe = CheckUpProbe {
 /// The same with huge pages.
 pub(crate) const HUGE_PAGES: CheckUpProbe = CheckUpProbe {
     seconds: [Some(1.2), Some(11.8), Some(24.0)],
-    least_s: 0.8,
+    least_s: 0.9,
     epoch_least_s: Some(0.3),
     rank: 120,
     disturbs: "core",

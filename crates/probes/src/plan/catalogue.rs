@@ -50,7 +50,7 @@ impl Probe {
         listed().filter(follows(None)).flat_map(with_followers)
     }
 
-    pub(super) fn about(self) -> &'static CheckUpProbe {
+    pub(crate) fn about(self) -> &'static CheckUpProbe {
         PROBES[self.0]
     }
 

@@ -22,6 +22,9 @@ pub(crate) struct CheckUpProbe {
     /// Time in an epoch that says something, as the other epochs repeat it: one visit to each point. `None` is not divided: it looks for
     /// one event, for a drift, or until all CPUs were seen alike.
     pub(crate) epoch_least_s: Option<f64>,
+    /// May run on into what the probes before it left of their time: it lays large blocks before its first window, or waits for
+    /// windows that nobody disturbs.
+    pub(crate) takes_left_over: bool,
     /// Added for each CPU above two: the length of one visit times the rounds that a comparison of CPUs wants (at least five).
     pub(crate) per_cpu_s: f64,
     /// Added for what else this machine has.
@@ -52,6 +55,7 @@ impl CheckUpProbe {
             seconds: [None; 3],
             least_s: 0.0,
             epoch_least_s: None,
+            takes_left_over: false,
             per_cpu_s: 0.0,
             more_s: |_| 0.0,
             rank: 0,
