@@ -14,6 +14,7 @@
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
 //! | what time tells about flaws and their workarounds | [`signature`] |
 //! | all probes of a check-up | `list` |
+//! | what a number is worth | `quality` |
 //! | what fits into the time | [`plan`] |
 //! | records of several processes as one | [`epochs`] |
 //! | what can be told on this machine | [`selftest`] |
@@ -30,6 +31,7 @@ pub mod epochs;
 mod list;
 pub mod memory;
 pub mod plan;
+mod quality;
 pub mod sampler;
 #[cfg(test)]
 #[path = "../tests/replay/saved.rs"]

@@ -2,10 +2,11 @@
 
 use clock::Counter;
 use record::{ClockRead, Quality, SlowRead, Spread};
-use stats::{Estimate, EstimateOptions, Mode, estimate};
+use stats::{Estimate, EstimateOptions, estimate};
 
 use super::level::{Batch, Company, Level};
 use super::{Batches, catalogue::Read};
+use crate::quality::Limits;
 use crate::sampler::Sampler;
 
 /// The batches that count are cut into so many pieces at most, each of which gives one value.
@@ -16,8 +17,6 @@ const PIECE_MIN: usize = 8;
 pub(super) const FAST_MIN: usize = 50;
 /// What two runs may differ by, and so what the interval and the halves of one may. Source: the project's targets.
 pub const REPEATABLE: f64 = 0.02;
-/// A second state needs this share of the fast batches to be told as one.
-const SECOND_STATE: f64 = 0.1;
 
 /// What one way costs.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,10 +75,10 @@ impl Price {
     /// As it stands in documents. `cycles` are those of the core in a step; `ticks` those of the counter in a nanosecond.
     pub fn record(&self, read: &Read, cpu: machine::CpuId, scale: &Scale) -> ClockRead {
         let in_cycles = |steps: f64| scale.cycles_per_step.map(|cycles| steps * cycles);
-        let quality = match &self.refused {
-            None => Quality::Converged,
-            Some(_) if second_state(&self.steps).is_some() => Quality::Unstable,
-            Some(_) => Quality::Wide,
+        // What another run may not repeat is never converged, however narrow it is in this one.
+        let quality = match Limits::of_cores(REPEATABLE).quality(self.steps.relative_half_width(), true) {
+            Quality::Converged if self.refused.is_some() => Quality::Wide,
+            found => found,
         };
         let slow = self.slow.as_ref().map(|slow| SlowRead {
             ns: slow.ns.value,
@@ -123,11 +122,6 @@ impl Scale {
     }
 }
 
-/// The dearer of two states of the fast batches.
-fn second_state(estimate: &Estimate) -> Option<&Mode> {
-    estimate.modes.iter().skip(1).find(|mode| mode.share >= SECOND_STATE)
-}
-
 /// Why another run may give another price.
 fn refusal(
     steps: &[Vec<f64>],
@@ -138,7 +132,7 @@ fn refusal(
     if !level.is_certain() {
         return Some("the core was never ours alone for certain".to_owned());
     }
-    if let Some(mode) = second_state(of_steps) {
+    if let Some(mode) = of_steps.modes.get(1) {
         let more = (mode.value / of_steps.modes[0].value - 1.0) * 100.0;
         return Some(format!(
             "two states: {:.0} % of the batches cost {more:.0} % more, and no control loop tells why",

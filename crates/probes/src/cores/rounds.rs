@@ -6,10 +6,8 @@ use std::time::Instant;
 use record::{Quality, Spread};
 use stats::{Estimate, EstimateOptions, estimate};
 
+use crate::quality::Limits;
 use crate::session::Session;
-
-/// A number whose interval is wider than this share of it on either side has no single value.
-const UNSTABLE_HALF_WIDTH: f64 = 0.25;
 
 /// How long a probe goes round.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,14 +101,7 @@ impl Samples {
 }
 
 fn quality(estimate: &Estimate, half_width_aim: f64) -> Quality {
-    let half_width = estimate.relative_half_width();
-    if estimate.modes.len() > 1 || half_width > UNSTABLE_HALF_WIDTH {
-        Quality::Unstable
-    } else if half_width > half_width_aim {
-        Quality::Wide
-    } else {
-        Quality::Converged
-    }
+    Limits::of_cores(half_width_aim).quality(estimate.relative_half_width(), true)
 }
 
 #[cfg(test)]
@@ -135,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn two_states_or_a_wide_interval_are_not_one_value() {
+    fn visits_that_disagree_are_not_one_value_and_states_within_every_visit_are_no_doubt() {
         let flat: Vec<Vec<f64>> = (0..6).map(|visit| vec![1.0 + f64::from(visit) * 1e-4; 5]).collect();
         let quality_of =
             |visits: &[Vec<f64>]| quality(&estimate(visits, &EstimateOptions::durations(1)), 0.02);
@@ -143,6 +134,9 @@ mod tests {
         let two: Vec<Vec<f64>> =
             (0..6).map(|visit| vec![if visit % 2 == 0 { 1.0 } else { 2.0 }; 5]).collect();
         assert_eq!(quality_of(&two), Quality::Unstable);
+        let within: Vec<Vec<f64>> = vec![[[1.0; 5], [2.0; 5]].concat(); 6];
+        let found = estimate(&within, &EstimateOptions::durations(1));
+        assert_eq!((found.modes.len(), quality(&found, 0.02)), (2, Quality::Converged));
         let drifting: Vec<Vec<f64>> = (0..6).map(|visit| vec![1.0 + 0.04 * f64::from(visit); 5]).collect();
         assert_eq!(quality_of(&drifting), Quality::Wide);
     }

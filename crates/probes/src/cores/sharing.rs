@@ -11,7 +11,7 @@ use std::thread::{self, Thread};
 
 use host::live::{MappingError, Pinned};
 use machine::{Bytes, Topology};
-use record::{PairSlowdown, Quality, Spread, UnlikeSlowdown};
+use record::{PairSlowdown, Spread, UnlikeSlowdown};
 use stats::{Arm, Interval, Random, coin_quads, hodges_lehmann, paired_delta};
 
 use super::load::{Load, block_bytes, has_l3, memory_for};
@@ -19,6 +19,7 @@ use super::partner::{Alone, Link, with_partner};
 use super::rounds::{Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
 use crate::plan::{self, CheckUpProbe, Planned, Section, second_cpu_missing};
+use crate::quality::Limits;
 use crate::sampler::Sampler;
 use crate::session::Session;
 
@@ -179,13 +180,12 @@ fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
         format!("sharing, {class} on CPU {a} beside {beside} on CPU {b}, together over alone")
     };
     let raw = session.keep_raw(name, "ratio", &seen.ratios.visits);
-    let narrow = interval.half_width() <= HALF_WIDTH * slowdown;
     let spread = Spread {
         interval,
         mappings: seen.ratios.visits.len(),
         windows: seen.ratios.pooled().len(),
         dropped: seen.ratios.dropped,
-        quality: if narrow { Quality::Converged } else { Quality::Wide },
+        quality: Limits::of_cores(HALF_WIDTH).quality(interval.half_width() / slowdown, true),
         modes: Vec::new(),
         raw: Some(raw),
         ..Spread::default()

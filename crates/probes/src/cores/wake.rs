@@ -11,13 +11,14 @@ use std::thread::{self, Thread};
 use clock::{TickRate, begin, end};
 use host::live::{AffinityError, Pinned, ThreadUsage, start_on};
 use kernels::random::SplitMix64;
-use record::{Quality, Spread, WakePoint};
+use record::{Spread, WakePoint};
 use stats::{Estimate, EstimateOptions, estimate, quantile};
 
 use super::partner::{Alone, Ended};
 use super::rounds::{Pace, Samples, in_rounds};
 use super::{CoresError, CpuPair};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
+use crate::quality::Limits;
 use crate::session::Session;
 
 /// Idle times in microseconds: three per two decades, 10 us to 100 ms.
@@ -111,8 +112,7 @@ fn push(session: &mut Session<'_>, pair: CpuPair, idle_us: f64, samples: &Sample
     let Some((estimate, p90_ns)) = median_and_p90(&samples.pooled()) else { return };
     let name = format!("wake-up of CPU {sleeper} by CPU {waker} after {idle_us} us");
     let raw = session.keep_raw(name, "ns", &samples.visits);
-    let is_narrow = estimate.relative_half_width() <= HALF_WIDTH;
-    let quality = if is_narrow { Quality::Converged } else { Quality::Wide };
+    let quality = Limits::of_cores(HALF_WIDTH).quality(estimate.relative_half_width(), true);
     let spread = Spread {
         mappings: samples.visits.len(),
         ..Spread::of(&estimate, samples.dropped, quality, Some(raw))

@@ -9,15 +9,13 @@ use record::{Quality, Spread};
 use stats::{Interval, Mode, PriorSpread, median, student_quantile};
 
 use super::estimator::{Estimator, Noise};
+use crate::quality::Limits;
 
 /// A group of fewer rows does not know its own spread: the whole list's counts.
 const GROUP_MIN: usize = 8;
 /// Epochs that differ by less than this share are one state, however narrow their intervals: the distance at which the windows
 /// of a cell of the surface are two states.
 const STATE_DISTANCE: f64 = 0.10;
-/// An interval wider than this share of the value on either side: there is no single value. As within a run of the probes of
-/// cores, the widest that any probe takes.
-const UNSTABLE_HALF_WIDTH: f64 = 0.25;
 /// Probability that the interval covers.
 const LEVEL: f64 = 0.95;
 /// The median of many values scatters by sqrt(pi / 2) more than their mean; so does the best of three, within 4 %.
@@ -152,13 +150,7 @@ impl<'a> Judge<'a> {
         let half_width = reach[0].max(reach[1]);
         let doubted = row.said.iter().filter(|said| said.spread.quality == Quality::Unstable).count();
         let is_doubted = self.estimator.noise == Noise::Takes && doubted * 2 > places.len();
-        let quality = if !stands || is_doubted || half_width > UNSTABLE_HALF_WIDTH {
-            Quality::Unstable
-        } else if half_width > self.estimator.half_width {
-            Quality::Wide
-        } else {
-            Quality::Converged
-        };
+        let quality = Limits::of_cores(self.estimator.half_width).quality(half_width, stands && !is_doubted);
         let count = |of: fn(&Spread) -> usize| row.said.iter().map(|said| of(&said.spread)).sum();
         let spread = Spread {
             interval,

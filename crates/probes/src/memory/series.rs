@@ -11,13 +11,12 @@ use record::{Quality, RawSeries, Spread};
 use stats::{Across, Estimate, EstimateOptions, PriorSpread, estimate, median, pooled_spread, quantile};
 
 use crate::control::ControlReading;
+use crate::quality::Limits;
 
 /// A control loop slower than the typical one by this share belongs to another state of the machine.
 const STATE_SHARE: f64 = 0.08;
 /// This share of a visit's CPUs may have been in another state.
 const CPUS_IN_ANOTHER_STATE: f64 = 0.1;
-/// An interval wider than this share of the value on either side: there is no single value.
-const UNSTABLE_HALF_WIDTH: f64 = 0.10;
 /// Share of a mapping that has to be in the pages asked for.
 const PAGES_SHARE: f64 = 0.95;
 
@@ -174,34 +173,17 @@ impl Judge {
     /// Value and spread of a point; `None` if no window counts.
     pub(super) fn judge(&self, series: &Series) -> Option<Judged> {
         let found = self.estimate(series)?;
-        let half_width = found.relative_half_width();
-        // Several states are listed beside the value, which is that of one of them; they are no reason to doubt it as
-        // long as the visits agree.
-        let quality = if half_width > UNSTABLE_HALF_WIDTH {
-            Quality::Unstable
-        } else if half_width > self.target {
-            Quality::Wide
-        } else {
-            Quality::Converged
-        };
-        Some(self.with_quality(series, &found, quality))
+        Some(self.judged(series, &found, found.relative_half_width()))
     }
 
     /// The same for differences, whose width is measured against `scale`, the size of what is subtracted.
     pub(super) fn judge_against(&self, series: &Series, scale: f64) -> Option<Judged> {
         let found = self.estimate(series)?;
-        let half_width = found.interval.half_width() / scale;
-        let quality = if half_width > UNSTABLE_HALF_WIDTH {
-            Quality::Unstable
-        } else if half_width > self.target {
-            Quality::Wide
-        } else {
-            Quality::Converged
-        };
-        Some(self.with_quality(series, &found, quality))
+        Some(self.judged(series, &found, found.interval.half_width() / scale))
     }
 
-    fn with_quality(&self, series: &Series, found: &Estimate, quality: Quality) -> Judged {
+    fn judged(&self, series: &Series, found: &Estimate, half_width: f64) -> Judged {
+        let quality = Limits::of_memory(self.target).quality(half_width, true);
         let taken: usize = series.visits.iter().map(|visit| visit.windows.len() + visit.dropped).sum();
         let mut mappings: Vec<u32> = self.counting(series).iter().map(|visit| visit.mapping).collect();
         mappings.sort_unstable();

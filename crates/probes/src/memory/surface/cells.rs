@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use host::live::{PageRequest, Pages};
 use machine::{Bytes, CpuId};
-use record::{LatencyCell, Quality, RawSeries, Spread};
+use record::{LatencyCell, RawSeries, Spread};
 use stats::{
     Across, Estimate, EstimateOptions, Interval, Mode, PriorSpread, estimate as estimate_visits, median,
     modes, pooled_spread, quantile, student_quantile,
 };
 
 use super::Place;
+use crate::quality::Limits;
 use crate::sampler::Visit;
 
 /// Low quantile of the windows of a visit: noise only adds time.
@@ -27,8 +28,6 @@ const GROUP_MIN: usize = 8;
 const MODE_SHARE: f64 = 0.25;
 /// See `MODE_SHARE`.
 const MODE_DISTANCE: f64 = 0.10;
-/// A cell whose interval is wider than this share of its value on either side has no single value.
-const UNSTABLE_HALF_WIDTH: f64 = 0.10;
 /// Share of a mapping that has to be in the pages asked for.
 const PAGES_SHARE: f64 = 0.95;
 
@@ -206,7 +205,10 @@ pub(super) fn cell(
     let windows: Vec<f64> = visits.iter().flat_map(|visit| visit.visit.windows.iter().copied()).collect();
     let dropped: usize = visits.iter().map(|visit| visit.visit.dropped).sum();
     let states = states(&windows);
-    let quality = quality(&estimate, is_unconfirmed(place, visits, noise), context.target);
+    // Twice the width aimed for still counts as converged: the aim is 1 %, the promise 2 %.
+    let is_confirmed = !is_unconfirmed(place, visits, noise);
+    let quality =
+        Limits::of_memory(2.0 * context.target).quality(estimate.relative_half_width(), is_confirmed);
     let low = estimate.interval.low.max(fastest_window(&counted) / 2.0);
     let estimate = Estimate { interval: Interval { low, ..estimate.interval }, ..estimate };
     let spread = Spread {
@@ -249,18 +251,6 @@ fn states(windows: &[f64]) -> Vec<Mode> {
     }
 }
 
-/// Twice the width aimed for still counts as converged: the aim is 1 %, the promise 2 %.
-fn quality(estimate: &Estimate, unconfirmed: bool, target: f64) -> Quality {
-    let half_width = estimate.relative_half_width();
-    if half_width > UNSTABLE_HALF_WIDTH || unconfirmed {
-        Quality::Unstable
-    } else if half_width > 2.0 * target {
-        Quality::Wide
-    } else {
-        Quality::Converged
-    }
-}
-
 /// The page size asked for if every mapping got it, else the base page.
 fn page_bytes(context: &Context<'_>, visits: &[&CellVisit]) -> Bytes {
     let got = |visit: &&CellVisit| context.pages.get(visit.mapping as usize);
@@ -288,6 +278,8 @@ fn raw(place: Place, visits: &[CellVisit], context: &Context<'_>) -> RawSeries {
 
 #[cfg(test)]
 mod tests {
+    use record::Quality;
+
     use super::*;
     use crate::control::ControlReading;
     use crate::saved;
