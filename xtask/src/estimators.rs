@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
-use probes::epochs::estimator::{Class, Noise, TABLE};
+use probes::epochs::estimator::{self, Estimator, Noise, TABLE};
 use probes::plan::EPOCHS;
 
 use crate::totals::Totals;
@@ -71,16 +71,16 @@ pub fn run(paths: &[String]) -> anyhow::Result<Totals> {
     Ok(Totals::default())
 }
 
-/// By class and percentage: for each row the logarithms of its epochs.
-type Table = BTreeMap<(Class, u8), Vec<Vec<f64>>>;
+/// By the prefix of their estimator and percentage: for each row the logarithms of its epochs.
+type Table = BTreeMap<(&'static str, u8), Vec<Vec<f64>>>;
 
 fn of_extract(extract: &WindowQuantiles) -> Table {
     let mut table = Table::new();
     for (name, row) in &extract.rows {
         for percent in PERCENTS {
-            let Some((class, share)) = share(name, percent) else { continue };
+            let Some((prefix, share)) = share(name, percent) else { continue };
             let Some(place) = extract.place_of(share) else { continue };
-            add(&mut table, (class, percent), row.at(place));
+            add(&mut table, (prefix, percent), row.at(place));
         }
     }
     table
@@ -106,23 +106,23 @@ fn of_records(paths: &[String]) -> anyhow::Result<Table> {
     let mut table = Table::new();
     for (name, epochs) in series.iter().filter(|(_, epochs)| epochs.len() == paths.len()) {
         for percent in PERCENTS {
-            let Some((class, share)) = share(name, percent) else { continue };
+            let Some((prefix, share)) = share(name, percent) else { continue };
             let values = epochs.iter().map(|windows| stats::quantile(windows, share)).collect();
-            add(&mut table, (class, percent), values);
+            add(&mut table, (prefix, percent), values);
         }
     }
     Ok(table)
 }
 
-/// The class of a series, and the share of its windows below a percentage from its undisturbed end.
-fn share(name: &str, percent: u8) -> Option<(Class, f64)> {
-    let class = Class::of_series(name)?;
+/// The prefix of a series' estimator, and the share of its windows below a percentage from its undisturbed end.
+fn share(name: &str, percent: u8) -> Option<(&'static str, f64)> {
+    let estimator = Estimator::of_series(name)?;
     let share = f64::from(percent) / 100.0;
-    Some((class, if class.estimator().noise == Noise::Takes { 1.0 - share } else { share }))
+    Some((estimator.prefix, if estimator.noise == Noise::Takes { 1.0 - share } else { share }))
 }
 
 /// A row that all epochs have and that has a logarithm.
-fn add(table: &mut Table, key: (Class, u8), values: Option<Vec<f64>>) {
+fn add(table: &mut Table, key: (&'static str, u8), values: Option<Vec<f64>>) {
     let Some(values) = values.filter(|values| values.iter().all(|&value| value > 0.0)) else { return };
     table.entry(key).or_default().push(values.iter().map(|value| value.ln()).collect());
 }
@@ -147,14 +147,14 @@ fn text(table: &Table) -> String {
         "| class | quantile from the undisturbed end | rows | best | median | mean | one epoch |".to_owned(),
         "|---|---|---|---|---|---|---|".to_owned(),
     ];
-    for estimator in &TABLE {
+    for estimator in TABLE {
         for percent in PERCENTS {
-            let Some(rows) = table.get(&(estimator.class, percent)) else { continue };
+            let Some(rows) = table.get(&(estimator.prefix, percent)) else { continue };
             let cell = |join: Join| {
                 let in_use = estimator.percent == Some(percent)
                     && match estimator.join {
-                        probes::epochs::estimator::Join::Best => join == Join::Best,
-                        probes::epochs::estimator::Join::Median => join == Join::Median,
+                        estimator::Join::Best => join == Join::Best,
+                        estimator::Join::Median => join == Join::Median,
                     };
                 let value = between_runs(rows, join, estimator.noise);
                 value.map_or_else(
@@ -196,9 +196,12 @@ mod tests {
             ],
         );
         let table = of_extract(&extract);
-        assert_eq!(table[&(Class::Stream, 0)], [vec![3.0_f64.ln(); 6]]);
-        assert_eq!(table[&(Class::Latency, 0)], [vec![0.0; 6]]);
-        assert!(!table.contains_key(&(Class::Walks, 0)) && table.contains_key(&(Class::Walks, 50)));
+        assert_eq!(table[&(estimator::STREAM.prefix, 0)], [vec![3.0_f64.ln(); 6]]);
+        assert_eq!(table[&(estimator::LATENCY.prefix, 0)], [vec![0.0; 6]]);
+        assert!(
+            !table.contains_key(&(estimator::WALKS.prefix, 0))
+                && table.contains_key(&(estimator::WALKS.prefix, 50))
+        );
         assert!(
             text(&table).contains("| stream | 0 % | 1 | 0.00 | 0.00 | 0.00 | 0.00 |"),
             "{}",

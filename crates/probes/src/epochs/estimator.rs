@@ -1,39 +1,11 @@
 //! Which estimator stands for a class of numbers: chosen by its measured spread between runs, not by habit.
 //!
-//! The one table of the choice. `cargo xtask estimators` repeats the study on any set of records.
+//! The one table of the choice, by list of results: what a list holds scatters alike, and may belong to several classes of rows, as
+//! latency does by the level of its block. `cargo xtask estimators` repeats the study on any set of records.
 
 use std::fmt;
 
-/// Numbers that scatter alike, and so share an estimator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// Control loops.
-    Control,
-    /// Latency of the surface.
-    Latency,
-    /// Latency in different orders.
-    Orders,
-    /// Latency beside load.
-    Loaded,
-    /// Several chases at once.
-    Parallel,
-    /// Page walks: differences of two latencies.
-    Walks,
-    /// Bandwidth against block size.
-    Bandwidth,
-    /// STREAM.
-    Stream,
-    /// Compute loops.
-    Compute,
-    /// One line between two CPUs.
-    LineTransfer,
-    /// A loop beside another over alone.
-    Sharing,
-    /// Waking a CPU.
-    Wake,
-    /// Prices of reading time.
-    Clocks,
-}
+use stats::RowClass;
 
 /// Which way noise goes, and so where the undisturbed end of the windows is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +27,11 @@ pub enum Join {
     Median,
 }
 
-/// The estimator of a class.
+/// The estimator of a list of results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimator {
-    /// The class.
-    pub class: Class,
+    /// The classes that its rows belong to.
+    pub classes: &'static [RowClass],
     /// How the names of its raw series begin.
     pub prefix: &'static str,
     /// Which way its noise goes.
@@ -74,48 +46,89 @@ pub struct Estimator {
 }
 
 const fn row(
-    class: Class,
+    classes: &'static [RowClass],
     prefix: &'static str,
     noise: Noise,
     percent: Option<u8>,
     join: Join,
     half_width: f64,
 ) -> Estimator {
-    Estimator { class, prefix, noise, percent, join, half_width }
+    Estimator { classes, prefix, noise, percent, join, half_width }
 }
 
 /// The choice by class. Source: sixty quick check-ups and 45 beside a neighbour that starts and stops, each standing for an
 /// epoch, and six default ones, on a guest; METHODOLOGY has the table of spreads between runs. Where a lower quantile is hardly
 /// steadier and would change what the number means (waking: its median), the meaning wins.
-pub const TABLE: [Estimator; 13] = [
-    row(Class::Control, "control,", Noise::Adds, Some(5), Join::Best, 0.01),
-    row(Class::Latency, "latency,", Noise::Adds, Some(5), Join::Best, 0.01),
-    row(Class::Orders, "order ", Noise::Adds, Some(5), Join::Best, 0.02),
-    row(Class::Loaded, "loaded latency,", Noise::Adds, Some(5), Join::Best, 0.02),
-    row(Class::Parallel, "parallel,", Noise::Adds, Some(5), Join::Median, 0.02),
-    row(Class::Walks, "walks,", Noise::Both, Some(25), Join::Median, 0.03),
-    row(Class::Bandwidth, "bandwidth,", Noise::Takes, Some(25), Join::Median, 0.02),
-    row(Class::Stream, "stream,", Noise::Takes, Some(25), Join::Median, 0.02),
-    row(Class::Compute, "compute,", Noise::Takes, Some(50), Join::Median, 0.02),
-    row(Class::LineTransfer, "line transfer,", Noise::Adds, Some(5), Join::Median, 0.05),
-    row(Class::Sharing, "sharing,", Noise::Both, Some(50), Join::Median, 0.03),
-    row(Class::Wake, "wake-up", Noise::Adds, Some(50), Join::Median, 0.1),
-    row(Class::Clocks, "price of", Noise::Adds, None, Join::Median, 0.02),
+pub const TABLE: [&Estimator; 13] = [
+    &CONTROL,
+    &LATENCY,
+    &ORDERS,
+    &LOADED,
+    &PARALLEL,
+    &WALKS,
+    &BANDWIDTH,
+    &STREAM,
+    &COMPUTE,
+    &LINE_TRANSFER,
+    &SHARING,
+    &WAKE,
+    &CLOCKS,
 ];
 
-impl Class {
-    /// Its estimator.
-    pub fn estimator(self) -> &'static Estimator {
-        TABLE.iter().find(|row| row.class == self).expect("every class has a row: a test counts them")
-    }
-
-    /// The class of a raw series, by its name.
-    pub fn of_series(name: &str) -> Option<Self> {
-        TABLE.iter().find(|row| name.starts_with(row.prefix)).map(|row| row.class)
-    }
-}
+/// Control loops.
+pub const CONTROL: Estimator =
+    row(&[RowClass::CoreClock], "control,", Noise::Adds, Some(5), Join::Best, 0.01);
+/// Latency of the surface.
+pub const LATENCY: Estimator = row(
+    &[RowClass::CoreLatency, RowClass::SharedCacheLatency, RowClass::MemoryLatency],
+    "latency,",
+    Noise::Adds,
+    Some(5),
+    Join::Best,
+    0.01,
+);
+/// Latency in different orders.
+pub const ORDERS: Estimator =
+    row(&[RowClass::MemoryLatency], "order ", Noise::Adds, Some(5), Join::Best, 0.02);
+/// Latency beside load.
+pub const LOADED: Estimator =
+    row(&[RowClass::LoadedLatency], "loaded latency,", Noise::Adds, Some(5), Join::Best, 0.02);
+/// Several chases at once.
+pub const PARALLEL: Estimator =
+    row(&[RowClass::MemoryLatency], "parallel,", Noise::Adds, Some(5), Join::Median, 0.02);
+/// Page walks: differences of two latencies.
+pub const WALKS: Estimator = row(&[RowClass::PageWalks], "walks,", Noise::Both, Some(25), Join::Median, 0.03);
+/// Bandwidth against block size.
+pub const BANDWIDTH: Estimator = row(
+    &[RowClass::CacheBandwidth, RowClass::SharedCacheBandwidth, RowClass::MemoryBandwidth],
+    "bandwidth,",
+    Noise::Takes,
+    Some(25),
+    Join::Median,
+    0.02,
+);
+/// STREAM.
+pub const STREAM: Estimator = row(&[RowClass::Stream], "stream,", Noise::Takes, Some(25), Join::Median, 0.02);
+/// Compute loops.
+pub const COMPUTE: Estimator =
+    row(&[RowClass::Arithmetic], "compute,", Noise::Takes, Some(50), Join::Median, 0.02);
+/// One line between two CPUs.
+pub const LINE_TRANSFER: Estimator =
+    row(&[RowClass::LineTransfer], "line transfer,", Noise::Adds, Some(5), Join::Median, 0.05);
+/// A loop beside another over alone.
+pub const SHARING: Estimator =
+    row(&[RowClass::Sharing], "sharing,", Noise::Both, Some(50), Join::Median, 0.03);
+/// Waking a CPU.
+pub const WAKE: Estimator = row(&[RowClass::Waking], "wake-up", Noise::Adds, Some(50), Join::Median, 0.1);
+/// Prices of reading time.
+pub const CLOCKS: Estimator = row(&[RowClass::ClockReads], "price of", Noise::Adds, None, Join::Median, 0.02);
 
 impl Estimator {
+    /// That of a raw series, by its name.
+    pub fn of_series(name: &str) -> Option<&'static Self> {
+        TABLE.into_iter().find(|row| name.starts_with(row.prefix))
+    }
+
     /// The value of an epoch from its windows; `None` without one.
     pub fn of_windows(&self, windows: &[f64]) -> Option<f64> {
         let share = f64::from(self.percent?) / 100.0;
@@ -155,30 +168,33 @@ impl fmt::Display for Estimator {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn every_class_has_one_row_that_its_series_lead_to() {
-        for (index, row) in TABLE.iter().enumerate() {
-            assert_eq!(row.class as usize, index);
-            assert_eq!(row.class.estimator(), row);
-            assert_eq!(Class::of_series(&format!("{} x", row.prefix)), Some(row.class));
+    fn every_series_leads_to_its_row_and_every_class_has_one() {
+        for row in TABLE {
+            assert_eq!(Estimator::of_series(&format!("{} x", row.prefix)), Some(row));
         }
-        assert_eq!(Class::of_series("loaded latency, 1 CPUs"), Some(Class::Loaded));
-        assert_eq!(Class::of_series("nonsense"), None);
+        assert_eq!(Estimator::of_series("loaded latency, 1 CPUs"), Some(&LOADED));
+        assert_eq!(Estimator::of_series("nonsense"), None);
+        let classes: BTreeSet<RowClass> = TABLE.iter().flat_map(|row| row.classes).copied().collect();
+        let last = RowClass::Waking;
+        assert_eq!(classes.len(), last as usize + 1);
     }
 
     #[test]
     fn names_say_quantile_and_join_and_values_obey_them() {
-        assert_eq!(Class::Latency.estimator().to_string(), "p5_best_of_epochs");
-        assert_eq!(Class::Stream.estimator().to_string(), "p75_median_of_epochs");
-        assert_eq!(Class::Clocks.estimator().to_string(), "own_median_of_epochs");
+        assert_eq!(LATENCY.to_string(), "p5_best_of_epochs");
+        assert_eq!(STREAM.to_string(), "p75_median_of_epochs");
+        assert_eq!(CLOCKS.to_string(), "own_median_of_epochs");
         let windows: Vec<f64> = (0..=100).map(f64::from).collect();
-        assert_eq!(Class::Latency.estimator().of_windows(&windows), Some(5.0));
-        assert_eq!(Class::Stream.estimator().of_windows(&windows), Some(75.0));
-        assert_eq!(Class::Clocks.estimator().of_windows(&windows), None);
-        assert_eq!(Class::Latency.estimator().joined(&[3.0, 1.0, 2.0]), Some(1.0));
-        assert_eq!(Class::Stream.estimator().joined(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(Class::Stream.estimator().joined(&[]), None);
+        assert_eq!(LATENCY.of_windows(&windows), Some(5.0));
+        assert_eq!(STREAM.of_windows(&windows), Some(75.0));
+        assert_eq!(CLOCKS.of_windows(&windows), None);
+        assert_eq!(LATENCY.joined(&[3.0, 1.0, 2.0]), Some(1.0));
+        assert_eq!(STREAM.joined(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(STREAM.joined(&[]), None);
     }
 }

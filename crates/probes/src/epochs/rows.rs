@@ -9,7 +9,7 @@ use record::{
 use stats::median;
 
 use super::Part;
-use super::estimator::Class;
+use super::estimator::{self, Estimator};
 use super::judge::{self, Judge, Said};
 
 /// A row of a list of results.
@@ -180,22 +180,22 @@ row!(
 
 /// Fills every list of the record with the rows of all epochs.
 pub(super) fn merge(base: &mut Record, parts: &[Part]) {
-    base.memory.stream = list(Class::Stream, parts, |record| &record.memory.stream);
-    base.memory.bandwidth = list(Class::Bandwidth, parts, |record| &record.memory.bandwidth);
-    base.memory.latency = list(Class::Latency, parts, |record| &record.memory.latency);
-    base.memory.orders = list(Class::Orders, parts, |record| &record.memory.orders);
-    base.memory.walks = list(Class::Walks, parts, |record| &record.memory.walks);
+    base.memory.stream = list(&estimator::STREAM, parts, |record| &record.memory.stream);
+    base.memory.bandwidth = list(&estimator::BANDWIDTH, parts, |record| &record.memory.bandwidth);
+    base.memory.latency = list(&estimator::LATENCY, parts, |record| &record.memory.latency);
+    base.memory.orders = list(&estimator::ORDERS, parts, |record| &record.memory.orders);
+    base.memory.walks = list(&estimator::WALKS, parts, |record| &record.memory.walks);
     // An epoch measures finer where it sees a step, and not all see it at the same place.
     base.memory.walks.sort_by_key(|point| (point.cpu, point.page_bytes, point.pages));
-    base.memory.parallel = list(Class::Parallel, parts, |record| &record.memory.parallel);
-    base.memory.loaded = list(Class::Loaded, parts, |record| &record.memory.loaded);
-    base.cores.control = list(Class::Control, parts, |record| &record.cores.control);
-    base.cores.line_transfer = list(Class::LineTransfer, parts, |record| &record.cores.line_transfer);
-    base.cores.sharing = list(Class::Sharing, parts, |record| &record.cores.sharing);
-    base.cores.unlike = list(Class::Sharing, parts, |record| &record.cores.unlike);
-    base.cores.compute = list(Class::Compute, parts, |record| &record.cores.compute);
-    base.cores.wake = list(Class::Wake, parts, |record| &record.cores.wake);
-    base.clocks = list(Class::Clocks, parts, |record| &record.clocks);
+    base.memory.parallel = list(&estimator::PARALLEL, parts, |record| &record.memory.parallel);
+    base.memory.loaded = list(&estimator::LOADED, parts, |record| &record.memory.loaded);
+    base.cores.control = list(&estimator::CONTROL, parts, |record| &record.cores.control);
+    base.cores.line_transfer = list(&estimator::LINE_TRANSFER, parts, |record| &record.cores.line_transfer);
+    base.cores.sharing = list(&estimator::SHARING, parts, |record| &record.cores.sharing);
+    base.cores.unlike = list(&estimator::SHARING, parts, |record| &record.cores.unlike);
+    base.cores.compute = list(&estimator::COMPUTE, parts, |record| &record.cores.compute);
+    base.cores.wake = list(&estimator::WAKE, parts, |record| &record.cores.wake);
+    base.clocks = list(&estimator::CLOCKS, parts, |record| &record.clocks);
 }
 
 /// The same row as epochs have it.
@@ -206,11 +206,11 @@ struct Met<'a, R> {
 }
 
 /// One list of all epochs. With one epoch it is as that has it.
-fn list<R: Row>(class: Class, parts: &[Part], of: fn(&Record) -> &Vec<R>) -> Vec<R> {
+fn list<R: Row>(estimator: &Estimator, parts: &[Part], of: fn(&Record) -> &Vec<R>) -> Vec<R> {
     if let [only] = parts {
         return of(&only.record).clone();
     }
-    let met = met(class, parts, of);
+    let met = met(estimator, parts, of);
     let judged: Vec<judge::Row> = met
         .iter()
         .map(|met| judge::Row {
@@ -219,7 +219,7 @@ fn list<R: Row>(class: Class, parts: &[Part], of: fn(&Record) -> &Vec<R>) -> Vec
             said: met.said.clone(),
         })
         .collect();
-    let judge = Judge::of(class.estimator(), &judged);
+    let judge = Judge::of(estimator, &judged);
     met.iter().zip(&judged).filter_map(|(met, row)| joined(met, &judge, row)).collect()
 }
 
@@ -236,7 +236,7 @@ fn joined<R: Row>(met: &Met<'_, R>, judge: &Judge<'_>, row: &judge::Row) -> Opti
 
 /// Rows of all epochs, those of one key together, in the order of the lists: what only a later epoch has stands after what it
 /// stands after there.
-fn met<'a, R: Row>(class: Class, parts: &'a [Part], of: fn(&Record) -> &Vec<R>) -> Vec<Met<'a, R>> {
+fn met<'a, R: Row>(estimator: &Estimator, parts: &'a [Part], of: fn(&Record) -> &Vec<R>) -> Vec<Met<'a, R>> {
     let mut order: Vec<(String, usize)> = Vec::new();
     let mut found: BTreeMap<(String, usize), Met<'a, R>> = BTreeMap::new();
     for part in parts {
@@ -258,7 +258,7 @@ fn met<'a, R: Row>(class: Class, parts: &'a [Part], of: fn(&Record) -> &Vec<R>) 
             let met =
                 found.entry(key).or_insert_with(|| Met { rows: Vec::new(), said: Vec::new(), raw: None });
             met.rows.push(row);
-            met.said.push(said(class, part, row));
+            met.said.push(said(estimator, part, row));
             let mut raw = row.spread().raw;
             part.move_raw(&mut raw);
             met.raw = met.raw.or(raw);
@@ -268,12 +268,12 @@ fn met<'a, R: Row>(class: Class, parts: &'a [Part], of: fn(&Record) -> &Vec<R>) 
 }
 
 /// The value of an epoch by the estimator of its class, and how far its own interval reaches.
-fn said<R: Row>(class: Class, part: &Part, row: &R) -> Said {
+fn said<R: Row>(estimator: &Estimator, part: &Part, row: &R) -> Said {
     let (stated, spread) = (row.value(), row.spread());
     let raw = spread.raw.and_then(|index| part.record.raw.get(index));
     let windows: Vec<f64> =
         raw.map_or_else(Vec::new, |raw| raw.visits.iter().flatten().map(|&value| f64::from(value)).collect());
-    let value = class.estimator().of_windows(&windows).unwrap_or(stated);
+    let value = estimator.of_windows(&windows).unwrap_or(stated);
     let reach = [stated - spread.interval.low, spread.interval.high - stated];
     Said { value, reach, spread }
 }
