@@ -92,15 +92,36 @@ pub fn run<K: Keeper>(
             entry(&mut session.record, planned.probe).outcome = PlanOutcome::Dropped(reason);
         } else {
             keeper.begin(planned.probe, seconds(left_s));
-            let before_probe = session.record.clone();
+            let before = Before::of(&mut session.record);
             let left_over_s = (left_of_budget_s - CLOSING_S - left_s).max(0.0);
-            one(session, planned, left_over_s, &before_probe);
+            one(session, planned, left_over_s, &before);
             session.record.elapsed_s = elapsed_before_s + began.elapsed().as_secs_f64();
-            keep(&mut session.record, before_probe, planned.probe, keeper)?;
+            keep(&mut session.record, &before, planned.probe, keeper)?;
         }
         left_s -= planned.seconds;
     }
     Ok(())
+}
+
+/// The record before a probe. Of its raw windows, which are most of it, only how many series there were: probes append and change none.
+struct Before {
+    rest: Record,
+    raw_count: usize,
+}
+
+impl Before {
+    fn of(record: &mut Record) -> Self {
+        let raw = std::mem::take(&mut record.raw);
+        let before = Self { rest: record.clone(), raw_count: raw.len() };
+        record.raw = raw;
+        before
+    }
+
+    fn put_back(&self, record: &mut Record) {
+        let mut raw = std::mem::take(&mut record.raw);
+        raw.truncate(self.raw_count);
+        *record = Record { raw, ..self.rest.clone() };
+    }
 }
 
 fn seconds(seconds: f64) -> Duration {
@@ -114,7 +135,7 @@ fn entry(record: &mut Record, probe: Probe) -> &mut PlanEntry {
 }
 
 /// Runs one probe, and says in the plan of the record what became of it. `left_over_s` is what earlier ones left of their time.
-fn one(session: &mut Session<'_>, planned: &PlannedProbe, left_over_s: f64, before: &Record) {
+fn one(session: &mut Session<'_>, planned: &PlannedProbe, left_over_s: f64, before: &Before) {
     let started = Instant::now();
     let more_s = if planned.probe.about().takes_left_over { LEFT_OVER_SHARE * left_over_s } else { 0.0 };
     session.deadline = started + seconds(planned.seconds + more_s);
@@ -147,13 +168,13 @@ fn no_room(planned_s: f64, left_s: f64) -> Option<String> {
 /// one.
 fn shielded(
     session: &mut Session<'_>,
-    before: &Record,
+    before: &Before,
     probe: impl FnOnce(&mut Session<'_>) -> Result<(), ProbeError>,
 ) -> Result<(), String> {
     match panic::catch_unwind(AssertUnwindSafe(|| probe(session))) {
         Ok(result) => result.map_err(|error| error.to_string()),
         Err(panic) => {
-            session.record = before.clone();
+            before.put_back(&mut session.record);
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
             Err(format!("a defect of sidestep: it panicked ({text}); please report it with this record"))
@@ -168,19 +189,15 @@ fn nothing_kept(seconds: f64) -> String {
 
 /// Keeps the record with what a probe found. If that holds a number which no record can, the probe has failed, and the record is
 /// as it was before it.
-fn keep<K: Keeper>(
-    record: &mut Record,
-    before_probe: Record,
-    probe: Probe,
-    keeper: &K,
-) -> Result<(), K::Error> {
+fn keep<K: Keeper>(record: &mut Record, before: &Before, probe: Probe, keeper: &K) -> Result<(), K::Error> {
     let error = match keeper.keep(record) {
         Ok(()) => return Ok(()),
         Err(NotKept::Unwritable(error)) => return Err(error),
         Err(NotKept::Unencodable(error)) => error,
     };
-    let plan = std::mem::take(&mut record.plan);
-    *record = Record { plan, elapsed_s: record.elapsed_s, ..before_probe };
+    let (plan, elapsed_s) = (std::mem::take(&mut record.plan), record.elapsed_s);
+    before.put_back(record);
+    (record.plan, record.elapsed_s) = (plan, elapsed_s);
     entry(record, probe).outcome = PlanOutcome::Failed(error.to_string());
     match keeper.keep(record) {
         Err(NotKept::Unwritable(error)) => Err(error),
@@ -274,8 +291,10 @@ mod tests {
     #[test]
     fn a_probe_that_panics_has_failed_and_the_record_is_as_before() {
         let mut session = saved::session();
+        session.record.push_raw(RawSeries { name: "of the probe before".to_owned(), ..RawSeries::default() });
         let record = session.record.clone();
-        let reason = shielded(&mut session, &record, |session| {
+        let before = Before::of(&mut session.record);
+        let reason = shielded(&mut session, &before, |session| {
             session.record.push_raw(RawSeries::default());
             let share_s = -0.4;
             _ = Duration::from_secs_f64(share_s);
@@ -287,7 +306,7 @@ mod tests {
             "{reason}"
         );
         assert_eq!(session.record, record);
-        assert_eq!(shielded(&mut session, &record, |_| Ok(())), Ok(()));
+        assert_eq!(shielded(&mut session, &before, |_| Ok(())), Ok(()));
     }
 
     fn entry_of(probe: Probe) -> PlanEntry {
