@@ -160,9 +160,9 @@ pub(crate) struct RunArguments {
     /// Print what would be measured, in which time, and stop
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Be one epoch of a check-up, whose part of the plan is in this folder
-    #[arg(long, value_name = "DIR", hide = true, requires = "parent")]
-    pub(crate) epoch: Option<PathBuf>,
+    /// Be one epoch of a check-up, with the task on standard input, and hand back the record in these descriptors
+    #[arg(long, hide = true, requires = "parent")]
+    pub(crate) epoch: bool,
     /// The process that started this epoch
     #[arg(long, value_name = "PID", hide = true, requires = "epoch")]
     pub(crate) parent: Option<u32>,

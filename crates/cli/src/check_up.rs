@@ -25,8 +25,8 @@ use crate::{history, output, repeat, show, sockets};
 
 /// Runs the check-up, once or again and again.
 pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
-    if let Some(folder) = &arguments.epoch {
-        return epochs::run_epoch(arguments, folder);
+    if arguments.epoch {
+        return epochs::run_epoch(arguments);
     }
     match arguments.again.repeat {
         Some(count) if !arguments.plan => repeat::run(arguments, count, global),

@@ -1,29 +1,29 @@
 //! A check-up in epochs: the parent plans and judges, and fresh processes of this program measure, one after the other.
 //!
-//! A task is the record as it was begun, with the epoch's part of the plan, in a private temporary folder; the epoch writes its
-//! record beside it after each probe, so that one that dies leaves what it had. The parent reads it and takes the folder away.
+//! A task is the record as it was begun, with the epoch's part of the plan; the epoch hands its record back after each probe, so that
+//! one that dies leaves what it had. Both are in memory that no folder names: a parent that dies leaves nothing behind.
 
-use std::path::{Path, PathBuf};
+use std::cell::Cell;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use std::{env, fs, process};
+use std::{env, mem, process};
 
 use ::flaws::catalogue;
 use anyhow::Context;
-use host::TrustedFolder;
-use host::live::{self, ChildError, Ending};
+use host::live::{self, ChildError, Ending, Handover};
 use kernels::random::SplitMix64;
-use probes::check_up::{CLOSING_S, doubts, measure as measure_plan};
+use probes::check_up::{CLOSING_S, Keeper, NotKept, doubts, measure as measure_plan};
+use probes::epochs::Epochs;
 use probes::plan::{CheckUpPlan, Options, Probe, epoch_plan};
 use probes::session::{Progress, Session, Silent};
 use record::{Encoding, EpochRun, PlanOutcome, Record, decode, encode};
 
 use crate::arguments::RunArguments;
-use crate::check_up::{self, Kept};
+use crate::check_up;
 use crate::flaws;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
-use crate::store::{self, Folder};
+use crate::store::Folder;
 
 /// An epoch ends by its own deadlines; one that is so much later hangs, and is killed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -31,8 +31,6 @@ const GRACE: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the line is drawn.
 const REDRAW: Duration = Duration::from_millis(250);
-/// The task's file; the record stands beside it.
-const TASK: &str = "task.json";
 
 /// Why there is not even one epoch: then this process measures.
 #[derive(Debug)]
@@ -51,7 +49,7 @@ pub(crate) struct Course<'a> {
 pub(crate) fn measure(record: &mut Record, course: &Course<'_>) -> anyhow::Result<Result<(), NoProcess>> {
     let begun = record.clone();
     let parts = course.plan.parts();
-    let mut records = Vec::new();
+    let mut epochs = Epochs::default();
     let mut runs = Vec::new();
     for (index, part) in parts.iter().enumerate() {
         if live::pending_signal().is_some() {
@@ -68,7 +66,9 @@ pub(crate) fn measure(record: &mut Record, course: &Course<'_>) -> anyhow::Resul
         match epoch(&begun, course, part, index, budget_s) {
             Ok((run, found)) => {
                 runs.push(run);
-                records.extend(found);
+                if let Some(found) = found {
+                    epochs.add(without_own_doubts(found), &mut record.raw);
+                }
             }
             Err(why) if index == 0 => return Ok(Err(why)),
             Err(NoProcess(why)) => runs.push(EpochRun {
@@ -78,9 +78,9 @@ pub(crate) fn measure(record: &mut Record, course: &Course<'_>) -> anyhow::Resul
                 outcome: PlanOutcome::Failed(why),
             }),
         }
-        *record = begun.clone();
+        *record = Record { raw: mem::take(&mut record.raw), ..begun.clone() };
         record.epochs.clone_from(&runs);
-        merge(record, &records);
+        merge(record, &epochs);
         record.elapsed_s = course.started.elapsed().as_secs_f64();
         course.folder.write_record(record)?;
     }
@@ -99,13 +99,15 @@ fn epoch_seed(seed: u64, index: usize) -> u64 {
     random.next_u64()
 }
 
-/// What epochs found together. Each noticed its own doubts; those of the whole time count.
-fn merge(record: &mut Record, epochs: &[Record]) {
-    let mut epochs = epochs.to_vec();
-    for epoch in &mut epochs {
-        let noticed = doubts(&epoch.guards);
-        epoch.guards.doubts.retain(|doubt| !noticed.contains(doubt));
-    }
+/// An epoch's record without what it noticed itself: the doubts of the whole time count.
+fn without_own_doubts(mut epoch: Record) -> Record {
+    let noticed = doubts(&epoch.guards);
+    epoch.guards.doubts.retain(|doubt| !noticed.contains(doubt));
+    epoch
+}
+
+/// What epochs found together.
+fn merge(record: &mut Record, epochs: &Epochs) {
     probes::epochs::merge(record, epochs);
     let noticed = doubts(&record.guards);
     record.guards.doubts.extend(noticed);
@@ -126,28 +128,6 @@ fn finish(record: &mut Record) {
     record.partial = signal.map(|signal| format!("stopped by {signal:?} after {:.0} s", record.elapsed_s));
 }
 
-/// A private folder that goes with whoever made it.
-struct Private {
-    path: PathBuf,
-    folder: TrustedFolder,
-}
-
-impl Private {
-    fn make(index: usize) -> std::io::Result<Self> {
-        let name = format!("sidestep-epoch-{}-{}-{}", process::id(), check_up::seed_of_now(), index + 1);
-        let path = env::temp_dir().join(name);
-        let folder = TrustedFolder::open_or_make(&path)?;
-        Ok(Self { path, folder })
-    }
-}
-
-impl Drop for Private {
-    fn drop(&mut self) {
-        // What cannot be removed is in the folder that systems empty by themselves.
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
 /// Runs one epoch: how it ended, and its record if it wrote one.
 fn epoch(
     begun: &Record,
@@ -156,24 +136,23 @@ fn epoch(
     index: usize,
     budget_s: f64,
 ) -> Result<(EpochRun, Option<Record>), NoProcess> {
-    let no_folder = |error: std::io::Error| NoProcess(format!("no private folder for its record: {error}"));
-    let private = Private::make(index).map_err(no_folder)?;
     let seed = epoch_seed(begun.provenance.seed, index);
     let task = task(begun, part, budget_s);
     let bytes = encode(&task, Encoding::Json).map_err(|error| NoProcess(error.to_string()))?;
-    private.folder.write(TASK, &bytes).map_err(no_folder)?;
+    let no_memory = |error: std::io::Error| NoProcess(format!("no memory for its record: {error}"));
+    let handover = Handover::new(&bytes).map_err(no_memory)?;
     let program =
         env::current_exe().map_err(|error| NoProcess(format!("no path of this program: {error}")))?;
     let mut command = Command::new(program);
     command.args(["run", "--quiet", "--seed", &seed.to_string()]);
-    command.args(["--parent", &process::id().to_string()]).arg("--epoch").arg(&private.path);
+    command.args(["--epoch", "--parent", &process::id().to_string()]);
     command.args(course.arguments.quick.then_some("--quick"));
     command.args(course.arguments.full.then_some("--full"));
     let started_utc = live::utc_now();
     let begin = Instant::now();
     let whole_s = seconds(part).max(0.1);
     let limit = Duration::from_secs_f64(budget_s.max(0.0)) + GRACE;
-    let ran = live::run_helper(command, limit, PATIENCE, &mut |_| {
+    let ran = live::run_helper(command, &handover, limit, PATIENCE, &mut |_| {
         course.line.update(begin.elapsed().as_secs_f64() / whole_s);
         REDRAW
     });
@@ -181,7 +160,7 @@ fn epoch(
         ChildError::NoTask(error) => NoProcess(error.to_string()),
         other => NoProcess(other.to_string()),
     })?;
-    let found = private.folder.read("record.json").ok().flatten().and_then(|bytes| decode(&bytes).ok());
+    let found = handover.found().ok().and_then(|found| last_whole(&found, &bytes));
     let elapsed_s = begin.elapsed().as_secs_f64();
     let outcome = match (run.ending, &found) {
         (Ending::Code(0), Some(_)) => PlanOutcome::Done,
@@ -189,6 +168,13 @@ fn epoch(
         (ending, found) => PlanOutcome::Failed(told(&ending, &run.errors, elapsed_s, found.is_some())),
     };
     Ok((EpochRun { started_utc, seed, elapsed_s, outcome }, found))
+}
+
+/// The last record that an epoch handed back whole; none where there is but its task.
+fn last_whole(found: &[Vec<u8>], task: &[u8]) -> Option<Record> {
+    let records = found.iter().filter(|bytes| bytes.as_slice() != task);
+    let whole = records.filter_map(|bytes| decode(bytes).ok());
+    whole.max_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s))
 }
 
 /// How an epoch that did not end well did end, in one line.
@@ -219,12 +205,32 @@ fn task(begun: &Record, part: &[(Probe, f64)], budget_s: f64) -> Record {
     task
 }
 
-/// One epoch: measures the part of the plan in the folder, and writes its record there.
-pub(crate) fn run_epoch(arguments: &RunArguments, path: &Path) -> anyhow::Result<Outcome> {
+/// Hands back the record of an epoch.
+struct HandedBack {
+    handover: Handover,
+    count: Cell<usize>,
+}
+
+impl Keeper for HandedBack {
+    type Error = anyhow::Error;
+
+    fn begin(&self, _probe: Probe, _left: Duration) {}
+
+    fn keep(&self, record: &Record) -> Result<(), NotKept<anyhow::Error>> {
+        let bytes = encode(record, Encoding::Json).map_err(NotKept::Unencodable)?;
+        let count = self.count.replace(self.count.get() + 1);
+        self.handover.hand_back(count, &bytes).map_err(|error| NotKept::Unwritable(error.into()))
+    }
+}
+
+/// One epoch: measures the part of the plan that it was handed, and hands back its record.
+pub(crate) fn run_epoch(arguments: &RunArguments) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     live::end_with(arguments.parent.context("an epoch has a parent; use sidestep run")?);
     live::install_handlers()?;
-    let mut record = store::load(&path.join(TASK))?;
+    let handover = Handover::inherited().context("an epoch is handed its task")?;
+    let task = handover.task().context("an epoch is handed its task")?;
+    let mut record = decode(&task).context("cannot use the task of an epoch")?;
     let cpus: Vec<machine::CpuId> = record.provenance.cpus.iter().collect();
     let evidence = record.flaw_evidence.as_ref();
     let options = Options {
@@ -242,11 +248,14 @@ pub(crate) fn run_epoch(arguments: &RunArguments, path: &Path) -> anyhow::Result
     let mut session = Session::start(record, cpus, &Silent)
         .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
     session.random = SplitMix64::new(arguments.seed.unwrap_or_default());
-    let folder = Folder::create(Some(path), false)?;
-    measure_plan(&mut session, &plan, started, &Kept { line: &Line::new(true), folder: &folder })?;
+    let back = HandedBack { handover, count: Cell::new(0) };
+    measure_plan(&mut session, &plan, started, &back)?;
     session.record.elapsed_s = started.elapsed().as_secs_f64();
-    folder.write_record(&session.record)?;
-    Ok(Outcome::Done)
+    match back.keep(&session.record) {
+        Ok(()) => Ok(Outcome::Done),
+        Err(NotKept::Unencodable(error)) => Err(error.into()),
+        Err(NotKept::Unwritable(error)) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -258,6 +267,25 @@ mod tests {
         let seeds: Vec<u64> = (0..3).map(|index| epoch_seed(7, index)).collect();
         assert_eq!(seeds, (0..3).map(|index| epoch_seed(7, index)).collect::<Vec<u64>>());
         assert!(seeds[0] != seeds[1] && seeds[1] != seeds[2] && !seeds.contains(&7));
+    }
+
+    #[test]
+    fn of_what_an_epoch_handed_back_the_last_whole_record_counts() {
+        let bytes = |elapsed_s| {
+            let record = Record { schema: record::SCHEMA, elapsed_s, ..Record::default() };
+            encode(&record, Encoding::Json).expect("finite numbers")
+        };
+        let (task, first, second) = (bytes(0.0), bytes(1.0), bytes(2.0));
+        let found =
+            |slots: [&[u8]; 2]| last_whole(&slots.map(<[u8]>::to_vec), &task).map(|record| record.elapsed_s);
+        assert_eq!(found([&task, b""]), None);
+        assert_eq!(found([&task, &first[..first.len() / 2]]), None);
+        assert_eq!(found([&task, &first]), Some(1.0));
+        assert_eq!(found([&second, &first]), Some(2.0));
+        // The last byte ends the line and tells nothing.
+        for cut in [0, 1, second.len() / 2, second.len() - 2] {
+            assert_eq!(found([&second[..cut], &first]), Some(1.0), "cut short at {cut}");
+        }
     }
 
     #[test]

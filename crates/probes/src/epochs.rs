@@ -18,19 +18,36 @@ use machine::Hertz;
 use record::{Guards, PlanEntry, PlanOutcome, RawSeries, Reading, Record};
 
 /// An epoch's record, and where its raw series went.
+#[derive(Debug)]
 struct Part {
     record: Record,
     raw: Vec<usize>,
 }
 
-/// Adds what epochs measured to a record that was begun; of one epoch everything as it is. The base keeps who measured, the
-/// machine, the plan and the list of epochs.
-pub fn merge(base: &mut Record, epochs: Vec<Record>) {
-    let (raw, indices) = joined_raw(&epochs);
-    base.raw = raw;
-    let parts: Vec<Part> =
-        epochs.into_iter().zip(indices).map(|(record, raw)| Part { record, raw }).collect();
-    rows::merge(base, &parts);
+/// The records of the epochs that are over.
+#[derive(Debug, Default)]
+pub struct Epochs {
+    parts: Vec<Part>,
+    /// Where the series of a name and a unit are that stand at this place among those of one epoch.
+    places: BTreeMap<(String, String, usize), usize>,
+}
+
+impl Epochs {
+    /// Takes in the record of an epoch, and puts its raw series beside those of the same name in `raw`, which holds those of the
+    /// epochs before.
+    pub fn add(&mut self, record: Record, raw: &mut Vec<RawSeries>) {
+        let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let indices =
+            record.raw.iter().map(|series| place(series, &mut seen, &mut self.places, raw)).collect();
+        self.parts.push(Part { record, raw: indices });
+    }
+}
+
+/// Adds what epochs measured to a record that was begun and holds their raw series; of one epoch everything as it is. The base keeps
+/// who measured, the machine, the plan and the list of epochs.
+pub fn merge(base: &mut Record, epochs: &Epochs) {
+    let parts = epochs.parts.as_slice();
+    rows::merge(base, parts);
     let records: Vec<&Record> = parts.iter().map(|part| &part.record).collect();
     base.plan.entries.iter_mut().for_each(|entry| conclude(entry, &records));
     base.guards = guards(&records);
@@ -48,7 +65,7 @@ pub fn merge(base: &mut Record, epochs: Vec<Record>) {
         }
     }
     base.clock_check = records.iter().rev().find_map(|record| record.clock_check.clone());
-    last_with_raw(base, &parts);
+    last_with_raw(base, parts);
 }
 
 /// Cost of clocks and sockets, whose rows point to raw series.
@@ -76,21 +93,6 @@ impl Part {
     fn move_raw(&self, raw: &mut Option<usize>) {
         *raw = raw.and_then(|index| self.raw.get(index).copied());
     }
-}
-
-/// All raw series, those of one name joined; and for each epoch where its series went.
-fn joined_raw(epochs: &[Record]) -> (Vec<RawSeries>, Vec<Vec<usize>>) {
-    let mut joined: Vec<RawSeries> = Vec::new();
-    let mut places: BTreeMap<(String, String, usize), usize> = BTreeMap::new();
-    let indices = epochs
-        .iter()
-        .map(|epoch| {
-            let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-            let place_of = |series| place(series, &mut seen, &mut places, &mut joined);
-            epoch.raw.iter().map(place_of).collect()
-        })
-        .collect();
-    (joined, indices)
 }
 
 /// Puts a series beside those of its name. An epoch may have several of one name; they are told apart by their order.

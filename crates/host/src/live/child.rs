@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::ThreadError;
+use super::handover::Handover;
 use super::interrupt::pending_signal;
 use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunables_for};
 
@@ -130,21 +131,23 @@ pub fn observe_child(
     limit: Option<Duration>,
     observe: Observer<'_>,
 ) -> Result<ChildRun, ChildError> {
-    observe_with_patience(command, settings, output, limit, Duration::ZERO, observe)
+    observe_as(command, settings, output, limit, None, observe)
 }
 
-/// Runs this program's own helper, what it prints thrown away. Where this process is asked to end, the helper is asked too, and has
-/// `patience` to keep what it has.
+/// Runs this program's own helper, with a task and a place for what it makes of it. Where this process is asked to end, the helper is
+/// asked too, and has `patience` to keep what it has.
 ///
 /// # Errors
 /// As for [`run_child`].
 pub fn run_helper(
     command: Command,
+    handover: &Handover,
     limit: Duration,
     patience: Duration,
     observe: Observer<'_>,
 ) -> Result<ChildRun, ChildError> {
-    observe_with_patience(command, &[], ChildOutput::Discard, Some(limit), patience, observe)
+    let helper = Helper { handover, patience };
+    observe_as(command, &[], ChildOutput::Discard, Some(limit), Some(helper), observe)
 }
 
 /// From now on this process is killed when the one that started it ends; at once if it has.
@@ -157,12 +160,19 @@ pub fn end_with(parent: u32) {
     }
 }
 
-fn observe_with_patience(
+/// How this program's own helper is run.
+#[derive(Clone, Copy)]
+struct Helper<'h> {
+    handover: &'h Handover,
+    patience: Duration,
+}
+
+fn observe_as(
     mut command: Command,
     settings: &[ProcessSetting],
     output: ChildOutput,
     limit: Option<Duration>,
-    patience: Duration,
+    helper: Option<Helper<'_>>,
     observe: Observer<'_>,
 ) -> Result<ChildRun, ChildError> {
     let program = command.get_program().to_string_lossy().into_owned();
@@ -174,6 +184,9 @@ fn observe_with_patience(
     let wait = |source| ChildError::Wait { program: program.clone(), source };
     command.stdin(Stdio::null()).process_group(0);
     let kept = Kept::new(&mut command, output).map_err(start)?;
+    if let Some(helper) = helper {
+        helper.handover.become_those_of(&mut command).map_err(start)?;
+    }
     tunables_for(&mut command, settings);
     let (held, inherited): (Vec<ProcessSetting>, Vec<ProcessSetting>) = settings
         .iter()
@@ -200,8 +213,8 @@ fn observe_with_patience(
             return Err(wait(error));
         }
     };
-    if forced == Some(Ending::Interrupted) && !patience.is_zero() {
-        ask_to_end(pid, patience);
+    if let (Some(Ending::Interrupted), Some(helper)) = (&forced, helper) {
+        ask_to_end(pid, helper.patience);
     }
     if forced.is_some() {
         kill_group(pid);
@@ -283,7 +296,7 @@ fn duplicate(fd: libc::c_int) -> io::Result<OwnedFd> {
     owned(copy)
 }
 
-fn memory_file() -> io::Result<OwnedFd> {
+pub(super) fn memory_file() -> io::Result<OwnedFd> {
     // SAFETY: the name ends with a NUL and is only read.
     let fd = unsafe { libc::memfd_create(c"sidestep-output".as_ptr(), libc::MFD_CLOEXEC) };
     owned(fd)

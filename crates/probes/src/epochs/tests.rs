@@ -46,9 +46,15 @@ fn epoch(cells: &[(u64, f64)]) -> Record {
     record
 }
 
+fn fill(base: &mut Record, epochs: &[Record]) {
+    let mut all = Epochs::default();
+    epochs.iter().for_each(|epoch| all.add(epoch.clone(), &mut base.raw));
+    merge(base, &all);
+}
+
 fn merged(epochs: &[Record]) -> Record {
     let mut base = Record::default();
-    merge(&mut base, epochs.to_vec());
+    fill(&mut base, epochs);
     base
 }
 
@@ -136,13 +142,13 @@ fn a_probe_is_done_if_any_epoch_did_it_and_the_others_are_told() {
     let mut base = Record::default();
     base.plan.entries.push(entry(PlanOutcome::Pending));
     let failed = PlanOutcome::Failed("no memory".to_owned());
-    merge(&mut base, vec![with(failed.clone()), with(PlanOutcome::Done), epoch(&[])]);
+    fill(&mut base, &[with(failed.clone()), with(PlanOutcome::Done), epoch(&[])]);
     let own = &base.plan.entries[0];
     assert_eq!((&own.outcome, own.elapsed_s), (&PlanOutcome::Done, Some(2.0)));
     assert_eq!(own.reduced, ["not in epoch 1: no memory"]);
     // Two that died before it leave it as it was.
     base.plan.entries[0] = entry(PlanOutcome::Pending);
-    merge(&mut base, vec![epoch(&[]), with(PlanOutcome::Pending)]);
+    fill(&mut base, &[epoch(&[]), with(PlanOutcome::Pending)]);
     assert_eq!(base.plan.entries[0].outcome, PlanOutcome::Pending);
 }
 
@@ -167,7 +173,7 @@ fn guards_are_added_up_and_a_value_of_a_signature_outlasts_a_reason() {
     });
     let missing = Reading::Missing("no time".to_owned());
     let mut base = Record { flaw_evidence: Some(record::FlawEvidence::default()), ..Record::default() };
-    merge(&mut base, vec![with(10, 0.1, is.clone()), with(20, 0.3, missing)]);
+    fill(&mut base, &[with(10, 0.1, is.clone()), with(20, 0.3, missing)]);
     assert_eq!(base.guards.windows, 30);
     assert!((base.guards.steal_share.expect("both have it") - 0.2).abs() < 1e-12);
     assert_eq!(base.flaw_evidence.expect("begun with it").timing["x_ns"], is);
