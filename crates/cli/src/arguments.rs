@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use machine::CpuSet;
+use probes::planting;
+use record::Planted;
 
 use crate::ab::AbArguments;
 use crate::capture::CaptureArguments;
@@ -166,6 +168,10 @@ pub(crate) struct RunArguments {
     /// The process that started this epoch
     #[arg(long, value_name = "PID", hide = true, requires = "epoch")]
     pub(crate) parent: Option<u32>,
+    /// Plant a difference, to see whether it is found: windows of the raw series that hold this text come out longer by the
+    /// factor; class:NAME is for a class of them. The record says so, and does not enter the history
+    #[arg(long, value_name = "ROW=FACTOR", hide = true, value_parser = parse_planted)]
+    pub(crate) inject: Vec<Planted>,
     #[command(flatten)]
     pub(crate) again: RepeatArguments,
 }
@@ -237,6 +243,23 @@ impl Arguments {
     }
 }
 
+/// Reads `order Random=1.05` or `class:stream=0.5`.
+fn parse_planted(text: &str) -> Result<Planted, String> {
+    let (row, factor) = text.rsplit_once('=').ok_or("give a row and a factor, such as class:stream=1.05")?;
+    let factor = factor.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+    let factor = factor.ok_or("the factor is a number above 0")?;
+    if let Some(class) = row.strip_prefix(planting::CLASS) {
+        let names = || planting::classes().map(|class| class.name());
+        if !names().any(|name| name == class) {
+            return Err(format!("no class {class}; there are {}", names().collect::<Vec<_>>().join(", ")));
+        }
+    }
+    if row.is_empty() {
+        return Err("name a row".to_owned());
+    }
+    Ok(Planted { row: row.to_owned(), factor })
+}
+
 /// The longest budget; the planner knows the shortest, which depends on what is to be measured.
 const BUDGET_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -274,6 +297,16 @@ mod tests {
         assert_eq!(parse_budget("300ms"), Ok(Duration::from_millis(300)));
         for text in ["", "ms", "0ms", "0", "0s", "-3", "nan", "inf", "1e300", "24.1h", "s", "5x", "ä"] {
             assert!(parse_budget(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_planted_is_a_row_or_a_class_and_a_factor() {
+        let planted = parse_planted("latency, a=b=1.05").expect("a row with a sign in it");
+        assert_eq!((planted.row.as_str(), planted.factor.to_bits()), ("latency, a=b", 1.05_f64.to_bits()));
+        assert!(parse_planted("class:stream=0.5").is_ok());
+        for text in ["", "x", "=2", "x=0", "x=-1", "x=nan", "x=inf", "class:steam=2"] {
+            assert!(parse_planted(text).is_err(), "{text}");
         }
     }
 

@@ -220,6 +220,7 @@ fn begin(
     let provenance = Provenance {
         host_name: if arguments.host_name { live::host_name() } else { None },
         full_command_line: arguments.full_command_line,
+        planted: arguments.inject.clone(),
         ..provenance(&machine, cpus, seed, plan.budget_s)
     };
     Record {
@@ -251,6 +252,7 @@ pub(crate) fn provenance(machine: &Machine, cpus: &[CpuId], seed: u64, budget_s:
         budget_s,
         root,
         without,
+        planted: Vec::new(),
     }
 }
 

@@ -48,8 +48,12 @@ struct ListArguments {
     state: Option<PathBuf>,
 }
 
-/// Keeps a record without its raw windows. A history that cannot be written is one line: the run has its record.
+/// Keeps a record without its raw windows, unless something was planted in it: such a record says nothing of its machine. A history
+/// that cannot be written is one line: the run has its record.
 pub(crate) fn append(record: &Record) {
+    if !record.provenance.planted.is_empty() {
+        return;
+    }
     if let Err(why) = Store::of_user().append(record) {
         output::complain(&format!("the history has no entry of this run: {why:#}"));
     }

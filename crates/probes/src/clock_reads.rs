@@ -28,6 +28,7 @@ pub mod threads;
 use std::time::Instant;
 
 use host::live;
+use machine::CpuId;
 use stats::Random;
 
 use crate::sampler::Sampler;
@@ -113,6 +114,11 @@ pub fn measure(
     batches
 }
 
+/// The name of the raw series of a way to read.
+pub(crate) fn series_name(read: &Read, cpu: CpuId) -> String {
+    format!("price of {}, CPU {cpu}", read.name)
+}
+
 /// Batches of all ways in shuffled rounds.
 pub(crate) fn take_visit(
     sampler: &mut Sampler,
@@ -131,6 +137,8 @@ pub(crate) fn take_visit(
         random.shuffle(&mut order);
         for &index in &order {
             let (read, count) = (&reads[index], counts[index]);
+            let cpu = sampler.cpu;
+            sampler.about(|| series_name(read, cpu));
             let window = sampler.window(|| read.read_many(count));
             let after = sampler.control.read_long(sampler.rate);
             match window {

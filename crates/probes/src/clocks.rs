@@ -193,8 +193,7 @@ fn push(session: &mut Session<'_>, cpu: CpuId, reads: &[Read], batches: &[Batche
             continue;
         };
         let mut row = price.record(read, cpu, scale);
-        let name = format!("price of {}, CPU {cpu}", read.name);
-        row.spread.raw = Some(session.keep_raw(name, "ns", &price.pieces));
+        row.spread.raw = Some(session.keep_raw(clock_reads::series_name(read, cpu), "ns", &price.pieces));
         session.result().clocks.push(row);
     }
 }

@@ -12,6 +12,7 @@
 //! | whether the counters of CPUs agree | [`clock_pairs`] |
 //! | what happens to clocks, for as long as one wants to know | [`clock_watch`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
+//! | differences planted on purpose | [`planting`] |
 //! | what time tells about flaws and their workarounds | [`signature`] |
 //! | all probes of a check-up | `list` |
 //! | what a number is worth | `quality` |
@@ -31,6 +32,7 @@ pub mod epochs;
 mod list;
 pub mod memory;
 pub mod plan;
+pub mod planting;
 mod quality;
 pub mod sampler;
 #[cfg(test)]

@@ -11,8 +11,10 @@ use std::time::Instant;
 use clock::{TickRate, begin, end, stamp};
 use host::live::{ThreadUsage, pending_signal};
 use machine::CpuId;
+use record::Planted;
 
 use crate::control::{ControlLoops, ControlReading};
+use crate::planting;
 
 /// Windows must be longer than this, in nanoseconds: reading the counter twice then stays below 0.1 %.
 pub const WINDOW_NS: f64 = 100_000.0;
@@ -92,18 +94,34 @@ pub struct Sampler {
     /// When what it does is cut, if ever: a starved CPU takes a second for what a free one does in a millisecond.
     pub until: Option<Instant>,
     tally: Tally,
+    /// What was planted, and by how much it makes the windows of the row at hand longer.
+    planted: Vec<Planted>,
+    factor: f64,
 }
 
 impl Sampler {
     /// A sampler for the CPU that the calling thread is pinned to.
     pub fn new(cpu: CpuId, rate: TickRate, control: ControlLoops) -> Self {
-        Self { cpu, rate, control, until: None, tally: Tally::default() }
+        Self { cpu, rate, control, until: None, tally: Tally::default(), planted: Vec::new(), factor: 1.0 }
     }
 
     /// The same, cut at some time.
     #[must_use]
     pub fn until(self, until: Option<Instant>) -> Self {
         Self { until, ..self }
+    }
+
+    /// The same with differences planted, which no user of sidestep meets unless asked for.
+    #[must_use]
+    pub fn planted(self, planted: Vec<Planted>) -> Self {
+        Self { planted, ..self }
+    }
+
+    /// Says of which raw series the next windows are; `name` is only made where something is planted.
+    pub fn about(&mut self, name: impl FnOnce() -> String) {
+        if !self.planted.is_empty() {
+            self.factor = planting::factor(&self.planted, &name());
+        }
     }
 
     /// True when it is to end with the window that has begun: its time is up, or the user wants the program to end.
@@ -145,7 +163,12 @@ impl Sampler {
             self.tally.dropped += 1;
             return None;
         }
-        Some(self.rate.nanoseconds(ticks.wrapping_sub(start)))
+        Some(self.told_ns(self.rate.nanoseconds(ticks.wrapping_sub(start))))
+    }
+
+    /// What a window counts that took so long: as long, but for what is planted.
+    pub fn told_ns(&self, ns: f64) -> f64 {
+        ns * self.factor
     }
 
     /// Doubles the rounds until one window lasts at least `window_ns`, in the faster of two windows, as a single one
@@ -212,6 +235,19 @@ mod tests {
         let mut windows = vec![10.0, 10.01, 10.02, 10.0, 10.01, 10.02, 10.01];
         windows.extend([30.0, 40.0]);
         assert!(low_half_width(&windows) < 0.002);
+    }
+
+    #[test]
+    fn windows_are_as_long_as_they_were_but_for_what_is_planted() {
+        let rate = TickRate { hz: 1e9, error_ppm: 1.0 };
+        let sampler = Sampler::new(CpuId(0), rate, ControlLoops { cycles_per_multiply: None });
+        let rule = Planted { row: "order Random".to_owned(), factor: 1.25 };
+        let mut planted = sampler.clone().planted(vec![rule]);
+        for (name, expected) in [("order Random, block 8 MiB", 125.0), ("order Sequential", 100.0)] {
+            planted.about(|| name.to_owned());
+            assert!((planted.told_ns(100.0) - expected).abs() < 1e-9, "{name}");
+        }
+        assert!((sampler.told_ns(100.0) - 100.0).abs() < 1e-12);
     }
 
     #[test]

@@ -100,7 +100,9 @@ impl<'a> Session<'a> {
     /// A sampler for one CPU, which the calling thread has to be pinned to; cut soon after the current probe has to be done.
     pub fn sampler(&self, cpu: CpuId) -> Sampler {
         let identity = &self.record.machine.identity;
-        Sampler::new(cpu, self.rate, ControlLoops::of(identity)).until(Some(self.deadline + CUT_AFTER))
+        Sampler::new(cpu, self.rate, ControlLoops::of(identity))
+            .until(Some(self.deadline + CUT_AFTER))
+            .planted(self.record.provenance.planted.clone())
     }
 
     /// Takes over what a sampler has counted.

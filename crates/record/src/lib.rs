@@ -64,7 +64,7 @@ pub use memory::{
     StreamResult, WalkPoint,
 };
 pub use place::*;
-pub use provenance::Provenance;
+pub use provenance::{Planted, Provenance};
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
 pub use shareable::{repeats_command_line, shareable_argument};
 pub use sharing::{

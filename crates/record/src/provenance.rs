@@ -33,4 +33,16 @@ pub struct Provenance {
     pub root: bool,
     /// What the run had to do without, and why: one line each.
     pub without: Vec<String>,
+    /// Windows that were made longer on purpose: such a record says nothing of its machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub planted: Vec<Planted>,
+}
+
+/// A difference planted to see whether it is found: the windows of some rows, as the sampler returns them, times a factor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Planted {
+    /// A part of the names of raw series, or `class:` and the name of a class of them.
+    pub row: String,
+    /// Longer by this factor, above 0.
+    pub factor: f64,
 }

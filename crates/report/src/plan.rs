@@ -25,6 +25,19 @@ pub(crate) fn not_done(record: &Record) -> Vec<String> {
         .collect()
 }
 
+/// What was planted in a record, and that it says nothing of its machine; `None` if nothing was.
+pub(crate) fn planted(record: &Record) -> Option<String> {
+    let rules = &record.provenance.planted;
+    let told: Vec<String> =
+        rules.iter().map(|rule| format!("{} times {}", plain(&rule.row), rule.factor)).collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "windows were made longer on purpose ({}): this is not what the machine does",
+            told.join(", ")
+        )
+    })
+}
+
 /// A sentence that says why there is nothing to show, from the first planned probe whose name has one of the words.
 pub(crate) fn why_missing(record: &Record, words: &[&str]) -> String {
     let named = |entry: &&PlanEntry| words.iter().any(|word| entry.probe.to_lowercase().contains(word));

@@ -49,6 +49,9 @@ pub fn terminal(record: &Record, terminal: Terminal) -> String {
 
 fn opening(paper: &mut Paper, record: &Record) {
     let origin = &record.provenance;
+    if let Some(planted) = crate::plan::planted(record) {
+        paper.wrapped("! planted: ", &planted);
+    }
     let mut title = headline(&record.machine);
     if let Some(host) = &origin.host_name {
         title = format!("{}: {title}", escape::plain(host));

@@ -71,6 +71,10 @@ fn record_name(numbers: Numbers) -> &'static str {
     }
 }
 
+fn series_name(cpu: CpuId, kernel: Mandelbrot) -> String {
+    format!("compute, CPU {cpu}, {}", record_name(kernel.numbers()))
+}
+
 /// Measures both kernels on each CPU and adds them to the record.
 ///
 /// # Errors
@@ -83,6 +87,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
         let _pinned = Pinned::to(settings.cpus[index])?;
         let mut sampler = session.sampler(settings.cpus[index]);
         for (kernel, samples) in kernels.iter().zip(&mut rates[index]) {
+            sampler.about(|| series_name(settings.cpus[index], *kernel));
             visit(&mut sampler, *kernel, samples);
         }
         session.absorb(&mut sampler);
@@ -91,11 +96,8 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
     for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
         for (kernel, samples) in kernels.iter().zip(rates) {
             let name = record_name(kernel.numbers());
-            let aim = Aim {
-                name: format!("compute, CPU {cpu}, {name}"),
-                unit: "iterations_per_s",
-                half_width: HALF_WIDTH,
-            };
+            let aim =
+                Aim { name: series_name(cpu, *kernel), unit: "iterations_per_s", half_width: HALF_WIDTH };
             let options = EstimateOptions::rates(u64::from(cpu.0));
             if let Some(measured) = samples.measure(session, &options, aim) {
                 session.result().cores.compute.push(Compute {

@@ -99,6 +99,10 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
     outcome
 }
 
+fn series_name(cpu: CpuId, what: &str) -> String {
+    format!("control, CPU {cpu}, {what}")
+}
+
 fn visit(sampler: &mut Sampler, loops: &mut Loops) {
     let rounds = Rounds {
         multiply: sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box(multiply_chain(rounds))),
@@ -110,10 +114,14 @@ fn visit(sampler: &mut Sampler, loops: &mut Loops) {
         if number > 0 && sampler.is_cut() {
             break;
         }
+        let cpu = sampler.cpu;
+        sampler.about(|| series_name(cpu, "multiply"));
         let window = sampler.window(|| _ = black_box(multiply_chain(rounds.multiply)));
         multiply.add(window, rounds.multiply * MULTIPLIES_PER_ROUND);
+        sampler.about(|| series_name(cpu, "rotate"));
         let window = sampler.window(|| _ = black_box(rotate_chain(rounds.rotate)));
         rotate.add(window, rounds.rotate * ROTATES_PER_ROUND);
+        sampler.about(|| series_name(cpu, "port loop"));
         let window = sampler.window(|| _ = black_box(port_loop(rounds.port)));
         port.add(window, rounds.port * ADDS_PER_ROUND);
     }
@@ -162,11 +170,7 @@ fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
     let shares = core_shares(&kinds, loops);
     for ((&cpu, own), share) in settings.cpus.iter().zip(loops).zip(shares) {
         let options = EstimateOptions::durations(u64::from(cpu.0));
-        let aim = |what: &str| Aim {
-            name: format!("control, CPU {cpu}, {what}"),
-            unit: "ns",
-            half_width: HALF_WIDTH,
-        };
+        let aim = |what: &str| Aim { name: series_name(cpu, what), unit: "ns", half_width: HALF_WIDTH };
         let multiply = own.multiply.measure(session, &options, aim("multiply"));
         let rotate = own.rotate.measure(session, &options, aim("rotate"));
         let port = own.port.measure(session, &options, aim("port loop"));

@@ -109,6 +109,15 @@ impl Subject {
     fn is_like(&self) -> bool {
         self.resource == self.beside
     }
+
+    fn series_name(&self) -> String {
+        let (CpuPair { a, b }, class, beside) = (self.pair, self.resource.name(), self.beside.name());
+        if self.is_like() {
+            format!("sharing, {class}, CPU {a} beside {b}, together over alone")
+        } else {
+            format!("sharing, {class} on CPU {a} beside {beside} on CPU {b}, together over alone")
+        }
+    }
 }
 
 /// Every direction of every pair on every resource, and those with unlike loops.
@@ -174,12 +183,7 @@ fn push(session: &mut Session<'_>, subject: Subject, seen: &Seen) {
         }
         return;
     };
-    let name = if subject.is_like() {
-        format!("sharing, {class}, CPU {a} beside {b}, together over alone")
-    } else {
-        format!("sharing, {class} on CPU {a} beside {beside} on CPU {b}, together over alone")
-    };
-    let raw = session.keep_raw(name, "ratio", &seen.ratios.visits);
+    let raw = session.keep_raw(subject.series_name(), "ratio", &seen.ratios.visits);
     let spread = Spread {
         interval,
         mappings: seen.ratios.visits.len(),
@@ -302,7 +306,7 @@ fn visit(
         },
         |link, partner| {
             if link.wait(|| board.slept.0.load(Ordering::Acquire) > 0) {
-                let trials = Trials { board: &board, link, partner, rounds_per_slice };
+                let trials = Trials { subject, board: &board, link, partner, rounds_per_slice };
                 trials.take(&order, &mut load, &mut sampler, seen);
             }
         },
@@ -313,6 +317,7 @@ fn visit(
 
 /// The trials of one visit.
 struct Trials<'a> {
+    subject: Subject,
     board: &'a Board,
     link: &'a Link,
     partner: &'a Thread,
@@ -338,6 +343,8 @@ impl Trials<'_> {
                     return;
                 }
                 together_before = is_together;
+                // The ratio is longer by what only the windows together are.
+                sampler.about(|| if is_together { self.subject.series_name() } else { String::new() });
                 let trial = self.trial(load, sampler, is_together);
                 dropped += trial.dropped;
                 if is_together {

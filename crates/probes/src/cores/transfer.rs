@@ -87,15 +87,11 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
         let pair = settings.pairs[index];
         // Who times also touches the memory first: both get their turn.
         let pair = if round % 2 == 0 { pair } else { pair.swapped() };
-        visit(session, pair, settings.lines, &mut samples[index])
+        visit(session, pair, settings.pairs[index], settings.lines, &mut samples[index])
     });
     for (pair, samples) in settings.pairs.iter().zip(&samples) {
         for (protocol, samples) in Protocol::ALL.into_iter().zip(samples) {
-            let aim = Aim {
-                name: format!("line transfer, CPU {} and {}, {}", pair.a, pair.b, protocol.name()),
-                unit: "ns",
-                half_width: HALF_WIDTH,
-            };
+            let aim = Aim { name: series_name(*pair, protocol), unit: "ns", half_width: HALF_WIDTH };
             if let Some(measured) = samples.measure(session, &EstimateOptions::medians(1), aim) {
                 session.result().cores.line_transfer.push(LineTransfer {
                     a: pair.a,
@@ -108,6 +104,11 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
         }
     }
     outcome
+}
+
+/// The same whoever times.
+fn series_name(pair: CpuPair, protocol: Protocol) -> String {
+    format!("line transfer, CPU {} and {}, {}", pair.a, pair.b, protocol.name())
 }
 
 /// The names that the record promises.
@@ -216,12 +217,13 @@ impl Board {
 fn visit(
     session: &mut Session<'_>,
     pair: CpuPair,
+    named: CpuPair,
     line_count: usize,
     samples: &mut [Samples; 2],
 ) -> Result<(), CoresError> {
     let mut random = SplitMix64::new(session.random.next_u64());
     let mut sampler = session.sampler(pair.a);
-    bounce(pair, line_count, session.deadline, &mut random, &mut sampler, samples)?;
+    bounce([pair, named], line_count, session.deadline, &mut random, &mut sampler, samples)?;
     session.absorb(&mut sampler);
     Ok(())
 }
@@ -239,14 +241,15 @@ pub(crate) fn hops_ns(
     sampler: &mut Sampler,
 ) -> Result<Vec<f64>, CoresError> {
     let mut samples = [Samples::default()];
-    bounce(pair, line_count, deadline, random, sampler, &mut samples)?;
+    bounce([pair; 2], line_count, deadline, random, sampler, &mut samples)?;
     let [samples] = samples;
     Ok(samples.visits.concat())
 }
 
-/// One visit to a pair: the first protocols, as many as there are places for their windows.
+/// One visit to a pair: the first protocols, as many as there are places for their windows. The second pair is the same as the
+/// record names it.
 fn bounce(
-    pair: CpuPair,
+    [pair, named]: [CpuPair; 2],
     line_count: usize,
     deadline: Instant,
     random: &mut SplitMix64,
@@ -264,6 +267,7 @@ fn bounce(
         |link| board.partner(link, lines),
         |link, _| {
             for (protocol, samples) in Protocol::ALL.into_iter().zip(samples) {
+                sampler.about(|| series_name(named, protocol));
                 bounce_all(&board, link, lines, &chosen, protocol, sampler, samples);
             }
             board.write([NO_TASK, 0]);

@@ -107,11 +107,14 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
     outcome
 }
 
+fn series_name(CpuPair { a: waker, b: sleeper }: CpuPair, idle_us: f64) -> String {
+    format!("wake-up of CPU {sleeper} by CPU {waker} after {idle_us} us")
+}
+
 fn push(session: &mut Session<'_>, pair: CpuPair, idle_us: f64, samples: &Samples) {
     let CpuPair { a: waker, b: sleeper } = pair;
     let Some((estimate, p90_ns)) = median_and_p90(&samples.pooled()) else { return };
-    let name = format!("wake-up of CPU {sleeper} by CPU {waker} after {idle_us} us");
-    let raw = session.keep_raw(name, "ns", &samples.visits);
+    let raw = session.keep_raw(series_name(pair, idle_us), "ns", &samples.visits);
     let quality = Limits::of_cores(HALF_WIDTH).quality(estimate.relative_half_width(), true);
     let spread = Spread {
         mappings: samples.visits.len(),
@@ -308,21 +311,30 @@ fn round(
             let _quit = QuitOnDrop(&board, sleeper.thread());
             let mut waker =
                 Waker { board: &board, sleeper: sleeper.thread(), session, number: 0, last_answer: 0 };
-            all_gaps(&mut waker, &order, idle_us, samples);
+            all_gaps(&mut waker, pair, &order, idle_us, samples);
         }
         sleeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
 /// All idle times in the order given.
-fn all_gaps(waker: &mut Waker<'_, '_>, order: &[usize], idle_us: &[f64], samples: &mut [Samples]) {
+fn all_gaps(
+    waker: &mut Waker<'_, '_>,
+    pair: CpuPair,
+    order: &[usize],
+    idle_us: &[f64],
+    samples: &mut [Samples],
+) {
+    // It times nothing here: what is planted comes by it, too.
+    let mut sampler = waker.session.sampler(pair.a);
     let Some(offset) = waker.offset() else { return };
     for &index in order {
+        sampler.about(|| series_name(pair, idle_us[index]));
         let wakes = (WAKES_US / idle_us[index]).clamp(1.0, WAKES_MAX) as usize;
         let (mut latencies, mut dropped) = (Vec::with_capacity(wakes), 0);
         for _ in 0..wakes {
             match waker.wake(idle_us[index], offset) {
-                Ok(Some(ns)) => latencies.push(ns),
+                Ok(Some(ns)) => latencies.push(sampler.told_ns(ns)),
                 Ok(None) => dropped += 1,
                 Err(Ended) => return samples[index].add(latencies, dropped),
             }

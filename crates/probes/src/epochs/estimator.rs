@@ -129,6 +129,11 @@ impl Estimator {
         TABLE.into_iter().find(|row| name.starts_with(row.prefix))
     }
 
+    /// What the list is called: the beginning of its series' names.
+    pub fn name(&self) -> &'static str {
+        self.prefix.trim_end_matches([',', ' '])
+    }
+
     /// The value of an epoch from its windows; `None` without one.
     pub fn of_windows(&self, windows: &[f64]) -> Option<f64> {
         let share = f64::from(self.percent?) / 100.0;

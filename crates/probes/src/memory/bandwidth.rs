@@ -170,6 +170,12 @@ struct Point {
     windows_apart: usize,
 }
 
+impl Point {
+    fn series_name(&self, cpus: usize) -> String {
+        format!("bandwidth, {}, {cpus} CPUs, block {}", self.kernel.kernel(), Bytes(self.block_bytes as u64))
+    }
+}
+
 /// Measures the curves of one CPU and of all, and adds them to the record, also when stopped half-way.
 ///
 /// # Errors
@@ -191,6 +197,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
 }
 
 /// When rounds end: the first one has all the time there is, so that an epoch that lays its blocks slowly has its windows.
+#[derive(Clone, Copy)]
 struct Until {
     first: Instant,
     later: Instant,
@@ -312,7 +319,7 @@ impl<'s> Curves<'s> {
             warm_bytes_max: self.warm_bytes_max / self.cpus.len(),
             first_chunk: session.random.below(u64::from(u32::MAX)) as usize,
         };
-        let visit = stream_visit(session, memory, &job)?;
+        let visit = stream_visit(session, memory, &job, || point.series_name(self.cpus.len()))?;
         point.passes = Some(visit.passes);
         point.windows_apart += visit.apart;
         point.series.visits.push(visit.into_point(mapping));
@@ -331,7 +338,7 @@ impl<'s> Curves<'s> {
             let Some(judged) = judge.judge(&point.series) else { continue };
             let kernel = point.kernel.kernel();
             let block_bytes = Bytes(point.block_bytes as u64);
-            let name = format!("bandwidth, {kernel}, {} CPUs, block {block_bytes}", self.cpus.len());
+            let name = point.series_name(self.cpus.len());
             let raw = session.record.push_raw(point.series.raw(name, "bytes_per_s"));
             session.result().memory.bandwidth.push(BandwidthPoint {
                 scope: self.scope,

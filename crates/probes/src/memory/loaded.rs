@@ -201,7 +201,8 @@ pub(super) fn under_load(
     };
     let mut sampler = session.sampler(chased.cpu);
     let result = with_loaders(chased.others, work, |loaders| {
-        measure(session, settings, &mut sampler, &chain, loaders, &mut points);
+        let name = |active| series_name(settings, chased, active, pages);
+        measure(session, settings, &mut sampler, &chain, loaders, &mut points, &name);
     });
     session.absorb(&mut sampler);
     drop(pinned);
@@ -215,6 +216,7 @@ fn measure(
     chain: &Chain<'_>,
     loaders: &Loaders,
     points: &mut [Point],
+    series_name: &dyn Fn(usize) -> String,
 ) {
     let started = Instant::now();
     let lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
@@ -233,6 +235,7 @@ fn measure(
                 if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
                     return;
                 }
+                sampler.about(|| series_name(points[index].active));
                 visit(sampler, &mut cursor, rounds, loaders, quad, &mut points[index]);
                 session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
             }
@@ -282,6 +285,12 @@ fn visit(
     point.latency.visits.push(PointVisit { mapping: quad, windows, dropped, control });
 }
 
+fn series_name(settings: &Settings, chased: &Chased<'_>, active: usize, pages: Pages) -> String {
+    let (page, block) = (page_bytes(PageRequest::Huge, &[pages]), chased.block);
+    let place = chased.node.map_or_else(String::new, |node| format!(", node {node}"));
+    format!("loaded latency, {active} CPUs at {}, {page} pages, block {block}{place}", settings.operation)
+}
+
 fn judged(
     session: &mut Session<'_>,
     settings: &Settings,
@@ -291,15 +300,11 @@ fn judged(
 ) -> Vec<LoadedLatency> {
     let judge = Judge::of(Kind::Duration, settings.half_width, points.iter().map(|point| &point.latency));
     let page = page_bytes(PageRequest::Huge, &[pages]);
-    let place = chased.node.map_or_else(String::new, |node| format!(", node {node}"));
     let mut loaded = Vec::new();
     for point in points {
         let Some(judged) = judge.judge(&point.latency) else { continue };
         let loading: CpuSet = chased.others.iter().take(point.active).copied().collect();
-        let name = format!(
-            "loaded latency, {} CPUs at {}, {page} pages, block {}{place}",
-            point.active, settings.operation, chased.block
-        );
+        let name = series_name(settings, chased, point.active, pages);
         let raw = session.record.push_raw(point.latency.raw(name, "ns"));
         let traffic = stats::sorted(&point.traffic);
         // All visits share one mapping: what differs between them is time, not place.

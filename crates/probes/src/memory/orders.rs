@@ -106,6 +106,12 @@ struct Point {
     pages: Vec<Pages>,
 }
 
+impl Point {
+    fn series_name(&self, block: Bytes) -> String {
+        format!("order {:?}, {} pages asked for, block {block}", self.name, self.request.page_bytes())
+    }
+}
+
 /// Measures all orders on the first CPU of the session and adds them to the record, also when stopped half-way.
 ///
 /// # Errors
@@ -163,6 +169,7 @@ fn rounds(
                 }
                 let point = &mut points[index];
                 let random = &mut session.random;
+                sampler.about(|| point.series_name(block));
                 let Some(visit) = visit(sampler, mapping.as_mut_slice(), point.order, lines, random) else {
                     return Ok(());
                 };
@@ -219,12 +226,7 @@ fn keep(
     for point in points {
         let Some(judged) = judge.judge(&point.series) else { continue };
         let page_bytes = page_bytes(point.request, &point.pages);
-        let name = format!(
-            "order {:?}, {} pages asked for, block {block_bytes}",
-            point.name,
-            point.request.page_bytes()
-        );
-        let raw = session.record.push_raw(point.series.raw(name, "ns"));
+        let raw = session.record.push_raw(point.series.raw(point.series_name(block_bytes), "ns"));
         session.result().memory.orders.push(OrderedLatency {
             cpu,
             block_bytes,

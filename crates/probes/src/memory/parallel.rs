@@ -115,8 +115,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let page_bytes = page_bytes(PageRequest::Huge, &given);
     for (&chains, series) in settings.chains.iter().zip(&points) {
         let Some(judged) = judge.judge(series) else { continue };
-        let raw =
-            session.record.push_raw(series.raw(format!("parallel, {chains} chases, block {block}"), "ns"));
+        let raw = session.record.push_raw(series.raw(series_name(chains, block), "ns"));
         session.result().memory.parallel.push(ParallelChase {
             cpu,
             chains,
@@ -127,6 +126,10 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
         });
     }
     result
+}
+
+fn series_name(chains: usize, block: Bytes) -> String {
+    format!("parallel, {chains} chases, block {block}")
 }
 
 fn mappings(
@@ -166,6 +169,7 @@ fn mappings(
                     return Ok(());
                 }
                 sampler.in_slices(flush, |rounds| cursors = walk_parallel(cursors, rounds));
+                sampler.about(|| series_name(settings.chains[index], block));
                 let visit = visit(sampler, &mut cursors, settings.chains[index]);
                 points[index].visits.push(PointVisit { mapping: number, ..visit });
                 session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);

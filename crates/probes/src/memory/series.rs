@@ -244,6 +244,35 @@ mod tests {
         saved::check("series", &found);
     }
 
+    #[test]
+    fn what_is_planted_moves_its_row_by_the_factor_and_no_other() {
+        const FACTOR: f64 = 1.05;
+        let saved = saved::series("latency");
+        let chosen = saved[1].name;
+        let values = |planted: Vec<record::Planted>| -> Vec<f64> {
+            let mut session = saved::session();
+            session.record.provenance.planted = planted;
+            let mut sampler = session.sampler(CpuId(0));
+            let mut point = |series: &saved::SavedSeries| {
+                sampler.about(|| series.name.to_owned());
+                let visit = |(mapping, windows): &(u32, Vec<f64>)| PointVisit {
+                    mapping: *mapping,
+                    windows: windows.iter().map(|ns| sampler.told_ns(*ns)).collect(),
+                    ..PointVisit::default()
+                };
+                Series { visits: series.visits.iter().map(visit).collect() }
+            };
+            let points: Vec<Series> = saved.iter().map(&mut point).collect();
+            let judge = Judge::of(Kind::Duration, 0.02, points.iter());
+            points.iter().map(|point| judge.judge(point).expect("windows").value).collect()
+        };
+        let planted = values(vec![record::Planted { row: chosen.to_owned(), factor: FACTOR }]);
+        for ((series, own), planted) in saved.iter().zip(values(Vec::new())).zip(planted) {
+            let expected = if series.name == chosen { FACTOR } else { 1.0 };
+            assert!((planted / own - expected).abs() < 1e-9, "{}", series.name);
+        }
+    }
+
     fn visit(mapping: u32, value: f64, port_ns: f64) -> PointVisit {
         let reading = ControlReading { multiply_ns: 1.0, port_ns };
         PointVisit {

@@ -410,7 +410,7 @@ impl<'s> Table<'s> {
             };
             // The next visit goes on where this one ends, so that it finds nothing in the caches.
             self.next_chunk += STREAM_WINDOWS * CHUNKS_PER_WINDOW;
-            let visit = stream_visit(session, &mut memory.streamed, &job)?;
+            let visit = stream_visit(session, &mut memory.streamed, &job, String::new)?;
             point.series.visits.push(visit.into_point(mapping));
         }
         Ok(())

@@ -183,6 +183,13 @@ struct Point {
     pages: Vec<host::live::Pages>,
 }
 
+impl Point {
+    fn series_name(&self, page: Bytes) -> String {
+        let cpus: machine::CpuSet = self.team.cpus.iter().copied().collect();
+        format!("stream, {}, CPUs {cpus}, {page} pages, block {}", self.kernel.kernel(), self.block)
+    }
+}
+
 /// Measures all teams and adds them to the record, also when stopped half-way.
 ///
 /// # Errors
@@ -320,7 +327,8 @@ impl Table<'_> {
         };
         // The next visit goes on where this one ends, so that it finds nothing in the caches.
         self.next_chunk += WINDOWS * CHUNKS_PER_WINDOW;
-        let visit = stream_visit(session, memory, &job)?;
+        let page = page_bytes(PageRequest::Huge, &memory.pages);
+        let visit = stream_visit(session, memory, &job, || point.series_name(page))?;
         point.windows_apart += visit.apart;
         point.pages.extend(&memory.pages);
         point.series.visits.push(visit.into_point(mapping));
@@ -335,8 +343,7 @@ impl Table<'_> {
             let accounting = kernel.accounting();
             let cpus: machine::CpuSet = point.team.cpus.iter().copied().collect();
             let page = page_bytes(PageRequest::Huge, &point.pages);
-            let name = format!("stream, {kernel}, CPUs {cpus}, {page} pages, block {}", point.block);
-            let raw = session.record.push_raw(point.series.raw(name, "bytes_per_s"));
+            let raw = session.record.push_raw(point.series.raw(point.series_name(page), "bytes_per_s"));
             let bus_share = f64::from(accounting.bus_bytes) / f64::from(accounting.counted_bytes);
             session.result().memory.stream.push(StreamResult {
                 scope: point.team.scope,

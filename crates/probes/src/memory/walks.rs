@@ -136,6 +136,8 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
                 break 'passes;
             }
             let before = sampler.control.read(sampler.rate);
+            // Both chains: then what their windows differ by is longer by the factor too.
+            sampler.about(|| series_name(counts[index]));
             let pairs = measure_pairs(
                 &mut sampler,
                 mapping.as_mut_slice(),
@@ -193,6 +195,10 @@ fn insert_refinements(counts: &mut Vec<usize>, points: &mut Vec<Point>, settings
     }
 }
 
+fn series_name(pages: usize) -> String {
+    format!("walks, delta, {pages} pages")
+}
+
 fn keep(
     session: &mut Session<'_>,
     settings: &Settings,
@@ -213,7 +219,7 @@ fn keep(
             continue;
         };
         let Some(delta) = delta.judge_against(&point.delta, spread.value) else { continue };
-        let raw = session.record.push_raw(point.delta.raw(format!("walks, delta, {pages} pages"), "ns"));
+        let raw = session.record.push_raw(point.delta.raw(series_name(pages), "ns"));
         session.result().memory.walks.push(WalkPoint {
             cpu,
             pages: pages as u64,

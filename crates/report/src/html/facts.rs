@@ -73,6 +73,9 @@ pub(super) fn head(record: &Record) -> String {
     let partial = record.partial.as_ref().map_or_else(String::new, |why| {
         format!("<p class=\"partial\"><b>Partial:</b> {}. What was done until then follows.</p>", markup(why))
     });
+    let planted = crate::plan::planted(record).map_or_else(String::new, |what| {
+        format!("<p class=\"partial\"><b>Planted:</b> {}.</p>", markup(&what))
+    });
     let links = [
         ("findings", "Findings"),
         ("guards", "Trust"),
@@ -88,7 +91,7 @@ pub(super) fn head(record: &Record) -> String {
     .map(|(id, word)| if word.is_empty() { String::new() } else { format!("<a href=\"#{id}\">{word}</a>") })
     .concat();
     format!(
-        "<header><p class=\"kicker\">sidestep check-up</p><h1>{}</h1><p class=\"sub\">{}</p>\
+        "<header>{planted}<p class=\"kicker\">sidestep check-up</p><h1>{}</h1><p class=\"sub\">{}</p>\
          <p class=\"verdict\">{}</p>{partial}<p class=\"run\">{}</p><nav>{links}</nav></header>\n",
         markup(name),
         markup(rest),

@@ -135,7 +135,7 @@ struct Share {
     tally: Tally,
 }
 
-/// Makes one visit on all CPUs of the memory's crew.
+/// Makes one visit on all CPUs of the memory's crew, for the raw series of this name.
 ///
 /// # Errors
 /// A CPU that may not be used any more.
@@ -143,8 +143,10 @@ pub(in crate::memory) fn stream_visit(
     session: &mut Session<'_>,
     memory: &mut CrewMemory,
     job: &StreamJob,
+    series_name: impl Fn() -> String,
 ) -> Result<StreamVisit, AffinityError> {
-    let samplers: Vec<_> = memory.cpus.iter().map(|&cpu| session.sampler(cpu)).collect();
+    let mut samplers: Vec<_> = memory.cpus.iter().map(|&cpu| session.sampler(cpu)).collect();
+    samplers.iter_mut().for_each(|sampler| sampler.about(&series_name));
     let parts = memory
         .mappings
         .iter_mut()

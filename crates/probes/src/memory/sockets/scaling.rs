@@ -99,7 +99,7 @@ impl Team {
             warm_bytes_max: 0,
             first_chunk: 0,
         };
-        let visit = stream_visit(session, &mut memory, &job)?;
+        let visit = stream_visit(session, &mut memory, &job, String::new)?;
         self.apart += visit.apart;
         self.series.visits.push(visit.into_point(round));
         Ok(())

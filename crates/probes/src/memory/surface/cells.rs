@@ -261,15 +261,16 @@ fn page_bytes(context: &Context<'_>, visits: &[&CellVisit]) -> Bytes {
     }
 }
 
+/// The name of a cell's raw series.
+pub(super) fn series_name(place: Place, page: PageRequest) -> String {
+    let (block, stride) = (Bytes(place.block_bytes as u64), Bytes(place.stride_bytes as u64));
+    format!("latency, {} pages asked for, block {block}, stride {stride}", page.page_bytes())
+}
+
 fn raw(place: Place, visits: &[CellVisit], context: &Context<'_>) -> RawSeries {
     let narrow = |windows: &[f64]| windows.iter().map(|&ns| ns as f32).collect();
     RawSeries {
-        name: format!(
-            "latency, {} pages asked for, block {}, stride {}",
-            context.page.page_bytes(),
-            Bytes(place.block_bytes as u64),
-            Bytes(place.stride_bytes as u64)
-        ),
+        name: series_name(place, context.page),
         unit: "ns".to_owned(),
         visits: visits.iter().map(|visit| narrow(&visit.visit.windows)).collect(),
         mapping_of_visit: visits.iter().map(|visit| visit.mapping).collect(),

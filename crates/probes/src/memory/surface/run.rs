@@ -237,6 +237,7 @@ impl SurfaceRun {
         let rounds = *self.rounds.entry(place).or_insert_with(|| {
             sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds)).max(ROUNDS_MIN)
         });
+        sampler.about(|| cells::series_name(place, self.settings.page));
         let plan = VisitPlan { windows_min: 8, windows_max: 24, half_width: self.settings.half_width / 2.0 };
         let visit =
             sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
