@@ -1,5 +1,6 @@
 //! `sidestep selftest`: how precise sidestep is on this machine, now, and what it is blind to here.
 
+mod between_runs;
 mod blind_spots;
 mod text;
 
@@ -40,11 +41,18 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
     line.end();
     let spots =
         blind_spots::of(&session.record.machine, &found, &blind_spots::Facts::of_this_machine(steal_share));
-    let report = text::Report { found: &found, spots: &spots, elapsed_s: started.elapsed().as_secs_f64() };
+    let between_runs = between_runs::BetweenRuns::of(&session.record.machine);
+    let report = text::Report {
+        found: &found,
+        between_runs: &between_runs,
+        spots: &spots,
+        elapsed_s: started.elapsed().as_secs_f64(),
+    };
     if global.json {
         let document = json!({
             "schema": DOCUMENT_SCHEMA,
             "selftest": found,
+            "between_runs": between_runs,
             "failures": found.failures(),
             "blind_spots": spots,
             "sentence": report.sentence(),

@@ -4,7 +4,8 @@
 //! a file, reads a clock or asks a CPU: bytes in, documents out. `ab` takes the measurements itself, in turns: it flips a
 //! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are checked,
 //! `place` puts threads on CPUs and proves what that gains, `held_clock_source` changes the clock source while they are priced.
-//! `history` says what is kept of earlier check-ups, `guard` whether a new one is as they were; both are as pure as `compare`.
+//! `history` says what is kept of earlier check-ups, `guard` whether a new one is as they were, `reach` what such runs can show,
+//! all are as pure as `compare`.
 #![forbid(unsafe_code)]
 
 pub mod ab;
@@ -14,3 +15,4 @@ pub mod guard;
 pub mod held_clock_source;
 pub mod history;
 pub mod place;
+pub mod reach;

@@ -12,6 +12,7 @@
 
 mod equal_cpus;
 mod moderation;
+mod power;
 mod prior;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Comparison, Interval, LEVEL_OF_ALARMS, benjamini_hochberg, student_quantile, student_two_sided};
 pub use equal_cpus::{BEYOND_RUNS, equal_latencies, equal_rates, two_runs_of_latency};
 use moderation::{Variance, distribution, moderated};
+pub use power::{Reach, reach};
 use prior::MANY_RUNS;
 pub use prior::{Host, Prior, RowClass, prior_of};
 

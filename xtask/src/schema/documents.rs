@@ -113,9 +113,23 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
 
 fn of_machine() -> Vec<(&'static str, Value)> {
     let mut parts = Parts::new();
+    let between_runs = object(&[
+        ("rests_on", "What the spreads are from, in a sentence.", text()),
+        ("classes", "By class of rows.", parts.of::<Vec<stats::Reach>>()),
+        (
+            "falls_short",
+            "Classes that cannot show what they should, one sentence each.",
+            parts.of::<Vec<String>>(),
+        ),
+    ]);
     let selftest = vec![
         version(),
         ("selftest", "What was measured.", parts.of::<probes::selftest::Selftest>()),
+        (
+            "between_runs",
+            "The smallest difference that runs of this host can show, by class of rows.",
+            between_runs,
+        ),
         ("failures", "Limits that do not hold here, one sentence each.", parts.of::<Vec<String>>()),
         ("blind_spots", "What cannot be measured here, one sentence each.", parts.of::<Vec<String>>()),
         ("sentence", "The answer.", text()),

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use probes::selftest::{Coverage, Selftest, Twins};
 
+use super::between_runs::BetweenRuns;
+
 /// Columns of the text.
 const COLUMNS: usize = 80;
 /// From this share on a difference is told without decimals.
@@ -15,6 +17,7 @@ const FINEST: f64 = 0.0001;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report<'a> {
     pub(super) found: &'a Selftest,
+    pub(super) between_runs: &'a BetweenRuns,
     pub(super) spots: &'a [String],
     pub(super) elapsed_s: f64,
 }
@@ -32,6 +35,7 @@ impl Report<'_> {
         if let Some(found) = &self.found.coverage {
             coverage(&mut text, found);
         }
+        text.push_str(&self.between_runs.text());
         list(&mut text, "Not measured", &self.found.without);
         list(&mut text, "Blind spots", self.spots);
         list(&mut text, "Not as promised", &self.found.failures());
@@ -225,7 +229,7 @@ fn line(text: &mut String, content: &str) {
 }
 
 /// The words in lines of 80 columns, the later ones indented further.
-fn wrapped(indent: &str, words: &str) -> String {
+pub(super) fn wrapped(indent: &str, words: &str) -> String {
     let (mut text, mut row) = (String::new(), indent.to_owned());
     for word in words.split_whitespace() {
         if row.chars().count() + 1 + word.chars().count() > COLUMNS {
@@ -239,7 +243,7 @@ fn wrapped(indent: &str, words: &str) -> String {
     text
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     if share.abs() < FINEST {
         return "<0.01 %".to_owned();
     }
@@ -294,6 +298,10 @@ mod tests {
         }
     }
 
+    fn no_history() -> BetweenRuns {
+        BetweenRuns { rests_on: "nothing".to_owned(), classes: Vec::new(), falls_short: Vec::new() }
+    }
+
     fn example() -> Selftest {
         let pair = CellPair {
             block_bytes: machine::Bytes(12 << 20),
@@ -334,8 +342,9 @@ mod tests {
         let spots =
             ["a spot that is told in so many words that they cannot all stand in one line of text"
                 .to_owned()];
-        let found = example();
-        let text = Report { found: &found, spots: &spots, elapsed_s: 31.0 }.text();
+        let (found, between_runs) = (example(), no_history());
+        let text =
+            Report { found: &found, between_runs: &between_runs, spots: &spots, elapsed_s: 31.0 }.text();
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         let last = "On this machine, now: I can see 0.6 % in 2.0 s for memory latency, not 0.1 %. (31 s)";
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -344,7 +353,8 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_said() {
-        let text = Report { found: &Selftest::default(), spots: &[], elapsed_s: 0.0 }.text();
+        let found = Selftest::default();
+        let text = Report { found: &found, between_runs: &no_history(), spots: &[], elapsed_s: 0.0 }.text();
         assert!(text.contains("nothing can be told"), "{text}");
     }
 }
