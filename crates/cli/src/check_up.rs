@@ -112,6 +112,9 @@ fn conclude(
         sockets.links = sockets::links_told(&record.machine);
     }
     diagnosis::diagnose(&mut record);
+    // Levels name its rows, and it is what findings are made of.
+    record.neighbours = history::neighbours(&record);
+    diagnosis::diagnose(&mut record);
     record.elapsed_s = started.elapsed().as_secs_f64();
     folder.write_record(&record).inspect_err(|_| folder.remove_if_empty())?;
     folder.write_report(&page(&record, Html { script: !arguments.no_script }))?;

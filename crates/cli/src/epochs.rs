@@ -16,7 +16,7 @@ use probes::check_up::{CLOSING_S, Keeper, NotKept, doubts, measure as measure_pl
 use probes::epochs::Epochs;
 use probes::plan::{CheckUpPlan, Options, Probe, epoch_plan};
 use probes::session::{Progress, Session, Silent};
-use record::{Encoding, EpochRun, PlanOutcome, Record, decode, encode};
+use record::{CpuShare, Encoding, EpochRun, PlanOutcome, Record, decode, encode};
 
 use crate::arguments::RunArguments;
 use crate::check_up;
@@ -76,6 +76,7 @@ pub(crate) fn measure(record: &mut Record, course: &Course<'_>) -> anyhow::Resul
                 seed: epoch_seed(begun.provenance.seed, index),
                 elapsed_s: 0.0,
                 outcome: PlanOutcome::Failed(why),
+                got: CpuShare::default(),
             }),
         }
         *record = Record { raw: mem::take(&mut record.raw), ..begun.clone() };
@@ -167,7 +168,12 @@ fn epoch(
         (Ending::Interrupted, _) => PlanOutcome::Cut("stopped by a signal".to_owned()),
         (ending, found) => PlanOutcome::Failed(told(&ending, &run.errors, elapsed_s, found.is_some())),
     };
-    Ok((EpochRun { started_utc, seed, elapsed_s, outcome }, found))
+    let got = found.as_ref().map_or_else(CpuShare::default, |record| CpuShare {
+        steal_share: record.guards.steal_share,
+        others_share: record.guards.others_share,
+        waited_share: record.guards.waited_share,
+    });
+    Ok((EpochRun { started_utc, seed, elapsed_s, outcome, got }, found))
 }
 
 /// The last record that an epoch handed back whole; none where there is but its task.
@@ -319,6 +325,7 @@ mod tests {
             seed: 1,
             elapsed_s: 1.0,
             outcome: PlanOutcome::Failed("signal 9 killed it".to_owned()),
+            got: CpuShare::default(),
         });
         finish(&mut record);
         let [pending, done] = record.plan.entries.as_slice() else { panic!("two entries") };

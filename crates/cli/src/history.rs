@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use experiments::history::{fingerprint, is_same_machine, trends};
+use experiments::neighbours;
 use host::{Cpuid, Root};
 use machine::did_you_mean;
-use record::{HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing, Record};
+use record::{HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing, Neighbours, Record};
 
 use crate::arguments::Global;
 use crate::outcome::Outcome;
@@ -57,6 +58,22 @@ pub(crate) fn append(record: &Record) {
     if let Err(why) = Store::of_user().append(record) {
         output::complain(&format!("the history has no entry of this run: {why:#}"));
     }
+}
+
+/// Whether others were at work beside a check-up, by its epochs and by the history, which is as none where it cannot be read; `None`
+/// where something was planted: that is no neighbour.
+pub(crate) fn neighbours(record: &Record) -> Option<Neighbours> {
+    if !record.provenance.planted.is_empty() {
+        return None;
+    }
+    let here = fingerprint(&record.machine);
+    let found = Store::of_user().read().unwrap_or_default();
+    let entries = || found.entries.iter().map(|(_, entry)| entry);
+    let (own, others): (Vec<&HistoryEntry>, Vec<&HistoryEntry>) =
+        entries().partition(|entry| is_same_machine(&here, &entry.fingerprint));
+    let kin: Vec<&HistoryEntry> =
+        others.into_iter().filter(|entry| entry.fingerprint.cpu == here.cpu).collect();
+    neighbours::neighbours(record, &own, &kin)
 }
 
 /// Lists.

@@ -5,7 +5,7 @@
 //! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are checked,
 //! `place` puts threads on CPUs and proves what that gains, `held_clock_source` changes the clock source while they are priced.
 //! `history` says what is kept of earlier check-ups, `guard` whether a new one is as they were, `reach` what such runs can show,
-//! all are as pure as `compare`.
+//! `neighbours` whether others were at work beside one; all are as pure as `compare`.
 #![forbid(unsafe_code)]
 
 pub mod ab;
@@ -14,5 +14,6 @@ pub mod compare;
 pub mod guard;
 pub mod held_clock_source;
 pub mod history;
+pub mod neighbours;
 pub mod place;
 pub mod reach;

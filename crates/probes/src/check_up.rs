@@ -215,6 +215,7 @@ fn guards(session: &Session<'_>, before: &Disturbance, after: &Disturbance) -> G
     let mut guards = Guards {
         steal_share: after.steal_share(before),
         others_share: after.others_share(before),
+        waited_share: after.waited_share(before),
         load_average: before.load_average.zip(after.load_average).map(|(before, after)| [before, after]),
         involuntary_switches: tally.involuntary_switches,
         windows: tally.windows,

@@ -175,6 +175,7 @@ fn guards(epochs: &[&Record]) -> Guards {
     };
     all.steal_share = share(|guards| guards.steal_share);
     all.others_share = share(|guards| guards.others_share);
+    all.waited_share = share(|guards| guards.waited_share);
     let loads: Vec<[f64; 2]> = epochs.iter().filter_map(|record| record.guards.load_average).collect();
     all.load_average = loads.first().zip(loads.last()).map(|(first, last)| [first[0], last[1]]);
     for guards in epochs.iter().map(|record| &record.guards) {

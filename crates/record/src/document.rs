@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClockCheck, ClockCost, ClockRead, Cores, Finding, FlawEvidence, FlawVerdict, Guards, Levels, Memory,
-    Provenance, Sockets,
+    ClockCheck, ClockCost, ClockRead, Cores, CpuShare, Finding, FlawEvidence, FlawVerdict, Guards, Levels,
+    Memory, Neighbours, Provenance, Sockets,
 };
 
 /// Version of the document. It rises when a reader of the old one would misread the new one, or could not read it: a
@@ -59,6 +59,9 @@ pub struct Record {
     /// Every CPU against the memory of every node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,
+    /// Whether others were at work meanwhile, and how this run stands among earlier ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Neighbours>,
     /// Verdicts on the flaws of the catalogue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaws: Vec<FlawVerdict>,
@@ -158,4 +161,7 @@ pub struct EpochRun {
     pub elapsed_s: f64,
     /// How it ended; what it had measured until then is in the record whatever that was.
     pub outcome: PlanOutcome,
+    /// How much of the CPUs it got.
+    #[serde(default, skip_serializing_if = "CpuShare::is_untold")]
+    pub got: CpuShare,
 }

@@ -12,6 +12,8 @@ pub struct Guards {
     pub steal_share: Option<f64>,
     /// Share of all CPU time that other processes of this machine used, 0 to 1.
     pub others_share: Option<f64>,
+    /// Share of the time in which the main thread wanted to run that it waited in the run queue, 0 to 1.
+    pub waited_share: Option<f64>,
     /// Load averages over one minute, before and after.
     pub load_average: Option<[f64; 2]>,
     /// Involuntary context switches of the measuring threads.

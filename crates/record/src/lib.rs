@@ -21,6 +21,7 @@ mod guards;
 mod history;
 mod levels;
 mod memory;
+mod neighbours;
 mod place;
 mod provenance;
 mod reboots;
@@ -63,6 +64,7 @@ pub use memory::{
     BandwidthPoint, ChaseOrder, LatencyCell, LoadedLatency, Memory, OrderedLatency, ParallelChase, Scope,
     StreamResult, WalkPoint,
 };
+pub use neighbours::{CpuShare, EpochCost, HostRank, Neighbours};
 pub use place::*;
 pub use provenance::{Planted, Provenance};
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};

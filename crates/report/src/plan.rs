@@ -1,6 +1,6 @@
 //! What the plan says about probes that did not run to their end: the reason for every missing result.
 
-use record::{PlanEntry, PlanOutcome, Record};
+use record::{Neighbours, PlanEntry, PlanOutcome, Record};
 
 use crate::escape::plain;
 
@@ -23,6 +23,12 @@ pub(crate) fn not_done(record: &Record) -> Vec<String> {
         .iter()
         .filter_map(|entry| reason(entry).map(|why| format!("{} {why}", plain(&entry.probe))))
         .collect()
+}
+
+/// Whether others were at work beside a run, and whether to give its instance back: one sentence each.
+pub(crate) fn beside(neighbours: &Neighbours) -> Vec<String> {
+    let shows = neighbours.shows.iter();
+    shows.chain(&neighbours.give_back).chain(&neighbours.needed).map(|line| plain(line)).collect()
 }
 
 /// What was planted in a record, and that it says nothing of its machine; `None` if nothing was.
@@ -49,4 +55,40 @@ pub(crate) fn why_missing(record: &Record, words: &[&str]) -> String {
         (None, true) => "Not in this record: the probe ran but kept no usable result.".to_owned(),
         (None, false) => "Not in this record: no probe for it was planned.".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Planted;
+
+    use super::*;
+    use crate::{Html, Terminal, html, terminal};
+
+    #[test]
+    fn what_is_planted_comes_first_and_who_else_was_at_work_is_on_both_pages() {
+        let mut record = Record::default();
+        let shows = vec!["neighbours were at work in epoch 2 of 3: steal 4.0 %".to_owned()];
+        let needed = Some("whether to give this instance back: five".to_owned());
+        record.neighbours = Some(Neighbours { shows, needed, ..Neighbours::default() });
+        record.plan.entries.push(PlanEntry {
+            probe: "control".to_owned(),
+            planned_s: 1.0,
+            disturbs: "self".to_owned(),
+            reduced: Vec::new(),
+            outcome: PlanOutcome::Done,
+            elapsed_s: None,
+        });
+        let pages = |record: &Record| {
+            [terminal(record, Terminal::default()), html(record, None, Html { script: false })]
+        };
+        for page in pages(&record) {
+            assert!(page.contains("epoch 2 of 3: steal 4.0 %") && page.contains("to give this"), "{page}");
+            assert!(!page.to_lowercase().contains("planted"));
+        }
+        record.provenance.planted = vec![Planted { row: "class:stream".to_owned(), factor: 1.05 }];
+        let [text, page] = pages(&record);
+        assert!(text.starts_with("! planted: "), "{text}");
+        let header = page.split_once("<header>").expect("a header").1;
+        assert!(header.starts_with("<p class=\"partial\"><b>Planted:</b>"), "{header}");
+    }
 }

@@ -98,6 +98,9 @@ fn guards(paper: &mut Paper, record: &Record) {
     for doubt in &guards.doubts {
         paper.wrapped("doubt   ", &escape::plain(doubt));
     }
+    for line in record.neighbours.iter().flat_map(crate::plan::beside) {
+        paper.wrapped("beside  ", &line);
+    }
     let dropped = crate::plan::not_done(record);
     if !dropped.is_empty() {
         paper.wrapped("left out  ", &dropped.join("; "));

@@ -5,6 +5,7 @@ mod clocks;
 mod disturbance;
 mod flaws;
 mod inequality;
+mod neighbours;
 mod pages;
 mod sharing;
 mod sizes;
@@ -22,8 +23,9 @@ pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
 
 /// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
 pub fn findings(record: &Record) -> Vec<Finding> {
-    let judges: [fn(&Record, &mut Vec<Finding>); 10] = [
+    let judges: [fn(&Record, &mut Vec<Finding>); 11] = [
         disturbance::judge,
+        neighbours::judge,
         flaws::judge,
         sizes::judge,
         sharing::judge,

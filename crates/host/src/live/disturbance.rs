@@ -13,6 +13,8 @@ pub struct Disturbance {
     pub steal_ticks: Option<u64>,
     /// CPU time of this process in clock ticks.
     pub own_ticks: u64,
+    /// Nanoseconds that the main thread ran, and that it waited in the run queue; `None` where the kernel does not count them.
+    pub ran_and_waited_ns: Option<[u64; 2]>,
     /// Load average over one minute.
     pub load_average: Option<f64>,
     /// Thermal throttle events of all CPUs; `None` where the machine does not count them.
@@ -27,6 +29,7 @@ pub fn snapshot() -> Disturbance {
     Disturbance {
         load_average: load.split_whitespace().next().and_then(|first| first.parse().ok()),
         own_ticks: own_ticks(&own),
+        ran_and_waited_ns: ran_and_waited_ns(&text("/proc/self/schedstat")),
         throttle_events: throttle_events(&root),
         ..cpu_times(&stat)
     }
@@ -53,6 +56,12 @@ fn own_ticks(stat: &str) -> u64 {
     after_name.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum()
 }
 
+/// The first two numbers of /proc/self/schedstat, which are of the main thread. Linux, Documentation/scheduler/sched-stats.rst.
+fn ran_and_waited_ns(schedstat: &str) -> Option<[u64; 2]> {
+    let mut numbers = schedstat.split_whitespace().map(str::parse);
+    Some([numbers.next()?.ok()?, numbers.next()?.ok()?])
+}
+
 /// The sum over all CPUs that count; `None` if none does.
 fn throttle_events(root: &Root) -> Option<u64> {
     const CPUS: &str = "/sys/devices/system/cpu";
@@ -69,6 +78,14 @@ impl Disturbance {
         let stolen = self.steal_ticks?.checked_sub(earlier.steal_ticks?)?;
         let total = self.total_ticks.checked_sub(earlier.total_ticks).filter(|&total| total > 0)?;
         Some(stolen as f64 / total as f64)
+    }
+
+    /// Share of the time since `earlier` in which the main thread wanted to run that it waited.
+    pub fn waited_share(&self, earlier: &Self) -> Option<f64> {
+        let ([ran, waited], [ran_before, waited_before]) =
+            (self.ran_and_waited_ns?, earlier.ran_and_waited_ns?);
+        let (ran, waited) = (ran.checked_sub(ran_before)?, waited.checked_sub(waited_before)?);
+        (ran + waited > 0).then(|| waited as f64 / (ran + waited) as f64)
     }
 
     /// Share of all CPU time since `earlier` that other processes used.
@@ -91,6 +108,16 @@ mod tests {
         let later = Disturbance { own_ticks: 10, ..cpu_times("cpu  30 0 20 120 10 0 0 20 0 0\n") };
         assert_eq!(later.steal_share(&earlier), Some(0.1));
         assert_eq!(later.others_share(&earlier), Some(0.2));
+    }
+
+    #[test]
+    fn waiting_is_counted_against_running_and_nonsense_is_none() {
+        let at =
+            |text: &str| Disturbance { ran_and_waited_ns: ran_and_waited_ns(text), ..Disturbance::default() };
+        assert_eq!(at("400 110 7").waited_share(&at("100 10 3")), Some(0.25));
+        for text in ["", "5", "a b", "50 5 1"] {
+            assert_eq!(at(text).waited_share(&at("100 10 3")), None, "{text}");
+        }
     }
 
     #[test]

@@ -185,6 +185,11 @@ pub(super) fn guards(record: &Record) -> String {
         let _ = write!(html, "<div><b>{}</b><span>{what}</span></div>", markup(&value));
     }
     html += "</div>";
+    if let Some(neighbours) = &record.neighbours {
+        let said = crate::plan::beside(neighbours);
+        let _ =
+            write!(html, "<h3>Who else was at work?</h3>{}", doubt_list(&said.iter().collect::<Vec<_>>()));
+    }
     let lines: Vec<&String> = guards.doubts.iter().chain(&record.provenance.without).collect();
     if !lines.is_empty() {
         // On a busy machine every clock has a line of its own: a few are read, the rest are looked up.

@@ -1,0 +1,74 @@
+//! What others took from a check-up, epoch by epoch, and how this run stands among earlier ones.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::RowClass;
+
+/// How much of the CPUs an epoch got, as its own process saw it; `None` where the machine does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CpuShare {
+    /// Share of all CPU time that the hypervisor gave to others.
+    pub steal_share: Option<f64>,
+    /// Share of all CPU time that other programs of this system used.
+    pub others_share: Option<f64>,
+    /// Share of the time in which the measuring thread wanted to run that it waited in the run queue.
+    pub waited_share: Option<f64>,
+}
+
+impl CpuShare {
+    /// True if the machine told nothing.
+    pub fn is_untold(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What an epoch was slower in than the best one, as ratios of costs: 1.38 is 38 % slower.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EpochCost {
+    /// The rows behind it.
+    pub class: RowClass,
+    /// By epoch, the best has 1.
+    pub ratios: Vec<f64>,
+    /// Above this ratio an epoch was not just unlucky.
+    pub limit: f64,
+}
+
+/// How this run stands among earlier ones in the rows of a class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostRank {
+    /// The rows behind it.
+    pub class: RowClass,
+    /// True for earlier runs of this machine, false for other machines with this CPU.
+    pub is_own: bool,
+    /// Earlier runs, or other machines.
+    pub count: usize,
+    /// How many of them were better.
+    pub better: usize,
+    /// Cost of this run over the median of theirs.
+    pub ratio: f64,
+    /// Standard deviation of their costs, of the logarithm; `None` for fewer than two.
+    pub spread: Option<f64>,
+    /// True if this run is further above them than they spread.
+    pub is_worse: bool,
+}
+
+/// Whether others were at work beside a check-up.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Neighbours {
+    /// True if a hypervisor is below: then others are guests of the same host too.
+    pub in_guest: bool,
+    /// What each class cost by epoch.
+    pub costs: Vec<EpochCost>,
+    /// Epochs, counted from 1, in which others were at work.
+    pub at_work: Vec<usize>,
+    /// Among earlier runs.
+    pub ranks: Vec<HostRank>,
+    /// What this shows, in sentences.
+    pub shows: Vec<String>,
+    /// Why this instance might be given back; `None` without enough evidence.
+    pub give_back: Option<String>,
+    /// What is needed to tell whether to give it back, where nothing is said of it.
+    pub needed: Option<String>,
+}
