@@ -60,10 +60,7 @@ pub use guard_check::*;
 pub use guards::Guards;
 pub use history::*;
 pub use levels::{Conditions, Level, Levels, TlbLevel, Withheld};
-pub use memory::{
-    BandwidthPoint, ChaseOrder, LatencyCell, LoadedLatency, Memory, OrderedLatency, ParallelChase, Scope,
-    StreamResult, WalkPoint,
-};
+pub use memory::*;
 pub use neighbours::{CpuShare, EpochCost, HostRank, Neighbours};
 pub use place::*;
 pub use provenance::{Planted, Provenance};

@@ -146,7 +146,9 @@ pub(in crate::memory) fn stream_visit(
     series_name: impl Fn() -> String,
 ) -> Result<StreamVisit, AffinityError> {
     let mut samplers: Vec<_> = memory.cpus.iter().map(|&cpu| session.sampler(cpu)).collect();
-    samplers.iter_mut().for_each(|sampler| sampler.about(&series_name));
+    for sampler in &mut samplers {
+        sampler.about(&series_name);
+    }
     let parts = memory
         .mappings
         .iter_mut()
