@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use machine::CpuSet;
+use probes::epochs::estimator::Class;
 use probes::planting;
 use record::Planted;
 
@@ -249,7 +250,7 @@ fn parse_planted(text: &str) -> Result<Planted, String> {
     let factor = factor.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
     let factor = factor.ok_or("the factor is a number above 0")?;
     if let Some(class) = row.strip_prefix(planting::CLASS) {
-        let names = || planting::classes().map(|class| class.name());
+        let names = || planting::classes().map(Class::name);
         if !names().any(|name| name == class) {
             return Err(format!("no class {class}; there are {}", names().collect::<Vec<_>>().join(", ")));
         }
