@@ -4,6 +4,7 @@
 //! what else differs is named as a coincidence in time. Pure: entries of a history in, a document out.
 
 mod cause;
+mod conditions;
 mod limits;
 mod rows;
 pub mod unit;
@@ -13,7 +14,7 @@ use record::{
     HistoryEntry,
 };
 
-use crate::history::is_same_machine;
+use crate::history::{FLAW_FACT, is_same_machine};
 pub use limits::{ALARMS_PER_CHECK, Departure, FEWEST_RUNS, Limits, WatchedRow, confirmed};
 use rows::{costs, watched};
 
@@ -81,11 +82,16 @@ impl<'b> Guard<'b> {
     }
 
     /// Facts in which a check-up differs from the last run of the baseline. What already differed within the baseline
-    /// is no fact to watch.
+    /// is no fact to watch; what registers show is none to another version, or to another user, who may not read them.
     fn differing(&self, check: &HistoryEntry) -> Vec<FactDifference> {
         let mut found = crate::history::differences(&self.last.facts, &check.facts);
+        let is_other_reader =
+            OWN_FACTS.iter().any(|name| self.last.facts.get(*name) != check.facts.get(*name));
         found.retain(|difference| {
             let name = &difference.fact;
+            if name.starts_with(FLAW_FACT) && is_other_reader {
+                return false;
+            }
             let is_steady =
                 self.baseline.runs.iter().all(|run| run.facts.get(name) == self.last.facts.get(name));
             is_steady && !OWN_FACTS.contains(&name.as_str())
@@ -119,7 +125,8 @@ impl<'b> Guard<'b> {
             return Some(format!("the check-up is not complete: {why}"));
         }
         let was_busy = self.busy_runs() as f64 > BUSY_SHARE * runs as f64;
-        check.doubts.first().filter(|_| !was_busy).cloned()
+        let doubt = check.doubts.first().filter(|_| !was_busy).cloned();
+        conditions::busier(&self.baseline.runs, check).or(doubt)
     }
 
     /// The answer after one check-up, or two right after each other; `before` is what the last check found.
@@ -169,15 +176,16 @@ impl<'b> Guard<'b> {
         withheld: Option<&str>,
     ) {
         let (verdict, sentence) = if !is_same {
-            let [was, is] = [&self.last.fingerprint, &first.fingerprint].map(cause::machine);
+            let what = cause::other_machine(&self.last.fingerprint, &first.fingerprint);
             (
                 GuardVerdict::Changed,
                 format!(
-                    "changed: another machine, {is}, where the baseline is of {was}; its numbers are not compared"
+                    "changed: another machine than that of the baseline: {what}; numbers are not compared"
                 ),
             )
         } else if !outcome.changes.is_empty() {
-            (GuardVerdict::Changed, cause::of_numbers(outcome))
+            let busier = conditions::remarkable(&self.baseline.runs, first);
+            (GuardVerdict::Changed, cause::of_numbers(outcome, busier.as_deref()))
         } else if let Some(fact) = outcome.facts.first() {
             let more = match outcome.facts.len() - 1 {
                 0 => String::new(),
@@ -241,5 +249,7 @@ fn change(departure: &Departure) -> GuardChange {
     }
 }
 
+#[cfg(test)]
+mod machine_tests;
 #[cfg(test)]
 mod tests;

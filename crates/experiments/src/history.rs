@@ -7,7 +7,10 @@ mod trend;
 use std::collections::BTreeMap;
 
 use machine::{Machine, View};
-use record::{Fingerprint, HISTORY_SCHEMA, HistoryEntry, HistoryRow, PlanOutcome, Record, Severity};
+use record::{
+    Answer, Fingerprint, HISTORY_SCHEMA, HistoryEntry, HistoryRow, PlanOutcome, Record, Severity,
+    WorkaroundState,
+};
 
 use crate::compare::{Test, configuration_of_record};
 pub use pruning::{BOUNDS, Bounds, FileName, seconds_of_utc, to_prune};
@@ -17,6 +20,9 @@ pub use trend::trends;
 
 /// Memory that is as large but for what firmware and kernel keep of it differs by less.
 const MEMORY_TOLERANCE: f64 = 0.03;
+
+/// Begins the names of facts on flaws: what registers show of the workaround. What the kernel says has facts of its own.
+pub(crate) const FLAW_FACT: &str = "flaw ";
 
 /// What is kept of a record beside itself.
 pub fn entry(record: &Record) -> HistoryEntry {
@@ -31,10 +37,33 @@ pub fn entry(record: &Record) -> HistoryEntry {
         inconclusive: count(Severity::Inconclusive),
         doubts: record.guards.doubts.clone(),
         others_share: record.guards.others_share,
+        steal_share: record.guards.steal_share,
+        dropped_share: (record.guards.windows > 0)
+            .then(|| record.guards.windows_dropped as f64 / record.guards.windows as f64),
         partial: record.partial.clone(),
-        facts: configuration.facts.into_iter().map(|fact| (fact.name, fact.value)).collect(),
+        facts: configuration
+            .facts
+            .into_iter()
+            .map(|fact| (fact.name, fact.value))
+            .chain(flaw_states(record))
+            .collect(),
         rows: configuration.tests.iter().flat_map(rows).collect(),
     }
+}
+
+/// Workarounds that registers or the microcode's revision show. Time is no witness here: it may differ from run to run.
+fn flaw_states(record: &Record) -> impl Iterator<Item = (String, String)> {
+    let state = |state| match state {
+        WorkaroundState::On => Some("mitigation on"),
+        WorkaroundState::Off => Some("mitigation off"),
+        WorkaroundState::Partial => Some("mitigation partial"),
+        WorkaroundState::Attempted => Some("mitigation active but ineffective"),
+        WorkaroundState::Unknown => None,
+    };
+    record.flaws.iter().filter(|flaw| flaw.affected != Answer::No).filter_map(move |flaw| {
+        let state = state(flaw.witnesses.registers.workaround)?;
+        Some((format!("{FLAW_FACT}{}", flaw.id), state.to_owned()))
+    })
 }
 
 /// Budget and probes: runs with others have other values.
@@ -72,6 +101,7 @@ fn class(test: &Test) -> &'static str {
         "clocks" => "clock reads",
         "cores" if begins("line ") => "line transfer",
         "cores" if begins("waking") => "waking",
+        "cores" if begins("core clock") => "core clock",
         "cores" => "sharing",
         _ if test.unit == "GB/s" => "bandwidth",
         _ if begins("miss of TLB") || begins("page walk") => "page walks",
@@ -96,11 +126,15 @@ pub fn fingerprint(machine: &Machine) -> Fingerprint {
 
 /// Whether two entries are of one machine, as far as that can be known without serial numbers.
 pub fn is_same_machine(a: &Fingerprint, b: &Fingerprint) -> bool {
-    let memory = a.memory_bytes.zip(b.memory_bytes).is_none_or(|(a, b)| {
+    is_same_memory(a, b) && a.cpu == b.cpu && a.cpus == b.cpus && a.hypervisor == b.hypervisor
+}
+
+/// Whether memory is as large but for what firmware and kernel keep.
+pub(crate) fn is_same_memory(a: &Fingerprint, b: &Fingerprint) -> bool {
+    a.memory_bytes.zip(b.memory_bytes).is_none_or(|(a, b)| {
         let (a, b) = (a.0 as f64, b.0 as f64);
         (a - b).abs() <= MEMORY_TOLERANCE * a.max(b)
-    });
-    memory && a.cpu == b.cpu && a.cpus == b.cpus && a.hypervisor == b.hypervisor
+    })
 }
 
 #[cfg(test)]

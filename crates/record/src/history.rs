@@ -68,8 +68,12 @@ pub struct HistoryEntry {
     pub inconclusive: usize,
     /// What made the numbers doubtful, one line each.
     pub doubts: Vec<String>,
-    /// Share of all CPU time that other processes used.
+    /// Share of all CPU time that other processes used, 0 to 1.
     pub others_share: Option<f64>,
+    /// Share of CPU time that the hypervisor gave to others, 0 to 1.
+    pub steal_share: Option<f64>,
+    /// Share of windows that were set aside, 0 to 1; `None` without windows.
+    pub dropped_share: Option<f64>,
     /// Why the run stopped early, if it did.
     pub partial: Option<String>,
     /// What is known of platform and run.

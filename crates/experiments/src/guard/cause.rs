@@ -2,8 +2,10 @@
 
 use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle};
 
+use crate::history::{FLAW_FACT, is_same_memory};
+
 /// Facts from the likeliest cause of other numbers to the least; mitigations stand behind, then all others.
-const LIKELIEST: [&str; 16] = [
+const LIKELIEST: [&str; 17] = [
     "CPU limit",
     "offline CPUs",
     "allowed CPUs",
@@ -15,6 +17,7 @@ const LIKELIEST: [&str; 16] = [
     "kernel",
     "command line",
     "hypervisor",
+    "isolated CPUs",
     "memory limit",
     "NUMA balancing",
     "BIOS",
@@ -33,6 +36,9 @@ const TOGGLES: [(&str, &str); 4] = [
 const COMMAND_LINE: &str = "command line";
 /// Longer values are cut in a sentence; the list has them whole.
 const VALUE_CHARACTERS: usize = 48;
+const CUT: &str = "...";
+/// Between the parts of a fact that is a list: states of a mitigation, policies of CPUs.
+const LIST_SEPARATORS: [&str; 2] = ["; ", ", "];
 
 /// Puts the likeliest cause first.
 pub(super) fn order(facts: &mut [FactDifference], class: Option<&str>) {
@@ -40,8 +46,8 @@ pub(super) fn order(facts: &mut [FactDifference], class: Option<&str>) {
     facts.sort_by_key(|difference| {
         let name = difference.fact.as_str();
         let place = LIKELIEST.iter().position(|fact| *fact == name);
-        let mitigation = usize::from(!name.starts_with("mitigation "));
-        (Some(name) != of_class, place.unwrap_or(LIKELIEST.len() + mitigation))
+        let is_of_flaw = name.starts_with("mitigation ") || name.starts_with(FLAW_FACT);
+        (Some(name) != of_class, place.unwrap_or(LIKELIEST.len() + usize::from(!is_of_flaw)))
     });
 }
 
@@ -50,45 +56,69 @@ fn value(value: Option<&Option<String>>) -> String {
     if text.chars().count() <= VALUE_CHARACTERS {
         return text.to_owned();
     }
-    format!("{}...", text.chars().take(VALUE_CHARACTERS).collect::<String>())
+    format!("{}{CUT}", text.chars().take(VALUE_CHARACTERS).collect::<String>())
 }
 
-/// `clock source from kvm-clock to tsc`; of command lines the words that differ.
+/// `clock source from kvm-clock to tsc`; of command lines the words that differ, of long lists the parts.
 pub(super) fn told(difference: &FactDifference) -> String {
     if difference.fact == COMMAND_LINE {
-        let [gone, come] =
-            words(difference).map(|words| if words.is_empty() { "none".to_owned() } else { words });
+        let [gone, come] = or_none(parts(difference, " "));
         return format!("boot words from {gone} to {come}");
     }
-    let values = &difference.values;
-    format!("{} from {} to {}", difference.fact, value(values.first()), value(values.get(1)))
-}
-
-/// Words of a command line that only the first has, and that only the second has.
-fn words(difference: &FactDifference) -> [String; 2] {
-    let lines: Vec<Vec<&str>> = (0..2)
-        .map(|side| {
-            let line = difference.values.get(side).and_then(Option::as_deref);
-            line.unwrap_or_default().split_whitespace().collect()
-        })
-        .collect();
-    let only = |side: usize| -> String {
-        let lone: Vec<&str> =
-            lines[side].iter().filter(|word| !lines[1 - side].contains(word)).copied().collect();
-        lone.join(" ")
+    let sides = [0, 1].map(|side| difference.values.get(side));
+    let is_long = sides.iter().any(|side| value(*side).ends_with(CUT));
+    let separator = LIST_SEPARATORS.into_iter().find(|separator| {
+        sides.into_iter().flatten().flatten().any(|value| value.contains(separator)) && is_long
+    });
+    let [before, after] = match separator {
+        Some(separator) => {
+            let differing = parts(difference, separator).map(Some);
+            or_none(differing.map(|part| value(part.filter(|part| !part.is_empty()).map(Some).as_ref())))
+        }
+        None => sides.map(value),
     };
-    [only(0), only(1)]
+    format!("{} from {before} to {after}", difference.fact)
 }
 
-/// A machine in a few words.
-pub(super) fn machine(fingerprint: &Fingerprint) -> String {
-    let memory = fingerprint.memory_bytes.map_or_else(String::new, |bytes| format!(", {bytes}"));
-    let under = fingerprint.hypervisor.as_ref().map_or_else(String::new, |name| format!(" under {name}"));
-    format!("{} CPUs of {}{memory}{under}", fingerprint.cpus, fingerprint.cpu)
+fn or_none(parts: [String; 2]) -> [String; 2] {
+    parts.map(|part| if part.is_empty() { "none".to_owned() } else { part })
+}
+
+/// Parts of a list that only the first has, and that only the second has.
+fn parts(difference: &FactDifference, separator: &str) -> [String; 2] {
+    let lists = [0, 1].map(|side| -> Vec<&str> {
+        let list = difference.values.get(side).and_then(Option::as_deref).unwrap_or_default();
+        list.split(separator).map(str::trim).filter(|part| !part.is_empty()).collect()
+    });
+    [0, 1].map(|side: usize| {
+        let lone: Vec<&str> =
+            lists[side].iter().filter(|part| !lists[1 - side].contains(part)).copied().collect();
+        lone.join(separator)
+    })
+}
+
+/// In what another machine differs from that of the baseline.
+pub(super) fn other_machine(was: &Fingerprint, is: &Fingerprint) -> String {
+    let is_same_memory = is_same_memory(was, is);
+    let memory =
+        |of: &Fingerprint| of.memory_bytes.filter(|_| !is_same_memory).map(|bytes| bytes.to_string());
+    let told = [
+        ("CPU", Some(was.cpu.clone()), Some(is.cpu.clone())),
+        ("number of CPUs", Some(was.cpus.to_string()), Some(is.cpus.to_string())),
+        ("hypervisor", was.hypervisor.clone(), is.hypervisor.clone()),
+        ("memory", memory(was), memory(is)),
+    ];
+    let word = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
+    let differing = told.into_iter().filter(|(_, before, after)| before != after);
+    let told =
+        differing.map(|(what, before, after)| format!("{what} from {} to {}", word(before), word(after)));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// The answer where numbers are beyond their limits.
-pub(super) fn of_numbers(outcome: &GuardOutcome) -> String {
+///
+/// `busier` is what the check saw of others, beyond what the baseline saw.
+pub(super) fn of_numbers(outcome: &GuardOutcome, busier: Option<&str>) -> String {
     let first = outcome.changes.first().expect("there are changes");
     let what = first.row.as_ref().unwrap_or(&first.class);
     let way = if first.slower_percent > 0.0 { "slower" } else { "faster" };
@@ -96,9 +126,10 @@ pub(super) fn of_numbers(outcome: &GuardOutcome) -> String {
         0 => String::new(),
         more => format!(" (and {more} more)"),
     };
-    let why = match outcome.facts.first() {
-        Some(fact) => format!("most likely why: {}, a coincidence in time and no proof", told(fact)),
-        None => "no watched fact differs, so the cause is outside of them: a neighbour on the host, heat, firmware".to_owned(),
+    let why = match (outcome.facts.first(), busier) {
+        (Some(fact), _) => format!("most likely why: {}, a coincidence in time and no proof", told(fact)),
+        (None, Some(busier)) => format!("most likely why: {busier}, a coincidence in time and no proof"),
+        (None, None) => "no watched fact differs, so the cause is outside of them: a neighbour on the host, heat, firmware".to_owned(),
     };
     format!("changed: {what} {:.0} % {way}{more}; {why}", first.slower_percent.abs())
 }
@@ -117,7 +148,7 @@ fn command(difference: &FactDifference) -> Option<String> {
     let sides: Vec<&str> = difference.values.iter().flatten().map(String::as_str).collect();
     let [before, after] = sides[..] else { return None };
     if difference.fact == COMMAND_LINE {
-        let [gone, come] = words(difference).map(|words| words.replace('\'', "'\\''"));
+        let [gone, come] = parts(difference, " ").map(|words| words.replace('\'', "'\\''"));
         return Some(format!("sidestep ab --across-reboot --a '{gone}' --b '{come}'"));
     }
     if difference.fact == "frequency policy" {

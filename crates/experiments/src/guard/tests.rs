@@ -143,7 +143,11 @@ fn numbers_are_not_judged_where_that_would_be_wrong_and_facts_still_are() {
     let mut elsewhere = run(&mut random);
     elsewhere.fingerprint.cpu = "Y".to_owned();
     let found = judged(&whole, &[slower(elsewhere, "latency", 2.0)]);
-    assert!(found.sentence.starts_with("changed: another machine, 2 CPUs of Y"), "{}", found.sentence);
+    assert!(
+        found.sentence.starts_with("changed: another machine than that of the baseline: CPU from X to Y; "),
+        "{}",
+        found.sentence
+    );
     assert!(Guard::new(&GuardBaseline::default(), ALARMS_PER_CHECK).is_none());
 }
 
@@ -156,4 +160,40 @@ fn a_boot_is_no_change_and_facts_that_moved_within_the_baseline_are_not_watched(
         judged(&baseline, &[with_fact(with_fact(run(&mut random), "boot", "2"), "huge pages", "never")]);
     assert_eq!(found.verdict, GuardVerdict::AsBefore);
     assert_eq!(found.notes, ["the machine was booted since the baseline"]);
+}
+
+#[test]
+fn a_busy_neighbour_is_named_and_numbers_beside_it_are_not_judged() {
+    let mut random = Random::new(6);
+    let mut baseline = baseline(&mut random, FEWEST_RUNS);
+    for run in &mut baseline.runs {
+        (run.others_share, run.steal_share) = (Some(0.01), Some(0.0));
+    }
+    for (others, steal, expected) in [
+        (
+            0.5,
+            0.0,
+            "cannot tell: other processes used 50 % of all CPUs (usually 1.0 % in the baseline); facts",
+        ),
+        (0.0, 0.06, "cannot tell: the hypervisor gave 6.0 % of the CPU time to others (usually 0.0 % in"),
+        (
+            0.12,
+            0.0,
+            "most likely why: other processes used 12 % of all CPUs (at most 1.0 % in the baseline), a",
+        ),
+        (
+            0.0,
+            0.015,
+            "most likely why: the hypervisor gave 1.5 % of the CPU time to others (at most 0.0 % in",
+        ),
+        (0.01, 0.0, "no watched fact differs, so the cause is outside of them"),
+    ] {
+        let mut check = || {
+            let mut check = slower(run(&mut random), "latency", 1.5);
+            (check.others_share, check.steal_share) = (Some(others), Some(steal));
+            check
+        };
+        let found = judged(&baseline, &[check(), check()]);
+        assert!(found.sentence.contains(expected), "{}", found.sentence);
+    }
 }
