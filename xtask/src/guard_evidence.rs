@@ -1,12 +1,18 @@
 //! `cargo xtask guard-evidence`: a guard replayed on recorded check-ups of an unchanged machine: alarms, and planted changes.
 //!
-//! The data are quantiles of the windows of every series, run by run. A check is two runs that follow each other, as the guard
-//! confirms what it finds at once.
+//! The data are quantiles of the windows of every series, run by run, or records. A check is two runs that follow each other, as the
+//! guard confirms what it finds at once.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use experiments::guard::{ALARMS_PER_CHECK, Departure, FEWEST_RUNS, Limits, WatchedRow, confirmed};
+use anyhow::{Context, ensure};
+use experiments::guard::{
+    ALARMS_PER_CHECK, Departure, FEWEST_RUNS, Guard, Limits, WatchedRow, allowance, confirmed,
+};
+use experiments::history::entry;
+use record::{GUARD_SCHEMA, GuardBaseline, GuardLedger, GuardVerdict, HistoryEntry};
 
 use crate::cargo;
 use crate::flags::Flags;
@@ -15,6 +21,8 @@ use crate::window_quantiles::WindowQuantiles;
 
 /// The rest of `cargo xtask guard-evidence --help`.
 pub const HELP: &str = "  --data FILE  quantiles of recorded check-ups (json.gz), default both of ../shared/prototypes/between-runs
+  --records D  instead: records of one unchanged machine, or folders of runs, in this folder, in the order of their names
+  --baseline N with --records: so many of them are the baseline, the others checks (20)
 
 Prints Markdown tables: for baselines of 20, 25 and 30 runs the alarms among unchanged checks, the smallest change of each class
 that a check can show, and the share of planted changes of 3, 5, 10, 20 and 50 % that are found. Fails if more than one in a hundred
@@ -36,7 +44,11 @@ struct Data {
 
 /// `cargo xtask guard-evidence`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--data"], &[])?;
+    let flags = Flags::parse(arguments, &["--data", "--records", "--baseline"], &[])?;
+    if let Some(folder) = flags.value("--records") {
+        let runs = flags.value("--baseline").map_or(Ok(FEWEST_RUNS), str::parse)?;
+        return of_records(Path::new(folder), runs);
+    }
     let folder = cargo::root().join("../shared/prototypes/between-runs");
     let files: Vec<PathBuf> = match flags.value("--data") {
         Some(file) => vec![file.into()],
@@ -60,6 +72,54 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         totals
             .add(Totals::one(holds, format!("guard-evidence: {alarms} alarms in {checks} unchanged checks")));
     }
+    print!("{}", totals.closing());
+    Ok(totals)
+}
+
+/// Judges each record after the first `runs` by those, with the record after it as the check-up that confirms.
+fn of_records(folder: &Path, runs: usize) -> anyhow::Result<Totals> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    paths.sort();
+    let files = paths.into_iter().map(|path| if path.is_dir() { path.join("record.json") } else { path });
+    let mut entries = Vec::new();
+    // A folder whose run has not ended has no record yet.
+    for file in files.filter(|file| file.exists()) {
+        let record = record::decode(&fs::read(&file)?).with_context(|| file.display().to_string())?;
+        entries.push(entry(&record));
+    }
+    ensure!(entries.len() > runs + 1, "{} records are too few for a baseline of {runs}", entries.len());
+    let checks: Vec<HistoryEntry> = entries.split_off(runs);
+    let baseline = GuardBaseline { schema: GUARD_SCHEMA, runs: entries };
+    let guard = Guard::new(&baseline, allowance(&[], "")).context("no runs")?;
+    let (mut answers, mut alarms, mut beyond) = (BTreeMap::<&str, usize>::new(), 0, 0);
+    for pair in checks.windows(2) {
+        let is_confirming = guard.is_to_be_confirmed(&pair[0]);
+        beyond += usize::from(is_confirming);
+        // Each is the first check after the baseline: records of minutes are no days of a trend.
+        let found = guard.judge(&pair[..1 + usize::from(is_confirming)], &mut GuardLedger::default());
+        let answer = match found.verdict {
+            GuardVerdict::AsBefore => "as before",
+            GuardVerdict::CannotTell => "cannot tell",
+            GuardVerdict::Changed => "changed",
+        };
+        *answers.entry(answer).or_default() += 1;
+        if found.verdict == GuardVerdict::Changed {
+            alarms += 1;
+            println!("{}: {}", found.checked_utc, found.sentence);
+        }
+    }
+    let count = checks.len() - 1;
+    println!(
+        "\nbaseline of {runs}, of which {} busy: {count} checks, {beyond} beyond a limit before confirmation: {}",
+        guard.busy_runs(),
+        answers.iter().map(|(answer, count)| format!("{count} {answer}")).collect::<Vec<_>>().join(", ")
+    );
+    for class in guard.classes() {
+        println!("{}: {} rows, smallest change {:.0} %", class.class, class.rows, class.smallest_percent);
+    }
+    let holds = alarms as f64 <= ALARMS_MAX * count as f64;
+    let totals = Totals::one(holds, format!("guard-evidence: {alarms} alarms in {count} unchanged checks"));
     print!("{}", totals.closing());
     Ok(totals)
 }

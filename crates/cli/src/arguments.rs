@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use machine::CpuSet;
-use probes::epochs::estimator::Class;
+use machine::{Bytes, CpuSet};
 use probes::planting;
 use record::Planted;
 
@@ -175,6 +174,9 @@ pub(crate) struct RunArguments {
     pub(crate) inject: Vec<Planted>,
     #[command(flatten)]
     pub(crate) again: RepeatArguments,
+    /// What counts as free memory at most; only other commands set it.
+    #[arg(skip)]
+    pub(crate) free_memory_max: Option<Bytes>,
 }
 
 /// Epochs of a check-up where nothing else is said.
@@ -250,7 +252,7 @@ fn parse_planted(text: &str) -> Result<Planted, String> {
     let factor = factor.parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
     let factor = factor.ok_or("the factor is a number above 0")?;
     if let Some(class) = row.strip_prefix(planting::CLASS) {
-        let names = || planting::classes().map(Class::name);
+        let names = planting::classes;
         if !names().any(|name| name == class) {
             return Err(format!("no class {class}; there are {}", names().collect::<Vec<_>>().join(", ")));
         }

@@ -44,6 +44,10 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
         machine.environment.command_line = host::full_command_line(&Root::live());
         evidence.command_line.clone_from(&machine.environment.command_line);
     }
+    if let Some(most) = arguments.free_memory_max {
+        let free = &mut machine.environment.limits.available_memory_bytes;
+        *free = Some(free.map_or(most, |free| free.min(most)));
+    }
     let cpus = chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let options = Options {
         depth: depth(arguments),

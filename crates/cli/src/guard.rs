@@ -12,12 +12,13 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use experiments::guard::unit::units_text;
-use experiments::guard::{ALARMS_PER_CHECK, FEWEST_RUNS, Guard};
+use experiments::guard::{FEWEST_RUNS, Guard, allowance};
 use experiments::history::entry;
 use host::TrustedFolder;
-use host::live::{effective_root, install_handlers, pending_signal, write_atomically};
+use host::live::{effective_root, install_handlers, pending_signal, utc_now, write_atomically};
 use host::state_folder::advice;
-use record::{GUARD_SCHEMA, GuardBaseline, GuardOutcome, GuardVerdict, HistoryEntry};
+use machine::Bytes;
+use record::{GUARD_SCHEMA, GuardBaseline, GuardLedger, GuardVerdict, HistoryEntry};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toggles::Place;
@@ -31,11 +32,13 @@ use crate::{check_up, output, store};
 const CHECK_UP: [&str; 6] = ["sidestep", "run", "--no-history", "--no-script", "--budget", "12s"];
 /// What it measures: sections whose rows are watched. Flaws are facts, and sockets would not fit.
 const ONLY: &str = "memory,cores,clocks";
+/// Half of it is the largest block that a check-up maps: with the program and a second block it stays below 100 MiB.
+const FREE_MEMORY_MAX: Bytes = Bytes(128 << 20);
 const BASELINE: &str = "baseline.json";
 /// A baseline that is being taken.
 const BEGUN: &str = "baseline-begun.json";
-/// What the last check found.
-const LAST: &str = "last.json";
+/// What the checks since the baseline found.
+const LEDGER: &str = "checks.json";
 
 /// Options of `guard`.
 #[derive(Debug, Clone, Args)]
@@ -58,6 +61,9 @@ enum GuardCommand {
         /// of a shared host than one of five minutes
         #[arg(long, value_name = "TIME", value_parser = parse_budget)]
         every: Option<Duration>,
+        /// Take the baseline from these records or folders of runs of this machine, made with like options, and measure nothing
+        #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with_all = ["runs", "every"])]
+        records: Vec<PathBuf>,
     },
     /// Check this machine against its baseline, in 30 seconds at most: as before, changed, or cannot tell
     Check(CheckArguments),
@@ -71,6 +77,9 @@ enum GuardCommand {
 
 #[derive(Debug, Clone, Args)]
 struct CheckArguments {
+    /// Judge a record, or a record and the one made right after it, and measure nothing; the check is not remembered
+    #[arg(long, value_name = "RECORD", num_args = 1..=2)]
+    records: Vec<PathBuf>,
     /// Write metrics in Prometheus' text format to this file, such as /var/lib/node_exporter/sidestep.prom
     #[arg(long, value_name = "FILE")]
     metrics_file: Option<PathBuf>,
@@ -83,7 +92,11 @@ struct CheckArguments {
 pub(crate) fn guard(arguments: &GuardArguments, global: &Global) -> anyhow::Result<Outcome> {
     let state = State::of(arguments.state.as_deref());
     match &arguments.command {
-        GuardCommand::Init { runs, every } => init(&state, *runs, *every, global),
+        GuardCommand::Init { records, .. } if !records.is_empty() => {
+            keep(&state, &GuardBaseline { schema: GUARD_SCHEMA, runs: entries(records)? }, global)?;
+            Ok(Outcome::Done)
+        }
+        GuardCommand::Init { runs, every, .. } => init(&state, *runs, *every, global),
         GuardCommand::Check(check) => self::check(&state, check, global),
         GuardCommand::Unit { metrics_file } => unit(metrics_file.as_deref(), global),
     }
@@ -101,16 +114,18 @@ impl State {
     }
 
     fn opened(&self) -> anyhow::Result<TrustedFolder> {
-        TrustedFolder::open_or_make(&self.path).map_err(|why| self.unusable(&why))
+        TrustedFolder::open_or_make(&self.path).map_err(|why| self.unusable(why))
     }
 
-    fn unusable(&self, why: &io::Error) -> anyhow::Error {
-        anyhow::anyhow!("cannot use {}: {why}; {}", self.path.display(), advice(why, effective_root()))
+    /// The cause stays in the error: of a full disk nobody is guilty, which the exit code says.
+    fn unusable(&self, why: io::Error) -> anyhow::Error {
+        let line = format!("cannot use {}: {why}; {}", self.path.display(), advice(&why, effective_root()));
+        anyhow::Error::new(why).context(line)
     }
 
     fn write(&self, name: &str, document: &impl Serialize) -> anyhow::Result<()> {
         let bytes = serde_json::to_vec(document)?;
-        self.opened()?.replace(name, &bytes).map_err(|why| self.unusable(&why))
+        self.opened()?.replace(name, &bytes).map_err(|why| self.unusable(why))
     }
 
     /// A document; `None` if there is none.
@@ -118,18 +133,34 @@ impl State {
         let read = TrustedFolder::open(&self.path).and_then(|folder| folder.read(name));
         let bytes = match read {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            read => read.map_err(|why| self.unusable(&why))?,
+            read => read.map_err(|why| self.unusable(why))?,
         };
         let Some(bytes) = bytes else { return Ok(None) };
         let unreadable = || {
             let file = self.path.join(name);
-            format!("cannot read {}; remove it, and take a baseline with sidestep guard init", file.display())
+            format!("cannot read {}; remove it", file.display())
         };
         serde_json::from_slice(&bytes).map(Some).with_context(unreadable)
     }
 
+    /// What earlier checks found: remarks and trends, without which a check is judged alone.
+    fn ledger(&self) -> GuardLedger {
+        match self.read(LEDGER) {
+            Ok(found) => found.unwrap_or_default(),
+            Err(why) => {
+                let file = self.path.join(LEDGER);
+                output::complain(&format!(
+                    "earlier checks are not known: {why:#}; a new {} begins",
+                    file.display()
+                ));
+                GuardLedger::default()
+            }
+        }
+    }
+
     fn baseline(&self) -> anyhow::Result<GuardBaseline> {
-        let found: Option<GuardBaseline> = self.read(BASELINE)?;
+        let found: Option<GuardBaseline> =
+            self.read(BASELINE).context("the baseline is lost; take another with sidestep guard init")?;
         let baseline = found.filter(|baseline| !baseline.runs.is_empty());
         let baseline = baseline.context("no baseline of this machine; take one with sidestep guard init")?;
         anyhow::ensure!(
@@ -147,7 +178,10 @@ impl State {
         let words =
             CHECK_UP.iter().map(OsString::from).chain(["--only".into(), ONLY.into(), "--record".into()]);
         let (command, global) = Arguments::parsed(words.chain([folder.clone().into_os_string()]))?;
-        let Command::Run(run) = command else { anyhow::bail!("a defect of sidestep: run is no check-up") };
+        let Command::Run(mut run) = command else {
+            anyhow::bail!("a defect of sidestep: run is no check-up")
+        };
+        run.free_memory_max = Some(FREE_MEMORY_MAX);
         let measured = check_up::once(&run, &Global { quiet: true, ..global })
             .and_then(|_| Ok(entry(&store::load(&folder)?)));
         // What is left of it is not read again.
@@ -179,37 +213,56 @@ fn init(state: &State, runs: u32, every: Option<Duration>, global: &Global) -> a
             baseline.runs.len()
         ));
     } else {
-        state.write(BASELINE, &baseline)?;
-        let folder = state.opened()?;
-        for name in [BEGUN, LAST] {
-            // There may be none.
-            let _ = folder.remove(name);
-        }
-        let guard = Guard::new(&baseline, ALARMS_PER_CHECK).context("a baseline without runs")?;
-        if global.json {
-            output::print(&output::json_text(&baseline)?)?;
-        } else if !global.quiet {
-            output::print(&text::baseline(&guard, baseline.runs.len(), output::terminal(global)))?;
-        }
+        keep(state, &baseline, global)?;
     }
     Ok(signal.map_or(Outcome::Done, Outcome::Interrupted))
 }
 
-fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
-    let baseline = state.baseline()?;
-    let guard = Guard::new(&baseline, ALARMS_PER_CHECK).context("a baseline without runs")?;
+/// Makes runs the baseline. What was found by another is forgotten.
+fn keep(state: &State, baseline: &GuardBaseline, global: &Global) -> anyhow::Result<()> {
+    let guard = Guard::new(baseline, allowance(&[], "")).context("a baseline without runs")?;
+    state.write(BASELINE, baseline)?;
+    let folder = state.opened()?;
+    for name in [BEGUN, LEDGER] {
+        // There may be none.
+        let _ = folder.remove(name);
+    }
+    if global.json {
+        output::print(&output::json_text(baseline)?)
+    } else if global.quiet {
+        Ok(())
+    } else {
+        output::print(&text::baseline(&guard, baseline.runs.len(), output::terminal(global)))
+    }
+}
+
+/// What a history keeps of records.
+fn entries(records: &[PathBuf]) -> anyhow::Result<Vec<HistoryEntry>> {
+    records.iter().map(|path| Ok(entry(&store::load(path)?))).collect()
+}
+
+/// A check-up, and a second one if the first shows numbers that need it; `None` if a signal came.
+fn check_ups(state: &State, guard: &Guard<'_>) -> anyhow::Result<Option<Vec<HistoryEntry>>> {
     install_handlers()?;
     let mut checks = vec![state.check_up()?];
     if pending_signal().is_none() && guard.is_to_be_confirmed(&checks[0]) {
         checks.push(state.check_up()?);
     }
-    if let Some(signal) = pending_signal() {
-        return Ok(Outcome::Interrupted(signal));
-    }
-    // What the last check found is a remark; one that cannot be read is none.
-    let before: Option<GuardOutcome> = state.read(LAST).ok().flatten();
-    let outcome = guard.judge(&checks, before.as_ref(), ALARMS_PER_CHECK);
-    if let Err(why) = state.write(LAST, &outcome) {
+    Ok(pending_signal().is_none().then_some(checks))
+}
+
+fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let baseline = state.baseline()?;
+    let is_replay = !arguments.records.is_empty();
+    let mut ledger = if is_replay { GuardLedger::default() } else { state.ledger() };
+    let guard =
+        Guard::new(&baseline, allowance(&ledger.past, &utc_now())).context("a baseline without runs")?;
+    let checks = if is_replay { Some(entries(&arguments.records)?) } else { check_ups(state, &guard)? };
+    let Some(checks) = checks else {
+        return Ok(pending_signal().map_or(Outcome::Done, Outcome::Interrupted));
+    };
+    let outcome = guard.judge(&checks, &mut ledger);
+    if let Some(Err(why)) = (!is_replay).then(|| state.write(LEDGER, &ledger)) {
         output::complain(&format!("the next check will not know of this one: {why:#}"));
     }
     if let Some(file) = &arguments.metrics_file {

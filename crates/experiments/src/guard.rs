@@ -3,25 +3,35 @@
 //! Facts are exact, and any that differs is a change. Numbers are judged by [`Limits`], in two check-ups right after each other;
 //! what else differs is named as a coincidence in time. Pure: entries of a history in, a document out.
 
+pub mod budget;
 mod cause;
 mod conditions;
 mod limits;
 mod rows;
+mod trend;
 pub mod unit;
 
+use std::collections::BTreeMap;
+
 use record::{
-    FactDifference, GUARD_SCHEMA, GuardBaseline, GuardChange, GuardClass, GuardOutcome, GuardVerdict,
-    HistoryEntry,
+    FactDifference, GUARD_SCHEMA, GuardBaseline, GuardChange, GuardClass, GuardLedger, GuardOutcome,
+    GuardPast, GuardVerdict, HistoryEntry,
 };
 
 use crate::history::{FLAW_FACT, is_same_machine};
-pub use limits::{ALARMS_PER_CHECK, Departure, FEWEST_RUNS, Limits, WatchedRow, confirmed};
+pub use budget::{ALARMS_PER_CHECK, allowance};
+use budget::{Allowance, SHARE_OF_STEPS};
+pub use limits::{Departure, FEWEST_RUNS, Limits, WatchedRow, confirmed};
 use rows::{costs, watched};
 
 /// A baseline of which more than this share of runs was taken on a busy machine is one of a busy machine.
 const BUSY_SHARE: f64 = 0.5;
 /// Facts in which two versions or two users of sidestep differ on one machine.
 const OWN_FACTS: [&str; 2] = ["root", "sidestep"];
+const UNCONFIRMED: &str =
+    "one check-up is beyond a limit, and no second one right after it says whether that stays";
+/// Checks remembered: about three years of one a day.
+const PAST_MAX: usize = 1_000;
 
 /// A baseline with what it sets.
 #[derive(Debug, Clone)]
@@ -30,6 +40,7 @@ pub struct Guard<'b> {
     last: &'b HistoryEntry,
     rows: Vec<WatchedRow>,
     limits: Option<Limits>,
+    allowance: Allowance,
 }
 
 /// What a check-up alone shows.
@@ -41,15 +52,15 @@ struct Seen {
 }
 
 impl<'b> Guard<'b> {
-    /// `None` for a baseline without runs.
-    pub fn new(baseline: &'b GuardBaseline, alarms_per_check: f64) -> Option<Self> {
+    /// With limits that spend what the check is allowed; `None` for a baseline without runs.
+    pub fn new(baseline: &'b GuardBaseline, allowance: Allowance) -> Option<Self> {
         let last = baseline.runs.last()?;
         let rows = watched(&baseline.runs);
         let by_run: Vec<Vec<Option<f64>>> = baseline.runs.iter().map(|run| costs(&rows, run)).collect();
         let logs: Option<Vec<Vec<f64>>> =
             (0..rows.len()).map(|row| by_run.iter().map(|run| run[row]).collect()).collect();
-        let limits = logs.and_then(|logs| Limits::of(&rows, &logs, alarms_per_check));
-        Some(Self { baseline, last, rows, limits })
+        let limits = logs.and_then(|logs| Limits::of(&rows, &logs, allowance.alarms * SHARE_OF_STEPS));
+        Some(Self { baseline, last, rows, limits, allowance })
     }
 
     /// What the baseline allows to show, by class.
@@ -59,6 +70,7 @@ impl<'b> Guard<'b> {
             class: class.to_owned(),
             rows: self.rows.iter().filter(|row| row.class == class).count(),
             smallest_percent: log.exp_m1() * 100.0,
+            now_percent: None,
         };
         smallest.map(class).collect()
     }
@@ -66,6 +78,11 @@ impl<'b> Guard<'b> {
     /// Runs of the baseline during which the machine was busy.
     pub fn busy_runs(&self) -> usize {
         self.baseline.runs.iter().filter(|run| !run.doubts.is_empty()).count()
+    }
+
+    /// True if the baseline is one of a busy machine.
+    fn was_busy(&self) -> bool {
+        self.busy_runs() as f64 > BUSY_SHARE * self.baseline.runs.len() as f64
     }
 
     /// True if a check-up shows numbers that a second one has to confirm.
@@ -124,28 +141,57 @@ impl<'b> Guard<'b> {
         if let Some(why) = &check.partial {
             return Some(format!("the check-up is not complete: {why}"));
         }
-        let was_busy = self.busy_runs() as f64 > BUSY_SHARE * runs as f64;
-        let doubt = check.doubts.first().filter(|_| !was_busy).cloned();
+        let doubt = check.doubts.first().filter(|_| !self.was_busy()).cloned();
         conditions::busier(&self.baseline.runs, check).or(doubt)
     }
 
-    /// The answer after one check-up, or two right after each other; `before` is what the last check found.
-    pub fn judge(
-        &self,
-        checks: &[HistoryEntry],
-        before: Option<&GuardOutcome>,
-        alarms_per_check: f64,
-    ) -> GuardOutcome {
+    /// By class what it costs over the baseline, as a logarithm: the mean of the check-ups. Empty if they are not judged.
+    fn costs(&self, checks: &[HistoryEntry]) -> BTreeMap<String, f64> {
+        let mut logs: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (limits, check) in
+            self.limits.iter().flat_map(|limits| checks.iter().map(move |one| (limits, one)))
+        {
+            for (class, factor) in limits.factors(&costs(&self.rows, check)) {
+                logs.entry(class.to_owned()).or_default().extend(factor);
+            }
+        }
+        let mean = |logs: Vec<f64>| logs.iter().sum::<f64>() / logs.len() as f64;
+        logs.into_iter()
+            .filter(|(_, logs)| !logs.is_empty())
+            .map(|(class, logs)| (class, mean(logs)))
+            .collect()
+    }
+
+    /// The answer after one check-up, or two right after each other, which the ledger then remembers.
+    pub fn judge(&self, checks: &[HistoryEntry], ledger: &mut GuardLedger) -> GuardOutcome {
         let Some(first) = checks.first() else { return GuardOutcome::default() };
         let is_same = is_same_machine(&self.last.fingerprint, &first.fingerprint);
         let seen: Vec<Seen> = checks.iter().map(|check| self.seen(check)).collect();
         let latest = seen.last().expect("there is a first");
-        let withheld = seen.iter().find_map(|seen| seen.withheld.clone());
+        let is_alone = checks.len() == 1 && !latest.departures.is_empty();
+        let unconfirmed = || UNCONFIRMED.to_owned();
+        let withheld =
+            seen.iter().find_map(|seen| seen.withheld.clone()).or_else(|| is_alone.then(unconfirmed));
         let departures = match seen.as_slice() {
             [one, two] if is_same && withheld.is_none() => confirmed(&one.departures, &two.departures),
             _ => Vec::new(),
         };
-        let changes: Vec<GuardChange> = departures.iter().map(change).collect();
+        let mut changes: Vec<GuardChange> = departures.iter().map(change).collect();
+        let costs = if is_same && withheld.is_none() { self.costs(checks) } else { BTreeMap::new() };
+        let mut classes = self.classes();
+        for class in &mut classes {
+            class.now_percent = costs.get(&class.class).map(|log| log.exp_m1() * 100.0);
+        }
+        let is_judged = !costs.is_empty();
+        ledger.past.push(GuardPast {
+            checked_utc: first.started_utc.clone(),
+            saved_days: self.allowance.saved_days,
+            costs,
+        });
+        ledger.past.drain(..ledger.past.len().saturating_sub(PAST_MAX));
+        if is_judged {
+            self.add_trends(&mut changes, &ledger.past);
+        }
         let mut facts = latest.facts.clone();
         cause::order(&mut facts, changes.first().map(|change| change.class.as_str()));
         let mut outcome = GuardOutcome {
@@ -156,16 +202,32 @@ impl<'b> Guard<'b> {
             baseline_busy_runs: self.busy_runs(),
             proofs: cause::proofs(&facts),
             doubts: checks.iter().flat_map(|check| check.doubts.clone()).collect(),
-            classes: self.classes(),
-            alarms_per_check,
+            classes,
+            alarms_per_check: self.allowance.alarms,
             check_ups: checks.len(),
             facts,
             changes,
             ..GuardOutcome::default()
         };
         self.conclude(&mut outcome, first, is_same, withheld.as_deref());
-        outcome.notes = self.notes(&outcome, checks, before);
+        outcome.notes = self.notes(&outcome, checks, &ledger.last);
+        ledger.last.clone_from(&outcome);
         outcome
+    }
+
+    /// Classes that moved gradually, but those of which this check alone shows a change.
+    fn add_trends(&self, changes: &mut Vec<GuardChange>, past: &[GuardPast]) {
+        for trend in self.limits.iter().flat_map(|limits| trend::trends(limits, past)) {
+            if !changes.iter().any(|change| change.row.is_none() && change.class == trend.class) {
+                changes.push(GuardChange {
+                    row: None,
+                    class: trend.class,
+                    slower_percent: trend.log.exp_m1() * 100.0,
+                    limit_percent: trend.limit.exp_m1() * 100.0,
+                    trend: Some(trend.told),
+                });
+            }
+        }
     }
 
     fn conclude(
@@ -206,22 +268,29 @@ impl<'b> Guard<'b> {
                 format!("as before: {facts} facts are the same, {rows} numbers within their limits"),
             )
         };
-        (outcome.verdict, outcome.sentence) = (verdict, sentence);
+        let mark = if self.was_busy() {
+            let (busy, runs) = (outcome.baseline_busy_runs, outcome.baseline_runs);
+            format!("; the baseline is of a busy machine ({busy} of {runs} runs), so limits are wide")
+        } else {
+            String::new()
+        };
+        (outcome.verdict, outcome.sentence) = (verdict, sentence + &mark);
     }
 
-    fn notes(
-        &self,
-        outcome: &GuardOutcome,
-        checks: &[HistoryEntry],
-        before: Option<&GuardOutcome>,
-    ) -> Vec<String> {
+    fn notes(&self, outcome: &GuardOutcome, checks: &[HistoryEntry], before: &GuardOutcome) -> Vec<String> {
         let mut notes = Vec::new();
+        if self.allowance.clock_was_set_back {
+            notes.push(format!(
+                "the clock was set back: the last check was at {}, this one at {}",
+                before.checked_utc, outcome.checked_utc
+            ));
+        }
         let boots = [self.last, &checks[0]].map(|run| run.facts.get("boot"));
         if boots[0] != boots[1] {
             notes.push("the machine was booted since the baseline".to_owned());
         }
-        if let Some(before) = before.filter(|before| !before.changes.is_empty() && outcome.changes.is_empty())
-        {
+        let is_gone = !before.changes.is_empty() && outcome.verdict == GuardVerdict::AsBefore;
+        if is_gone {
             notes.push(format!(
                 "transient: what the check of {} found is gone ({})",
                 before.checked_utc, before.sentence
@@ -231,7 +300,7 @@ impl<'b> Guard<'b> {
             notes.push("one check-up was beyond a limit, the one right after it was not".to_owned());
         }
         let (busy, runs) = (outcome.baseline_busy_runs, outcome.baseline_runs);
-        if busy > 0 {
+        if busy > 0 && !self.was_busy() {
             notes.push(format!(
                 "the machine was busy in {busy} of {runs} runs of the baseline, so its limits are wide"
             ));
@@ -246,6 +315,7 @@ fn change(departure: &Departure) -> GuardChange {
         class: departure.class.clone(),
         slower_percent: departure.log.exp_m1() * 100.0,
         limit_percent: departure.limit.exp_m1() * 100.0,
+        trend: None,
     }
 }
 

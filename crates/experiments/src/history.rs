@@ -15,8 +15,8 @@ use record::{
 use crate::compare::{Test, configuration_of_record};
 pub use pruning::{BOUNDS, Bounds, FileName, seconds_of_utc, to_prune};
 pub use spread::{ClassSpread, spread};
-pub(crate) use trend::differences;
 pub use trend::trends;
+pub(crate) use trend::{differences, slope_per_day};
 
 /// Memory that is as large but for what firmware and kernel keep of it differs by less.
 const MEMORY_TOLERANCE: f64 = 0.03;

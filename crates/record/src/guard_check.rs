@@ -1,5 +1,7 @@
 //! What `sidestep guard` keeps and finds: a baseline of check-ups, and a check against it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,42 @@ pub struct GuardChange {
     pub slower_percent: f64,
     /// A change had to be larger than this, in percent.
     pub limit_percent: f64,
+    /// Set if single checks are within their limits, and the days since the baseline together are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trend: Option<GuardTrend>,
+}
+
+/// Days that together show a gradual change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuardTrend {
+    /// Days with a check since the change began.
+    pub days: usize,
+    /// Those on which the class was beyond every run of the baseline.
+    pub days_beyond: usize,
+    /// Median of the slopes between all days, in percent for a day (Theil and Sen).
+    pub percent_per_day: Option<f64>,
+}
+
+/// What a guard remembers of a check.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GuardPast {
+    /// When it began, UTC.
+    pub checked_utc: String,
+    /// Days of the budget of alarms that are left after it.
+    pub saved_days: f64,
+    /// By class the logarithm of its cost over the baseline; classes that were judged.
+    pub costs: BTreeMap<String, f64>,
+}
+
+/// What a guard remembers since its baseline.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GuardLedger {
+    /// What the last check found.
+    pub last: GuardOutcome,
+    /// The checks, oldest first.
+    pub past: Vec<GuardPast>,
 }
 
 /// What the baseline allows to show of a class.
@@ -53,6 +91,9 @@ pub struct GuardClass {
     pub rows: usize,
     /// The smallest change of the whole class that a check can show, in percent.
     pub smallest_percent: f64,
+    /// What the class costs in this check over the baseline, in percent; `None` where it was not judged.
+    #[serde(default)]
+    pub now_percent: Option<f64>,
 }
 
 /// An experiment that could prove a cause.
@@ -94,7 +135,7 @@ pub struct GuardOutcome {
     pub notes: Vec<String>,
     /// What the baseline allows to show.
     pub classes: Vec<GuardClass>,
-    /// Probability of a false alarm in one check, by design.
+    /// Probability of a false alarm in this check, by design: what of the year's budget it spends.
     pub alarms_per_check: f64,
     /// Check-ups made: two where the first found something.
     pub check_ups: usize,

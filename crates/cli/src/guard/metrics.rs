@@ -135,9 +135,15 @@ mod tests {
                 class: "latency".to_owned(),
                 slower_percent: 12.5,
                 limit_percent: 8.0,
+                trend: None,
             }],
             classes: ["clock reads", "latency"]
-                .map(|class| GuardClass { class: class.to_owned(), rows: 3, smallest_percent: 8.0 })
+                .map(|class| GuardClass {
+                    class: class.to_owned(),
+                    rows: 3,
+                    smallest_percent: 8.0,
+                    now_percent: None,
+                })
                 .to_vec(),
             ..GuardOutcome::default()
         }

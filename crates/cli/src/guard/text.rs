@@ -38,7 +38,7 @@ pub(super) fn outcome(found: &GuardOutcome, terminal: Terminal) -> String {
         );
     }
     let origin = format!(
-        "{} runs from {} on; a false alarm in {:.0} checks, by design",
+        "{} runs from {} on; one false alarm a year by design, of which this check spends 1/{:.0}",
         found.baseline_runs,
         found.baseline_utc,
         found.alarms_per_check.recip()
@@ -60,7 +60,7 @@ pub(super) fn baseline(guard: &Guard<'_>, runs: usize, terminal: Terminal) -> St
         return text + &paragraph("", "facts are watched; numbers are judged from 20 runs on", terminal);
     }
     text += "\nclass          rows  smallest change shown %\n";
-    for GuardClass { class, rows, smallest_percent } in classes {
+    for GuardClass { class, rows, smallest_percent, .. } in classes {
         let _ = writeln!(text, "{class:<13}  {rows:>4}  {smallest_percent:>23.1}");
     }
     text

@@ -1,6 +1,6 @@
 //! What may be behind a change: facts in the order of their likelihood, in words, and the experiment that could prove one.
 
-use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle};
+use record::{FactDifference, Fingerprint, GuardOutcome, GuardToggle, GuardTrend};
 
 use crate::history::{FLAW_FACT, is_same_memory};
 
@@ -131,7 +131,12 @@ pub(super) fn of_numbers(outcome: &GuardOutcome, busier: Option<&str>) -> String
         (None, Some(busier)) => format!("most likely why: {busier}, a coincidence in time and no proof"),
         (None, None) => "no watched fact differs, so the cause is outside of them: a neighbour on the host, heat, firmware".to_owned(),
     };
-    format!("changed: {what} {:.0} % {way}{more}; {why}", first.slower_percent.abs())
+    let by_trend = first.trend.as_ref().map_or_else(String::new, |trend| {
+        let GuardTrend { days, days_beyond, percent_per_day } = trend;
+        let slope = percent_per_day.map_or_else(String::new, |slope| format!(", {slope:+.2} % a day"));
+        format!(" by its trend: beyond the baseline on {days_beyond} of {days} days{slope}")
+    });
+    format!("changed: {what} {:.0} % {way}{by_trend}{more}; {why}", first.slower_percent.abs())
 }
 
 /// Commands that could prove one of these facts to be the cause.

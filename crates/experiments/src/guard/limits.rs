@@ -6,8 +6,6 @@
 
 use stats::{lag1_autocorrelation, median, student_quantile};
 
-/// A check may raise a false alarm this often: once in a year of one check a day.
-pub const ALARMS_PER_CHECK: f64 = 1.0 / 365.0;
 /// With fewer runs than this no tail is known, and numbers are not judged.
 pub const FEWEST_RUNS: usize = 20;
 /// A deviation below this is rounding, in natural logarithms: rows are stored with more digits, clocks tick coarser.
@@ -56,7 +54,22 @@ pub struct Departure {
 struct ClassLimits {
     class: String,
     limit: f64,
+    /// Least and largest factor of the baseline's runs.
+    range: [f64; 2],
     rows: Vec<RowLimits>,
+}
+
+impl ClassLimits {
+    /// How far each row that was measured stands from its centre.
+    fn moved(&self, logs: &[Option<f64>]) -> Vec<(&RowLimits, f64)> {
+        let beside = |row: &'_ RowLimits| logs.get(row.index).copied().flatten().map(|log| log - row.centre);
+        self.rows.iter().filter_map(|row| Some((row, beside(row)?))).collect()
+    }
+
+    /// Half of the rows of a class are not the class.
+    fn has_enough(&self, measured: &[f64]) -> bool {
+        measured.len() * 2 > self.rows.len()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -130,6 +143,12 @@ impl Limits {
             ClassLimits {
                 class: class.name.clone(),
                 limit: (of_factors * deviation(&class.factors)).max(SMALLEST_LOG),
+                range: class
+                    .factors
+                    .iter()
+                    .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], factor| {
+                        [low.min(*factor), high.max(*factor)]
+                    }),
                 rows: members
                     .map(|((&index, &centre), scale)| {
                         let limit = (of_rows * scale).max(SMALLEST_LOG);
@@ -147,19 +166,28 @@ impl Limits {
         self.classes.iter().map(|class| (class.class.as_str(), class.limit))
     }
 
+    /// The least and the largest factor of each class in the baseline.
+    pub(super) fn range_by_class(&self) -> impl Iterator<Item = (&str, [f64; 2])> {
+        self.classes.iter().map(|class| (class.class.as_str(), class.range))
+    }
+
+    /// The factor of each class in a check, as a logarithm of cost; `None` where too few of its rows were measured.
+    pub(super) fn factors(&self, logs: &[Option<f64>]) -> impl Iterator<Item = (&str, Option<f64>)> {
+        self.classes.iter().map(|class| {
+            let moved = class.moved(logs);
+            let logs: Vec<f64> = moved.iter().map(|(_, log)| *log).collect();
+            (class.class.as_str(), class.has_enough(&logs).then(|| factor(&logs)))
+        })
+    }
+
     /// What of a check departs from the baseline; values are in the order of the rows, and one that was not measured
     /// is not judged.
     pub fn departures(&self, logs: &[Option<f64>]) -> Vec<Departure> {
         let mut found = Vec::new();
         for class in &self.classes {
-            let moved: Vec<(&RowLimits, f64)> = class
-                .rows
-                .iter()
-                .filter_map(|row| Some((row, logs.get(row.index).copied().flatten()? - row.centre)))
-                .collect();
+            let moved = class.moved(logs);
             let logs: Vec<f64> = moved.iter().map(|(_, log)| *log).collect();
-            // Half of the rows of a class are not the class.
-            if logs.len() * 2 <= class.rows.len() {
+            if !class.has_enough(&logs) {
                 continue;
             }
             let factor = factor(&logs);
@@ -303,6 +331,7 @@ fn tail_limit(mut sizes: Vec<f64>, alarms: f64) -> f64 {
 mod tests {
     use stats::Random;
 
+    use super::super::ALARMS_PER_CHECK;
     use super::*;
 
     /// Classes, rows of each, and spread of its factor and of its rows, as on a busy guest.

@@ -69,7 +69,8 @@ fn describe(tree: &Path) -> machine::Machine {
 
 fn judged(before: HistoryEntry, after: HistoryEntry) -> GuardOutcome {
     let baseline = GuardBaseline { schema: GUARD_SCHEMA, runs: vec![before; 2] };
-    Guard::new(&baseline, ALARMS_PER_CHECK).expect("runs").judge(&[after], None, ALARMS_PER_CHECK)
+    let guard = Guard::new(&baseline, allowance(&[], "")).expect("runs");
+    guard.judge(&[after], &mut GuardLedger::default())
 }
 
 #[test]

@@ -50,8 +50,12 @@ fn baseline(random: &mut Random, runs: usize) -> GuardBaseline {
     GuardBaseline { schema: GUARD_SCHEMA, runs: (0..runs).map(|_| run(random)).collect() }
 }
 
+fn guard(baseline: &GuardBaseline) -> Guard<'_> {
+    Guard::new(baseline, allowance(&[], "")).expect("runs")
+}
+
 fn judged(baseline: &GuardBaseline, checks: &[HistoryEntry]) -> GuardOutcome {
-    Guard::new(baseline, ALARMS_PER_CHECK).expect("runs").judge(checks, None, ALARMS_PER_CHECK)
+    guard(baseline).judge(checks, &mut GuardLedger::default())
 }
 
 fn slower(mut check: HistoryEntry, class: &str, factor: f64) -> HistoryEntry {
@@ -101,15 +105,21 @@ fn each_answer_is_in_the_first_words() {
 fn a_change_has_to_be_confirmed_and_one_that_is_gone_was_transient() {
     let mut random = Random::new(2);
     let baseline = baseline(&mut random, FEWEST_RUNS);
-    let guard = Guard::new(&baseline, ALARMS_PER_CHECK).expect("runs");
+    let (guard, mut ledger) = (guard(&baseline), GuardLedger::default());
     let far = slower(run(&mut random), "latency", 2.0);
     assert!(guard.is_to_be_confirmed(&far) && !guard.is_to_be_confirmed(&run(&mut random)));
     let once = judged(&baseline, &[far.clone(), run(&mut random)]);
     assert_eq!(once.verdict, GuardVerdict::AsBefore);
     assert!(once.notes[0].contains("the one right after it was not"), "{:?}", once.notes);
-    let twice = judged(&baseline, &[far.clone(), far]);
+    let alone = judged(&baseline, std::slice::from_ref(&far));
+    assert!(
+        alone.sentence.starts_with("cannot tell: one check-up is beyond a limit, "),
+        "{}",
+        alone.sentence
+    );
+    let twice = guard.judge(&[far.clone(), far], &mut ledger);
     assert_eq!(twice.verdict, GuardVerdict::Changed);
-    let later = guard.judge(&[run(&mut random)], Some(&twice), ALARMS_PER_CHECK);
+    let later = guard.judge(&[run(&mut random)], &mut ledger);
     assert!(later.notes.iter().any(|note| note.starts_with("transient: ")), "{:?}", later.notes);
 }
 
@@ -148,7 +158,7 @@ fn numbers_are_not_judged_where_that_would_be_wrong_and_facts_still_are() {
         "{}",
         found.sentence
     );
-    assert!(Guard::new(&GuardBaseline::default(), ALARMS_PER_CHECK).is_none());
+    assert!(Guard::new(&GuardBaseline::default(), allowance(&[], "")).is_none());
 }
 
 #[test]
@@ -196,4 +206,111 @@ fn a_busy_neighbour_is_named_and_numbers_beside_it_are_not_judged() {
         let found = judged(&baseline, &[check(), check()]);
         assert!(found.sentence.contains(expected), "{}", found.sentence);
     }
+}
+
+#[test]
+fn a_baseline_of_a_busy_machine_is_marked_in_the_first_line_and_a_few_busy_runs_in_a_note() {
+    let mut random = Random::new(7);
+    let mut baseline = baseline(&mut random, FEWEST_RUNS);
+    baseline.runs[0].doubts = vec!["other processes used 57 % of all CPUs".to_owned()];
+    let few = judged(&baseline, &[run(&mut random)]);
+    assert!(few.sentence.ends_with("numbers within their limits"), "{}", few.sentence);
+    assert!(few.notes[0].starts_with("the machine was busy in 1 of 20 runs"), "{:?}", few.notes);
+    for busy in &mut baseline.runs[..11] {
+        busy.doubts = vec!["other processes used 57 % of all CPUs".to_owned()];
+    }
+    let most = judged(&baseline, &[run(&mut random)]);
+    let expected = "; the baseline is of a busy machine (11 of 20 runs), so limits are wide";
+    assert!(most.sentence.ends_with(expected), "{}", most.sentence);
+}
+
+#[test]
+fn a_clock_that_was_set_back_since_the_last_check_is_told() {
+    let mut random = Random::new(8);
+    let baseline = baseline(&mut random, FEWEST_RUNS);
+    let mut ledger = GuardLedger::default();
+    let mut check = run(&mut random);
+    check.started_utc = "2030-01-01T00:00:00Z".to_owned();
+    guard(&baseline).judge(&[check], &mut ledger);
+    let allowed = allowance(&ledger.past, "2026-01-01T00:00:00Z");
+    let later = Guard::new(&baseline, allowed).expect("runs").judge(&[run(&mut random)], &mut ledger);
+    let expected = "the clock was set back: the last check was at 2030-01-01T00:00:00Z, this one at 2026-01-01T00:00:00Z";
+    assert_eq!((later.verdict, later.notes[0].as_str()), (GuardVerdict::AsBefore, expected));
+}
+
+/// Student's t of four degrees of freedom: as heavy as what hosts show.
+fn heavy(random: &mut Random) -> f64 {
+    let squares: f64 = (0..4).map(|_| random.normal().powi(2)).sum();
+    random.normal() / (squares / 4.0).sqrt()
+}
+
+/// A check-up of a shared host: its state moves whole classes, heavily.
+fn heavy_run(random: &mut Random, state: &[f64; 3], day: usize) -> HistoryEntry {
+    let mut run = run(random);
+    run.started_utc = format!("2026-{:02}-{:02}T06:00:00Z", day / 28 % 12 + 1, day % 28 + 1);
+    if day / 28 >= 12 {
+        run.started_utc.replace_range(..4, "2027");
+    }
+    for (class, state) in ["latency", "bandwidth", "clock reads"].iter().zip(state) {
+        run = slower(run, class, (0.02 * (state + heavy(random))).exp());
+    }
+    for row in run.rows.values_mut() {
+        row.value *= (0.01 * heavy(random)).exp();
+    }
+    run
+}
+
+fn states(random: &mut Random) -> [f64; 3] {
+    [heavy(random), heavy(random), heavy(random)]
+}
+
+/// Days of a simulated year with an alarm, of a latency that grows by this much a day.
+fn year(random: &mut Random, growth: f64) -> Vec<(usize, GuardOutcome)> {
+    let runs = (0..FEWEST_RUNS).map(|_| {
+        let state = states(random);
+        heavy_run(random, &state, 0)
+    });
+    let baseline = GuardBaseline { schema: GUARD_SCHEMA, runs: runs.collect() };
+    // At one check a day each spends the same, so the limits stay.
+    let guard = guard(&baseline);
+    let mut ledger = GuardLedger::default();
+    let mut alarms = Vec::new();
+    for day in 1..=365 {
+        let state = states(random);
+        let mut check = || {
+            let grown = (growth * day as f64).exp();
+            slower(heavy_run(random, &state, day), "latency", grown)
+        };
+        let mut checks = vec![check()];
+        if guard.is_to_be_confirmed(&checks[0]) {
+            checks.push(check());
+        }
+        let found = guard.judge(&checks, &mut ledger);
+        if found.verdict == GuardVerdict::Changed {
+            alarms.push((day, found));
+        }
+    }
+    alarms
+}
+
+#[test]
+fn simulated_years_keep_the_budget_of_one_alarm_and_a_gradual_change_is_found_by_its_trend() {
+    let mut random = Random::new(21);
+    let (years, mut alarms) = (8, 0);
+    for _ in 0..years {
+        alarms += year(&mut random, 0.0).len();
+    }
+    assert!(alarms <= years, "{alarms} alarms in {years} years of unchanged daily checks");
+    let (mut by_trend, mut days) = (0, Vec::new());
+    for _ in 0..4 {
+        let found = year(&mut random, 0.002);
+        let first = found.first().map(|(day, outcome)| (*day, outcome.changes[0].trend.is_some()));
+        let Some((day, is_trend)) = first else { continue };
+        days.push(day as f64);
+        by_trend += usize::from(is_trend);
+    }
+    // A latency that grows by 0.2 % a day has grown by 20 % after a hundred.
+    let median = stats::median(&days).expect("found");
+    assert!(days.len() == 4 && median < 100.0, "{days:?}");
+    assert!(by_trend >= 2, "{by_trend} of 4 by their trend: {days:?}");
 }

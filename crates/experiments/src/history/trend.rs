@@ -51,13 +51,16 @@ fn trend(entries: &[&HistoryEntry], name: &str) -> HistoryTrend {
     }
 }
 
-/// The median of the slopes between all pairs of runs (Sen 1968), as percent for a day.
 fn slope(runs: &[(&HistoryEntry, f64)]) -> Option<f64> {
-    let newest = &runs[runs.len().saturating_sub(SLOPE_RUNS_MAX)..];
     let at = |(entry, value): &(&HistoryEntry, f64)| {
         Some((seconds_of_utc(&entry.started_utc)? as f64, value.ln()))
     };
-    let points: Vec<(f64, f64)> = newest.iter().filter_map(at).collect();
+    slope_per_day(&runs.iter().filter_map(at).collect::<Vec<_>>())
+}
+
+/// The median of the slopes between all pairs of points (Sen 1968), seconds and logarithms, as percent for a day.
+pub(crate) fn slope_per_day(points: &[(f64, f64)]) -> Option<f64> {
+    let points = &points[points.len().saturating_sub(SLOPE_RUNS_MAX)..];
     let span_s = points.last()?.0 - points.first()?.0;
     let mut slopes = Vec::new();
     for (index, (start_s, start)) in points.iter().enumerate() {
