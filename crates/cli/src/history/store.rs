@@ -58,8 +58,8 @@ impl Store {
             .with_context(|| format!("{} is no time; set the clock", provenance.started_utc))?;
         let record = Record { raw: Vec::new(), ..record.clone() };
         let bytes = encode_entry(encode(&record, Encoding::Zstd)?, &entry(&record))?;
-        let folder = TrustedFolder::open_or_make(&self.path).map_err(|why| self.unusable(&why))?;
-        folder.replace(&name, &bytes).map_err(|why| self.unusable(&why))?;
+        let folder = TrustedFolder::open_or_make(&self.path).map_err(|why| self.unusable(why))?;
+        folder.replace(&name, &bytes).map_err(|why| self.unusable(why))?;
         prune(&folder, &name);
         Ok(())
     }
@@ -71,10 +71,10 @@ impl Store {
     pub(crate) fn read(&self) -> anyhow::Result<Found> {
         let folder = match TrustedFolder::open(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::default()),
-            opened => opened.map_err(|why| self.unusable(&why))?,
+            opened => opened.map_err(|why| self.unusable(why))?,
         };
         let mut found = Found::default();
-        let files = folder.files().map_err(|why| self.unusable(&why))?;
+        let files = folder.files().map_err(|why| self.unusable(why))?;
         for (name, _) in files.into_iter().filter(|(name, _)| !name.contains(UNFINISHED)) {
             match FileName::parse(&name)
                 .ok_or_else(|| EntryError::NoEntry.to_string())
@@ -87,8 +87,9 @@ impl Store {
         Ok(found)
     }
 
-    fn unusable(&self, why: &std::io::Error) -> anyhow::Error {
-        anyhow::anyhow!("cannot use {}: {why}; {}", self.path.display(), advice(why, effective_root()))
+    fn unusable(&self, why: std::io::Error) -> anyhow::Error {
+        let line = format!("cannot use {}: {why}; {}", self.path.display(), advice(&why, effective_root()));
+        anyhow::Error::new(why).context(line)
     }
 }
 
