@@ -138,7 +138,8 @@ impl State {
         let Some(bytes) = bytes else { return Ok(None) };
         let unreadable = || {
             let file = self.path.join(name);
-            format!("cannot read {}; remove it", file.display())
+            let more = if name == BASELINE { ", and take a baseline with sidestep guard init" } else { "" };
+            format!("cannot read {}; remove it{more}", file.display())
         };
         serde_json::from_slice(&bytes).map(Some).with_context(unreadable)
     }
@@ -148,19 +149,14 @@ impl State {
         match self.read(LEDGER) {
             Ok(found) => found.unwrap_or_default(),
             Err(why) => {
-                let file = self.path.join(LEDGER);
-                output::complain(&format!(
-                    "earlier checks are not known: {why:#}; a new {} begins",
-                    file.display()
-                ));
+                output::complain(&format!("earlier checks are not known: {why:#}"));
                 GuardLedger::default()
             }
         }
     }
 
     fn baseline(&self) -> anyhow::Result<GuardBaseline> {
-        let found: Option<GuardBaseline> =
-            self.read(BASELINE).context("the baseline is lost; take another with sidestep guard init")?;
+        let found: Option<GuardBaseline> = self.read(BASELINE)?;
         let baseline = found.filter(|baseline| !baseline.runs.is_empty());
         let baseline = baseline.context("no baseline of this machine; take one with sidestep guard init")?;
         anyhow::ensure!(

@@ -74,8 +74,11 @@ fn a_guard_without_a_whole_baseline_says_so_in_one_line() {
     let file = bench.path("state/baseline.json");
     let whole = fs::read_to_string(&file).expect("a baseline");
     for (text, said) in [
-        (&whole[..whole.len() / 2], "the baseline is lost; take another with sidestep guard init"),
-        ("", "the baseline is lost; take another"),
+        (
+            &whole[..whole.len() / 2],
+            "cannot read state/baseline.json; remove it, and take a baseline with sidestep guard init",
+        ),
+        ("", "remove it, and take a baseline with sidestep guard init"),
         ("{}", "no baseline of this machine"),
         (
             &whole.replacen("\"schema\":1", "\"schema\":99", 1),
