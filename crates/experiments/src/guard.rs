@@ -320,6 +320,4 @@ fn change(departure: &Departure) -> GuardChange {
 }
 
 #[cfg(test)]
-mod machine_tests;
-#[cfg(test)]
 mod tests;

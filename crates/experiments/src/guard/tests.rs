@@ -1,5 +1,7 @@
 //! The guard on entries made by hand: each answer, and each reason for none.
 
+mod machines;
+
 use machine::Bytes;
 use record::{Better, Fingerprint, HISTORY_SCHEMA, HistoryRow};
 use stats::Random;

@@ -6,7 +6,7 @@ use std::path::Path;
 use host::Root;
 use record::{Answer, FlawVerdict, Guards, Protection, Record, Statement, Witnesses, WorkaroundState};
 
-use super::*;
+use super::super::*;
 use crate::history::entry;
 
 /// The files of a machine of two CPUs under KVM, in a control group of each version.
@@ -141,6 +141,10 @@ fn a_file_that_changed_is_named_in_the_first_line() {
         let back = judged(check_up(path, Some(text)), check_up("", None));
         assert_eq!(back.verdict, GuardVerdict::Changed, "{path}, the other way");
     }
+}
+
+#[test]
+fn the_same_files_are_the_same_facts() {
     let same = judged(check_up("", None), check_up("", None));
     assert!(same.facts.is_empty(), "{:?}", same.facts);
 }
