@@ -92,12 +92,12 @@ fn of_records(folder: &Path, runs: usize) -> anyhow::Result<Totals> {
     let checks: Vec<HistoryEntry> = entries.split_off(runs);
     let baseline = GuardBaseline { schema: GUARD_SCHEMA, runs: entries };
     let guard = Guard::new(&baseline, allowance(&[], "")).context("no runs")?;
-    let (mut answers, mut alarms, mut beyond) = (BTreeMap::<&str, usize>::new(), 0, 0);
+    let (mut answers, mut alarms, mut beyond) = (BTreeMap::<&str, usize>::new(), 0_usize, 0_usize);
     for pair in checks.windows(2) {
         let is_confirming = guard.is_to_be_confirmed(&pair[0]);
         beyond += usize::from(is_confirming);
         // Each is the first check after the baseline: records of minutes are no days of a trend.
-        let found = guard.judge(&pair[..1 + usize::from(is_confirming)], &mut GuardLedger::default());
+        let found = guard.judge(&pair[..=usize::from(is_confirming)], &mut GuardLedger::default());
         let answer = match found.verdict {
             GuardVerdict::AsBefore => "as before",
             GuardVerdict::CannotTell => "cannot tell",

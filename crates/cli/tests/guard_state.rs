@@ -18,7 +18,7 @@ impl Bench {
         let bench = Self { folder: tempfile::tempdir().expect("a temporary folder") };
         for (name, cpu) in [("one", "Made Up"), ("other", "Made Up 2")] {
             let mut record = record::Record { schema: record::SCHEMA, ..record::Record::default() };
-            record.provenance.started_utc = "2026-01-01T00:00:00Z".to_owned();
+            "2026-01-01T00:00:00Z".clone_into(&mut record.provenance.started_utc);
             record.machine.identity.name = Some(cpu.to_owned());
             let bytes = record::encode(&record, record::Encoding::Json).expect("encodable");
             fs::write(bench.path(&format!("{name}.json")), bytes).expect("a file");
