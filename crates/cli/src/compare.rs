@@ -12,6 +12,7 @@ use report::Html;
 use stats::Verdict;
 
 use crate::arguments::Global;
+use crate::history::Store;
 use crate::outcome::Outcome;
 use crate::output;
 pub(crate) use arguments::{CompareArguments, parse_percent};
@@ -31,9 +32,14 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
         margin_percent: arguments.margin,
         without: arguments.without.clone(),
         paired: arguments.paired,
+        own_history: arguments.history.is_empty(),
     };
-    let table =
-        experiments::compare::compare(&configurations, &sources::history(&arguments.history)?, &options)?;
+    let earlier = match arguments.history.as_slice() {
+        [] if arguments.no_history => Vec::new(),
+        [] => sources::own_history(&Store::of_user(), &sources),
+        given => sources::history(given)?,
+    };
+    let table = experiments::compare::compare(&configurations, &earlier, &options)?;
     if let Some(path) = &arguments.html {
         let records: Vec<Option<&Record>> = sources.iter().map(|one| one.record.as_ref()).collect();
         write_page(path, &table, &records, !arguments.no_script)?;

@@ -14,7 +14,8 @@ mod runs;
 
 use machine::did_you_mean;
 use record::{
-    COMPARISON_SCHEMA, ComparisonClass, ComparisonRow, ComparisonTable, ConfigurationSummary, FactDifference,
+    COMPARISON_SCHEMA, ComparisonClass, ComparisonRow, ComparisonTable, ConfigurationSummary, EarlierRuns,
+    FactDifference,
 };
 use stats::{Knowledge, Verdict};
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub without: Vec<String>,
     /// The n-th values of a test were taken as a pair in all configurations.
     pub paired: bool,
+    /// Earlier runs are from the machine's own history, not named by the caller.
+    pub own_history: bool,
 }
 
 /// Why configurations cannot be compared.
@@ -123,6 +126,8 @@ pub fn compare(
     let judged = rows::judged(&configurations, &earlier, baseline, &matched, options)?;
     let averages = averages::averages(&judged.rows, &options.without)?;
     let rows: Vec<ComparisonRow> = judged.rows.into_iter().map(|judged| judged.row).collect();
+    let earlier_runs: usize = earlier.iter().map(|one| one.runs).sum();
+    let earlier_runs = EarlierRuns { runs: earlier_runs, own_history: options.own_history };
     let differences = facts::differences(&configurations);
     let mut cautions = cautions(&configurations, &differences, &rows);
     cautions.extend(left_out);
@@ -135,6 +140,7 @@ pub fn compare(
         differences,
         cautions,
         drift: judged.drift,
+        earlier_runs: Some(earlier_runs).filter(|earlier| earlier.runs > 0),
         classes: judged.classes,
         rows,
     })
@@ -147,7 +153,8 @@ fn usable_history<'h>(
     history: &'h [Configuration],
 ) -> (Vec<&'h Configuration>, Option<String>) {
     let is_compared = |one: &Configuration| {
-        one.started_utc.is_some() && configurations.iter().any(|other| other.started_utc == one.started_utc)
+        let is_of = |start: &String| configurations.iter().any(|other| other.starts_utc.contains(start));
+        one.starts_utc.iter().any(is_of)
     };
     let others: Vec<&Configuration> =
         history.iter().filter(|one| one.kind == SourceKind::Record && !is_compared(one)).collect();
@@ -178,7 +185,7 @@ fn summary(configuration: &Configuration) -> ConfigurationSummary {
         name: configuration.name.clone(),
         kind: configuration.kind.word().to_owned(),
         runs: configuration.runs,
-        started_utc: configuration.started_utc.clone(),
+        started_utc: configuration.starts_utc.iter().min().cloned(),
     }
 }
 

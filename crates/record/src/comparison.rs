@@ -24,6 +24,9 @@ pub struct ComparisonTable {
     pub cautions: Vec<String>,
     /// Whether tests that cannot be affected stayed where they were.
     pub drift: Drift,
+    /// Earlier runs of the machine that the spread between runs was learnt from; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_runs: Option<EarlierRuns>,
     /// What the rows of a class did together, before any row: one cause moves them all. Of records only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ComparisonClass>,
@@ -46,6 +49,15 @@ pub struct ConfigurationSummary {
     pub runs: usize,
     /// When the first of its runs began, RFC 3339, if that is known.
     pub started_utc: Option<String>,
+}
+
+/// Earlier runs of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlierRuns {
+    /// How many.
+    pub runs: usize,
+    /// True if they are from the history that `sidestep run` keeps, false if they were named (`--history`).
+    pub own_history: bool,
 }
 
 /// One fact about platform or run that is not the same in all configurations.

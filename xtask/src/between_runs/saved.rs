@@ -181,7 +181,7 @@ impl Saved {
             name: format!("run {index}"),
             kind: SourceKind::Record,
             runs: 1,
-            started_utc: Some(format!("run {index}")),
+            starts_utc: vec![format!("run {index}")],
             facts: vec![experiments::compare::Fact {
                 name: "hypervisor".to_owned(),
                 value: "KVM".to_owned(),

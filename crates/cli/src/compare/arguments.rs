@@ -27,9 +27,12 @@ pub(crate) struct CompareArguments {
     #[arg(long)]
     pub(crate) paired: bool,
     /// Earlier records of the baseline's machine, or folders of them: how far its runs spread is learnt from these; may be given
-    /// several times
+    /// several times [default: the check-ups with the same plan that this user's history holds of that machine]
     #[arg(long, value_name = "DIR|FILE[,FILE...]", value_delimiter = ',')]
     pub(crate) history: Vec<PathBuf>,
+    /// Use no earlier records
+    #[arg(long, conflicts_with = "history")]
+    pub(crate) no_history: bool,
     /// Print Markdown
     #[arg(long, conflicts_with_all = ["csv", "json"])]
     pub(crate) markdown: bool,

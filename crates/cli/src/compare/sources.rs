@@ -4,13 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use experiments::compare::{Configuration, SourceKind, read as import};
-use record::Record;
+use experiments::compare::{Configuration, SourceKind, configuration_of_record, read as import};
+use experiments::history::{entry, is_same_machine};
+use record::{HistoryEntry, Record};
 
-use crate::store;
+use crate::history::Store;
+use crate::{output, store};
 
 /// Names of files that say nothing of what is in them; the folder does.
 const RECORD_STEM: &str = "record";
+
+/// So many of the last check-ups of a machine are read: with these the state of the host that both sides met weighs most, and a comparison
+/// stays within a second. Unknown: where the best number lies; hosts that keep one state for weeks could tell.
+const OWN_HISTORY_MOST: usize = 40;
 
 /// One configuration, with its record where it is one: pictures are drawn from that.
 pub(super) struct Source {
@@ -68,6 +74,34 @@ pub(super) fn history(paths: &[PathBuf]) -> anyhow::Result<Vec<Configuration>> {
     Ok(earlier.into_iter().map(|source| source.configuration).collect())
 }
 
+/// What a history holds of the machine that all sources are of, up to the last of them: check-ups with a plan that one of them has, the
+/// newest ones. Nothing if a source is no record, or they are of several machines. A history that cannot be read is one line.
+pub(super) fn own_history(store: &Store, sources: &[Source]) -> Vec<Configuration> {
+    let compared: Option<Vec<HistoryEntry>> =
+        sources.iter().map(|source| source.record.as_ref().map(entry)).collect();
+    let Some((first, others)) = compared.as_deref().and_then(<[_]>::split_first) else { return Vec::new() };
+    if !others.iter().all(|other| is_same_machine(&first.fingerprint, &other.fingerprint)) {
+        return Vec::new();
+    }
+    let starts = sources.iter().flat_map(|source| &source.configuration.starts_utc);
+    let last = starts.max().cloned().unwrap_or_default();
+    let found = match store.read() {
+        Ok(found) => found,
+        Err(why) => {
+            output::complain(&format!("the history is not used: {why:#}"));
+            return Vec::new();
+        }
+    };
+    let is_alike = |earlier: &HistoryEntry| {
+        is_same_machine(&first.fingerprint, &earlier.fingerprint)
+            && std::iter::once(first).chain(others).any(|one| one.plan == earlier.plan)
+    };
+    let usable = found.entries.iter().filter(|(_, earlier)| earlier.started_utc < last && is_alike(earlier));
+    // The file was judged when its entry was read; one that is gone or spoiled since is one fewer.
+    let records = usable.rev().filter_map(|(file, _)| Some((file, store.record(file).ok()?)));
+    records.take(OWN_HISTORY_MOST).map(|(file, record)| configuration_of_record(file, &record)).collect()
+}
+
 /// The name in front of `=`, and the paths between commas. What exists as it is written is one path.
 fn split(input: &str) -> (Option<&str>, Vec<&str>) {
     if Path::new(input).exists() {
@@ -109,6 +143,9 @@ fn name_of(file: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use machine::Bytes;
+    use record::SCHEMA;
+
     use super::*;
 
     #[test]
@@ -116,6 +153,50 @@ mod tests {
         assert_eq!(name_of(Path::new("before/record.json.zst")), "before");
         assert_eq!(name_of(Path::new("a/no-patch.csv")), "no-patch");
         assert_eq!(name_of(Path::new("record.json")), "record");
+    }
+
+    /// A record of that minute, with a plan of so many seconds, on a machine of that memory.
+    fn record(minute: usize, budget_s: f64, memory: Bytes) -> Record {
+        let mut record = Record { schema: SCHEMA, ..Record::default() };
+        record.provenance.started_utc = format!("2026-01-01T00:{minute:02}:00Z");
+        record.plan.budget_s = budget_s;
+        record.machine.environment.memory_bytes = Some(memory);
+        record
+    }
+
+    fn source(record: Record) -> Source {
+        Source { configuration: configuration_of_record("", &record), record: Some(record) }
+    }
+
+    #[test]
+    fn the_own_history_is_of_the_same_machine_and_plan_and_of_before_the_last_run() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::at(&folder.path().join("history"));
+        let here = Bytes(8 << 30);
+        for kept in [
+            record(1, 10.0, here),
+            record(2, 60.0, here),
+            record(3, 10.0, Bytes(64 << 30)),
+            record(4, 10.0, here),
+            record(9, 10.0, here),
+        ] {
+            store.append(&kept).expect("writable");
+        }
+        let of = |sources: &[Source]| -> Vec<String> {
+            own_history(&store, sources).into_iter().flat_map(|one| one.starts_utc).collect()
+        };
+        let minutes = |found: Vec<String>| -> Vec<String> {
+            found.iter().map(|start| start[14..16].to_owned()).collect()
+        };
+        let pair = [source(record(4, 10.0, here)), source(record(6, 10.0, here))];
+        // The run at minute 4 is one of those compared: `compare` leaves it out.
+        assert_eq!(minutes(of(&pair)), ["04", "01"]);
+        let other_plan = [source(record(6, 10.0, here)), source(record(7, 60.0, here))];
+        assert_eq!(minutes(of(&other_plan)), ["04", "02", "01"]);
+        let two_machines = [source(record(6, 10.0, here)), source(record(7, 10.0, Bytes(1 << 30)))];
+        assert!(of(&two_machines).is_empty());
+        let imported = Source { record: None, ..source(record(6, 10.0, here)) };
+        assert!(of(&[imported, source(record(7, 10.0, here))]).is_empty());
     }
 
     #[test]

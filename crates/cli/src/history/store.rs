@@ -10,7 +10,7 @@ use host::live::{effective_root, is_running};
 use host::state_folder::advice;
 use host::trusted_folder::UNFINISHED;
 use record::{
-    ENTRY_BYTES_MAX, Encoding, EntryError, HistoryEntry, Record, decode_entry, encode, encode_entry,
+    ENTRY_BYTES_MAX, Encoding, EntryError, HistoryEntry, Record, decode, decode_entry, encode, encode_entry,
 };
 use toggles::Place;
 
@@ -85,6 +85,16 @@ impl Store {
             }
         }
         Ok(found)
+    }
+
+    /// The record of one of its files.
+    ///
+    /// # Errors
+    /// A folder or file that cannot be used.
+    pub(crate) fn record(&self, name: &str) -> anyhow::Result<Record> {
+        let folder = TrustedFolder::open(&self.path).map_err(|why| self.unusable(why))?;
+        let bytes = folder.read(name)?.with_context(|| format!("{name} is gone"))?;
+        Ok(decode(&bytes)?)
     }
 
     fn unusable(&self, why: std::io::Error) -> anyhow::Error {

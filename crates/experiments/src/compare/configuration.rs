@@ -122,8 +122,8 @@ pub struct Configuration {
     pub kind: SourceKind,
     /// Runs that it was made from.
     pub runs: usize,
-    /// When the first of its runs began, RFC 3339.
-    pub started_utc: Option<String>,
+    /// When its runs began, RFC 3339, as far as that is known.
+    pub starts_utc: Vec<String>,
     /// Platform and conditions.
     pub facts: Vec<Fact>,
     /// Doubts that came with the data, one line each.
@@ -137,7 +137,7 @@ impl Configuration {
     /// what only one holds is left out, and that is said.
     pub fn absorb(&mut self, other: Self) {
         self.runs += other.runs;
-        self.started_utc = [self.started_utc.take(), other.started_utc].into_iter().flatten().min();
+        self.starts_utc.extend(other.starts_utc);
         for fact in other.facts {
             match self.facts.iter_mut().find(|have| have.name == fact.name) {
                 Some(have) if !have.value.split(" | ").any(|value| value == fact.value) => {
@@ -191,7 +191,7 @@ mod tests {
             name: "a".to_owned(),
             kind: SourceKind::Record,
             runs: 1,
-            started_utc: None,
+            starts_utc: Vec::new(),
             facts: vec![Fact { name: "kernel".to_owned(), value: "6.1".to_owned() }],
             cautions: Vec::new(),
             tests: values.iter().map(test).collect(),

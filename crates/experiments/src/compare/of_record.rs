@@ -122,7 +122,7 @@ pub fn configuration_of_record(name: &str, record: &Record) -> Configuration {
         name: name.to_owned(),
         kind: SourceKind::Record,
         runs: 1,
-        started_utc: (!started.is_empty()).then(|| started.clone()),
+        starts_utc: (!started.is_empty()).then(|| started.clone()).into_iter().collect(),
         facts: facts::of_record(record),
         cautions,
         tests: tests.list,

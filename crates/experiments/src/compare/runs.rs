@@ -155,7 +155,7 @@ mod tests {
             name: "run".to_owned(),
             kind: SourceKind::Record,
             runs: 1,
-            started_utc: None,
+            starts_utc: Vec::new(),
             facts: Vec::new(),
             cautions: Vec::new(),
             tests,
@@ -209,6 +209,25 @@ mod tests {
         assert!(found.drift.doubtful && found.drift.moved == ["loop"], "{:?}", found.drift);
         assert!(found.rows.iter().all(|row| row.verdict == Verdict::Inconclusive));
         assert!(found.classes.iter().all(|class| class.verdict == Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn no_run_that_is_compared_is_also_an_earlier_one() {
+        let mut random = Random::new(5);
+        let started = |minute: usize, random: &mut Random| Configuration {
+            starts_utc: vec![format!("2026-01-01T00:{minute:02}:00Z")],
+            ..run(random, 1.0, 1.0)
+        };
+        let all: Vec<Configuration> = (0..12).map(|minute| started(minute, &mut random)).collect();
+        let side = |minutes: std::ops::Range<usize>| {
+            let mut runs = all[minutes].iter().cloned();
+            let mut side = runs.next().expect("a run");
+            runs.for_each(|run| side.absorb(run));
+            side
+        };
+        let found = compare(&[side(0..3), side(3..5)], &all, &Options::default()).expect("comparable");
+        assert_eq!(found.earlier_runs.map(|earlier| earlier.runs), Some(7));
+        assert_eq!(found.configurations[1].started_utc.as_deref(), Some("2026-01-01T00:03:00Z"));
     }
 
     #[test]

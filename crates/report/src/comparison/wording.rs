@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use record::{Better, ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable, FactDifference};
+use record::{
+    Better, ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable, EarlierRuns, FactDifference,
+};
 use stats::{Interval, Knowledge, Verdict};
 
 use crate::number;
@@ -278,13 +280,21 @@ pub(super) fn knowledge(knowledge: Knowledge) -> &'static str {
     }
 }
 
+fn earlier_runs(earlier: EarlierRuns) -> String {
+    let whose = if earlier.own_history { "this machine's own history" } else { "earlier records" };
+    format!("{whose}: {} runs", earlier.runs)
+}
+
 /// How many rows rest on which knowledge of the spread between runs; `None` where none does.
 pub(super) fn spread_from(table: &ComparisonTable) -> Option<String> {
     let counted: Vec<String> = [Knowledge::History, Knowledge::Replicates, Knowledge::Prior]
         .into_iter()
         .map(|one| (one, table.rows.iter().filter(|row| row.knowledge == one).count()))
         .filter(|(_, rows)| *rows > 0)
-        .map(|(one, rows)| format!("{} ({rows} rows)", knowledge(one)))
+        .map(|(one, rows)| match table.earlier_runs.filter(|_| one == Knowledge::History) {
+            Some(earlier) => format!("{} ({rows} rows)", earlier_runs(earlier)),
+            None => format!("{} ({rows} rows)", knowledge(one)),
+        })
         .collect();
     (!counted.is_empty()).then(|| format!("between runs, from {}", counted.join(", ")))
 }

@@ -75,7 +75,7 @@ impl TestList {
             name: name.to_owned(),
             kind,
             runs: 1,
-            started_utc: None,
+            starts_utc: Vec::new(),
             facts,
             cautions,
             tests: self.tests,

@@ -69,6 +69,7 @@ pub(crate) fn sample_record(cpu_count: u32) -> Record {
             cpus: cpus(cpu_count),
             budget_s: 90.0,
             root: false,
+            planted: Vec::new(),
             without: vec![
                 "synthetic sample: no number in this record was measured".to_owned(),
                 "1 GiB pages: the pool is empty and this process is not root".to_owned(),
@@ -121,6 +122,7 @@ fn guards() -> Guards {
     Guards {
         steal_share: Some(0.013),
         others_share: Some(0.04),
+        waited_share: None,
         load_average: Some([0.31, 1.72]),
         involuntary_switches: 412,
         windows: 9_210,
