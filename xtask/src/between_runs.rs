@@ -32,6 +32,8 @@ const PLANTED: [f64; 5] = [0.03, 0.05, 0.1, 0.2, 0.5];
 const MARGINS_PERCENT: [f64; 3] = [5.0, 10.0, 20.0];
 /// How far, in true standard errors of the difference, each row is moved for the power against the oracle.
 const STANDARD_ERRORS: f64 = 5.0;
+/// What all classes of memory are called here.
+const MEMORY: &str = "memory as a whole";
 /// What is to hold of unchanged runs.
 const COMPARISONS_MOST: f64 = 0.05;
 const ROWS_MOST: f64 = 0.005;
@@ -154,6 +156,7 @@ fn unchanged(saved: &Saved, splits: usize, seed: u64) -> Totals {
                 .iter()
                 .filter(|class| is_claim(class.verdict))
                 .map(|class| class.class.name().to_owned())
+                .chain(table.memory.iter().filter(|one| is_claim(one.verdict)).map(|_| MEMORY.to_owned()))
                 .collect();
             let rows: Vec<String> = rows_claimed(&table).map(|row| row.name.clone()).collect();
             any += usize::from(!rows.is_empty() || !classes.is_empty());
@@ -178,21 +181,6 @@ fn unchanged(saved: &Saved, splits: usize, seed: u64) -> Totals {
     totals
 }
 
-/// Classes of memory: those into which changes are planted.
-fn is_memory(class: RowClass) -> bool {
-    matches!(
-        class,
-        RowClass::CoreLatency
-            | RowClass::CacheBandwidth
-            | RowClass::SharedCacheBandwidth
-            | RowClass::SharedCacheLatency
-            | RowClass::MemoryLatency
-            | RowClass::MemoryBandwidth
-            | RowClass::Stream
-            | RowClass::PageWalks
-    )
-}
-
 /// The same change of the cost in all memory rows of one side.
 fn changed(saved: &Saved, splits: usize, seed: u64) {
     println!("\n| all memory rows slower by | 3 % | 5 % | 10 % | 20 % | 50 % |\n|---|---|---|---|---|---|");
@@ -205,12 +193,17 @@ fn changed(saved: &Saved, splits: usize, seed: u64) {
         }
         let mut by_class: BTreeMap<RowClass, Vec<[usize; 2]>> = BTreeMap::new();
         let mut line = format!("| {}: rows found, median (classes) |", design.name());
+        let mut headlines = format!("| - {MEMORY} |");
         for (column, planted) in PLANTED.into_iter().enumerate() {
-            let (mut rows, mut of, mut classes) = (Vec::new(), 0, 0);
+            let (mut rows, mut of, mut classes, mut headline) = (Vec::new(), 0, 0, 0);
             for one in &chosen {
-                let table =
-                    one.compared(saved, &|class, _| if is_memory(class) { 1.0 + planted } else { 1.0 }, None);
-                let memory = table.classes.iter().filter(|class| is_memory(class.class));
+                let table = one.compared(
+                    saved,
+                    &|class, _| if class.is_memory() { 1.0 + planted } else { 1.0 },
+                    None,
+                );
+                headline += table.memory.iter().filter(|one| one.verdict == Verdict::Slower).count();
+                let memory = table.classes.iter().filter(|class| class.class.is_memory());
                 let names: Vec<&String> = memory.clone().flat_map(|class| &class.rows).collect();
                 rows.push(rows_claimed(&table).filter(|row| names.contains(&&row.name)).count() as f64);
                 of = names.len();
@@ -225,8 +218,10 @@ fn changed(saved: &Saved, splits: usize, seed: u64) {
             let median = stats::median(&rows).unwrap_or(0.0);
             let classes = classes as f64 / chosen.len() as f64;
             write!(line, " {median:.0} of {of} ({classes:.1}) |").expect("text takes what is written");
+            write!(headlines, " {:.0} % |", percent(headline, chosen.len()))
+                .expect("text takes what is written");
         }
-        println!("{line}");
+        println!("{line}\n{headlines}");
         for (class, counts) in by_class {
             let found: Vec<String> =
                 counts.iter().map(|[found, of]| format!("{:.0} %", percent(*found, *of))).collect();

@@ -141,6 +141,7 @@ pub fn compare(
         cautions,
         drift: judged.drift,
         earlier_runs: Some(earlier_runs).filter(|earlier| earlier.runs > 0),
+        memory: judged.memory,
         classes: judged.classes,
         rows,
     })

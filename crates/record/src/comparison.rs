@@ -27,6 +27,9 @@ pub struct ComparisonTable {
     /// Earlier runs of the machine that the spread between runs was learnt from; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_runs: Option<EarlierRuns>,
+    /// What all classes of memory did together, per candidate: the first thing to know. Of records only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<ComparisonMemory>,
     /// What the rows of a class did together, before any row: one cause moves them all. Of records only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ComparisonClass>,
@@ -144,6 +147,25 @@ pub struct ComparisonClass {
     /// Its 95 % interval, from the spread between runs.
     pub interval: Interval,
     /// Probability of such a change from nothing, among all classes.
+    pub q: f64,
+    /// What it amounts to.
+    pub verdict: Verdict,
+    /// Where the spread between runs is from.
+    pub knowledge: Knowledge,
+}
+
+/// What all classes of memory of one candidate share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparisonMemory {
+    /// Name of the candidate.
+    pub candidate: String,
+    /// How many rows these classes have.
+    pub rows: usize,
+    /// Change of the cost that they share, in percent: positive is slower.
+    pub change_percent: f64,
+    /// Its 95 % interval, from the spread between runs.
+    pub interval: Interval,
+    /// Probability of such a change from nothing, among this and all classes.
     pub q: f64,
     /// What it amounts to.
     pub verdict: Verdict,

@@ -11,6 +11,7 @@
 //! Statistical Society B 76, 2014): many rows of many classes do not blunt each other.
 
 mod equal_cpus;
+mod memory;
 mod moderation;
 mod power;
 mod prior;
@@ -104,6 +105,17 @@ pub struct Differences {
     pub rows: Vec<Difference>,
     /// One per class of two rows or more that are no controls.
     pub classes: Vec<ClassDifference>,
+    /// What all classes of memory share, where there are two or more.
+    pub memory: Option<MemoryDifference>,
+}
+
+/// What the classes of memory share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryDifference {
+    /// Its rows, as indices of what was given.
+    pub rows: Vec<usize>,
+    /// How far all of them moved.
+    pub difference: Difference,
 }
 
 impl Difference {
@@ -141,10 +153,11 @@ pub fn between_runs(rows: &[RowRuns], host: Host) -> Differences {
     let common = moderated_over_classes(&parts, host);
     let mut found = vec![None; rows.len()];
     let mut classes = Vec::new();
-    for (part, common) in parts.iter().zip(common) {
+    for (part, common) in parts.iter().zip(common.iter().copied()) {
         let own = moderated_over_rows(part, &parts, host);
-        for (index, own) in part.rows.iter().zip(own) {
-            found[*index] = Some(row_difference(&rows[*index], part, common, own, host));
+        for ((index, own), whole) in part.rows.iter().zip(own).zip(&part.whole) {
+            let spreads = RowSpreads { common, own, whole: *whole };
+            found[*index] = Some(row_difference(&rows[*index], part, spreads, host));
         }
         if !rows[part.rows[0]].control {
             classes.push(class_difference(part, common, rows, &found, host));
@@ -152,8 +165,10 @@ pub fn between_runs(rows: &[RowRuns], host: Host) -> Differences {
     }
     let mut found: Vec<Difference> = found.into_iter().flatten().collect();
     controls_among_themselves(rows, &mut found);
-    hierarchy(&mut found, &mut classes);
-    Differences { rows: found, classes: classes.into_iter().filter(|one| one.rows.len() > 1).collect() }
+    let mut memory = memory::of_memory(&parts, &common, &classes, rows, host);
+    hierarchy(&mut found, &mut classes, memory.as_mut());
+    let classes = classes.into_iter().filter(|one| one.rows.len() > 1).collect();
+    Differences { rows: found, classes, memory }
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -211,7 +226,11 @@ struct ClassParts {
     /// One per row: a row that spreads less weighs more. They sum to 1.
     weights: Vec<f64>,
     common: (Variance, Knowledge),
+    /// The same run by run: first side, second side, earlier ones, about the mean of each.
+    common_runs: [Vec<f64>; 3],
     own: Vec<(Variance, Knowledge)>,
+    /// The spread of each row as it is, what it shares with its class included, moderated over the rows.
+    whole: Vec<Variance>,
 }
 
 impl ClassParts {
@@ -220,14 +239,9 @@ impl ClassParts {
         let whole: Vec<Variance> = runs.iter().map(|groups| spread(groups).0).collect();
         let of_class =
             distribution(&whole.iter().copied().filter(|one| one.degrees > 0.0).collect::<Vec<_>>());
-        // By the standard deviation, not the variance: a row that happens to look quiet must not speak for all.
-        let weight = |own: &Variance| {
-            let variance = of_class.map_or(*own, |class| moderated(*own, class)).value;
-            if variance > 0.0 { variance.sqrt().recip() } else { 1.0 }
-        };
-        let weights: Vec<f64> = whole.iter().map(weight).collect();
-        let total: f64 = weights.iter().sum();
-        let weights: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+        let whole: Vec<Variance> =
+            whole.iter().map(|own| of_class.map_or(*own, |class| moderated(*own, class))).collect();
+        let weights = weights(whole.iter().map(|one| one.value));
         let common = [0, 1, HISTORY].map(|group| common_by_run(&runs, &weights, group));
         let single = members.len() == 1;
         let own = runs
@@ -240,12 +254,21 @@ impl ClassParts {
                 spread(&left)
             })
             .collect();
-        Self { class, rows: members.to_vec(), weights, common: spread(&common), own }
+        let rows = members.to_vec();
+        Self { class, rows, weights, common: spread(&common), common_runs: common, own, whole }
     }
 
     fn is_single(&self) -> bool {
         self.rows.len() == 1
     }
+}
+
+/// Weights that sum to 1. By the standard deviation, not the variance: what happens to look quiet must not speak for all.
+fn weights(variances: impl Iterator<Item = f64>) -> Vec<f64> {
+    let of = |variance: f64| if variance > 0.0 { variance.sqrt().recip() } else { 1.0 };
+    let weights: Vec<f64> = variances.map(of).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / total).collect()
 }
 
 /// The common factor of each run of one group; NaN for a run that has none of the rows.
@@ -317,18 +340,30 @@ fn sum(a: Variance, b: Variance) -> Variance {
     Variance { value, degrees: if parts > 0.0 { value.powi(2) / parts } else { a.degrees.min(b.degrees) } }
 }
 
-fn row_difference(
-    row: &RowRuns,
-    part: &ClassParts,
+/// What is known of a row's spread: what its class shares, what is left of it, and the two as the row itself shows them.
+#[derive(Clone, Copy)]
+struct RowSpreads {
     common: Option<Variance>,
     own: Variance,
-    host: Host,
-) -> Difference {
+    whole: Variance,
+}
+
+impl RowSpreads {
+    /// Rows of a class are seldom of one kind: one that keeps still where its class moves owes what is left of it to the class's
+    /// motion, and the sum counts that motion twice. So the row's own runs may make it smaller, but for a class with states.
+    fn joined(&self, common: Variance, least: f64) -> Variance {
+        let parts = sum(common, self.own);
+        let whole = Variance { value: self.whole.value.max(least), ..self.whole };
+        if whole.value < parts.value { whole } else { parts }
+    }
+}
+
+fn row_difference(row: &RowRuns, part: &ClassParts, spreads: RowSpreads, host: Host) -> Difference {
     let prior = prior_of(part.class, host);
-    let (variance, knowledge) = match common {
+    let (variance, knowledge) = match spreads.common {
         Some(common) if part.is_single() => (common, part.common.1),
         Some(common) if spread(&about_their_means(row)).1 != Knowledge::None => {
-            (sum(common, own), part.common.1)
+            (spreads.joined(common, least_of_states(part, host)), part.common.1)
         }
         _ => (Variance { value: prior.row.powi(2), degrees: prior.degrees }, Knowledge::Prior),
     };
@@ -375,8 +410,12 @@ fn controls_among_themselves(rows: &[RowRuns], found: &mut [Difference]) {
     }
 }
 
-/// Classes first, then the rows of those that show something.
-fn hierarchy(found: &mut [Difference], classes: &mut [ClassDifference]) {
+/// Memory as a whole and the classes first, then the rows of classes that show something.
+fn hierarchy(
+    found: &mut [Difference],
+    classes: &mut [ClassDifference],
+    memory: Option<&mut MemoryDifference>,
+) {
     let adjusted: Vec<Vec<f64>> = classes
         .iter()
         .map(|class| benjamini_hochberg(&class.rows.iter().map(|row| found[*row].p).collect::<Vec<_>>()))
@@ -385,10 +424,14 @@ fn hierarchy(found: &mut [Difference], classes: &mut [ClassDifference]) {
     let looks: Vec<f64> = classes.iter().map(|class| if class.rows.len() > 1 { 2.0 } else { 1.0 }).collect();
     let p_values: Vec<f64> = (classes.iter().zip(&adjusted).zip(&looks))
         .map(|((class, rows), looks)| rows.iter().copied().fold(class.difference.p, f64::min) * looks)
+        .chain(memory.as_ref().map(|memory| memory.difference.p))
         .collect();
     let of_class = benjamini_hochberg(&p_values);
     let selected = of_class.iter().filter(|q| **q <= LEVEL_OF_ALARMS).count().max(1);
-    let times = classes.len() as f64 / selected as f64;
+    let times = p_values.len() as f64 / selected as f64;
+    if let Some(memory) = memory {
+        memory.difference.q = of_class.last().copied().unwrap_or(1.0);
+    }
     for (((class, adjusted), q), looks) in classes.iter_mut().zip(adjusted).zip(of_class).zip(looks) {
         let within = |p: f64| (p * times).min(1.0).max(q);
         class.difference.q = within(class.difference.p * looks);

@@ -34,8 +34,8 @@ pub use average::{AbsoluteAverage, GeometricMean, absolute_average, geometric_me
 pub use bca::bca;
 pub use beta::incomplete_beta;
 pub use between_runs::{
-    BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, Prior, Reach, RowClass, RowRuns,
-    between_runs, equal_latencies, equal_rates, prior_of, reach, two_runs_of_latency,
+    BEYOND_RUNS, ClassDifference, Difference, Differences, Host, Knowledge, MemoryDifference, Prior, Reach,
+    RowClass, RowRuns, between_runs, equal_latencies, equal_rates, prior_of, reach, two_runs_of_latency,
 };
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
 pub use drift::{ChangePoint, change_points, lag1_autocorrelation};

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use record::{Better, ComparisonClass, ComparisonRow, Drift, UnmatchedTest};
+use record::{Better, ComparisonClass, ComparisonMemory, ComparisonRow, Drift, UnmatchedTest};
 use stats::{Comparison, Interval, Knowledge, LEVEL_OF_ALARMS, RowClass, Verdict};
 
 use super::difference::{Side, difference, standard_error};
+use super::runs::CostsOfRuns;
 use super::{Cell, CompareError, Configuration, Coordinates, Options, Sample, SourceKind, Test, runs};
 
 /// Percentages in documents have this many decimals: enough for any that is printed.
@@ -216,6 +217,7 @@ fn over_cells(cells: &BTreeMap<Coordinates, Cell>, places: &[Coordinates]) -> Ve
 pub(super) struct Judgement {
     pub(super) rows: Vec<Judged>,
     pub(super) classes: Vec<ComparisonClass>,
+    pub(super) memory: Vec<ComparisonMemory>,
     pub(super) drift: Drift,
 }
 
@@ -237,22 +239,24 @@ pub(super) fn judged(
         }
     }
     gathered.retain(|row| row.sides.iter().all(|side| !side.is_empty()));
-    let (costs, mut classes) = if by_runs {
+    let CostsOfRuns { costs, mut classes, mut memory } = if by_runs {
         runs::costs(&gathered, runs::host(configurations), options)
     } else {
-        (costs_of_replicates(&gathered, options), Vec::new())
+        let costs = costs_of_replicates(&gathered, options);
+        CostsOfRuns { costs, classes: Vec::new(), memory: Vec::new() }
     };
     let drafts: Vec<Draft> =
         gathered.iter().zip(costs).filter_map(|(row, cost)| draft(row, cost, options)).collect();
     let mut drift = drift(&drafts, if by_runs { DOUBT } else { LEVEL_OF_ALARMS });
     drift.doubtful = by_runs && !drift.moved.is_empty();
     if drift.doubtful {
-        for class in &mut classes {
-            class.verdict = Verdict::Inconclusive;
+        let verdicts = classes.iter_mut().map(|class| &mut class.verdict);
+        for verdict in verdicts.chain(memory.iter_mut().map(|memory| &mut memory.verdict)) {
+            *verdict = Verdict::Inconclusive;
         }
     }
     let rows = drafts.into_iter().map(|draft| judge(draft, &drift)).collect();
-    Ok(Judgement { rows, classes, drift })
+    Ok(Judgement { rows, classes, memory, drift })
 }
 
 fn gather<'t>(

@@ -2,8 +2,8 @@
 //!
 //! The spread between runs comes from earlier runs, else from the runs compared, else from the shipped table (`stats::between_runs`).
 
-use record::{Better, ComparisonClass};
-use stats::{ClassDifference, Difference, Host, Interval, RowRuns};
+use record::{Better, ComparisonClass, ComparisonMemory};
+use stats::{ClassDifference, Difference, Host, Interval, RowRuns, Verdict};
 
 use super::difference::STANDARD_ERRORS;
 use super::rows::{Cost, Gathered, as_percent, rounded};
@@ -28,13 +28,9 @@ pub(super) fn in_core_cycles(sample: &Sample, better: Better) -> Option<Sample> 
 }
 
 /// What the rows differ by, and what the rows of each class share, candidate by candidate.
-pub(super) fn costs(
-    gathered: &[Gathered<'_>],
-    host: Host,
-    options: &Options,
-) -> (Vec<Cost>, Vec<ComparisonClass>) {
+pub(super) fn costs(gathered: &[Gathered<'_>], host: Host, options: &Options) -> CostsOfRuns {
     let mut costs = vec![Cost::default(); gathered.len()];
-    let mut classes = Vec::new();
+    let (mut classes, mut memory) = (Vec::new(), Vec::new());
     let mut candidates: Vec<&str> = Vec::new();
     for row in gathered {
         if !candidates.contains(&row.candidate.as_str()) {
@@ -64,8 +60,20 @@ pub(super) fn costs(
             let difference = Difference { q: among(class.difference.q), ..class.difference };
             classes.push(of_class(class, &difference, &rows, &found.rows, options));
         }
+        if let Some(found) = &found.memory {
+            let rows: Vec<&Gathered<'_>> = found.rows.iter().map(|row| &gathered[places[*row]]).collect();
+            let difference = Difference { q: among(found.difference.q), ..found.difference };
+            memory.push(of_memory(&difference, &rows, options));
+        }
     }
-    (costs, classes)
+    CostsOfRuns { costs, classes, memory }
+}
+
+/// What rows, classes of rows and memory as a whole differ by.
+pub(super) struct CostsOfRuns {
+    pub(super) costs: Vec<Cost>,
+    pub(super) classes: Vec<ComparisonClass>,
+    pub(super) memory: Vec<ComparisonMemory>,
 }
 
 /// A row as logarithms of costs; `None` for one of no class.
@@ -92,6 +100,40 @@ fn own_variance(sample: &Sample) -> f64 {
     sample.epoch_variance.unwrap_or_else(of_interval)
 }
 
+/// A difference that several rows share, as a change in percent with its verdict at the largest of their margins.
+struct SharedChange {
+    change_percent: f64,
+    interval: Interval,
+    verdict: Verdict,
+}
+
+impl SharedChange {
+    fn of(difference: &Difference, rows: &[&Gathered<'_>], options: &Options) -> Self {
+        let runs = rows.iter().flat_map(|row| row.sides.each_ref().map(Vec::len)).min().unwrap_or(0);
+        let margin_percent = rows.iter().map(|row| row.declared_percent(options)).fold(0.0, f64::max);
+        let comparison = difference.comparison(runs);
+        let percent = |cost: f64| as_percent(100.0 * (cost - 1.0));
+        Self {
+            change_percent: percent(comparison.ratio),
+            interval: comparison.interval.map_or_else(Interval::default, |interval| interval.map(percent)),
+            verdict: comparison.verdict_in_family(margin_percent / 100.0, difference.q),
+        }
+    }
+}
+
+fn of_memory(difference: &Difference, rows: &[&Gathered<'_>], options: &Options) -> ComparisonMemory {
+    let shared = SharedChange::of(difference, rows, options);
+    ComparisonMemory {
+        candidate: rows.first().map_or_else(String::new, |row| row.candidate.clone()),
+        rows: rows.len(),
+        change_percent: shared.change_percent,
+        interval: shared.interval,
+        q: rounded(difference.q),
+        verdict: shared.verdict,
+        knowledge: difference.knowledge,
+    }
+}
+
 fn of_class(
     class: &ClassDifference,
     difference: &Difference,
@@ -99,20 +141,17 @@ fn of_class(
     found: &[Difference],
     options: &Options,
 ) -> ComparisonClass {
-    let runs = rows.iter().flat_map(|row| row.sides.each_ref().map(Vec::len)).min().unwrap_or(0);
-    let margin_percent = rows.iter().map(|row| row.declared_percent(options)).fold(0.0, f64::max);
-    let comparison = difference.comparison(runs);
-    let percent = |cost: f64| as_percent(100.0 * (cost - 1.0));
+    let shared = SharedChange::of(difference, rows, options);
     let along = |row: &&usize| found[**row].log_ratio * difference.log_ratio > 0.0;
     ComparisonClass {
         class: class.class,
         candidate: rows.first().map_or_else(String::new, |row| row.candidate.clone()),
         rows: rows.iter().map(|row| row.name()).collect(),
         moved_along: class.rows.iter().filter(along).count(),
-        change_percent: percent(comparison.ratio),
-        interval: comparison.interval.map_or_else(Interval::default, |interval| interval.map(percent)),
+        change_percent: shared.change_percent,
+        interval: shared.interval,
         q: rounded(difference.q),
-        verdict: comparison.verdict_in_family(margin_percent / 100.0, difference.q),
+        verdict: shared.verdict,
         knowledge: difference.knowledge,
     }
 }

@@ -40,6 +40,22 @@ pub enum RowClass {
 }
 
 impl RowClass {
+    /// True for what memory and caches make: what is said of memory as a whole is over these.
+    pub const fn is_memory(self) -> bool {
+        matches!(
+            self,
+            Self::CoreLatency
+                | Self::CacheBandwidth
+                | Self::SharedCacheBandwidth
+                | Self::SharedCacheLatency
+                | Self::MemoryLatency
+                | Self::LoadedLatency
+                | Self::MemoryBandwidth
+                | Self::Stream
+                | Self::PageWalks
+        )
+    }
+
     /// The name in sentences.
     pub const fn name(self) -> &'static str {
         match self {
