@@ -83,6 +83,7 @@ fn outcome(table: &ComparisonTable, arguments: &CompareArguments, global: &Globa
     let is_slower = |percent: f64| {
         table.rows.iter().any(|row| is_slower_by(row, percent))
             || table.classes.iter().any(|class| is_class_slower_by(class, percent))
+            || table.memory.iter().any(|one| one.verdict == Verdict::Slower && one.change_percent > percent)
     };
     if arguments.gate.is_some_and(is_slower) {
         Outcome::Gated

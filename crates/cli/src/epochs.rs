@@ -172,6 +172,7 @@ fn epoch(
         steal_share: record.guards.steal_share,
         others_share: record.guards.others_share,
         waited_share: record.guards.waited_share,
+        core_share: probes::epochs::core_share(record),
     });
     Ok((EpochRun { started_utc, seed, elapsed_s, outcome, got }, found))
 }

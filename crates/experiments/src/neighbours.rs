@@ -18,6 +18,10 @@ const OTHERS: f64 = 0.15;
 /// A wait this long is no accident of scheduling: windows that are set aside on a loaded but usable machine are 2 to 3 %.
 const WAITED: f64 = 0.05;
 
+/// A CPU whose core gave it less than this had company on it: its control loops scatter by 2.4 % between epochs, three times
+/// which is no accident.
+const CORE_SHARE: f64 = 0.93;
+
 /// What epochs of a quiet guest differ by from the best one is below this: four standard deviations between epochs, of 2.4 % for the
 /// control loop, 6 % for latency beyond the second level and 10 % for bandwidth (METHODOLOGY.md, Epochs).
 const LIMITS: [(RowClass, f64); 4] = [
@@ -99,7 +103,10 @@ fn at_work(record: &Record, costs: &[EpochCost]) -> Vec<usize> {
 /// Whether the kernel counted that others had the CPUs.
 fn taken(got: &CpuShare) -> bool {
     let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);
-    above(got.steal_share, TAKEN) || above(got.others_share, OTHERS) || above(got.waited_share, WAITED)
+    above(got.steal_share, TAKEN)
+        || above(got.others_share, OTHERS)
+        || above(got.waited_share, WAITED)
+        || got.core_share.is_some_and(|share| share < CORE_SHARE)
 }
 
 #[cfg(test)]

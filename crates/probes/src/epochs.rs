@@ -15,7 +15,9 @@ mod rows;
 use std::collections::BTreeMap;
 
 use machine::Hertz;
-use record::{Guards, PlanEntry, PlanOutcome, RawSeries, Reading, Record};
+use record::{Control, Guards, PlanEntry, PlanOutcome, RawSeries, Reading, Record};
+
+use crate::cores::control::{PORT_LOOP, series_name};
 
 /// An epoch's record, and where its raw series went.
 #[derive(Debug)]
@@ -201,6 +203,27 @@ fn guards(epochs: &[&Record]) -> Guards {
         }
     }
     all
+}
+
+/// Share of its core that the worst CPU of an epoch had on average, by the windows of its port loop; `None` without control loops.
+pub fn core_share(record: &Record) -> Option<f64> {
+    let share = |control: &Control| {
+        let name = series_name(control.cpu, PORT_LOOP);
+        let windows: Vec<f64> = record
+            .raw
+            .iter()
+            .find(|raw| raw.name == name)?
+            .visits
+            .iter()
+            .flatten()
+            .map(|ns| f64::from(*ns))
+            .collect();
+        let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+        // The record has the share of the median window; a sibling that is busy at times moves only the mean.
+        let share = control.core_share * stats::median(&windows)? / mean;
+        share.is_finite().then_some(share.min(1.0))
+    };
+    record.cores.control.iter().filter_map(share).reduce(f64::min)
 }
 
 #[cfg(test)]

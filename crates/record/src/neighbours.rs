@@ -14,6 +14,9 @@ pub struct CpuShare {
     pub others_share: Option<f64>,
     /// Share of the time in which the measuring thread wanted to run that it waited in the run queue.
     pub waited_share: Option<f64>,
+    /// Share of its core that the worst CPU had on average while only its control loops ran: below 1 a sibling was busy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core_share: Option<f64>,
 }
 
 impl CpuShare {

@@ -28,6 +28,8 @@ const DOORS_OF_HOST: &[&str] = &[
     "crates/host/src/live/standard_output.rs",
     // The code and the symbols of a program that is watched.
     "crates/host/src/live/program_file.rs",
+    // Files of memory that a helper inherits: no path names them.
+    "crates/host/src/live/handover.rs",
     // A device that is held open, and the permissions of a file.
     "crates/host/src/live/wake_latency.rs",
     "crates/host/src/live/process.rs",

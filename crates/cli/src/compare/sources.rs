@@ -173,14 +173,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::at(&folder.path().join("history"));
         let here = Bytes(8 << 30);
-        for kept in [
-            record(1, 10.0, here),
-            record(2, 60.0, here),
-            record(3, 10.0, Bytes(64 << 30)),
-            record(4, 10.0, here),
-            record(9, 10.0, here),
-        ] {
-            store.append(&kept).expect("writable");
+        let kept =
+            [(1, 10.0, here), (2, 60.0, here), (3, 10.0, Bytes(64 << 30)), (4, 10.0, here), (9, 10.0, here)];
+        for (minute, budget_s, memory) in kept {
+            store.append(&record(minute, budget_s, memory)).expect("writable");
         }
         let of = |sources: &[Source]| -> Vec<String> {
             own_history(&store, sources).into_iter().flat_map(|one| one.starts_utc).collect()

@@ -57,6 +57,22 @@ fn told(record: &Record, own: &[f64]) -> Neighbours {
 }
 
 #[test]
+fn a_sibling_that_is_busy_for_a_quarter_of_the_time_is_a_neighbour() {
+    let share = |share: f64| CpuShare { core_share: Some(share), ..CpuShare::default() };
+    let mut run =
+        Record { epochs: [0.99, 0.86, 0.99].map(|of| epoch(share(of))).into(), ..Record::default() };
+    let found = neighbours(&run, &[], &[]).expect("epochs");
+    assert_eq!(found.at_work, [2]);
+    assert!(found.shows[0].ends_with("a CPU had 86 % of a core"), "{:?}", found.shows);
+    run.epochs[1].got = share(0.97);
+    let found = neighbours(&run, &[], &[]).expect("epochs");
+    assert!(
+        found.at_work.is_empty() && found.shows[0].ends_with("each CPU had at least 97 % of a core"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_neighbour_of_one_epoch_is_named_with_when_and_by_how_much() {
     let found = told(&record(&[150.0, 207.0, 152.0], &[0.001, 0.04, 0.0]), &[]);
     assert_eq!(found.at_work, [2]);
@@ -117,10 +133,14 @@ fn other_machines_count_once_each_and_those_with_another_plan_never() {
     let run = record(&[225.0, 226.0, 228.0], &[0.0; 3]);
     let found = neighbours(&run, &[], &kin.iter().collect::<Vec<_>>()).expect("epochs");
     assert!(found.give_back.is_some_and(|why| why.contains("5 other machines with this CPU")));
-    kin.iter_mut().for_each(|entry| entry.fingerprint.cpus = 3);
+    for entry in &mut kin {
+        entry.fingerprint.cpus = 3;
+    }
     let found = neighbours(&run, &[], &kin.iter().collect::<Vec<_>>()).expect("epochs");
     assert_eq!(found.give_back, None);
-    kin.iter_mut().for_each(|entry| entry.plan = "another".to_owned());
+    for entry in &mut kin {
+        entry.plan = "another".to_owned();
+    }
     let found = neighbours(&run, &kin.iter().collect::<Vec<_>>(), &[]).expect("epochs");
     assert!(found.ranks.is_empty() && found.give_back.is_none());
 }

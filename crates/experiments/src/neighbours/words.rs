@@ -3,7 +3,7 @@
 use record::{CpuShare, HostRank, Neighbours, Record};
 use stats::RowClass;
 
-use super::{OTHERS, TAKEN, WAITED};
+use super::{CORE_SHARE, OTHERS, TAKEN, WAITED};
 
 /// One sentence on the epochs, and one on each class that is beyond earlier runs.
 pub(super) fn shows(record: &Record, found: &Neighbours) -> Vec<String> {
@@ -36,6 +36,7 @@ fn at_work(record: &Record, found: &Neighbours, epoch: usize, count: usize) -> S
         .map(|cost| format!("{} {}", name(cost.class), signed(cost.ratios[epoch - 1])))
         .collect();
     signs.extend(taken(got, [TAKEN, OTHERS, WAITED]));
+    signs.extend(core_share(got, CORE_SHARE).map(|share| format!("a CPU had {share}")));
     format!("{} at work in epoch {epoch} of {count}: {}", who(got, found.in_guest), signs.join(", "))
 }
 
@@ -48,6 +49,7 @@ fn quiet(record: &Record, found: &Neighbours, count: usize) -> Option<String> {
         steal_share: most(|got| got.steal_share),
         others_share: most(|got| got.others_share),
         waited_share: most(|got| got.waited_share),
+        core_share: record.epochs.iter().filter_map(|epoch| epoch.got.core_share).reduce(f64::min),
     };
     let mut signs: Vec<String> = found
         .costs
@@ -58,6 +60,7 @@ fn quiet(record: &Record, found: &Neighbours, count: usize) -> Option<String> {
         })
         .collect();
     signs.extend(taken(&most, [-1.0; 3]));
+    signs.extend(core_share(&most, f64::INFINITY).map(|share| format!("each CPU had at least {share}")));
     let whom = if found.in_guest { "neighbours" } else { "other programs" };
     let epochs = if count == 1 { "one epoch".to_owned() } else { format!("{count} epochs") };
     (!signs.is_empty()).then(|| format!("no sign of {whom} in {epochs}: at most {}", signs.join(", ")))
@@ -74,6 +77,12 @@ fn taken(got: &CpuShare, above: [f64; 3]) -> Vec<String> {
         Some(format!("{what} {:.1} %", share * 100.0))
     });
     told.collect()
+}
+
+/// What a CPU had of its core, if that is below.
+fn core_share(got: &CpuShare, below: f64) -> Option<String> {
+    let share = got.core_share.filter(|share| *share < below)?;
+    Some(format!("{:.0} % of a core", share * 100.0))
 }
 
 fn rank(rank: &HostRank) -> String {

@@ -99,7 +99,11 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
     outcome
 }
 
-fn series_name(cpu: CpuId, what: &str) -> String {
+/// What the windows of the loop that fills the execution ports are called.
+pub(crate) const PORT_LOOP: &str = "port loop";
+
+/// The raw series of one loop on one CPU.
+pub(crate) fn series_name(cpu: CpuId, what: &str) -> String {
     format!("control, CPU {cpu}, {what}")
 }
 
@@ -173,7 +177,7 @@ fn push(session: &mut Session<'_>, settings: &Settings, loops: &[Loops]) {
         let aim = |what: &str| Aim { name: series_name(cpu, what), unit: "ns", half_width: HALF_WIDTH };
         let multiply = own.multiply.measure(session, &options, aim("multiply"));
         let rotate = own.rotate.measure(session, &options, aim("rotate"));
-        let port = own.port.measure(session, &options, aim("port loop"));
+        let port = own.port.measure(session, &options, aim(PORT_LOOP));
         let (Some(multiply), Some(rotate), Some(port), Some(core_share)) = (multiply, rotate, port, share)
         else {
             continue;

@@ -48,7 +48,9 @@ fn epoch(cells: &[(u64, f64)]) -> Record {
 
 fn fill(base: &mut Record, epochs: &[Record]) {
     let mut all = Epochs::default();
-    epochs.iter().for_each(|epoch| all.add(epoch.clone(), &mut base.raw));
+    for epoch in epochs {
+        all.add(epoch.clone(), &mut base.raw);
+    }
     merge(base, &all);
 }
 

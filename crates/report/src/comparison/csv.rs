@@ -1,7 +1,7 @@
-//! A comparison as CSV: one line per row, then one per class of rows, then one per average.
+//! A comparison as CSV: one line per row, then memory as a whole, then one per class of rows, then one per average.
 
 use record::ComparisonTable;
-use stats::Interval;
+use stats::{Interval, Knowledge, Verdict};
 
 use super::wording;
 use crate::escape::csv_text;
@@ -17,6 +17,39 @@ fn cell(value: Option<f64>) -> String {
 
 fn ends(interval: Option<Interval>) -> [String; 2] {
     [cell(interval.map(|i| i.low)), cell(interval.map(|i| i.high))]
+}
+
+/// What several rows share.
+struct Shared<'t> {
+    kind: &'static str,
+    name: &'static str,
+    candidate: &'t str,
+    rows: usize,
+}
+
+impl Shared<'_> {
+    fn line(
+        &self,
+        change_percent: f64,
+        interval: Interval,
+        verdict: Verdict,
+        q: f64,
+        knowledge: Knowledge,
+    ) -> String {
+        let mut fields = vec![self.kind.to_owned(), csv_text(self.name), String::new()];
+        fields.extend([String::new(), "lower".to_owned(), csv_text(self.candidate)]);
+        fields.extend(std::iter::repeat_n(String::new(), 6));
+        fields.push(cell(Some(change_percent)));
+        fields.extend(ends(Some(interval)));
+        fields.push(String::new());
+        fields.push(wording::verdict_word(verdict).to_owned());
+        fields.extend([String::new(), String::new(), cell(Some(q))]);
+        fields.extend(std::iter::repeat_n(String::new(), 5));
+        fields.push(self.rows.to_string());
+        fields.extend(std::iter::repeat_n(String::new(), 4));
+        fields.push(wording::knowledge(knowledge).to_owned());
+        fields.join(",") + "\n"
+    }
 }
 
 /// Rows and averages, with a header line.
@@ -47,20 +80,15 @@ pub fn comparison_csv(table: &ComparisonTable) -> String {
         fields.push(wording::knowledge(row.knowledge).to_owned());
         text += &(fields.join(",") + "\n");
     }
-    for class in &table.classes {
-        let mut fields = vec!["class".to_owned(), csv_text(class.class.name()), String::new()];
-        fields.extend([String::new(), "lower".to_owned(), csv_text(&class.candidate)]);
-        fields.extend(std::iter::repeat_n(String::new(), 6));
-        fields.push(cell(Some(class.change_percent)));
-        fields.extend(ends(Some(class.interval)));
-        fields.push(String::new());
-        fields.push(wording::verdict_word(class.verdict).to_owned());
-        fields.extend([String::new(), String::new(), cell(Some(class.q))]);
-        fields.extend(std::iter::repeat_n(String::new(), 5));
-        fields.push(class.rows.len().to_string());
-        fields.extend(std::iter::repeat_n(String::new(), 4));
-        fields.push(wording::knowledge(class.knowledge).to_owned());
-        text += &(fields.join(",") + "\n");
+    for one in &table.memory {
+        let shared =
+            Shared { kind: "memory", name: "memory as a whole", candidate: &one.candidate, rows: one.rows };
+        text += &shared.line(one.change_percent, one.interval, one.verdict, one.q, one.knowledge);
+    }
+    for one in &table.classes {
+        let rows = one.rows.len();
+        let shared = Shared { kind: "class", name: one.class.name(), candidate: &one.candidate, rows };
+        text += &shared.line(one.change_percent, one.interval, one.verdict, one.q, one.knowledge);
     }
     for average in &table.averages {
         let mut fields = vec!["average".to_owned(), String::new(), csv_text(&average.group)];

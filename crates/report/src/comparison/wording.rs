@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use record::{
-    Better, ComparisonAverage, ComparisonClass, ComparisonRow, ComparisonTable, EarlierRuns, FactDifference,
+    Better, ComparisonAverage, ComparisonClass, ComparisonMemory, ComparisonRow, ComparisonTable,
+    EarlierRuns, FactDifference,
 };
 use stats::{Interval, Knowledge, Verdict};
 
@@ -220,8 +221,11 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
     let candidates = table.configurations.iter().enumerate().filter(|(index, _)| *index != table.baseline);
     // Doubt is said first, then what classes of rows did together, then the rows.
     let first = drift(table).filter(|_| table.drift.doubtful);
-    first.into_iter().chain(classes(table)).chain(candidates
-        .map(|(_, candidate)| {
+    first
+        .into_iter()
+        .chain(memory(table))
+        .chain(classes(table))
+        .chain(candidates.map(|(_, candidate)| {
             let rows: Vec<&ComparisonRow> =
                 table.rows.iter().filter(|row| row.candidate == candidate.name).collect();
             let of = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
@@ -231,20 +235,37 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
             } else {
                 let (slower, faster) = (of(Verdict::Slower), of(Verdict::Faster));
                 let (equivalent, unclear) = (of(Verdict::Equivalent), of(Verdict::Inconclusive));
+                let claims = match (slower, faster) {
+                    (0, 0) => "no test differs detectably".to_owned(),
+                    _ => format!("{slower} slower, {faster} faster"),
+                };
                 let _ = write!(
                     text,
-                    "{slower} slower, {faster} faster, {equivalent} equivalent, {unclear} inconclusive of {} tests",
+                    "{claims}, {equivalent} equivalent, {unclear} undetermined of {} tests",
                     rows.len()
                 );
             }
             let all = table.averages.iter().find(|one| one.candidate == candidate.name && one.group == "all");
             if let Some(all) = all {
-                let floor = all.floor_percent.map_or_else(String::new, |floor| format!(" (A/A floor {} %)", percent(floor)));
+                let floor = all
+                    .floor_percent
+                    .map_or_else(String::new, |floor| format!(" (A/A floor {} %)", percent(floor)));
                 let _ = write!(text, "; average difference {} %{floor}", percent(all.symmetric_percent));
             }
             text
         }))
         .collect()
+}
+
+/// What memory as a whole did, one sentence for each candidate of which that can be claimed.
+fn memory(table: &ComparisonTable) -> impl Iterator<Item = String> {
+    let several = table.configurations.len() > 2;
+    let is_claimed = |one: &&ComparisonMemory| matches!(one.verdict, Verdict::Faster | Verdict::Slower);
+    table.memory.iter().filter(is_claimed).map(move |one| {
+        let who = if several { format!("{}, ", one.candidate) } else { String::new() };
+        let (change, word) = (percent(one.change_percent.abs()), verdict_word(one.verdict));
+        format!("{who}memory as a whole: {change} % {word} {} over {} rows", interval(one.interval), one.rows)
+    })
 }
 
 /// What classes of rows did together, one sentence each; the candidate is named where there are several.
