@@ -391,8 +391,9 @@ fn class_difference(
     let weighted = |value: &dyn Fn(usize) -> f64| {
         members.iter().zip(&part.weights).map(|(index, weight)| weight * value(*index)).sum::<f64>()
     };
-    // What disturbs one row within a run disturbs the rows beside it: their errors add up, and do not cancel.
-    let stated = weighted(&|index| rows[index].within.iter().sum::<f64>().sqrt()).powi(2);
+    let stated: f64 = (members.iter().zip(&part.weights))
+        .map(|(index, weight)| weight.powi(2) * rows[*index].within.iter().sum::<f64>())
+        .sum();
     let value = (variance.value * weighted(&|index| per_run(&rows[index]))).max(stated);
     let log_ratio = weighted(&|index| of(index).log_ratio);
     let runs = members.iter().map(|index| fewest_runs(&rows[*index])).min().unwrap_or(1);

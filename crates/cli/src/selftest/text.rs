@@ -243,9 +243,15 @@ pub(super) fn wrapped(indent: &str, words: &str) -> String {
     text
 }
 
+/// More than eleven times as much: nobody needs that to the percent.
+const MEANINGLESS: f64 = 10.0;
+
 pub(super) fn percent(share: f64) -> String {
     if share.abs() < FINEST {
         return "<0.01 %".to_owned();
+    }
+    if share >= MEANINGLESS {
+        return format!(">{:.0} %", MEANINGLESS * 100.0);
     }
     let decimals = if share.abs() >= COARSE {
         0

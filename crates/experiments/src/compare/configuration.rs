@@ -65,6 +65,8 @@ pub struct Sample {
     pub epoch_variance: Option<f64>,
     /// The same quantity as a cost in cycles of the core, where what the core's clock does is not to count.
     pub core_cycles: Option<f64>,
+    /// True if the run itself found no single value.
+    pub is_unstable: bool,
 }
 
 impl Sample {

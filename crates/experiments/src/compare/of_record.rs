@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::{Bytes, CpuId};
-use record::{Better, LatencyCell, Record, Scope, Spread};
+use record::{Better, LatencyCell, Quality, Record, Scope, Spread};
 use stats::{Interval, RowClass};
 
 use super::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight, facts};
@@ -41,18 +41,20 @@ struct Measured<'m> {
     value: f64,
     interval: Option<Interval>,
     epochs: &'m [f64],
+    is_unstable: bool,
     core_cycles: Option<f64>,
     level: Option<&'m str>,
 }
 
 impl<'m> Measured<'m> {
     fn new(value: f64, spread: &'m Spread) -> Self {
-        Self { epochs: &spread.epochs, ..Self::derived(value, Some(spread.interval)) }
+        let is_unstable = spread.quality == Quality::Unstable;
+        Self { epochs: &spread.epochs, is_unstable, ..Self::derived(value, Some(spread.interval)) }
     }
 
     /// A value that was computed from others.
     fn derived(value: f64, interval: Option<Interval>) -> Self {
-        Self { value, interval, epochs: &[], core_cycles: None, level: None }
+        Self { value, interval, epochs: &[], is_unstable: false, core_cycles: None, level: None }
     }
 
     /// The sample of one run in units of `divisor`.
@@ -63,6 +65,7 @@ impl<'m> Measured<'m> {
             interval: interval.map(|interval| interval.map(|end| end / divisor)),
             epoch_variance: variance_of_mean_log(self.epochs),
             core_cycles: self.core_cycles.filter(|cycles| cycles.is_finite() && *cycles > 0.0),
+            is_unstable: self.is_unstable,
         }
     }
 }

@@ -85,6 +85,8 @@ struct Draft {
     row: ComparisonRow,
     cost: Cost,
     declared_percent: f64,
+    /// A side is one run that found no single value: there is none to compare.
+    is_unstable: bool,
 }
 
 /// A row with what averages need of it.
@@ -208,6 +210,8 @@ fn over_cells(cells: &BTreeMap<Coordinates, Cell>, places: &[Coordinates]) -> Ve
                 interval,
                 epoch_variance: median_of(run, |sample| sample.epoch_variance),
                 core_cycles: median_of(run, |sample| sample.core_cycles),
+                is_unstable: chosen.iter().filter(|cell| cell.samples[run].is_unstable).count() * 2
+                    > chosen.len(),
             })
         })
         .collect()
@@ -343,7 +347,8 @@ fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft
         control: test.control,
         knowledge: cost.knowledge,
     };
-    Some(Draft { row, cost, declared_percent: gathered.declared_percent(options) })
+    let is_unstable = runs::is_one_unstable_run(gathered);
+    Some(Draft { row, cost, declared_percent: gathered.declared_percent(options), is_unstable })
 }
 
 /// Log of the candidate's cost over the baseline's: positive is slower.
@@ -391,6 +396,7 @@ fn judge(mut draft: Draft, drift: &Drift) -> Judged {
         draft.row.verdict = match cost.verdict_in_family(margin, q) {
             // Between runs a control that moved makes all doubtful, and one that did not is no claim.
             Verdict::Faster | Verdict::Slower if draft.row.control && by_runs => Verdict::Inconclusive,
+            _ if draft.is_unstable && by_runs => Verdict::Inconclusive,
             verdict => verdict,
         };
         if draft.row.verdict == Verdict::Inconclusive {

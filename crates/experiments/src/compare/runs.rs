@@ -58,7 +58,12 @@ pub(super) fn costs(gathered: &[Gathered<'_>], host: Host, options: &Options) ->
         for class in &found.classes {
             let rows: Vec<&Gathered<'_>> = class.rows.iter().map(|row| &gathered[places[*row]]).collect();
             let difference = Difference { q: among(class.difference.q), ..class.difference };
-            classes.push(of_class(class, &difference, &rows, &found.rows, options));
+            let mut shared = of_class(class, &difference, &rows, &found.rows, options);
+            // A single run that found no value for most rows of a class has none to compare.
+            if rows.iter().filter(|row| is_one_unstable_run(row)).count() * 2 >= rows.len() {
+                shared.verdict = Verdict::Inconclusive;
+            }
+            classes.push(shared);
         }
         if let Some(found) = &found.memory {
             let rows: Vec<&Gathered<'_>> = found.rows.iter().map(|row| &gathered[places[*row]]).collect();
@@ -74,6 +79,11 @@ pub(super) struct CostsOfRuns {
     pub(super) costs: Vec<Cost>,
     pub(super) classes: Vec<ComparisonClass>,
     pub(super) memory: Vec<ComparisonMemory>,
+}
+
+/// Whether a side is one run in which the row had no single value.
+pub(super) fn is_one_unstable_run(row: &Gathered<'_>) -> bool {
+    row.sides.iter().any(|side| matches!(side.as_slice(), [only] if only.is_unstable))
 }
 
 /// A row as logarithms of costs; `None` for one of no class.
@@ -227,6 +237,23 @@ mod tests {
     }
 
     #[test]
+    fn a_class_of_which_a_single_run_found_no_stable_values_claims_nothing() {
+        let verdict = |unstable_rows: usize| {
+            let mut random = Random::new(5);
+            let mut sides = [run(&mut random, 1.0, 1.0), run(&mut random, 20.0, 1.0)];
+            for test in sides[1].tests.iter_mut().take(unstable_rows) {
+                for cell in test.cells.values_mut() {
+                    cell.samples[0].is_unstable = true;
+                }
+            }
+            let found = compare(&sides, &[], &Options::default()).expect("comparable");
+            assert!(found.rows[..unstable_rows].iter().all(|row| row.verdict == Verdict::Inconclusive));
+            found.classes[0].verdict
+        };
+        assert_eq!([verdict(3), verdict(4)], [Verdict::Slower, Verdict::Inconclusive]);
+    }
+
+    #[test]
     fn earlier_runs_and_replicates_find_what_one_run_cannot_and_the_class_is_one_event() {
         for (runs, earlier, knowledge) in [(1, 12, Knowledge::History), (5, 0, Knowledge::Replicates)] {
             let found = compared(runs, earlier, 1.2, 1.0);
@@ -286,7 +313,7 @@ mod tests {
     #[test]
     fn cycles_keep_the_interval_in_proportion_whichever_way_the_unit_goes() {
         let interval = Some(stats::Interval { low: 1.0, high: 4.0 });
-        let sample = Sample { value: 2.0, interval, core_cycles: Some(10.0), epoch_variance: None };
+        let sample = Sample { interval, core_cycles: Some(10.0), ..Sample::plain(2.0) };
         for (better, low, high) in [(Better::Lower, 5.0, 20.0), (Better::Higher, 5.0, 20.0)] {
             let found = in_core_cycles(&sample, better).expect("cycles");
             let ends = found.interval.expect("an interval");
