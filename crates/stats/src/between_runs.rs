@@ -315,8 +315,17 @@ fn moderated_over_classes(parts: &[ClassParts], host: Host) -> Vec<Option<Varian
 /// What the common factor of a class with states spreads by at least.
 fn least_of_states(part: &ClassParts, host: Host) -> f64 {
     let prior = prior_of(part.class, host);
-    let is_short = part.common.0.degrees < MANY_RUNS as f64;
-    if prior.has_states && is_short { prior.common.powi(2) } else { 0.0 }
+    if has_unseen_states(part, host) { prior.common.powi(2) } else { 0.0 }
+}
+
+/// What a row of such a class spreads by at least.
+fn least_of_a_row_with_states(part: &ClassParts, host: Host) -> f64 {
+    if has_unseen_states(part, host) { prior_of(part.class, host).row.powi(2) } else { 0.0 }
+}
+
+/// Whether a class has states that its few runs may not have met.
+fn has_unseen_states(part: &ClassParts, host: Host) -> bool {
+    prior_of(part.class, host).has_states && part.common.0.degrees < MANY_RUNS as f64
 }
 
 /// What is left of each row of a class, moderated over its rows, or over all rows in units of their priors where it has too few.
@@ -353,8 +362,8 @@ impl RowSpreads {
     /// motion, and the sum counts that motion twice. So the row's own runs may make it smaller, but for a class with states.
     fn joined(&self, common: Variance, least: f64) -> Variance {
         let parts = sum(common, self.own);
-        let whole = Variance { value: self.whole.value.max(least), ..self.whole };
-        if whole.value < parts.value { whole } else { parts }
+        let smaller = if self.whole.value < parts.value { self.whole } else { parts };
+        Variance { value: smaller.value.max(least), ..smaller }
     }
 }
 
@@ -363,7 +372,7 @@ fn row_difference(row: &RowRuns, part: &ClassParts, spreads: RowSpreads, host: H
     let (variance, knowledge) = match spreads.common {
         Some(common) if part.is_single() => (common, part.common.1),
         Some(common) if spread(&about_their_means(row)).1 != Knowledge::None => {
-            (spreads.joined(common, least_of_states(part, host)), part.common.1)
+            (spreads.joined(common, least_of_a_row_with_states(part, host)), part.common.1)
         }
         _ => (Variance { value: prior.row.powi(2), degrees: prior.degrees }, Knowledge::Prior),
     };
