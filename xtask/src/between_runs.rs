@@ -311,9 +311,5 @@ fn true_spreads(saved: &Saved) -> BTreeMap<String, f64> {
             logs.push(row.b.ln());
         }
     }
-    let spread = |logs: &Vec<f64>| {
-        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-        (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (logs.len() - 1) as f64).sqrt()
-    };
-    values.iter().map(|(name, logs)| (name.clone(), spread(logs))).collect()
+    values.iter().map(|(name, logs)| (name.clone(), stats::sample_variance(logs).sqrt())).collect()
 }

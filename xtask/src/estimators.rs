@@ -47,7 +47,7 @@ impl Join {
                 Self::Best if noise == Noise::Takes => ascending[ascending.len() - 1],
                 Self::Best => ascending[0],
                 Self::Median => ascending[ascending.len() / 2],
-                Self::Mean | Self::One => ascending.iter().sum::<f64>() / ascending.len() as f64,
+                Self::Mean | Self::One => stats::mean(&ascending),
             }
         };
         epochs.chunks_exact(if self == Self::One { 1 } else { EPOCHS }).map(of_run).collect()
@@ -128,9 +128,7 @@ fn add(table: &mut Table, key: (&'static str, u8), values: Option<Vec<f64>>) {
 }
 
 fn deviation(values: &[f64]) -> Option<f64> {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (values.len() as f64 - 1.0)).sqrt())
+    (values.len() > 1).then(|| stats::sample_variance(values).sqrt())
 }
 
 /// Standard deviation between runs in percent, median over rows.

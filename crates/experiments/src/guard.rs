@@ -155,10 +155,9 @@ impl<'b> Guard<'b> {
                 logs.entry(class.to_owned()).or_default().extend(factor);
             }
         }
-        let mean = |logs: Vec<f64>| logs.iter().sum::<f64>() / logs.len() as f64;
         logs.into_iter()
             .filter(|(_, logs)| !logs.is_empty())
-            .map(|(class, logs)| (class, mean(logs)))
+            .map(|(class, logs)| (class, stats::mean(&logs)))
             .collect()
     }
 

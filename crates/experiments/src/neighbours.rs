@@ -9,7 +9,7 @@ mod ranks;
 mod words;
 
 use record::{CpuShare, EpochCost, HistoryEntry, LatencyCell, Neighbours, Record, Spread};
-use stats::{RowClass, median};
+use stats::{RowClass, mean, median};
 
 /// Shares of CPU time above this were taken by others: what makes a check-up's numbers doubtful is the same 2 %.
 const TAKEN: f64 = 0.02;
@@ -89,7 +89,7 @@ fn by_epoch(spread: &Spread, is_rate: bool) -> Vec<f64> {
     if !logs.iter().all(|log| log.is_finite()) {
         return Vec::new();
     }
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let mean = mean(&logs);
     logs.iter().map(|log| log - mean).collect()
 }
 

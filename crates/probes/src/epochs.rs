@@ -218,7 +218,7 @@ pub fn core_share(record: &Record) -> Option<f64> {
             .flatten()
             .map(|ns| f64::from(*ns))
             .collect();
-        let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+        let mean = stats::mean(&windows);
         // The record has the share of the median window; a sibling that is busy at times moves only the mean.
         let share = control.core_share * stats::median(&windows)? / mean;
         share.is_finite().then_some(share.min(1.0))

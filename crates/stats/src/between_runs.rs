@@ -21,7 +21,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Comparison, Interval, LEVEL_OF_ALARMS, benjamini_hochberg, student_quantile, student_two_sided};
+use crate::{
+    Comparison, Interval, LEVEL_OF_ALARMS, benjamini_hochberg, mean, student_quantile, student_two_sided,
+};
 pub use equal_cpus::{BEYOND_RUNS, equal_latencies, equal_rates, two_runs_of_latency};
 use moderation::{Variance, distribution, moderated};
 pub use power::{Reach, reach};
@@ -169,10 +171,6 @@ pub fn between_runs(rows: &[RowRuns], host: Host) -> Differences {
     hierarchy(&mut found, &mut classes, memory.as_mut());
     let classes = classes.into_iter().filter(|one| one.rows.len() > 1).collect();
     Differences { rows: found, classes, memory }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn log_ratio(row: &RowRuns) -> f64 {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::student::student_two_sided;
+use crate::{mean, student_two_sided};
 
 /// A level holds for at least this many values, or it is an outlier.
 const SHORTEST_SEGMENT: usize = 6;
@@ -20,7 +20,7 @@ pub fn lag1_autocorrelation(values: &[f64]) -> Option<f64> {
     if finite.len() < 3 {
         return None;
     }
-    let mean = finite.iter().sum::<f64>() / finite.len() as f64;
+    let mean = mean(&finite);
     let squares: f64 = finite.iter().map(|value| (value - mean).powi(2)).sum();
     let products: f64 = finite.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
     let correlation = products / squares;
@@ -94,10 +94,6 @@ fn widest_split(segment: &[f64]) -> Option<usize> {
         }
     }
     best.map(|(split, _)| split)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Two-sided p of Student's test with pooled variance, for parts of at least two values.

@@ -16,7 +16,7 @@
 //! outlast a run, which no part of one run can show. Subjects are alike if their intervals, and what runs differ by, lie within twice the margin.
 //! A thief that takes a CPU part of the time leaves windows alone and does not move a low quantile; what slows every window does.
 
-use crate::{Interval, Random, median, normal_quantile, quantile_of_sorted, sorted, student_quantile};
+use crate::{Interval, Random, mean, median, normal_quantile, quantile_of_sorted, sorted, student_quantile};
 
 /// Quantile of the windows that stands for a subject.
 const LOW: f64 = 0.10;
@@ -174,7 +174,6 @@ fn slope(rounds: &[&Vec<SubjectVisit>]) -> Option<f64> {
         let medians = medians?;
         let slowest = quantile_of_sorted(&sorted(&medians), SLOWEST)?;
         let medians: Vec<f64> = medians.into_iter().map(|log| log.min(slowest)).collect();
-        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
         let (control_mean, median_mean) = (mean(&controls), mean(&medians));
         for (control, median) in controls.iter().zip(&medians) {
             rise += (control - control_mean) * (median - median_mean);

@@ -4,6 +4,8 @@
 //! the share of the first is taken off: T2^2 = S2^2 - S1^2 / k (Kalibera and Jones, "Rigorous benchmarking in reasonable
 //! time", ISMM 2013), here as the analysis of variance has it for groups of unlike size, where it stays unbiased.
 
+use crate::mean;
+
 /// Variances at both levels, pooled over arms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TwoLevels {
@@ -61,10 +63,6 @@ pub fn two_levels(arms: &[Vec<Vec<f64>>]) -> TwoLevels {
         .filter(|_| outer_degrees > 0.0 && size > 0.0)
         .map(|within| (outer_sum / outer_degrees - within) / (size / outer_degrees));
     TwoLevels { within_variance, between_variance, groups, values }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]

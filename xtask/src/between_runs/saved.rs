@@ -214,7 +214,5 @@ fn test(place: &Place) -> Test {
 
 fn variance_of_mean_log(values: &[f64]) -> f64 {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-    squares / (logs.len() - 1) as f64 / logs.len() as f64
+    stats::sample_variance(&logs) / logs.len() as f64
 }

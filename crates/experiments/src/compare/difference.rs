@@ -119,9 +119,7 @@ fn log_ends(relative: &Interval) -> Interval {
 }
 
 fn mean_and_variance(logs: &[f64]) -> (f64, f64) {
-    let count = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / count;
-    (mean, logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0))
+    (stats::mean(logs), stats::sample_variance(logs))
 }
 
 fn logs(values: &[f64]) -> Vec<f64> {

@@ -73,10 +73,7 @@ impl<'m> Measured<'m> {
 /// Variance of the mean logarithm of values that stand for independent epochs; `None` for fewer than two.
 fn variance_of_mean_log(values: &[f64]) -> Option<f64> {
     let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
-    let count = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / count;
-    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-    (logs.len() > 1).then(|| squares / (count - 1.0) / count)
+    (logs.len() > 1).then(|| stats::sample_variance(&logs) / logs.len() as f64)
 }
 
 impl Tests {

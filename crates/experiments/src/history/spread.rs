@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::HistoryEntry;
-use stats::median;
+use stats::{mean, median, sample_variance};
 
 /// The spread of one class between runs, as standard deviations of logarithms in percent.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,15 +28,12 @@ pub fn spread(runs: &[HistoryEntry]) -> Vec<ClassSpread> {
             .map(|run| Some(run.rows.get(name)?.value.ln()).filter(|log| log.is_finite()))
             .collect();
         if let Some(logs) = logs {
-            let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+            let mean = mean(&logs);
             classes.entry(&row.class).or_default().push(logs.iter().map(|log| log - mean).collect());
         }
     }
     let percent = |variance: f64| variance.sqrt().exp_m1() * 100.0;
-    let deviation = |logs: &Vec<f64>| {
-        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-        percent(logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (logs.len() as f64 - 1.0))
-    };
+    let deviation = |logs: &Vec<f64>| percent(sample_variance(logs));
     classes
         .into_iter()
         .map(|(class, rows)| {

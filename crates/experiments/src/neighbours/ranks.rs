@@ -77,12 +77,10 @@ fn rank(class: RowClass, here: &HistoryEntry, others: &[&HistoryEntry], is_own: 
     let logs: Vec<f64> = others.iter().filter_map(apart).collect();
     let middle = median(&logs)?;
     let count = logs.len();
-    let mean = logs.iter().sum::<f64>() / count as f64;
-    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-    let spread = (count > 1).then(|| (squares / (count as f64 - 1.0)).sqrt());
+    let spread = (count > 1).then(|| stats::sample_variance(&logs).sqrt());
     let is_worse = spread.is_some_and(|spread| {
         let error = spread.max(LEAST_SPREAD) * (1.0 + 1.0 / count as f64).sqrt();
-        -mean > student_quantile(LEVEL, count as u32 - 1) * error
+        -stats::mean(&logs) > student_quantile(LEVEL, count as u32 - 1) * error
     });
     let better = logs.iter().filter(|log| **log < 0.0).count();
     Some(HostRank { class, is_own, count, better, ratio: (-middle).exp(), spread, is_worse })

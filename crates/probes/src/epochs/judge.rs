@@ -192,10 +192,7 @@ fn within(row: &Row, axis: Axis, side: usize) -> f64 {
 }
 
 fn deviation(places: &[f64]) -> Option<f64> {
-    let count = places.len() as f64;
-    let mean = places.iter().sum::<f64>() / count;
-    let squares: f64 = places.iter().map(|place| (place - mean).powi(2)).sum();
-    let deviation = (squares / (count - 1.0)).sqrt();
+    let deviation = stats::sample_variance(places).sqrt();
     (places.len() > 1 && deviation.is_finite()).then_some(deviation)
 }
 

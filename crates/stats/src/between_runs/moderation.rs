@@ -3,6 +3,8 @@
 //! Smyth, Linear models and empirical Bayes methods for assessing differential expression (2004), section 6: variances of rows are taken
 //! to come from a scaled inverse chi-square distribution; its two parameters are found from the mean and the variance of their logarithms.
 
+use crate::{mean, sample_variance};
+
 /// No class is worth more than this beside a row's own degrees of freedom: rows are never quite alike.
 const MOST_DEGREES: f64 = 60.0;
 
@@ -35,9 +37,9 @@ pub(super) fn distribution(rows: &[Variance]) -> Option<Variance> {
         .iter()
         .map(|row| row.value.max(floor).ln() - digamma(row.degrees / 2.0) + (row.degrees / 2.0).ln())
         .collect();
-    let mean = logs.iter().sum::<f64>() / count;
+    let mean = mean(&logs);
     let chance = rows.iter().map(|row| trigamma(row.degrees / 2.0)).sum::<f64>() / count;
-    let left = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0) - chance;
+    let left = sample_variance(&logs) - chance;
     // Variances that spread by no more than chance are all one.
     let degrees = if left > 0.0 { (2.0 * inverse_trigamma(left)).min(MOST_DEGREES) } else { MOST_DEGREES };
     let value = (mean + digamma(degrees / 2.0) - (degrees / 2.0).ln()).exp();
