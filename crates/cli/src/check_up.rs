@@ -115,8 +115,8 @@ fn conclude(
     if let Some(sockets) = &mut record.sockets {
         sockets.links = sockets::links_told(&record.machine);
     }
-    diagnosis::diagnose(&mut record);
-    // Levels name its rows, and it is what findings are made of.
+    // Levels name the rows of the history, and the neighbours are what findings are made of.
+    diagnosis::name_levels(&mut record);
     record.neighbours = history::neighbours(&record);
     diagnosis::diagnose(&mut record);
     record.elapsed_s = started.elapsed().as_secs_f64();

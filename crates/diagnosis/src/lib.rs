@@ -35,15 +35,20 @@ pub fn levels(record: &Record) -> Levels {
     levels
 }
 
-/// Fills in the levels, the level of each latency cell, what can be done about clocks, and the findings, replacing any that are
-/// there; and what each socket is expected to get by the others, unless it was held against something already. Nothing that was
-/// measured is touched.
-pub fn diagnose(record: &mut Record) {
+/// Fills in the levels and the level of each latency cell, by which a history knows the rows.
+pub fn name_levels(record: &mut Record) {
     record.levels = levels(record);
     for index in 0..record.memory.latency.len() {
         let level = classify(&record.memory.latency[index], &record.levels).map(str::to_owned);
         record.memory.latency[index].level = level;
     }
+}
+
+/// Fills in the levels, the level of each latency cell, what can be done about clocks, and the findings, replacing any that are
+/// there; and what each socket is expected to get by the others, unless it was held against something already. Nothing that was
+/// measured is touched.
+pub fn diagnose(record: &mut Record) {
+    name_levels(record);
     if let Some(check) = &mut record.clock_check {
         clock_remedies(check, &record.flaws);
     }
