@@ -122,7 +122,11 @@ pub fn compare(
     }
     let baseline = baseline_index(&configurations, options.baseline.as_deref())?;
     let matched = rows::matched(&configurations, baseline)?;
-    let (earlier, left_out) = usable_history(&configurations, baseline, history);
+    let (mut earlier, left_out) = usable_history(&configurations, baseline, history);
+    let quieter = quieter_history(&configurations, &earlier);
+    if quieter.is_some() {
+        earlier.clear();
+    }
     let judged = rows::judged(&configurations, &earlier, baseline, &matched, options)?;
     let averages = averages::averages(&judged.rows, &options.without)?;
     let rows: Vec<ComparisonRow> = judged.rows.into_iter().map(|judged| judged.row).collect();
@@ -130,7 +134,7 @@ pub fn compare(
     let earlier_runs = EarlierRuns { runs: earlier_runs, own_history: options.own_history };
     let differences = facts::differences(&configurations);
     let mut cautions = cautions(&configurations, &differences, &rows);
-    cautions.extend(left_out);
+    cautions.extend(left_out.into_iter().chain(quieter));
     Ok(ComparisonTable {
         schema: COMPARISON_SCHEMA,
         baseline,
@@ -168,6 +172,24 @@ fn usable_history<'h>(
     let caution = (strangers > 0)
         .then(|| format!("{strangers} of {} earlier records are of another machine: not used", others.len()));
     (same, caution)
+}
+
+/// So much more of the CPUs may others have had than in any earlier run: a run that was busier spreads as no earlier one did.
+const QUIETER_BY: f64 = 0.05;
+
+/// Why earlier runs tell nothing of the runs compared: others had less of the CPUs in all of them.
+fn quieter_history(configurations: &[Configuration], earlier: &[&Configuration]) -> Option<String> {
+    let most = |shares: &mut dyn Iterator<Item = f64>| shares.reduce(f64::max);
+    let now = most(&mut configurations.iter().flat_map(|one| one.taken_shares.iter().copied()))?;
+    let before = most(&mut earlier.iter().flat_map(|one| one.taken_shares.iter().copied()))?;
+    let percent = |share: f64| (share * 100.0).round();
+    (now > before + QUIETER_BY).then(|| {
+        format!(
+            "others had up to {} % of the CPUs in a run compared, and at most {} % in earlier runs, whose spread is not used",
+            percent(now),
+            percent(before)
+        )
+    })
 }
 
 /// True if a row is slower with confidence by more than that margin in percent: what `--gate` asks.

@@ -189,7 +189,8 @@ pub struct ComparisonAverage {
     pub floor_percent: Option<f64>,
     /// Geometric mean of the costs in percent with its sign: positive is slower.
     pub geometric_percent: f64,
-    /// 95 % interval of `geometric_percent` over the tests (BCa); `None` for too few rows.
+    /// 95 % interval of `geometric_percent`: of records between runs, of imported results over the tests (BCa); `None` for too few
+    /// rows, or where the spread of one is not known.
     pub geometric_interval: Option<Interval>,
 }
 

@@ -357,7 +357,8 @@ struct RowSpreads {
 
 impl RowSpreads {
     /// Rows of a class are seldom of one kind: one that keeps still where its class moves owes what is left of it to the class's
-    /// motion, and the sum counts that motion twice. So the row's own runs may make it smaller, but for a class with states.
+    /// motion, and the sum counts that motion twice. So the row's own runs may make it smaller, but not smaller than `least`, which a
+    /// class with states has.
     fn joined(&self, common: Variance, least: f64) -> Variance {
         let parts = sum(common, self.own);
         let smaller = if self.whole.value < parts.value { self.whole } else { parts };

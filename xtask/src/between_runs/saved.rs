@@ -182,6 +182,7 @@ impl Saved {
             kind: SourceKind::Record,
             runs: 1,
             starts_utc: vec![format!("run {index}")],
+            taken_shares: Vec::new(),
             facts: vec![experiments::compare::Fact {
                 name: "hypervisor".to_owned(),
                 value: "KVM".to_owned(),

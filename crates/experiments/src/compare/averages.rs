@@ -1,9 +1,13 @@
 //! Averages of a table: the article's mean of symmetric differences with its floor, and the signed geometric mean.
 
+use std::collections::BTreeMap;
+
 use machine::did_you_mean;
 use record::ComparisonAverage;
+use stats::{Interval, Knowledge};
 
 use super::CompareError;
+use super::difference::STANDARD_ERRORS;
 use super::rows::{Judged, as_percent};
 
 /// Level of the interval of the geometric mean.
@@ -58,15 +62,32 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// The interval of the mean log over the rows; `None` where the spread of a row is not known.
+///
+/// Rows of records are not a sample of tests: those of a class move together from run to run, so that a resample of rows would
+/// call an unchanged machine slower. Their errors add up within a class and in squares between classes.
+fn interval(rows: &[&Judged], mean: f64) -> Option<Interval> {
+    if rows.iter().all(|row| row.row.knowledge == Knowledge::None) {
+        let over_tests = |times: &[u32]| {
+            let sum: f64 = times.iter().zip(rows).map(|(times, row)| f64::from(*times) * row.cost_log).sum();
+            sum / f64::from(times.iter().sum::<u32>())
+        };
+        return stats::bca(rows.len(), over_tests, LEVEL, SEED);
+    }
+    let mut of_classes = BTreeMap::new();
+    for row in rows {
+        *of_classes.entry(row.class).or_insert(0.0) += row.standard_error?;
+    }
+    let error = of_classes.values().map(|error: &f64| error.powi(2)).sum::<f64>().sqrt() / rows.len() as f64;
+    let reach = STANDARD_ERRORS * error;
+    Some(Interval { low: mean - reach, high: mean + reach })
+}
+
 fn average(group: String, candidate: &str, rows: &[&Judged]) -> Option<ComparisonAverage> {
-    let costs: Vec<f64> = rows.iter().map(|row| row.cost_log).collect();
     // Expected symmetric difference of a row if nothing differed: the mean magnitude of its error.
     let floors: Option<Vec<f64>> =
         rows.iter().map(|row| Some(100.0 * MEAN_MAGNITUDE * row.standard_error?)).collect();
-    let over_tests = |times: &[u32]| {
-        let sum: f64 = times.iter().zip(&costs).map(|(times, cost)| f64::from(*times) * cost).sum();
-        sum / f64::from(times.iter().sum::<u32>())
-    };
+    let mean_log = mean(rows.iter().map(|row| row.cost_log))?;
     let percent = |log: f64| as_percent(log.exp_m1() * 100.0);
     Some(ComparisonAverage {
         group,
@@ -74,7 +95,7 @@ fn average(group: String, candidate: &str, rows: &[&Judged]) -> Option<Compariso
         rows: rows.len(),
         symmetric_percent: as_percent(mean(rows.iter().map(|row| row.row.symmetric_percent))?),
         floor_percent: floors.and_then(|floors| mean(floors.into_iter())).map(as_percent),
-        geometric_percent: percent(mean(costs.iter().copied())?),
-        geometric_interval: stats::bca(rows.len(), over_tests, LEVEL, SEED).map(|ends| ends.map(percent)),
+        geometric_percent: percent(mean_log),
+        geometric_interval: interval(rows, mean_log).map(|ends| ends.map(percent)),
     })
 }

@@ -126,6 +126,8 @@ pub struct Configuration {
     pub runs: usize,
     /// When its runs began, RFC 3339, as far as that is known.
     pub starts_utc: Vec<String>,
+    /// Share of the CPUs that others had while each run measured, as far as that is known.
+    pub taken_shares: Vec<f64>,
     /// Platform and conditions.
     pub facts: Vec<Fact>,
     /// Doubts that came with the data, one line each.
@@ -140,6 +142,7 @@ impl Configuration {
     pub fn absorb(&mut self, other: Self) {
         self.runs += other.runs;
         self.starts_utc.extend(other.starts_utc);
+        self.taken_shares.extend(other.taken_shares);
         for fact in other.facts {
             match self.facts.iter_mut().find(|have| have.name == fact.name) {
                 Some(have) if !have.value.split(" | ").any(|value| value == fact.value) => {
@@ -194,6 +197,7 @@ mod tests {
             kind: SourceKind::Record,
             runs: 1,
             starts_utc: Vec::new(),
+            taken_shares: Vec::new(),
             facts: vec![Fact { name: "kernel".to_owned(), value: "6.1".to_owned() }],
             cautions: Vec::new(),
             tests: values.iter().map(test).collect(),

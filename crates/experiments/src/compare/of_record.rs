@@ -123,10 +123,20 @@ pub fn configuration_of_record(name: &str, record: &Record) -> Configuration {
         kind: SourceKind::Record,
         runs: 1,
         starts_utc: (!started.is_empty()).then(|| started.clone()).into_iter().collect(),
+        taken_shares: taken_share(record).into_iter().collect(),
         facts: facts::of_record(record),
         cautions,
         tests: tests.list,
     }
+}
+
+/// Share of the CPUs that other programs and other guests had, or what the worst CPU lacked of its core if that was more; `None` if the
+/// record does not know.
+fn taken_share(record: &Record) -> Option<f64> {
+    let guards = &record.guards;
+    let programs_and_guests = guards.others_share.map(|share| share + guards.steal_share.unwrap_or(0.0));
+    let of_cores = record.epochs.iter().filter_map(|epoch| Some(1.0 - epoch.got.core_share?));
+    programs_and_guests.into_iter().chain(of_cores).reduce(f64::max)
 }
 
 /// `triad AVX2 nt`: kernel, instruction set and kind of store.

@@ -84,6 +84,7 @@ pub(super) struct Cost {
 struct Draft {
     row: ComparisonRow,
     cost: Cost,
+    class: Option<RowClass>,
     declared_percent: f64,
     /// A side is one run that found no single value: there is none to compare.
     is_unstable: bool,
@@ -96,6 +97,8 @@ pub(super) struct Judged {
     pub(super) cost_log: f64,
     /// Standard error of the cost's log; `None` where the spread is not known.
     pub(super) standard_error: Option<f64>,
+    /// The class of a record's row.
+    pub(super) class: Option<RowClass>,
 }
 
 /// The tests of the baseline that all configurations hold, in its order.
@@ -348,7 +351,8 @@ fn draft(gathered: &Gathered<'_>, cost: Cost, options: &Options) -> Option<Draft
         knowledge: cost.knowledge,
     };
     let is_unstable = runs::is_one_unstable_run(gathered);
-    Some(Draft { row, cost, declared_percent: gathered.declared_percent(options), is_unstable })
+    let declared_percent = gathered.declared_percent(options);
+    Some(Draft { row, cost, class: gathered.class, declared_percent, is_unstable })
 }
 
 /// Log of the candidate's cost over the baseline's: positive is slower.
@@ -406,6 +410,7 @@ fn judge(mut draft: Draft, drift: &Drift) -> Judged {
     Judged {
         cost_log: draft.cost.comparison.map_or_else(|| cost_log(&draft.row), |cost| cost.ratio.ln()),
         standard_error: draft.cost.standard_error,
+        class: draft.class,
         row: draft.row,
     }
 }

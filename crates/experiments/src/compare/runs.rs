@@ -205,6 +205,7 @@ mod tests {
             kind: SourceKind::Record,
             runs: 1,
             starts_utc: Vec::new(),
+            taken_shares: Vec::new(),
             facts: Vec::new(),
             cautions: Vec::new(),
             tests,
@@ -275,6 +276,24 @@ mod tests {
         assert!(found.drift.doubtful && found.drift.moved == ["loop"], "{:?}", found.drift);
         assert!(found.rows.iter().all(|row| row.verdict == Verdict::Inconclusive));
         assert!(found.classes.iter().all(|class| class.verdict == Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn earlier_runs_that_were_all_less_busy_are_not_used_and_that_is_said() {
+        let mut random = Random::new(6);
+        let mut of = |taken: f64| Configuration { taken_shares: vec![taken], ..run(&mut random, 1.0, 1.0) };
+        let (quiet, busy) = (of(0.02), of(0.40));
+        let earlier: Vec<Configuration> = (0..6).map(|_| of(0.03)).collect();
+        let against = |second: &Configuration| {
+            compare(&[quiet.clone(), second.clone()], &earlier, &Options::default()).expect("rows")
+        };
+        let found = against(&busy);
+        assert!(
+            found.earlier_runs.is_none() && found.rows.iter().all(|row| row.knowledge == Knowledge::Prior)
+        );
+        let said = "others had up to 40 % of the CPUs in a run compared, and at most 3 % in earlier runs, whose spread is not used";
+        assert!(found.cautions.iter().any(|caution| caution == said), "{:?}", found.cautions);
+        assert_eq!(against(&quiet).earlier_runs.map(|earlier| earlier.runs), Some(6));
     }
 
     #[test]

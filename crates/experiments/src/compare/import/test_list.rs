@@ -76,6 +76,7 @@ impl TestList {
             kind,
             runs: 1,
             starts_utc: Vec::new(),
+            taken_shares: Vec::new(),
             facts,
             cautions,
             tests: self.tests,
