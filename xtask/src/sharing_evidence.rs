@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use host::live::is_running;
-use placement::sharing::{
+use placement::{PairValues, Recovery, recovery};
+use record::Sharing;
+use sharing::{
     ProfileOptions, RATE_HZ, SharingWeights, SignalRegisters, Source, SourceChoice, Subject, profile, watch,
     weights,
 };
-use placement::{PairValues, Recovery, recovery};
-use record::Sharing;
 
 use crate::cargo;
 use crate::flags::{BadUse, Flags};

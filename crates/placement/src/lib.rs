@@ -17,7 +17,6 @@ mod problem;
 mod programme;
 mod recovery;
 mod search;
-pub mod sharing;
 mod simplex;
 mod solve;
 mod subsets;

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
-use placement::sharing::{ClockRegisters, ProfileOptions, RATE_HZ, SignalRegisters, Source, watch_while};
+use sharing::{ClockRegisters, ProfileOptions, RATE_HZ, SignalRegisters, Source, watch_while};
 use stats::{Random, hodges_lehmann, median};
 
 use super::{Hidden, start, subject_command};

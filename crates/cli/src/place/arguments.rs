@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use placement::sharing::SourceChoice;
+use sharing::SourceChoice;
 use toggles::Place;
 
 use super::export::Form;

@@ -16,8 +16,8 @@ use experiments::place::roster::Turnover;
 use experiments::place::window_subject::{WindowSubject, look_time, progress};
 use host::live::{self, ThreadError, pending_signal, start_thread};
 use machine::CpuSet;
-use placement::sharing::{ProfileError, ProfileOptions, Subject as Watched, profile};
 use record::{PlaceOutcome, Sharing};
+use sharing::{ProfileError, ProfileOptions, Subject as Watched, profile};
 use stats::Random;
 use toggles::{PinError, PinHold, Restored};
 

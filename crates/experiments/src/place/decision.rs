@@ -6,10 +6,10 @@
 use host::live::pending_signal;
 use machine::{CpuId, CpuSet};
 use models::scheduling::class_slowdowns;
-use placement::sharing::{SharingWeights, demand, weights};
 use placement::{CLASSES, Effort, LevelTerms, Objective, Problem, solve};
 use probes::cores::handover::Handovers;
 use record::{Cores, PlaceDecision, PlaceLevel, Sharing};
+use sharing::{SharingWeights, demand, weights};
 use stats::{Random, median};
 
 use super::roster::Key;

@@ -1,7 +1,7 @@
 //! What each thread of a program does, as its profile shows: computes, computes and rests, or takes turns with another.
 
-use placement::sharing::OF_WAKES;
 use record::{IdleGaps, Sharing, SharingThread};
+use sharing::OF_WAKES;
 use stats::Interval;
 
 use super::decision::Busy;

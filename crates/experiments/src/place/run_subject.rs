@@ -8,10 +8,10 @@ use host::live::{
     pending_signal, running_in_group, snapshot,
 };
 use machine::CpuSet;
-use placement::sharing::{
+use record::{Sharing, SharingThread};
+use sharing::{
     ProfileOptions, SourceChoice, SourceError, WRITES_WAIT_SHARE, source_of, watch_while, write_watched,
 };
-use record::{Sharing, SharingThread};
 use stats::{Cell, quantile_interval};
 use toggles::{PinError, PinHold, Restored};
 

@@ -1,8 +1,8 @@
 //! What a prediction must say, of programs and kernels that are made up.
 
 use machine::{CpuId, CpuSet, Topology};
-use placement::sharing::OF_WAKES;
 use record::{IdleGaps, SharedAmount, SharingMatrix, SharingOffer};
+use sharing::OF_WAKES;
 
 use probes::cores::handover::Handover;
 

@@ -9,8 +9,8 @@
 
 use record::{Sharing, SharingMatrix};
 
-use super::overlap::TOUCHES_FEW;
-use crate::{CLASSES, PairValues};
+use crate::overlap::TOUCHES_FEW;
+use placement::{CLASSES, PairValues};
 
 /// What each kind of sharing is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,7 +61,7 @@ pub fn weights(sharing: &Sharing, weights: SharingWeights) -> PairValues {
     })
 }
 
-/// The share of each thread's time in each class of work, in the order of [`Objective::demand`](crate::Objective): a thread that
+/// The share of each thread's time in each class of work, in the order of [`Objective::demand`](placement::Objective): a thread that
 /// rests half of the time contends half as much.
 pub fn demand(sharing: &Sharing) -> Vec<[f64; CLASSES]> {
     let of_thread = |thread: &record::SharingThread| {

@@ -1,8 +1,9 @@
-//! Who shares what: threads watched by samples of their registers, and the weights of an [`Objective`](crate::Objective).
+//! Who shares what: threads watched by samples of their registers, and the weights of an [`Objective`](placement::Objective).
 //!
 //! A sample names a thread, the instruction that comes next and the registers before it; decoded, that is the address it
 //! touches, without a performance counter and without privilege. Touches of all threads, sorted by address, fall into stretches
 //! of memory that the same threads touch; two threads share as much as their touches overlap in these.
+#![forbid(unsafe_code)]
 
 mod clock_registers;
 mod epochs;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use host::live::{OwnPage, WriteFault, WritePost, WriteWatch, is_running, run_at_once, wait_for_any};
 use stats::Random;
 
-use super::page_choice::SharedPage;
-use super::writers::{FirstWrite, WritesSeen};
+use crate::page_choice::SharedPage;
+use crate::writers::{FirstWrite, WritesSeen};
 
 /// The length of an epoch, drawn anew for each so that it is in step with nothing. Threads that take turns on a CPU have some of
 /// them in it (3 ms each, `sched_base_slice` of Linux), and a second has dozens.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use host::live::PAGE_BYTES;
 
-use super::segment::Segment;
-use super::touch::{Extent, Object, Touches};
+use crate::segment::Segment;
+use crate::touch::{Extent, Object, Touches};
 
 /// Pages of one stretch: the more, the less a page weighs that is on a border; the fewer, the sooner each is written to again, and only that
 /// tells anything.
@@ -90,8 +90,8 @@ fn evenly(pages: &[u64], most: usize) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sharing::segment::segments;
-    use crate::sharing::touch::Touch;
+    use crate::segment::segments;
+    use crate::touch::Touch;
 
     const BASE: u64 = 0x10_0000;
 

@@ -8,8 +8,8 @@ use host::live::{
 };
 use record::{SharingOffer, SharingSource};
 
-use super::offered::{OF_CLOCK, OF_LIBRARY, OF_WAKES, offer};
-use super::source::{OF_USER_SAMPLES, Source};
+use crate::offered::{OF_CLOCK, OF_LIBRARY, OF_WAKES, offer};
+use crate::source::{OF_USER_SAMPLES, Source};
 
 /// Registers sampled by the kernel's clock: no privilege, no counter, no change to the program. The kernel tells besides when
 /// threads sleep, and the privileged also who wakes them.

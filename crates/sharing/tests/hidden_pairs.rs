@@ -1,8 +1,8 @@
 //! Hidden pairs of threads in samples that are made up: as few, and as unevenly spread over the threads, as on a loaded machine.
 
-use placement::sharing::{Extent, Object, SharingWeights, Touch, Touches, overlaps, segments, weights};
 use placement::{Recovery, recovery};
 use record::{Sharing, SharingThread};
+use sharing::{Extent, Object, SharingWeights, Touch, Touches, overlaps, segments, weights};
 use stats::Random;
 
 const THREADS: usize = 32;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use host::live::{ChildOutput, Ending, thread_cpu_time_ns};
-use placement::sharing::{ProfileOptions, SourceChoice, Subject, profile};
 use record::SharingSource;
+use sharing::{ProfileOptions, SourceChoice, Subject, profile};
 
 /// Says that the program was started again.
 const ROLE: &str = "SIDESTEP_SHARING_ROLE";

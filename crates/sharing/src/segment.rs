@@ -5,7 +5,7 @@
 //! threads, and pays for what describes it (Schwarz's criterion: half the logarithm of the number of touches that tell a share, and
 //! twice that of all for a place). With more samples the stretches become finer by themselves. What is far apart, or of different mappings, is never joined.
 
-use super::touch::{Touch, Touches};
+use crate::touch::{Touch, Touches};
 
 /// What is nobody's to divide: a cache line. It is 64 bytes on every x86-64 CPU so far.
 pub const LINE_BYTES: u64 = 64;
@@ -242,7 +242,7 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sharing::touch::{Extent, Object};
+    use crate::touch::{Extent, Object};
 
     /// Touches of one mapping: thread, place, and whether it writes.
     fn touches(list: &[(usize, u64, bool)]) -> Touches {

@@ -11,14 +11,14 @@ use host::live::{
 };
 use record::{SHARING_SCHEMA, Sharing};
 
-use super::clock_registers::ClockRegisters;
-use super::offered::{name_no_sample, of_processor};
-use super::overlap::{TOUCHES_FEW, overlaps};
-use super::region::regions;
-use super::segment::segments;
-use super::source::{Source, SourceChoice, SourceError, source_of};
-use super::tally::Tally;
-use super::writers::{Known, shared_writers};
+use crate::clock_registers::ClockRegisters;
+use crate::offered::{name_no_sample, of_processor};
+use crate::overlap::{TOUCHES_FEW, overlaps};
+use crate::region::regions;
+use crate::segment::segments;
+use crate::source::{Source, SourceChoice, SourceError, source_of};
+use crate::tally::Tally;
+use crate::writers::{Known, shared_writers};
 
 /// Samples per second of CPU time unless asked otherwise: what a thread loses by that is below what can be measured.
 pub const RATE_HZ: f64 = 250.0;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use record::{RegionKind, RegionUser, SharedRegion};
 
-use super::program::Programs;
-use super::segment::{LINE_BYTES, Segment};
-use super::touch::{Extent, Object, Touch, Touches};
+use crate::program::Programs;
+use crate::segment::{LINE_BYTES, Segment};
+use crate::touch::{Extent, Object, Touch, Touches};
 
 /// More regions than this are not listed: the first hold nearly all that is shared.
 const REGIONS_MAX: usize = 64;

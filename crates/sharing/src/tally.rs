@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use host::live::{Observation, RegisterSample, ThreadState, thread_state};
 use record::{SharingThread, UnitDemand};
 
-use super::instruction::{Access, Operand};
-use super::program::Programs;
-use super::schedule::Schedules;
-use super::segment::LINE_BYTES;
-use super::touch::{Touch, Touches};
+use crate::instruction::{Access, Operand};
+use crate::program::Programs;
+use crate::schedule::Schedules;
+use crate::segment::LINE_BYTES;
+use crate::touch::{Touch, Touches};
 
 /// More touches than this are counted and not kept: 32 bytes each, and none of them would change a matrix.
 const TOUCHES_MAX: usize = 2_000_000;

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use host::live::{Code, ProgramFile, RegisterSample, read_process_memory};
 use host::{AddressSpace, MappedRange, Root};
 
-use super::instruction::Run;
-use super::symbols::Symbols;
-use super::touch::{Extent, Object};
+use crate::instruction::Run;
+use crate::symbols::Symbols;
+use crate::touch::{Extent, Object};
 
 /// One process.
 #[derive(Debug, Default)]

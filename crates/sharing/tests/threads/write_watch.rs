@@ -18,8 +18,8 @@ use host::live::{
     run_child, thread_cpu_time_ns, wait_for_any,
 };
 use host::{AddressSpace, Root};
-use placement::sharing::{ProfileOptions, SourceChoice, source_of, watch_while, write_watched};
 use record::WriterVerdict;
+use sharing::{ProfileOptions, SourceChoice, source_of, watch_while, write_watched};
 
 /// Says as what the program was started again.
 const ROLE: &str = "SIDESTEP_WRITE_WATCH_ROLE";

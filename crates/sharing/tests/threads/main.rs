@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use host::live::ChildOutput;
-use placement::sharing::{ProfileError, ProfileOptions, Subject, profile};
+use sharing::{ProfileError, ProfileOptions, Subject, profile};
 
 /// Two threads on one block, one on another: structure only, as what is found of them depends on the machine's load.
 #[test]

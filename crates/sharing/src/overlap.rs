@@ -10,7 +10,7 @@
 use record::{SharedAmount, SharingMatrix};
 use stats::{Interval, clopper_pearson};
 
-use super::segment::{Segment, Use};
+use crate::segment::{Segment, Use};
 
 /// With fewer touches than this of either thread the overlap is hardly known: one of nothing would be compatible with 0.3.
 pub const TOUCHES_FEW: u64 = 10;

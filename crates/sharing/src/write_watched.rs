@@ -8,13 +8,13 @@ use std::time::Duration;
 use host::live::{Observation, WriteInvitation, WritePost, WriteWatch, preload_obstacle};
 use record::{SharingOffer, SharingSource};
 
-use super::epochs::Epochs;
-use super::offered::{OF_WRITES, offer};
-use super::page_choice::{SharedPage, shared_pages};
-use super::segment::segments;
-use super::source::Source;
-use super::touch::Touches;
-use super::writers::WritesSeen;
+use crate::epochs::Epochs;
+use crate::offered::{OF_WRITES, offer};
+use crate::page_choice::{SharedPage, shared_pages};
+use crate::segment::segments;
+use crate::source::Source;
+use crate::touch::Touches;
+use crate::writers::WritesSeen;
 
 /// The part of a program's CPU time that its writes may wait.
 pub const WRITES_WAIT_SHARE: f64 = 0.01;

@@ -16,9 +16,9 @@ use machine::counted;
 use record::{SharedAmount, SharedWriters, SharingMatrix, WriterPair, WriterVerdict};
 use stats::{Interval, clopper_pearson, student_quantile};
 
-use super::page_choice::pages_of;
-use super::segment::Segment;
-use super::touch::{Object, Touches};
+use crate::page_choice::pages_of;
+use crate::segment::Segment;
+use crate::touch::{Object, Touches};
 
 /// Two threads share written memory from this share of their accesses on; below it stands what chance and borders of blocks do.
 const CALLED: f64 = 0.01;
@@ -260,9 +260,9 @@ mod tests {
     use proptest::test_runner::RngSeed;
     use stats::Random;
 
-    use super::super::segment::Use;
-    use super::super::touch::Extent;
     use super::*;
+    use crate::segment::Use;
+    use crate::touch::Extent;
 
     const PAGE: u64 = 4096;
     const PID: u32 = 9;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use host::live::{Observation, PerfError, PreloadError, PreloadObstacle, preload_obstacle};
 use record::{SharingOffer, SharingSource};
 
-use super::clock_registers::ClockRegisters;
-use super::signal_registers::SignalRegisters;
-use super::touch::Touches;
-use super::writers::WritesSeen;
+use crate::clock_registers::ClockRegisters;
+use crate::signal_registers::SignalRegisters;
+use crate::touch::Touches;
+use crate::writers::WritesSeen;
 
 /// What no source sees that interrupts the program's own code.
 pub(super) const OF_USER_SAMPLES: [&str; 2] = [

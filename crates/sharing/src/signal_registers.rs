@@ -8,8 +8,8 @@ use std::time::Duration;
 use host::live::{Observation, PreloadError, PreloadSampler, StopReason};
 use record::{SharingOffer, SharingSource};
 
-use super::offered::{OF_CLOCK, OF_LIBRARY, OF_WAKES, offer};
-use super::source::{OF_USER_SAMPLES, Source};
+use crate::offered::{OF_CLOCK, OF_LIBRARY, OF_WAKES, offer};
+use crate::source::{OF_USER_SAMPLES, Source};
 
 /// Registers sampled in a signal handler of the program itself.
 #[derive(Debug)]
