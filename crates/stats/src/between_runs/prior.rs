@@ -124,7 +124,7 @@ const fn prior(class: RowClass, row: f64, common: f64, source: &'static str) -> 
         row,
         common,
         degrees: DEGREES,
-        has_states: matches!(class, RowClass::LineTransfer | RowClass::Sharing),
+        has_states: matches!(class, RowClass::LineTransfer | RowClass::Sharing | RowClass::PageWalks),
         source,
     }
 }
