@@ -1,0 +1,186 @@
+//! Is what was made static and small, and does it install and run where nothing else is?
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::bundle::sha256;
+use super::{Release, make_folder, verdict};
+use crate::cargo;
+use crate::totals::Totals;
+
+/// The program's largest size, with the chart script inside.
+const LARGEST_BYTES: u64 = 14_000_000;
+/// Exit codes with which `machine --json` may end where there is nothing to read: done, or could not measure.
+const EMPTY_ROOT_CODES: &[i32] = &[0, 2, 3];
+/// Where everything but the tarball puts the program.
+const INSTALLED: &str = "/usr/bin/sidestep";
+
+/// A static program names no interpreter: no PT_INTERP among its program headers (System V gABI, chapter 5).
+pub(super) fn is_static(program: &Path) -> anyhow::Result<Totals> {
+    let bytes = fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
+    let interpreters = program_header_kinds(&bytes)?.into_iter().filter(|kind| *kind == PT_INTERP).count();
+    Ok(verdict(interpreters == 0, "the program names no dynamic loader"))
+}
+
+/// "Program interpreter" segment. Source: System V gABI, chapter 5, "Program Header".
+const PT_INTERP: u32 = 3;
+
+/// The kind of each program header of a 64-bit little-endian ELF file.
+fn program_header_kinds(bytes: &[u8]) -> anyhow::Result<Vec<u32>> {
+    // Offsets in Elf64_Ehdr: e_phoff 32, e_phentsize 54, e_phnum 56. Source: System V gABI, chapter 4.
+    let number = |at: usize, width: usize| -> anyhow::Result<usize> {
+        let part = bytes.get(at..at + width).context("the program is cut short")?;
+        Ok(part.iter().rev().fold(0, |value, byte| value << 8 | usize::from(*byte)))
+    };
+    anyhow::ensure!(bytes.starts_with(b"\x7fELF\x02\x01"), "the program is no 64-bit little-endian ELF file");
+    let (start, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    (0..count).map(|index| Ok(u32::try_from(number(start + index * size, 4)?)?)).collect()
+}
+
+pub(super) fn is_small(program: &Path) -> anyhow::Result<Totals> {
+    let bytes = fs::metadata(program).context("cannot measure the program")?.len();
+    Ok(verdict(bytes <= LARGEST_BYTES, &format!("the program has {bytes} bytes, at most {LARGEST_BYTES}")))
+}
+
+/// How one form is installed into an empty root; `None` where the tool for it is not here.
+type Install = fn(&Release, &Path) -> anyhow::Result<Option<&'static str>>;
+
+const FORMS: [(&str, Install); 4] =
+    [("tarball", tarball), ("Debian package", debian), ("RPM", rpm), ("OCI image", image)];
+
+/// Installs every form into an empty root of its own and runs the program there.
+pub(super) fn installs(release: &Release) -> anyhow::Result<Totals> {
+    let mut totals = Totals::default();
+    for (name, install) in FORMS {
+        let root = tempfile::tempdir().context("cannot make an empty root")?;
+        let Some(program) = install(release, root.path())? else {
+            totals.add(skipped(&format!("{name}: no tool here that installs it")));
+            continue;
+        };
+        totals.add(runs(name, root.path(), program)?);
+    }
+    Ok(totals)
+}
+
+fn skipped(line: &str) -> Totals {
+    println!("SKIPPED {line}");
+    Totals::one_skipped(format!("dist: {line}"))
+}
+
+fn runs(name: &str, root: &Path, program: &str) -> anyhow::Result<Totals> {
+    let Some(help) = in_root(root, program, &["--help"])? else {
+        return Ok(skipped(&format!("{name}: neither root nor user namespaces here")));
+    };
+    let mut totals = verdict(
+        help.status.success() && !help.stdout.is_empty(),
+        &format!("{name}: --help works in an empty root"),
+    );
+    let machine =
+        in_root(root, program, &["machine", "--json"])?.context("the empty root worked a moment ago")?;
+    let ended = machine.status.code().is_some_and(|code| EMPTY_ROOT_CODES.contains(&code));
+    let is_json = serde_json::from_slice::<Value>(&machine.stdout).is_ok();
+    let words = String::from_utf8_lossy(&machine.stderr);
+    let fine = ended && if machine.status.success() { is_json } else { words.trim().lines().count() == 1 };
+    totals.add(verdict(fine, &format!("{name}: machine --json answers in an empty root {}", words.trim())));
+    Ok(totals)
+}
+
+fn tarball(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>> {
+    unpack(&release.file("tar.gz"), root, &["--strip-components=1"])?;
+    Ok(Some("/bin/sidestep"))
+}
+
+fn debian(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>> {
+    if cargo::find("dpkg").is_none() || !cargo::is_root() {
+        return Ok(None);
+    }
+    let database = root.join("var/lib/dpkg");
+    for folder in ["info", "updates"] {
+        make_folder(&database.join(folder))?;
+    }
+    super::write(&database.join("status"), "")?;
+    let mut dpkg = Command::new("dpkg");
+    dpkg.arg(format!("--root={}", root.display()))
+        .args(["--force-not-root", "--install"])
+        .arg(release.file("deb"));
+    cargo::output(&mut dpkg)?;
+    Ok(Some(INSTALLED))
+}
+
+fn rpm(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>> {
+    if cargo::find("rpm").is_none() || !cargo::is_root() {
+        return Ok(None);
+    }
+    let mut rpm = Command::new("rpm");
+    rpm.arg("--root").arg(root).args(["--nodeps", "--install"]).arg(release.file("rpm"));
+    cargo::output(&mut rpm)?;
+    Ok(Some(INSTALLED))
+}
+
+/// What a container engine does with an image: checks every digest, unpacks the layers in order, runs the entry point.
+fn image(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>> {
+    let layout = tempfile::tempdir().context("cannot make a folder for the image")?;
+    unpack(&release.file("oci.tar"), layout.path(), &[])?;
+    let blob = |descriptor: &Value| -> anyhow::Result<std::path::PathBuf> {
+        let digest = descriptor["digest"]
+            .as_str()
+            .and_then(|text| text.strip_prefix("sha256:"))
+            .context("a part without digest")?;
+        let file = layout.path().join("blobs/sha256").join(digest);
+        anyhow::ensure!(sha256(&file)? == digest, "a part of the image is not what its digest says");
+        Ok(file)
+    };
+    let read = |file: &Path| -> anyhow::Result<Value> {
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        serde_json::from_str(&text).context("a document of the image is no JSON")
+    };
+    let index = read(&layout.path().join("index.json"))?;
+    let manifest = read(&blob(&index["manifests"][0])?)?;
+    let config = read(&blob(&manifest["config"])?)?;
+    for layer in manifest["layers"].as_array().into_iter().flatten() {
+        unpack(&blob(layer)?, root, &["--gzip"])?;
+    }
+    anyhow::ensure!(config["config"]["Entrypoint"][0] == INSTALLED, "the image runs something else");
+    Ok(Some(INSTALLED))
+}
+
+fn unpack(archive: &Path, root: &Path, more: &[&str]) -> anyhow::Result<()> {
+    cargo::output(Command::new("tar").args(more).arg("-xf").arg(archive).arg("-C").arg(root)).map(drop)
+}
+
+/// Runs the program with `folder` as its root; `None` where we may not change roots.
+fn in_root(folder: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<Option<Output>> {
+    let mut command = if cargo::is_root() {
+        Command::new("chroot")
+    } else {
+        let probe = Command::new("unshare").args(["-r", "true"]).output();
+        if !probe.is_ok_and(|done| done.status.success()) {
+            return Ok(None);
+        }
+        let mut command = Command::new("unshare");
+        command.args(["-r", "chroot"]);
+        command
+    };
+    command.arg(folder).arg(program).args(arguments);
+    command.output().map(Some).context("cannot change the root")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kinds_of_program_headers_are_read() {
+        let mut bytes = vec![0; 64 + 2 * 56];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (bytes[32], bytes[54], bytes[56]) = (64, 56, 2);
+        (bytes[64], bytes[64 + 56]) = (1, 3);
+        assert_eq!(program_header_kinds(&bytes).unwrap(), [1, PT_INTERP]);
+        assert!(program_header_kinds(&bytes[..100]).is_err());
+        assert!(program_header_kinds(b"#!/bin/sh").is_err());
+    }
+}
