@@ -4,6 +4,7 @@
 //! checked is a wish: see STYLE.md for the words, here for the force. The scanner is no parser: it blanks
 //! strings and comments and counts braces, which the formatter's regular layout makes enough.
 
+mod documents;
 mod layers;
 mod length;
 mod placement;
@@ -27,7 +28,8 @@ use crate::{cargo, licences};
 /// The rest of `cargo xtask tidy --help`.
 pub const HELP: &str =
     "Checks layers, file and function length, where `unsafe`, files and printing may stand,
-names, dead markers, licences and the number of published crates. The same rules run in `cargo test`.
+names, dead markers, links, lengths and words of documents, licences and the number of published crates. The same
+rules run in `cargo test`.
 ";
 
 /// One breach of a house rule.
@@ -75,15 +77,21 @@ pub const SOURCE_RULES: &[SourceRule] = &[
 pub type TextRule = (&'static str, fn(&str, &str) -> Vec<Violation>);
 
 /// Every rule that looks at any text file: its path and its text.
-pub const TEXT_RULES: &[TextRule] = &[("no path of the machine it was written on", words::machine_paths)];
+pub const TEXT_RULES: &[TextRule] = &[
+    ("no path of the machine it was written on", words::machine_paths),
+    ("documents stay short", documents::lengths),
+    ("documents speak in the words of the field", documents::phrases),
+];
 
 /// All breaches of all rules in the repository at `root`.
 pub fn violations(root: &Path) -> anyhow::Result<Vec<Violation>> {
+    let texts = texts(root)?;
     let mut found = layers::layers(&manifests(root)?);
-    for (path, text) in texts(root)? {
-        found.extend(TEXT_RULES.iter().flat_map(|(_, rule)| rule(&path, &text)));
-        if has_extension(&path, "rs") {
-            let source = Source::new(&path, &text);
+    found.extend(documents::links(&texts, &|path| root.join(path).exists()));
+    for (path, text) in &texts {
+        found.extend(TEXT_RULES.iter().flat_map(|(_, rule)| rule(path, text)));
+        if has_extension(path, "rs") {
+            let source = Source::new(path, text);
             found.extend(SOURCE_RULES.iter().flat_map(|(_, rule)| rule(&source)));
         }
     }
