@@ -5,6 +5,7 @@
 //! strings and comments and counts braces, which the formatter's regular layout makes enough.
 
 mod documents;
+mod examples;
 mod layers;
 mod length;
 mod placement;
@@ -28,7 +29,7 @@ use crate::{cargo, licences};
 /// The rest of `cargo xtask tidy --help`.
 pub const HELP: &str =
     "Checks layers, file and function length, where `unsafe`, files and printing may stand,
-names, dead markers, links, lengths and words of documents, licences and the number of published crates. The same
+names, dead markers, links, lengths, words and examples of documents, licences and the number of published crates. The same
 rules run in `cargo test`.
 ";
 
@@ -88,6 +89,7 @@ pub fn violations(root: &Path) -> anyhow::Result<Vec<Violation>> {
     let texts = texts(root)?;
     let mut found = layers::layers(&manifests(root)?);
     found.extend(documents::links(&texts, &|path| root.join(path).exists()));
+    found.extend(examples::examples(&texts));
     for (path, text) in &texts {
         found.extend(TEXT_RULES.iter().flat_map(|(_, rule)| rule(path, text)));
         if has_extension(path, "rs") {
