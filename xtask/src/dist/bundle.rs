@@ -54,6 +54,7 @@ pub(super) fn sums(release: &Release) -> anyhow::Result<()> {
         lines.push((name, sha256(&path)?));
     }
     lines.sort();
-    let text: String = lines.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect();
+    let text: Vec<String> = lines.iter().map(|(name, sum)| format!("{sum}  {name}\n")).collect();
+    let text = text.concat();
     write(&release.folder.join(SUMS), text)
 }

@@ -134,7 +134,8 @@ const QUIET: &str = "60 quick check-ups of a quiet Zen 4 guest";
 const DEFAULT: &str = "6 default check-ups of a quiet Zen 4 guest";
 const QUICK: &str = "8 quick check-ups of a quiet Zen 4 guest";
 
-const ONE_CORE: &str = "24 quick check-ups of a quiet Zen 4 guest whose CPUs sat on one core of the host in three of them";
+const ONE_CORE: &str =
+    "24 quick check-ups of a quiet Zen 4 guest whose CPUs sat on one core of the host in three of them";
 
 /// The worst row of each class of all that was measured on guests (METHODOLOGY.md, True between runs).
 const GUEST: [Prior; 15] = [
