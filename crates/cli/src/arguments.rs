@@ -16,14 +16,14 @@ use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
 use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
-use crate::judging;
 use crate::place::PlaceArguments;
 use crate::repeat::RepeatArguments;
 use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
+use crate::{forms, judging};
 
-/// Finds what a computing platform hides, and what that costs
+/// Finds what a computing platform hides, what that costs, and what to do about it
 ///
 /// Without a command, sidestep runs the check-up: it measures memory, cores and clocks of this machine in about
 /// 90 seconds, prints a summary, and writes a record (JSON) and a report (HTML) to a new folder.
@@ -46,13 +46,13 @@ and inconclusive; 4 the machine is left changed; 130 or 143 after Ctrl-C or SIGT
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Print one JSON document on stdout instead of text
-    #[arg(long, global = true)]
+    #[arg(help_heading = forms::HEADING, long, global = true)]
     pub(crate) json: bool,
     /// Print nothing but errors (and the JSON document, with --json)
-    #[arg(long, short, global = true)]
+    #[arg(help_heading = forms::HEADING, long, short, global = true)]
     pub(crate) quiet: bool,
     /// When to use colours; NO_COLOR and TERM=dumb count too
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(help_heading = forms::HEADING, long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Colour,
     /// `--gate`, on a command that judges; `compare` has its own, with a percentage
     #[arg(skip)]
@@ -76,35 +76,36 @@ pub(crate) enum Colour {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The check-up: measure this machine, print a summary, write a record and a report
+    /// The check-up: measure this machine, print a summary, write record and report
     Run(RunArguments),
-    /// What this machine is, or a recorded one: CPUs, caches, nodes, identity, limits
+    /// What a machine says it is: CPUs, caches, nodes, limits; also records it
     Machine(MachineArguments),
     /// Show a record again: summary, report, tables, figures
     Show(ShowArguments),
-    /// Earlier check-ups of this machine: list, trend of each row, and where it changed
+    /// Earlier check-ups of this machine, trends, and what changed when
     History(HistoryArguments),
-    /// Whether this machine is as it was: take a baseline, check against it, once a day by systemd
+    /// Has this machine changed? Take a baseline, then check against it
     Guard(GuardArguments),
-    /// What is wrong with this machine: which flaws, is the workaround on, who says so, is it paid for
+    /// CPU flaws of this machine: which ones, whether mitigated, what to do
     Flaws(FlawArguments),
-    /// Flip a toggle, or change programs, in random turns: what it costs, and how sure that is
+    /// What a setting or a change of program costs: A/B runs in random order
     Ab(Box<AbArguments>),
-    /// Compare two or more records or result files: what changed, how sure that is, averages by group
+    /// Compare check-ups or result files: what changed, and how certain that is
     Compare(CompareArguments),
-    /// Is time safe here: do the counters of all CPUs agree, does time go back, what does the kernel think
+    /// Is time safe? Counters of all CPUs compared, cost of each clock, a watch
     Clock(ClockArguments),
-    /// Whether sockets are alike, and how they are linked: measured, told by firmware, inferred from a matrix
+    /// Are all sockets equal? Latency, bandwidth, links, and why they differ
     Sockets(SocketsArguments),
-    /// Which threads belong together, what that is worth on this program, and proof by turns against the kernel
+    /// Which threads share data, the best placement, and proof of its gain
     Place(Box<PlaceArguments>),
-    /// How precise sidestep is on this machine, and what it is blind to here
+    /// How precise sidestep is on this machine: false alarms, detection limits
     Selftest(SelftestArguments),
-    /// A machine on paper: what a workaround costs on it, why, and how sure that is
+    /// A modelled machine: what a workaround, link or scheduler does, and why
     Simulate(SimulateArguments),
-    /// What can be switched here, at which risk, and switching it
+    /// What can be switched here, at which risk; set and restore
     Toggles(ToggleArguments),
-    /// Record this machine as a tarball, for a bug report or a test; nothing in it names the host
+    /// Record this machine as a tarball: now `machine --save`
+    #[command(hide = true)]
     Capture(CaptureArguments),
     /// Print completions for a shell
     Completions {
@@ -194,6 +195,12 @@ pub(crate) struct MachineArguments {
     /// Show the whole command line of the kernel; values that may name a disk, host or password are left out otherwise
     #[arg(long)]
     pub(crate) full_command_line: bool,
+    /// Record this machine as a tarball for a bug report or a test, to a new file; nothing in it names the host
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sysroot", "cpuid"])]
+    pub(crate) save: Option<PathBuf>,
+    /// With --save: name the recording after this host; it is called "machine" otherwise
+    #[arg(long, requires = "save")]
+    pub(crate) host_name: bool,
 }
 
 /// Options of `selftest`.

@@ -1,4 +1,4 @@
-//! `sidestep capture`: this machine as a recorded machine, for a bug report or a test.
+//! `sidestep machine --save`, earlier `capture`: this machine as a recorded machine, for a bug report or a test.
 
 use std::path::PathBuf;
 
@@ -19,13 +19,13 @@ const SCHEMA: u32 = 1;
 pub(crate) struct CaptureArguments {
     /// The tarball to write; it must not exist
     #[arg(default_value = "machine.tar.gz")]
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Name the recording after this host; it is called "machine" otherwise
     #[arg(long)]
-    host_name: bool,
+    pub(crate) host_name: bool,
     /// Keep the whole command line of the kernel; values that may name a disk, host or password are left out otherwise
     #[arg(long)]
-    full_command_line: bool,
+    pub(crate) full_command_line: bool,
 }
 
 /// Records this machine.

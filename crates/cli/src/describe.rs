@@ -5,6 +5,7 @@ use machine::{Machine, View};
 use serde_json::json;
 
 use crate::arguments::{Global, MachineArguments};
+use crate::capture::{self, CaptureArguments};
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -18,6 +19,14 @@ pub(crate) fn live_machine() -> Machine {
 
 /// Prints a machine as text or JSON.
 pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::Result<Outcome> {
+    if let Some(file) = &arguments.save {
+        let recording = CaptureArguments {
+            file: file.clone(),
+            host_name: arguments.host_name,
+            full_command_line: arguments.full_command_line,
+        };
+        return capture::capture(&recording, global);
+    }
     let machine = described(arguments)?;
     let text = if global.json {
         json_text(&machine)?

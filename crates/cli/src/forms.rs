@@ -13,7 +13,7 @@ use crate::arguments::Global;
 use crate::output;
 
 /// Above these options in the help.
-const HEADING: &str = "Output";
+pub(crate) const HEADING: &str = "Output";
 
 /// Options of every command whose document has a page.
 #[derive(Debug, Clone, Default, Args)]

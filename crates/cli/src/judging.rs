@@ -5,6 +5,7 @@
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 use crate::arguments::Arguments;
+use crate::help;
 
 /// A command that judges what it finds.
 struct Judge {
@@ -93,7 +94,9 @@ const JUDGES: &[Judge] = &[
 
 /// The definition of the whole command line: help, manual pages and completions are made from this.
 pub(crate) fn command() -> Command {
-    JUDGES.iter().fold(Arguments::command(), |command, judge| with_flags(command, judge.words, judge))
+    let judged =
+        JUDGES.iter().fold(Arguments::command(), |command, judge| with_flags(command, judge.words, judge));
+    help::explained(judged)
 }
 
 fn with_flags(command: Command, words: &[&'static str], judge: &Judge) -> Command {
@@ -101,7 +104,7 @@ fn with_flags(command: Command, words: &[&'static str], judge: &Judge) -> Comman
         return command.mut_subcommand(first, |below| with_flags(below, rest, judge));
     }
     let flag = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help).help_heading("Exit code")
     };
     let gate = judge.gate.map(|help| flag("gate", help));
     let strict = judge.strict.map(|help| flag("strict", help));

@@ -12,6 +12,7 @@ mod epochs;
 mod flaws;
 mod forms;
 mod guard;
+mod help;
 mod history;
 mod judging;
 mod outcome;
