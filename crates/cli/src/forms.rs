@@ -15,18 +15,43 @@ use crate::output;
 /// Above these options in the help.
 pub(crate) const HEADING: &str = "Output";
 
-/// Options of every command whose document has a page.
+/// Options of every command that prints a page.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Forms {
+pub(crate) struct Words {
     /// Show everything: all rows, the evidence, the details
     #[arg(help_heading = HEADING, long)]
     pub(crate) long: bool,
-    /// Also write the page as one HTML file, to a new file
-    #[arg(help_heading = HEADING, long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
     /// Print Markdown, for a ticket or a pull request
     #[arg(help_heading = HEADING, long, conflicts_with = "json")]
     pub(crate) markdown: bool,
+}
+
+impl Words {
+    /// What is to be printed: words, or the document for --json.
+    ///
+    /// # Errors
+    /// A document that is no JSON.
+    pub(crate) fn text(
+        &self,
+        page: &Page,
+        document: &impl Serialize,
+        global: &Global,
+    ) -> anyhow::Result<String> {
+        if self.markdown && !global.quiet {
+            return Ok(page.markdown(self.long));
+        }
+        output::text(document, global, |terminal| page.terminal(terminal, self.long))
+    }
+}
+
+/// Options of every command whose document has a page and no files of its own.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Forms {
+    #[command(flatten)]
+    pub(crate) words: Words,
+    /// Also write the page as one HTML file, to a new file
+    #[arg(help_heading = HEADING, long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Also write each table as a file of CSV into this folder
     #[arg(help_heading = HEADING, long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
@@ -68,9 +93,6 @@ impl Forms {
                 write_atomically(&folder.join(format!("{name}.csv")), table.as_bytes())?;
             }
         }
-        if self.markdown && !global.quiet {
-            return Ok(page.markdown());
-        }
-        output::text(document, global, |terminal| page.terminal(terminal, self.long))
+        self.words.text(page, document, global)
     }
 }

@@ -17,6 +17,9 @@ const GROUPED_FROM: f64 = 1e6;
 /// What is smaller than this rounds to nothing in every unit that is shown.
 const LEAST: f64 = 1e-5;
 
+/// From here on no quantity makes sense, and nobody counts the digits of what a broken record holds.
+const ABSURD_FROM: f64 = 1e21;
+
 /// Between the thousands of a large number.
 const GROUP_SEPARATOR: char = ',';
 
@@ -27,6 +30,9 @@ pub(crate) fn significant(value: f64, digits: i32) -> String {
     }
     if value.abs() < LEAST {
         return if value == 0.0 { "0".to_owned() } else { "≈0".to_owned() };
+    }
+    if value.abs() >= ABSURD_FROM {
+        return format!("{value:.1e}");
     }
     let magnitude = value.abs().log10().floor();
     if value.abs() >= GROUPED_FROM {
@@ -202,6 +208,7 @@ mod tests {
             (2.546e12, "2,550,000,000,000"),
             (-1_234_567.0, "-1,230,000"),
             (1e18, "1,000,000,000,000,000,000"),
+            (-1e300, "-1.0e300"),
             (-3e-7, "≈0"),
             (1e-5, "0.00001"),
             (f64::NAN, "unknown"),

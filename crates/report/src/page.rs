@@ -28,6 +28,8 @@ pub struct Page {
     pub(crate) sections: Vec<Section>,
     /// What to do next: complete commands with what they are for.
     pub(crate) next: Vec<String>,
+    /// The command that shows all of it, where that is not the same one with `--long`.
+    pub(crate) more: Option<String>,
     /// What a reader looks up and does not read: seed, version, duration.
     pub(crate) about: Vec<String>,
 }

@@ -26,25 +26,7 @@ impl Page {
     /// The page as one file that needs no network; it carries its document where scripts may be.
     pub fn html(&self, carried: &Carried, options: Html) -> String {
         let mut charts = Charts::new(options.script);
-        let mut body = String::from("<header>");
-        let _ = write!(body, "<p class=\"kicker\">sidestep</p><h1>{}</h1>", markup(&self.subject));
-        let _ = writeln!(
-            body,
-            "<p class=\"verdict {}\">{}</p></header>",
-            self.answer.tone.class(),
-            markup(&self.answer.text)
-        );
-        self.because.iter().for_each(|one| body += &paragraph(one));
-        if !self.status.is_empty() {
-            body += "<table class=\"status\"><tbody>";
-            for one in &self.status {
-                let (class, word) = (one.tone.class(), one.tone.word());
-                let (area, text) = (markup(one.area), markup(&one.text));
-                let _ =
-                    write!(body, "<tr class=\"{class}\"><td>{word}</td><th>{area}</th><td>{text}</td></tr>");
-            }
-            body += "</tbody></table>\n";
-        }
+        let mut body = opening(self, "sidestep");
         self.sections.iter().for_each(|part| body += &section(part, &mut charts));
         if !self.next.is_empty() {
             body += &html::markup::section("next", "What to do next", &list(&self.next));
@@ -54,6 +36,27 @@ impl Page {
         });
         html::document_page(&self.subject, &body, carried.document, carried.file, charts, options)
     }
+}
+
+/// What a page begins with: what it is about, the verdict, what that rests on, areas at a glance.
+pub(crate) fn opening(page: &Page, kicker: &str) -> String {
+    let mut html = format!("<header><p class=\"kicker\">{kicker}</p><h1>{}</h1>", markup(&page.subject));
+    if !page.answer.text.is_empty() {
+        let (class, text) = (page.answer.tone.class(), markup(&page.answer.text));
+        let _ = write!(html, "<p class=\"verdict {class}\">{text}</p>");
+    }
+    html += "</header>\n";
+    page.because.iter().for_each(|one| html += &paragraph(one));
+    if !page.status.is_empty() {
+        html += "<table class=\"status\"><tbody>";
+        for one in &page.status {
+            let (class, word) = (one.tone.class(), one.tone.word());
+            let (area, text) = (markup(one.area), markup(&one.text));
+            let _ = write!(html, "<tr class=\"{class}\"><td>{word}</td><th>{area}</th><td>{text}</td></tr>");
+        }
+        html += "</tbody></table>\n";
+    }
+    html
 }
 
 fn paragraph(one: &Statement) -> String {

@@ -1,11 +1,11 @@
 //! A page as Markdown, for tickets and pull requests: tables with all columns, no bars.
 
-use super::{Block, Cell, Column, Kind, Page, Table};
+use super::{Block, Cell, Column, Kind, Page, Section, Table};
 use crate::escape::plain;
 
 impl Page {
-    /// The page; whatever comes from elsewhere cannot become markup.
-    pub fn markdown(&self) -> String {
+    /// The page, its details only if `is_long`; whatever comes from elsewhere cannot become markup.
+    pub fn markdown(&self, is_long: bool) -> String {
         let mut parts = Vec::new();
         if !self.subject.is_empty() {
             parts.push(format!("### {}", escaped(&self.subject)));
@@ -17,14 +17,17 @@ impl Page {
         parts.push(list(
             self.status.iter().map(|one| format!("{}: {}: {}", one.tone.word(), one.area, one.text)),
         ));
-        for section in self.sections.iter().filter(|section| section.has_words()) {
+        let is_shown = |section: &&Section| section.has_words() && (is_long || !section.is_detail);
+        for section in self.sections.iter().filter(is_shown) {
             if !section.title.is_empty() {
                 parts.push(format!("#### {}", escaped(&section.title)));
             }
             parts.extend(section.blocks.iter().map(block));
         }
         parts.push(list(&self.next));
-        parts.push(list(&self.about));
+        if is_long {
+            parts.push(list(&self.about));
+        }
         parts.retain(|part| !part.is_empty());
         parts.join("\n\n") + "\n"
     }

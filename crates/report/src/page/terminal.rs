@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::columns::{GAP_COLUMNS, fitted};
-use super::{Block, Cell, Column, Kind, Page, Row, Section, Statement, Table, Tone};
+use super::{Block, Cell, Column, Kind, Page, Row, Section, Statement, Status, Table, Tone};
 use crate::escape::plain;
 use crate::terminal::{Ink, Paper, Terminal, bar, wrap};
 
@@ -11,6 +11,10 @@ use crate::terminal::{Ink, Paper, Terminal, bar, wrap};
 const NAME_COLUMNS_MAX: usize = 24;
 /// Below a row, what is said of it.
 const DETAIL_INDENT: &str = "  ";
+/// On a first screen the subject and each area take one line of so many columns, and wrap where there are fewer.
+const LINE_COLUMNS: usize = 80;
+/// Lines of a first screen: the 24 of a usual terminal, less two in which a command says where it wrote its files.
+const SCREEN_LINES: usize = 22;
 
 impl Tone {
     fn ink(self) -> Ink {
@@ -48,23 +52,16 @@ impl Page {
     pub fn terminal(&self, terminal: Terminal, is_long: bool) -> String {
         let mut paper = Paper::new(terminal);
         if !self.subject.is_empty() {
-            paper.wrapped_inked(Ink::Strong, "", &plain(&self.subject));
+            let subject = plain(&self.subject);
+            let room = paper.layout_columns().max(LINE_COLUMNS);
+            let shown = if is_long { subject } else { first_clauses(&subject, room) };
+            paper.wrapped_inked(Ink::Strong, "", &shown);
         }
         if !self.answer.text.is_empty() {
             paper.wrapped_inked(self.answer.tone.ink(), "", &plain(&self.answer.text));
         }
         self.because.iter().for_each(|one| statement(&mut paper, "  ", one));
-        if !self.status.is_empty() {
-            paper.blank();
-        }
-        let columns =
-            |text: fn(&super::Status) -> &str| self.status.iter().map(|one| text(one).width()).max();
-        let [words, areas] =
-            [columns(|one| one.tone.word()), columns(|one| one.area)].map(|width| width.unwrap_or(0));
-        for one in &self.status {
-            let prefix = format!("{:<words$}  {:<areas$}  ", one.tone.word(), one.area);
-            paper.wrapped_inked(one.tone.ink(), &prefix, &plain(&one.text));
-        }
+        self.write_status(&mut paper, is_long);
         let mut left_out = false;
         for part in self.sections.iter().filter(|part| part.has_words()) {
             if part.is_detail && !is_long {
@@ -74,17 +71,68 @@ impl Page {
             paper.blank();
             left_out |= section(&mut paper, part, is_long);
         }
-        if !self.next.is_empty() {
-            paper.blank();
-        }
-        self.next.iter().for_each(|line| paper.wrapped("", &plain(line)));
+        left_out |= self.write_next(&mut paper, is_long);
         if is_long {
             self.about.iter().for_each(|line| paper.wrapped_inked(Ink::Faint, "", &plain(line)));
         } else if left_out || !self.about.is_empty() {
-            paper.wrapped_inked(Ink::Faint, "", "More: --long");
+            let more = self.more.as_deref().map_or_else(|| "--long".to_owned(), plain);
+            paper.wrapped_inked(Ink::Faint, "", &format!("More: {more}"));
         }
         paper.finish()
     }
+
+    /// Each area at a glance, on a first screen in one line.
+    fn write_status(&self, paper: &mut Paper, is_long: bool) {
+        if !self.status.is_empty() {
+            paper.blank();
+        }
+        let columns =
+            |text: fn(&Status) -> &str| self.status.iter().map(|one| text(one).width()).max().unwrap_or(0);
+        let [words, areas] = [columns(|one| one.tone.word()), columns(|one| one.area)];
+        for one in &self.status {
+            let prefix = format!("{:<words$}  {:<areas$}  ", one.tone.word(), one.area);
+            let text = plain(&one.text);
+            let room = paper.layout_columns().max(LINE_COLUMNS) - prefix.width();
+            let shown = if is_long { text } else { first_clauses(&text, room) };
+            paper.wrapped_inked(one.tone.ink(), &prefix, &shown);
+        }
+    }
+
+    /// What to do next, on a first screen as much as it has room for; true if something is left out.
+    fn write_next(&self, paper: &mut Paper, is_long: bool) -> bool {
+        if self.next.is_empty() {
+            return false;
+        }
+        paper.blank();
+        // One line more says how to see the rest.
+        let room = SCREEN_LINES.saturating_sub(paper.line_count() + 1);
+        let is_screen = !is_long && paper.layout_columns() >= LINE_COLUMNS;
+        let mut lines = 0;
+        for (index, line) in self.next.iter().enumerate() {
+            lines += wrap(&plain(line), paper.layout_columns()).len();
+            if is_screen && index > 0 && lines > room {
+                return true;
+            }
+            paper.wrapped("", &plain(line));
+        }
+        false
+    }
+}
+
+/// As many clauses of a text as stand in one line, at least words of the first; what is left out leaves a mark.
+fn first_clauses(text: &str, columns: usize) -> String {
+    const MARK: &str = " …";
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(MARK.width());
+    let ends = text.match_indices("; ").map(|(at, _)| &text[..at]);
+    let clauses = ends.filter(|head| head.width() <= room).last().map(str::to_owned);
+    let words = || wrap(text, room.max(1)).swap_remove(0);
+    let kept = clauses.unwrap_or_else(words);
+    // Half an interval is none.
+    let whole = kept.rfind('[').filter(|at| !kept[*at..].contains(']'));
+    format!("{}{MARK}", kept[..whole.unwrap_or(kept.len())].trim_end())
 }
 
 fn statement(paper: &mut Paper, indent: &str, one: &Statement) {

@@ -71,7 +71,7 @@ proptest! {
             let fields: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
             prop_assert!(fields.iter().all(|count| *count == fields[0]), "{csv}");
         }
-        let lines: Vec<String> = page.markdown().lines().filter(|line| line.starts_with("| ")).map(|line| line.replace("\\|", "")).collect();
+        let lines: Vec<String> = page.markdown(true).lines().filter(|line| line.starts_with("| ")).map(|line| line.replace("\\|", "")).collect();
         let bars: Vec<usize> = lines.iter().map(|line| line.matches('|').count()).collect();
         prop_assert!(bars.iter().all(|count| *count == bars[0]), "{lines:?}");
     }
@@ -126,6 +126,31 @@ fn a_first_screen_says_that_there_is_more() {
     assert!(!short.contains("seed 1"), "{short}");
     let long = page.terminal(Terminal::default(), true);
     assert!(long.contains("seed 1") && !long.contains("more rows"), "{long}");
+}
+
+#[test]
+fn a_first_screen_has_one_line_for_the_subject_and_each_area_and_room_for_what_to_do() {
+    let clauses = "2 of 9 are open; the machine is busy; ".repeat(9);
+    let status = |area| Status { tone: Tone::Look, area, text: clauses.clone() };
+    let page = Page {
+        subject: "a machine of many words, ".repeat(9),
+        status: ["flaws", "memory", "cores", "clocks", "noise"].map(status).into(),
+        sections: vec![Section::new("table", "").with(Block::Table(three_columns()))],
+        next: vec!["do this: ".repeat(12), "then that: ".repeat(12), "and the other: ".repeat(12)],
+        more: Some("sidestep show --long run".to_owned()),
+        about: vec!["seed 1".to_owned()],
+        ..Page::default()
+    };
+    let short = page.terminal(Terminal::default(), false);
+    assert!(short.lines().count() <= 22, "{short}");
+    assert_eq!(
+        short.matches("look  flaws   2 of 9 are open; the machine is busy; 2 of 9 are open …").count(),
+        1,
+        "{short}"
+    );
+    assert!(short.contains("do this: do") && short.ends_with("More: sidestep show --long run\n"), "{short}");
+    let long = page.terminal(Terminal::default(), true);
+    assert!(long.contains("and the other") && !long.contains('…'), "{long}");
 }
 
 #[test]
