@@ -14,6 +14,7 @@ use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
+use crate::forms::Words;
 use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
 use crate::place::PlaceArguments;
@@ -175,6 +176,8 @@ pub(crate) struct RunArguments {
     pub(crate) inject: Vec<Planted>,
     #[command(flatten)]
     pub(crate) again: RepeatArguments,
+    #[command(flatten)]
+    pub(crate) words: Words,
     /// What counts as free memory at most; only other commands set it.
     #[arg(skip)]
     pub(crate) free_memory_max: Option<Bytes>,
@@ -234,6 +237,8 @@ pub(crate) struct ShowArguments {
     /// With --html: leave the interactive charts out
     #[arg(long, requires = "html")]
     pub(crate) no_script: bool,
+    #[command(flatten)]
+    pub(crate) words: Words,
 }
 
 impl Arguments {

@@ -12,7 +12,7 @@ use probes::check_up::{Keeper, NotKept, measure};
 use probes::plan::{CheckUpPlan, Depth, Options, Probe, Selection, plan};
 use probes::session::Session;
 use record::{PlanOutcome, Provenance, Record, SCHEMA, Severity};
-use report::Html;
+use report::{Html, shell_word};
 
 use crate::arguments::{Global, RunArguments};
 use crate::epochs::{self, Course, NoProcess};
@@ -127,15 +127,12 @@ fn conclude(
     }
     let outcome = verdict(&record, global);
     let nothing_measured = all_failed(&record);
-    if global.json {
-        output::print(&show::without_raw(record)?)?;
-    } else if !global.quiet {
-        output::print(&report::terminal(&record, output::terminal(global)))?;
-        output::print_lines(&format!(
-            "record  {}\nreport  {}\n",
-            folder.record_path().display(),
-            folder.report_path().display()
-        ))?;
+    let record_path = folder.record_path();
+    let page = report::check_up_page(&record, Some(&shell_word(&record_path.to_string_lossy())));
+    output::print(&arguments.words.text(&page, &show::without_raw(record), global)?)?;
+    if !global.json && !global.quiet && !arguments.words.markdown {
+        let report = folder.report_path();
+        output::print_lines(&format!("record  {}\nreport  {}\n", record_path.display(), report.display()))?;
     }
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),

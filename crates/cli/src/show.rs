@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use record::Record;
-use report::{Figure, Html};
+use report::{Figure, Html, shell_word};
 
 use crate::arguments::{Global, ShowArguments};
 use crate::outcome::Outcome;
@@ -21,12 +21,9 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
         check_up::page(&record, Html { script: !arguments.no_script })
     } else if arguments.csv {
         report::csv(&record)
-    } else if global.json {
-        without_raw(record.clone())?
-    } else if global.quiet {
-        String::new()
     } else {
-        report::terminal(&record, output::terminal(global))
+        let page = report::check_up_page(&record, Some(&shell_word(&arguments.record.to_string_lossy())));
+        arguments.words.text(&page, &without_raw(record.clone()), global)?
     };
     output::print(&text)?;
     Ok(check_up::verdict(&record, global))
@@ -40,8 +37,7 @@ fn figure_named(name: &str) -> anyhow::Result<Figure> {
     })
 }
 
-/// The record as JSON for stdout: all but the raw windows.
-pub(crate) fn without_raw(record: Record) -> anyhow::Result<String> {
-    let record = Record { raw: Vec::new(), ..record };
-    output::json_text(&record)
+/// The record as it is printed: all but the raw windows.
+pub(crate) fn without_raw(record: Record) -> Record {
+    Record { raw: Vec::new(), ..record }
 }

@@ -3,11 +3,9 @@
 //! Every figure stands as a static SVG. With scripts on, a button puts an interactive chart in its place: the chart
 //! library lies inert in the page as `text/plain` and is parsed on the first click, so that opening is instant.
 
-mod corun;
 pub(crate) mod facts;
 pub(crate) mod markup;
 mod outline;
-mod tables;
 
 use std::fmt::Write;
 use std::io::Read;
@@ -19,7 +17,7 @@ use serde::Serialize;
 
 use crate::draw::{STYLE_DARK, STYLE_LIGHT};
 use crate::{escape, sockets};
-use markup::{Charts, figure};
+use markup::Charts;
 
 /// What the page may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +46,11 @@ pub fn html(record: &Record, account: Option<&SocketAccount>, html: Html) -> Str
         body += &sockets::head(record);
         body += &sockets::section(record, account, &mut charts);
     } else {
-        body += &facts::head(record);
+        body += &facts::head(record, &mut charts);
         body += &facts::findings(record);
-        body += &facts::guards(record);
+        body += &facts::conditions(record, &mut charts);
         body += &facts::machine(record);
         outline::sections(&mut body, record, account, &mut charts);
-        body += &tables::plan(record);
     }
     body += &facts::data(record, html.script);
     let title = escape::markup(&crate::machine_text::headline(&record.machine));

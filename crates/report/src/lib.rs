@@ -49,8 +49,8 @@ pub use place::{place_html, place_sweep_terminal, place_terminal};
 pub use scheduling::{scheduling_csv, scheduling_html, scheduling_terminal};
 pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
 pub use sockets::measured_sockets_terminal;
-pub use terminal::{Terminal, terminal};
+pub use terminal::Terminal;
 pub use view::{
-    FlawList, clock_check_page, clock_cost_page, drift_page, flaw_index_page, flaw_page, flaws_page,
-    population_page,
+    FlawList, check_up_page, clock_check_page, clock_cost_page, drift_page, flaw_index_page, flaw_page,
+    flaws_page, population_page,
 };

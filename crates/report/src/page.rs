@@ -151,6 +151,11 @@ impl Table {
         Self { id, columns, ..Self::default() }
     }
 
+    /// A section of this table alone; none without rows.
+    pub(crate) fn under(self, id: &'static str, title: &str) -> Option<Section> {
+        (!self.rows.is_empty()).then(|| Section::new(id, title).with(Block::Table(self)))
+    }
+
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         debug_assert_eq!(cells.len(), self.columns.len(), "under {:?}", self.columns);
         self.rows.push(Row { cells, detail: None });

@@ -15,16 +15,6 @@ pub(crate) fn reason(entry: &PlanEntry) -> Option<String> {
     }
 }
 
-/// One phrase per probe that is not done.
-pub(crate) fn not_done(record: &Record) -> Vec<String> {
-    record
-        .plan
-        .entries
-        .iter()
-        .filter_map(|entry| reason(entry).map(|why| format!("{} {why}", plain(&entry.probe))))
-        .collect()
-}
-
 /// Whether others were at work beside a run, and whether to give its instance back: one sentence each.
 pub(crate) fn beside(neighbours: &Neighbours) -> Vec<String> {
     let shows = neighbours.shows.iter();
@@ -37,10 +27,7 @@ pub(crate) fn planted(record: &Record) -> Option<String> {
     let told: Vec<String> =
         rules.iter().map(|rule| format!("{} times {}", plain(&rule.row), rule.factor)).collect();
     (!told.is_empty()).then(|| {
-        format!(
-            "windows were made longer on purpose ({}): this is not what the machine does",
-            told.join(", ")
-        )
+        format!("not what this machine does: windows were lengthened on purpose, {}", told.join(", "))
     })
 }
 
@@ -62,7 +49,7 @@ mod tests {
     use record::Planted;
 
     use super::*;
-    use crate::{Html, Terminal, html, terminal};
+    use crate::{Html, Terminal, check_up_page, html};
 
     #[test]
     fn what_is_planted_comes_first_and_who_else_was_at_work_is_on_both_pages() {
@@ -79,7 +66,8 @@ mod tests {
             elapsed_s: None,
         });
         let pages = |record: &Record| {
-            [terminal(record, Terminal::default()), html(record, None, Html { script: false })]
+            let text = check_up_page(record, None).terminal(Terminal::default(), true);
+            [text, html(record, None, Html { script: false })]
         };
         for page in pages(&record) {
             assert!(page.contains("epoch 2 of 3: steal 4.0 %") && page.contains("to give this"), "{page}");
@@ -88,7 +76,7 @@ mod tests {
         record.provenance.planted = vec![Planted { row: "class:stream".to_owned(), factor: 1.05 }];
         let [text, page] = pages(&record);
         assert!(text.starts_with("! planted: "), "{text}");
-        let header = page.split_once("<header>").expect("a header").1;
-        assert!(header.starts_with("<p class=\"partial\"><b>Planted:</b>"), "{header}");
+        let heading = page.split_once("<h1>").expect("a heading").1;
+        assert!(heading.starts_with("! planted: not what this machine does"), "{heading}");
     }
 }

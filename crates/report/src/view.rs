@@ -1,10 +1,12 @@
 //! From documents to pages: one view per kind of document, each `document -> Page` and nothing else.
 
+pub(crate) mod check_up;
 pub(crate) mod clock_check;
 pub(crate) mod clock_cost;
 pub(crate) mod drift;
 pub(crate) mod flaws;
 
+pub use check_up::check_up_page;
 pub use clock_check::clock_check_page;
 pub use clock_cost::clock_cost_page;
 pub use drift::drift_page;

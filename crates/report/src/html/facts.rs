@@ -1,18 +1,20 @@
-//! The parts that are not figures: verdict, findings, guards, machine, data and command.
+//! The parts that are not figures: the first screen, findings, conditions, machine, data and command.
 
 use std::fmt::Write;
 
 use record::{Finding, Provenance, Record, Severity};
 
-use super::markup::terms;
+use super::markup::{Charts, list, section, terms};
 use crate::escape::{self, markup};
+use crate::machine_text;
+use crate::number::count;
+use crate::page::Section;
+use crate::page::html::{blocks, opening};
 use crate::terminal::Terminal;
-use crate::{machine_text, number};
+use crate::view::check_up::{self, check_up_page};
 
 /// Width of the full description of the machine, in columns of a fixed font.
 const MACHINE_COLUMNS: usize = 100;
-/// Doubts that stand open.
-const DOUBTS_SHOWN: usize = 5;
 /// The source of what needs no other: said once, below the findings.
 const METHOD: &str = "METHODOLOGY.md";
 
@@ -25,60 +27,12 @@ fn mark_and_word(severity: Severity) -> (&'static str, &'static str, &'static st
     }
 }
 
-fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
-/// One sentence that sums the findings up.
-fn verdict(record: &Record) -> String {
-    let of = |severity| record.findings.iter().filter(|finding| finding.severity == severity).count();
-    let (warnings, doubts, good) = (of(Severity::Warning), of(Severity::Inconclusive), of(Severity::Good));
-    let mut parts = Vec::new();
-    if warnings > 0 {
-        parts.push(format!(
-            "{} performance or {} numbers wrong",
-            count(warnings, "finding costs", "findings cost"),
-            if warnings == 1 { "makes" } else { "make" }
-        ));
-    }
-    if doubts > 0 {
-        parts.push(format!("{doubts} could not be decided"));
-    }
-    if good > 0 {
-        parts.push(format!("{} as expected", count(good, "check came out", "checks came out")));
-    }
-    if parts.is_empty() {
-        return "Nothing was judged: the record holds no finding that needs action.".to_owned();
-    }
-    format!("{}.", parts.join("; "))
-}
-
-/// Name of the machine, verdict, when and how it was measured, contents.
-pub(super) fn head(record: &Record) -> String {
-    let origin = &record.provenance;
-    let mut title = machine_text::headline(&record.machine);
-    if let Some(host) = &origin.host_name {
-        title = format!("{host}: {title}");
-    }
-    let (name, rest) = title.split_once(", ").unwrap_or((&title, ""));
-    let mut run = format!(
-        "sidestep {}, started {}, took {} s of {} s, seed {}",
-        origin.tool_version,
-        origin.started_utc,
-        number::short(record.elapsed_s),
-        number::short(origin.budget_s),
-        origin.seed
-    );
-    run += if origin.root { ", as root" } else { ", without root" };
-    let partial = record.partial.as_ref().map_or_else(String::new, |why| {
-        format!("<p class=\"partial\"><b>Partial:</b> {}. What was done until then follows.</p>", markup(why))
-    });
-    let planted = crate::plan::planted(record).map_or_else(String::new, |what| {
-        format!("<p class=\"partial\"><b>Planted:</b> {}.</p>", markup(&what))
-    });
+/// The first screen, when and how it was measured, and contents.
+pub(super) fn head(record: &Record, charts: &mut Charts) -> String {
+    let page = check_up_page(record, None);
     let links = [
         ("findings", "Findings"),
-        ("guards", "Trust"),
+        ("conditions", "Conditions"),
         ("machine", "Machine"),
         ("flaws", if record.flaws.is_empty() { "" } else { "Flaws" }),
         ("levels", "Memory"),
@@ -90,14 +44,16 @@ pub(super) fn head(record: &Record) -> String {
     ]
     .map(|(id, word)| if word.is_empty() { String::new() } else { format!("<a href=\"#{id}\">{word}</a>") })
     .concat();
-    format!(
-        "<header>{planted}<p class=\"kicker\">sidestep check-up</p><h1>{}</h1><p class=\"sub\">{}</p>\
-         <p class=\"verdict\">{}</p>{partial}<p class=\"run\">{}</p><nav>{links}</nav></header>\n",
-        markup(name),
-        markup(rest),
-        markup(&verdict(record)),
-        markup(&run)
-    )
+    let mut html = opening(&page, "sidestep check-up");
+    let first: Vec<Section> = page.sections.into_iter().filter(|section| !section.is_detail).collect();
+    html += &blocks(&first, charts);
+    if !page.next.is_empty() {
+        let _ = writeln!(html, "<div class=\"block\"><h3>What to do next</h3>{}</div>", list(&page.next));
+    }
+    for line in &page.about {
+        let _ = writeln!(html, "<p class=\"run\">{}</p>", markup(line));
+    }
+    html + &format!("<nav>{links}</nav>\n")
 }
 
 /// The findings, most important first.
@@ -144,76 +100,10 @@ pub(super) fn findings(record: &Record) -> String {
     html + "</section>\n"
 }
 
-/// What disturbed the run, as tiles, and the doubts in words.
-pub(super) fn guards(record: &Record) -> String {
-    let guards = &record.guards;
-    let unknown = || "not told".to_owned();
-    let tiles = [
-        ("stolen by the hypervisor", guards.steal_share.map_or_else(unknown, number::percent)),
-        ("used by other processes", guards.others_share.map_or_else(unknown, number::percent)),
-        (
-            "load before and after",
-            guards
-                .load_average
-                .map_or_else(unknown, |[a, b]| format!("{} → {}", number::short(a), number::short(b))),
-        ),
-        ("pre-emptions", guards.involuntary_switches.to_string()),
-        ("windows set aside", format!("{} of {}", guards.windows_dropped, guards.windows)),
-        (
-            "core clock seen",
-            guards.core_hz.map_or_else(unknown, |[low, high]| {
-                format!("{} – {}", number::frequency(low), number::frequency(high))
-            }),
-        ),
-        (
-            "time-stamp counter",
-            guards.tsc_hz.map_or_else(unknown, |hertz| {
-                let error = guards
-                    .tsc_error_ppm
-                    .map_or_else(String::new, |ppm| format!(" ±{} ppm", number::short(ppm)));
-                format!("{}{error}", number::frequency(hertz))
-            }),
-        ),
-        (
-            "thermal throttling",
-            guards.throttle_events.map_or_else(unknown, |events| format!("{events} events")),
-        ),
-    ];
-    let mut html =
-        String::from("<section id=\"guards\"><h2>Can these numbers be trusted?</h2><div class=\"tiles\">");
-    for (what, value) in tiles {
-        let _ = write!(html, "<div><b>{}</b><span>{what}</span></div>", markup(&value));
-    }
-    html += "</div>";
-    if let Some(neighbours) = &record.neighbours {
-        let said = crate::plan::beside(neighbours);
-        let _ =
-            write!(html, "<h3>Who else was at work?</h3>{}", doubt_list(&said.iter().collect::<Vec<_>>()));
-    }
-    let lines: Vec<&String> = guards.doubts.iter().chain(&record.provenance.without).collect();
-    if !lines.is_empty() {
-        // On a busy machine every clock has a line of its own: a few are read, the rest are looked up.
-        let (shown, folded) = lines.split_at(lines.len().min(DOUBTS_SHOWN));
-        html += &doubt_list(shown);
-        if !folded.is_empty() {
-            let _ = write!(
-                html,
-                "<details><summary>{} more</summary>{}</details>",
-                folded.len(),
-                doubt_list(folded)
-            );
-        }
-    }
-    html + "<p class=\"note\">Behind a number stands its 95 % interval: ±x %, or [low, high] where it is wide. \
-            ~ marks an interval wider than aimed for, * a value with several states or mappings that disagree.</p></section>\n"
-}
-
-fn doubt_list(lines: &[&String]) -> String {
-    let items = lines.iter().fold(String::new(), |mut items, line| {
-        let _ = write!(items, "<li>{}</li>", markup(line));
-        items
-    });
-    format!("<ul class=\"doubts\">{items}</ul>")
+/// What disturbed the run, and the doubts in words.
+pub(super) fn conditions(record: &Record, charts: &mut Charts) -> String {
+    let conditions = Section { title: String::new(), ..check_up::conditions(record) };
+    section("conditions", "Measurement conditions", &blocks(&[conditions], charts))
 }
 
 /// What the machine claims to be.
@@ -232,13 +122,13 @@ pub(super) fn machine(record: &Record) -> String {
     let topology = &machine.topology;
     let cores = format!(
         "{}, {}, {}, {}",
-        count(topology.packages().len(), "package", "packages"),
-        count(topology.cores.len(), "core", "cores"),
-        count(topology.cpus.len(), "CPU", "CPUs"),
+        count(topology.packages().len(), "package"),
+        count(topology.cores.len(), "core"),
+        count(topology.cpus.len(), "CPU"),
         if topology.nodes.is_empty() {
             "nodes unknown".to_owned()
         } else {
-            count(topology.nodes.len(), "node", "nodes")
+            count(topology.nodes.len(), "node")
         }
     );
     let rows = [

@@ -3,12 +3,12 @@
 use models::interconnect::SocketAccount;
 use record::Record;
 
-use super::{Charts, corun, figure, tables};
+use super::markup::{Charts, figure, section};
 use crate::figure::Figure;
 use crate::page::html::{blocks, verdict};
 use crate::page::{Section, Statement, Tone};
 use crate::sockets;
-use crate::view::{clock_check, clock_cost, flaws};
+use crate::view::{check_up, clock_check, clock_cost, flaws};
 
 pub(super) fn sections(
     body: &mut String,
@@ -35,16 +35,15 @@ pub(super) fn sections(
     ] {
         *body += &figure(record, one, charts);
     }
-    *body += &tables::levels(record);
-    *body += &tables::memory(record);
+    *body += &blocks(&check_up::beside_figures(record), charts);
     *body += "</section>\n";
     *body += &sockets::section(record, account, charts);
     *body += "<section id=\"cores\"><h2>Cores</h2>\n";
     for one in [Figure::Stream, Figure::LineTransfer, Figure::Sharing, Figure::Wake] {
         *body += &figure(record, one, charts);
     }
-    *body += &corun::tables(record);
-    *body += &tables::cores(record);
+    *body += &blocks(&check_up::pairs(record), charts);
+    *body += &blocks(&check_up::per_cpu(record), charts);
     *body += "</section>\n<section id=\"clocks\"><h2>Clocks</h2>\n";
     if let Some(check) = &record.clock_check {
         let reasons: Vec<Statement> = clock_check::reasons(check).collect();
@@ -68,4 +67,8 @@ pub(super) fn sections(
         *body += &blocks(&sections, charts);
     }
     *body += "</section>\n";
+    if let Some(plan) = check_up::plan_table(record) {
+        let untitled = Section { title: String::new(), ..plan };
+        *body += &section("plan", "Plan", &blocks(&[untitled], charts));
+    }
 }

@@ -99,10 +99,6 @@ impl Paper {
         }
     }
 
-    pub(crate) fn append(&mut self, other: Self) {
-        self.lines.extend(other.lines);
-    }
-
     pub(crate) fn finish(self) -> String {
         let mut text = String::new();
         for (ink, line) in &self.lines {

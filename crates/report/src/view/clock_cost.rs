@@ -13,7 +13,7 @@ const READS_FIRST: usize = 9;
 /// The read that the published figures are of.
 const PUBLISHED_READ: &str = "gettimeofday";
 /// The read of whose clock sources a sentence is made.
-const USUAL_READ: &str = "clock_gettime(CLOCK_MONOTONIC)";
+pub(crate) const USUAL_READ: &str = "clock_gettime(CLOCK_MONOTONIC)";
 /// The reads that programs use most; they stand first.
 const COMMON_READS: [&str; 9] = [
     USUAL_READ,

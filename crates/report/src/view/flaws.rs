@@ -40,16 +40,36 @@ pub fn flaws_page(list: &FlawList) -> Page {
     }
 }
 
+/// Flaws that may be here and ask for attention, by what protects of them.
+struct Standing<'a> {
+    /// Flaws known to be here.
+    here: usize,
+    /// Not protected, or in part.
+    open: Vec<&'a FlawVerdict>,
+    /// Protected is who asks.
+    on_request: Vec<&'a FlawVerdict>,
+    unknown: Vec<&'a FlawVerdict>,
+}
+
+impl<'a> Standing<'a> {
+    fn of(verdicts: &'a [FlawVerdict]) -> Self {
+        let of = |states: &[Protection]| -> Vec<&FlawVerdict> {
+            let concerns = verdicts.iter().filter(|one| one.affected != Answer::No);
+            concerns.filter(|one| states.contains(&one.protected)).collect()
+        };
+        Self {
+            here: verdicts.iter().filter(|one| one.affected == Answer::Yes).count(),
+            open: of(&[Protection::NotProtected, Protection::Partly]),
+            on_request: of(&[Protection::OnRequest]),
+            unknown: of(&[Protection::Unknown]),
+        }
+    }
+}
+
 /// The worst first: what is not protected, else what only programs that ask get, else what is unknown.
 pub(crate) fn answer_of(verdicts: &[FlawVerdict]) -> Statement {
-    let of = |states: &[Protection]| -> Vec<&FlawVerdict> {
-        verdicts.iter().filter(|one| one.affected != Answer::No && states.contains(&one.protected)).collect()
-    };
-    let here = verdicts.iter().filter(|one| one.affected == Answer::Yes).count();
+    let Standing { here, open, on_request, unknown } = Standing::of(verdicts);
     let concern = format!("{} known to be in this machine", counted(here, "flaw"));
-    let open = of(&[Protection::NotProtected, Protection::Partly]);
-    let on_request = of(&[Protection::OnRequest]);
-    let unknown = of(&[Protection::Unknown]);
     let request = match on_request.len() {
         0 => String::new(),
         _ => format!("; {}", requested(&on_request)),
@@ -67,6 +87,30 @@ pub(crate) fn answer_of(verdicts: &[FlawVerdict]) -> Statement {
                 format!("{concern}: {} not fully protected ({}){request}{doubt}", open.len(), named(open));
             Statement::new(Tone::Look, text)
         }
+    }
+}
+
+/// The same in the fewest words, for a line among others.
+pub(crate) fn gist(verdicts: &[FlawVerdict]) -> Statement {
+    let Standing { here, open, on_request, unknown } = Standing::of(verdicts);
+    let mut clauses = Vec::new();
+    if !open.is_empty() {
+        clauses.push(format!("{} of {here} not fully protected ({})", open.len(), named(&open)));
+    }
+    if !on_request.is_empty() {
+        clauses.push(requested(&on_request));
+    }
+    if !unknown.is_empty() {
+        clauses.push(format!("state of {} unknown", unknown.len()));
+    }
+    let tone = match (open.len() + on_request.len(), unknown.len()) {
+        (0, 0) => Tone::Good,
+        (0, _) => Tone::Doubt,
+        _ => Tone::Look,
+    };
+    match clauses.as_slice() {
+        [] => Statement::new(tone, format!("all {here} that concern this machine are mitigated")),
+        clauses => Statement::new(tone, clauses.join("; ")),
     }
 }
 

@@ -3,9 +3,10 @@
 use machine::{Bytes, CpuId, NodeId};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use record::{PlanOutcome, Quality, Record, Spread};
-use report::{Figure, Html, Terminal, csv, figure_svg, html, machine_text, terminal};
+use record::{PlanOutcome, Planted, Quality, Record, Severity, Spread};
+use report::{Figure, Html, Terminal, check_up_page, csv, figure_svg, html, machine_text};
 use stats::Interval;
+use unicode_width::UnicodeWidthStr;
 
 use crate::markup::{check_html, check_xml};
 use crate::sample::sample_record;
@@ -190,6 +191,38 @@ fn spoil_the_rest(source: &mut Source, record: &mut Record) {
     }
 }
 
+/// Findings that have words of their own on the first screen.
+const IDS: [&str; 9] = [
+    "thp-off-cost",
+    "effective-l3",
+    "cpus-unequal",
+    "neighbours",
+    "doubtful-conditions",
+    "sockets-unequal",
+    "clock-counters",
+    "wake-slow",
+    "flaws-uneven",
+];
+
+/// Huge names, early ends, planted differences, findings of every kind, nothing on flaws.
+fn spoil_what_is_on_the_first_screen(source: &mut Source, record: &mut Record) {
+    let long = |source: &mut Source| {
+        source.strikes().then(|| "a very long name of something [0, 1]; ".repeat(1 + source.next() % 9))
+    };
+    record.machine.identity.name = long(source);
+    record.machine.identity.hypervisor = long(source);
+    record.provenance.host_name = long(source);
+    record.partial = long(source);
+    let rows = long(source).map(|row| Planted { row, factor: 1.05 });
+    record.provenance.planted = rows.into_iter().collect();
+    record.guards.doubts.extend(long(source));
+    for finding in &mut record.findings {
+        IDS[source.next() % IDS.len()].clone_into(&mut finding.id);
+        finding.text.extend(long(source));
+        finding.severity = [Severity::Warning, Severity::Inconclusive, Severity::Good][source.next() % 3];
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, rng_seed: RngSeed::Fixed(20), failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -200,7 +233,7 @@ proptest! {
         spoil_memory(&mut source, &mut record);
         spoil_the_rest(&mut source, &mut record);
         for colour in [false, true] {
-            terminal(&record, Terminal { width_columns, colour });
+            check_up_page(&record, None).terminal(Terminal { width_columns, colour }, true);
             machine_text(&record.machine, Terminal { width_columns, colour });
         }
         let columns = csv(&record).lines().count();
@@ -212,5 +245,23 @@ proptest! {
             }
         }
         check_html(&html(&record, None, Html { script: false }));
+    }
+
+    #[test]
+    fn the_first_screen_of_any_record_is_a_screen_and_no_line_is_wider_than_it(seed: u64, cpu_count in 1_u32..70) {
+        let mut record = sample_record(cpu_count);
+        let mut source = Source(seed);
+        spoil_memory(&mut source, &mut record);
+        spoil_the_rest(&mut source, &mut record);
+        spoil_what_is_on_the_first_screen(&mut source, &mut record);
+        for is_long in [false, true] {
+            for width_columns in [40, 80, 120] {
+                let page = check_up_page(&record, Some("sidestep-20260101T120000Z/record.json"));
+                let text = page.terminal(Terminal { width_columns, colour: false }, is_long);
+                prop_assert!(text.lines().all(|line| line.width() <= width_columns), "{text}");
+                // Two lines more say where the record and the report are.
+                prop_assert!(is_long || width_columns < 80 || text.lines().count() + 2 <= 24, "{text}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The page and the pictures: well-formed, escaped, small enough, nothing empty.
 
 use record::{PlanOutcome, Record};
-use report::{Figure, Html, Terminal, csv, figure_svg, html, machine_text, terminal};
+use report::{Figure, Html, Terminal, check_up_page, csv, figure_svg, html, machine_text};
 
 use crate::markup::{check_html, check_xml};
 use crate::sample::sample_record;
@@ -124,7 +124,7 @@ fn costs_of_clocks_stand_beside_the_control_loops_and_what_others_measured() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    let text = terminal(&record, Terminal::default());
+    let text = check_up_page(&record, None).terminal(Terminal::default(), true);
     assert!(text.contains("gettimeofday 63.1 cycles (published 221)"), "{text}");
     let empty = Record { clock_cost: Some(record::ClockCost::default()), ..Record::default() };
     assert!(html(&empty, None, Html { script: false }).contains("Verdict: undetermined"));
@@ -170,7 +170,9 @@ fn what_comes_from_outside_never_becomes_markup_or_reaches_the_terminal() {
         check_xml(&figure_svg(&record, account.as_ref(), figure).expect("the sample has every figure"));
     }
     let size = Terminal::default();
-    for text in [terminal(&record, size), machine_text(&record.machine, size), csv(&record)] {
+    let page = check_up_page(&record, None);
+    let texts = [page.terminal(size, true), page.terminal(size, false), page.markdown(true)];
+    for text in texts.into_iter().chain([machine_text(&record.machine, size), csv(&record)]) {
         assert!(!text.contains(['\u{1b}', '\u{0}', '\u{202e}']));
     }
 }

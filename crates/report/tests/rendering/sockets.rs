@@ -2,7 +2,7 @@
 
 use models::interconnect::{Explanation, Matrix, MeasuredSocket, SocketAccount, Unit, account};
 use record::{NodeBandwidth, Record, Sockets};
-use report::{Html, Terminal, csv, html, terminal};
+use report::{Html, Terminal, check_up_page, csv, html};
 
 use crate::markup::check_html;
 use crate::sample::{of_clusters, of_known, of_latencies, of_one_node};
@@ -159,16 +159,17 @@ fn a_simulation_draws_the_same_figures() {
 }
 
 #[test]
-fn the_summary_tells_the_verdict_in_80_columns_and_nothing_where_there_is_none() {
-    let told =
-        |sockets: Option<Sockets>| terminal(&Record { sockets, ..Record::default() }, Terminal::default());
+fn the_check_up_tells_the_verdict_in_80_columns_and_nothing_where_there_is_none() {
+    let told = |sockets: Option<Sockets>| {
+        check_up_page(&Record { sockets, ..Record::default() }, None).terminal(Terminal::default(), true)
+    };
     let blade = told(Some(of_known("x6440-8380")));
-    assert!(blade.contains("longer on CPUs 0,12") && blade.contains("nodes   own memory"), "{blade}");
+    assert!(blade.contains("longer on CPUs 0,12") && blade.contains("nodes    own memory"), "{blade}");
     let many = told(Some(of_latencies(&ring(16, 25.0), &(0..16).collect::<Vec<_>>())));
     assert!(many.contains("alike: 16 CPUs in their own memory, latency within ±0 %"), "{many}");
     let one = told(Some(of_one_node()));
-    assert!(one.contains("sockets inconclusive: latency: the same") && !one.contains("nodes   "), "{one}");
-    assert!(!told(None).contains("sockets"));
+    assert!(one.contains("undetermined: latency: the same") && !one.contains("nodes  "), "{one}");
+    assert!(!told(None).contains("Sockets"));
     for text in [blade, many, one] {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }

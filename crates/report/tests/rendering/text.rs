@@ -1,9 +1,19 @@
 //! The terminal and CSV.
 
 use record::Record;
-use report::{Terminal, csv, machine_text, terminal};
+use report::{Terminal, check_up_page, csv, machine_text};
 
 use crate::sample::{sample_machine, sample_record};
+
+/// The whole page of a check-up.
+fn long(record: &Record, terminal: Terminal) -> String {
+    check_up_page(record, None).terminal(terminal, true)
+}
+
+/// Its first screen.
+fn short(record: &Record) -> String {
+    check_up_page(record, Some("run/record.json")).terminal(Terminal::default(), false)
+}
 
 /// Display columns of a line without its ANSI sequences, for text without wide characters.
 fn columns(line: &str) -> usize {
@@ -27,7 +37,7 @@ fn no_line_is_wider_than_the_terminal() {
         for width_columns in [1, 10, 20, 40, 60, 79, 80, 81, 120, 200] {
             for colour in [false, true] {
                 let size = Terminal { width_columns, colour };
-                for text in [terminal(&record, size), machine_text(&record.machine, size)] {
+                for text in [long(&record, size), machine_text(&record.machine, size)] {
                     for line in text.lines() {
                         assert!(columns(line) <= width_columns, "{width_columns}: {line:?}");
                     }
@@ -38,19 +48,38 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn the_summary_fills_one_screen_and_begins_with_the_findings() {
+fn the_first_screen_holds_each_area_with_its_verdict_and_number_and_says_what_to_do() {
     for cpu_count in [2, 64] {
-        let text = terminal(&sample_record(cpu_count), Terminal::default());
-        let lines = text.lines().count();
-        // A machine of several nodes has three lines of them.
-        assert!((24..=48).contains(&lines), "{lines} lines\n{text}");
-        let finding = text.find("! The L3 cache holds").expect("the first finding");
-        assert!(finding < text.find("claimed").expect("the table of levels"));
+        let text = short(&sample_record(cpu_count));
+        for line in [
+            "look     memory  The L3 cache holds 3.4 MiB",
+            "unknown  cores   ",
+            "ok       clocks  26.1 ns ±1.1 % a read",
+            "unknown  flaws   not measured in this run",
+            "L3      3.4 MiB   32 MiB",
+            "More: sidestep show --long run/record.json",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+        assert!(text.lines().count() <= SCREEN_LINES, "{text}");
+        assert!(!text.contains("seed"), "{text}");
     }
 }
 
+/// A terminal of 24 lines, less two for where the record and the report are.
+const SCREEN_LINES: usize = 22;
+
 #[test]
-fn the_stream_table_of_a_full_run_keeps_each_row_on_one_line() {
+fn a_record_without_anything_still_has_a_first_screen() {
+    let mut record = Record { partial: Some("still running, or killed".to_owned()), ..Record::default() };
+    assert!(short(&record).contains("look  run  partial: still running, or killed"), "{}", short(&record));
+    record.plan = sample_record(1).plan;
+    let text = short(&record);
+    assert_eq!(text.matches("not measured in this run").count(), 5, "{text}");
+}
+
+#[test]
+fn many_cpus_are_told_by_their_extremes_and_each_kernel_of_a_full_run_has_its_rows() {
     let full = |cpu_count| {
         let mut record = sample_record(cpu_count);
         let plain: Vec<_> = record.memory.stream.iter().filter(|r| r.kernel == "copy").cloned().collect();
@@ -67,14 +96,14 @@ fn the_stream_table_of_a_full_run_keeps_each_row_on_one_line() {
         }
         record
     };
-    for (cpu_count, name, rows) in [(2, "CPU 1", 3), (64, "slowest of 64 CPUs", 8)] {
+    for (cpu_count, name) in [(2, "CPU 1"), (64, "slowest of 64 CPUs")] {
         for width_columns in [60, 80, 100] {
-            let text = terminal(&full(cpu_count), Terminal { width_columns, colour: false });
-            let table: Vec<&str> =
-                text.lines().skip_while(|line| !line.starts_with("STREAM GB/s avx512")).collect();
-            let last = table.iter().position(|line| line.contains(" more kernels are in the report"));
-            assert!(table[0].contains("triad") && table.iter().any(|line| line.starts_with(name)), "{text}");
-            assert!(last.is_some_and(|last| last <= 1 + rows), "{width_columns} columns\n{text}");
+            let text = long(&full(cpu_count), Terminal { width_columns, colour: false });
+            let rows: Vec<&str> =
+                text.lines().skip_while(|line| !line.starts_with("STREAM bandwidth")).collect();
+            let first = rows.iter().find(|row| row.contains("AVX") || row.contains("SSE2"));
+            assert!(first.is_some_and(|row| row.starts_with("triad AVX-512")), "{text}");
+            assert!(rows.join(" ").matches(name).count() >= 40, "{text}");
         }
     }
 }
@@ -82,9 +111,9 @@ fn the_stream_table_of_a_full_run_keeps_each_row_on_one_line() {
 #[test]
 fn without_colour_there_is_no_escape_sequence_and_with_colour_the_same_text() {
     let record = sample_record(2);
-    let plain = terminal(&record, Terminal::default());
+    let plain = long(&record, Terminal::default());
     assert!(!plain.contains('\u{1b}'));
-    let coloured = terminal(&record, Terminal { colour: true, ..Terminal::default() });
+    let coloured = long(&record, Terminal { colour: true, ..Terminal::default() });
     assert!(coloured.contains("\u{1b}["));
     for (a, b) in plain.lines().zip(coloured.lines()) {
         assert_eq!(columns(a), columns(b));
@@ -93,8 +122,7 @@ fn without_colour_there_is_no_escape_sequence_and_with_colour_the_same_text() {
 
 #[test]
 fn an_empty_record_and_an_empty_machine_still_say_something() {
-    let text = terminal(&Record::default(), Terminal::default());
-    assert!(text.contains("No findings"), "{text}");
+    assert!(long(&Record::default(), Terminal::default()).starts_with("unknown CPU"));
     assert!(machine_text(&machine::Machine::default(), Terminal::default()).contains("unknown CPU"));
     assert_eq!(csv(&Record::default()).lines().count(), 1);
 }
@@ -122,13 +150,13 @@ fn every_csv_row_has_the_columns_of_the_header() {
     assert!(rows > results);
 }
 
-/// The summary as one line, whatever it was wrapped at.
+/// The page as one line, whatever it was wrapped at.
 fn flat(record: &Record) -> String {
-    terminal(record, Terminal::default()).split_whitespace().collect::<Vec<_>>().join(" ")
+    long(record, Terminal::default()).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn the_summary_tells_a_clock_once_with_its_cpus() {
+fn a_clock_is_told_once_with_its_cpus() {
     // Once seen: each name up to four times, one for each package, without the CPU.
     let mut record = sample_record(2);
     let again: Vec<_> = (1..4)
@@ -142,13 +170,12 @@ fn the_summary_tells_a_clock_once_with_its_cpus() {
         .collect();
     record.clocks.extend(again);
     let text = flat(&record);
-    assert_eq!(text.matches("rdtscp").count(), 1, "{text}");
-    assert!(text.contains("rdtscp 17.2 ns to 20.2 ns (CPUs 0 and 3)"), "{text}");
-    assert!(text.contains("; 1 more in the report"), "{text}");
+    assert!(text.contains("rdtscp 17.2 ±1.1 % 20.2 0 and 3"), "{text}");
+    assert_eq!(text.matches("rdtscp 17.2").count(), 1, "{text}");
 }
 
 #[test]
-fn the_summary_says_what_is_withheld_and_how_memory_was_measured() {
+fn the_page_says_what_is_withheld_and_how_memory_was_measured() {
     let mut record = sample_record(2);
     record.levels.huge_page_gain = Some(-0.2);
     record.levels.huge_page_interval = Some(stats::Interval { low: -0.48, high: 0.05 });
@@ -165,9 +192,9 @@ fn the_summary_says_what_is_withheld_and_how_memory_was_measured() {
     });
     let text = flat(&record);
     for part in [
-        "withheld read rate of L3 21.3 GB/s: it is the number of memory",
-        "ns of memory: random order in 128 MiB, 2 MiB pages",
-        "random access without huge pages undetermined (-20 % [-48 %, 5 %])",
+        "read rate of L3 21.3 GB/s it is the number of memory",
+        "latency of memory: random order in 128 MiB, 2 MiB pages",
+        "random access without huge pages: undetermined (-20 % [-48 %, 5 %])",
     ] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }

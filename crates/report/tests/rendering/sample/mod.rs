@@ -182,7 +182,7 @@ fn findings() -> Vec<Finding> {
                     .to_owned(),
             ),
             ..finding(
-                "huge-pages",
+                "thp-off-cost",
                 Severity::Warning,
                 "Random access is 34 % slower without huge pages, and they are off by default here",
             )

@@ -1,0 +1,99 @@
+//! The check-up: five areas at a glance, the levels of memory, what to do; behind it all that was measured.
+
+mod conditions;
+mod cores;
+mod findings;
+mod glance;
+mod memory;
+
+use record::Record;
+
+use crate::machine_text::headline;
+use crate::page::{Block, Page, Section, Statement, Tone};
+use crate::view::{clock_check, clock_cost, flaws};
+use crate::{number, plan};
+
+pub(crate) use conditions::{conditions, plan_table};
+pub(crate) use cores::{pairs, per_cpu};
+pub(crate) use memory::beside_figures;
+
+/// The page of a record; `path` is where the record lies, for the commands that read it.
+pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
+    let mut subject = headline(&record.machine);
+    if let Some(host) = &record.provenance.host_name {
+        subject = format!("{host}: {subject}");
+    }
+    let mut answer = Statement::default();
+    if let Some(planted) = plan::planted(record) {
+        answer = Statement::new(Tone::Plain, subject);
+        subject = format!("! planted: {planted}");
+    }
+    let status = glance::areas(record);
+    if status.is_empty() && answer.text.is_empty() {
+        answer = Statement::new(Tone::Doubt, "not measured: this record holds no results");
+    }
+    let details = details(record).into_iter().map(|section| Section { is_detail: true, ..section });
+    Page {
+        subject,
+        answer,
+        status,
+        sections: memory::levels(record).into_iter().chain(details).collect(),
+        next: findings::next(record, path.unwrap_or("RECORD")),
+        more: path.map(|path| format!("sidestep show --long {path}")),
+        about: vec![conditions::run(record)],
+        ..Page::default()
+    }
+}
+
+/// All that does not stand on the first screen.
+fn details(record: &Record) -> Vec<Section> {
+    let mut sections = Vec::new();
+    sections.extend(findings::section(record));
+    sections.push(conditions(record));
+    let flaws = flaws::sections(&record.flaws, false);
+    sections.extend(flaws.into_iter().map(|section| titled(section, "Flaws")));
+    sections.extend(memory::beside_figures(record));
+    sections.extend(memory::bandwidth(record));
+    sections.extend(memory::sockets(record));
+    sections.extend(cores::lines(record));
+    sections.extend(cores::pairs(record));
+    sections.extend(cores::waking(record));
+    sections.extend(cores::per_cpu(record));
+    sections.extend(clocks(record));
+    sections.extend(plan_table(record));
+    sections
+}
+
+/// The same under a title, if it has none.
+fn titled(section: Section, title: &str) -> Section {
+    let title = if section.title.is_empty() { title.to_owned() } else { section.title };
+    Section { title, ..section }
+}
+
+/// Reading the time: its cost and whether counters agree.
+fn clocks(record: &Record) -> Vec<Section> {
+    let mut sections = Vec::new();
+    if !record.clocks.is_empty() {
+        let mut section = cores::clock_reads(&record.clocks);
+        if let Some(gist) = record.clock_cost.as_ref().and_then(clock_cost::gist) {
+            section = section.saying(Tone::Plain, gist);
+        }
+        sections.push(section);
+    }
+    if let Some(cost) = &record.clock_cost {
+        sections.extend(clock_cost::around_reads(cost));
+    }
+    if let Some(check) = &record.clock_check {
+        let mut section = Section::new("clock-check", "Counters of CPUs");
+        section.blocks.push(Block::Text(clock_check::answer(check)));
+        section.blocks.extend(clock_check::reasons(check).map(Block::Text));
+        sections.push(section);
+        sections.extend(clock_check::sections(check));
+    }
+    sections
+}
+
+/// `±2 %` and the like behind a value, nothing where there is none.
+fn with_interval(value: f64, interval: stats::Interval) -> String {
+    format!("{} {}", number::column(value), number::plus_minus(value, interval)).trim_end().to_owned()
+}

@@ -1,0 +1,93 @@
+//! The findings in full, and what they make worth doing.
+
+use record::{Finding, Protection, Record, Severity};
+
+use crate::page::{Block, Section, Statement, Tone};
+
+/// Things to do that are named.
+const TO_DO_MAX: usize = 3;
+
+/// Every finding with its evidence, what explains it and what to do; `None` without any.
+pub(super) fn section(record: &Record) -> Option<Section> {
+    let mut section = Section::new("findings", "Findings");
+    for finding in ordered(record) {
+        section = section.with(Block::Text(Statement::new(tone(finding.severity), &finding.text)));
+        let evidence = finding.evidence.iter().map(|line| ("  evidence", line));
+        let parts = [
+            ("  cause", &finding.mechanism),
+            ("  expected", &finding.prediction),
+            ("  fix", &finding.remedy),
+        ];
+        let parts = parts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        let facts = evidence.chain(parts).map(|(name, text)| (name.to_owned(), text.clone()));
+        section = section.with(Block::Facts(facts.collect()));
+    }
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+fn ordered(record: &Record) -> Vec<&Finding> {
+    let mut ordered: Vec<&Finding> = record.findings.iter().collect();
+    ordered.sort_by_key(|finding| finding.severity);
+    ordered
+}
+
+fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Warning => Tone::Look,
+        Severity::Inconclusive => Tone::Doubt,
+        Severity::Notice => Tone::Plain,
+        Severity::Good => Tone::Good,
+    }
+}
+
+/// At most three things to do, those of warnings first, each a purpose and a command.
+pub(super) fn next(record: &Record, path: &str) -> Vec<String> {
+    let judged = ordered(record).into_iter().filter(|one| one.severity <= Severity::Inconclusive);
+    let of_findings = judged.filter_map(|finding| to_do(finding, path));
+    let mut next: Vec<String> = flaw_to_explain(record).into_iter().collect();
+    for one in of_findings {
+        if !next.contains(&one) {
+            next.push(one);
+        }
+    }
+    next.truncate(TO_DO_MAX);
+    next
+}
+
+/// The flaw that asks most for an explanation.
+fn flaw_to_explain(record: &Record) -> Option<String> {
+    let is_open = |state: Protection| matches!(state, Protection::NotProtected | Protection::Partly);
+    let special = record.flaws.iter().find(|verdict| verdict.special.is_some());
+    let open = || record.flaws.iter().find(|verdict| is_open(verdict.protected));
+    special.or_else(open).map(|flaw| format!("Explain {0} and its fix: sidestep flaws show {0}", flaw.id))
+}
+
+/// What to do about a finding; `None` where no command helps.
+fn to_do(finding: &Finding, path: &str) -> Option<String> {
+    let is_open = finding.severity == Severity::Inconclusive;
+    let text = match finding.id.as_str() {
+        "thp-off-cost" | "huge-page-gain" => {
+            "Measure huge pages on a program: sidestep ab --toggle thp -- ./program"
+        }
+        "busy-machine" | "busy-sibling" | "steal-high" | "give-back" | "doubtful-conditions" => {
+            "Repeat when the machine is quiet: sidestep run --repeat 5"
+        }
+        "cpus-unequal" if is_open => "Measure CPUs for longer: sidestep run --only memory --budget 5m",
+        "cpus-unequal" => "Find the best CPUs for a program: sidestep place -- ./program",
+        "hidden-siblings" if !is_open => "Place threads by what CPUs share: sidestep place -- ./program",
+        "hidden-siblings" | "claimed-core-apart" => {
+            "Measure cores for longer: sidestep run --only cores --full"
+        }
+        "sockets-unequal" if is_open => "Measure sockets for longer: sidestep sockets --budget 1m",
+        "sockets-unequal" => return Some(format!("Explain the sockets: sidestep sockets explain {path}")),
+        "clock-counters" => "See counters, faults and fixes: sidestep clock check",
+        "clock-slow" => "Compare clock sources, as root: sidestep clock cost --clocksources all",
+        "unconverged-cells" | "cache-sizes" | "tlb-reach" => MEASURE_MEMORY,
+        id if id.starts_with("effective-") && is_open => MEASURE_MEMORY,
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+/// What settles most doubts about caches.
+const MEASURE_MEMORY: &str = "Measure memory for longer: sidestep run --only memory --full";

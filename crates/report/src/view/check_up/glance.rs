@@ -1,0 +1,257 @@
+//! Areas at a glance: flaws, memory, cores, clocks and noise, each with its verdict, its number, and why it deserves a look.
+
+use record::{ClockVerdict, Finding, Quality, Record, Scope, Severity};
+
+use crate::number;
+use crate::page::{Status, Tone};
+use crate::view::clock_cost::USUAL_READ;
+use crate::view::flaws;
+
+/// Clocks of CPUs within this ratio are told as one.
+const ONE_FREQUENCY: f64 = 1.02;
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Area {
+    Flaws,
+    Memory,
+    Cores,
+    Clocks,
+    Noise,
+}
+
+/// In the order of the page.
+const AREAS: [Area; 5] = [Area::Flaws, Area::Memory, Area::Cores, Area::Clocks, Area::Noise];
+
+impl Area {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Flaws => "flaws",
+            Self::Memory => "memory",
+            Self::Cores => "cores",
+            Self::Clocks => "clocks",
+            Self::Noise => "noise",
+        }
+    }
+
+    /// `None` for what is said elsewhere on the first screen.
+    fn of(finding: &Finding) -> Option<Self> {
+        match finding.id.as_str() {
+            "partial-run" => None,
+            id if id.starts_with("flaws-") || id.contains("-paid-") => Some(Self::Flaws),
+            id if id.starts_with("clock-") => Some(Self::Clocks),
+            "steal-high"
+            | "busy-machine"
+            | "busy-sibling"
+            | "thermal-throttle"
+            | "doubtful-conditions"
+            | "neighbours"
+            | "give-back"
+            | "unconverged-cells" => Some(Self::Noise),
+            "cache-sizes" | "thp-off-cost" | "huge-page-gain" | "tlb-reach" | "walk-cost"
+            | "loaded-latency" | "memory-only-nodes" | "flat-distances" => Some(Self::Memory),
+            id if id.starts_with("effective-") || id.starts_with("sockets-") => Some(Self::Memory),
+            _ => Some(Self::Cores),
+        }
+    }
+}
+
+/// A line for each area; of a record that is no check-up, for those that it has something of.
+pub(super) fn areas(record: &Record) -> Vec<Status> {
+    let is_check_up = !record.plan.entries.is_empty();
+    let partial = record.partial.as_ref().map(|why| Status {
+        tone: Tone::Look,
+        area: "run",
+        text: format!("partial: {why}; what was done until then follows"),
+    });
+    let missing = |area: Area| Status {
+        tone: Tone::Doubt,
+        area: area.name(),
+        text: "not measured in this run".to_owned(),
+    };
+    let areas = AREAS
+        .into_iter()
+        .filter_map(|area| status(record, area).or_else(|| is_check_up.then(|| missing(area))));
+    partial.into_iter().chain(areas).collect()
+}
+
+fn status(record: &Record, area: Area) -> Option<Status> {
+    let found: Vec<&Finding> =
+        record.findings.iter().filter(|finding| Area::of(finding) == Some(area)).collect();
+    if area == Area::Flaws && !record.flaws.is_empty() {
+        let told = flaws::gist(&record.flaws);
+        let uneven = found.iter().filter(|finding| finding.id == "flaws-uneven");
+        let clauses: Vec<String> = uneven.map(|one| one.text.clone()).chain([told.text]).collect();
+        let tone = if clauses.len() > 1 { Tone::Look } else { told.tone };
+        return Some(Status { tone, area: area.name(), text: clauses.join("; ") });
+    }
+    let mut numbers = match area {
+        Area::Flaws => Vec::new(),
+        Area::Memory => memory(record),
+        Area::Cores => cores(record),
+        Area::Clocks => clocks(record),
+        Area::Noise => noise(record),
+    };
+    let mut told: Vec<(Tone, &Finding)> = found.iter().map(|finding| (tone(finding), *finding)).collect();
+    told.sort_by_key(|(_, finding)| finding.severity);
+    let of = |wanted: Tone| {
+        let of = told.iter().filter(move |(tone, _)| *tone == wanted);
+        of.map(|(_, finding)| phrase(record, finding))
+    };
+    let (looks, doubts) = (of(Tone::Look).collect::<Vec<_>>(), of(Tone::Doubt).collect::<Vec<_>>());
+    numbers.retain(|number| !looks.contains(number));
+    let (tone, clauses) = match (looks.is_empty(), doubts.is_empty()) {
+        (true, true) if numbers.is_empty() && found.is_empty() => return None,
+        (true, true) => (Tone::Good, [praise(&found), numbers].concat()),
+        (true, false) => (Tone::Doubt, [numbers, doubts].concat()),
+        (false, _) => (Tone::Look, [looks, numbers, doubts].concat()),
+    };
+    let clauses =
+        if clauses.is_empty() { found.iter().map(|one| one.text.clone()).collect() } else { clauses };
+    Some(Status { tone, area: area.name(), text: clauses.join("; ") })
+}
+
+/// What a finding makes of its area. Others at work deserve a look as soon as they show.
+fn tone(finding: &Finding) -> Tone {
+    let shows = ["busy-machine", "neighbours"].contains(&finding.id.as_str());
+    match finding.severity {
+        Severity::Warning => Tone::Look,
+        Severity::Inconclusive => Tone::Doubt,
+        Severity::Notice if shows => Tone::Look,
+        Severity::Notice | Severity::Good => Tone::Good,
+    }
+}
+
+/// What was checked and is as it should be, in a word each.
+fn praise(found: &[&Finding]) -> Vec<String> {
+    let words = [("clock-counters", "safe"), ("cpus-unequal", "alike"), ("cache-sizes", "caches as claimed")];
+    let is_good = |id: &str| found.iter().any(|one| one.id == id && one.severity == Severity::Good);
+    words.iter().filter(|(id, _)| is_good(id)).map(|(_, word)| (*word).to_owned()).collect()
+}
+
+fn memory(record: &Record) -> Vec<String> {
+    let farthest = record.levels.caches.last().filter(|level| level.ns.is_finite());
+    let latency = farthest.map(|level| {
+        let whose = if level.name == "memory" { String::new() } else { format!("{} ", level.name) };
+        format!("{whose}{}", duration(level.ns, level.ns_interval))
+    });
+    let all = record.memory.stream.iter().filter(|result| result.scope == Scope::Machine);
+    let best = all.map(|result| result.bytes_per_s).filter(|rate| rate.is_finite()).max_by(f64::total_cmp);
+    let rate = best.map(|rate| format!("{} GB/s on all CPUs", number::short(number::gigabytes(rate))));
+    latency.into_iter().chain(rate).collect()
+}
+
+fn duration(ns: f64, interval: stats::Interval) -> String {
+    format!("{} {}", number::duration_ns(ns), number::plus_minus(ns, interval)).trim_end().to_owned()
+}
+
+fn cores(record: &Record) -> Vec<String> {
+    let frequency = record.guards.core_hz.map(|[low, high]| match high.0 / low.0 {
+        ratio if ratio > ONE_FREQUENCY => {
+            format!("{} to {}", number::frequency(low), number::frequency(high))
+        }
+        _ => number::frequency(high),
+    });
+    if frequency.is_none() && record.cores.control.is_empty() && record.cores.sharing.is_empty() {
+        return Vec::new();
+    }
+    let (cpus, cores) = (record.machine.topology.cpus.len(), record.machine.topology.cores.len());
+    let count = match (cpus, cores) {
+        (0, _) => None,
+        (cpus, cores) if cores > 0 && cores < cpus => {
+            Some(format!("{} on {}", number::count(cpus, "CPU"), number::count(cores, "core")))
+        }
+        (cpus, _) => Some(number::count(cpus, "core")),
+    };
+    count.into_iter().chain(frequency).collect()
+}
+
+fn clocks(record: &Record) -> Vec<String> {
+    let usual = record.clocks.iter().filter(|read| read.name == USUAL_READ && read.ns.is_finite());
+    let cheapest = usual.min_by(|a, b| a.ns.total_cmp(&b.ns));
+    let cost = cheapest.map(|read| format!("{} a read", duration(read.ns, read.spread.interval)));
+    let safe = record.clock_check.as_ref().is_some_and(|check| check.verdict == ClockVerdict::Safe);
+    let unknown = record.clock_check.is_none() && cost.is_some();
+    let counters = unknown.then(|| "counters not compared".to_owned());
+    // Of a record without findings the verdict itself has to do.
+    let is_judged = record.findings.iter().any(|finding| finding.id == "clock-counters");
+    let safe = (safe && !is_judged).then(|| "safe".to_owned());
+    safe.into_iter().chain(cost).chain(counters).collect()
+}
+
+fn noise(record: &Record) -> Vec<String> {
+    let withheld = record.levels.withheld.iter().filter(|one| one.value.is_some()).count();
+    let withheld = (withheld > 0).then(|| format!("{} withheld", number::count(withheld, "result")));
+    [others(record), steal(record), withheld].into_iter().flatten().collect()
+}
+
+fn others(record: &Record) -> Option<String> {
+    let share = record.guards.others_share.filter(|share| share.is_finite())?;
+    Some(format!("other programs used {} of CPU time", number::percent(share)))
+}
+
+fn steal(record: &Record) -> Option<String> {
+    let share = record.guards.steal_share.filter(|share| share.is_finite())?;
+    Some(format!("steal {}", number::percent(share)))
+}
+
+/// A finding in few words with its number, where its sentence says more than a line holds.
+fn phrase(record: &Record, finding: &Finding) -> String {
+    let is_open = finding.severity == Severity::Inconclusive;
+    let short = match finding.id.as_str() {
+        "thp-off-cost" => {
+            huge_page_gain(record).map(|gain| format!("random access pays {gain} without huge pages"))
+        }
+        "huge-page-gain" if is_open => {
+            Some(huge_page_gain(record).map_or("gain of huge pages not measured".to_owned(), |gain| {
+                format!("gain of huge pages undetermined: {gain}")
+            }))
+        }
+        "busy-machine" => others(record),
+        "steal-high" => steal(record),
+        "cpus-unequal" if is_open => Some("equality of CPUs undetermined".to_owned()),
+        "sockets-unequal" if is_open => Some("equality of sockets undetermined".to_owned()),
+        "wake-slow" if is_open => Some("slow wake-ups undetermined".to_owned()),
+        "wake-slow" => slowest_wake(record),
+        "unconverged-cells" if is_open => Some(unstable_share(record)),
+        "doubtful-conditions" => record.guards.doubts.first().map(|doubt| {
+            let (what, numbers) = doubt.split_once(": ").unwrap_or((doubt, ""));
+            if numbers.is_empty() { what.to_owned() } else { format!("{what}; {numbers}") }
+        }),
+        "neighbours" => record.neighbours.as_ref().and_then(|neighbours| {
+            let (_, number) = neighbours.shows.first()?.split_once(": ")?;
+            let epochs: Vec<String> = neighbours.at_work.iter().map(ToString::to_string).collect();
+            let (of, plural) = (record.epochs.len(), if epochs.len() == 1 { "" } else { "s" });
+            Some(format!("neighbours in epoch{plural} {} of {of}: {number}", epochs.join(", ")))
+        }),
+        id if is_open => {
+            id.strip_prefix("effective-").map(|level| format!("usable {} undetermined", level.to_uppercase()))
+        }
+        _ => None,
+    };
+    short.unwrap_or_else(|| finding.text.clone())
+}
+
+/// `42 % [32, 57]`
+fn huge_page_gain(record: &Record) -> Option<String> {
+    let gain = record.levels.huge_page_gain?;
+    let ends = record
+        .levels
+        .huge_page_interval
+        .map_or_else(String::new, |interval| format!(" {:.0}", interval.map(|end| end * 100.0)));
+    Some(format!("{}{ends}", number::percent(gain)))
+}
+
+/// `CPU 1 takes 91.5 µs to wake`, after the idle time from which it takes longest.
+fn slowest_wake(record: &Record) -> Option<String> {
+    let usable = record.cores.wake.iter().filter(|point| point.ns.is_finite());
+    let slowest = usable.max_by(|a, b| a.ns.total_cmp(&b.ns))?;
+    Some(format!("CPU {} takes {} to wake", slowest.sleeper, number::duration_ns(slowest.ns)))
+}
+
+fn unstable_share(record: &Record) -> String {
+    let cells = &record.memory.latency;
+    let unstable = cells.iter().filter(|cell| cell.spread.quality == Quality::Unstable).count();
+    let share = number::percent(unstable as f64 / cells.len() as f64);
+    format!("{share} of the latencies have no single value")
+}
