@@ -24,12 +24,12 @@ impl Charts {
     }
 }
 
-/// A table in a box that scrolls by itself when it is too wide.
+/// A table in a box that scrolls by itself when it is too wide; on a narrow screen each row is a list of its cells with their headers.
 pub(crate) fn table(table: &DataTable) -> String {
     if table.rows.is_empty() {
         return String::new();
     }
-    let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
+    let mut html = format!("<div class=\"scroll\"><table style=\"{}\"><thead><tr>", labels(table));
     for header in &table.headers {
         let _ = write!(html, "<th>{}</th>", markup(header));
     }
@@ -43,6 +43,13 @@ pub(crate) fn table(table: &DataTable) -> String {
         html += "</tr>";
     }
     html + "</tbody></table></div>"
+}
+
+/// The headers as values for the style sheet, which puts them before the cells where there is no room for a head.
+fn labels(table: &DataTable) -> String {
+    let texts = table.headers.iter().zip(1..).skip(1);
+    let texts = texts.map(|(header, at)| format!("--h{at}:\"{} \";", header.replace(['"', '\\'], "")));
+    markup(&texts.collect::<String>())
 }
 
 /// A section of the page under a heading; id and title are words of ours.
