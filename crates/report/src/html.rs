@@ -50,7 +50,7 @@ pub fn html(record: &Record, account: Option<&SocketAccount>, html: Html) -> Str
         body += &facts::findings(record);
         body += &facts::conditions(record, &mut charts);
         body += &facts::machine(record);
-        outline::sections(&mut body, record, account, &mut charts);
+        body += &outline::sections(record, account, &mut charts);
     }
     body += &facts::data(record, html.script);
     let title = escape::markup(&crate::machine_text::headline(&record.machine));

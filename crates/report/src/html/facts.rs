@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use record::{Finding, Provenance, Record, Severity};
 
-use super::markup::{Charts, list, section, terms};
+use super::markup::{Charts, folded, list, terms};
 use crate::escape::{self, markup};
 use crate::machine_text;
 use crate::number::count;
@@ -103,7 +103,7 @@ pub(super) fn findings(record: &Record) -> String {
 /// What disturbed the run, and the doubts in words.
 pub(super) fn conditions(record: &Record, charts: &mut Charts) -> String {
     let conditions = Section { title: String::new(), ..check_up::conditions(record) };
-    section("conditions", "Measurement conditions", &blocks(&[conditions], charts))
+    folded("conditions", "Measurement conditions", true, &blocks(&[conditions], charts))
 }
 
 /// What the machine claims to be.

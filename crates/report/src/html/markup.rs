@@ -57,6 +57,14 @@ pub(crate) fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n")
 }
 
+/// The same, but a reader can fold it; title and body are markup.
+pub(crate) fn folded(id: &str, title: &str, is_open: bool, body: &str) -> String {
+    let open = if is_open { " open" } else { "" };
+    format!(
+        "<section id=\"{id}\"><details class=\"fold\"{open}><summary><h2>{title}</h2></summary>\n{body}</details></section>\n"
+    )
+}
+
 /// Sentences as a list.
 pub(crate) fn list(sentences: &[String]) -> String {
     let items = sentences.iter().fold(String::new(), |mut items, sentence| {

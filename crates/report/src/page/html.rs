@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Block, Carried, Cell, Kind, Page, Section, Statement, Table, Tone};
 use crate::escape::markup;
-use crate::html::markup::{Charts, list, placed};
+use crate::html::markup::{Charts, folded, list, placed};
 use crate::html::{self, Html};
 
 /// Longer tables are for programs.
@@ -103,12 +103,7 @@ fn section(part: &Section, charts: &mut Charts) -> String {
     if part.title.is_empty() {
         return format!("<section id=\"{}\">{inner}</section>\n", part.id);
     }
-    let open = if part.is_detail { "" } else { " open" };
-    format!(
-        "<section id=\"{}\"><details class=\"fold\"{open}><summary><h2>{}</h2></summary>\n{inner}</details></section>\n",
-        part.id,
-        markup(&part.title)
-    )
+    folded(part.id, &markup(&part.title), !part.is_detail, &inner)
 }
 
 /// A table whose columns of low priority give way on narrow screens: there each row has them below it.
