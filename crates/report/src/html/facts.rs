@@ -2,21 +2,19 @@
 
 use std::fmt::Write;
 
-use record::{Finding, Provenance, Record, Severity};
+use record::{Provenance, Record, Severity};
 
 use super::markup::{Charts, folded, list, terms};
 use crate::escape::{self, markup};
 use crate::machine_text;
 use crate::number::count;
 use crate::page::Section;
-use crate::page::html::{blocks, opening};
+use crate::page::html::{blocks, facts_list, opening};
 use crate::terminal::Terminal;
-use crate::view::check_up::{self, check_up_page};
+use crate::view::check_up::{self, METHOD, check_up_page};
 
 /// Width of the full description of the machine, in columns of a fixed font.
 const MACHINE_COLUMNS: usize = 100;
-/// The source of what needs no other: said once, below the findings.
-const METHOD: &str = "METHODOLOGY.md";
 
 fn mark_and_word(severity: Severity) -> (&'static str, &'static str, &'static str) {
     match severity {
@@ -58,8 +56,7 @@ pub(super) fn head(record: &Record, charts: &mut Charts) -> String {
 
 /// The findings, most important first.
 pub(super) fn findings(record: &Record) -> String {
-    let mut ordered: Vec<&Finding> = record.findings.iter().collect();
-    ordered.sort_by_key(|finding| finding.severity);
+    let ordered = check_up::ordered(record);
     let mut html = String::from("<section id=\"findings\"><h2>Findings</h2>\n");
     if ordered.is_empty() {
         html += "<p class=\"note\">None: nothing was judged, or nothing stood out.</p>";
@@ -72,23 +69,12 @@ pub(super) fn findings(record: &Record) -> String {
              <div><h3>{}</h3>",
             markup(&finding.text)
         );
-        let texts = [
-            ("Mechanism", &finding.mechanism),
-            ("Expected", &finding.prediction),
-            ("What to do", &finding.remedy),
-        ];
-        let source = finding.source.clone().filter(|source| source != METHOD);
-        let mut rows: Vec<(&str, String)> = Vec::new();
-        for (index, line) in finding.evidence.iter().enumerate() {
-            rows.push((if index == 0 { "Evidence" } else { "" }, line.clone()));
-        }
-        rows.extend(texts.map(|(term, text)| (term, text.clone().unwrap_or_default())));
-        rows.push(("Source", source.unwrap_or_default()));
-        if rows.iter().any(|(_, text)| !text.is_empty()) {
+        let facts = check_up::facts(finding);
+        if !facts.is_empty() {
             // What is as expected needs no room until somebody asks.
             let folded = finding.severity == Severity::Good;
             html += if folded { "<details><summary>Evidence</summary>" } else { "" };
-            html += &terms(&rows);
+            html += &facts_list(&facts);
             html += if folded { "</details>" } else { "" };
         }
         html += "</div></article>\n";

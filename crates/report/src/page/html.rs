@@ -86,16 +86,18 @@ fn inner(part: &Section, charts: &mut Charts) -> String {
         inner += &match block {
             Block::Text(one) => paragraph(one),
             Block::List(lines) => list(lines),
-            Block::Facts(facts) => {
-                let terms: Vec<(&str, String)> =
-                    facts.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
-                html::markup::terms(&terms)
-            }
+            Block::Facts(facts) => facts_list(facts),
             Block::Table(one) => table(one),
             Block::Figure(one) => placed(one.name, &one.heading, one.drawn.clone(), charts),
         };
     }
     inner
+}
+
+/// Names and what is so of each.
+pub(crate) fn facts_list(facts: &[(String, String)]) -> String {
+    let terms: Vec<(&str, String)> = facts.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    html::markup::terms(&terms)
 }
 
 fn section(part: &Section, charts: &mut Charts) -> String {

@@ -39,7 +39,10 @@ fn block(block: &Block) -> String {
         Block::List(lines) => list(lines),
         Block::Facts(facts) => {
             let told = facts.iter().filter(|(_, text)| !text.is_empty());
-            list(told.map(|(name, text)| format!("{name}: {text}")))
+            list(told.map(|(name, text)| match name.trim() {
+                "" => text.clone(),
+                name => format!("{name}: {text}"),
+            }))
         }
         Block::Table(one) => table(one),
         Block::Figure(_) => String::new(),

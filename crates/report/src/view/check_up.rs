@@ -15,6 +15,7 @@ use crate::{number, plan};
 
 pub(crate) use conditions::{conditions, plan_table};
 pub(crate) use cores::{pairs, per_cpu};
+pub(crate) use findings::{METHOD, facts, ordered};
 pub(crate) use memory::beside_figures;
 
 /// The page of a record; `path` is where the record lies, for the commands that read it.

@@ -40,78 +40,36 @@ pub fn flaws_page(list: &FlawList) -> Page {
     }
 }
 
-/// Flaws that may be here and ask for attention, by what protects of them.
-struct Standing<'a> {
-    /// Flaws known to be here.
-    here: usize,
-    /// Not protected, or in part.
-    open: Vec<&'a FlawVerdict>,
-    /// Protected is who asks.
-    on_request: Vec<&'a FlawVerdict>,
-    unknown: Vec<&'a FlawVerdict>,
-}
-
-impl<'a> Standing<'a> {
-    fn of(verdicts: &'a [FlawVerdict]) -> Self {
-        let of = |states: &[Protection]| -> Vec<&FlawVerdict> {
-            let concerns = verdicts.iter().filter(|one| one.affected != Answer::No);
-            concerns.filter(|one| states.contains(&one.protected)).collect()
-        };
-        Self {
-            here: verdicts.iter().filter(|one| one.affected == Answer::Yes).count(),
-            open: of(&[Protection::NotProtected, Protection::Partly]),
-            on_request: of(&[Protection::OnRequest]),
-            unknown: of(&[Protection::Unknown]),
-        }
-    }
-}
-
 /// The worst first: what is not protected, else what only programs that ask get, else what is unknown.
 pub(crate) fn answer_of(verdicts: &[FlawVerdict]) -> Statement {
-    let Standing { here, open, on_request, unknown } = Standing::of(verdicts);
-    let concern = format!("{} known to be in this machine", counted(here, "flaw"));
-    let request = match on_request.len() {
-        0 => String::new(),
-        _ => format!("; {}", requested(&on_request)),
-    };
-    let doubt = if unknown.is_empty() { String::new() } else { format!("; {} unknown", unknown.len()) };
-    match (open.as_slice(), on_request.as_slice()) {
-        ([], []) if unknown.is_empty() => Statement::new(Tone::Good, format!("{concern}: all mitigated")),
-        ([], []) => Statement::new(
-            Tone::Doubt,
-            format!("{concern}; the state of {} is unknown", counted(unknown.len(), "more")),
-        ),
-        ([], _) => Statement::new(Tone::Look, format!("{concern}: {}{doubt}", requested(&on_request))),
-        (open, _) => {
-            let text =
-                format!("{concern}: {} not fully protected ({}){request}{doubt}", open.len(), named(open));
-            Statement::new(Tone::Look, text)
-        }
-    }
+    let here = verdicts.iter().filter(|one| one.affected == Answer::Yes).count();
+    let Statement { tone, text } = gist(verdicts);
+    Statement::new(tone, format!("{} known to be in this machine: {text}", counted(here, "flaw")))
 }
 
 /// The same in the fewest words, for a line among others.
 pub(crate) fn gist(verdicts: &[FlawVerdict]) -> Statement {
-    let Standing { here, open, on_request, unknown } = Standing::of(verdicts);
-    let mut clauses = Vec::new();
+    let of = |states: &[Protection]| -> Vec<&FlawVerdict> {
+        verdicts.iter().filter(|one| one.affected != Answer::No && states.contains(&one.protected)).collect()
+    };
+    let open = of(&[Protection::NotProtected, Protection::Partly]);
+    let on_request = of(&[Protection::OnRequest]);
+    let unknown = of(&[Protection::Unknown]).len();
+    let (tone, mut clauses) = match (open.len() + on_request.len(), unknown) {
+        (0, 0) => (Tone::Good, vec!["all mitigated".to_owned()]),
+        (0, _) => (Tone::Doubt, Vec::new()),
+        _ => (Tone::Look, Vec::new()),
+    };
     if !open.is_empty() {
-        clauses.push(format!("{} of {here} not fully protected ({})", open.len(), named(&open)));
+        clauses.push(format!("{} not fully protected ({})", open.len(), named(&open)));
     }
     if !on_request.is_empty() {
         clauses.push(requested(&on_request));
     }
-    if !unknown.is_empty() {
-        clauses.push(format!("state of {} unknown", unknown.len()));
+    if unknown > 0 {
+        clauses.push(format!("{unknown} unknown"));
     }
-    let tone = match (open.len() + on_request.len(), unknown.len()) {
-        (0, 0) => Tone::Good,
-        (0, _) => Tone::Doubt,
-        _ => Tone::Look,
-    };
-    match clauses.as_slice() {
-        [] => Statement::new(tone, format!("all {here} that concern this machine are mitigated")),
-        clauses => Statement::new(tone, clauses.join("; ")),
-    }
+    Statement::new(tone, clauses.join("; "))
 }
 
 fn requested(verdicts: &[&FlawVerdict]) -> String {

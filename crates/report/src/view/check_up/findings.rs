@@ -7,31 +7,43 @@ use crate::page::{Block, Section, Statement, Tone};
 /// Things to do that are named.
 const TO_DO_MAX: usize = 3;
 
-/// Every finding with its evidence, what explains it and what to do; `None` without any.
+/// The source of what needs no other.
+pub(crate) const METHOD: &str = "METHODOLOGY.md";
+
+/// Every finding in full; `None` without any.
 pub(super) fn section(record: &Record) -> Option<Section> {
     let mut section = Section::new("findings", "Findings");
     for finding in ordered(record) {
-        section = section.with(Block::Text(Statement::new(tone(finding.severity), &finding.text)));
-        let evidence = finding.evidence.iter().map(|line| ("  evidence", line));
-        let parts = [
-            ("  cause", &finding.mechanism),
-            ("  expected", &finding.prediction),
-            ("  fix", &finding.remedy),
-        ];
-        let parts = parts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
-        let facts = evidence.chain(parts).map(|(name, text)| (name.to_owned(), text.clone()));
-        section = section.with(Block::Facts(facts.collect()));
+        let text = Statement::new(tone(finding.severity), &finding.text);
+        let indented = facts(finding).into_iter().map(|(name, text)| (format!("  {name}"), text));
+        section = section.with(Block::Text(text)).with(Block::Facts(indented.collect()));
     }
     (!section.blocks.is_empty()).then_some(section)
 }
 
-fn ordered(record: &Record) -> Vec<&Finding> {
+/// The most important first.
+pub(crate) fn ordered(record: &Record) -> Vec<&Finding> {
     let mut ordered: Vec<&Finding> = record.findings.iter().collect();
     ordered.sort_by_key(|finding| finding.severity);
     ordered
 }
 
-fn tone(severity: Severity) -> Tone {
+/// What a finding rests on, what explains it, what to do; the name of the evidence stands before its first line.
+pub(crate) fn facts(finding: &Finding) -> Vec<(String, String)> {
+    let names = ["evidence"].into_iter().chain(std::iter::repeat(""));
+    let evidence = names.zip(&finding.evidence);
+    let source = finding.source.as_ref().filter(|source| *source != METHOD);
+    let parts = [
+        ("cause", finding.mechanism.as_ref()),
+        ("expected", finding.prediction.as_ref()),
+        ("fix", finding.remedy.as_ref()),
+        ("source", source),
+    ];
+    let parts = parts.into_iter().filter_map(|(name, text)| Some((name, text?)));
+    evidence.chain(parts).map(|(name, text)| (name.to_owned(), text.clone())).collect()
+}
+
+pub(super) fn tone(severity: Severity) -> Tone {
     match severity {
         Severity::Warning => Tone::Look,
         Severity::Inconclusive => Tone::Doubt,

@@ -1,7 +1,8 @@
 //! Areas at a glance: flaws, memory, cores, clocks and noise, each with its verdict, its number, and why it deserves a look.
 
-use record::{ClockVerdict, Finding, Quality, Record, Scope, Severity};
+use record::{Answer, ClockVerdict, Finding, Quality, Record, Scope, Severity};
 
+use super::findings;
 use crate::number;
 use crate::page::{Status, Tone};
 use crate::view::clock_cost::USUAL_READ;
@@ -80,8 +81,10 @@ fn status(record: &Record, area: Area) -> Option<Status> {
         record.findings.iter().filter(|finding| Area::of(finding) == Some(area)).collect();
     if area == Area::Flaws && !record.flaws.is_empty() {
         let told = flaws::gist(&record.flaws);
+        let here = record.flaws.iter().filter(|one| one.affected == Answer::Yes).count();
+        let text = format!("{here} here: {}", told.text);
         let uneven = found.iter().filter(|finding| finding.id == "flaws-uneven");
-        let clauses: Vec<String> = uneven.map(|one| one.text.clone()).chain([told.text]).collect();
+        let clauses: Vec<String> = uneven.map(|one| one.text.clone()).chain([text]).collect();
         let tone = if clauses.len() > 1 { Tone::Look } else { told.tone };
         return Some(Status { tone, area: area.name(), text: clauses.join("; ") });
     }
@@ -114,11 +117,10 @@ fn status(record: &Record, area: Area) -> Option<Status> {
 /// What a finding makes of its area. Others at work deserve a look as soon as they show.
 fn tone(finding: &Finding) -> Tone {
     let shows = ["busy-machine", "neighbours"].contains(&finding.id.as_str());
-    match finding.severity {
-        Severity::Warning => Tone::Look,
-        Severity::Inconclusive => Tone::Doubt,
-        Severity::Notice if shows => Tone::Look,
-        Severity::Notice | Severity::Good => Tone::Good,
+    match findings::tone(finding.severity) {
+        Tone::Plain if shows => Tone::Look,
+        Tone::Plain => Tone::Good,
+        other => other,
     }
 }
 
