@@ -14,6 +14,7 @@ use record::Record;
 use serde_json::Value;
 
 use crate::draw::{MatrixChart, Svg};
+use crate::page::{Column, Row, Table};
 use crate::{interactive, plan, sockets};
 pub(crate) use pairs::line_transfer;
 
@@ -157,6 +158,17 @@ impl Figure {
 pub(crate) struct DataTable {
     pub(crate) headers: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// What people read of a typed table.
+impl From<Table> for DataTable {
+    fn from(table: Table) -> Self {
+        let words = |row: &Row| row.cells.iter().map(|cell| cell.words().to_owned()).collect();
+        Self {
+            headers: table.columns.iter().map(Column::header).collect(),
+            rows: table.rows.iter().map(words).collect(),
+        }
+    }
 }
 
 /// A figure ready to be placed.

@@ -270,7 +270,7 @@ impl Cell {
     }
 
     /// What people read; bars are drawn by whoever can.
-    fn words(&self) -> &str {
+    pub(crate) fn words(&self) -> &str {
         match self {
             Self::Empty | Self::Share(_) => "",
             Self::Text(text) | Self::State(_, text) | Self::Number { text, .. } => text,

@@ -9,6 +9,7 @@ use crate::draw::{
     Axis, BarChart, BarGroup, BarRow, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart,
     MatrixPanel,
 };
+use crate::view::check_up;
 use crate::{interactive, number};
 
 /// Longer tables are cut; the record has all pairs.
@@ -181,25 +182,13 @@ pub(super) fn prices(record: &Record) -> Option<Drawn> {
         x_label: "ns per read",
         groups: groups.into_iter().filter(|group| !group.rows.is_empty()).collect(),
     };
-    let rows = priced.iter().map(|read| {
-        let cycles = |cycles: Option<f64>| cycles.map_or_else(|| "-".to_owned(), number::short);
-        vec![
-            read.name.clone(),
-            format!("CPU {}", read.cpu),
-            number::told(read.ns, &read.spread),
-            cycles(read.tsc_cycles),
-            cycles(read.core_cycles),
-            if read.ordered { "yes" } else { "no" }.to_owned(),
-        ]
-    });
-    let headers = ["source", "on", "ns", "TSC cycles", "core cycles", "ordered"];
     (!chart.is_empty()).then(|| Drawn {
         svg: chart.draw(Figure::ClockPrices.name()),
         reading: format!(
             "On CPU {first}. Ordered reads cannot be overtaken by neighbouring instructions; the others can, and must be \
              fenced before they are compared between threads. Hatched: another run may differ by more than 2 %."
         ),
-        table: DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() },
+        table: check_up::clock_reads(&priced).into(),
         interactive: Some(interactive::bars(&chart)),
         needs_webgl: false,
     })

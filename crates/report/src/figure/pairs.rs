@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 use machine::CpuId;
 use record::{LineTransfer, Quality, Record, Spread};
 
-use super::{DataTable, Drawn, Figure};
+use super::{Drawn, Figure};
 use crate::draw::{MatrixCell, MatrixChart, MatrixPanel};
-use crate::{naming, number};
-
-/// Longer tables are cut; the CSV has all pairs.
-const MOST_ROWS: usize = 200;
+use crate::naming;
+use crate::view::check_up;
 
 /// One measured pair of any kind.
 struct Pair<'r> {
@@ -40,7 +38,7 @@ pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Dr
     let reading = "One way of a bounced cache line, half of a round trip. The two protocols measure different things: \
                    compare-and-swap spins on exclusive ownership, read-then-write shares the line first. Never compare \
                    numbers of one with numbers of the other.";
-    Drawn::of_matrices(&chart, name, reading, table(&pairs, ["CPUs", "protocol", "ns"], "-"))
+    Drawn::of_matrices(&chart, name, reading, check_up::lines(transfers).into())
 }
 
 pub(super) fn sharing(record: &Record) -> Option<Drawn> {
@@ -63,12 +61,7 @@ pub(super) fn sharing(record: &Record) -> Option<Drawn> {
     let reading = "Time of a loop while the other CPU runs the same, over its time alone: 1 is nothing shared, 2 is \
                    all of it. CPUs that slow each other in integer and front end are threads of one core, whatever \
                    the machine says.";
-    Drawn::of_matrices(
-        &chart,
-        Figure::Sharing.name(),
-        reading,
-        table(&pairs, ["CPU beside CPU", "resource", "slowdown"], " beside "),
-    )
+    Drawn::of_matrices(&chart, Figure::Sharing.name(), reading, check_up::sharing(record).into())
 }
 
 fn kinds<'r>(pairs: &[Pair<'r>]) -> Vec<&'r str> {
@@ -116,24 +109,4 @@ fn panels(pairs: &[Pair<'_>], mirrored: bool) -> Vec<MatrixPanel> {
             MatrixPanel { title: naming::words(kind), rows: seats.names(), columns: seats.names(), cells }
         })
         .collect()
-}
-
-fn table(pairs: &[Pair<'_>], headers: [&str; 3], between: &str) -> DataTable {
-    let mut rows: Vec<Vec<String>> = pairs
-        .iter()
-        .take(MOST_ROWS)
-        .map(|pair| {
-            let mark = number::quality_mark(pair.spread.quality);
-            let told = number::uncertainty(pair.value, pair.spread.interval);
-            vec![
-                format!("{}{between}{}", pair.a, pair.b),
-                naming::words(pair.kind),
-                format!("{}{mark} {told}", number::column(pair.value)),
-            ]
-        })
-        .collect();
-    if pairs.len() > MOST_ROWS {
-        rows.push(vec![format!("{} more in the CSV", pairs.len() - MOST_ROWS), String::new(), String::new()]);
-    }
-    DataTable { headers: headers.map(str::to_owned).to_vec(), rows }
 }

@@ -2,8 +2,9 @@
 
 use record::{Quality, Record, StreamResult};
 
-use super::{DataTable, Drawn, Figure};
+use super::{Drawn, Figure};
 use crate::draw::{BarChart, BarGroup, BarRow};
+use crate::view::check_up;
 use crate::{interactive, naming, number};
 
 /// More bars than this make a picture longer than a page; the table has the rest.
@@ -45,22 +46,12 @@ pub(super) fn draw(record: &Record) -> Option<Drawn> {
     if chart.is_empty() {
         return None;
     }
-    let rows = results.iter().map(|result| {
-        vec![
-            naming::series(&result.kernel, &result.isa, &result.store),
-            naming::workers(result.scope, result.cpu, result.node, &result.cpus),
-            told(result),
-            number::column(number::gigabytes(result.bus_bytes_per_s)),
-            result.block_bytes.to_string(),
-        ]
-    });
-    let headers = ["kernel", "on", "GB/s", "on the bus, GB/s", "block"].map(str::to_owned).to_vec();
     Some(Drawn {
         svg: chart.draw(Figure::Stream.name()),
         reading: "Whiskers are 95 % intervals. CPUs whose whiskers overlap are not told apart by this run; hatched \
                   bars are doubtful. Plain stores also read what they overwrite: the table has the traffic on the bus."
             .to_owned(),
-        table: DataTable { headers, rows: rows.collect() },
+        table: check_up::stream(record).into(),
         interactive: Some(interactive::bars(&chart)),
         needs_webgl: false,
     })

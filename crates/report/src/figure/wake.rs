@@ -2,9 +2,10 @@
 
 use record::{Quality, Record, WakePoint};
 
-use super::{DataTable, Drawn, Figure};
+use super::{Drawn, Figure};
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
-use crate::{interactive, number};
+use crate::interactive;
+use crate::view::check_up;
 
 /// More pairs than this make the picture unreadable; two curves belong to each.
 const MOST_PAIRS: usize = 3;
@@ -50,24 +51,13 @@ pub(super) fn draw(record: &Record) -> Option<Drawn> {
     if chart.is_empty() {
         return None;
     }
-    let rows = points.iter().map(|p| {
-        vec![
-            format!("{} wakes {}", p.waker, p.sleeper),
-            number::duration_ns(p.idle_us * 1e3),
-            format!("{} {}", number::duration_ns(p.ns), number::uncertainty(p.ns, p.spread.interval)),
-            number::duration_ns(p.p90_ns),
-        ]
-    });
     Some(Drawn {
         svg: chart.draw(Figure::Wake.name()),
         reading:
             "From the call to the first instruction of the sleeper. Steps are idle states: the longer a CPU \
                   slept, the deeper, and the more its waking costs."
                 .to_owned(),
-        table: DataTable {
-            headers: ["CPUs", "idle", "median", "90th percentile"].map(str::to_owned).to_vec(),
-            rows: rows.collect(),
-        },
+        table: check_up::waking(record).into(),
         interactive: Some(interactive::lines(&chart)),
         needs_webgl: false,
     })

@@ -31,7 +31,7 @@ pub(super) fn sections(record: &Record, account: Option<&SocketAccount>, charts:
     html += &folded("levels", "Memory hierarchy", true, &memory);
     html += &sockets::section(record, account, charts);
     let of_cores = [Figure::Stream, Figure::LineTransfer, Figure::Sharing, Figure::Wake];
-    let tables = [check_up::pairs(record), check_up::per_cpu(record)].concat();
+    let tables = check_up::beside_figures_of_cores(record);
     let cores = figures(record, &of_cores, charts) + &blocks(&tables, charts);
     html += &folded("cores", "Cores", true, &cores);
     html += &folded("clocks", "Clocks", true, &clocks(record, charts));

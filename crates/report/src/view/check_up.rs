@@ -6,7 +6,7 @@ mod findings;
 mod glance;
 mod memory;
 
-use record::Record;
+use record::{ClockRead, Record};
 
 use crate::machine_text::headline;
 use crate::page::{Block, Page, Section, Statement, Tone};
@@ -14,9 +14,9 @@ use crate::view::{clock_check, clock_cost, flaws};
 use crate::{number, plan};
 
 pub(crate) use conditions::{conditions, plan_table};
-pub(crate) use cores::{pairs, per_cpu};
+pub(crate) use cores::{clock_reads, lines, sharing, waking};
 pub(crate) use findings::{METHOD, facts, ordered};
-pub(crate) use memory::beside_figures;
+pub(crate) use memory::{beside_figures, stream};
 
 /// The page of a record; `path` is where the record lies, for the commands that read it.
 pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
@@ -54,15 +54,22 @@ fn details(record: &Record) -> Vec<Section> {
     let flaws = flaws::sections(&record.flaws, false);
     sections.extend(flaws.into_iter().map(|section| titled(section, "Flaws")));
     sections.extend(memory::beside_figures(record));
-    sections.extend(memory::bandwidth(record));
+    sections.extend(stream(record).under("stream", "STREAM bandwidth"));
     sections.extend(memory::sockets(record));
-    sections.extend(cores::lines(record));
-    sections.extend(cores::pairs(record));
-    sections.extend(cores::waking(record));
-    sections.extend(cores::per_cpu(record));
+    let lines = lines(&record.cores.line_transfer);
+    sections.extend(lines.under("line-transfer", "Moving a cache line between CPUs"));
+    sections.extend(sharing(record).under("sharing", "What CPUs cost each other"));
+    sections.extend(waking(record).under("wake", "Waking an idle CPU"));
+    sections.extend(beside_figures_of_cores(record));
     sections.extend(clocks(record));
     sections.extend(plan_table(record));
     sections
+}
+
+/// What no figure of cores shows: unlike loops, clocks of cores, compute loops.
+pub(crate) fn beside_figures_of_cores(record: &Record) -> Vec<Section> {
+    let unlike = cores::unlike(record).under("unlike", "One kind of work beside another");
+    unlike.into_iter().chain(cores::per_cpu(record)).collect()
 }
 
 /// The same under a title, if it has none.
@@ -74,8 +81,8 @@ fn titled(section: Section, title: &str) -> Section {
 /// Reading the time: its cost and whether counters agree.
 fn clocks(record: &Record) -> Vec<Section> {
     let mut sections = Vec::new();
-    if !record.clocks.is_empty() {
-        let mut section = cores::clock_reads(&record.clocks);
+    let reads: Vec<&ClockRead> = record.clocks.iter().collect();
+    if let Some(mut section) = clock_reads(&reads).under("clocks-read", "Cost of reading the time") {
         if let Some(gist) = record.clock_cost.as_ref().and_then(clock_cost::gist) {
             section = section.saying(Tone::Plain, gist);
         }

@@ -1,15 +1,15 @@
 //! Cores: what CPUs cost each other, moving a line, waking, clocks of cores, and the cost of reading the time.
 
 use machine::{CpuId, Topology};
-use record::{ClockRead, Record, Spread};
+use record::{ClockRead, LineTransfer, Record, Spread};
 
 use crate::naming;
 use crate::number::{self, finite, told};
-use crate::page::{Block, Cell, Column, Section, Table};
+use crate::page::{Cell, Column, Section, Table};
 use crate::view::clock_cost::brief;
 
 /// Of more rows than this those with the largest numbers are shown; the CSV has all.
-const ROWS_MAX: usize = 24;
+const ROWS_MAX: usize = 64;
 /// The reads that programs use most; they stand first.
 const USUAL_READS: [&str; 5] =
     ["clock_gettime(CLOCK_MONOTONIC)", "gettimeofday", "rdtsc", "rdtscp", "clock_gettime system call"];
@@ -34,17 +34,16 @@ fn largest(mut table: Table, mut rows: Vec<(f64, Vec<Cell>)>, legend: &str) -> T
     table
 }
 
-/// What CPUs cost each other: the same loop on both, and loops of one class beside another.
-pub(crate) fn pairs(record: &Record) -> Vec<Section> {
-    let cores = &record.cores;
+/// What CPUs cost each other: the same loop on both.
+pub(crate) fn sharing(record: &Record) -> Table {
     let columns = vec![
         Column::word("CPUs"),
         Column::word("kernel says: in common").priority(1),
         Column::word("loop on both"),
         Column::number("time, over alone", ""),
     ];
-    let alike = cores.sharing.iter().filter(|pair| finite(pair.slowdown).is_some());
-    let alike = alike.map(|pair| {
+    let pairs = record.cores.sharing.iter().filter(|pair| finite(pair.slowdown).is_some());
+    let rows = pairs.map(|pair| {
         let cells = vec![
             Cell::text(format!("{} beside {}", pair.a, pair.b)),
             Cell::text(claim(&record.machine.topology, pair.a, pair.b)),
@@ -55,15 +54,19 @@ pub(crate) fn pairs(record: &Record) -> Vec<Section> {
     });
     let legend = "Time of a loop on the first CPU while the second runs the same, over its time alone. 1 where the \
                   kernel names something in common, or more than 1 where it names nothing, is a finding.";
-    let sharing = largest(Table::new("sharing", columns), alike.collect(), legend);
+    largest(Table::new("sharing", columns), rows.collect(), legend)
+}
+
+/// What a loop of one class costs one of another.
+pub(crate) fn unlike(record: &Record) -> Table {
     let columns = vec![
         Column::word("CPUs"),
         Column::word("loop"),
         Column::word("beside"),
         Column::number("time, over alone", ""),
     ];
-    let unlike = cores.unlike.iter().filter(|pair| finite(pair.slowdown).is_some());
-    let unlike = unlike.map(|pair| {
+    let pairs = record.cores.unlike.iter().filter(|pair| finite(pair.slowdown).is_some());
+    let rows = pairs.map(|pair| {
         let cells = vec![
             Cell::text(format!("{} beside {}", pair.a, pair.b)),
             Cell::text(naming::words(&pair.class)),
@@ -74,9 +77,7 @@ pub(crate) fn pairs(record: &Record) -> Vec<Section> {
     });
     let legend = "The same for unlike loops, of the nearest pairs: what a program of one kind loses beside one of \
                   another.";
-    let beside = largest(Table::new("unlike", columns), unlike.collect(), legend);
-    let sharing = sharing.under("sharing", "What CPUs cost each other");
-    sharing.into_iter().chain(beside.under("unlike", "One kind of work beside another")).collect()
+    largest(Table::new("unlike", columns), rows.collect(), legend)
 }
 
 /// The smallest thing that two CPUs share, as the kernel says.
@@ -97,9 +98,9 @@ fn claim(topology: &Topology, a: CpuId, b: CpuId) -> &'static str {
 }
 
 /// Moving a cache line.
-pub(super) fn lines(record: &Record) -> Option<Section> {
+pub(crate) fn lines(transfers: &[LineTransfer]) -> Table {
     let columns = vec![Column::word("CPUs"), Column::word("by"), Column::number("one way", "ns")];
-    let rows = record.cores.line_transfer.iter().filter(|pair| finite(pair.ns).is_some());
+    let rows = transfers.iter().filter(|pair| finite(pair.ns).is_some());
     let rows = rows.map(|pair| {
         let cells = vec![
             Cell::text(format!("{} and {}", pair.a, pair.b)),
@@ -109,13 +110,12 @@ pub(super) fn lines(record: &Record) -> Option<Section> {
         (pair.ns, cells)
     });
     largest(Table::new("line_transfer", columns), rows.collect(), "Half of a round trip.")
-        .under("line-transfer", "Moving a cache line between CPUs")
 }
 
 /// Waking an idle CPU.
-pub(super) fn waking(record: &Record) -> Option<Section> {
+pub(crate) fn waking(record: &Record) -> Table {
     let columns = vec![
-        Column::word("CPU"),
+        Column::word("CPUs"),
         Column::number("after idling", ""),
         Column::number("median", ""),
         Column::number("90 % within", "").priority(1),
@@ -125,7 +125,7 @@ pub(super) fn waking(record: &Record) -> Option<Section> {
         let spread = number::plus_minus(point.ns, point.spread.interval);
         let median = format!("{} {spread}", number::duration_ns(point.ns));
         let cells = vec![
-            Cell::text(point.sleeper.to_string()),
+            Cell::text(format!("{} wakes {}", point.waker, point.sleeper)),
             Cell::shown(number::duration_ns(point.idle_us * 1e3), point.idle_us),
             Cell::within(median.trim_end(), point.ns, point.spread.interval),
             Cell::shown(number::duration_ns(point.p90_ns), point.p90_ns),
@@ -137,7 +137,6 @@ pub(super) fn waking(record: &Record) -> Option<Section> {
         rows.collect(),
         "From the call to the first instruction of the sleeping thread.",
     )
-    .under("wake", "Waking an idle CPU")
 }
 
 /// The clock of each core, and compute loops.
@@ -189,13 +188,15 @@ pub(crate) fn per_cpu(record: &Record) -> Vec<Section> {
 }
 
 /// Each way to read the time once: of several CPUs the cheapest and the most expensive.
-pub(super) fn clock_reads(reads: &[ClockRead]) -> Section {
+pub(crate) fn clock_reads(reads: &[&ClockRead]) -> Table {
     let columns = vec![
         Column::word("read"),
         Column::number("cost", "ns"),
         Column::number("at most", "ns").priority(1),
         Column::word("on CPUs").priority(2),
+        Column::word("ordered").priority(2),
         Column::number("core cycles", "").priority(3),
+        Column::number("TSC cycles", "").priority(4),
     ];
     let mut table = Table::new("clocks", columns);
     let mut names: Vec<&str> = Vec::new();
@@ -207,17 +208,20 @@ pub(super) fn clock_reads(reads: &[ClockRead]) -> Section {
     let place = |name: &str| USUAL_READS.iter().position(|usual| *usual == name);
     names.sort_by_key(|name| place(name).unwrap_or(USUAL_READS.len()));
     for name in names {
-        let mut of: Vec<&ClockRead> = reads.iter().filter(|read| read.name == name).collect();
+        let mut of: Vec<&ClockRead> = reads.iter().copied().filter(|read| read.name == name).collect();
         of.sort_by(|a, b| a.ns.total_cmp(&b.ns));
         let (Some(low), Some(high)) = (of.first(), of.last()) else { continue };
         let several = of.len() > 1;
+        let cycles = |cycles: Option<f64>| cycles.map_or(Cell::Empty, Cell::number);
         table.row(vec![
             Cell::text(brief(name)),
             measured(low.ns, &low.spread),
             if several { Cell::number(high.ns) } else { Cell::Empty },
             Cell::text(if several { format!("{} and {}", low.cpu, high.cpu) } else { low.cpu.to_string() }),
-            low.core_cycles.map_or(Cell::Empty, Cell::number),
+            Cell::text(if low.ordered { "yes" } else { "no" }),
+            cycles(low.core_cycles),
+            cycles(low.tsc_cycles),
         ]);
     }
-    Section::new("clocks-read", "Cost of reading the time").with(Block::Table(table))
+    table
 }

@@ -208,8 +208,14 @@ fn loaded(record: &Record) -> Option<Section> {
 }
 
 /// STREAM by kernel and by who worked; many CPUs are the slowest, the median and the fastest.
-pub(super) fn bandwidth(record: &Record) -> Option<Section> {
-    let columns = vec![Column::word("kernel"), Column::word("on"), Column::number("bandwidth", "GB/s")];
+pub(crate) fn stream(record: &Record) -> Table {
+    let columns = vec![
+        Column::word("kernel"),
+        Column::word("on"),
+        Column::number("bandwidth", "GB/s"),
+        Column::number("on the bus", "GB/s").priority(1),
+        Column::number("block", "").priority(2),
+    ];
     let mut table = Table::new("stream", columns);
     let results = one_row_per_set(&record.memory.stream);
     let mut kernels: Vec<(&str, &str, &str)> = Vec::new();
@@ -235,11 +241,13 @@ pub(super) fn bandwidth(record: &Record) -> Option<Section> {
                     Cell::text(naming::series(key.0, key.1, key.2)),
                     Cell::text(who),
                     Cell::within(text.trim_end(), rate, spread),
+                    Cell::number(gigabytes(result.bus_bytes_per_s)),
+                    size(result.block_bytes),
                 ]);
             }
         }
     }
-    table.under("stream", "STREAM bandwidth")
+    table
 }
 
 /// Names of vector instruction sets in `isa`, widest first; scalar ones come behind them.
