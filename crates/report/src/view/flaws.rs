@@ -42,24 +42,26 @@ pub fn flaws_page(list: &FlawList) -> Page {
 
 /// The worst first: what is not protected, else what only programs that ask get, else what is unknown.
 pub(crate) fn answer_of(verdicts: &[FlawVerdict]) -> Statement {
-    let here = verdicts.iter().filter(|one| one.affected == Answer::Yes).count();
-    let Statement { tone, text } = gist(verdicts);
-    Statement::new(tone, format!("{} known to be in this machine: {text}", counted(here, "flaw")))
+    sum(verdicts, |here| format!("{} known to be in this machine", counted(here, "flaw")))
 }
 
-/// The same in the fewest words, for a line among others.
-pub(crate) fn gist(verdicts: &[FlawVerdict]) -> Statement {
+/// The same after other words on how many are known to be here.
+pub(crate) fn sum(verdicts: &[FlawVerdict], concern: impl Fn(usize) -> String) -> Statement {
     let of = |states: &[Protection]| -> Vec<&FlawVerdict> {
         verdicts.iter().filter(|one| one.affected != Answer::No && states.contains(&one.protected)).collect()
     };
     let open = of(&[Protection::NotProtected, Protection::Partly]);
     let on_request = of(&[Protection::OnRequest]);
     let unknown = of(&[Protection::Unknown]).len();
-    let (tone, mut clauses) = match (open.len() + on_request.len(), unknown) {
-        (0, 0) => (Tone::Good, vec!["all mitigated".to_owned()]),
-        (0, _) => (Tone::Doubt, Vec::new()),
-        _ => (Tone::Look, Vec::new()),
-    };
+    let concern = concern(verdicts.iter().filter(|one| one.affected == Answer::Yes).count());
+    if open.is_empty() && on_request.is_empty() {
+        return match unknown {
+            0 => Statement::new(Tone::Good, format!("{concern}: all mitigated")),
+            // Some of them may not be here.
+            _ => Statement::new(Tone::Doubt, format!("{concern}; state of {unknown} unknown")),
+        };
+    }
+    let mut clauses = Vec::new();
     if !open.is_empty() {
         clauses.push(format!("{} not fully protected ({})", open.len(), named(&open)));
     }
@@ -69,7 +71,7 @@ pub(crate) fn gist(verdicts: &[FlawVerdict]) -> Statement {
     if unknown > 0 {
         clauses.push(format!("{unknown} unknown"));
     }
-    Statement::new(tone, clauses.join("; "))
+    Statement::new(Tone::Look, format!("{concern}: {}", clauses.join("; ")))
 }
 
 fn requested(verdicts: &[&FlawVerdict]) -> String {

@@ -79,6 +79,17 @@ fn a_record_without_anything_still_has_a_first_screen() {
 }
 
 #[test]
+fn a_busy_machine_is_a_look_that_gives_its_number_once() {
+    let mut record = sample_record(2);
+    record.guards.others_share = Some(0.83);
+    record.findings[0].id = "busy-machine".to_owned();
+    record.findings[0].severity = record::Severity::Notice;
+    let text = short(&record);
+    assert!(text.contains("look     noise   other programs used 83 % of CPU time; steal 1.3 %"), "{text}");
+    assert_eq!(text.matches("other programs").count(), 1, "{text}");
+}
+
+#[test]
 fn many_cpus_are_told_by_their_extremes_and_each_kernel_of_a_full_run_has_its_rows() {
     let full = |cpu_count| {
         let mut record = sample_record(cpu_count);

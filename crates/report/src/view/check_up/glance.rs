@@ -1,6 +1,6 @@
 //! Areas at a glance: flaws, memory, cores, clocks and noise, each with its verdict, its number, and why it deserves a look.
 
-use record::{Answer, ClockVerdict, Finding, Quality, Record, Scope, Severity};
+use record::{ClockVerdict, Finding, Quality, Record, Scope, Severity};
 
 use super::findings;
 use crate::number;
@@ -80,11 +80,9 @@ fn status(record: &Record, area: Area) -> Option<Status> {
     let found: Vec<&Finding> =
         record.findings.iter().filter(|finding| Area::of(finding) == Some(area)).collect();
     if area == Area::Flaws && !record.flaws.is_empty() {
-        let told = flaws::gist(&record.flaws);
-        let here = record.flaws.iter().filter(|one| one.affected == Answer::Yes).count();
-        let text = format!("{here} here: {}", told.text);
+        let told = flaws::sum(&record.flaws, |here| format!("{here} here"));
         let uneven = found.iter().filter(|finding| finding.id == "flaws-uneven");
-        let clauses: Vec<String> = uneven.map(|one| one.text.clone()).chain([text]).collect();
+        let clauses: Vec<String> = uneven.map(|one| one.text.clone()).chain([told.text]).collect();
         let tone = if clauses.len() > 1 { Tone::Look } else { told.tone };
         return Some(Status { tone, area: area.name(), text: clauses.join("; ") });
     }
@@ -211,6 +209,9 @@ fn phrase(record: &Record, finding: &Finding) -> String {
         }
         "busy-machine" => others(record),
         "steal-high" => steal(record),
+        "clock-counters" if is_open => {
+            finding.text.split_once(": ").map(|(_, reason)| format!("undetermined: {reason}"))
+        }
         "cpus-unequal" if is_open => Some("equality of CPUs undetermined".to_owned()),
         "sockets-unequal" if is_open => Some("equality of sockets undetermined".to_owned()),
         "wake-slow" if is_open => Some("slow wake-ups undetermined".to_owned()),
