@@ -192,7 +192,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
 /// The definition of the command line with groups and examples.
 pub(crate) fn explained(command: Command) -> Command {
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n  The check-up's own: sidestep run --help\n{{options}}\n\n{{after-help}}",
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n  The check-up's own: sidestep run --help\n{{options}}{{after-help}}",
         groups(&command)
     );
     let examples =
