@@ -8,9 +8,12 @@ pub(crate) mod html;
 mod markdown;
 mod terminal;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use stats::Interval;
 
+use crate::escape::plain;
 use crate::figure::Drawn;
 use crate::number;
 
@@ -162,6 +165,12 @@ impl Table {
     }
 }
 
+/// Whether a column says anything in these rows: an empty one is not shown.
+fn is_used(column: &Column, rows: &[Row], index: usize) -> bool {
+    let says = |row: &Row| row.cells.get(index).is_some_and(|cell| !cell.words().is_empty());
+    column.kind == Kind::Bar || rows.iter().any(says)
+}
+
 /// One row, and what is said below it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Row {
@@ -186,7 +195,7 @@ pub(crate) enum Kind {
 /// One column: what its header says, and when it may go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     /// The unit of every number below, such as `ns`; empty for words.
     pub(crate) unit: &'static str,
     pub(crate) kind: Kind,
@@ -195,30 +204,30 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    pub(crate) const fn word(title: &'static str) -> Self {
-        Self { title, unit: "", kind: Kind::Word, priority: 0 }
+    pub(crate) fn word(title: impl Into<Cow<'static, str>>) -> Self {
+        Self { title: title.into(), ..Self::default() }
     }
 
-    pub(crate) const fn prose(title: &'static str) -> Self {
+    pub(crate) fn prose(title: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: Kind::Prose, ..Self::word(title) }
     }
 
-    pub(crate) const fn number(title: &'static str, unit: &'static str) -> Self {
-        Self { title, unit, kind: Kind::Number, priority: 0 }
+    pub(crate) fn number(title: impl Into<Cow<'static, str>>, unit: &'static str) -> Self {
+        Self { unit, kind: Kind::Number, ..Self::word(title) }
     }
 
-    pub(crate) const fn bar() -> Self {
-        Self { title: "", unit: "", kind: Kind::Bar, priority: u8::MAX }
+    pub(crate) fn bar() -> Self {
+        Self { kind: Kind::Bar, priority: u8::MAX, ..Self::default() }
     }
 
     /// The same, but it goes before those of lower priority.
-    pub(crate) const fn priority(self, priority: u8) -> Self {
+    pub(crate) fn priority(self, priority: u8) -> Self {
         Self { priority, ..self }
     }
 
-    /// `latency, ns`; a column whose title is its unit has it once.
+    /// `latency, ns`; a column whose title is its unit has it once. Titles may be names from elsewhere.
     pub(crate) fn header(&self) -> String {
-        match (self.title, self.unit) {
+        match (&*plain(&self.title), self.unit) {
             (title, "") => title.to_owned(),
             ("", unit) => unit.to_owned(),
             (title, unit) => format!("{title}, {unit}"),

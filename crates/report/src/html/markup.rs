@@ -12,11 +12,22 @@ use crate::figure::{self, DataTable, Drawn, Figure};
 pub(crate) struct Charts {
     enabled: bool,
     by_name: Map<String, Value>,
+    /// Names that figures of the page have.
+    taken: Vec<String>,
 }
 
 impl Charts {
     pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, by_name: Map::new() }
+        Self { enabled, by_name: Map::new(), taken: Vec::new() }
+    }
+
+    /// The name, or with a number behind it if another figure of the page has it.
+    fn unique(&mut self, name: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        let name = names.find(|name| !self.taken.contains(name)).expect("numbers do not end");
+        self.taken.push(name.clone());
+        name
     }
 
     pub(crate) fn into_json(self) -> Value {
@@ -103,11 +114,12 @@ pub(crate) fn placed_figure(figure: Figure, drawn: Drawn, charts: &mut Charts) -
 
 /// A drawn figure with its button and numbers; the name is a word of ours.
 pub(crate) fn placed(name: &str, heading: &str, drawn: Drawn, charts: &mut Charts) -> String {
+    let name = charts.unique(name);
     let title = markup(heading);
     let button = match drawn.interactive.filter(|_| charts.enabled) {
         None => String::new(),
         Some(chart) => {
-            charts.by_name.insert(name.to_owned(), chart);
+            charts.by_name.insert(name.clone(), chart);
             let needs = if drawn.needs_webgl { " data-webgl" } else { "" };
             let words = if drawn.needs_webgl { "Rotate it" } else { "Explore" };
             format!(

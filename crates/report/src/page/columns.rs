@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Kind, Table};
+use super::{Column, Kind, Row, is_used};
 
 /// Columns between two columns of a table.
 pub(super) const GAP_COLUMNS: usize = 2;
@@ -12,11 +12,12 @@ const PROSE_LEAST_COLUMNS: usize = 24;
 const BAR_COLUMNS: usize = 10;
 
 /// The columns that are shown, with their widths; `None` if not even those of priority 0 fit.
-pub(super) fn fitted(table: &Table, width: usize) -> Option<Vec<(usize, usize)>> {
-    let needs: Vec<Need> = (0..table.columns.len()).map(|index| Need::of(table, index)).collect();
-    let mut shown: Vec<usize> = (0..needs.len()).filter(|&index| needs[index].is_used).collect();
+pub(super) fn fitted(columns: &[Column], rows: &[Row], width: usize) -> Option<Vec<(usize, usize)>> {
+    let needs: Vec<Need> = (0..columns.len()).map(|index| Need::of(&columns[index], rows, index)).collect();
+    let mut shown: Vec<usize> =
+        (0..needs.len()).filter(|&index| is_used(&columns[index], rows, index)).collect();
     while total(shown.iter().map(|&index| needs[index].least)) > width {
-        let priority = |index: &usize| table.columns[*index].priority;
+        let priority = |index: &usize| columns[*index].priority;
         // Of equals the last goes first.
         let last = shown.iter().copied().max_by_key(|index| (priority(index), *index))?;
         if priority(&last) == 0 {
@@ -29,7 +30,7 @@ pub(super) fn fitted(table: &Table, width: usize) -> Option<Vec<(usize, usize)>>
     // Headers and numbers first, sentences take what is left.
     for is_prose in [false, true] {
         for (index, width) in &mut widths {
-            if (table.columns[*index].kind == Kind::Prose) == is_prose {
+            if (columns[*index].kind == Kind::Prose) == is_prose {
                 let more = (needs[*index].most - *width).min(room);
                 *width += more;
                 room -= more;
@@ -48,17 +49,14 @@ fn total(widths: impl ExactSizeIterator<Item = usize>) -> usize {
 struct Need {
     least: usize,
     most: usize,
-    /// Whether any cell says something: an empty column is not shown.
-    is_used: bool,
 }
 
 impl Need {
-    fn of(table: &Table, index: usize) -> Self {
-        let column = &table.columns[index];
+    fn of(column: &Column, rows: &[Row], index: usize) -> Self {
         let header = column.header();
-        let cells = || table.rows.iter().filter_map(move |row| row.cells.get(index));
+        let cells = || rows.iter().filter_map(move |row| row.cells.get(index));
         if column.kind == Kind::Bar {
-            return Self { least: BAR_COLUMNS, most: BAR_COLUMNS, is_used: true };
+            return Self { least: BAR_COLUMNS, most: BAR_COLUMNS };
         }
         let longest = cells().map(|cell| cell.words().width()).max().unwrap_or(0);
         let word = |text: &str| text.split_whitespace().map(UnicodeWidthStr::width).max().unwrap_or(0);
@@ -71,6 +69,6 @@ impl Need {
                 .min(longest),
             _ => longest,
         };
-        Self { least: least.max(word(&header)), most: longest.max(header.width()), is_used: longest > 0 }
+        Self { least: least.max(word(&header)), most: longest.max(header.width()) }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Block, Carried, Cell, Kind, Page, Section, Statement, Table, Tone};
+use super::{Block, Carried, Cell, Column, Kind, Page, Section, Statement, Table, Tone, is_used};
 use crate::escape::markup;
 use crate::html::markup::{Charts, folded, list, placed};
 use crate::html::{self, Html};
@@ -34,16 +34,23 @@ impl Page {
         self.about.iter().for_each(|line| {
             let _ = writeln!(body, "<p class=\"run\">{}</p>", markup(line));
         });
-        html::document_page(&self.subject, &body, carried.document, carried.file, charts, options)
+        let title = if self.subject.is_empty() { &self.answer.text } else { &self.subject };
+        html::document_page(title, &body, carried.document, carried.file, charts, options)
     }
 }
 
 /// What a page begins with: what it is about, the verdict, what that rests on, areas at a glance.
 pub(crate) fn opening(page: &Page, kicker: &str) -> String {
-    let mut html = format!("<header><p class=\"kicker\">{kicker}</p><h1>{}</h1>", markup(&page.subject));
+    let mut html = format!("<header><p class=\"kicker\">{kicker}</p>");
+    // A page about nothing in particular has its answer as heading.
+    let tag = if page.subject.is_empty() { "h1" } else { "p" };
+    if !page.subject.is_empty() {
+        let _ = write!(html, "<h1>{}</h1>", markup(&page.subject));
+    }
     if !page.answer.text.is_empty() {
-        let (class, text) = (page.answer.tone.class(), markup(&page.answer.text));
-        let _ = write!(html, "<p class=\"verdict {class}\">{text}</p>");
+        let answer = page.answer.text.strip_prefix(&format!("{}: ", page.subject));
+        let (class, text) = (page.answer.tone.class(), markup(answer.unwrap_or(&page.answer.text)));
+        let _ = write!(html, "<{tag} class=\"verdict {class}\">{text}</{tag}>");
     }
     html += "</header>\n";
     page.because.iter().for_each(|one| html += &paragraph(one));
@@ -127,18 +134,20 @@ fn table(table: &Table) -> String {
     };
     let mut html =
         format!("<div class=\"fit\"><table class=\"typed\" data-table=\"{}\"><thead><tr>", table.id);
-    for (index, column) in table.columns.iter().enumerate() {
+    let is_shown = |(index, column): &(usize, &Column)| is_used(column, &table.rows, *index);
+    let shown: Vec<(usize, &Column)> = table.columns.iter().enumerate().filter(is_shown).collect();
+    for &(index, column) in &shown {
         let _ = write!(html, "<th class=\"{}\">{}</th>", class(index), markup(&column.header()));
     }
     html += "</tr></thead><tbody>";
     for row in table.rows.iter().take(ROWS_MAX) {
         html += "<tr>";
-        for (index, cell) in row.cells.iter().enumerate() {
-            let _ = write!(html, "<td class=\"{}\">{}</td>", class(index), of_cell(cell));
+        for &(index, _) in &shown {
+            let _ = write!(html, "<td class=\"{}\">{}</td>", class(index), of_cell(&row.cells[index]));
         }
         html += "</tr>";
         if let Some(detail) = &row.detail {
-            let (columns, detail) = (table.columns.len(), markup(detail));
+            let (columns, detail) = (shown.len(), markup(detail));
             let _ = write!(html, "<tr class=\"detail\"><td colspan=\"{columns}\">{detail}</td></tr>");
         }
     }

@@ -51,7 +51,8 @@ impl Page {
     /// The page as text; `is_long` for all of it.
     pub fn terminal(&self, terminal: Terminal, is_long: bool) -> String {
         let mut paper = Paper::new(terminal);
-        if !self.subject.is_empty() {
+        // What the answer begins with stands on its line.
+        if !self.subject.is_empty() && !self.answer.text.starts_with(&self.subject) {
             let subject = plain(&self.subject);
             let room = paper.layout_columns().max(LINE_COLUMNS);
             let shown = if is_long { subject } else { first_clauses(&subject, room) };
@@ -174,10 +175,10 @@ fn list_facts(paper: &mut Paper, facts: &[(String, String)]) {
 fn write_table(paper: &mut Paper, table: &Table, is_long: bool) -> bool {
     let shown =
         table.first_rows.filter(|_| !is_long).map_or(table.rows.len(), |rows| rows.min(table.rows.len()));
-    let table_shown = Table { rows: table.rows[..shown].to_vec(), ..table.clone() };
-    match fitted(&table_shown, paper.layout_columns()) {
-        Some(columns) => write_columns(paper, &table_shown, &columns),
-        None => write_stacked(paper, &table_shown),
+    let rows = &table.rows[..shown];
+    match fitted(&table.columns, rows, paper.layout_columns()) {
+        Some(columns) => write_columns(paper, table, rows, &columns),
+        None => write_stacked(paper, table, rows),
     }
     let hidden = table.rows.len() - shown;
     if hidden > 0 {
@@ -189,10 +190,10 @@ fn write_table(paper: &mut Paper, table: &Table, is_long: bool) -> bool {
     hidden > 0
 }
 
-fn write_columns(paper: &mut Paper, table: &Table, columns: &[(usize, usize)]) {
+fn write_columns(paper: &mut Paper, table: &Table, rows: &[Row], columns: &[(usize, usize)]) {
     let headers: Vec<Cell> = table.columns.iter().map(|column| Cell::Text(column.header())).collect();
     write_row(paper, Ink::Strong, table, &headers, columns);
-    for Row { cells, detail } in &table.rows {
+    for Row { cells, detail } in rows {
         write_row(paper, Ink::Plain, table, cells, columns);
         if let Some(detail) = detail {
             paper.wrapped_inked(Ink::Faint, DETAIL_INDENT, &plain(detail));
@@ -202,7 +203,7 @@ fn write_columns(paper: &mut Paper, table: &Table, columns: &[(usize, usize)]) {
     let is_told = |column: &Column| column.kind != Kind::Bar;
     let hidden: Vec<String> = (0..table.columns.len())
         .filter(|index| !is_shown(index) && is_told(&table.columns[*index]))
-        .filter(|index| table.rows.iter().any(|row| !row.cells[*index].words().is_empty()))
+        .filter(|index| rows.iter().any(|row| !row.cells[*index].words().is_empty()))
         .map(|index| table.columns[index].header())
         .collect();
     if !hidden.is_empty() {
@@ -237,8 +238,8 @@ fn write_row(paper: &mut Paper, ink: Ink, table: &Table, cells: &[Cell], columns
 }
 
 /// Each row as names and values, where not even the least columns stand side by side.
-fn write_stacked(paper: &mut Paper, table: &Table) {
-    for Row { cells, detail } in &table.rows {
+fn write_stacked(paper: &mut Paper, table: &Table, rows: &[Row]) {
+    for Row { cells, detail } in rows {
         for (index, (column, cell)) in table.columns.iter().zip(cells).enumerate() {
             let words = plain(cell.words());
             match (index, column.header()) {

@@ -23,7 +23,7 @@ fn tables() -> impl Strategy<Value = Table> {
     let texts = prop::collection::vec(("[a-z <|&]{0,40}", -1e6..1e6_f64), 0..5);
     (columns, texts).prop_map(|(columns, texts)| {
         let columns = columns.into_iter().map(|(kind, priority)| Column {
-            title: "some title",
+            title: "some title".into(),
             unit: "ns",
             kind: KINDS[kind],
             priority,
@@ -161,4 +161,15 @@ fn numbers_keep_all_digits_and_their_interval_as_csv() {
     let page = page_of(table);
     let csv = &page.csv()[0].1;
     assert_eq!(csv, "name,cost_ns,cost_ns_low,cost_ns_high\n'=1+1,1.234567,1,2\nb,,,\n");
+}
+
+#[test]
+fn a_subject_that_the_answer_begins_with_is_said_once() {
+    let page = Page {
+        subject: "thp=on".to_owned(),
+        answer: Statement::new(Tone::Good, "thp=on makes no difference"),
+        ..Page::default()
+    };
+    let text = page.terminal(Terminal::default(), false);
+    assert!(text.starts_with("thp=on makes") && page.markdown().starts_with("### "), "{text}");
 }
