@@ -20,6 +20,7 @@ use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
 use host::live::{self, Pinned, write_atomically};
 use machine::CpuId;
 use record::{Ended, ExperimentOutcome, Failures};
+use report::Page;
 use stats::Verdict;
 use toggles::{Pair, Position, Restored, Surroundings, Switch, combinable};
 
@@ -76,6 +77,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         anyhow::ensure!(!pairs.is_empty(), "--dry-run shows what a toggle writes; name one with --toggle");
         return dry_run::dry_run(&pairs, global);
     }
+    arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
     if pairs.iter().any(|pair| matches!(pair.to_b, Switch::System(_))) {
@@ -92,7 +94,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
         return match result {
             Ok(mut found) => {
                 found.elapsed_s = started.elapsed().as_secs_f64();
-                factorial::conclude(found, file.as_deref(), &restored, global)
+                factorial::conclude(found, file.as_deref(), &restored, &request)
             }
             Err(error) => after_error(error, &restored),
         };
@@ -102,7 +104,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     match result {
         Ok(mut found) => {
             found.elapsed_s = started.elapsed().as_secs_f64();
-            conclude(found, file.as_deref(), &restored, global)
+            conclude(found, file.as_deref(), &restored, &request)
         }
         Err(error) => after_error(error, &restored),
     }
@@ -325,18 +327,18 @@ fn conclude(
     found: ExperimentOutcome,
     file: Option<&Path>,
     restored: &[Restored],
-    global: &Global,
+    request: &Request<'_>,
 ) -> anyhow::Result<Outcome> {
     write_document(&found, file)?;
     let shown = ExperimentOutcome { raw: Vec::new(), ..found };
-    show(&shown, file, global, report::experiment_terminal)?;
+    show(&report::experiment_page(&shown), &shown, file, request)?;
     let verdicts = Verdicts {
         failing: failing(shown.ended, &shown.failures),
         unusable: shown.aa.contaminated || shown.rows.is_empty(),
         slower: shown.rows.iter().any(|row| row.row.verdict == Verdict::Slower),
         known: has_verdict(&shown),
     };
-    Ok(verdicts.judged(restored, global))
+    Ok(verdicts.judged(restored, request.global))
 }
 
 fn write_document<T: serde::Serialize>(found: &T, file: Option<&Path>) -> anyhow::Result<()> {
@@ -348,18 +350,15 @@ fn write_document<T: serde::Serialize>(found: &T, file: Option<&Path>) -> anyhow
 }
 
 fn show<T: serde::Serialize>(
+    page: &Page,
     shown: &T,
     file: Option<&Path>,
-    global: &Global,
-    text: fn(&T, report::Terminal) -> String,
+    request: &Request<'_>,
 ) -> anyhow::Result<()> {
-    if global.json {
-        output::print(&output::json_text(shown)?)?;
-    } else if !global.quiet {
-        output::print(&text(shown, output::terminal(global)))?;
-        if let Some(file) = file {
-            output::print_lines(&format!("record  {}\n", file.display()))?;
-        }
+    let (forms, global) = (&request.arguments.forms, request.global);
+    output::print(&forms.text(page, shown, FILE_NAME, global)?)?;
+    if let Some(file) = file.filter(|_| !global.json && !global.quiet && !forms.markdown) {
+        output::print_lines(&format!("record  {}\n", file.display()))?;
     }
     Ok(())
 }

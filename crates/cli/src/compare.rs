@@ -6,9 +6,7 @@ mod sources;
 use std::path::Path;
 
 use experiments::compare::{Configuration, Options, is_class_slower_by, is_slower_by};
-use host::live::write_atomically;
-use record::{ComparisonTable, Record};
-use report::Html;
+use record::ComparisonTable;
 use stats::Verdict;
 
 use crate::arguments::Global;
@@ -25,6 +23,9 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
             "cannot read {word}: there is no such file; give the margin of the gate as --gate={word}"
         );
     }
+    // What is there may be one of the inputs; nothing is ever overwritten.
+    let forms = arguments.forms();
+    forms.ensure_writable()?;
     let sources = sources::read(&arguments.inputs)?;
     let configurations: Vec<Configuration> = sources.iter().map(|one| one.configuration.clone()).collect();
     let options = Options {
@@ -40,42 +41,20 @@ pub(crate) fn compare(arguments: &CompareArguments, global: &Global) -> anyhow::
         given => sources::history(given)?,
     };
     let table = experiments::compare::compare(&configurations, &earlier, &options)?;
-    if let Some(path) = &arguments.html {
-        let records: Vec<Option<&Record>> = sources.iter().map(|one| one.record.as_ref()).collect();
-        write_page(path, &table, &records, !arguments.no_script)?;
-    }
-    output::print(&text(&table, arguments, global)?)?;
-    Ok(outcome(&table, arguments, global))
-}
-
-fn text(table: &ComparisonTable, arguments: &CompareArguments, global: &Global) -> anyhow::Result<String> {
-    output::text(table, global, |terminal| {
-        if arguments.markdown {
-            report::comparison_markdown(table)
-        } else if arguments.csv {
-            report::comparison_csv(table)
-        } else {
-            report::comparison_terminal(table, terminal)
-        }
-    })
-}
-
-fn write_page(
-    path: &Path,
-    table: &ComparisonTable,
-    records: &[Option<&Record>],
-    script: bool,
-) -> anyhow::Result<()> {
-    // What is there may be one of the inputs; nothing is ever overwritten.
-    anyhow::ensure!(
-        !path.exists(),
-        "{} is there already; choose another name with --html FILE",
-        path.display()
-    );
-    let arguments: Vec<String> =
+    // Pictures are on the page alone.
+    let records = sources.iter().filter(|_| arguments.html.is_some()).map(|one| one.record.as_ref());
+    let typed: Vec<String> =
         std::env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect();
-    let page = report::comparison_html(table, records, &arguments, Html { script });
-    Ok(write_atomically(path, page.as_bytes())?)
+    let page = report::comparison_page(&table, &records.collect::<Vec<_>>(), &typed);
+    let text = forms.text(&page, &table, "comparison.json", global)?;
+    if arguments.prints_csv() && !global.quiet {
+        let tables = page.csv();
+        let data = tables.iter().find(|(name, _)| *name == report::COMPARISON_DATA);
+        output::print(data.map_or("", |(_, csv)| csv))?;
+    } else {
+        output::print(&text)?;
+    }
+    Ok(outcome(&table, arguments, global))
 }
 
 /// What `--gate` and `--strict` make of a comparison.

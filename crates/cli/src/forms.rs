@@ -55,6 +55,9 @@ pub(crate) struct Forms {
     /// Also write each table as a file of CSV into this folder
     #[arg(help_heading = HEADING, long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
+    /// Leave the interactive charts out of the page.
+    #[arg(skip)]
+    pub(crate) no_script: bool,
 }
 
 impl Forms {
@@ -83,7 +86,7 @@ impl Forms {
     ) -> anyhow::Result<String> {
         if let Some(path) = &self.html {
             let carried = Carried { document: &serde_json::to_value(document)?, file };
-            write_atomically(path, page.html(&carried, Html { script: true }).as_bytes())?;
+            write_atomically(path, page.html(&carried, Html { script: !self.no_script }).as_bytes())?;
         }
         if let Some(folder) = &self.csv {
             fs::create_dir_all(folder).with_context(|| {

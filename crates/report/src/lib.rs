@@ -28,10 +28,6 @@ mod view;
 pub use clock_watch::{
     ClockMetrics, MetricsFormat, clock_event_terminal, clock_happening_text, clock_metrics,
 };
-pub use comparison::{
-    comparison_csv, comparison_html, comparison_markdown, comparison_terminal, experiment_terminal,
-    factorial_terminal, paragraph, reboots_brief, reboots_terminal,
-};
 pub use csv::csv;
 pub use escape::is_deceptive;
 pub use figure::{Figure, figure_svg};
@@ -44,13 +40,12 @@ pub use interconnect::{
     sockets_picture, sockets_terminal,
 };
 pub use machine_text::machine_text;
-pub use page::{Carried, Page};
+pub use page::{Carried, Page, paragraph};
 pub use place::{place_html, place_sweep_terminal, place_terminal};
 pub use scheduling::{scheduling_csv, scheduling_html, scheduling_terminal};
 pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
 pub use sockets::measured_sockets_terminal;
 pub use terminal::Terminal;
 pub use view::{
-    FlawList, check_up_page, clock_check_page, clock_cost_page, drift_page, flaw_index_page, flaw_page,
-    flaws_page, population_page,
+    COMPARISON_DATA, FlawList, check_up_page, clock_check_page, clock_cost_page, comparison_page, drift_page, experiment_page, factorial_page, flaw_index_page, flaw_page, flaws_page, population_page, reboots_page,
 };

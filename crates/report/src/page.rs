@@ -16,6 +16,7 @@ use stats::Interval;
 use crate::escape::plain;
 use crate::figure::Drawn;
 use crate::number;
+pub use terminal::paragraph;
 
 /// One page: the answer first, then what it rests on.
 #[derive(Debug, Clone, Default)]

@@ -3,11 +3,19 @@
 pub(crate) mod check_up;
 pub(crate) mod clock_check;
 pub(crate) mod clock_cost;
+mod comparison;
 pub(crate) mod drift;
+pub(crate) mod experiment;
+mod factorial;
 pub(crate) mod flaws;
+mod reboots;
 
 pub use check_up::check_up_page;
 pub use clock_check::clock_check_page;
 pub use clock_cost::clock_cost_page;
+pub use comparison::{COMPARISON_DATA, comparison_page};
 pub use drift::drift_page;
+pub use experiment::experiment_page;
+pub use factorial::factorial_page;
 pub use flaws::{FlawList, flaw_index_page, flaw_page, flaws_page, population_page};
+pub use reboots::reboots_page;

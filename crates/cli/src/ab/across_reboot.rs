@@ -24,9 +24,10 @@ use host::live;
 use stats::{Arm, Verdict};
 
 use super::arguments::AbArguments;
-use super::{PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
+use super::{FILE_NAME, PROBE_MARGIN_PERCENT, PROGRAM_MARGIN_PERCENT};
 use crate::arguments::Global;
 use crate::check_up::seed_of_now;
+use crate::forms::Forms;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
 use crate::toggles::Described;
@@ -52,7 +53,7 @@ pub(super) fn across_reboot(arguments: &AbArguments, global: &Global) -> anyhow:
         arguments.toggle.is_empty() && arguments.a.is_none() && arguments.command.is_empty(),
         "what is compared and measured was fixed when the experiment was set up; leave it out here"
     );
-    let station = Station::of(asked)?;
+    let station = Station::of(arguments)?;
     if asked.resume {
         station.resume(asked, global)
     } else if asked.abandon {
@@ -79,7 +80,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     let plan = planned(arguments, !work.command.is_empty());
     let described = Described::open(asked.sysroot.as_deref().or(asked.tree.as_deref()))?;
     let boot = BootFacts::read(&described.root, &described.machine, env!("CARGO_PKG_VERSION"));
-    let station = Station::of(asked)?;
+    let station = Station::of(arguments)?;
     if arguments.dry_run {
         return station.show_plan(&conditions, &plan, &work, &described, global);
     }
@@ -157,10 +158,13 @@ struct Station {
     tree: Option<PathBuf>,
     /// What has to be typed to mean this place: empty for the usual one.
     state_words: String,
+    forms: Forms,
 }
 
 impl Station {
-    fn of(asked: &AcrossRebootArguments) -> anyhow::Result<Self> {
+    fn of(arguments: &AbArguments) -> anyhow::Result<Self> {
+        let asked = &arguments.across;
+        arguments.forms.ensure_writable()?;
         let state_words = asked.state.as_deref().map_or_else(String::new, |path: &Path| {
             format!(" --state {}", report::shell_word(&path.display().to_string()))
         });
@@ -169,6 +173,7 @@ impl Station {
             unit: UnitFile::of(asked.unit_folder.as_deref()),
             tree: asked.tree.clone(),
             state_words,
+            forms: arguments.forms.clone(),
         })
     }
 
@@ -276,6 +281,7 @@ impl Station {
     /// What is known: boots and next step, or the result.
     fn standing(&self, journal: &Journal, described: &Described, global: &Global) -> anyhow::Result<Outcome> {
         let found = text::found(journal);
+        let page = report::reboots_page(&found);
         let is_running = journal.phase == Phase::Running;
         if global.json {
             let due = journal.due().filter(|_| is_running).map(|(place, arm)| {
@@ -291,16 +297,12 @@ impl Station {
                 Some(unit.as_str()).filter(|_| !journal.conditions.are_told()),
                 Some((&path, journal)),
             );
-            output::print(&output::json_text(&document)?)?;
-        } else if !global.quiet {
-            let terminal = output::terminal(global);
-            if is_running {
-                output::print(&report::paragraph("", &found.sentence, terminal))?;
-                output::print(&report::reboots_brief(&found, terminal))?;
-                self.print_next(journal, described, global)?;
-            } else {
-                output::print(&report::reboots_terminal(&found, terminal))?;
-            }
+            output::print(&self.forms.text(&page, &document, FILE_NAME, global)?)?;
+        } else {
+            output::print(&self.forms.text(&page, &found, FILE_NAME, global)?)?;
+        }
+        if !global.json && !global.quiet && !self.forms.markdown {
+            self.print_next(journal, described, global)?;
             output::print_lines(&format!("journal {}\n", self.place.journal_path().display()))?;
         }
         let is_slower = found.rows.iter().any(|row| row.row.verdict == Verdict::Slower);

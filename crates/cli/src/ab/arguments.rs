@@ -11,6 +11,7 @@ use record::Better;
 use super::across_reboot::AcrossRebootArguments;
 use crate::arguments::parse_budget;
 use crate::compare::parse_percent;
+use crate::forms::Forms;
 use crate::toggles::ConsentArguments;
 
 /// Options of `ab`.
@@ -78,6 +79,8 @@ pub(crate) struct AbArguments {
     /// Print what would be switched, write by write, and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
     #[command(flatten)]
     pub(crate) consent: ConsentArguments,
     /// The program and its arguments, after --; without it the probes that the toggle can move

@@ -11,7 +11,6 @@ use toggles::{Pair, Restored};
 
 use super::line::Line;
 use super::{CALLED, RUN_ONCE, Request, Verdicts};
-use crate::arguments::Global;
 use crate::outcome::Outcome;
 
 /// Runs it; the machine is put back.
@@ -77,16 +76,16 @@ pub(super) fn conclude(
     found: FactorialOutcome,
     file: Option<&Path>,
     restored: &[Restored],
-    global: &Global,
+    request: &Request<'_>,
 ) -> anyhow::Result<Outcome> {
     super::write_document(&found, file)?;
     let shown = FactorialOutcome { raw: Vec::new(), ..found };
-    super::show(&shown, file, global, report::factorial_terminal)?;
+    super::show(&report::factorial_page(&shown), &shown, file, request)?;
     let verdicts = Verdicts {
         failing: super::failing(shown.ended, &shown.failures),
         unusable: shown.aa.contaminated || shown.rows.is_empty(),
         slower: shown.rows.iter().any(|row| row.row.row.verdict == Verdict::Slower),
         known: has_verdicts(&shown),
     };
-    Ok(verdicts.judged(restored, global))
+    Ok(verdicts.judged(restored, request.global))
 }

@@ -1,11 +1,16 @@
 //! What `sidestep compare` takes on the command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::forms::Forms;
+
 /// The largest margin that makes sense: beyond it nothing could be called different.
 const MARGIN_PERCENT_MAX: f64 = 100.0;
+
+/// Where CSV goes without a folder.
+const STDOUT: &str = "-";
 
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
@@ -33,18 +38,29 @@ pub(crate) struct CompareArguments {
     /// Use no earlier records
     #[arg(long, conflicts_with = "history")]
     pub(crate) no_history: bool,
-    /// Print Markdown
-    #[arg(long, conflicts_with_all = ["csv", "json"])]
-    pub(crate) markdown: bool,
-    /// Print CSV
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) csv: bool,
+    /// Show everything: all tests, averages, notes
+    #[arg(help_heading = "Output", long)]
+    pub(crate) long: bool,
     /// Also write a page with difference surface and curves, to a new file
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// With --html: leave the interactive charts out
-    #[arg(long, requires = "html")]
+    #[arg(help_heading = "Output", long, requires = "html")]
     pub(crate) no_script: bool,
+    /// Print Markdown, for a ticket or a pull request
+    #[arg(help_heading = "Output", long, conflicts_with_all = ["csv", "json"])]
+    pub(crate) markdown: bool,
+    /// Print one table of CSV with all digits; with a folder, also write each table of the page as a file into it
+    #[arg(
+        help_heading = "Output",
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = STDOUT,
+        conflicts_with = "json"
+    )]
+    pub(crate) csv: Option<PathBuf>,
     /// Exit with 1 when a test or a class of tests got slower with confidence, by more than this percentage if one is given
     #[arg(
         long,
@@ -55,6 +71,24 @@ pub(crate) struct CompareArguments {
         value_parser = parse_percent
     )]
     pub(crate) gate: Option<f64>,
+}
+
+impl CompareArguments {
+    /// The forms asked for; CSV to stdout is none of them.
+    pub(crate) fn forms(&self) -> Forms {
+        Forms {
+            long: self.long,
+            html: self.html.clone(),
+            markdown: self.markdown,
+            csv: self.csv.clone().filter(|_| !self.prints_csv()),
+            no_script: self.no_script,
+        }
+    }
+
+    /// Whether CSV goes to stdout.
+    pub(crate) fn prints_csv(&self) -> bool {
+        self.csv.as_deref() == Some(Path::new(STDOUT))
+    }
 }
 
 /// Reads `2%`, `0.5 %` or `2`.

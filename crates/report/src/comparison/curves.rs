@@ -16,10 +16,10 @@ const MOST_PANELS: usize = 4;
 const LINE_STRIDE: Bytes = Bytes(64);
 
 /// A record under the name of its configuration; its place chooses colour and dash.
-pub(super) struct Named<'r> {
-    pub(super) style: usize,
-    pub(super) name: &'r str,
-    pub(super) record: &'r Record,
+pub(crate) struct Named<'r> {
+    pub(crate) style: usize,
+    pub(crate) name: &'r str,
+    pub(crate) record: &'r Record,
 }
 
 fn drawn(name: &str, chart: &LineChart, reading: &str) -> Option<Drawn> {
@@ -65,7 +65,7 @@ fn panels<K: Ord + Clone>(
     panels.filter(|panel| panel.series.len() > 1).take(MOST_PANELS).collect()
 }
 
-pub(super) fn bandwidth(records: &[Named<'_>]) -> Option<Drawn> {
+pub(crate) fn bandwidth(records: &[Named<'_>]) -> Option<Drawn> {
     type Key = (Workers, String, String, String);
     let keys = |record: &Record| -> Vec<Key> {
         record
@@ -130,7 +130,7 @@ impl Workers {
     }
 }
 
-pub(super) fn latency(records: &[Named<'_>]) -> Option<Drawn> {
+pub(crate) fn latency(records: &[Named<'_>]) -> Option<Drawn> {
     let keys = |record: &Record| -> Vec<Bytes> {
         record.memory.latency.iter().map(|cell| cell.page_bytes).collect()
     };

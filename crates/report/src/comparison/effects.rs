@@ -51,18 +51,19 @@ impl<'r> Effect<'r> {
     }
 }
 
-/// The colour and the words of a verdict.
+/// The colour and the word of a verdict.
 fn style(verdict: Verdict) -> (&'static str, &'static str) {
-    match verdict {
-        Verdict::Slower => ("#D55E00", "slower"),
-        Verdict::Faster => ("#0072B2", "faster"),
-        Verdict::Equivalent => ("#009E73", "equivalent"),
-        Verdict::Inconclusive => ("#8a94a0", "inconclusive"),
-    }
+    let colour = match verdict {
+        Verdict::Slower => "#D55E00",
+        Verdict::Faster => "#0072B2",
+        Verdict::Equivalent => "#009E73",
+        Verdict::Inconclusive => "#8a94a0",
+    };
+    (colour, wording::shown_verdict(verdict))
 }
 
 /// The chart of one candidate; `None` without a row that can be drawn.
-pub(super) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
+pub(crate) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
     let effects: Vec<Effect<'_>> = rows.iter().filter_map(|row| Effect::of(row)).collect();
     if effects.is_empty() {
         return None;
@@ -92,7 +93,7 @@ pub(super) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
     Some(Drawn {
         svg,
         reading: "Each point is a change of cost with its 95 % interval: right of the line is slower, left is faster, \
-                  whatever the unit. Filled points are claims that hold over all rows; hollow ones are inconclusive or \
+                  whatever the unit. Filled points are claims that hold over all rows; hollow ones are undetermined or \
                   carry no interval; the band is the margin of each row."
             .to_owned(),
         table: DataTable::default(),
@@ -197,8 +198,7 @@ fn told(row: &ComparisonRow) -> String {
         wording::signed(row.change_percent)
     );
     if let Some(interval) = row.interval {
-        let _ = write!(text, " {}", wording::interval(interval));
+        let _ = write!(text, " {}, {}", wording::interval(interval), wording::shown_verdict(row.verdict));
     }
-    let _ = write!(text, ", {}", wording::verdict(row));
     text
 }

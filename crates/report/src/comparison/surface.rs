@@ -51,7 +51,7 @@ struct Panel {
 }
 
 /// The figure; `None` if the records have no cell in common.
-pub(super) fn draw(name: &str, baseline: &Record, candidate: &Record, margin_percent: f64) -> Option<Drawn> {
+pub(crate) fn draw(name: &str, baseline: &Record, candidate: &Record, margin_percent: f64) -> Option<Drawn> {
     let pages: BTreeSet<Bytes> = baseline.memory.latency.iter().map(|cell| cell.page_bytes).collect();
     let panels: Vec<Panel> = pages
         .into_iter()

@@ -16,6 +16,13 @@ const LINE_COLUMNS: usize = 80;
 /// Lines of a first screen: the 24 of a usual terminal, less two in which a command says where it wrote its files.
 const SCREEN_LINES: usize = 22;
 
+/// Text after a prefix, wrapped to the terminal.
+pub fn paragraph(prefix: &str, text: &str, terminal: Terminal) -> String {
+    let mut paper = Paper::new(terminal);
+    paper.wrapped(prefix, &plain(text));
+    paper.finish()
+}
+
 impl Tone {
     fn ink(self) -> Ink {
         match self {

@@ -6,12 +6,12 @@ use super::sharers::{names, regions, strongest_pairs};
 use super::terminal::{
     alarms, arm_name, confirmed, learnt_by, parking_words, predicted, thread_name, verdict,
 };
-use crate::comparison::dropped;
 use crate::draw::{BarChart, BarGroup, BarRow, MatrixCell, MatrixChart, MatrixPanel};
 use crate::escape::markup;
 use crate::figure::{DataTable, Drawn};
 use crate::html::markup::{Charts, list, placed, section, table, terms};
 use crate::html::{self, Html};
+use crate::view::experiment::dropped;
 use crate::{interactive, number};
 
 /// Threads of a heat map; --json has all.

@@ -7,10 +7,10 @@ use record::{
 use stats::Verdict;
 
 use super::sharers::{names, strongest_pairs};
-use crate::comparison::dropped;
 use crate::escape::plain;
 use crate::number::{UNKNOWN, column, count, percent, short};
 use crate::terminal::{Ink, Paper, Terminal, table_of};
+use crate::view::experiment::dropped;
 
 /// Threads listed; --json has all.
 const THREADS_SHOWN: usize = 16;

@@ -6,7 +6,7 @@ use record::{
     Better, ComparisonAverage, ComparisonRow, ComparisonTable, ConfigurationSummary, Drift, FactDifference,
     Record, UnmatchedTest,
 };
-use report::{Html, Terminal, comparison_csv, comparison_html, comparison_markdown, comparison_terminal};
+use report::{COMPARISON_DATA, Carried, Html, Page, Terminal, comparison_page};
 use stats::{Interval, Verdict};
 use unicode_width::UnicodeWidthStr;
 
@@ -98,18 +98,33 @@ fn table(candidates: usize, tail: &str) -> ComparisonTable {
     table
 }
 
-fn page(table: &ComparisonTable, script: bool) -> String {
+fn page(table: &ComparisonTable) -> Page {
     let records: Vec<Record> = (0..table.configurations.len()).map(|_| sample_record(2)).collect();
     let records: Vec<Option<&Record>> = records.iter().map(Some).collect();
-    comparison_html(table, &records, &["compare".to_owned(), HOSTILE.to_owned()], Html { script })
+    comparison_page(table, &records, &["compare".to_owned(), HOSTILE.to_owned()])
+}
+
+fn html(table: &ComparisonTable, script: bool) -> String {
+    let document = serde_json::to_value(table).expect("a table is JSON");
+    page(table).html(&Carried { document: &document, file: "comparison.json" }, Html { script })
+}
+
+/// All of it in 80 columns.
+fn terminal(table: &ComparisonTable) -> String {
+    page(table).terminal(Terminal::default(), true)
+}
+
+fn csv(table: &ComparisonTable) -> String {
+    let tables = page(table).csv();
+    tables.into_iter().find(|(name, _)| *name == COMPARISON_DATA).expect("a table with everything").1
 }
 
 #[test]
 fn the_page_is_well_formed_small_and_loads_nothing() {
-    let page = page(&table(1, ""), false);
+    let page = html(&table(1, ""), false);
     check_html(&page);
     assert!(page.len() < STATIC_LIMIT_BYTES, "{} bytes", page.len());
-    for figure in ["effects-1", "comparison-bandwidth", "comparison-latency", "difference-1"] {
+    for figure in ["effects", "bandwidth", "latency", "difference"] {
         assert!(page.contains(&format!("id=\"figure-{figure}\"")), "{figure} is missing");
     }
     assert!(!page.contains("<img") && !page.contains("<link") && !page.contains("<script"));
@@ -119,26 +134,26 @@ fn the_page_is_well_formed_small_and_loads_nothing() {
 fn foreign_text_cannot_leave_its_place_in_any_form() {
     let table = table(2, HOSTILE);
     for script in [false, true] {
-        let page = page(&table, script);
+        let page = html(&table, script);
         let shown = page.split("<script").next().unwrap_or_default();
         check_html(shown);
         assert!(
             !shown.contains("<img") && !page.contains("</script>alert") && !page.contains("alert(1)</script")
         );
     }
-    let terminal = comparison_terminal(&table, Terminal::default());
-    let markdown = comparison_markdown(&table);
+    let terminal = terminal(&table);
+    let markdown = page(&table).markdown();
     assert!(!terminal.contains('\u{1b}') && !markdown.contains("<script") && !markdown.contains("<img"));
     assert!(!markdown.contains(" |\"'"), "a cell can be left");
-    assert!(!comparison_csv(&table).contains('\u{1b}'));
+    assert!(!csv(&table).contains('\u{1b}'));
 }
 
 #[test]
 fn no_line_of_the_terminal_is_wider_than_asked_for() {
     for candidates in 1..=4 {
         for width_columns in [40, 80, 100] {
-            let text =
-                comparison_terminal(&table(candidates, " 日本語"), Terminal { width_columns, colour: false });
+            let page = page(&table(candidates, " 日本語"));
+            let text = page.terminal(Terminal { width_columns, colour: false }, true);
             for line in text.lines() {
                 assert!(line.width() <= width_columns, "{width_columns}: {line}");
             }
@@ -148,7 +163,7 @@ fn no_line_of_the_terminal_is_wider_than_asked_for() {
 
 #[test]
 fn csv_has_as_many_fields_in_every_line() {
-    let text = comparison_csv(&table(2, ""));
+    let text = csv(&table(2, ""));
     let counts: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
     assert!(counts.len() == 13 && counts.iter().all(|count| *count == counts[0]), "{counts:?}");
 }
@@ -161,10 +176,10 @@ fn single_runs_are_said_to_carry_no_interval() {
         row.verdict = Verdict::Inconclusive;
     }
     table.averages[0].floor_percent = None;
-    let terminal = comparison_terminal(&table, Terminal::default());
-    let words: Vec<&str> = terminal.split_whitespace().collect();
-    assert!(words.join(" ").contains("single runs that carry no interval") && !terminal.contains("verdict"));
-    assert!(comparison_markdown(&table).contains("no interval"));
+    let text = terminal(&table);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains("single runs, which allow no verdict") && !text.contains("verdict,"));
+    assert!(page(&table).markdown().contains("no interval"));
 }
 
 proptest! {
@@ -192,10 +207,9 @@ proptest! {
             average.geometric_percent = number();
             average.floor_percent = Some(number());
         }
-        let terminal = comparison_terminal(&table, Terminal::default());
-        prop_assert!(terminal.lines().all(|line| line.width() <= 80));
-        comparison_markdown(&table);
-        comparison_csv(&table);
-        check_html(&page(&table, false));
+        prop_assert!(terminal(&table).lines().all(|line| line.width() <= 80));
+        page(&table).markdown();
+        csv(&table);
+        check_html(&html(&table, false));
     }
 }

@@ -1,0 +1,257 @@
+//! An experiment across reboots: the answer, row by row, every boot, and what to beware of.
+
+use record::{BootRow, BootSummary, RebootOutcome};
+use stats::Verdict;
+
+use super::experiment::{about, answer_tone, cells_of, columns, subject};
+use crate::comparison::wording;
+use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+
+/// Boots and facts on a first screen.
+const BOOTS_FIRST: usize = 8;
+const FACTS_FIRST: usize = 3;
+/// A time to the minute: `2026-01-01T00:00`.
+const MINUTE_CHARACTERS: usize = 16;
+
+/// What is known. An experiment under way has no rows and no values: nobody should stop for what it shows.
+pub fn reboots_page(found: &RebootOutcome) -> Page {
+    let is_running = found.phase == "running";
+    let verdicts: Vec<Verdict> = found.rows.iter().map(|row| row.row.verdict).collect();
+    let tone = if is_running { Tone::Plain } else { answer_tone(&verdicts, false) };
+    let mut sections = Vec::new();
+    let has_rows = !found.rows.is_empty() || !found.controls.is_empty();
+    if has_rows && !is_running {
+        sections.push(Section::new("rows", "").with(Block::Table(rows(found))));
+    }
+    if !found.boots.is_empty() {
+        sections.push(Section::new("boots", "").with(Block::Table(boots(found, !is_running))));
+    }
+    if !found.differs_with_arm.is_empty() {
+        sections.push(Section::new("facts", "What else comes with B").with(Block::Table(facts(found))));
+    }
+    let notes = found.cautions.iter().chain(&found.notes);
+    let blocks: Vec<Block> = notes.map(|note| Block::Text(Statement::new(Tone::Plain, note))).collect();
+    if !blocks.is_empty() {
+        sections.push(Section { blocks, ..Section::new("notes", "") });
+    }
+    Page {
+        subject: subject(&found.a, &found.b),
+        answer: Statement::new(tone, &found.sentence),
+        because: vec![Statement::new(Tone::Faint, counts(found))],
+        sections,
+        about: about(found.seed, &found.tool_version, &found.started_utc),
+        ..Page::default()
+    }
+}
+
+fn counts(found: &RebootOutcome) -> String {
+    let [a, b] = found.boots_counted;
+    let planned = found.boots_planned;
+    format!(
+        "A {} ({a} of {planned} boots), B {} ({b} of {planned}); {} trials in each; margin {} %",
+        found.a,
+        found.b,
+        found.trials_per_boot,
+        wording::percent(found.margin_percent)
+    )
+}
+
+fn rows(found: &RebootOutcome) -> Table {
+    let mut columns = columns(&found.a, &found.b, "boots");
+    columns.push(Column::number("between boots", "%").priority(2));
+    columns.push(Column::number("within a boot", "%").priority(2));
+    let mut table = Table::new("rows", columns);
+    let mut add = |rows: &[BootRow], mark: &str| {
+        for row in rows {
+            let spread = |percent: Option<f64>| {
+                percent.map_or(Cell::Empty, |value| Cell::shown(wording::percent(value), value))
+            };
+            let mut cells = cells_of(&row.row, row.ratio, mark);
+            cells.extend([spread(row.between_percent), spread(row.within_percent)]);
+            table.row(cells);
+        }
+    };
+    add(&found.rows, "");
+    add(&found.controls, " (control)");
+    table.legend = Some(
+        "medians of boots; change ± distance to the end of its 95 % interval; between and within: standard deviation of \
+         boots, and of trials in one"
+            .to_owned(),
+    );
+    table
+}
+
+/// Every boot; a remark stands below the boot that it is about. Values are of the first row.
+fn boots(found: &RebootOutcome, with_values: bool) -> Table {
+    let value = found.rows.first().filter(|_| with_values).map_or_else(String::new, |row| {
+        match row.row.unit.as_str() {
+            "" => row.row.name.clone(),
+            unit => format!("{}, {unit}", row.row.name),
+        }
+    });
+    let columns = vec![
+        Column::number("boot", ""),
+        Column::word("arm"),
+        Column::word("state"),
+        Column::number("trials", ""),
+        Column::number("dropped", "").priority(1),
+        Column::number(value, "").priority(1),
+        Column::word("seen, UTC").priority(2),
+    ];
+    let mut table = Table::new("boots", columns);
+    for boot in &found.boots {
+        let BootSummary { place, arm, seen_utc, fate, remark, trials, trials_dropped, value, .. } = boot;
+        let value = value.filter(|_| with_values);
+        let cells = vec![
+            Cell::count(*place),
+            Cell::text(arm.to_uppercase()),
+            Cell::text(fate),
+            Cell::count(*trials),
+            if *trials_dropped > 0 { Cell::count(*trials_dropped) } else { Cell::Empty },
+            value.map_or(Cell::Empty, Cell::number),
+            Cell::text(seen_utc.chars().take(MINUTE_CHARACTERS).collect::<String>()),
+        ];
+        table.rows.push(Row { cells, detail: Some(remark.clone()).filter(|remark| !remark.is_empty()) });
+    }
+    table.first_rows = Some(BOOTS_FIRST);
+    table
+}
+
+fn facts(found: &RebootOutcome) -> Table {
+    let columns = vec![Column::word("fact"), Column::prose("A"), Column::prose("B")];
+    let mut table = Table::new("facts", columns);
+    for fact in &found.differs_with_arm {
+        table.row(vec![Cell::text(&fact.fact), Cell::text(&fact.a), Cell::text(&fact.b)]);
+    }
+    table.first_rows = Some(FACTS_FIRST);
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{ArmFact, Better, ComparisonRow};
+    use stats::Interval;
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+    use crate::Terminal;
+
+    fn row(name: &str, verdict: Verdict, interval: Option<Interval>) -> BootRow {
+        let row = ComparisonRow {
+            name: name.to_owned(),
+            group: "probe".to_owned(),
+            unit: "ns".to_owned(),
+            better: Better::Lower,
+            candidate: "mitigations=off".to_owned(),
+            a: 312.0,
+            b: 104.0,
+            a_interval: None,
+            b_interval: None,
+            change_percent: -66.7,
+            interval,
+            symmetric_percent: 100.0,
+            verdict,
+            margin_percent: 1.0,
+            p: interval.map(|_| 0.008),
+            q: interval.map(|_| 0.016),
+            further_runs: Some(12),
+            samples: [5, 5],
+            paired: false,
+            control: false,
+            knowledge: stats::Knowledge::None,
+        };
+        BootRow {
+            row,
+            ratio: 0.333,
+            ratio_interval: interval.map(|interval| interval.map(|percent| 1.0 + percent / 100.0)),
+            within_percent: Some(2.1),
+            between_percent: Some(0.8),
+        }
+    }
+
+    fn boot(place: usize, fate: &str, remark: &str) -> BootSummary {
+        BootSummary {
+            place,
+            arm: if place.is_multiple_of(2) { "a" } else { "b" }.to_owned(),
+            seen_utc: "2026-01-01T00:00:00Z".to_owned(),
+            fate: fate.to_owned(),
+            remark: remark.to_owned(),
+            trials: 20,
+            trials_dropped: 1,
+            uptime_s: Some(71.0),
+            value: Some(104.3),
+        }
+    }
+
+    fn outcome() -> RebootOutcome {
+        let ends = Interval { low: -68.0, high: -65.0 };
+        RebootOutcome {
+            schema: 1,
+            phase: "finished".to_owned(),
+            sentence: "mitigations=off makes system-call take 66.7 % less time".to_owned(),
+            a: "mitigations=auto".to_owned(),
+            b: "mitigations=off\u{1b}[31m".to_owned(),
+            subject: "probes".to_owned(),
+            arms_are_told: false,
+            rows: vec![
+                row("system-call", Verdict::Faster, Some(ends)),
+                row("a-probe-with-a-long-name", Verdict::Inconclusive, Some(ends)),
+                row("pipe-round-trip", Verdict::Inconclusive, None),
+            ],
+            controls: vec![row("multiply-chain", Verdict::Equivalent, Some(ends))],
+            boots_counted: [5, 4],
+            boots_planned: 5,
+            trials_per_boot: 20,
+            boots: vec![
+                boot(1, "counted", ""),
+                boot(
+                    2,
+                    "not of the arm",
+                    "its command line has nosmt, and so many words that this has to be wrapped",
+                ),
+            ],
+            differs_with_arm: vec![ArmFact {
+                fact: "mitigation spectre_v2".to_owned(),
+                a: "Mitigation: Retpolines".to_owned(),
+                b: "Vulnerable".to_owned(),
+            }],
+            notes: vec!["peak memory: left out, as it is nothing in some boots".to_owned()],
+            cautions: vec!["what each boot was is your word: sidestep cannot see it".to_owned()],
+            margin_percent: 1.0,
+            tool_version: "1".to_owned(),
+            started_utc: "2026-01-01T00:00:00Z".to_owned(),
+            seed: 42,
+        }
+    }
+
+    #[test]
+    fn everything_stands_within_80_columns_and_nothing_steers_the_terminal() {
+        let text = reboots_page(&outcome()).terminal(Terminal::default(), true);
+        assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+        for part in [
+            "auto",
+            "faster",
+            "undetermined",
+            "no interval",
+            "multiply-chain (control)",
+            "not of the arm",
+            "its command line has nosmt",
+            "mitigation spectre_v2",
+            "what each boot was",
+            "104",
+        ] {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn an_experiment_under_way_shows_its_boots_and_none_of_their_values() {
+        let running = RebootOutcome { phase: "running".to_owned(), sentence: String::new(), ..outcome() };
+        let page = reboots_page(&running);
+        let csv: String = page.csv().into_iter().map(|(_, csv)| csv).collect();
+        for text in [page.terminal(Terminal::default(), true), page.markdown(), csv] {
+            assert!(text.contains("counted") && !text.contains("104") && !text.contains("66.7"), "{text}");
+        }
+    }
+}
