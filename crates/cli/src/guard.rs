@@ -1,7 +1,6 @@
 //! `sidestep guard`: a baseline of this machine, and whether it is still as it was.
 
 mod metrics;
-mod text;
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,6 +23,7 @@ use serde::de::DeserializeOwned;
 use toggles::Place;
 
 use crate::arguments::{Arguments, Command, Global, parse_budget};
+use crate::forms::Forms;
 use crate::outcome::Outcome;
 use crate::repeat::Schedule;
 use crate::{check_up, output, store};
@@ -86,6 +86,8 @@ struct CheckArguments {
     /// Write the result as JUnit XML to this file
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 /// Does what is asked.
@@ -228,7 +230,8 @@ fn keep(state: &State, baseline: &GuardBaseline, global: &Global) -> anyhow::Res
     } else if global.quiet {
         Ok(())
     } else {
-        output::print(&text::baseline(&guard, baseline.runs.len(), output::terminal(global)))
+        let page = report::guard_baseline_page(&guard.classes(), baseline.runs.len(), guard.busy_runs());
+        output::print(&page.terminal(output::terminal(global), true))
     }
 }
 
@@ -248,6 +251,7 @@ fn check_ups(state: &State, guard: &Guard<'_>) -> anyhow::Result<Option<Vec<Hist
 }
 
 fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
     let baseline = state.baseline()?;
     let is_replay = !arguments.records.is_empty();
     let mut ledger = if is_replay { GuardLedger::default() } else { state.ledger() };
@@ -267,7 +271,8 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
     if let Some(file) = &arguments.junit {
         write_atomically(file, metrics::junit(&outcome).as_bytes())?;
     }
-    output::print(&output::text(&outcome, global, |terminal| text::outcome(&outcome, terminal))?)?;
+    let page = report::guard_page(&outcome);
+    output::print(&arguments.forms.text(&page, &outcome, "guard.json", global)?)?;
     Ok(match outcome.verdict {
         GuardVerdict::Changed if global.gate => Outcome::Gated,
         GuardVerdict::CannotTell if global.strict => Outcome::Inconclusive,

@@ -1,7 +1,6 @@
 //! `sidestep history`: earlier check-ups of this machine, and what each row did since.
 
 mod store;
-mod text;
 
 use std::path::PathBuf;
 
@@ -13,6 +12,7 @@ use machine::did_you_mean;
 use record::{HISTORY_SCHEMA, HistoryEntry, HistoryLine, HistoryListing, Neighbours, Record};
 
 use crate::arguments::Global;
+use crate::forms::Forms;
 use crate::outcome::Outcome;
 use crate::output;
 pub(crate) use store::Store;
@@ -47,6 +47,8 @@ struct ListArguments {
     /// Read the history in this folder instead of the user's own
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 /// Keeps a record without its raw windows, unless something was planted in it: such a record says nothing of its machine. A history
@@ -82,6 +84,7 @@ pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::
         Some(HistoryCommand::List(list)) => list,
         None => &arguments.list,
     };
+    list.forms.ensure_writable()?;
     let store = list.state.as_deref().map_or_else(Store::of_user, Store::at);
     let found = store.read()?;
     let here = fingerprint(&host::describe(&Root::live(), Cpuid::live().as_ref()));
@@ -117,9 +120,8 @@ pub(crate) fn history(arguments: &HistoryArguments, global: &Global) -> anyhow::
             output::say(&format!("skipped {line}"));
         }
     }
-    output::print(&output::text(&listing, global, |terminal| {
-        text::listing(&listing, hidden, &store, terminal)
-    })?)?;
+    let page = report::history_page(&listing, hidden, &store.path().display().to_string());
+    output::print(&list.forms.text(&page, &listing, "history.json", global)?)?;
     Ok(Outcome::Done)
 }
 

@@ -92,7 +92,7 @@ impl Section {
         self.blocks.iter().any(|block| match block {
             Block::Figure(_) => false,
             Block::Table(table) => !table.is_data,
-            Block::Text(_) | Block::List(_) | Block::Facts(_) => true,
+            Block::Text(_) | Block::List(_) | Block::Facts(_) | Block::Command(_) => true,
         })
     }
 
@@ -123,6 +123,8 @@ pub(crate) enum Block {
     /// Names and what is so of each.
     Facts(Vec<(String, String)>),
     Table(Table),
+    /// A command to copy: on a line of its own, however long.
+    Command(String),
     Figure(Box<Placed>),
 }
 

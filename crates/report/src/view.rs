@@ -8,6 +8,8 @@ pub(crate) mod drift;
 pub(crate) mod experiment;
 mod factorial;
 pub(crate) mod flaws;
+mod guard;
+mod history;
 mod reboots;
 
 pub use check_up::check_up_page;
@@ -18,4 +20,6 @@ pub use drift::drift_page;
 pub use experiment::experiment_page;
 pub use factorial::factorial_page;
 pub use flaws::{FlawList, flaw_index_page, flaw_page, flaws_page, population_page};
+pub use guard::{guard_baseline_page, guard_page};
+pub use history::history_page;
 pub use reboots::reboots_page;

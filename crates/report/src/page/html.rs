@@ -95,6 +95,7 @@ fn inner(part: &Section, charts: &mut Charts) -> String {
             Block::List(lines) => list(lines),
             Block::Facts(facts) => facts_list(facts),
             Block::Table(one) => table(one),
+            Block::Command(line) => command(line),
             Block::Figure(one) => placed(one.name, &one.heading, one.drawn.clone(), charts),
         };
     }
@@ -105,6 +106,10 @@ fn inner(part: &Section, charts: &mut Charts) -> String {
 pub(crate) fn facts_list(facts: &[(String, String)]) -> String {
     let terms: Vec<(&str, String)> = facts.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
     html::markup::terms(&terms)
+}
+
+fn command(line: &str) -> String {
+    format!("<div class=\"scroll\"><pre class=\"command\">{}</pre></div>\n", markup(line))
 }
 
 fn section(part: &Section, charts: &mut Charts) -> String {

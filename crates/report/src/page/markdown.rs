@@ -45,6 +45,7 @@ fn block(block: &Block) -> String {
             }))
         }
         Block::Table(one) => table(one),
+        Block::Command(command) => format!("    {}", plain(command)),
         Block::Figure(_) => String::new(),
     }
 }

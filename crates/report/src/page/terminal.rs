@@ -159,6 +159,7 @@ fn section(paper: &mut Paper, part: &Section, is_long: bool) -> bool {
             Block::Text(one) => statement(paper, "", one),
             Block::List(lines) => lines.iter().for_each(|line| paper.wrapped("- ", &plain(line))),
             Block::Facts(facts) => list_facts(paper, facts),
+            Block::Command(command) => paper.inked(Ink::Command, &format!("    {}", plain(command))),
             Block::Table(table) if !table.is_data => left_out |= write_table(paper, table, is_long),
             Block::Table(_) | Block::Figure(_) => {}
         }

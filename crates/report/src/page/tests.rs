@@ -164,12 +164,15 @@ fn numbers_keep_all_digits_and_their_interval_as_csv() {
 }
 
 #[test]
-fn a_subject_that_the_answer_begins_with_is_said_once() {
+fn a_command_is_never_cut_and_a_subject_that_the_answer_begins_with_is_said_once() {
+    let command = format!("sidestep ab --toggle thp -- ./program {}", "--option ".repeat(12).trim_end());
     let page = Page {
         subject: "thp=on".to_owned(),
         answer: Statement::new(Tone::Good, "thp=on makes no difference"),
+        sections: vec![Section::new("proof", "").with(Block::Command(command.clone()))],
         ..Page::default()
     };
     let text = page.terminal(Terminal::default(), false);
-    assert!(text.starts_with("thp=on makes") && page.markdown().starts_with("### "), "{text}");
+    assert!(text.starts_with("thp=on makes") && text.lines().any(|line| line.trim() == command), "{text}");
+    assert!(page.markdown().contains(&format!("\n    {command}\n")) && page.markdown().starts_with("### "));
 }

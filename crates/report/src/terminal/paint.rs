@@ -23,13 +23,15 @@ pub(crate) enum Ink {
     Warning,
     Doubt,
     Good,
+    /// A command to copy: never clipped, as half of one is another.
+    Command,
 }
 
 impl Ink {
     /// SGR parameters, ECMA-48 section 8.3.117. Yellow and white are missing: they vanish on white.
     fn code(self) -> &'static str {
         match self {
-            Self::Plain => "",
+            Self::Plain | Self::Command => "",
             Self::Strong => "1",
             Self::Faint => "2",
             Self::Warning => "1;31",
@@ -102,7 +104,8 @@ impl Paper {
     pub(crate) fn finish(self) -> String {
         let mut text = String::new();
         for (ink, line) in &self.lines {
-            let line = clip(line.trim_end(), self.width_columns);
+            let line = line.trim_end();
+            let line = if *ink == Ink::Command { line.to_owned() } else { clip(line, self.width_columns) };
             text += &if self.colour { painted(*ink, &line) } else { line };
             text.push('\n');
         }
@@ -220,7 +223,7 @@ fn painted(ink: Ink, line: &str) -> String {
     if line.is_empty() {
         return String::new();
     }
-    if ink != Ink::Plain {
+    if !ink.code().is_empty() {
         return format!("\u{1b}[{}m{line}\u{1b}[0m", ink.code());
     }
     let mut text = String::new();

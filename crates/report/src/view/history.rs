@@ -1,0 +1,123 @@
+//! The history: a line for each check-up, the newest first, or the trend of each row.
+
+use record::{FactDifference, HistoryLine, HistoryListing, HistoryTrend};
+
+use crate::number;
+use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+
+/// Trends on a first screen.
+const TRENDS_FIRST: usize = 12;
+
+/// The page of a listing that lies in `folder`, without its oldest `hidden` entries.
+pub fn history_page(listing: &HistoryListing, hidden: usize, folder: &str) -> Page {
+    if listing.entries.is_empty() {
+        let none = format!("no check-ups yet in {folder}; sidestep run adds one");
+        return Page { answer: Statement::new(Tone::Plain, none), ..Page::default() };
+    }
+    let is_of_trends = !listing.trends.is_empty();
+    let of = match listing.machines.len() {
+        1 => String::new(),
+        machines if is_of_trends => format!(" of {machines} machines; trends are of this one alone"),
+        machines => format!(" of {machines} machines"),
+    };
+    let check_ups = format!("{}{of} in {folder}", machine::counted(listing.entries.len(), "check-up"));
+    let answer = if is_of_trends {
+        let changed = listing.trends.iter().filter(|trend| !trend.changes.is_empty()).count();
+        let tone = if changed > 0 { Tone::Look } else { Tone::Good };
+        let rows = machine::counted(listing.trends.len(), "row");
+        Statement::new(tone, format!("{changed} of {rows} changed level; {check_ups}"))
+    } else {
+        Statement::new(Tone::Plain, check_ups)
+    };
+    let table = if is_of_trends { trends(listing) } else { entries(listing, hidden) };
+    let mut section = Section::new("history", "").with(Block::Table(table));
+    if hidden > 0 && !is_of_trends {
+        section = section.saying(Tone::Faint, format!("{hidden} older ones with --last"));
+    }
+    Page { answer, sections: vec![section], ..Page::default() }
+}
+
+fn entries(listing: &HistoryListing, hidden: usize) -> Table {
+    let columns = vec![
+        Column::word("started (UTC)"),
+        Column::word("boot").priority(2),
+        Column::word("microcode").priority(3),
+        Column::number("warnings", ""),
+        Column::number("undetermined", ""),
+        Column::word("kernel").priority(1),
+    ];
+    let mut table = Table::new("history", columns);
+    for line in listing.entries[hidden..].iter().rev() {
+        let known = |value: &Option<String>| Cell::text(value.as_deref().unwrap_or("?"));
+        let cells = vec![
+            Cell::text(&line.started_utc),
+            known(&line.boot),
+            known(&line.microcode),
+            Cell::count(line.warnings),
+            Cell::count(line.inconclusive),
+            known(&line.kernel),
+        ];
+        table.rows.push(Row { cells, detail: remarks(line, listing) });
+    }
+    table
+}
+
+/// What to know of one check-up; `None` if nothing.
+fn remarks(line: &HistoryLine, listing: &HistoryListing) -> Option<String> {
+    let machine = listing.machines.get(line.machine).filter(|_| line.machine > 0);
+    let remarks = [
+        line.partial.as_ref().map(|why| format!("partial: {why}")),
+        line.doubts.first().map(|why| format!("noisy: {why}")),
+        machine.map(|machine| format!("another machine: {} CPUs of {}", machine.cpus, machine.cpu)),
+    ];
+    let remarks: Vec<String> = remarks.into_iter().flatten().collect();
+    (!remarks.is_empty()).then(|| remarks.join("; "))
+}
+
+fn trends(listing: &HistoryListing) -> Table {
+    let columns = vec![
+        Column::prose("row"),
+        Column::number("last", ""),
+        Column::word("unit").priority(1),
+        Column::number("runs", "").priority(2),
+        Column::number("a day", "%").priority(1),
+        Column::word("level"),
+    ];
+    let mut table = Table::new("trends", columns);
+    for trend in &listing.trends {
+        let last = trend.values.last().copied().unwrap_or(f64::NAN);
+        let (tone, level) =
+            if trend.changes.is_empty() { (Tone::Plain, "stable") } else { (Tone::Look, "changed") };
+        let slope = |percent: f64| Cell::shown(format!("{percent:+.2}"), percent);
+        let cells = vec![
+            Cell::text(&trend.row),
+            Cell::shown(number::significant(last, 4), last),
+            Cell::text(&trend.unit),
+            Cell::count(trend.values.len()),
+            trend.percent_per_day.map_or(Cell::Empty, slope),
+            Cell::State(tone, level.to_owned()),
+        ];
+        table.rows.push(Row { cells, detail: changes(trend) });
+    }
+    table.first_rows = Some(TRENDS_FIRST);
+    table
+}
+
+/// Where a row changed its level, and what changed beside it; `None` if it did not.
+fn changes(trend: &HistoryTrend) -> Option<String> {
+    let change = |change: &record::HistoryChange| {
+        let facts: Vec<String> = change.facts.iter().map(fact).collect();
+        let beside = match facts.as_slice() {
+            [] => "no fact changed at the same time".to_owned(),
+            facts => format!("at the same time, which is no proof: {}", facts.join("; ")),
+        };
+        format!("{} {:+.1} %: {beside}", change.started_utc, change.percent)
+    };
+    let changes: Vec<String> = trend.changes.iter().map(change).collect();
+    (!changes.is_empty()).then(|| changes.join("; "))
+}
+
+fn fact(fact: &FactDifference) -> String {
+    let value = |index: usize| fact.values.get(index).and_then(Option::as_deref).unwrap_or("none");
+    format!("{} from {} to {}", fact.fact, value(0), value(1))
+}
