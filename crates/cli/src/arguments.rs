@@ -14,7 +14,7 @@ use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
-use crate::forms::Words;
+use crate::forms::{Forms, Words};
 use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
 use crate::place::PlaceArguments;
@@ -204,6 +204,8 @@ pub(crate) struct MachineArguments {
     /// With --save: name the recording after this host; it is called "machine" otherwise
     #[arg(long, requires = "save")]
     pub(crate) host_name: bool,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
 }
 
 /// Options of `selftest`.

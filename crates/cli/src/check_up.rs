@@ -18,7 +18,6 @@ use crate::arguments::{Global, RunArguments};
 use crate::epochs::{self, Course, NoProcess};
 use crate::flaws::{self, Heard};
 use crate::outcome::{CouldNotMeasure, Outcome};
-use crate::plan_text::plan_text;
 use crate::progress::Line;
 use crate::store::Folder;
 use crate::{history, output, repeat, show, sockets};
@@ -62,11 +61,8 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     record.flaw_evidence = Some(evidence);
     judge_flaws(&mut record, &catalogue);
     if arguments.plan {
-        if global.json {
-            output::print(&output::json_text(&record.plan)?)?;
-        } else {
-            output::print_lines(&plan_text(&record.plan))?;
-        }
+        let page = report::plan_page(&record.plan);
+        output::print(&output::text(&record.plan, global, |terminal| page.terminal(terminal, true))?)?;
         return Ok(Outcome::Done);
     }
     anyhow::ensure!(

@@ -27,15 +27,10 @@ pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::
         };
         return capture::capture(&recording, global);
     }
+    arguments.forms.ensure_writable()?;
     let machine = described(arguments)?;
-    let text = if global.json {
-        json_text(&machine)?
-    } else {
-        report::machine_text(&machine, output::terminal(global))
-    };
-    if global.json || !global.quiet {
-        output::print(&text)?;
-    }
+    let page = report::machine_page(&machine);
+    output::print(&arguments.forms.text(&page, &document(&machine)?, "machine.json", global)?)?;
     Ok(if global.gate && !machine.disagreements.is_empty() { Outcome::Gated } else { Outcome::Done })
 }
 
@@ -57,12 +52,12 @@ fn described(arguments: &MachineArguments) -> anyhow::Result<Machine> {
     Ok(machine)
 }
 
-fn json_text(machine: &Machine) -> anyhow::Result<String> {
+fn document(machine: &Machine) -> anyhow::Result<serde_json::Value> {
     let mut document = json!({ "schema": SCHEMA, "view": View::of(machine) });
     if let (Some(document), serde_json::Value::Object(fields)) =
         (document.as_object_mut(), serde_json::to_value(machine)?)
     {
         document.extend(fields);
     }
-    output::json_text(&document)
+    Ok(document)
 }

@@ -18,7 +18,6 @@ mod judging;
 mod outcome;
 mod output;
 mod place;
-mod plan_text;
 mod progress;
 mod recording;
 mod repeat;

@@ -10,6 +10,8 @@ mod factorial;
 pub(crate) mod flaws;
 mod guard;
 mod history;
+pub(crate) mod machine;
+mod plan;
 mod reboots;
 
 pub use check_up::check_up_page;
@@ -22,4 +24,6 @@ pub use factorial::factorial_page;
 pub use flaws::{FlawList, flaw_index_page, flaw_page, flaws_page, population_page};
 pub use guard::{guard_baseline_page, guard_page};
 pub use history::history_page;
+pub use machine::machine_page;
+pub use plan::plan_page;
 pub use reboots::reboots_page;

@@ -12,6 +12,7 @@ use crate::page::Section;
 use crate::page::html::{blocks, facts_list, opening};
 use crate::terminal::Terminal;
 use crate::view::check_up::{self, METHOD, check_up_page};
+use crate::view::machine_page;
 
 /// Width of the full description of the machine, in columns of a fixed font.
 const MACHINE_COLUMNS: usize = 100;
@@ -130,8 +131,8 @@ pub(super) fn machine(record: &Record) -> String {
         ("Board", identity.board.clone().unwrap_or_default()),
         ("BIOS", identity.bios.clone().unwrap_or_default()),
     ];
-    let whole =
-        machine_text::machine_text(machine, Terminal { width_columns: MACHINE_COLUMNS, colour: false });
+    let terminal = Terminal { width_columns: MACHINE_COLUMNS, colour: false };
+    let whole = machine_page(machine).terminal(terminal, true);
     let whole: String = whole.lines().map(|line| markup(line) + "\n").collect();
     format!(
         "<section id=\"machine\"><h2>Machine</h2>{}<details><summary>Everything it tells</summary>\

@@ -4,7 +4,7 @@ use machine::{Bytes, CpuId, NodeId};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use record::{PlanOutcome, Planted, Quality, Record, Severity, Spread};
-use report::{Figure, Html, Terminal, check_up_page, csv, figure_svg, html, machine_text};
+use report::{Figure, Html, Terminal, check_up_page, csv, figure_svg, html, machine_page};
 use stats::Interval;
 use unicode_width::UnicodeWidthStr;
 
@@ -234,7 +234,7 @@ proptest! {
         spoil_the_rest(&mut source, &mut record);
         for colour in [false, true] {
             check_up_page(&record, None).terminal(Terminal { width_columns, colour }, true);
-            machine_text(&record.machine, Terminal { width_columns, colour });
+            machine_page(&record.machine).terminal(Terminal { width_columns, colour }, true);
         }
         let columns = csv(&record).lines().count();
         prop_assert!(columns > 1);

@@ -1,7 +1,7 @@
 //! The page and the pictures: well-formed, escaped, small enough, nothing empty.
 
 use record::{PlanOutcome, Record};
-use report::{Figure, Html, Terminal, check_up_page, csv, figure_svg, html, machine_text};
+use report::{Figure, Html, Terminal, check_up_page, csv, figure_svg, html, machine_page};
 
 use crate::markup::{check_html, check_xml};
 use crate::sample::sample_record;
@@ -172,7 +172,7 @@ fn what_comes_from_outside_never_becomes_markup_or_reaches_the_terminal() {
     let size = Terminal::default();
     let page = check_up_page(&record, None);
     let texts = [page.terminal(size, true), page.terminal(size, false), page.markdown(true)];
-    for text in texts.into_iter().chain([machine_text(&record.machine, size), csv(&record)]) {
+    for text in texts.into_iter().chain([machine_page(&record.machine).terminal(size, true), csv(&record)]) {
         assert!(!text.contains(['\u{1b}', '\u{0}', '\u{202e}']));
     }
 }

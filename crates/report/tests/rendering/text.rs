@@ -1,7 +1,7 @@
 //! The terminal and CSV.
 
 use record::Record;
-use report::{Terminal, check_up_page, csv, machine_text};
+use report::{Terminal, check_up_page, csv, machine_page};
 
 use crate::sample::{sample_machine, sample_record};
 
@@ -37,7 +37,7 @@ fn no_line_is_wider_than_the_terminal() {
         for width_columns in [1, 10, 20, 40, 60, 79, 80, 81, 120, 200] {
             for colour in [false, true] {
                 let size = Terminal { width_columns, colour };
-                for text in [long(&record, size), machine_text(&record.machine, size)] {
+                for text in [long(&record, size), machine_page(&record.machine).terminal(size, true)] {
                     for line in text.lines() {
                         assert!(columns(line) <= width_columns, "{width_columns}: {line:?}");
                     }
@@ -134,13 +134,13 @@ fn without_colour_there_is_no_escape_sequence_and_with_colour_the_same_text() {
 #[test]
 fn an_empty_record_and_an_empty_machine_still_say_something() {
     assert!(long(&Record::default(), Terminal::default()).starts_with("unknown CPU"));
-    assert!(machine_text(&machine::Machine::default(), Terminal::default()).contains("unknown CPU"));
+    assert!(machine_page(&machine::Machine::default()).terminal(Terminal::default(), true).contains("unknown CPU"));
     assert_eq!(csv(&Record::default()).lines().count(), 1);
 }
 
 #[test]
 fn the_machine_is_told_with_its_disagreements_and_gaps() {
-    let text = machine_text(&sample_machine(16), Terminal::default());
+    let text = machine_page(&sample_machine(16)).terminal(Terminal::default(), true);
     for part in ["L1d", "32 KiB", "to 1", "kvm-clock", "sysfs says 1, CPUID says 2", "no such directory"] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
