@@ -14,6 +14,7 @@ use serde_json::json;
 use toggles::{Surroundings, find};
 
 use crate::arguments::Global;
+use crate::forms::Forms;
 use crate::outcome::Outcome;
 use crate::output;
 use arguments::ToggleCommand;
@@ -27,9 +28,11 @@ const SCHEMA: u32 = 1;
 pub(crate) fn toggles(arguments: &ToggleArguments, global: &Global) -> anyhow::Result<Outcome> {
     let above = arguments.sysroot.as_ref();
     match &arguments.command {
-        None => list(above, global),
-        Some(ToggleCommand::List { sysroot }) => list(sysroot.as_ref().or(above), global),
-        Some(ToggleCommand::Show { name, sysroot }) => show(name, sysroot.as_ref().or(above), global),
+        None => list(above, &arguments.forms, global),
+        Some(ToggleCommand::List { sysroot, forms }) => list(sysroot.as_ref().or(above), forms, global),
+        Some(ToggleCommand::Show { name, sysroot, forms }) => {
+            show(name, sysroot.as_ref().or(above), forms, global)
+        }
         Some(ToggleCommand::Set(arguments)) => set::set(arguments, global),
         Some(ToggleCommand::Revert(arguments)) => state::revert(arguments, global),
         Some(ToggleCommand::Status { place }) => state::status(place, global),
@@ -61,30 +64,22 @@ impl Described {
     }
 }
 
-fn list(sysroot: Option<&PathBuf>, global: &Global) -> anyhow::Result<Outcome> {
+fn list(sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+    forms.ensure_writable()?;
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
-    if global.json {
-        let rows = list::rows_json(&described.around());
-        print_json(&json!({ "schema": SCHEMA, "toggles": rows }))?;
-    } else if !global.quiet {
-        output::print_lines(&list::table(&described.around(), output::terminal(global).width_columns))?;
-    }
+    let states = list::states(&described.around());
+    let document = json!({ "schema": SCHEMA, "toggles": states });
+    output::print(&forms.text(&report::toggles_page(&states), &document, "toggles.json", global)?)?;
     Ok(Outcome::Done)
 }
 
-fn show(name: &str, sysroot: Option<&PathBuf>, global: &Global) -> anyhow::Result<Outcome> {
+fn show(name: &str, sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -> anyhow::Result<Outcome> {
+    forms.ensure_writable()?;
     let toggle = find(name)?;
     let described = Described::open(sysroot.map(PathBuf::as_path))?;
-    if global.json {
-        let row = list::row_json(toggle, &described.around());
-        print_json(&json!({ "schema": SCHEMA, "toggle": row }))?;
-    } else if !global.quiet {
-        output::print_lines(&list::page(
-            toggle,
-            &described.around(),
-            output::terminal(global).width_columns,
-        ))?;
-    }
+    let state = list::state(toggle, &described.around());
+    let document = json!({ "schema": SCHEMA, "toggle": state });
+    output::print(&forms.text(&report::toggle_page(&state), &document, "toggle.json", global)?)?;
     Ok(Outcome::Done)
 }
 

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use toggles::{Consent, Place};
 
 use crate::arguments::parse_budget;
+use crate::forms::Forms;
 
 /// Options of `toggles`.
 #[derive(Debug, Clone, Args)]
@@ -16,6 +17,8 @@ pub(crate) struct ToggleArguments {
     /// Read a recorded machine: a directory or tarball with proc/ and sys/
     #[arg(long, value_name = "DIR|TARBALL")]
     pub(crate) sysroot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
 }
 
 /// What to do.
@@ -26,6 +29,8 @@ pub(crate) enum ToggleCommand {
         /// Read a recorded machine: a directory or tarball with proc/ and sys/
         #[arg(long, value_name = "DIR|TARBALL")]
         sysroot: Option<PathBuf>,
+        #[command(flatten)]
+        forms: Forms,
     },
     /// What one toggle does, needs and risks
     Show {
@@ -34,6 +39,8 @@ pub(crate) enum ToggleCommand {
         /// Read a recorded machine: a directory or tarball with proc/ and sys/
         #[arg(long, value_name = "DIR|TARBALL")]
         sysroot: Option<PathBuf>,
+        #[command(flatten)]
+        forms: Forms,
     },
     /// Switch until `revert`, or for a time
     Set(SetArguments),

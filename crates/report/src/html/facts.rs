@@ -6,7 +6,6 @@ use record::{Provenance, Record, Severity};
 
 use super::markup::{Charts, folded, list, terms};
 use crate::escape::{self, markup};
-use crate::machine_text;
 use crate::number::count;
 use crate::page::Section;
 use crate::page::html::{blocks, facts_list, opening};
