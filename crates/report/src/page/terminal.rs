@@ -58,8 +58,8 @@ impl Page {
     /// The page as text; `is_long` for all of it.
     pub fn terminal(&self, terminal: Terminal, is_long: bool) -> String {
         let mut paper = Paper::new(terminal);
-        // What the answer begins with stands on its line.
-        if !self.subject.is_empty() && !self.answer.text.starts_with(&self.subject) {
+        // What the answer names needs no line of its own.
+        if !self.subject.is_empty() && !self.answer.text.contains(&self.subject) {
             let subject = plain(&self.subject);
             let room = paper.layout_columns().max(LINE_COLUMNS);
             let shown = if is_long { subject } else { first_clauses(&subject, room) };

@@ -164,7 +164,7 @@ fn numbers_keep_all_digits_and_their_interval_as_csv() {
 }
 
 #[test]
-fn a_command_is_never_cut_and_a_subject_that_the_answer_begins_with_is_said_once() {
+fn a_command_is_never_cut_and_a_subject_that_the_answer_names_is_said_once() {
     let command = format!("sidestep ab --toggle thp -- ./program {}", "--option ".repeat(12).trim_end());
     let page = Page {
         subject: "thp=on".to_owned(),

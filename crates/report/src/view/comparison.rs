@@ -158,7 +158,7 @@ fn unmatched(table: &ComparisonTable) -> Option<Statement> {
 fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section> {
     let mut tests = tests_table::table(table);
     let unclear = |row: &ComparisonRow| row.verdict == Verdict::Inconclusive && row.further_runs.is_some();
-    let further = "; would need: about so many more runs of each to determine it";
+    let further = "; needs: about so many more runs of each to determine it";
     tests.legend = table.rows.iter().any(|row| row.interval.is_some()).then(|| {
         let further = if table.rows.iter().any(unclear) { further } else { "" };
         format!("change ± distance to the end of its 95 % interval{further}")

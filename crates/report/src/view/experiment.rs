@@ -67,13 +67,22 @@ pub(super) fn about(seed: u64, tool_version: &str, started_utc: &str) -> Vec<Str
     vec![format!("seed {seed}; sidestep {tool_version}; started {started_utc}")]
 }
 
-/// How it was made, what failed, what to know of single rows.
-pub(super) fn method(conditions: Vec<String>, failures: Vec<String>, notes: &[String]) -> Option<Section> {
+/// What failed and the first condition, then with the details all others and what to know of single rows.
+pub(super) fn method(
+    [first, others]: [Vec<String>; 2],
+    failures: Vec<String>,
+    notes: &[String],
+) -> impl Iterator<Item = Section> {
     let statement = |tone: Tone| move |text: String| Block::Text(Statement::new(tone, text));
-    let mut blocks: Vec<Block> = failures.into_iter().map(statement(Tone::Look)).collect();
-    blocks.extend(conditions.into_iter().map(statement(Tone::Faint)));
-    blocks.extend(notes.iter().cloned().map(statement(Tone::Plain)));
-    (!blocks.is_empty()).then(|| Section { blocks, ..Section::new("method", "") })
+    let mut shown: Vec<Block> = failures.into_iter().map(statement(Tone::Look)).collect();
+    shown.extend(first.into_iter().map(statement(Tone::Faint)));
+    let mut details: Vec<Block> = others.into_iter().map(statement(Tone::Plain)).collect();
+    details.extend(notes.iter().cloned().map(statement(Tone::Plain)));
+    let sections = [
+        Section { blocks: shown, ..Section::new("method", "") },
+        Section { blocks: details, ..Section::detail("conditions", "Conditions") },
+    ];
+    sections.into_iter().filter(|section| !section.blocks.is_empty())
 }
 
 /// The columns of a table of rows; states are named by their values.
@@ -86,7 +95,7 @@ pub(super) fn columns(a: &str, b: &str, needed: &'static str) -> Vec<Column> {
         Column::word("unit").priority(1),
         Column::number("change", "%"),
         Column::word("verdict"),
-        Column::number("would need", needed).priority(2),
+        Column::number("needs", needed).priority(2),
         Column::number("q", "").priority(3),
     ]
 }
@@ -134,9 +143,9 @@ fn readable_unit(row: &ComparisonRow) -> (f64, &str) {
 }
 
 /// How it was made.
-fn conditions(found: &ExperimentOutcome) -> Vec<String> {
+fn conditions(found: &ExperimentOutcome) -> [Vec<String>; 2] {
     let counts = &found.pair_counts;
-    let mut lines = vec![format!(
+    let first = format!(
         "{} of {} interleaved in random order{}, {}; {} after {:.1} s; margin {} %",
         counts.kept,
         number::count(counts.taken, "pair"),
@@ -145,17 +154,17 @@ fn conditions(found: &ExperimentOutcome) -> Vec<String> {
         ended(found.ended, found.precision_percent),
         found.elapsed_s,
         wording::percent(found.margin_percent)
-    )];
+    );
     let aa = &found.aa;
-    lines.push(format!(
+    let mut others = vec![format!(
         "A/A first, {} with nothing switched: {} of {} rows differed{}",
         number::count(aa.quads, "quad"),
         aa.alarms,
         aa.rows.len(),
         widened(aa)
-    ));
-    lines.extend(drifted(&found.drift));
-    lines
+    )];
+    others.extend(drifted(&found.drift));
+    [vec![first], others]
 }
 
 /// Why it ended.

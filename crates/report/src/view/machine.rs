@@ -19,20 +19,18 @@ pub fn machine_page(machine: &Machine) -> Page {
         what.push(("caches".to_owned(), UNKNOWN.to_owned()));
     }
     let mut sections = vec![Section::new("identity", "").with(Block::Facts(what))];
-    let tables = [
-        (caches(&machine.topology.caches), "caches"),
-        (nodes(machine), "nodes"),
-        (tlbs(&machine.tlbs), "tlbs"),
-    ];
-    for (table, id) in tables.into_iter().filter(|(table, _)| !table.rows.is_empty()) {
-        let section = if id == "tlbs" { Section::detail(id, "TLBs") } else { Section::new(id, "") };
-        sections.push(section.with(Block::Table(table)));
+    for table in [caches(&machine.topology.caches), nodes(machine)] {
+        let section = Section::new(table.id, "");
+        sections.extend((!table.rows.is_empty()).then(|| section.with(Block::Table(table))));
     }
     let mut conditions = Section::new("environment", "").with(Block::Facts(environment(machine).0));
     for line in &machine.missing {
         conditions = conditions.saying(Tone::Faint, format!("missing: {line}"));
     }
     sections.push(conditions);
+    if !machine.tlbs.is_empty() {
+        sections.push(Section::detail("tlbs", "TLBs").with(Block::Table(tlbs(&machine.tlbs))));
+    }
     let open = vulnerabilities(machine).0;
     if !open.is_empty() {
         sections.push(

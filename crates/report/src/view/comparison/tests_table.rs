@@ -50,7 +50,7 @@ fn of_pair(table: &ComparisonTable) -> Table {
         Column::word("unit").priority(2),
         Column::number("change", "%"),
         Column::word("verdict"),
-        Column::number("would need", "runs").priority(3),
+        Column::number("needs", "runs").priority(3),
         Column::number("q", "").priority(3),
         Column::word("better").priority(3),
         Column::word("group").priority(4),
