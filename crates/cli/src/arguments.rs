@@ -220,6 +220,8 @@ pub(crate) struct SelftestArguments {
     /// Take about this long, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = parse_budget)]
     pub(crate) budget: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
 }
 
 /// Options of `show`.

@@ -2,14 +2,14 @@
 
 mod between_runs;
 mod blind_spots;
-mod text;
 
 use std::time::{Duration, Instant};
 
 use host::live;
-use probes::selftest::{Selftest, Settings};
+use probes::selftest::{Settings, failures, says_something};
 use probes::session::Session;
-use record::{Provenance, Record, SCHEMA};
+use record::{Provenance, Record, SCHEMA, Selftest};
+use report::SelftestReport;
 use serde_json::json;
 
 use crate::arguments::{Global, SelftestArguments};
@@ -24,6 +24,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Measures, prints, judges.
 pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
     let started = Instant::now();
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
@@ -41,27 +42,26 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
     line.end();
     let spots =
         blind_spots::of(&session.record.machine, &found, &blind_spots::Facts::of_this_machine(steal_share));
-    let between_runs = between_runs::BetweenRuns::of(&session.record.machine);
-    let report = text::Report {
+    let between_runs = between_runs::between_runs(&session.record.machine);
+    let report = SelftestReport {
         found: &found,
         between_runs: &between_runs,
-        spots: &spots,
+        failures: &failures(&found),
+        blind_spots: &spots,
+        sentence: &sentence(&found),
         elapsed_s: started.elapsed().as_secs_f64(),
     };
-    if global.json {
-        let document = json!({
-            "schema": DOCUMENT_SCHEMA,
-            "selftest": found,
-            "between_runs": between_runs,
-            "failures": found.failures(),
-            "blind_spots": spots,
-            "sentence": report.sentence(),
-            "elapsed_s": report.elapsed_s,
-        });
-        output::print(&output::json_text(&document)?)?;
-    } else if !global.quiet {
-        output::print_lines(&report.text())?;
-    }
+    let document = json!({
+        "schema": DOCUMENT_SCHEMA,
+        "selftest": found,
+        "between_runs": between_runs,
+        "failures": report.failures,
+        "blind_spots": spots,
+        "sentence": report.sentence,
+        "elapsed_s": report.elapsed_s,
+    });
+    let page = report::selftest_page(&report);
+    output::print(&arguments.forms.text(&page, &document, "selftest.json", global)?)?;
     verdict(&found, global)
 }
 
@@ -69,11 +69,11 @@ fn verdict(found: &Selftest, global: &Global) -> anyhow::Result<Outcome> {
     if let Some(signal) = live::pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
-    if !found.says_something() {
+    if !says_something(found) {
         let reasons = anyhow::anyhow!("nothing could be measured: {}", found.without.join("; "));
         return Err(anyhow::Error::new(CouldNotMeasure).context(reasons));
     }
-    let failed = !found.failures().is_empty();
+    let failed = !failures(found).is_empty();
     Ok(if failed && global.strict {
         Outcome::Inconclusive
     } else if failed && global.gate {
@@ -95,8 +95,48 @@ fn measure(session: &mut Session<'_>, settings: &Settings, line: &Line) -> Selft
             break;
         }
         line.begin(planned.part.name(), Duration::from_secs_f64(left_s.max(0.0)));
-        found.measure(session, planned, end);
+        probes::selftest::measure(&mut found, session, planned, end);
         left_s -= planned.seconds;
     }
     found
+}
+
+/// What can be seen, in one sentence.
+fn sentence(found: &Selftest) -> String {
+    let wanted = ["memory latency", "L1 latency"];
+    let kind = wanted.iter().find_map(|name| found.resolution.iter().find(|r| r.kind == *name));
+    let Some(kind) = kind.or(found.resolution.first()) else {
+        return "On this machine, now: nothing can be told.".to_owned();
+    };
+    format!(
+        "On this machine, now: I can see {} in {:.1} s for {}, not {}.",
+        percent(kind.detectable),
+        kind.seconds,
+        kind.kind,
+        percent(kind.detectable / 5.0)
+    )
+}
+
+/// From this share on a difference is written without decimals.
+const COARSE: f64 = 0.1;
+/// Smaller differences all read the same.
+const FINEST: f64 = 0.0001;
+/// More than eleven times as much: nobody needs that to the percent.
+const MEANINGLESS: f64 = 10.0;
+
+pub(super) fn percent(share: f64) -> String {
+    if share.abs() < FINEST {
+        return "<0.01 %".to_owned();
+    }
+    if share >= MEANINGLESS {
+        return format!(">{:.0} %", MEANINGLESS * 100.0);
+    }
+    let decimals = if share.abs() >= COARSE {
+        0
+    } else if share.abs() >= COARSE / 100.0 {
+        1
+    } else {
+        2
+    };
+    format!("{:.decimals$} %", share * 100.0)
 }

@@ -14,14 +14,8 @@ mod twins;
 use std::time::{Duration, Instant};
 
 use host::live::{Mapping, PageRequest};
-use machine::{Bytes, CpuId, Hertz};
-use record::Control;
-use serde::Serialize;
-
-pub use coverage::{CellCoverage, Coverage};
-pub use overlap::Overlap;
-pub use resolution::{Alarms, Resolution};
-pub use twins::{CellPair, Twins};
+use machine::{Bytes, CpuId};
+use record::{Control, ControlState, Selftest};
 
 use crate::cores::control;
 use crate::session::Session;
@@ -123,126 +117,81 @@ impl Settings {
     }
 }
 
-/// The control loops of one CPU at both ends of the self-test.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct ControlState {
-    /// The CPU.
-    pub cpu: CpuId,
-    /// The core's frequency; `None` for the reason beside it.
-    pub core_hz: Option<Hertz>,
-    /// Why the frequency is unknown.
-    pub unknown_because: Option<String>,
-    /// Time of a dependent multiply over that of a dependent rotate.
-    pub multiply_per_rotate: f64,
-    /// Share of the core that the CPU has, against the best CPU.
-    pub core_share: f64,
-    /// Nanoseconds per dependent multiply at the begin.
-    pub multiply_ns: f64,
-    /// Nanoseconds per independent add at the begin.
-    pub port_ns: f64,
-    /// Change of the time per multiply over the self-test, as a share; `None` if it ended early.
-    pub multiply_drift: Option<f64>,
-    /// Change of the time per independent add, as a share; `None` if it ended early.
-    pub port_drift: Option<f64>,
+/// Runs one part, not beyond the end of all; what fails or is dropped is told in `without`.
+pub fn measure(found: &mut Selftest, session: &mut Session<'_>, planned: PlannedPart, end: Instant) {
+    let now = Instant::now();
+    if now >= end {
+        found
+            .without
+            .push(format!("{}: the time was up before; give more with --budget", planned.part.name()));
+        return;
+    }
+    session.deadline = end.min(now + Duration::from_secs_f64(planned.seconds));
+    // Surfaces are measured on the last CPU: interrupts go to the first ones on most machines.
+    let cpu = *session.cpus.last().expect("a session has at least one CPU");
+    match planned.part {
+        Part::ControlBefore => {
+            let readings = read_control(found, session, planned.seconds);
+            found.control = readings.iter().map(|control| state(control, session)).collect();
+            let huge = Mapping::new(HUGE_TRIAL_BYTES, PageRequest::Huge);
+            found.huge_page_share = huge.ok().map(|mapping| mapping.pages().share);
+        }
+        Part::Overlap => match overlap::measure(session) {
+            Ok(overlap) => found.overlap = overlap,
+            Err(error) => found.without.push(format!("overlap of threads: {error}")),
+        },
+        Part::Resolution => {
+            found.resolution = subjects::measure(session, cpu, planned.seconds, &mut found.without);
+            found.alarms = resolution::alarms(&found.resolution);
+        }
+        Part::SmallTwins => measure_twins(found, session, cpu, &twins::small(planned.seconds / 2.0), end),
+        Part::WholeTwins(page) => {
+            measure_twins(found, session, cpu, &twins::whole(page, planned.seconds / 2.0), end);
+        }
+        Part::Coverage => match coverage::measure(session, cpu, COVERAGE_REPEATS, planned.seconds) {
+            Ok(coverage) => found.coverage = Some(coverage),
+            Err(error) => found.without.push(format!("coverage: {error}")),
+        },
+        Part::ControlAfter => {
+            let after = read_control(found, session, planned.seconds);
+            set_drift(&mut found.control, &after);
+        }
+    }
 }
 
-/// What the self-test has found so far.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
-pub struct Selftest {
-    /// Control loops of each CPU.
-    pub control: Vec<ControlState>,
-    /// Share of a mapping that the kernel gave in huge pages when asked; `None` if it gave no memory.
-    pub huge_page_share: Option<f64>,
-    /// Overlap of threads on pairs of CPUs.
-    pub overlap: Vec<Overlap>,
-    /// Detectable difference of each kind of loop.
-    pub resolution: Vec<Resolution>,
-    /// False alarms of all kinds together.
-    pub alarms: Alarms,
-    /// Surfaces against themselves.
-    pub twins: Vec<Twins>,
-    /// Coverage of the intervals of a surface, if it was asked for.
-    pub coverage: Option<Coverage>,
-    /// What could not be measured, and why.
-    pub without: Vec<String>,
+/// True if something was measured with both sides alike.
+pub fn says_something(found: &Selftest) -> bool {
+    !found.resolution.is_empty() || !found.twins.is_empty()
 }
 
-impl Selftest {
-    /// Runs one part, not beyond the end of all; what fails or is dropped is told in `without`.
-    pub fn measure(&mut self, session: &mut Session<'_>, planned: PlannedPart, end: Instant) {
-        let now = Instant::now();
-        if now >= end {
-            self.without
-                .push(format!("{}: the time was up before; give more with --budget", planned.part.name()));
-            return;
-        }
-        session.deadline = end.min(now + Duration::from_secs_f64(planned.seconds));
-        // Surfaces are measured on the last CPU: interrupts go to the first ones on most machines.
-        let cpu = *session.cpus.last().expect("a session has at least one CPU");
-        match planned.part {
-            Part::ControlBefore => {
-                let readings = self.read_control(session, planned.seconds);
-                self.control = readings.iter().map(|control| state(control, session)).collect();
-                let huge = Mapping::new(HUGE_TRIAL_BYTES, PageRequest::Huge);
-                self.huge_page_share = huge.ok().map(|mapping| mapping.pages().share);
-            }
-            Part::Overlap => match overlap::measure(session) {
-                Ok(found) => self.overlap = found,
-                Err(error) => self.without.push(format!("overlap of threads: {error}")),
-            },
-            Part::Resolution => {
-                self.resolution = subjects::measure(session, cpu, planned.seconds, &mut self.without);
-                self.alarms = Alarms::of(&self.resolution);
-            }
-            Part::SmallTwins => self.twins(session, cpu, &twins::small(planned.seconds / 2.0), end),
-            Part::WholeTwins(page) => {
-                self.twins(session, cpu, &twins::whole(page, planned.seconds / 2.0), end);
-            }
-            Part::Coverage => match coverage::measure(session, cpu, COVERAGE_REPEATS, planned.seconds) {
-                Ok(found) => self.coverage = Some(found),
-                Err(error) => self.without.push(format!("coverage: {error}")),
-            },
-            Part::ControlAfter => {
-                let after = self.read_control(session, planned.seconds);
-                set_drift(&mut self.control, &after);
-            }
-        }
-    }
+/// Which promises did not hold, one line each.
+pub fn failures(found: &Selftest) -> Vec<String> {
+    let alarms = resolution::failure(&found.alarms).into_iter();
+    let twins = found.twins.iter().flat_map(twins::failures);
+    alarms.chain(twins).chain(found.coverage.iter().filter_map(coverage::failure)).collect()
+}
 
-    /// True if something was measured with both sides alike.
-    pub fn says_something(&self) -> bool {
-        !self.resolution.is_empty() || !self.twins.is_empty()
+fn measure_twins(
+    found: &mut Selftest,
+    session: &mut Session<'_>,
+    cpu: CpuId,
+    settings: &crate::memory::surface::Settings,
+    end: Instant,
+) {
+    // Both surfaces stop on their own budget; the deadline is for a machine that is far too slow.
+    session.deadline = end.min(session.deadline + Duration::from_secs_f64(2.0 * settings.worst_case_s()));
+    match twins::measure(session, cpu, settings) {
+        Ok(twins) => found.twins.push(twins),
+        Err(error) => found.without.push(format!("surface A/A: {error}")),
     }
+}
 
-    /// Which promises did not hold, one line each.
-    pub fn failures(&self) -> Vec<String> {
-        let alarms = self.alarms.failure().into_iter();
-        let twins = self.twins.iter().flat_map(Twins::failures);
-        alarms.chain(twins).chain(self.coverage.iter().filter_map(Coverage::failure)).collect()
+fn read_control(found: &mut Selftest, session: &mut Session<'_>, budget_s: f64) -> Vec<Control> {
+    let settings = control::Settings { cpus: session.cpus.clone(), rounds: CONTROL_ROUNDS, budget_s };
+    if let Err(error) = control::run(session, &settings) {
+        found.without.push(format!("control loops: {error}"));
     }
-
-    fn twins(
-        &mut self,
-        session: &mut Session<'_>,
-        cpu: CpuId,
-        settings: &crate::memory::surface::Settings,
-        end: Instant,
-    ) {
-        // Both surfaces stop on their own budget; the deadline is for a machine that is far too slow.
-        session.deadline = end.min(session.deadline + Duration::from_secs_f64(2.0 * settings.worst_case_s()));
-        match twins::measure(session, cpu, settings) {
-            Ok(found) => self.twins.push(found),
-            Err(error) => self.without.push(format!("surface A/A: {error}")),
-        }
-    }
-
-    fn read_control(&mut self, session: &mut Session<'_>, budget_s: f64) -> Vec<Control> {
-        let settings = control::Settings { cpus: session.cpus.clone(), rounds: CONTROL_ROUNDS, budget_s };
-        if let Err(error) = control::run(session, &settings) {
-            self.without.push(format!("control loops: {error}"));
-        }
-        std::mem::take(&mut session.record.cores.control)
-    }
+    std::mem::take(&mut session.record.cores.control)
 }
 
 fn state(control: &Control, session: &Session<'_>) -> ControlState {
@@ -315,7 +264,7 @@ mod tests {
         let mut found = Selftest::default();
         let end = Instant::now();
         for &planned in &parts {
-            found.measure(&mut session, planned, end);
+            measure(&mut found, &mut session, planned, end);
         }
         assert_eq!(found.without.len(), parts.len());
         assert_eq!(found.without[1], "overlap: the time was up before; give more with --budget");

@@ -25,6 +25,7 @@ mod neighbours;
 mod place;
 mod provenance;
 mod reboots;
+mod selftest;
 mod shareable;
 mod sharing;
 mod socket_gate;
@@ -65,6 +66,7 @@ pub use neighbours::{CpuShare, EpochCost, HostRank, Neighbours};
 pub use place::*;
 pub use provenance::{Planted, Provenance};
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
+pub use selftest::*;
 pub use shareable::{repeats_command_line, shareable_argument};
 pub use sharing::{
     IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, SharedWriters, Sharing,

@@ -13,6 +13,7 @@ mod history;
 pub(crate) mod machine;
 mod plan;
 mod reboots;
+mod selftest;
 mod toggles;
 
 pub use check_up::check_up_page;
@@ -28,4 +29,5 @@ pub use history::history_page;
 pub use machine::machine_page;
 pub use plan::plan_page;
 pub use reboots::reboots_page;
+pub use selftest::{SelftestReport, selftest_page};
 pub use toggles::{ToggleState, ToggleValue, toggle_page, toggles_page};

@@ -124,7 +124,7 @@ fn of_machine() -> Vec<(&'static str, Value)> {
     ]);
     let selftest = vec![
         version(),
-        ("selftest", "What was measured.", parts.of::<probes::selftest::Selftest>()),
+        ("selftest", "What was measured.", parts.of::<record::Selftest>()),
         (
             "between_runs",
             "The smallest difference that runs of this host can show, by class of rows.",

@@ -2,7 +2,7 @@
 
 use host::{Root, live};
 use machine::Machine;
-use probes::selftest::Selftest;
+use record::Selftest;
 
 /// Steal above this share is told.
 const STEAL_TOLD: f64 = 0.001;

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use host::live::PageRequest;
 use machine::{Bytes, CpuId};
-use record::{LatencyCell, Quality};
-use serde::Serialize;
+use record::{CellCoverage, Coverage, LatencyCell, Quality};
 use stats::{median, quantile};
 
 use super::twins::{interleaved, share};
@@ -19,54 +18,6 @@ const COVERED_SHARE_MIN: f64 = 0.90;
 const NAMED_MAX: usize = 8;
 /// A repeat of a cell whose value is off by more than this share is a miss even where its interval is wide.
 const FAR_SHARE: f64 = 0.05;
-
-/// Coverage over all cells and repeats.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Coverage {
-    /// Cells.
-    pub cells: usize,
-    /// Repeats of each.
-    pub repeats: usize,
-    /// Intervals: cells by repeats.
-    pub intervals: usize,
-    /// Share of the intervals that hold the median of all repeats of their cell.
-    pub covered_share: f64,
-    /// The same share among the intervals marked converged.
-    pub covered_share_converged: f64,
-    /// Share of the intervals marked converged.
-    pub converged_share: f64,
-    /// Share of the intervals marked unstable.
-    pub unstable_share: f64,
-    /// All widths times this number would cover 90 %: below 1, intervals are wider than they need to be.
-    pub factor_for_90_percent: f64,
-    /// All widths times this number would cover 95 %.
-    pub factor_for_95_percent: f64,
-    /// The cells covered worst, at most a few.
-    pub named: Vec<CellCoverage>,
-    /// Time spent in seconds.
-    pub seconds: f64,
-}
-
-/// Coverage of one cell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct CellCoverage {
-    /// Size of the block.
-    pub block_bytes: Bytes,
-    /// Distance of neighbouring elements.
-    pub stride_bytes: Bytes,
-    /// Median of all repeats in nanoseconds.
-    pub ns: f64,
-    /// Share of its intervals that hold that median.
-    pub covered_share: f64,
-    /// Median of its relative half-widths.
-    pub half_width: f64,
-    /// Half of the distance between the 5 % and the 95 % quantile of its values, as a share: what the half-width should be.
-    pub scatter: f64,
-    /// Share of its repeats that are off by more than 5 % and not marked unstable.
-    pub far_unmarked_share: f64,
-    /// Share of its repeats marked converged.
-    pub converged_share: f64,
-}
 
 /// Measures repeats of the small surface, interleaved visit by visit, and counts.
 pub(super) fn measure(
@@ -103,7 +54,7 @@ fn count(surfaces: &[Vec<LatencyCell>]) -> Coverage {
             unstable += usize::from(cell.spread.quality == Quality::Unstable);
             misses.push(distance_in_widths(cell, truth));
         }
-        named.push(CellCoverage::of(cells, truth));
+        named.push(cell_coverage(cells, truth));
     }
     named.sort_by(|a, b| a.covered_share.total_cmp(&b.covered_share));
     named.retain(|cell| cell.covered_share < COVERED_SHARE_MIN || cell.far_unmarked_share > 0.0);
@@ -137,37 +88,32 @@ fn distance_in_widths(cell: &LatencyCell, truth: f64) -> f64 {
     if distance == 0.0 { 0.0 } else { (distance / width).min(DISTANCE_MAX) }
 }
 
-impl CellCoverage {
-    fn of(cells: &[&LatencyCell], truth: f64) -> Self {
-        let of = |test: &dyn Fn(&LatencyCell) -> bool| {
-            share(cells.iter().filter(|cell| test(cell)).count(), cells.len())
-        };
-        let relative: Vec<f64> =
-            cells.iter().map(|cell| cell.spread.interval.half_width() / cell.ns).collect();
-        let values = values(cells);
-        let end = |q| quantile(&values, q).unwrap_or(0.0);
-        Self {
-            block_bytes: cells[0].block_bytes,
-            stride_bytes: cells[0].stride_bytes,
-            ns: truth,
-            covered_share: of(&|cell| cell.spread.interval.contains(truth)),
-            half_width: median(&relative).unwrap_or(0.0),
-            scatter: (end(0.95) - end(0.05)) / 2.0 / truth,
-            far_unmarked_share: of(&|cell| {
-                cell.spread.quality != Quality::Unstable && (cell.ns / truth - 1.0).abs() > FAR_SHARE
-            }),
-            converged_share: of(&|cell| cell.spread.quality == Quality::Converged),
-        }
+fn cell_coverage(cells: &[&LatencyCell], truth: f64) -> CellCoverage {
+    let of = |test: &dyn Fn(&LatencyCell) -> bool| {
+        share(cells.iter().filter(|cell| test(cell)).count(), cells.len())
+    };
+    let relative: Vec<f64> = cells.iter().map(|cell| cell.spread.interval.half_width() / cell.ns).collect();
+    let values = values(cells);
+    let end = |q| quantile(&values, q).unwrap_or(0.0);
+    CellCoverage {
+        block_bytes: cells[0].block_bytes,
+        stride_bytes: cells[0].stride_bytes,
+        ns: truth,
+        covered_share: of(&|cell| cell.spread.interval.contains(truth)),
+        half_width: median(&relative).unwrap_or(0.0),
+        scatter: (end(0.95) - end(0.05)) / 2.0 / truth,
+        far_unmarked_share: of(&|cell| {
+            cell.spread.quality != Quality::Unstable && (cell.ns / truth - 1.0).abs() > FAR_SHARE
+        }),
+        converged_share: of(&|cell| cell.spread.quality == Quality::Converged),
     }
 }
 
-impl Coverage {
-    /// The promise, if it did not hold.
-    pub(super) fn failure(&self) -> Option<String> {
-        (self.covered_share < COVERED_SHARE_MIN).then(|| {
-            format!("{:.1} % of the intervals hold the median of all repeats", self.covered_share * 100.0)
-        })
-    }
+/// The promise, if it did not hold.
+pub(super) fn failure(found: &Coverage) -> Option<String> {
+    (found.covered_share < COVERED_SHARE_MIN).then(|| {
+        format!("{:.1} % of the intervals hold the median of all repeats", found.covered_share * 100.0)
+    })
 }
 
 #[cfg(test)]
@@ -197,10 +143,10 @@ mod tests {
     fn coverage_of_normal_values_is_that_of_the_normal_distribution() {
         let wide = simulated(1.96);
         assert!((0.93..0.98).contains(&wide.covered_share), "{wide:?}");
-        assert!(wide.failure().is_none());
+        assert!(failure(&wide).is_none());
         let narrow = simulated(0.98);
         assert!((0.60..0.75).contains(&narrow.covered_share), "{narrow:?}");
-        assert!(narrow.failure().is_some());
+        assert!(failure(&narrow).is_some());
         assert!((1.7..2.3).contains(&narrow.factor_for_95_percent), "{narrow:?}");
         assert_eq!(
             (narrow.cells, narrow.repeats, narrow.intervals, narrow.named.len()),

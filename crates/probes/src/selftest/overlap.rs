@@ -10,7 +10,7 @@ use std::thread;
 use clock::begin;
 use host::live::{AffinityError, Pinned, start_on};
 use machine::CpuId;
-use serde::Serialize;
+use record::Overlap;
 use stats::median;
 
 use crate::session::Session;
@@ -25,21 +25,6 @@ const PAIRS_MAX: usize = 4;
 const TOGETHER_PER_MS: f64 = 100.0;
 /// From this share of such slices on the pair can be measured: other load may hold one of the two for the rest.
 const TOGETHER_SHARE_MIN: f64 = 0.1;
-
-/// Overlap of two threads on two CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Overlap {
-    /// The CPU that looks.
-    pub a: CpuId,
-    /// The CPU that publishes.
-    pub b: CpuId,
-    /// Values seen for the first time per millisecond, median over the slices during which both ran, else over all.
-    pub fresh_per_ms: f64,
-    /// Share of the slices of a millisecond during which both ran.
-    pub together_share: f64,
-    /// True if measurements with threads on both CPUs mean something.
-    pub can_tell: bool,
-}
 
 #[derive(Debug, Default)]
 #[repr(align(128))]

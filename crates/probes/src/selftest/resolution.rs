@@ -3,8 +3,8 @@
 //! A trial is the best of a few short windows, as noise only adds time. Adjacent trials make a pair; the log ratios of
 //! all pairs have a Hodges-Lehmann shift, whose interval says what would have been seen.
 
-use serde::Serialize;
-use stats::{Arm, Interval, Random, binomial_quantile, coin_quads, hodges_lehmann, median, signed_rank_p};
+use record::{Alarms, Resolution};
+use stats::{Arm, Random, binomial_quantile, coin_quads, hodges_lehmann, median, signed_rank_p};
 
 /// Trials of a quad.
 pub(super) const QUAD: usize = 4;
@@ -20,59 +20,17 @@ const FOUND_IN_FOUR_OF_FIVE: f64 = 1.43;
 /// The difference that the time is scaled to.
 const GOAL: f64 = 0.01;
 
-/// What one kind of loop can show on this machine.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Resolution {
-    /// The kind of loop.
-    pub kind: String,
-    /// Unit of the typical value.
-    pub unit: String,
-    /// Median of all trials.
-    pub typical: f64,
-    /// Pairs of trials.
-    pub pairs: usize,
-    /// Time spent in seconds, what is between the windows included.
-    pub seconds: f64,
-    /// Shift of the second arm against the first, as a share; both did the same.
-    pub shift: f64,
-    /// 95 % interval of the shift.
-    pub interval: Interval,
-    /// Half-width of that interval.
-    pub half_width: f64,
-    /// Difference, as a share, that would be found in four of five tries of this length.
-    pub detectable: f64,
-    /// Time in seconds after which 1 % would be found, as widths shrink with the root of the time.
-    pub seconds_for_one_percent: f64,
-    /// Groups of 12 pairs tested.
-    pub groups: usize,
-    /// Of these, false alarms at 5 %.
-    pub alarms: usize,
+/// The sum over all kinds.
+pub(super) fn alarms(resolutions: &[Resolution]) -> Alarms {
+    let groups = resolutions.iter().map(|resolution| resolution.groups).sum();
+    let alarms = resolutions.iter().map(|resolution| resolution.alarms).sum();
+    Alarms { groups, alarms, limit: binomial_quantile(ALARM_QUANTILE, groups, LEVEL) }
 }
 
-/// False alarms over all kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
-pub struct Alarms {
-    /// Groups of 12 pairs of equal work.
-    pub groups: usize,
-    /// Groups called different at 5 %, without correction.
-    pub alarms: usize,
-    /// More than this are fewer than once in a hundred by chance.
-    pub limit: usize,
-}
-
-impl Alarms {
-    /// The sum over all kinds.
-    pub(super) fn of(resolutions: &[Resolution]) -> Self {
-        let groups = resolutions.iter().map(|resolution| resolution.groups).sum();
-        let alarms = resolutions.iter().map(|resolution| resolution.alarms).sum();
-        Self { groups, alarms, limit: binomial_quantile(ALARM_QUANTILE, groups, LEVEL) }
-    }
-
-    /// The promise, if it did not hold.
-    pub(super) fn failure(&self) -> Option<String> {
-        (self.alarms > self.limit)
-            .then(|| format!("{} of {} comparisons of equal work gave an alarm", self.alarms, self.groups))
-    }
+/// The promise, if it did not hold.
+pub(super) fn failure(found: &Alarms) -> Option<String> {
+    (found.alarms > found.limit)
+        .then(|| format!("{} of {} comparisons of equal work gave an alarm", found.alarms, found.groups))
 }
 
 /// Trials of one kind of loop.
@@ -151,9 +109,9 @@ mod tests {
     fn equal_work_on_a_drifting_machine_seldom_gives_an_alarm() {
         let all: Vec<Resolution> =
             (0..20).filter_map(|seed| simulated(10 * seed, 60, 0.02).resolution("x", "ns", 1.0)).collect();
-        let alarms = Alarms::of(&all);
+        let alarms = alarms(&all);
         assert_eq!(alarms.groups, 200);
-        assert!(alarms.failure().is_none(), "{alarms:?}");
+        assert!(failure(&alarms).is_none(), "{alarms:?}");
         let outside = all.iter().filter(|found| !found.interval.contains(0.0)).count();
         assert!(outside <= 4, "{outside} of 20 intervals miss zero");
     }

@@ -9,9 +9,10 @@ use kernels::{
     Store, StreamKernel, multiply_chain, port_loop,
 };
 use machine::{Bytes, CpuId, Topology};
+use record::Resolution;
 use stats::Random;
 
-use super::resolution::{QUAD, Resolution, Trials};
+use super::resolution::{QUAD, Trials};
 use super::transfer;
 use crate::memory::largest_block;
 use crate::sampler::Sampler;
