@@ -85,7 +85,14 @@ fn statements(table: &ComparisonTable) -> Vec<Statement> {
         Some(one) if one.tone == Tone::Doubt => (Some(one), None),
         other => (None, other),
     };
-    doubt.into_iter().chain(claims).chain(summaries).chain(controls).chain(unmatched(table)).collect()
+    doubt
+        .into_iter()
+        .chain(claims)
+        .chain(summaries)
+        .chain(further_runs(table))
+        .chain(controls)
+        .chain(unmatched(table))
+        .collect()
 }
 
 /// What rows did together: said of the cost, whichever way their unit goes.
@@ -119,6 +126,17 @@ fn summary(table: &ComparisonTable, candidate: &str) -> (Tone, String) {
     let largest = format!("{} {} %{ends}", largest.name, wording::signed(largest.change_percent));
     let tone = if of(Verdict::Slower) > 0 { Tone::Look } else { Tone::Good };
     (tone, format!("{all} of {tests}; largest: {largest}{average}"))
+}
+
+/// How many more runs would determine half of what is undetermined.
+fn further_runs(table: &ComparisonTable) -> Option<Statement> {
+    let unclear = table.rows.iter().filter(|row| row.verdict == Verdict::Inconclusive);
+    let mut needed: Vec<usize> = unclear.filter_map(|row| row.further_runs).collect();
+    needed.sort_unstable();
+    let half = needed.get(needed.len() / 2)?;
+    let of = if needed.len() == 1 { "the undetermined test" } else { "half of the undetermined tests" };
+    let text = format!("about {} more runs of each would determine {of}", wording::runs(*half));
+    Some(Statement::new(Tone::Plain, text))
 }
 
 /// What the controls say, if there are any.
@@ -157,12 +175,8 @@ fn unmatched(table: &ComparisonTable) -> Option<Statement> {
 
 fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section> {
     let mut tests = tests_table::table(table);
-    let unclear = |row: &ComparisonRow| row.verdict == Verdict::Inconclusive && row.further_runs.is_some();
-    let further = "; needs: about so many more runs of each to determine it";
-    tests.legend = table.rows.iter().any(|row| row.interval.is_some()).then(|| {
-        let further = if table.rows.iter().any(unclear) { further } else { "" };
-        format!("change ± distance to the end of its 95 % interval{further}")
-    });
+    let has_intervals = table.rows.iter().any(|row| row.interval.is_some());
+    tests.legend = has_intervals.then(|| "change ± distance to the end of its 95 % interval".to_owned());
     let tests = Section::new("tests", "").with(Block::Table(tests));
     let mut sections = vec![
         differences(table),

@@ -114,3 +114,42 @@ pub fn guard_baseline_page(found: &[GuardClass], runs: usize, busy_runs: usize) 
         ..Page::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use record::{FactDifference, GuardChange, GuardToggle};
+
+    use super::*;
+    use crate::Terminal;
+
+    #[test]
+    fn a_change_shows_its_number_its_fact_and_the_whole_command_that_proves_it() {
+        let command =
+            format!("sidestep ab --toggle governor=performance:powersave -- {}", "./program ".repeat(8));
+        let found = GuardOutcome {
+            verdict: GuardVerdict::Changed,
+            sentence: "changed: latency costs 6.1 % more".to_owned(),
+            changes: vec![GuardChange {
+                row: None,
+                class: "latency".to_owned(),
+                slower_percent: 6.1,
+                limit_percent: 2.0,
+                trend: None,
+            }],
+            facts: vec![FactDifference {
+                fact: "governor".to_owned(),
+                values: vec![Some("performance".to_owned()), None],
+            }],
+            proofs: vec![GuardToggle { fact: "governor".to_owned(), command: command.clone() }],
+            alarms_per_check: 1.0 / 365.0,
+            ..GuardOutcome::default()
+        };
+        let page = guard_page(&found);
+        let text = page.terminal(Terminal::default(), false);
+        assert!(text.starts_with("changed: latency costs 6.1 % more\n"), "{text}");
+        for part in ["latency as a whole", "+6.1", "performance", "none", command.trim_end(), "guard init"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(page.markdown().contains("1/365"), "{}", page.markdown());
+    }
+}

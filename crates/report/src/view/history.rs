@@ -121,3 +121,69 @@ fn fact(fact: &FactDifference) -> String {
     let value = |index: usize| fact.values.get(index).and_then(Option::as_deref).unwrap_or("none");
     format!("{} from {} to {}", fact.fact, value(0), value(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use record::{Better, Fingerprint, HistoryChange};
+
+    use super::*;
+    use crate::Terminal;
+
+    fn line(started_utc: &str, machine: usize) -> HistoryLine {
+        HistoryLine {
+            file: "a".to_owned(),
+            started_utc: started_utc.to_owned(),
+            machine,
+            boot: Some("1234abcd".to_owned()),
+            kernel: None,
+            microcode: None,
+            warnings: 2,
+            inconclusive: 1,
+            doubts: Vec::new(),
+            partial: None,
+        }
+    }
+
+    fn listing() -> HistoryListing {
+        HistoryListing {
+            machines: vec![Fingerprint::default(), Fingerprint { cpus: 8, ..Fingerprint::default() }],
+            entries: vec![line("2026-01-01", 0), line("2026-01-02", 1), line("2026-01-03", 0)],
+            ..HistoryListing::default()
+        }
+    }
+
+    #[test]
+    fn the_newest_check_up_comes_first_and_the_oldest_are_only_counted() {
+        let text = history_page(&listing(), 1, "/state").terminal(Terminal::default(), false);
+        assert!(text.starts_with("3 check-ups of 2 machines in /state\n"), "{text}");
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert!(at("2026-01-03") < at("2026-01-02") && at("another machine: 8 CPUs") < at("1 older ones"));
+        assert!(!text.contains("2026-01-01"), "{text}");
+        let none = history_page(&HistoryListing::default(), 0, "/state");
+        assert!(none.terminal(Terminal::default(), false).contains("sidestep run adds one"));
+    }
+
+    #[test]
+    fn a_trend_says_where_its_level_changed() {
+        let change = HistoryChange {
+            started_utc: "2026-01-03".to_owned(),
+            point: stats::ChangePoint { index: 1, before: 3.0, after: 3.1, p: 0.001 },
+            percent: 7.5,
+            facts: Vec::new(),
+        };
+        let trend = HistoryTrend {
+            row: "rdtsc".to_owned(),
+            class: "clocks".to_owned(),
+            unit: "ns".to_owned(),
+            better: Better::Lower,
+            started_utc: Vec::new(),
+            values: vec![20.0, 21.5],
+            percent_per_day: Some(0.1),
+            changes: vec![change],
+        };
+        let found = HistoryListing { trends: vec![trend], ..listing() };
+        let text = history_page(&found, 0, "/state").terminal(Terminal::default(), false);
+        assert!(text.starts_with("1 of 1 row changed level; 3 check-ups"), "{text}");
+        assert!(text.contains("2026-01-03 +7.5 %: no fact changed at the same time"), "{text}");
+    }
+}

@@ -8,15 +8,18 @@ use super::{candidates, wording};
 use crate::comparison::cells;
 use crate::page::{Cell, Column, Table};
 
-/// Tests on a first screen.
+/// Tests on a first screen, and as many where none is called slower or faster.
 const TESTS_FIRST: usize = 8;
+const UNCLAIMED_FIRST: usize = 4;
 /// Longer names of configurations do not stand above a column of numbers.
 const NAME_CHARACTERS: usize = 12;
 
 /// The table.
 pub(super) fn table(table: &ComparisonTable) -> Table {
     let shown = if table.configurations.len() == 2 { of_pair(table) } else { of_several(table) };
-    Table { first_rows: Some(TESTS_FIRST), ..shown }
+    let is_judged = table.rows.iter().any(|row| row.interval.is_some());
+    let has_claim = !is_judged || table.rows.iter().any(cells::is_claim);
+    Table { first_rows: Some(if has_claim { TESTS_FIRST } else { UNCLAIMED_FIRST }), ..shown }
 }
 
 fn side(value: f64, interval: Option<stats::Interval>) -> Cell {
@@ -50,7 +53,6 @@ fn of_pair(table: &ComparisonTable) -> Table {
         Column::word("unit").priority(2),
         Column::number("change", "%"),
         Column::word("verdict"),
-        Column::number("needs", "runs").priority(3),
         Column::number("q", "").priority(3),
         Column::word("better").priority(3),
         Column::word("group").priority(4),
@@ -68,7 +70,6 @@ fn of_pair(table: &ComparisonTable) -> Table {
             Cell::text(&row.unit),
             cells::change(row),
             if is_judged { cells::verdict_of(row) } else { Cell::Empty },
-            cells::needed(row),
             cells::q_value(row.q),
             // A verdict says it as well.
             Cell::text(if is_judged { "" } else { wording::better(row.better) }),
