@@ -48,7 +48,6 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
         between_runs: &between_runs,
         failures: &failures(&found),
         blind_spots: &spots,
-        sentence: &sentence(&found),
         elapsed_s: started.elapsed().as_secs_f64(),
     };
     let document = json!({
@@ -57,7 +56,7 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
         "between_runs": between_runs,
         "failures": report.failures,
         "blind_spots": spots,
-        "sentence": report.sentence,
+        "sentence": sentence(&found),
         "elapsed_s": report.elapsed_s,
     });
     let page = report::selftest_page(&report);
@@ -101,11 +100,9 @@ fn measure(session: &mut Session<'_>, settings: &Settings, line: &Line) -> Selft
     found
 }
 
-/// What can be seen, in one sentence.
+/// What can be seen, as the document has it.
 fn sentence(found: &Selftest) -> String {
-    let wanted = ["memory latency", "L1 latency"];
-    let kind = wanted.iter().find_map(|name| found.resolution.iter().find(|r| r.kind == *name));
-    let Some(kind) = kind.or(found.resolution.first()) else {
+    let Some(kind) = found.headline() else {
         return "On this machine, now: nothing can be told.".to_owned();
     };
     format!(

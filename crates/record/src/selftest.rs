@@ -30,6 +30,14 @@ pub struct Selftest {
     pub without: Vec<String>,
 }
 
+impl Selftest {
+    /// The kind of loop that stands for all: memory latency where it was measured.
+    pub fn headline(&self) -> Option<&Resolution> {
+        let named = |name: &&str| self.resolution.iter().find(|one| one.kind == *name);
+        ["memory latency", "L1 latency"].iter().find_map(named).or(self.resolution.first())
+    }
+}
+
 /// The control loops of one CPU at both ends of the self-test.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ControlState {

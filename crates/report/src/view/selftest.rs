@@ -18,8 +18,6 @@ pub struct SelftestReport<'a> {
     pub failures: &'a [String],
     /// What sidestep cannot see here, a line each.
     pub blind_spots: &'a [String],
-    /// All in a sentence.
-    pub sentence: &'a str,
     /// Wall time in seconds.
     pub elapsed_s: f64,
 }
@@ -59,12 +57,23 @@ pub fn selftest_page(report: &SelftestReport) -> Page {
         section.is_detail = section.id != "resolution";
     }
     Page {
-        answer: Statement::new(tone, report.sentence),
+        answer: Statement::new(tone, answer(found)),
         because: report.failures.iter().map(outside).chain(short).chain(spots).collect(),
         sections,
         about: vec![format!("took {:.0} s", report.elapsed_s)],
         ..Page::default()
     }
+}
+
+/// The smallest difference that is detected, of the kind that stands for all.
+fn answer(found: &Selftest) -> String {
+    found.headline().map_or_else(
+        || "undetermined: nothing was measured".to_owned(),
+        |kind| {
+            let detectable = number::percent(kind.detectable);
+            format!("{}: a difference of {detectable} is detected in {:.1} s", kind.kind, kind.seconds)
+        },
+    )
 }
 
 /// A section of a table; empty without rows.
@@ -330,14 +339,17 @@ mod tests {
             between_runs: &between_runs,
             failures: &["4 cells differ".to_owned()],
             blind_spots: &["no counters of the core".to_owned()],
-            sentence: "On this machine, now: 0.6 % in 2.0 s.",
             elapsed_s: 31.0,
         };
         let page = selftest_page(&report);
         let (short, long) =
             (page.terminal(Terminal::default(), false), page.terminal(Terminal::default(), true));
         assert!(long.lines().all(|line| line.chars().count() <= 80), "{long}");
-        assert!(short.starts_with("On this machine, now: 0.6 %") && short.lines().count() <= 24, "{short}");
+        assert!(
+            short.starts_with("memory latency: a difference of 0.6 % is detected in 2.0 s")
+                && short.lines().count() <= 24,
+            "{short}"
+        );
         assert!(short.contains("! outside the stated limits: 4 cells differ"), "{short}");
         for part in ["memory latency", "0 and 1", "130 ±20 %", "no counters of the core", "took 31 s"] {
             assert!(long.contains(part), "{part}: {long}");
