@@ -49,9 +49,7 @@ pub use experiment::{
     AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,
     LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
-pub use factorial::{
-    CellValue, FACTORIAL_SCHEMA, FactorialCell, FactorialOutcome, FactorialRow, FactorialToggle,
-};
+pub use factorial::*;
 pub use finding::{Finding, Severity};
 pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
