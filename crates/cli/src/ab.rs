@@ -357,7 +357,7 @@ fn show<T: serde::Serialize>(
 ) -> anyhow::Result<()> {
     let (forms, global) = (&request.arguments.forms, request.global);
     output::print(&forms.text(page, shown, FILE_NAME, global)?)?;
-    if let Some(file) = file.filter(|_| !global.json && !global.quiet && !forms.markdown) {
+    if let Some(file) = file.filter(|_| !global.json && !global.quiet && !forms.words.markdown) {
         output::print_lines(&format!("record  {}\n", file.display()))?;
     }
     Ok(())

@@ -46,5 +46,8 @@ pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation
 pub use sockets::measured_sockets_terminal;
 pub use terminal::Terminal;
 pub use view::{
-    COMPARISON_DATA, FlawList, SelftestReport, ToggleState, ToggleValue, check_up_page, clock_check_page, clock_cost_page, comparison_page, drift_page, experiment_page, factorial_page, flaw_index_page, flaw_page, flaws_page, guard_baseline_page, guard_page, history_page, machine_page, plan_page, population_page, reboots_page, selftest_page, toggle_page, toggles_page,
+    COMPARISON_DATA, FlawList, SelftestReport, ToggleState, ToggleValue, check_up_page, clock_check_page,
+    clock_cost_page, comparison_page, drift_page, experiment_page, factorial_page, flaw_index_page,
+    flaw_page, flaws_page, guard_baseline_page, guard_page, history_page, machine_page, plan_page,
+    population_page, reboots_page, selftest_page, toggle_page, toggles_page,
 };

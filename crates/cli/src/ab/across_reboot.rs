@@ -301,7 +301,7 @@ impl Station {
         } else {
             output::print(&self.forms.text(&page, &found, FILE_NAME, global)?)?;
         }
-        if !global.json && !global.quiet && !self.forms.markdown {
+        if !global.json && !global.quiet && !self.forms.words.markdown {
             self.print_next(journal, described, global)?;
             output::print_lines(&format!("journal {}\n", self.place.journal_path().display()))?;
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::forms::Forms;
+use crate::forms::{Forms, Words};
 
 /// The largest margin that makes sense: beyond it nothing could be called different.
 const MARGIN_PERCENT_MAX: f64 = 100.0;
@@ -77,9 +77,8 @@ impl CompareArguments {
     /// The forms asked for; CSV to stdout is none of them.
     pub(crate) fn forms(&self) -> Forms {
         Forms {
-            long: self.long,
+            words: Words { long: self.long, markdown: self.markdown },
             html: self.html.clone(),
-            markdown: self.markdown,
             csv: self.csv.clone().filter(|_| !self.prints_csv()),
             no_script: self.no_script,
         }

@@ -150,6 +150,6 @@ mod tests {
         for part in ["latency as a whole", "+6.1", "performance", "none", command.trim_end(), "guard init"] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(page.markdown().contains("1/365"), "{}", page.markdown());
+        assert!(page.markdown(true).contains("1/365"), "{}", page.markdown(true));
     }
 }

@@ -250,7 +250,7 @@ mod tests {
         let running = RebootOutcome { phase: "running".to_owned(), sentence: String::new(), ..outcome() };
         let page = reboots_page(&running);
         let csv: String = page.csv().into_iter().map(|(_, csv)| csv).collect();
-        for text in [page.terminal(Terminal::default(), true), page.markdown(), csv] {
+        for text in [page.terminal(Terminal::default(), true), page.markdown(true), csv] {
             assert!(text.contains("counted") && !text.contains("104") && !text.contains("66.7"), "{text}");
         }
     }

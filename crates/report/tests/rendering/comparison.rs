@@ -142,7 +142,7 @@ fn foreign_text_cannot_leave_its_place_in_any_form() {
         );
     }
     let terminal = terminal(&table);
-    let markdown = page(&table).markdown();
+    let markdown = page(&table).markdown(true);
     assert!(!terminal.contains('\u{1b}') && !markdown.contains("<script") && !markdown.contains("<img"));
     assert!(!markdown.contains(" |\"'"), "a cell can be left");
     assert!(!csv(&table).contains('\u{1b}'));
@@ -179,7 +179,7 @@ fn single_runs_are_said_to_carry_no_interval() {
     let text = terminal(&table);
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.join(" ").contains("single runs, which allow no verdict") && !text.contains("verdict,"));
-    assert!(page(&table).markdown().contains("no interval"));
+    assert!(page(&table).markdown(true).contains("no interval"));
 }
 
 proptest! {
@@ -208,7 +208,7 @@ proptest! {
             average.floor_percent = Some(number());
         }
         prop_assert!(terminal(&table).lines().all(|line| line.width() <= 80));
-        page(&table).markdown();
+        page(&table).markdown(true);
         csv(&table);
         check_html(&html(&table, false));
     }

@@ -134,7 +134,11 @@ fn without_colour_there_is_no_escape_sequence_and_with_colour_the_same_text() {
 #[test]
 fn an_empty_record_and_an_empty_machine_still_say_something() {
     assert!(long(&Record::default(), Terminal::default()).starts_with("unknown CPU"));
-    assert!(machine_page(&machine::Machine::default()).terminal(Terminal::default(), true).contains("unknown CPU"));
+    assert!(
+        machine_page(&machine::Machine::default())
+            .terminal(Terminal::default(), true)
+            .contains("unknown CPU")
+    );
     assert_eq!(csv(&Record::default()).lines().count(), 1);
 }
 
