@@ -23,7 +23,7 @@ fn tables() -> impl Strategy<Value = Table> {
     let texts = prop::collection::vec(("[a-z <|&]{0,40}", -1e6..1e6_f64), 0..5);
     (columns, texts).prop_map(|(columns, texts)| {
         let columns = columns.into_iter().map(|(kind, priority)| Column {
-            title: "some title".into(),
+            title: "some <b>| \u{1b}title".into(),
             unit: "ns",
             kind: KINDS[kind],
             priority,
@@ -58,7 +58,7 @@ proptest! {
             .map(|(cell, _)| cell.words().to_owned())
             .collect();
         let text = page_of(table).terminal(Terminal { width_columns: width, colour: false }, true);
-        prop_assert!(text.lines().all(|line| line.width() <= width), "{text}");
+        prop_assert!(text.lines().all(|line| line.width() <= width) && !text.contains('\u{1b}'), "{text}");
         for number in numbers {
             prop_assert!(text.contains(&number), "{number} in {text}");
         }
