@@ -1,7 +1,7 @@
 //! The forms in which a command gives its result: terminal, HTML, Markdown, CSV by the page's renderers; JSON is the document itself.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -12,6 +12,8 @@ use serde::Serialize;
 use crate::arguments::Global;
 use crate::output;
 
+/// In place of a folder: the tables go to stdout, one below the other.
+pub(crate) const STDOUT: &str = "-";
 /// Above these options in the help.
 pub(crate) const HEADING: &str = "Output";
 
@@ -52,7 +54,7 @@ pub(crate) struct Forms {
     /// Also write the page as one HTML file, to a new file
     #[arg(help_heading = HEADING, long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Also write each table as a file of CSV into this folder
+    /// Also write each table as a file of CSV into this folder; - prints them instead
     #[arg(help_heading = HEADING, long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
     /// Leave the interactive charts out of the page.
@@ -84,17 +86,53 @@ impl Forms {
         file: &'static str,
         global: &Global,
     ) -> anyhow::Result<String> {
+        self.write_files(page, document, file, Html { script: !self.no_script })?;
+        self.printed(page, document, global)
+    }
+
+    /// Writes the page and the tables that were asked for.
+    ///
+    /// # Errors
+    /// A file or folder that cannot be written.
+    pub(crate) fn write_files(
+        &self,
+        page: &Page,
+        document: &impl Serialize,
+        file: &'static str,
+        options: Html,
+    ) -> anyhow::Result<()> {
         if let Some(path) = &self.html {
             let carried = Carried { document: &serde_json::to_value(document)?, file };
-            write_atomically(path, page.html(&carried, Html { script: !self.no_script }).as_bytes())?;
+            write_atomically(path, page.html(&carried, options).as_bytes())?;
         }
-        if let Some(folder) = &self.csv {
+        if let Some(folder) = self.csv.as_deref().filter(|_| !self.prints_csv()) {
             fs::create_dir_all(folder).with_context(|| {
                 format!("cannot make {}; choose another folder with --csv", folder.display())
             })?;
             for (name, table) in page.csv() {
                 write_atomically(&folder.join(format!("{name}.csv")), table.as_bytes())?;
             }
+        }
+        Ok(())
+    }
+
+    fn prints_csv(&self) -> bool {
+        self.csv.as_deref() == Some(Path::new(STDOUT))
+    }
+
+    /// What is to be printed, in the form asked for.
+    ///
+    /// # Errors
+    /// A document that is none.
+    pub(crate) fn printed(
+        &self,
+        page: &Page,
+        document: &impl Serialize,
+        global: &Global,
+    ) -> anyhow::Result<String> {
+        if self.prints_csv() && !global.json && !global.quiet {
+            let tables: Vec<String> = page.csv().into_iter().map(|(_, table)| table).collect();
+            return Ok(tables.join("\n"));
         }
         self.words.text(page, document, global)
     }
