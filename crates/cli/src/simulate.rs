@@ -8,15 +8,15 @@ mod threads;
 
 use std::path::{Path, PathBuf};
 
-use ::host::live::write_atomically;
 use clap::Args;
 use machine::Hertz;
 use models::memory::{self, Described, HOST, Scope, Simulation};
 use models::{interconnect, scheduling, tsc};
-use report::{Html, SimulationView, Terminal};
+use report::{Html, MemoryView, Page};
 use serde::Serialize;
 
 use crate::arguments::Global;
+use crate::forms::{self, Forms};
 use crate::outcome::Outcome;
 use crate::{output, store};
 
@@ -25,8 +25,14 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Clocks outside of this are slips of the pen, in hertz.
 const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 
-/// Options of `simulate`.
+/// Options of `simulate`. Its `--csv` prints, as it always did, and makes files only with `=DIR`.
 #[derive(Debug, Clone, Args)]
+#[command(mut_arg("csv", |csv| csv
+    .num_args(0..=1)
+    .require_equals(true)
+    .default_missing_value(forms::STDOUT)
+    .conflicts_with("json")
+    .help("Print each table as CSV; with =DIR also write each as a file into this folder")))]
 pub(crate) struct SimulateArguments {
     /// A machine that comes with sidestep (--help lists them), a file of your own (TOML), or host: this machine, measured
     #[arg(value_name = "MACHINE|FILE.toml|host", long_help = MACHINES)]
@@ -40,15 +46,11 @@ pub(crate) struct SimulateArguments {
     /// With schedulers and counters of time: seed of what is drawn
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Print every number as CSV
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
-    /// Also write a page with all pictures, to a new file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
     /// With --html: leave the interactive charts out
     #[arg(long, requires = "html")]
     no_script: bool,
+    #[command(flatten)]
+    forms: Forms,
     #[command(flatten)]
     threads: threads::ThreadsArguments,
     #[command(flatten)]
@@ -111,13 +113,7 @@ impl SimulateArguments {
 
 /// Simulates and prints in the form asked for.
 pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow::Result<Outcome> {
-    if let Some(path) = &arguments.html {
-        anyhow::ensure!(
-            !path.exists(),
-            "{} is there already; choose another name with --html FILE",
-            path.display()
-        );
-    }
+    arguments.forms.ensure_writable()?;
     if arguments.machine == HOST {
         no_wiring(arguments)?;
         if arguments.threads.given().is_some() {
@@ -201,7 +197,7 @@ fn no_wiring(arguments: &SimulateArguments) -> anyhow::Result<()> {
 
 /// What is simulated for the form asked for.
 fn scope(arguments: &SimulateArguments) -> Scope {
-    let page = arguments.html.is_some();
+    let page = arguments.forms.html.is_some();
     Scope {
         bandwidth: arguments.memory.bandwidth || page,
         surface: arguments.memory.surface || page,
@@ -216,50 +212,25 @@ fn print_memory(
     arguments: &SimulateArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    let view = SimulationView {
+    let view = MemoryView {
         workaround: state(arguments.memory.workaround.as_deref(), &simulation.workaround)?,
         strides: arguments.memory.latency,
+        bandwidth: arguments.memory.bandwidth,
+        surface: arguments.memory.surface,
     };
-    // Pictures that only the page asked for stay in the page.
-    let terminal = |simulation: &Simulation, terminal| {
-        let mut shown = simulation.clone();
-        if !arguments.memory.bandwidth {
-            shown.bandwidth.clear();
-        }
-        if !arguments.memory.surface {
-            shown.surface.clear();
-        }
-        report::simulation_terminal(&shown, view, terminal)
-    };
-    let forms = Forms { html: report::simulation_html, csv: report::simulation_csv, terminal };
-    tell(simulation, forms, arguments, global)
+    tell(simulation, &report::memory_page(simulation, view), arguments, global)
 }
 
-/// How a simulation is written: each form is made only if it is asked for.
-struct Forms<H, C, T> {
-    html: H,
-    csv: C,
-    terminal: T,
-}
-
-/// Writes the page if one was asked for, and prints in the form asked for.
-fn tell<S: Serialize>(
-    simulation: &S,
-    forms: Forms<
-        impl FnOnce(&S, Html) -> String,
-        impl FnOnce(&S) -> String,
-        impl FnOnce(&S, Terminal) -> String,
-    >,
+/// Writes the files and prints in the form asked for.
+fn tell(
+    simulation: &impl Serialize,
+    page: &Page,
     arguments: &SimulateArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    if let Some(path) = &arguments.html {
-        let page = (forms.html)(simulation, Html { script: !arguments.no_script });
-        write_atomically(path, page.as_bytes())?;
-    }
-    output::print(&output::text(simulation, global, |terminal| {
-        if arguments.csv { (forms.csv)(simulation) } else { (forms.terminal)(simulation, terminal) }
-    })?)?;
+    let options = Html { script: !arguments.no_script };
+    arguments.forms.write_files(page, simulation, "simulation.json", options)?;
+    output::print(&arguments.forms.printed(page, simulation, global)?)?;
     Ok(Outcome::Done)
 }
 

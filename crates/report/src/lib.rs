@@ -19,8 +19,6 @@ mod number;
 mod page;
 mod place;
 mod plan;
-mod scheduling;
-mod simulation;
 mod sockets;
 mod terminal;
 mod view;
@@ -35,19 +33,13 @@ pub use html::facts::shell_word;
 pub use html::{Html, html};
 pub use interconnect::{
     DomainClaim, FirmwareLinks, GraphPicture, HwlocNumbers, MemoryClaim, PciClaim, Reads, account_terminal,
-    clusters_csv, clusters_html, clusters_terminal, firmware_terminal, graph_dot, graph_svg, hwloc_xml,
-    inference_picture, inference_terminal, matrix_csv, socket_gate_terminal, sockets_csv, sockets_html,
-    sockets_picture, sockets_terminal,
+    firmware_terminal, graph_dot, graph_svg, hwloc_xml, inference_picture, inference_terminal, matrix_csv,
+    socket_gate_terminal,
 };
 pub use page::{Carried, Page, paragraph};
 pub use place::{place_html, place_sweep_terminal, place_terminal};
-pub use scheduling::{scheduling_csv, scheduling_html, scheduling_terminal};
-pub use simulation::{SimulationView, simulation_csv, simulation_html, simulation_terminal};
 pub use sockets::measured_sockets_terminal;
 pub use terminal::Terminal;
 pub use view::{
-    COMPARISON_DATA, FlawList, SelftestReport, ToggleState, ToggleValue, check_up_page, clock_check_page,
-    clock_cost_page, comparison_page, drift_page, experiment_page, factorial_page, flaw_index_page,
-    flaw_page, flaws_page, guard_baseline_page, guard_page, history_page, machine_page, plan_page,
-    population_page, reboots_page, selftest_page, toggle_page, toggles_page,
+    COMPARISON_DATA, FlawList, MemoryView, SelftestReport, ToggleState, ToggleValue, check_up_page, clock_check_page, clock_cost_page, clusters_page, comparison_page, drift_page, experiment_page, factorial_page, flaw_index_page, flaw_page, flaws_page, guard_baseline_page, guard_page, history_page, linked_sockets_page, machine_page, memory_page, plan_page, population_page, reboots_page, schedulers_page, selftest_page, toggle_page, toggles_page,
 };

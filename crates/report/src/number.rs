@@ -109,6 +109,15 @@ pub(crate) fn percent(share: f64) -> String {
     if share.is_finite() { format!("{} %", significant(share * 100.0, 2)) } else { UNKNOWN.to_owned() }
 }
 
+/// Per cent with a sign and a decimal: `+4.2 %`; `0 %` for what would show as nothing.
+pub(crate) fn signed_percent(percent: f64) -> String {
+    match percent.abs() {
+        size if !size.is_finite() => UNKNOWN.to_owned(),
+        size if size < 0.05 => "0 %".to_owned(),
+        _ => format!("{percent:+.1} %"),
+    }
+}
+
 /// The interval beside its value: `±2 %`, or `[3.1, 5.9]` where it is wide or lopsided.
 pub(crate) fn uncertainty(value: f64, interval: Interval) -> String {
     if value == 0.0 && interval.low == 0.0 && interval.high == 0.0 {
@@ -193,7 +202,7 @@ mod tests {
     use machine::Hertz;
     use stats::Interval;
 
-    use super::{column, duration_ns, frequency, median, percent, significant, uncertainty};
+    use super::{column, duration_ns, frequency, median, percent, signed_percent, significant, uncertainty};
 
     #[test]
     fn numbers_carry_the_digits_asked_for() {
@@ -226,6 +235,7 @@ mod tests {
         assert_eq!(duration_ns(56_100.0), "56.1 µs");
         assert_eq!(frequency(Hertz(3.4e9)), "3.4 GHz");
         assert_eq!(percent(0.0273), "2.7 %");
+        assert_eq!([4.16, -0.04, f64::NAN].map(signed_percent), ["+4.2 %", "0 %", "unknown"]);
     }
 
     #[test]

@@ -271,6 +271,16 @@ impl Cell {
         Self::shown(value.to_string(), value as f64)
     }
 
+    /// A number with three digits, or nothing.
+    pub(crate) fn known(value: Option<f64>) -> Self {
+        value.filter(|value| value.is_finite()).map_or(Self::Empty, Self::number)
+    }
+
+    /// `+4.2 %`, or nothing.
+    pub(crate) fn change(percent: Option<f64>) -> Self {
+        percent.map_or(Self::Empty, |percent| Self::shown(number::signed_percent(percent), percent))
+    }
+
     /// A number and how it is written.
     pub(crate) fn shown(text: impl Into<String>, value: f64) -> Self {
         Self::Number { text: text.into(), value, interval: None }

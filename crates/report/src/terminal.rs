@@ -2,7 +2,7 @@
 
 mod paint;
 
-pub(crate) use paint::{Ink, Paper, bar, table_of, two_sided_bar, wrap};
+pub(crate) use paint::{Ink, Paper, bar, table_of, wrap};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

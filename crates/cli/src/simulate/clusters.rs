@@ -2,7 +2,7 @@
 
 use models::interconnect::{ClusterMachine, simulate_clusters};
 
-use super::{Forms, SimulateArguments, tell};
+use super::{SimulateArguments, tell};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 
@@ -20,10 +20,6 @@ pub(super) fn simulate(
         "--fit: {} holds no published matrix; there is nothing to fit to",
         machine.name
     );
-    let forms = Forms {
-        html: |simulation: &_, _| report::clusters_html(simulation),
-        csv: report::clusters_csv,
-        terminal: report::clusters_terminal,
-    };
-    tell(&simulate_clusters(machine, arguments.fit), forms, arguments, global)
+    let simulation = simulate_clusters(machine, arguments.fit);
+    tell(&simulation, &report::clusters_page(&simulation), arguments, global)
 }

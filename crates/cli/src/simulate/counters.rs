@@ -2,9 +2,8 @@
 
 use clap::Args;
 use models::tsc::{self, Governor, Scenario, TscMachine, Workload};
-use report::Carried;
 
-use super::{Forms, SimulateArguments, named, tell};
+use super::{SimulateArguments, named, tell};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 
@@ -72,14 +71,7 @@ pub(super) fn simulate(
         );
     }
     let simulation = tsc::simulate(machine, arguments.scenario.scenario(arguments.seed));
-    let page = report::drift_page(&simulation);
-    let html = |simulation: &_, options| {
-        let document = serde_json::to_value(simulation).expect("numbers and texts can be written");
-        page.html(&Carried { document: &document, file: "simulation.json" }, options)
-    };
-    let csv = |_: &_| page.csv().into_iter().map(|(_, table)| table).collect::<Vec<_>>().join("\n");
-    let forms = Forms { html, csv, terminal: |_: &_, terminal| page.terminal(terminal, true) };
-    tell(&simulation, forms, arguments, global)
+    tell(&simulation, &report::drift_page(&simulation), arguments, global)
 }
 
 fn governor(text: &str) -> Result<Governor, String> {

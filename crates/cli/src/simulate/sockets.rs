@@ -4,7 +4,7 @@ use clap::Args;
 use machine::Hertz;
 use models::interconnect::{self, SocketMachine, Variant};
 
-use super::{Forms, SimulateArguments, parse_clock, tell};
+use super::{SimulateArguments, parse_clock, tell};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 
@@ -70,12 +70,7 @@ pub(super) fn simulate(
     let siblings = if arguments.fit { Some(siblings(machine)?) } else { None };
     let variant = arguments.sockets.variant();
     let simulation = interconnect::simulate(machine, &variant, siblings.as_deref())?;
-    let forms = Forms {
-        html: |simulation: &_, _| report::sockets_html(simulation),
-        csv: report::sockets_csv,
-        terminal: report::sockets_terminal,
-    };
-    tell(&simulation, forms, arguments, global)
+    tell(&simulation, &report::linked_sockets_page(&simulation), arguments, global)
 }
 
 /// The machines whose published numbers are fitted together with those of this one.

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Args;
 use models::scheduling::{self, Class, Pattern, Policy, Scenario, SchedulingMachine};
 
-use super::{Forms, SimulateArguments, named, tell};
+use super::{SimulateArguments, named, tell};
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 
@@ -143,12 +143,7 @@ pub(super) fn simulate(
     }
     let scenario = arguments.threads.scenario(machine, arguments.seed)?;
     let simulation = scheduling::simulate(machine, scenario);
-    let forms = Forms {
-        html: report::scheduling_html,
-        csv: report::scheduling_csv,
-        terminal: report::scheduling_terminal,
-    };
-    tell(&simulation, forms, arguments, global)
+    tell(&simulation, &report::schedulers_page(&simulation), arguments, global)
 }
 
 fn policy(text: &str) -> Result<Placing, String> {

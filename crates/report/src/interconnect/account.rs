@@ -5,7 +5,7 @@ use std::fmt::Write;
 use models::interconnect::{AccountRow, Alternative, Explanation, Misses, SocketAccount};
 use record::{SocketVerdict, Sockets};
 
-use super::words::{capital, links};
+use super::{capital, links};
 use crate::escape::plain;
 use crate::number::{self, UNKNOWN};
 use crate::sockets::flight_doubts;

@@ -134,28 +134,6 @@ pub(crate) fn bar(share: f64, width_columns: usize) -> String {
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// A bar for a value between two ends, of which the first is 0 or less and the second 0 or more: to the right of nothing, and to the left
-/// of it, behind a line, where the first end is below it. Always as wide.
-pub(crate) fn two_sided_bar(value: f64, [low, high]: [f64; 2], width_columns: usize) -> String {
-    let range = high - low;
-    if !(low < 0.0 && range.is_finite()) {
-        return format!(
-            "{:<width_columns$}",
-            if high > 0.0 { bar(value / high, width_columns) } else { String::new() }
-        );
-    }
-    // One column is the line.
-    let columns = width_columns.saturating_sub(1) as f64;
-    let left = (columns * -low / range).round().max(1.0);
-    let right = (columns - left).max(0.0);
-    let per_column = (-low / left).max(if right > 0.0 { high / right } else { 0.0 });
-    // Blocks grow from the left only; there is a half that stands at the right.
-    let halves = if value < 0.0 { (-value / per_column * 2.0).round().max(1.0) as usize } else { 0 };
-    let below = format!("{}{}", if halves % 2 == 1 { "▐" } else { "" }, "█".repeat(halves / 2));
-    let above = if right > 0.0 { bar(value / (per_column * right), right as usize) } else { String::new() };
-    format!("{below:>0$}│{above:<1$}", left as usize, right as usize)
-}
-
 /// Words in lines of at most `room` columns; a word that is longer is cut.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -243,23 +221,7 @@ fn painted(ink: Ink, line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bar, clip, two_sided_bar, wrap};
-
-    #[test]
-    fn what_is_below_nothing_stands_to_the_left_of_a_line_in_the_same_scale() {
-        for (value, ends, expected) in [
-            (2.0, [0.0, 4.0], "███▌   "),
-            (0.0, [0.0, 0.0], "       "),
-            (-2.0, [-2.0, 4.0], "██│    "),
-            (-1.0, [-2.0, 4.0], " █│    "),
-            (-0.01, [-2.0, 4.0], " ▐│    "),
-            (4.0, [-2.0, 4.0], "  │████"),
-            (0.0, [-2.0, 4.0], "  │    "),
-            (-3.0, [-3.0, 0.0], "██████│"),
-        ] {
-            assert_eq!(two_sided_bar(value, ends, 7), expected, "{value} {ends:?}");
-        }
-    }
+    use super::{bar, clip, wrap};
 
     #[test]
     fn long_words_are_cut_and_short_ones_kept_whole() {

@@ -3,13 +3,12 @@
 use models::Sourced;
 use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
 
+use super::simulated;
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
 use crate::figure::{DataTable, Drawn};
 use crate::page::{Block, Cell, Column, Page, Placed, Section, Statement, Table, Tone};
 use crate::{interactive, number};
 
-/// How a source of a number begins that is a guess.
-const ASSUMED: &str = "assumed";
 /// Prices that differ by less are the same.
 const SAME_PRICE: f64 = 1e-9;
 
@@ -19,7 +18,7 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
     let how = simulation.rows.iter().map(|row| (row.remedy.name().to_owned(), row.how.clone())).collect();
     let mut sections = vec![
         Section::new("remedies", "").with(Block::Table(remedies(simulation))),
-        Section::new("how", "How each is switched").with(Block::Facts(how)),
+        Section::detail("how", "How each is switched").with(Block::Facts(how)),
     ];
     if let Some(drawn) = figure(simulation) {
         let heading = "Counter of the worst core against core 0".to_owned();
@@ -27,9 +26,9 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
         let section = Section::new("drift", "Drift").with(Block::Figure(Box::new(placed)));
         sections.push(section.with(Block::Table(points(simulation))));
     }
-    sections.push(Section::detail("numbers", "The machine").with(Block::Facts(numbers(simulation))));
+    sections.push(simulated::numbers(numbers(simulation)));
     Page {
-        subject: format!("{}: simulation, nothing measured", simulation.machine.title),
+        subject: simulated::subject(&simulation.machine.title),
         answer: answer(simulation),
         because: because(simulation),
         sections,
@@ -172,20 +171,13 @@ fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
 fn assumptions(simulation: &DriftSimulation) -> Statement {
     let machine = &simulation.machine;
     let numbers = [
-        ("step_ns", &machine.step_ns.source),
-        ("halt_divisor", &machine.halt_divisor.source),
-        ("tick_hz", &machine.tick_hz.source),
-        ("tick_work_ns", &machine.tick_work_ns.source),
-        ("governor_period_ns", &machine.governor_period_ns.source),
+        ("step_ns", machine.step_ns.source.as_str()),
+        ("halt_divisor", machine.halt_divisor.source.as_str()),
+        ("tick_hz", machine.tick_hz.source.as_str()),
+        ("tick_work_ns", machine.tick_work_ns.source.as_str()),
+        ("governor_period_ns", machine.governor_period_ns.source.as_str()),
     ];
-    let assumed = numbers.into_iter().filter(|(_, source)| source.starts_with(ASSUMED)).map(|(name, _)| name);
-    let assumed: Vec<&str> = assumed.collect();
-    let text = if assumed.is_empty() {
-        "Every number of the machine has a source.".to_owned()
-    } else {
-        format!("Assumed: {}; the machine file gives the reasons.", assumed.join(", "))
-    };
-    Statement::new(Tone::Faint, text)
+    simulated::grounds(&numbers, simulated::IN_THE_FILE)
 }
 
 /// Offset over time, a curve per remedy that touches the counters.
@@ -228,7 +220,7 @@ fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
 }
 
 /// Each number of the machine with its source.
-fn numbers(simulation: &DriftSimulation) -> Vec<(String, String)> {
+fn numbers(simulation: &DriftSimulation) -> Vec<[String; 3]> {
     let machine = &simulation.machine;
     let states: Vec<String> = machine.pstates_hz.value.iter().map(|hz| number::frequency(*hz)).collect();
     let duration = |ns: &Sourced<f64>| (number::duration_ns(ns.value), ns.source.clone());
@@ -249,5 +241,5 @@ fn numbers(simulation: &DriftSimulation) -> Vec<(String, String)> {
         let (value, source) = duration(&read.ns);
         ("a read", (format!("{value} ({})", read.name), source))
     }));
-    rows.into_iter().map(|(name, (value, source))| (name.to_owned(), format!("{value}; {source}"))).collect()
+    rows.into_iter().map(|(name, (value, source))| [name.to_owned(), value, source]).collect()
 }

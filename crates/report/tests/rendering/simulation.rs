@@ -1,7 +1,7 @@
 //! Renderings of a simulation: widths, sentences, escaping, and the same with nothing in it.
 
 use models::memory::{Described, KNOWN, Scope, Simulation, parse, simulate};
-use report::{Html, SimulationView, Terminal, simulation_csv, simulation_html, simulation_terminal};
+use report::{Carried, Html, MemoryView, Terminal, memory_page};
 use unicode_width::UnicodeWidthStr;
 
 fn described() -> Described {
@@ -21,34 +21,57 @@ fn simulated(scope: Scope) -> Simulation {
     simulate(&quick(), scope)
 }
 
+fn text(simulation: &Simulation, view: MemoryView, is_long: bool) -> String {
+    memory_page(simulation, view).terminal(Terminal::default(), is_long)
+}
+
+fn page(simulation: &Simulation) -> String {
+    let document = serde_json::to_value(simulation).expect("numbers and texts");
+    let carried = Carried { document: &document, file: "simulation.json" };
+    memory_page(simulation, MemoryView::default()).html(&carried, Html { script: false })
+}
+
 #[test]
 fn no_line_is_wider_than_the_terminal_and_every_part_is_there() {
     let simulation = simulated(Scope { bandwidth: true, ..Scope::default() });
-    let view = SimulationView { workaround: None, strides: true };
+    let view = MemoryView { strides: true, bandwidth: true, ..MemoryView::default() };
     for width_columns in [40, 80, 100] {
-        let text = simulation_terminal(&simulation, view, Terminal { width_columns, colour: false });
+        let terminal = Terminal { width_columns, colour: false };
+        let text = memory_page(&simulation, view).terminal(terminal, true);
         assert!(text.lines().all(|line| line.width() <= width_columns), "{text}");
     }
-    let text = simulation_terminal(&simulation, view, Terminal::default());
-    for part in
-        ["latency_ns", "59, 99", "stride of 512 B", "Unchanged within 1 %", "e298 off, MB/s", "e298 on, MB/s"]
-    {
-        assert!(text.contains(part), "{part}\n{text}");
+    let all = text(&simulation, view, true);
+    for part in ["latency_ns", "59.0", "stride of 512 B", "Unchanged within 1 %", "e298 off", "added, ns"] {
+        assert!(all.contains(part), "{part}\n{all}");
     }
-    let one = SimulationView { workaround: Some(true), strides: false };
-    let text = simulation_terminal(&simulation, one, Terminal::default());
-    assert!(text.contains("e298 on, MB/s") && !text.contains("e298 off, MB/s"), "{text}");
+    let one = MemoryView { workaround: Some(true), bandwidth: true, ..MemoryView::default() };
+    let asked = text(&simulation, one, false);
+    assert!(asked.contains("e298 on") && !asked.contains("e298 off"), "{asked}");
+    let first = text(&simulation, MemoryView::default(), false);
+    assert!(first.lines().count() <= 24 && !first.contains("Bandwidth"), "{first}");
+}
+
+#[test]
+fn the_answer_is_the_cost_of_the_workaround() {
+    let text = text(&simulated(Scope::default()), MemoryView::default(), false);
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("With e298 latency_ns takes 1.72 times as long (58.8 to 101 ns);"), "{text}");
+    assert!(said.contains("A page walk costs 338 ns more"), "{text}");
 }
 
 #[test]
 fn a_csv_row_stands_for_every_number() {
     let simulation = simulated(Scope { bandwidth: true, ..Scope::default() });
-    let csv = simulation_csv(&simulation);
-    let columns = csv.lines().next().unwrap().split(',').count();
-    assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
-    let rows = simulation.rows.len() + simulation.strides.len() + simulation.bandwidth.len();
-    assert_eq!(csv.lines().count(), 1 + rows);
-    assert!(csv.contains("test,latency_ns,33554432,512,ns,"), "{csv}");
+    let tables = memory_page(&simulation, MemoryView::default()).csv();
+    let table = |id: &str| &tables.iter().find(|(name, _)| *name == id).expect(id).1;
+    for (id, rows) in [
+        ("tests", simulation.rows.len()),
+        ("strides", simulation.strides.len()),
+        ("bandwidth", simulation.bandwidth.len()),
+    ] {
+        assert_eq!(table(id).lines().count(), 1 + rows, "{id}");
+    }
+    assert!(table("tests").contains("latency_ns,58."), "{}", table("tests"));
 }
 
 #[test]
@@ -68,9 +91,12 @@ fn a_hostile_machine_file_can_neither_steer_the_terminal_nor_mark_up_the_page() 
     }
     described.published.clear();
     let simulation = simulate(&described, Scope { bandwidth: true, ..Scope::default() });
-    let text = simulation_terminal(&simulation, SimulationView::default(), Terminal::default());
-    assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
-    let page = simulation_html(&simulation, Html { script: false });
+    for width_columns in [40, 80] {
+        let terminal = Terminal { width_columns, colour: false };
+        let text = memory_page(&simulation, MemoryView::default()).terminal(terminal, true);
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+    }
+    let page = page(&simulation);
     assert!(!page.contains("<script>alert") && page.ends_with("</html>\n"));
 }
 
@@ -81,7 +107,6 @@ fn a_machine_without_tests_has_a_text_and_a_page() {
     described.published.clear();
     let simulation = simulate(&described, Scope { fit: true, ..Scope::default() });
     assert!(simulation.fit.is_none() && simulation.rows.is_empty());
-    assert!(!simulation_terminal(&simulation, SimulationView::default(), Terminal::default()).is_empty());
-    assert!(simulation_html(&simulation, Html { script: false }).contains("on paper"));
-    assert_eq!(simulation_csv(&simulation).lines().count(), 1 + simulation.strides.len());
+    assert!(text(&simulation, MemoryView::default(), false).contains("undetermined: no test"));
+    assert!(page(&simulation).contains("nothing measured"));
 }

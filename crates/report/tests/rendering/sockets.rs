@@ -153,7 +153,9 @@ fn a_simulation_draws_the_same_figures() {
     let (_, text) = models::interconnect::KNOWN[0];
     let machine = models::interconnect::parse(text, "x6440").expect("a description");
     let run = models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), None);
-    let page = report::sockets_html(&run.expect("it runs"));
+    let document = serde_json::json!({});
+    let carried = report::Carried { document: &document, file: "simulation.json" };
+    let page = report::linked_sockets_page(&run.expect("it runs")).html(&carried, Html { script: false });
     assert!(has_figure(&page, "socket-links") && has_figure(&page, "socket-latency"));
     check_html(&page);
 }

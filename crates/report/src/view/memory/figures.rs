@@ -5,7 +5,7 @@ use models::memory::Simulation;
 use super::state;
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, SurfaceCell, SurfaceChart};
 use crate::figure::{DataTable, Drawn};
-use crate::{interactive, number};
+use crate::interactive;
 
 /// Bandwidth without and with the workaround in one panel.
 pub(super) fn bandwidth(simulation: &Simulation) -> Option<Drawn> {
@@ -32,19 +32,10 @@ pub(super) fn bandwidth(simulation: &Simulation) -> Option<Drawn> {
     if chart.is_empty() {
         return None;
     }
-    let rows = simulation.bandwidth.iter().map(|point| {
-        [point.block_bytes.to_string(), number::column(point.off_mb_per_s), number::column(point.on_mb_per_s)]
-            .to_vec()
-    });
     Some(Drawn {
         svg: chart.draw("simulated-bandwidth"),
-        reading:
-            "Both curves are one until the block outgrows what the caches and the translation buffers hold."
-                .to_owned(),
-        table: DataTable {
-            headers: ["block", "off, MB/s", "on, MB/s"].map(str::to_owned).to_vec(),
-            rows: rows.collect(),
-        },
+        reading: "Both curves are one until the block outgrows what the caches and the TLBs hold.".to_owned(),
+        table: DataTable::default(),
         interactive: Some(interactive::lines(&chart)),
         needs_webgl: false,
     })

@@ -1,0 +1,194 @@
+//! What a run of linked sockets says, in words.
+
+use models::interconnect::{Alternative, Coherence, SocketRow, SocketSimulation};
+
+use crate::interconnect::{by_distance, capital, links, stores_words};
+use crate::number::{self, UNKNOWN, short};
+use crate::page::{Statement, Tone};
+use crate::view::simulated;
+
+/// Rounding of the model, below which sockets are alike, as a share.
+const ALIKE_SHARE: f64 = 1e-6;
+/// An event-by-event run that differs by less from the closed form is the same, in per cent.
+const SAME_PERCENT: f64 = 0.1;
+
+/// Whether the machine's file says how a core streams.
+pub(super) fn streams(simulation: &SocketSimulation) -> bool {
+    simulation.rows.iter().any(|row| row.triad_mb_per_s.is_some())
+}
+
+/// Sockets by how far their farthest is, nearest first.
+fn classes(simulation: &SocketSimulation) -> Vec<(u32, Vec<&SocketRow>)> {
+    by_distance(&simulation.rows, |row| Some(row.eccentricity))
+}
+
+fn sockets(rows: &[&SocketRow]) -> String {
+    let names: Vec<String> = rows.iter().map(|row| row.socket.to_string()).collect();
+    match names.as_slice() {
+        [] => "no socket".to_owned(),
+        [one] => format!("socket {one}"),
+        several => format!("sockets {}", simulated::listed(several, "and")),
+    }
+}
+
+/// Which sockets are slower, and by how much.
+pub(super) fn answer(simulation: &SocketSimulation) -> Statement {
+    let classes = classes(simulation);
+    let ([(_, near), ..], [.., (_, far)]) = (classes.as_slice(), classes.as_slice()) else {
+        return Statement::default();
+    };
+    let (fast, slow) = (near[0].latency_ns, far[0].latency_ns);
+    if slow / fast < 1.0 + ALIKE_SHARE {
+        let text =
+            format!("All sockets are alike: a read of a socket's own memory takes {} ns.", short(slow));
+        return Statement::new(Tone::Good, text);
+    }
+    let bandwidth = far[0].triad_mb_per_s.zip(near[0].triad_mb_per_s);
+    let lost = bandwidth.map_or_else(
+        || "wait longer for their own memory".to_owned(),
+        |(slow, fast)| format!("get {} less bandwidth", number::percent(1.0 - slow / fast)),
+    );
+    let text = format!(
+        "{} {lost} than {} (local read: {} ns instead of {}).",
+        capital(&sockets(far)),
+        sockets(near),
+        short(slow),
+        short(fast)
+    );
+    Statement::new(Tone::Look, text)
+}
+
+/// Why, how near that is to what was published, and where the numbers are from.
+pub(super) fn because(simulation: &SocketSimulation) -> Vec<Statement> {
+    let plain = |text: String| Statement::new(Tone::Plain, text);
+    let mut said = vec![plain(match simulation.coherence {
+        Coherence::Broadcast => broadcast(simulation),
+        Coherence::ProbeFilter => filtered(simulation),
+    })];
+    said.extend(near_published(simulation).map(plain));
+    let sources: Vec<(&str, &str)> =
+        simulation.numbers.iter().map(|one| (one.name, one.source.as_str())).collect();
+    said.push(simulated::grounds(&sources, simulated::IN_THE_FILE));
+    said
+}
+
+fn broadcast(simulation: &SocketSimulation) -> String {
+    const RULE: &str = "A local read completes only when every other socket has answered the snoop, so the farthest socket decides";
+    let classes = classes(simulation);
+    let ([(near, near_rows), ..], [.., (far, far_rows)]) = (classes.as_slice(), classes.as_slice()) else {
+        return String::new();
+    };
+    if near == far {
+        return format!("{RULE}: it is {} away from each.", links(*far));
+    }
+    let whom =
+        far_rows.iter().filter_map(|row| Some(format!("{} for {}", row.farthest.first()?, row.socket)));
+    format!(
+        "{RULE}: {} away from {} ({}), {} from {}. Each further link costs {} ns there and back.",
+        links(*far),
+        sockets(far_rows),
+        whom.collect::<Vec<_>>().join(", "),
+        links(*near),
+        sockets(near_rows),
+        short(simulation.hop_round_trip_ns)
+    )
+}
+
+fn filtered(simulation: &SocketSimulation) -> String {
+    const RULE: &str = "The directory at the home node shows that no other socket has the line, so no snoops are sent and each socket waits for its memory alone.";
+    let Some(row) = simulation.rows.first() else { return String::new() };
+    let (Some([low, high]), Some(ceiling)) = (row.triad_range_mb_per_s, simulation.ceiling_mb_per_s) else {
+        return RULE.to_owned();
+    };
+    let (low, high) = (low.min(high) / 1e3, low.max(high) / 1e3);
+    let kept = if high - low < 0.05 {
+        format!("{high:.1} GB/s")
+    } else {
+        format!("{low:.1} to {high:.1} GB/s, by the range of idle_near_ns")
+    };
+    format!(
+        "{RULE} With the other costs of a row as with snoops, triad is {kept}; limited by memory latency alone it would be {:.1}. No published number of one core tests this.",
+        ceiling / 1e3
+    )
+}
+
+fn near_published(simulation: &SocketSimulation) -> Option<String> {
+    if !simulation.changes.is_empty() || !streams(simulation) {
+        return None;
+    }
+    Some(match (simulation.rms_percent, simulation.max_percent) {
+        (Some(rms), Some(max)) => {
+            format!("Published bandwidths are met within {max:.2} % ({rms:.2} % root mean square).")
+        }
+        _ => {
+            "No bandwidth of one core was published for this machine: the prediction is untested.".to_owned()
+        }
+    })
+}
+
+/// The law behind the bandwidth, and what bandwidths leave undetermined.
+pub(super) fn details(simulation: &SocketSimulation) -> Vec<String> {
+    [law(simulation), degeneracy(simulation), likeness(simulation)].into_iter().flatten().collect()
+}
+
+fn law(simulation: &SocketSimulation) -> Option<String> {
+    let lines = simulation.numbers.iter().find(|one| one.name == "outstanding_lines")?;
+    let differ = simulation.events_differ_percent?;
+    let agree = if differ < SAME_PERCENT {
+        "an event-by-event run gives the same".to_owned()
+    } else {
+        format!("an event-by-event run differs by {} %", short(differ))
+    };
+    (simulation.coherence == Coherence::Broadcast).then(|| {
+        format!("Bandwidth follows from latency by Little's law: {} outstanding lines of 64 B, divided by the latency; {agree}.", lines.value)
+    })
+}
+
+fn degeneracy(simulation: &SocketSimulation) -> Option<String> {
+    let first = simulation.degeneracy.first()?;
+    let ratio = first.slowest_ns / first.fastest_ns;
+    if ratio < 1.0 + ALIKE_SHARE {
+        return None;
+    }
+    let reading = |one: &Alternative| {
+        let stores = stores_words(one);
+        format!(
+            "{} ns ({} to {}) with {} lines and {stores}",
+            one.hop_round_trip_ns.map_or_else(|| UNKNOWN.to_owned(), number::column),
+            short(one.fastest_ns),
+            short(one.slowest_ns),
+            one.outstanding_lines
+        )
+    };
+    let all: Vec<String> = simulation.degeneracy.iter().map(reading).collect();
+    Some(format!(
+        "Undetermined: bandwidths fix only the ratio of the latencies, {ratio:.2}. These costs of a link give the same bandwidths: {}. A measured latency would decide.",
+        all.join("; ")
+    ))
+}
+
+fn likeness(simulation: &SocketSimulation) -> Option<String> {
+    let alike = simulation.likeness?;
+    if alike.graphs < 2 || simulation.coherence != Coherence::Broadcast {
+        return None;
+    }
+    let far: Vec<String> = simulation.rows.iter().map(|row| row.eccentricity.to_string()).collect();
+    let (equal, identified) = match alike.same_eccentricities {
+        1 => (
+            "this one alone has".to_owned(),
+            "bandwidths identify the links if the latency at one link is known",
+        ),
+        more => (format!("{more} have"), "bandwidths alone cannot identify the links"),
+    };
+    let similar = match alike.same_order {
+        0 => String::new(),
+        1 => ", and 1 more has the same order of near and far".to_owned(),
+        more => format!(", and {more} more have the same order of near and far"),
+    };
+    Some(format!(
+        "Of the {} to connect {} {equal} the farthest sockets {} links away{similar}: {identified}.",
+        machine::counted(alike.graphs, "way"),
+        machine::counted(simulation.rows.len(), "socket"),
+        far.join(", ")
+    ))
+}

@@ -1,0 +1,92 @@
+//! The curve of a simulation of schedulers: gains by number of threads, or packing over spreading by shared data.
+
+use models::scheduling::{GainRow, Packing, Policy, PolicyRow, SchedulingSimulation};
+use stats::Interval;
+
+use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
+use crate::figure::{DataTable, Drawn};
+use crate::interactive;
+
+/// The curve with its heading; none if there is nothing to draw.
+pub(super) fn gain(simulation: &SchedulingSimulation) -> Option<(&'static str, Drawn)> {
+    let (heading, chart) = match &simulation.packing {
+        Some(found) => {
+            ("Packing partners over spreading them", packing_chart(found, simulation.machine.has_turbo()))
+        }
+        None if !simulation.policies.is_empty() => {
+            ("Gain over random placement by number of threads", policy_chart(&simulation.policies))
+        }
+        None => ("Gain by number of threads", gain_chart(&simulation.rows)),
+    };
+    if chart.is_empty() {
+        return None;
+    }
+    let drawn = Drawn {
+        svg: chart.draw("simulated-gain"),
+        reading: "Above zero the policy is better. Ribbons are 95 % intervals of the runs.".to_owned(),
+        table: DataTable::default(),
+        interactive: Some(interactive::lines(&chart)),
+        needs_webgl: false,
+    };
+    Some((heading, drawn))
+}
+
+type Curve<'a> = (&'a str, Vec<(f64, f64, Interval)>);
+
+fn gain_chart(rows: &[GainRow]) -> LineChart {
+    let curve = |value: fn(&GainRow) -> (f64, Interval)| -> Vec<(f64, f64, Interval)> {
+        rows.iter().map(|row| (row.threads as f64, value(row).0, value(row).1)).collect()
+    };
+    chart(
+        "threads",
+        "Gain, per cent",
+        vec![
+            ("over random", curve(|row| (row.gain_over_random_percent, row.gain_over_random_interval))),
+            ("over in-order", curve(|row| (row.gain_over_in_order_percent, row.gain_over_in_order_interval))),
+            (
+                "over kernel-like",
+                curve(|row| (row.gain_over_kernel_like_percent, row.gain_over_kernel_like_interval)),
+            ),
+        ],
+    )
+}
+
+fn policy_chart(rows: &[PolicyRow]) -> LineChart {
+    let curve = |policy: Policy| {
+        let of = |row: &PolicyRow| {
+            let one = row.policies.iter().find(|one| one.policy == policy)?;
+            Some((row.threads as f64, one.over_random.percent, one.over_random.interval))
+        };
+        (policy.name(), rows.iter().filter_map(of).collect())
+    };
+    let others = Policy::ALL.into_iter().filter(|policy| *policy != Policy::Random);
+    chart("threads", "Gain over random placement, per cent", others.map(curve).collect())
+}
+
+fn packing_chart(packing: &Packing, has_turbo: bool) -> LineChart {
+    let exact = |x: f64, y: f64| (x, y, Interval { low: y, high: y });
+    let points = || packing.points.iter();
+    let with = points().map(|point| exact(point.sharing_percent, point.gain_of_packing_percent));
+    let mut curves = vec![(if has_turbo { "with turbo" } else { "gain" }, with.collect())];
+    if has_turbo {
+        let without =
+            points().map(|point| exact(point.sharing_percent, point.gain_of_packing_without_turbo_percent));
+        curves.push(("without", without.collect()));
+    }
+    chart("what a thread gains from its partner, per cent", "Packing over spreading, per cent", curves)
+}
+
+fn chart(x_label: &'static str, y_label: &'static str, curves: Vec<Curve<'_>>) -> LineChart {
+    let series = curves.into_iter().enumerate().map(|(style, (name, points))| {
+        let point = |(x, y, interval): (f64, f64, Interval)| LinePoint {
+            x,
+            y,
+            low: interval.low,
+            high: interval.high,
+            doubtful: false,
+        };
+        LineSeries { name: name.to_owned(), style, points: points.into_iter().map(point).collect() }
+    });
+    let panel = LinePanel { title: y_label.to_owned(), series: series.collect(), marks: Vec::new() };
+    LineChart { x_label, y_label, x: Axis::Linear, y: Axis::Linear, panels: vec![panel] }
+}

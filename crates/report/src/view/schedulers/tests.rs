@@ -1,0 +1,142 @@
+//! Pages of simulated schedulers: what they answer, in any width and form.
+
+use models::scheduling::{Class, KNOWN, Pattern, Scenario, parse, simulate};
+
+use super::*;
+use crate::{Carried, Html, Terminal};
+
+fn simulation(sharing: [f64; 2]) -> SchedulingSimulation {
+    under(Some(Policy::ModulesFirst), sharing)
+}
+
+fn under(policy: Option<Policy>, sharing: [f64; 2]) -> SchedulingSimulation {
+    on("fx-8150", policy, sharing)
+}
+
+fn on(name: &str, policy: Option<Policy>, sharing: [f64; 2]) -> SchedulingSimulation {
+    let (_, file, text) = KNOWN.iter().find(|(known, ..)| *known == name).expect("it comes with sidestep");
+    let machine = parse(text, file).expect("it is read");
+    let (pattern, class) = (Pattern::Copies, Class::Integer);
+    simulate(&machine, Scenario { policy, pattern, class, threads: [3, 4], sharing, seed: 1 })
+}
+
+fn text(found: &SchedulingSimulation, width_columns: usize) -> String {
+    schedulers_page(found).terminal(Terminal { width_columns, colour: false }, true)
+}
+
+fn said(found: &SchedulingSimulation) -> String {
+    text(found, 80).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_page_holds_the_curve_what_was_published_and_the_source_of_each_number() {
+    for found in [simulation([0.0; 2]), under(None, [0.0; 2]), simulation([0.0, 0.4])] {
+        let document = serde_json::to_value(&found).expect("numbers and texts");
+        let carried = Carried { document: &document, file: "simulation.json" };
+        let page = schedulers_page(&found).html(&carried, Html { script: false });
+        assert!(page.contains("<svg") && page.contains("assumed") && !page.contains("<script"));
+    }
+    let text = said(&simulation([0.0; 2]));
+    for part in ["DiRT 3", "ComputerBase", "BeHardware", "threads unknown: predicted is the range"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn the_first_screen_fits_24_lines() {
+    for (name, ..) in KNOWN {
+        let page = schedulers_page(&on(name, Some(Policy::ModulesFirst), [0.0; 2]));
+        let text = page.terminal(Terminal::default(), false);
+        assert!(text.lines().count() <= 24, "{name}: {text}");
+    }
+}
+
+#[test]
+fn all_policies_stand_side_by_side_in_80_columns_and_no_number_is_cut_in_40() {
+    let found = under(None, [0.0; 2]);
+    let wide = text(&found, 80);
+    let of_four = wide.lines().find(|line| line.trim_start().starts_with("4 ")).expect("a row");
+    let cells: Vec<&str> = of_four.split_whitespace().collect();
+    assert!(cells.len() == 1 + Policy::ALL.len() && cells[5].starts_with("-6."), "{wide}");
+    for found in [found, simulation([0.0; 2])] {
+        let narrow = text(&found, 40);
+        assert!(narrow.contains("+8.8") && narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+    }
+}
+
+#[test]
+fn the_answer_names_the_best_and_the_worst_policies() {
+    let text = said(&under(None, [0.0; 2]));
+    for part in [
+        "Largest gain over random placement: +8.8 % with 4 threads (modules-first,",
+        "process-grouping and data-aware).",
+        "Largest loss: -6.",
+        "with 4 threads (in-order and pack).",
+        "One last-level cache serves all CPUs, so process-grouping equals kernel-like.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let grouped = said(&on("ryzen-1800x", Some(Policy::ProcessGrouping), [0.0; 2]));
+    assert!(
+        grouped.contains("treats each pair of threads as a process and keeps it in one ccx."),
+        "{grouped}"
+    );
+}
+
+#[test]
+fn the_largest_gain_is_named_over_each_baseline_and_none_within_the_noise() {
+    let mut found = simulation([0.0; 2]);
+    let text = said(&found);
+    let answer = "modules-first gains at most 8.8 % over random placement (4 threads) and 16.1 % over in-order (4 threads).";
+    assert!(text.contains(answer) && text.contains("awake: mean number of awake units (module)"), "{text}");
+    found.rows[0].gain_over_random_interval = Interval { low: -1.0, high: 7.0 };
+    assert!(said(&found).contains("No difference from random placement detected with 3 threads."));
+    let alike = said(&on("jacobsville", Some(Policy::ModulesFirst), [0.0; 2]));
+    assert!(alike.contains("33.5 % over in-order and kernel-like (4 threads)."), "{alike}");
+    assert!(!alike.contains("awake") && alike.contains("unknown: clock"), "{alike}");
+}
+
+#[test]
+fn a_policy_is_not_compared_with_itself() {
+    let found = under(Some(Policy::Random), [0.0; 2]);
+    let nothing = Interval { low: 0.0, high: 0.0 };
+    assert!(found.rows.iter().all(|row| row.gain_over_random_interval == nothing));
+    let text = said(&found);
+    assert!(!text.contains("No gain over random") && !text.contains("is better"), "{text}");
+}
+
+#[test]
+fn a_range_of_sharing_says_where_packing_pays() {
+    let text = said(&simulation([0.0, 0.4]));
+    assert!(text.contains("16.1 %") && text.contains("25 %"), "{text}");
+    let mut found = on("ryzen-1800x", Some(Policy::Pack), [0.0, 0.4]);
+    let text = said(&found);
+    for part in [
+        "packing partners into one ccx beats spreading them over two from any gain.",
+        "Partners in one smt share no more data than in one ccx.",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let first = schedulers_page(&found).terminal(Terminal::default(), false);
+    assert!(!first.contains("turbo"), "{first}");
+    let ccx = found.machine.level[1].shares_data.as_mut().expect("it has");
+    ccx.value = 0.5;
+    assert!(said(&found).contains("Partners in one smt share more data; that is not compared here."));
+}
+
+#[test]
+fn packing_that_changes_nothing_is_equivalent_and_one_that_always_pays_does_so_from_any_gain() {
+    let mut found = simulation([0.0, 0.4]);
+    let packing = found.packing.as_mut().expect("asked for");
+    packing.threads = 1;
+    packing.break_even_percent = Some(0.0);
+    assert!(said(&found).contains("With 1 thread, packing partners into one module beats spreading them over two from any gain; without turbo from a gain of 25 %"));
+    let packing = found.packing.as_mut().expect("asked for");
+    for point in &mut packing.points {
+        point.gain_of_packing_percent = 0.0;
+        point.gain_of_packing_without_turbo_percent = 0.0;
+    }
+    assert!(said(&found).contains(
+        "With 1 thread, packing partners into one module and spreading them over two are equivalent here."
+    ));
+}

@@ -1,0 +1,281 @@
+//! What a simulation of schedulers says, in words.
+
+use models::memory::HOST;
+use models::scheduling::{
+    Gain, GainRow, JoinedNumber, LevelDescription, Packing, Policy, PolicyGain, PolicyRow, SchedulingMachine,
+    SchedulingSimulation,
+};
+use stats::Interval;
+
+use crate::number::{self, signed_percent};
+use crate::page::{Statement, Tone};
+use crate::view::simulated::{self, listed};
+
+/// A gain below this is none, in per cent: what a table shows as 0.
+const NOTHING_PERCENT: f64 = 0.05;
+/// A prediction that is off by less needs no sentence, in per cent.
+const MISSED_PERCENT: f64 = 1.0;
+
+/// Two gains, or one if they are the same.
+pub(super) fn range([low, high]: [f64; 2]) -> String {
+    let [first, last] = [low, high].map(signed_percent);
+    if first == last { first } else { format!("{} to {last}", first.trim_end_matches(" %")) }
+}
+
+/// Whether the machine is this one, as it was measured.
+fn is_of_measured(simulation: &SchedulingSimulation) -> bool {
+    simulation.machine.name == HOST
+}
+
+pub(super) fn subject(simulation: &SchedulingSimulation) -> String {
+    let title = &simulation.machine.title;
+    if is_of_measured(simulation) {
+        return format!("{title}: simulation from measured costs");
+    }
+    simulated::subject(title)
+}
+
+/// What the policies gain.
+pub(super) fn answer(simulation: &SchedulingSimulation) -> Statement {
+    if let Some(found) = &simulation.packing {
+        return Statement::new(Tone::Plain, packing(found, &simulation.machine));
+    }
+    if !simulation.policies.is_empty() {
+        let extremes = extremes(&simulation.policies);
+        let text = if extremes.is_empty() {
+            "No policy differs from random placement.".to_owned()
+        } else {
+            extremes.join(" ")
+        };
+        return Statement::new(Tone::Plain, text);
+    }
+    let policy = simulation.scenario.policy.map_or("The policy", Policy::name);
+    let best: Vec<String> =
+        baselines(&simulation.rows).iter().filter_map(|baseline| most(&simulation.rows, baseline)).collect();
+    if best.is_empty() {
+        return Statement::new(Tone::Plain, format!("{policy} gains nothing over the other placements."));
+    }
+    Statement::new(Tone::Good, format!("{policy} gains at most {}.", listed(&best, "and")))
+}
+
+/// Where nothing is gained, what ran, and what the numbers stand on.
+pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
+    let mut said = Vec::new();
+    if simulation.scenario.policy != Some(Policy::Random) && simulation.packing.is_none() {
+        said.extend(without_gain(&simulation.rows));
+    }
+    said.extend(grouping(simulation));
+    said.extend(simulation.packing.iter().filter_map(|found| further(found, &simulation.machine)));
+    said.extend(simulation.published.iter().filter_map(missed));
+    let mut said: Vec<Statement> = said.into_iter().map(|text| Statement::new(Tone::Plain, text)).collect();
+    said.push(Statement::new(Tone::Faint, scenario(simulation)));
+    let numbers = simulation.machine.numbers();
+    let sources: Vec<(&str, &str)> =
+        numbers.iter().map(|(name, _, source)| (name.as_str(), *source)).collect();
+    let reasons =
+        if is_of_measured(simulation) { "--json has each number's source" } else { simulated::IN_THE_FILE };
+    said.push(simulated::grounds(&sources, reasons));
+    said
+}
+
+/// What ran.
+fn scenario(simulation: &SchedulingSimulation) -> String {
+    let scenario = simulation.scenario;
+    let [low, high] = scenario.sharing.map(|share| number::short(share * 100.0));
+    let shared = match scenario.sharing {
+        [_, most] if most <= 0.0 => "no shared data".to_owned(),
+        [least, most] if least < most => format!("pairs that gain {low} to {high} % from shared data"),
+        _ => format!("pairs that gain {low} % from shared data"),
+    };
+    format!("Load: {} ({}), {shared}.", scenario.pattern.name(), scenario.class.name())
+}
+
+/// A gain that is beyond what the runs differ by, and seen in the table.
+fn is_sure(percent: f64, interval: Interval) -> bool {
+    !is_nothing(percent) && !interval.contains(0.0)
+}
+
+fn is_nothing(percent: f64) -> bool {
+    percent.abs() < NOTHING_PERCENT
+}
+
+/// The numbers of threads with which random placement is as good or better.
+fn without_gain(rows: &[GainRow]) -> Vec<String> {
+    let counts = |holds: &dyn Fn(f64, Interval) -> bool| -> Vec<usize> {
+        let those =
+            rows.iter().filter(|row| holds(row.gain_over_random_percent, row.gain_over_random_interval));
+        those.map(|row| row.threads).collect()
+    };
+    let all = [
+        ("No gain over random placement with", counts(&|percent, _| is_nothing(percent))),
+        (
+            "No difference from random placement detected with",
+            counts(&|percent, interval| !is_nothing(percent) && !is_sure(percent, interval)),
+        ),
+        (
+            "Random placement is better with",
+            counts(&|percent, interval| percent < 0.0 && is_sure(percent, interval)),
+        ),
+    ];
+    let told = all.into_iter().filter(|(_, counts)| !counts.is_empty());
+    told.map(|(words, counts)| format!("{words} {}.", threads(&counts))).collect()
+}
+
+/// What a row's policy is compared with.
+struct Baseline {
+    words: &'static str,
+    gain: fn(&GainRow) -> (f64, Interval),
+}
+
+/// Random placement, and of the others those that differ: a kernel that fills CPUs in order is named once.
+fn baselines(rows: &[GainRow]) -> Vec<Baseline> {
+    let random = Baseline {
+        words: "over random placement",
+        gain: |row| (row.gain_over_random_percent, row.gain_over_random_interval),
+    };
+    let in_order = Baseline {
+        words: "over in-order",
+        gain: |row| (row.gain_over_in_order_percent, row.gain_over_in_order_interval),
+    };
+    let kernel_like = Baseline {
+        words: "over kernel-like",
+        gain: |row| (row.gain_over_kernel_like_percent, row.gain_over_kernel_like_interval),
+    };
+    let is_alike =
+        |row: &GainRow| is_nothing(row.gain_over_in_order_percent - row.gain_over_kernel_like_percent);
+    if rows.iter().all(is_alike) {
+        return vec![random, Baseline { words: "over in-order and kernel-like", ..in_order }];
+    }
+    vec![random, in_order, kernel_like]
+}
+
+/// Where most is gained over a baseline, if anything is: of equals the first.
+fn most(rows: &[GainRow], baseline: &Baseline) -> Option<String> {
+    let gains = rows.iter().map(|row| (row.threads, (baseline.gain)(row)));
+    let (count, (percent, interval)) =
+        gains.reduce(|best, one| if one.1.0 > best.1.0 { one } else { best })?;
+    (percent > 0.0 && is_sure(percent, interval)).then(|| {
+        let gain = signed_percent(percent);
+        let threads = number::count(count, "thread");
+        format!("{} {} ({threads})", gain.trim_start_matches('+'), baseline.words)
+    })
+}
+
+/// Where a policy gains most over random placement, and where one loses most; all that do the same are named.
+fn extremes(rows: &[PolicyRow]) -> Vec<String> {
+    let all = rows.iter().flat_map(|row| row.policies.iter().map(|one| (row.threads, one)));
+    let extreme = |words: &str, sign: f64| {
+        // Of equals the first.
+        let (threads, most) = all.clone().reduce(|best, one| {
+            let is_more = sign * one.1.over_random.percent > sign * best.1.over_random.percent;
+            if is_more { one } else { best }
+        })?;
+        let Gain { percent, interval } = most.over_random;
+        let is_as_much =
+            |one: &(usize, &PolicyGain)| one.0 == threads && is_nothing(one.1.over_random.percent - percent);
+        let names: Vec<String> =
+            all.clone().filter(is_as_much).map(|one| one.1.policy.name().to_owned()).collect();
+        (sign * percent > 0.0 && is_sure(percent, interval)).then(|| {
+            let threads = number::count(threads, "thread");
+            format!("{words}: {} with {threads} ({}).", signed_percent(percent), listed(&names, "and"))
+        })
+    };
+    [extreme("Largest gain over random placement", 1.0), extreme("Largest loss", -1.0)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What a process is, or why the column of a policy is that of another.
+fn grouping(simulation: &SchedulingSimulation) -> Option<String> {
+    let is_shown =
+        !simulation.policies.is_empty() || simulation.scenario.policy == Some(Policy::ProcessGrouping);
+    let said = match simulation.machine.last_level() {
+        Some(level) => {
+            format!(
+                "process-grouping treats each pair of threads as a process and keeps it in one {}.",
+                level.name
+            )
+        }
+        None => "One last-level cache serves all CPUs, so process-grouping equals kernel-like.".to_owned(),
+    };
+    (is_shown && simulation.packing.is_none()).then_some(said)
+}
+
+/// Where packing partners pays.
+fn packing(packing: &Packing, machine: &SchedulingMachine) -> String {
+    let with_turbo = packing.points.iter().map(|point| point.gain_of_packing_percent);
+    let without_turbo = packing.points.iter().map(|point| point.gain_of_packing_without_turbo_percent);
+    let (threads, level) = (number::count(packing.threads, "thread"), &packing.level);
+    if with_turbo.chain(without_turbo).all(is_nothing) {
+        return format!(
+            "With {threads}, packing partners into one {level} and spreading them over two are equivalent here."
+        );
+    }
+    let low = packing.points.first().map_or(0.0, |point| point.sharing_percent);
+    let from = |percent: Option<f64>| match percent {
+        None => "nowhere in this range".to_owned(),
+        Some(percent) if percent > low => format!("from a gain of {} % per thread", number::short(percent)),
+        Some(_) if low > 0.0 => "all over this range".to_owned(),
+        Some(_) => "from any gain".to_owned(),
+    };
+    let without = if machine.has_turbo() {
+        format!("; without turbo {}", from(packing.break_even_without_turbo_percent))
+    } else {
+        String::new()
+    };
+    format!(
+        "With {threads}, packing partners into one {level} beats spreading them over two {}{without}.",
+        from(packing.break_even_percent)
+    )
+}
+
+/// What smaller units would bring.
+fn further(packing: &Packing, machine: &SchedulingMachine) -> Option<String> {
+    let share = |level: &LevelDescription| level.shares_data.as_ref().map_or(0.0, |share| share.value);
+    let index = machine.level_of(&packing.level)?;
+    let (smaller, own) = (&machine.level[..index], share(&machine.level[index]));
+    let names = |levels: &[&LevelDescription]| {
+        listed(&levels.iter().map(|level| level.name.clone()).collect::<Vec<_>>(), "or")
+    };
+    let (nearer, alike): (Vec<_>, Vec<_>) = smaller.iter().partition(|level| share(level) > own);
+    match (nearer.as_slice(), alike.as_slice()) {
+        ([], []) => None,
+        ([], alike) => Some(format!(
+            "Partners in one {} share no more data than in one {}.",
+            names(alike),
+            packing.level
+        )),
+        (nearer, _) => {
+            Some(format!("Partners in one {} share more data; that is not compared here.", names(nearer)))
+        }
+    }
+}
+
+/// A published number that was not used, on a machine on which another one was: the only test of a fit.
+fn missed(one: &JoinedNumber) -> Option<String> {
+    let predicted = one.predicted_percent.filter(|_| !one.published.fitted)?;
+    let [low, high] = one.published.gain_percent;
+    let away = if predicted < low { predicted - low } else { (predicted - high).max(0.0) };
+    (away.abs() >= MISSED_PERCENT).then(|| {
+        format!(
+            "{}: predicted {}, published {}; the model is {:.1} points off.",
+            one.published.workload,
+            signed_percent(predicted),
+            range(one.published.gain_percent),
+            away.abs()
+        )
+    })
+}
+
+/// `1, 7 and 8 threads`, `1 thread`, `5 to 24 threads`.
+fn threads(counts: &[usize]) -> String {
+    /// Fewer that follow each other are named one by one.
+    const RUN_MIN: usize = 3;
+    let noun = if counts == [1] { "thread" } else { "threads" };
+    let runs = counts.chunk_by(|one, next| one + 1 == *next).flat_map(|run| match run {
+        [first, .., last] if run.len() >= RUN_MIN => vec![format!("{first} to {last}")],
+        few => few.iter().map(usize::to_string).collect(),
+    });
+    format!("{} {noun}", listed(&runs.collect::<Vec<_>>(), "and"))
+}
