@@ -63,15 +63,9 @@ const FILE_NAME: &str = "place.json";
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let metric = metric(arguments)?;
-    if let Some(path) = &arguments.html {
-        anyhow::ensure!(
-            !path.exists(),
-            "{} is there already; choose another name with --html FILE",
-            path.display()
-        );
-    }
+    arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
-    for path in file.iter().chain(&arguments.html) {
+    for path in file.iter().chain(&arguments.forms.html) {
         files::ensure_writable(path)?;
     }
     let check_up = arguments.check_up.as_deref().map(store::load).transpose()?;
@@ -379,10 +373,8 @@ fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> an
         output::print_lines(&exported.collect::<String>())?;
         output::say(&shown.sentence);
         Ok(())
-    } else if !global.quiet {
-        output::print(&report::place_terminal(shown, output::terminal(global)))
     } else {
-        Ok(())
+        output::print(&arguments.forms.printed(&report::place_page(shown), shown, global)?)
     }
 }
 
@@ -391,10 +383,10 @@ fn save(request: &Request<'_>, shown: &PlaceOutcome, document: Option<String>) -
     let recorded = document.map_or(Ok(()), |(file, text)| {
         files::written(file, text.as_bytes()).inspect_err(|_| leave_no_folder(file))
     });
-    if let Some(path) = &request.arguments.html {
-        let page = report::place_html(shown, report::Html { script: !request.arguments.no_script });
-        files::written(path, page.as_bytes())?;
-    }
+    let arguments = request.arguments;
+    let options = report::Html { script: !arguments.no_script };
+    let page = report::place_page(shown);
+    arguments.forms.write_files(&page, shown, FILE_NAME, options).map_err(files::unlucky)?;
     recorded
 }
 

@@ -17,7 +17,6 @@ mod machine_text;
 mod naming;
 mod number;
 mod page;
-mod place;
 mod plan;
 mod sockets;
 mod terminal;
@@ -37,9 +36,8 @@ pub use interconnect::{
     socket_gate_terminal,
 };
 pub use page::{Carried, Page, paragraph};
-pub use place::{place_html, place_sweep_terminal, place_terminal};
 pub use sockets::measured_sockets_terminal;
 pub use terminal::Terminal;
 pub use view::{
-    COMPARISON_DATA, FlawList, MemoryView, SelftestReport, ToggleState, ToggleValue, check_up_page, clock_check_page, clock_cost_page, clusters_page, comparison_page, drift_page, experiment_page, factorial_page, flaw_index_page, flaw_page, flaws_page, guard_baseline_page, guard_page, history_page, linked_sockets_page, machine_page, memory_page, plan_page, population_page, reboots_page, schedulers_page, selftest_page, toggle_page, toggles_page,
+    COMPARISON_DATA, FlawList, MemoryView, SelftestReport, ToggleState, ToggleValue, check_up_page, clock_check_page, clock_cost_page, clusters_page, comparison_page, drift_page, experiment_page, factorial_page, flaw_index_page, flaw_page, flaws_page, guard_baseline_page, guard_page, history_page, linked_sockets_page, machine_page, memory_page, place_page, place_sweep_page, plan_page, population_page, reboots_page, schedulers_page, selftest_page, toggle_page, toggles_page,
 };

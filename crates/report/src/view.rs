@@ -18,6 +18,7 @@ mod selftest;
 mod toggles;
 mod linked_sockets;
 mod memory;
+mod place;
 mod schedulers;
 mod simulated;
 
@@ -39,4 +40,5 @@ pub use selftest::{SelftestReport, selftest_page};
 pub use toggles::{ToggleState, ToggleValue, toggle_page, toggles_page};
 pub use linked_sockets::linked_sockets_page;
 pub use memory::{MemoryView, memory_page};
+pub use place::{place_page, place_sweep_page};
 pub use schedulers::schedulers_page;

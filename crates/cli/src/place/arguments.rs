@@ -12,6 +12,7 @@ use super::export::Form;
 use crate::ab::Way;
 use crate::arguments::parse_budget;
 use crate::compare::parse_percent;
+use crate::forms::Forms;
 
 /// Options of `place`.
 #[derive(Debug, Clone, Args)]
@@ -63,13 +64,11 @@ pub(crate) struct PlaceArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
     /// Try each of these numbers of threads, such as 1..8: the number stands for {threads} in the command, and in OMP_NUM_THREADS;
-    /// without --export and --html
-    #[arg(long, value_name = "COUNTS", value_parser = super::sweep::parse_counts, conflicts_with_all = ["pid", "export", "html"])]
+    /// without --export
+    #[arg(long, value_name = "COUNTS", value_parser = super::sweep::parse_counts, conflicts_with_all = ["pid", "export"])]
     pub(crate) threads: Option<std::vec::Vec<usize>>,
-    /// Write a page with predicted against measured and the heat map of sharing to this file; not with --threads, which --record and
-    /// --json write down
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) forms: Forms,
     /// With --html: leave the interactive charts out
     #[arg(long, requires = "html")]
     pub(crate) no_script: bool,
@@ -100,11 +99,11 @@ pub(crate) struct PlaceArguments {
     pub(crate) profile: Duration,
     /// With --pid: prove nothing, but hold this placement, of threads that come later too, until Ctrl-C, the end of --budget, or of
     /// the process
-    #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with_all = ["command", "metric_command", "window", "runs", "record", "html", "export"])]
+    #[arg(long, value_name = "PLACEMENT", requires = "pid", conflicts_with_all = ["command", "metric_command", "window", "runs", "record", "html", "csv", "markdown", "export"])]
     pub(crate) hold: Option<Held>,
     /// With --pid: go on watching, and place anew when the program has changed, that lasts, and windows in turns show a gain; free it
     /// when a later test shows none; until Ctrl-C, the end of --budget [default: 24h], or of the process
-    #[arg(long, requires = "metric_command", conflicts_with_all = ["command", "hold", "record", "html", "export"])]
+    #[arg(long, requires = "metric_command", conflicts_with_all = ["command", "hold", "record", "html", "csv", "markdown", "export"])]
     pub(crate) watch: bool,
     /// The program and its arguments, after --
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]

@@ -1,5 +1,6 @@
 //! The files that a placement is written to: tried before minutes of runs, written when the result is printed.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use anyhow::Context;
@@ -35,11 +36,14 @@ pub(super) fn ensure_writable(path: &Path) -> anyhow::Result<()> {
 /// Writes a result that was printed already.
 ///
 /// # Errors
-/// Bad luck, not bad input: the file could be written at the start.
+/// As for `unlucky`.
 pub(super) fn written(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    write_atomically(path, bytes).map_err(|error| {
-        anyhow::Error::new(CouldNotMeasure).context(format!("the result is printed, but {error}"))
-    })
+    write_atomically(path, bytes).map_err(unlucky)
+}
+
+/// Bad luck, not bad input: the file could be written at the start.
+pub(super) fn unlucky(error: impl Display) -> anyhow::Error {
+    anyhow::Error::new(CouldNotMeasure).context(format!("the result is printed, but {error}"))
 }
 
 #[cfg(test)]

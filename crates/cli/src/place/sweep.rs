@@ -9,9 +9,10 @@ use experiments::place::run_subject::RunSubject;
 use experiments::place::sweep::sweep as swept;
 use host::live::pending_signal;
 use record::{PlaceOutcome, PlaceSweep, PlaceSweepRow};
+use report::Html;
 use toggles::Restored;
 
-use super::{Request, files, how, is_left_changed, tried};
+use super::{FILE_NAME, Request, files, how, is_left_changed, tried};
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -92,10 +93,7 @@ pub(super) fn sweep(
     }
     let found = swept(rows);
     let printed = show(&found, request);
-    let saved = match &request.file {
-        Some(file) => files::written(file, output::json_text(&found)?.as_bytes()),
-        None => Ok(()),
-    };
+    let saved = save(&found, request);
     if let Some(outcome) = is_left_changed(printed, saved, &unfreed)? {
         return Ok(outcome);
     }
@@ -113,8 +111,17 @@ fn show(found: &PlaceSweep, request: &Request<'_>) -> anyhow::Result<()> {
         ..row.clone()
     };
     let shown = PlaceSweep { rows: found.rows.iter().map(bare).collect(), ..found.clone() };
-    let words = |terminal| report::place_sweep_terminal(&shown, terminal);
-    output::print(&output::text(&shown, request.global, words)?)
+    let page = report::place_sweep_page(&shown);
+    output::print(&request.arguments.forms.printed(&page, &shown, request.global)?)
+}
+
+fn save(found: &PlaceSweep, request: &Request<'_>) -> anyhow::Result<()> {
+    if let Some(file) = &request.file {
+        files::written(file, output::json_text(found)?.as_bytes())?;
+    }
+    let options = Html { script: !request.arguments.no_script };
+    let page = report::place_sweep_page(found);
+    request.arguments.forms.write_files(&page, found, FILE_NAME, options).map_err(files::unlucky)
 }
 
 #[cfg(test)]

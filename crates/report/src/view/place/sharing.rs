@@ -3,9 +3,9 @@
 use record::{PlaceOutcome, RegionKind, SharedAmount, SharedRegion, Sharing, SharingThread};
 use stats::Interval;
 
-use super::terminal::thread_name;
-use crate::figure::DataTable;
+use super::thread_name;
 use crate::number::{self, count, short};
+use crate::page::{Cell, Column, Table};
 
 /// Pairs listed; --json has all.
 const PAIRS_SHOWN: usize = 5;
@@ -26,7 +26,7 @@ impl Pair {
     }
 }
 
-/// The strongest pairs, a sentence each; none where nothing is told from nothing.
+/// The strongest pairs, a sentence each; none where nothing is distinguishable from nothing.
 pub(super) fn strongest_pairs(found: &PlaceOutcome) -> Vec<String> {
     let Some(sharing) = &found.sharing else { return Vec::new() };
     let count = sharing.threads.len();
@@ -71,7 +71,7 @@ fn words(pair: &Pair, names: &[String], regions: &[SharedRegion]) -> String {
     let share = |amount: SharedAmount, what: &str| {
         let [value, low, high] =
             [amount.value, amount.interval.low, amount.interval.high].map(|share| 100.0 * share);
-        format!("{value:.0} % [{low:.0}, {high:.0}] of accesses meet in memory that {what}")
+        format!("{value:.0} % [{low:.0}, {high:.0}] of accesses are to memory that {what}")
     };
     let wakes = |amount: SharedAmount| {
         let [value, low, high] = [amount.value, amount.interval.low, amount.interval.high].map(short);
@@ -114,36 +114,34 @@ pub(super) fn names(found: &PlaceOutcome, sharing: &Sharing) -> Vec<String> {
 }
 
 /// The memory that several threads touch, most shared first.
-pub(super) fn regions(found: &PlaceOutcome, sharing: &Sharing) -> DataTable {
+pub(super) fn regions(found: &PlaceOutcome, sharing: &Sharing) -> Table {
     let names = names(found, sharing);
-    let headers = [
-        "memory",
-        "kind",
-        "process",
-        "from",
-        "size",
-        "threads, by accesses read + written",
-        "falsely shared lines",
+    let columns = vec![
+        Column::word("memory"),
+        Column::word("kind").priority(1),
+        Column::number("process", "").priority(3),
+        Column::word("from").priority(4),
+        Column::number("size", "").priority(2),
+        Column::prose("threads: reads + writes"),
+        Column::number("falsely shared lines", ""),
     ];
-    let row = |region: &SharedRegion| {
+    let mut table = Table::new("memory", columns);
+    for region in &sharing.regions {
         let user = |user: &record::RegionUser| {
             let name = names.get(user.thread).map_or("?", String::as_str);
             format!("{name} {} + {}", user.reads, user.writes)
         };
-        vec![
-            region.name.clone(),
-            kind(region.kind).to_owned(),
-            region.pid.to_string(),
-            format!("{:#x}", region.start),
-            number::size(machine::Bytes(region.bytes)),
-            region.users.iter().map(user).collect::<Vec<_>>().join(", "),
-            region.false_shared_lines.len().to_string(),
-        ]
-    };
-    DataTable {
-        headers: headers.map(str::to_owned).to_vec(),
-        rows: sharing.regions.iter().map(row).collect(),
+        table.row(vec![
+            Cell::text(&region.name),
+            Cell::text(kind(region.kind)),
+            Cell::count(region.pid as usize),
+            Cell::text(format!("{:#x}", region.start)),
+            Cell::shown(number::size(machine::Bytes(region.bytes)), region.bytes as f64),
+            Cell::text(region.users.iter().map(user).collect::<Vec<_>>().join(", ")),
+            Cell::count(region.false_shared_lines.len()),
+        ]);
     }
+    table
 }
 
 fn kind(kind: RegionKind) -> &'static str {
@@ -161,7 +159,8 @@ fn kind(kind: RegionKind) -> &'static str {
 mod tests {
     use record::{RegionUser, SharingMatrix};
 
-    use super::super::terminal::tests::example;
+    use super::super::place_page;
+    use super::super::tests::{example, html};
     use super::*;
     use crate::Terminal;
 
@@ -209,8 +208,8 @@ mod tests {
     fn the_strongest_pairs_are_told_by_name_with_what_and_where_and_nothing_where_nothing_is_known() {
         let pairs = strongest_pairs(&found());
         let expected = [
-            "wor\u{fffd}ker#0 and wor\u{fffd}ker#1: 30 % [20, 40] of accesses meet in memory that one of them writes; in <b>heap</b> (1 line falsely shared)",
-            "wor\u{1b}ker (8) and wor\u{fffd}ker#1: 4000 wakes per second [4000, 4000]",
+            "wor\u{1b}ker#0 and wor\u{1b}ker#1: 30 % [20, 40] of accesses are to memory that one of them writes; in <b>heap</b> (1 line falsely shared)",
+            "wor\u{1b}ker (8) and wor\u{1b}ker#1: 4000 wakes per second [4000, 4000]",
         ];
         assert_eq!(pairs, expected);
         assert!(strongest_pairs(&example(3)).is_empty());
@@ -221,11 +220,11 @@ mod tests {
 
     #[test]
     fn pairs_keep_to_80_columns_and_regions_have_a_table() {
-        let text = super::super::place_terminal(&found(), Terminal::default());
-        assert!(text.contains("shared    wor") && !text.contains('\u{1b}'), "{text}");
+        let text = place_page(&found()).terminal(Terminal::default(), false);
+        assert!(text.contains("Threads that share data\n- wor") && !text.contains('\u{1b}'), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        let page = super::super::place_html(&found(), crate::Html { script: false });
-        assert!(page.contains("#0 3 + 2, wor") && page.contains("<td>4 KiB</td>"), "{page}");
+        let page = html(&found());
+        assert!(page.contains("#0 3 + 2, wor") && page.contains(">4 KiB</td>"), "{page}");
         assert!(!page.contains("<b>"));
     }
 }

@@ -1,0 +1,188 @@
+//! Pages of placements and of sweeps: what comes first, what fits, and nothing foreign in them.
+
+use record::{
+    Better, Ended, PLACE_SCHEMA, PairCounts, PlaceDecision, PlaceSweep, PlaceSweepArm, PlaceSweepRow,
+    SharedWriters, Sharing, SharingThread,
+};
+use stats::Interval;
+
+use super::*;
+use crate::{Carried, Html, Terminal};
+
+pub(super) fn html(found: &PlaceOutcome) -> String {
+    let document = serde_json::json!({});
+    place_page(found).html(&Carried { document: &document, file: "place.json" }, Html { script: false })
+}
+
+fn arm(name: &str, change: Option<f64>) -> PlaceArm {
+    PlaceArm {
+        same_as: (name == "best").then(|| "spread".to_owned()),
+        cpus: vec!["0".to_owned(); 3],
+        predicted_percent: change,
+        predicted_interval: change.map(|change| Interval::between(change - 10.0, change + 10.0)),
+        value: Some(1.234),
+        change_percent: change,
+        change_interval: change.map(|change| Interval::between(change - 10.0, change + 10.0)),
+        p: change.map(|_| 0.001),
+        q: change.map(|_| 0.0004),
+        verdict: change.map_or(Verdict::Inconclusive, |_| Verdict::Faster),
+        runs: 18,
+        ..PlaceArm::untried(name, "neighbours in the order of creation apart")
+    }
+}
+
+/// Two threads of which it is doubtful that they write to the same pages.
+fn sharing_in_doubt() -> Sharing {
+    let watched = ["one\u{1b}[31m", "other"]
+        .map(|name| SharingThread { name: name.to_owned(), tid: 7, ..SharingThread::default() })
+        .to_vec();
+    let doubtful = WriterPair {
+        threads: [0, 1],
+        is_called: true,
+        turns: 90,
+        changes: 1,
+        verdict: WriterVerdict::OwnPages,
+        ..WriterPair::default()
+    };
+    let writers = SharedWriters {
+        sentence: "0 of 1 pair of threads that share written memory write to the same pages; and so on"
+            .to_owned(),
+        pairs: vec![doubtful],
+        ..SharedWriters::default()
+    };
+    Sharing { threads: watched, writers: Some(writers), ..Sharing::default() }
+}
+
+pub(super) fn example(threads: usize) -> PlaceOutcome {
+    let thread = |nth: usize| PlacedThread {
+        process: nth % 2,
+        name: "worker\u{1b}[31m of a very long name".to_owned(),
+        nth,
+        tid: None,
+        order: nth,
+        cpu_share: 0.97,
+        cpus: "0".to_owned(),
+    };
+    let offer = |name: &str, refused: Option<&str>| SharingOffer {
+        name: name.to_owned(),
+        refused: refused.map(str::to_owned),
+    };
+    let offers = vec![
+        offer("memory samples of the processor", Some("the kernel offers none here")),
+        offer("the kernel's clock, registers decoded", None),
+    ];
+    PlaceOutcome {
+        schema: PLACE_SCHEMA,
+        sentence: "best gives 57.9 % less wall time [56.5, 58.8] than the kernel's own placement; predicted 57 % less".to_owned(),
+        subject: "./prog".to_owned(),
+        cpus: "0-1".to_owned(),
+        recommended: Some("best".to_owned()),
+        unseen: None,
+        threads: (0..threads).map(thread).collect(),
+        idle_threads: 1,
+        apart_threads: 2,
+        decision: Some(PlaceDecision {
+            learnt_by: "memory, wake-ups and CPU time".to_owned(),
+            levels: Vec::new(),
+            value: 1.2,
+            bound: 1.2,
+            gap_percent: Some(0.0),
+            proof: "matching".to_owned(),
+            chance_value: 0.4,
+            busy: 2.0,
+            terms: vec!["a wake on the waker's own CPU saves 4.8 us: a default from another machine, as it says".to_owned()],
+        }),
+        predicted_by: Some("a simulation".to_owned()),
+        unpredicted: None,
+        metric: "wall time".to_owned(),
+        unit: "s".to_owned(),
+        better: Better::Lower,
+        arms: vec![arm("os", None), arm("best", Some(-57.9)), arm("pack", Some(12.0)), arm("os again", Some(0.1))],
+        aa: AaTwin { alarms: 1, alarms_by_chance: 7, ..AaTwin::default() },
+        pair_counts: PairCounts::default(),
+        failures: Vec::new(),
+        ended: Some(Ended::Precise),
+        margin_percent: 2.0,
+        parking: None,
+        sharing: Some(Sharing { offers, ..sharing_in_doubt() }),
+        notes: vec!["a note that is long enough to be wrapped, as it goes on and on until the line is full".to_owned()],
+        tool_version: "0".to_owned(),
+        started_utc: "now".to_owned(),
+        seed: 1,
+        elapsed_s: 1.0,
+        raw: Vec::new(),
+    }
+}
+
+#[test]
+fn the_page_answers_first_and_fits_a_screen_of_80_columns() {
+    for threads in [0, 3, 200] {
+        let page = place_page(&example(threads));
+        let first = page.terminal(Terminal::default(), false);
+        assert!(first.starts_with("Placement of ./prog\nbest gives 57.9 % less wall time"), "{first}");
+        let text = page.terminal(Terminal::default(), true);
+        assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'), "{text}");
+        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "data source the kernel's clock, registers decoded",
+            "not available memory samples of the processor: the kernel offers none here",
+            "confirmed by page faults: 0 of 1 pair",
+            "with other (7): 1 changes of writer in 90 writes to a page",
+            "counted a wake on the waker's own CPU saves 4.8 us",
+            "Not placed: 1 idle thread; 2 threads pinned by the program, left alone.",
+            "1 false alarm, up to 7 expected by chance",
+        ] {
+            assert!(said.contains(part), "{part}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_first_screen_fits_24_lines() {
+    let mut found = example(200);
+    found.notes.clear();
+    found.sharing = None;
+    let first = place_page(&found).terminal(Terminal::default(), false);
+    assert!(first.lines().count() <= 24, "{first}");
+}
+
+#[test]
+fn a_sweep_shows_the_verdict_that_holds_for_all_numbers_of_threads() {
+    let outcome = example(3);
+    let judge = |arm: &PlaceArm| PlaceSweepArm {
+        q: arm.change_percent.map(|_| 0.067),
+        verdict: Verdict::Inconclusive,
+    };
+    let arms = outcome.arms.iter().map(judge).collect();
+    let row = PlaceSweepRow { threads: 3, outcome, arms };
+    let found = PlaceSweep {
+        schema: PLACE_SCHEMA,
+        sentence: "the runs do not tell with 3 threads".to_owned(),
+        sensitive: Vec::new(),
+        only_worse: Vec::new(),
+        insensitive: Vec::new(),
+        unknown: vec![3],
+        unseen: Vec::new(),
+        rows: vec![row],
+    };
+    let text = place_sweep_page(&found).terminal(Terminal::default(), false);
+    let line = text.lines().find(|line| line.contains("best = spread")).expect("a row of three threads");
+    assert!(line.contains(".067") && line.ends_with("undetermined"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn the_page_for_the_browser_holds_placements_bars_and_no_foreign_markup() {
+    let mut found = example(3);
+    found.threads[0].name = "<script>alert(1)</script>".to_owned();
+    let page = html(&found);
+    for part in
+        ["Predicted against measured", "<svg", "best = spread", "order of creation apart", "-58 [-68, -48]"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("<script>alert"));
+    found.arms.iter_mut().for_each(|arm| arm.predicted_percent = None);
+    let page = html(&found);
+    assert!(page.contains("<h2>Measured</h2>") && !page.contains("redicted before any run"));
+}
