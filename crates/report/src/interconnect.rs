@@ -1,31 +1,37 @@
-//! Linked sockets and nodes: in the terminal, as CSV, as a page, and their graph as a picture.
+//! Linked sockets and nodes: their graph as a picture and for other programs, and words that several pages share.
 
-mod account;
 mod firmware;
-mod gate;
 mod graph;
 mod hwloc;
-mod inference;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use models::interconnect::{Alternative, Matrix, Unit};
+use record::GateVerdict;
 
-pub use account::account_terminal;
-pub(crate) use account::sentences as account_sentences;
-pub use firmware::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim, firmware_terminal};
-pub use gate::socket_gate_terminal;
-pub(crate) use gate::verdict_words;
+pub use firmware::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim};
 pub(crate) use graph::draw as draw_graph;
 pub use graph::{GraphPicture, Reads, graph_dot, graph_svg};
 pub use hwloc::{HwlocNumbers, hwloc_xml};
-pub(crate) use inference::inference_facts;
-pub use inference::{inference_picture, inference_terminal};
 
 /// `0-1 0-2`.
 pub(crate) fn links_words(links: &[[usize; 2]]) -> String {
     links.iter().map(|[from, to]| format!("{from}-{to}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The same of nodes by their numbers.
+pub(crate) fn node_links(links: &[[u32; 2]]) -> String {
+    links.iter().map(|[from, to]| format!("{from}-{to}")).collect::<Vec<_>>().join(" ")
+}
+
+/// What a gate says of all sockets.
+pub(crate) const fn verdict_words(verdict: GateVerdict) -> &'static str {
+    match verdict {
+        GateVerdict::Within => "as expected",
+        GateVerdict::Outside => "not as expected",
+        GateVerdict::Inconclusive => "inconclusive",
+    }
 }
 
 /// Rows by how far their farthest is, nearest first; those of which that is unknown are left out.

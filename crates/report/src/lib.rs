@@ -31,13 +31,11 @@ pub use figure::{Figure, figure_svg};
 pub use html::facts::shell_word;
 pub use html::{Html, html};
 pub use interconnect::{
-    DomainClaim, FirmwareLinks, GraphPicture, HwlocNumbers, MemoryClaim, PciClaim, Reads, account_terminal,
-    firmware_terminal, graph_dot, graph_svg, hwloc_xml, inference_picture, inference_terminal, matrix_csv,
-    socket_gate_terminal,
+    DomainClaim, FirmwareLinks, GraphPicture, HwlocNumbers, MemoryClaim, PciClaim, Reads, graph_dot,
+    graph_svg, hwloc_xml, matrix_csv,
 };
 pub use page::{Carried, Page, paragraph};
-pub use sockets::measured_sockets_terminal;
 pub use terminal::Terminal;
 pub use view::{
-    COMPARISON_DATA, FlawList, MemoryView, SelftestReport, ToggleState, ToggleValue, check_up_page, clock_check_page, clock_cost_page, clusters_page, comparison_page, drift_page, experiment_page, factorial_page, flaw_index_page, flaw_page, flaws_page, guard_baseline_page, guard_page, history_page, linked_sockets_page, machine_page, memory_page, place_page, place_sweep_page, plan_page, population_page, reboots_page, schedulers_page, selftest_page, toggle_page, toggles_page,
+    COMPARISON_DATA, FlawList, MemoryView, SelftestReport, ToggleState, ToggleValue, check_up_page, clock_check_page, clock_cost_page, clusters_page, comparison_page, drift_page, experiment_page, factorial_page, firmware_links_page, flaw_index_page, flaw_page, flaws_page, guard_baseline_page, guard_page, history_page, inference_picture, inferred_links_page, linked_sockets_page, machine_page, measured_sockets_page, memory_page, place_page, place_sweep_page, plan_page, population_page, reboots_page, schedulers_page, selftest_page, socket_account_page, toggle_page, toggles_page,
 };

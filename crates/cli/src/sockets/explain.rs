@@ -11,6 +11,7 @@ use record::{GateVerdict, MeasuredSockets, SocketGate, SocketVerdict, Sockets, d
 use serde::Serialize;
 
 use crate::arguments::Global;
+use crate::forms::Forms;
 use crate::outcome::Outcome;
 use crate::{output, store};
 
@@ -26,6 +27,8 @@ pub(super) struct ExplainArguments {
     record: PathBuf,
     #[command(flatten)]
     expected: ExpectArguments,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 /// What sockets are held against.
@@ -64,17 +67,15 @@ struct Document<'a> {
 
 /// Explains and prints in the form asked for.
 pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
     let good = arguments.expected.load()?;
     let (name, measured) = load(&arguments.record)?;
     let MeasuredSockets { sockets, machine } = measured;
     let account = diagnosis::socket_account(&sockets, machine.as_ref());
     let gate = gate(&sockets, &account, good.as_ref());
     let document = Document { schema: SCHEMA, source: &name, account: &account, gate: &gate };
-    output::print(&output::text(&document, global, |terminal| {
-        report::account_terminal(&account, &sockets, &name, terminal)
-            + "\n"
-            + &report::socket_gate_terminal(&gate, terminal)
-    })?)?;
+    let page = report::socket_account_page(&account, &gate, &sockets, &name);
+    output::print(&arguments.forms.text(&page, &document, "sockets.json", global)?)?;
     let is_told = account.graph.is_some()
         && sockets.verdict != SocketVerdict::Inconclusive
         && gate.verdict != GateVerdict::Inconclusive;

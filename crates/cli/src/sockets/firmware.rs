@@ -15,6 +15,7 @@ use report::{DomainClaim, FirmwareLinks, MemoryClaim, PciClaim};
 
 use super::matrix;
 use crate::arguments::Global;
+use crate::forms::Forms;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -33,10 +34,13 @@ pub(super) struct FirmwareArguments {
     /// Hold it against what was measured: a record of sidestep sockets, CSV, MCTOP (.mct), output of Intel MLC or hwloc XML
     #[arg(long, value_name = "MATRIX")]
     against: Option<PathBuf>,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 /// Reads all sources and prints in the form asked for.
 pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
     let root = arguments.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
     let machine = host::describe(&root, None);
     let mut links = of_machine(&machine, &root);
@@ -54,7 +58,8 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     contrasted.extend(differences(&links.graphs));
     contrasted.extend(domains_of_nodes(&links, &machine));
     links.findings = contrasted;
-    output::print(&output::text(&links, global, |terminal| report::firmware_terminal(&links, terminal))?)?;
+    let page = report::firmware_links_page(&links);
+    output::print(&arguments.forms.text(&page, &links, "firmware.json", global)?)?;
     Ok(if global.gate && !links.findings.is_empty() { Outcome::Gated } else { Outcome::Done })
 }
 

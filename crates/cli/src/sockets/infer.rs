@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::matrix::MatrixArguments;
 use crate::arguments::Global;
+use crate::forms::Forms;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -18,8 +19,10 @@ pub(super) struct InferArguments {
     #[command(flatten)]
     matrix: MatrixArguments,
     /// Print the graph as a picture instead
-    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["json", "long", "html", "markdown", "csv"])]
     picture: Option<Picture>,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 /// How a graph is drawn.
@@ -42,17 +45,20 @@ struct Document<'a> {
 
 /// Infers and prints in the form asked for.
 pub(super) fn infer(arguments: &InferArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
     let given = arguments.matrix.read()?;
     let mut inference = interconnect::infer_reading(&given.reading);
     inference.remarks.splice(..0, given.reading.remarks);
     let picture = || report::inference_picture(&inference, &given.name);
     let format = given.reading.format;
     let document = Document { schema: SCHEMA, source: &given.name, format, inference: &inference };
-    output::print(&output::text(&document, global, |terminal| match arguments.picture {
+    let page = report::inferred_links_page(&inference, &given.name);
+    output::print(&match arguments.picture {
+        Some(_) if global.quiet => String::new(),
         Some(Picture::Svg) => report::graph_svg(&picture()) + "\n",
         Some(Picture::Dot) => report::graph_dot(&picture()),
-        None => report::inference_terminal(&inference, &given.name, terminal),
-    })?)?;
+        None => arguments.forms.text(&page, &document, "links.json", global)?,
+    })?;
     let is_told = inference.verdict == Verdict::Identified;
     Ok(if global.strict && !is_told { Outcome::Inconclusive } else { Outcome::Done })
 }

@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use host::live;
 use machine::{CpuId, CpuSet, Machine};
-use models::interconnect::Inference;
 use probes::memory::sockets::{self, Per, Settings, Streams, nodes_with_memory, subjects};
 use probes::session::Session;
-use record::{GateVerdict, Record, SocketVerdict, Sockets};
+use record::{GateVerdict, Record, SocketVerdict};
+use report::Html;
 
 use super::explain::{self, ExpectArguments};
 use crate::arguments::{Global, parse_budget};
+use crate::forms::Forms;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
 use crate::recording::{self, Recording};
-use crate::{check_up, describe, output};
+use crate::{check_up, describe};
 
 /// Options of `sockets` itself.
 #[derive(Debug, Clone, Args)]
@@ -39,6 +40,8 @@ pub(super) struct MeasureArguments {
     /// Give the loads of one CPU more to do in every window, to see what would be found: CPU:slow=PERCENT
     #[arg(long, value_name = "FAULT")]
     inject: Option<Planted>,
+    #[command(flatten)]
+    forms: Forms,
 }
 
 /// More work for one CPU, as it is typed: `1:slow=5`.
@@ -93,6 +96,7 @@ impl PerName {
 /// Measures and prints.
 pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
+    arguments.forms.ensure_writable()?;
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     let settings = settings(arguments, &machine, &cpus)?;
@@ -119,8 +123,10 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
         live::pending_signal().map(|signal| format!("stopped by {signal:?} after {:.1} s", record.elapsed_s));
     sockets.without.extend(record.partial.clone());
     record.sockets = Some(sockets.clone());
-    let text = told(&sockets, account.inference.as_ref(), global)?;
+    let page = report::measured_sockets_page(&sockets, account.inference.as_ref());
+    let text = arguments.forms.printed(&page, &sockets, global)?;
     Recording::finish(recording.as_ref(), || record, &text, global)?;
+    arguments.forms.write_files(&page, &sockets, "sockets.json", Html { script: true })?;
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
         None if global.gate && is_outside => Outcome::Gated,
@@ -175,22 +181,6 @@ fn run(
         Err(error) if is_empty => Err(anyhow::Error::new(CouldNotMeasure).context(error)),
         _ => Ok(session.record),
     }
-}
-
-/// What was found, in the form asked for.
-fn told(sockets: &Sockets, inference: Option<&Inference>, global: &Global) -> anyhow::Result<String> {
-    output::text(sockets, global, |terminal| {
-        let mut text = report::measured_sockets_terminal(sockets, terminal);
-        if let Some(inference) = inference {
-            text += "\n";
-            text += &report::inference_terminal(inference, "the measured latencies", terminal);
-        }
-        if let Some(gate) = &sockets.gate {
-            text += "\n";
-            text += &report::socket_gate_terminal(gate, terminal);
-        }
-        text
-    })
 }
 
 #[cfg(test)]

@@ -10,8 +10,10 @@ use super::{figures, links};
 use crate::escape::markup;
 use crate::figure::{DataTable, Figure, line_transfer};
 use crate::html::markup::{Charts, list, placed, placed_figure, table, terms};
-use crate::interconnect::{account_sentences, inference_facts, verdict_words};
+use crate::interconnect::verdict_words;
 use crate::number::{self, told};
+use crate::view::inferred_links::inference_facts;
+use crate::view::socket_account::words::sentences as account_sentences;
 use crate::{machine_text, naming, plan};
 
 /// Rows of the table of CPUs; more are in the data.

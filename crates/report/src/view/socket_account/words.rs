@@ -1,108 +1,39 @@
-//! Measured sockets beside what one model makes of them, in the terminal: a row per CPU, and the paragraph that says why.
+//! What one model says of measured sockets, in words: why each gets what it gets, and what stays undetermined.
 
 use std::fmt::Write;
 
 use models::interconnect::{AccountRow, Alternative, Explanation, Misses, SocketAccount};
 use record::{SocketVerdict, Sockets};
 
-use super::{capital, links};
-use crate::escape::plain;
-use crate::number::{self, UNKNOWN};
-use crate::sockets::flight_doubts;
-use crate::terminal::{Ink, Paper, Terminal, table_of};
+use crate::interconnect::{by_distance, capital, links, stores_words};
+use crate::number;
 
-/// CPUs shown below each other; --json has all.
-const CPUS_SHOWN: usize = 24;
+/// CPUs named in a sentence; --json has all.
+const CPUS_NAMED: usize = 24;
 /// A bandwidth that the model misses by more, in per cent, does not come from its latency.
 const MISSED_PERCENT: f64 = 5.0;
 /// Latencies that differ by less, as a share, are taken as one.
 const ALIKE_SHARE: f64 = 0.005;
 
-/// The account for people; `from` names the record.
-pub fn account_terminal(
-    account: &SocketAccount,
-    sockets: &Sockets,
-    from: &str,
-    terminal: Terminal,
-) -> String {
-    let mut paper = Paper::new(terminal);
-    paper.strong(&plain(&format!(
-        "{} of {from}, measured and predicted",
-        number::count(account.rows.len(), "CPU")
-    )));
-    graph(&mut paper, account);
-    paper.blank();
-    rows(&mut paper, account);
-    paper.blank();
-    for sentence in sentences(account, sockets) {
-        paper.wrapped("- ", &plain(&sentence));
-    }
-    for doubt in flight_doubts(sockets) {
-        paper.wrapped_inked(Ink::Doubt, "? ", &plain(&doubt));
-    }
-    paper.finish()
-}
-
-fn graph(paper: &mut Paper, account: &SocketAccount) {
-    let told = match &account.graph {
-        Some(graph) => {
-            let links: Vec<String> = graph.edges.iter().map(|[from, to]| format!("{from}-{to}")).collect();
-            format!("{}, from {}", links.join(" "), graph.source)
-        }
-        None => "not identifiable".to_owned(),
-    };
-    paper.wrapped_inked(Ink::Faint, "links: ", &plain(&told));
-}
-
-fn rows(paper: &mut Paper, account: &SocketAccount) {
-    let headers = ["CPU", "node", "far", "latency", "model", "error", "triad", "model", "error"];
-    let mut table = table_of(&headers.map(str::to_owned));
-    let whole = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.0}"));
-    let nanoseconds = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), number::column);
-    let error = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), signed_percent);
-    let count = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
-    for row in account.rows.iter().take(CPUS_SHOWN) {
-        table.add_row([
-            row.cpu.to_string(),
-            count(row.node),
-            count(row.eccentricity),
-            nanoseconds(row.latency_ns),
-            nanoseconds(row.latency_predicted_ns),
-            error(row.latency_error_percent),
-            whole(row.triad_mb_per_s),
-            whole(row.triad_predicted_mb_per_s),
-            error(row.triad_error_percent),
-        ]);
-    }
-    paper.table(table);
-    paper.wrapped_inked(
-        Ink::Faint,
-        "",
-        "far: links to the farthest node; latency: of the CPU's own memory, ns; triad: one core there, MB/s; error: of the model, which was fitted to these numbers",
-    );
-    if account.rows.len() > CPUS_SHOWN {
-        paper.faint(&format!("{} more CPUs: --json has them", account.rows.len() - CPUS_SHOWN));
-    }
-}
-
-/// A digit after the point, and no sign where that is all there is.
-fn signed_percent(value: f64) -> String {
-    let text = format!("{value:+.1} %");
-    if matches!(text.as_str(), "+0.0 %" | "-0.0 %") { "0.0 %".to_owned() } else { text }
-}
-
-/// Why each socket gets what it gets, and what cannot be told.
+/// Why each socket gets what it gets, and what is undetermined.
 pub(crate) fn sentences(account: &SocketAccount, sockets: &Sockets) -> Vec<String> {
-    let mut said = vec![why(account)];
-    said.extend(law(account));
-    said.extend(degeneracy(account, sockets));
-    said.extend(unexplained(account));
-    said.extend(left_over(account));
-    said.extend(doubt(sockets));
-    said
+    std::iter::once(why(account)).chain(details(account, sockets)).collect()
 }
 
-fn why(account: &SocketAccount) -> String {
+/// All but the reason.
+pub(super) fn details(account: &SocketAccount, sockets: &Sockets) -> Vec<String> {
+    let told = [
+        law(account),
+        degeneracy(account, sockets),
+        unexplained(account),
+        left_over(account),
+        doubt(sockets),
+    ];
+    told.into_iter().flatten().collect()
+}
+
+/// The reason, by the model of the links.
+pub(super) fn why(account: &SocketAccount) -> String {
     match (&account.explanation, &account.graph) {
         (Some(Explanation::Snoops { .. }), Some(_)) => by_snoops(account),
         (Some(Explanation::Levels { levels }), Some(_)) => by_levels(levels),
@@ -122,16 +53,7 @@ fn why(account: &SocketAccount) -> String {
 
 /// CPUs by how far their farthest node is, nearest first.
 fn classes(account: &SocketAccount) -> Vec<(u32, Vec<&AccountRow>)> {
-    let mut classes: Vec<(u32, Vec<&AccountRow>)> = Vec::new();
-    for row in &account.rows {
-        let Some(far) = row.eccentricity else { continue };
-        match classes.iter_mut().find(|(other, _)| *other == far) {
-            Some((_, rows)) => rows.push(row),
-            None => classes.push((far, vec![row])),
-        }
-    }
-    classes.sort_by_key(|(far, _)| *far);
-    classes
+    by_distance(&account.rows, |row| row.eccentricity)
 }
 
 /// "nodes 0 and 3".
@@ -148,7 +70,7 @@ fn nodes(rows: &[&AccountRow]) -> String {
 }
 
 fn by_snoops(account: &SocketAccount) -> String {
-    const RULE: &str = "a read of a node's own memory is done only when its data and every other node's answer to the snoop have come, so the farthest node decides";
+    const RULE: &str = "a local read completes only when its data and every other node's snoop answer have arrived, so the farthest node decides";
     let classes = classes(account);
     let ([(near, near_rows), ..], Some((far, far_rows))) = (classes.as_slice(), classes.last()) else {
         return without_links(account);
@@ -164,7 +86,7 @@ fn by_snoops(account: &SocketAccount) -> String {
     }
     if slow < fast * (1.0 + ALIKE_SHARE) {
         return format!(
-            "All nodes are alike in their own memory ({} ns): its data comes after the last answer to a snoop, though the farthest node is {} away from {} and {} from {}.",
+            "All nodes are alike in their own memory ({} ns): the data arrives after the last snoop answer, although the farthest node is {} away from {} and {} from {}.",
             number::short(fast),
             links(*near),
             nodes(near_rows),
@@ -183,7 +105,7 @@ fn by_snoops(account: &SocketAccount) -> String {
     });
     let each = (slow - fast) / f64::from(far - near);
     format!(
-        "{} wait {} ns longer for their own memory than {}{lost}: {RULE}. It is {} away there ({whom}), {} for {}. Each link more costs {} ns there and back: {} ns become {}.",
+        "{} wait {} ns longer for their own memory than {}{lost}: {RULE}. It is {} away from them ({whom}), {} from {}. Each further link costs {} ns there and back ({} ns become {}).",
         capital(&nodes(far_rows)),
         number::short(slow - fast),
         nodes(near_rows),
@@ -204,7 +126,7 @@ fn by_levels(levels: &[f64]) -> String {
         .map(|(place, ns)| format!("{} ns over {}", number::short(*ns), links(place as u32 + 1)))
         .collect();
     format!(
-        "A node's own memory takes {} ns wherever the node sits: reads do not wait for the answers of far nodes, as with a probe filter or a directory. Other memory takes {}.",
+        "A node's own memory takes {} ns at every node: reads do not wait for far nodes, as with a probe filter or a directory. Other memory takes {}.",
         number::short(*own),
         further.join(", ")
     )
@@ -212,11 +134,8 @@ fn by_levels(levels: &[f64]) -> String {
 
 /// What can be said where no links are known.
 fn without_links(account: &SocketAccount) -> String {
-    const LEFT: &str = "what can be told: whether the CPUs are alike, how many lines each keeps under way, and where several together meet a roof";
     let Some(inference) = &account.inference else {
-        return format!(
-            "There are no two nodes with a measured CPU and memory: links, hops and snoops are not identifiable here. The model is that all CPUs are alike; {LEFT}."
-        );
+        return "Links, hops and snoops are not identifiable: there are no two nodes with a measured CPU and memory. The model is that all CPUs are alike.".to_owned();
     };
     let flat = match &account.explanation {
         Some(Explanation::Flat { local: Some(local), remote: Some(remote) })
@@ -229,10 +148,7 @@ fn without_links(account: &SocketAccount) -> String {
         }
         _ => "all CPUs are alike".to_owned(),
     };
-    format!(
-        "The links are not identifiable: {}. The model without links is that {flat}; {LEFT}.",
-        inference.reason
-    )
+    format!("The links are not identifiable: {}. The model without links: {flat}.", inference.reason)
 }
 
 fn law(account: &SocketAccount) -> Option<String> {
@@ -243,13 +159,13 @@ fn law(account: &SocketAccount) -> Option<String> {
     let each = if of_each.is_empty() || most / least < 1.0 + ALIKE_SHARE {
         String::new()
     } else {
-        format!(" (by CPU {} to {})", number::short(least), number::short(most))
+        format!(" ({} to {} by CPU)", number::short(least), number::short(most))
     };
     let error = account.triad.map_or_else(String::new, |misses| {
-        format!(", which meets {} within {:.1} %", number::count(misses.count, "triad"), misses.max_percent)
+        format!("; {} are met within {:.1} %", number::count(misses.count, "triad"), misses.max_percent)
     });
     Some(format!(
-        "Bandwidth follows from latency by Little's law: {} lines of 64 B under way{each}, divided by the time that each takes{error}.",
+        "Bandwidth follows from latency by Little's law: {} outstanding lines of 64 B{each}, divided by the latency{error}.",
         number::short(lines)
     ))
 }
@@ -259,8 +175,7 @@ fn degeneracy(account: &SocketAccount, sockets: &Sockets) -> Option<String> {
     let is_measured = account.lines.is_some();
     let ratio = first.slowest_ns / first.fastest_ns;
     let reading = |one: &Alternative| {
-        let stores =
-            if one.demand_lines_per_row > 2.5 { "stores that allocate" } else { "stores that do not" };
+        let stores = stores_words(one);
         let latency = if ratio < 1.0 + ALIKE_SHARE {
             format!("{} ns", number::short(one.fastest_ns))
         } else {
@@ -274,13 +189,13 @@ fn degeneracy(account: &SocketAccount, sockets: &Sockets) -> Option<String> {
     };
     let all: Vec<String> = account.degeneracy.iter().map(reading).collect();
     let mut said = format!(
-        "What bandwidths alone cannot tell: they fix lines over latency (C / L), not C and L: {} make the same triads.",
+        "Bandwidths alone fix lines over latency (C / L), not both: {} give the same triads.",
         all.join("; ")
     );
     said += if is_measured {
-        " Here the latency is measured and our own loop is known to allocate, which chooses C; the latency is an idle one, and as reads take longer under load, C is at least that."
+        " Here the latency is measured and the loop allocates, which fixes C; as reads take longer under load than idle, C is at least that."
     } else {
-        " A measured latency would choose."
+        " A measured latency would decide."
     };
     if let Some(longer) = longer_under_load(sockets).filter(|_| is_measured) {
         let _ = write!(
@@ -310,12 +225,12 @@ fn unexplained(account: &SocketAccount) -> Option<String> {
         .iter()
         .filter_map(|row| Some((row.cpu, row.triad_error_percent?)))
         .filter(|(_, error)| *error > MISSED_PERCENT)
-        .take(CPUS_SHOWN)
+        .take(CPUS_NAMED)
         .map(|(cpu, error)| format!("CPU {cpu} by {}", number::percent(1.0 - 1.0 / (1.0 + error / 100.0))))
         .collect();
     (!short.is_empty()).then(|| {
         format!(
-            "Less than its latency and the lines of the others allow gets {}: that is no matter of links, but of its memory (channels, clock of the memory), its core, or a neighbour.",
+            "Below what its latency allows: {}. The cause is not the links but the memory (channels, clock), the core, or a neighbour.",
             short.join(", ")
         )
     })
@@ -328,10 +243,10 @@ fn left_over(account: &SocketAccount) -> Option<String> {
     };
     let mut said = String::new();
     if let Some(latency) = account.latency {
-        let _ = write!(said, "The model misses latencies of own memory by {}", told(latency));
+        let _ = write!(said, "Model error: latencies of own memory {}", told(latency));
     }
     if let Some(triad) = account.triad {
-        let start = if said.is_empty() { "The model misses" } else { "," };
+        let start = if said.is_empty() { "Model error:" } else { "," };
         let _ = write!(said, "{start} triads by {}", told(triad));
     }
     (!said.is_empty()).then(|| said + ".")
@@ -342,7 +257,7 @@ fn doubt(sockets: &Sockets) -> Option<String> {
     let widest = sockets.equality.iter().map(|of| of.aa_half_width).fold(0.0, f64::max);
     match sockets.verdict {
         SocketVerdict::Inconclusive => Some(format!(
-            "Whether the CPUs are alike was inconclusive when this was measured{}: differences above may be noise.",
+            "Whether the CPUs are alike was undetermined when this was measured{}: differences may be noise.",
             if widest > 0.0 {
                 format!(" (the same CPU differed from itself by ±{})", number::percent(widest))
             } else {
@@ -350,7 +265,7 @@ fn doubt(sockets: &Sockets) -> Option<String> {
             }
         )),
         SocketVerdict::Alike => {
-            Some("When this was measured no CPU differed from the others in its own memory.".to_owned())
+            Some("No CPU differed from the others in its own memory when this was measured.".to_owned())
         }
         SocketVerdict::Asymmetric => None,
     }

@@ -1,4 +1,4 @@
-//! What a matrix tells of groups and links, in the terminal.
+//! What a matrix of latencies shows of groups and links.
 
 use std::fmt::Write;
 
@@ -7,51 +7,56 @@ use models::interconnect::{
     Explanation, Graph, GroupLevel, Inference, LevelName, Member, Mesh, Unit, Verdict,
 };
 
-use super::GraphPicture;
-use crate::escape::plain;
+use crate::interconnect::{GraphPicture, node_links};
 use crate::number;
-use crate::terminal::{Ink, Paper, Terminal};
+use crate::page::{Block, Page, Section, Statement, Tone};
 
-/// The inference for people; `from` names the matrix.
-pub fn inference_terminal(inference: &Inference, from: &str, terminal: Terminal) -> String {
-    let mut paper = Paper::new(terminal);
-    let is_of_cpus = inference.members_are == Member::Cpus;
-    let title = if is_of_cpus {
+/// The inference as a page; `from` names the matrix.
+pub fn inferred_links_page(inference: &Inference, from: &str) -> Page {
+    let subject = if inference.members_are == Member::Cpus {
         "Groups of CPUs and links between them".to_owned()
     } else if inference.nodes.is_empty() {
         "Links of nodes".to_owned()
     } else {
         format!("Links of {}", number::count(inference.nodes.len(), "node"))
     };
-    paper.strong(&plain(&format!("{title}, from {from}")));
-    paper.blank();
-    if is_of_cpus {
-        write_groups(&mut paper, inference);
+    Page {
+        subject: format!("{subject}, from {from}"),
+        answer: answer(inference),
+        because: groups(inference),
+        sections: sections(inference),
+        about: vec![format!("graphs and arrangements examined: {}", inference.examined)],
+        ..Page::default()
     }
-    let ink = if inference.verdict == Verdict::Identified { Ink::Good } else { Ink::Doubt };
-    let of = if is_of_cpus { "links " } else { "" };
-    paper.wrapped_inked(ink, "", &plain(&format!("{of}{}: {}", inference.verdict.name(), inference.reason)));
-    if !is_of_cpus {
-        write_groups(&mut paper, inference);
+}
+
+/// Which links there are, or why that is undetermined.
+pub(super) fn answer(inference: &Inference) -> Statement {
+    let (verdict, reason) = (inference.verdict.name(), &inference.reason);
+    if inference.verdict == Verdict::Identified {
+        let (links, sure) = (node_links(&inference.edges), probability(inference.probability));
+        let text = format!("Links {verdict}: {links} (probability {sure}); {reason}.");
+        return Statement::new(Tone::Good, text);
     }
-    for (name, told) in inference_facts(inference) {
-        paper.wrapped(&format!("{name:<9}"), &plain(&told));
-    }
-    paper.wrapped_inked(
-        Ink::Faint,
-        "",
-        &format!("graphs and arrangements looked at: {}", inference.examined),
-    );
-    paper.finish()
+    Statement::new(Tone::Doubt, format!("Links {verdict}: {reason}."))
 }
 
 /// A sentence and the members of each level of groups.
-fn write_groups(paper: &mut Paper, inference: &Inference) {
-    for level in &inference.groups {
-        let ink = if level.clear { Ink::Good } else { Ink::Doubt };
-        paper.wrapped_inked(ink, "", &group_sentence(inference, level));
-        paper.wrapped("         ", &group_members(level));
-    }
+fn groups(inference: &Inference) -> Vec<Statement> {
+    let one = |level: &GroupLevel| {
+        let tone = if level.clear { Tone::Plain } else { Tone::Doubt };
+        Statement::new(
+            tone,
+            format!("{}. Members: {}", group_sentence(inference, level), group_members(level)),
+        )
+    };
+    inference.groups.iter().map(one).collect()
+}
+
+/// The rest of what is known, for this page and for that of measured sockets.
+pub(super) fn sections(inference: &Inference) -> Vec<Section> {
+    let facts = inference_facts(inference).into_iter().map(|(name, text)| (name.to_owned(), text));
+    vec![Section::new("inference", "").with(Block::Facts(facts.collect()))]
 }
 
 /// `2 groups of 48 CPUs (share a cache): 46.6 ns within, 134 ns between; clear, 2.6 times`.
@@ -137,10 +142,10 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
             (Verdict::Identified, _) => "links",
             // Neighbours inside packages, which nothing joins, are no guess at the links of the machine.
             (Verdict::NotIdentifiable, Explanation::Mesh(mesh)) if mesh.packages > 1 => "adjacent",
-            (Verdict::NotIdentifiable, _) => "a guess",
+            (Verdict::NotIdentifiable, _) => "best guess",
         };
         let told =
-            format!("{} (probability {})", listed(&inference.edges), probability(inference.probability));
+            format!("{} (probability {})", node_links(&inference.edges), probability(inference.probability));
         facts.push((name, told));
         let far: Vec<String> = inference
             .nodes
@@ -149,10 +154,10 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
             .map(|(node, far)| format!("{node}: {far}"))
             .collect();
         if !far.is_empty() {
-            facts.push(("far", format!("{} (links to the farthest node)", far.join(", "))));
+            facts.push(("farthest", format!("{} (links to the farthest node)", far.join(", "))));
         }
     }
-    facts.push(("because", explanation(inference)));
+    facts.push(("model", explanation(inference)));
     let unit = unit(inference.unit);
     let rms = if inference.rms < 0.005 { "0".to_owned() } else { number::short(inference.rms) };
     let error = format!("{rms}{unit} root mean square, {:.1} % of an entry at most", inference.max_percent);
@@ -160,11 +165,11 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
     if let Some(next) = inference.runner_up.as_ref().filter(|_| !inference.edges.is_empty()) {
         let told = format!(
             "{} (probability {}, error {}{unit})",
-            listed(&next.edges),
+            node_links(&next.edges),
             probability(next.probability),
             number::short(next.rms)
         );
-        facts.push(("next", told));
+        facts.push(("second best", told));
     }
     if !inference.alike.is_empty() {
         let told = format!("{} more graphs explain the entries about as well", inference.alike.len());
@@ -172,10 +177,6 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
     }
     facts.extend(inference.remarks.iter().map(|remark| ("note", remark.clone())));
     facts
-}
-
-fn listed(edges: &[[u32; 2]]) -> String {
-    edges.iter().map(|[from, to]| format!("{from}-{to}")).collect::<Vec<_>>().join(" ")
 }
 
 fn unit(unit: Unit) -> String {
@@ -223,10 +224,8 @@ fn explanation(inference: &Inference) -> String {
         {
             format!("{} of a node's own memory, {} of any other", value(*local), value(*remote))
         }
-        Explanation::Flat { local, .. } => local.map_or_else(
-            || "nothing is known".to_owned(),
-            |all| format!("the mean of all entries is {}", value(all)),
-        ),
+        Explanation::Flat { local, .. } => local
+            .map_or_else(|| "unknown".to_owned(), |all| format!("the mean of all entries is {}", value(all))),
     }
 }
 
@@ -291,20 +290,19 @@ mod tests {
     use models::interconnect::{infer, read_matrix};
 
     use super::*;
+    use crate::Terminal;
 
     fn text(csv: &str) -> String {
-        inference_terminal(
-            &infer(&read_matrix(csv).expect("a matrix").matrix),
-            "a\u{1b}[31mtest",
-            Terminal::default(),
-        )
+        let inference = infer(&read_matrix(csv).expect("a matrix").matrix);
+        let text = inferred_links_page(&inference, "a\u{1b}[31mtest").terminal(Terminal::default(), true);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn the_diamond_is_told_with_its_runner_up_and_nothing_steers_the_terminal() {
         let said = text("138,138,138,146\n138,102,120,138\n138,120,102,138\n146,138,138,138\n");
         assert!(said.contains("identified") && said.contains("0-1 0-2 1-2 1-3 2-3"), "{said}");
-        assert!(said.contains("next") && !said.contains('\u{1b}'), "{said}");
+        assert!(said.contains("second best") && !said.contains('\u{1b}'), "{said}");
     }
 
     /// CPUs in groups of four: a latency for each two groups, the same within all, and pairs that scatter by `scatter`.
@@ -327,7 +325,7 @@ mod tests {
             [202.0, 152.0, 150.0, 40.0],
         ];
         let said = of_groups(square, 0.03);
-        assert!(said.contains("links identified") && said.contains("2 by 2 groups: 15"), "{said}");
+        assert!(said.contains("Links identified") && said.contains("2 by 2 groups: 15"), "{said}");
         assert!(!said.contains("memory") && !said.contains("cluster"), "{said}");
         // 3 % of 150 to 202 ns.
         assert!(said.contains("ns root mean square, 3."), "{said}");
@@ -336,11 +334,10 @@ mod tests {
     #[test]
     fn equally_far_groups_are_no_chance_among_entries() {
         let mesh = [0, 1, 2, 3].map(|one| [0, 1, 2, 3].map(|other| if one == other { 40.0 } else { 130.0 }));
-        let said = of_groups(mesh, 0.02).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains("links not identifiable: 4 groups: latencies between them"), "{said}");
+        let said = of_groups(mesh, 0.02);
+        assert!(said.contains("Links not identifiable: 4 groups: latencies between them"), "{said}");
         assert!(said.contains("groups, from the innermost outwards: 39.7 ns, 130 ns"), "{said}");
         let three = text("0,12.5,30.1\n12.5,0,30.0\n30.1,30.0,0\n");
-        let three = three.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             three.contains("explain the entries, which are 12.5 to 30.1") && !three.contains("chance"),
             "{three}"
@@ -357,7 +354,6 @@ mod tests {
         };
         let row = |one: usize| (0..20).map(|other| entry(one, other)).collect::<Vec<_>>().join(",");
         let said = text(&(0..20).map(row).collect::<Vec<_>>().join("\n"));
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains("6 groups of 2 CPUs (threads of a core): 9 ns within; 2 groups of 4 CPUs (cores of a cache, a die or a socket): 30 ns within, 50 ns between; clear"), "{said}");
     }
 
