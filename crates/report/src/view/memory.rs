@@ -16,6 +16,9 @@ use crate::page::{Block, Cell, Column, Page, Placed, Section, Table};
 /// Parts of an access that take less are left blank, in ns.
 const PART_LEAST_NS: f64 = 0.005;
 
+/// Above the curve and its numbers.
+const BANDWIDTH: &str = "Bandwidth against block size";
+
 /// What was asked for by name: it stands on the first screen, and the rest with `--long`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryView {
@@ -57,7 +60,8 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
         None => simulated::subject(&simulation.title),
         Some(_) => format!("{}: simulation, fitted to what was measured", simulation.title),
     };
-    let mut sections = vec![Section::new("tests", "").with(Block::Table(tests(simulation)))];
+    let tests = Section::new("tests", "").with(Block::Table(tests(simulation)));
+    let mut sections = vec![tests, pictures(simulation, view)];
     if !simulation.strides.is_empty() {
         let section = asked(view.strides, "strides", "A chain of loads through memory");
         sections.push(section.with(Block::Table(strides(simulation))));
@@ -158,11 +162,13 @@ fn strides(simulation: &Simulation) -> Table {
 }
 
 fn bandwidth(simulation: &Simulation, view: MemoryView) -> Option<Section> {
-    let drawn = figures::bandwidth(simulation)?;
     let value = |point: &models::memory::BandwidthPoint, on| {
         if on { point.on_mb_per_s } else { point.off_mb_per_s }
     };
     let points = &simulation.bandwidth;
+    if points.is_empty() {
+        return None;
+    }
     let highest = points.iter().map(|point| point.off_mb_per_s.max(point.on_mb_per_s)).fold(0.0, f64::max);
     let columns = view.states().into_iter().flat_map(|on| {
         [Column::number(format!("{} {}", simulation.workaround, state(on)), "MB/s"), Column::bar()]
@@ -174,9 +180,7 @@ fn bandwidth(simulation: &Simulation, view: MemoryView) -> Option<Section> {
         let cells = view.states().into_iter().flat_map(of);
         table.row([bytes(point.block_bytes)].into_iter().chain(cells).collect());
     }
-    let heading = "Bandwidth against block size".to_owned();
-    let section = asked(view.bandwidth, "bandwidth", &heading).with(Block::Table(table));
-    Some(section.with(Block::Figure(Box::new(Placed { name: "simulated-bandwidth", heading, drawn }))))
+    Some(asked(view.bandwidth, "bandwidth", BANDWIDTH).with(Block::Table(table)))
 }
 
 fn surface(simulation: &Simulation, view: MemoryView) -> Vec<Section> {
@@ -184,14 +188,7 @@ fn surface(simulation: &Simulation, view: MemoryView) -> Vec<Section> {
     let of = |key: fn(&SurfaceCell) -> Bytes| cells.iter().map(key).collect::<BTreeSet<Bytes>>();
     let (blocks, strides) = (of(|cell| cell.block_bytes), of(|cell| cell.stride_bytes));
     let section = |on: bool| {
-        let (name, id) = if on {
-            ("simulated-surface-on", "latency_on")
-        } else {
-            ("simulated-surface-off", "latency_off")
-        };
-        let drawn = figures::surface(simulation, name, on)?;
-        let heading =
-            format!("Latency by block and stride, ns per load, {} {}", simulation.workaround, state(on));
+        let id = if on { "latency_on" } else { "latency_off" };
         let columns = strides.iter().map(|stride| Column::number(stride.to_string(), ""));
         let mut table = Table::new(id, [Column::number("block", "")].into_iter().chain(columns).collect());
         for block in &blocks {
@@ -203,10 +200,28 @@ fn surface(simulation: &Simulation, view: MemoryView) -> Vec<Section> {
             let row = [bytes(*block)].into_iter().chain(strides.iter().map(found));
             table.row(row.collect());
         }
-        let section = asked(view.surface, id, &heading).with(Block::Table(table));
-        Some(section.with(Block::Figure(Box::new(Placed { name, heading, drawn }))))
+        asked(view.surface, id, of_state(simulation, on)).with(Block::Table(table))
     };
-    view.states().into_iter().filter_map(section).collect()
+    let states = if cells.is_empty() { Vec::new() } else { view.states() };
+    states.into_iter().map(section).collect()
+}
+
+/// The heading of a surface.
+fn of_state(simulation: &Simulation, on: bool) -> String {
+    format!("Latency by block and stride, ns per load, {} {}", simulation.workaround, state(on))
+}
+
+/// Curves and surfaces as pictures.
+fn pictures(simulation: &Simulation, view: MemoryView) -> Section {
+    let bandwidth = figures::bandwidth(simulation);
+    let bandwidth = bandwidth.map(|drawn| ("simulated-bandwidth", BANDWIDTH.to_owned(), drawn));
+    let surface = |on: bool| {
+        let name = if on { "simulated-surface-on" } else { "simulated-surface-off" };
+        Some((name, of_state(simulation, on), figures::surface(simulation, name, on)?))
+    };
+    let placed = bandwidth.into_iter().chain(view.states().into_iter().filter_map(surface));
+    let figure = |(name, heading, drawn)| Block::Figure(Box::new(Placed { name, heading, drawn }));
+    Section { blocks: placed.map(figure).collect(), ..Section::new("pictures", "") }
 }
 
 fn where_time_goes(simulation: &Simulation) -> Option<Section> {

@@ -35,7 +35,7 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
     }
     if let Some((heading, drawn)) = figures::gain(simulation) {
         let placed = Placed { name: "simulated-gain", heading: heading.to_owned(), drawn };
-        sections.push(Section::new("curve", heading).with(Block::Figure(Box::new(placed))));
+        sections.push(Section::new("curve", "").with(Block::Figure(Box::new(placed))));
     }
     if !simulation.published.is_empty() {
         let section = Section::detail("published", "Published numbers, joined afterwards");
