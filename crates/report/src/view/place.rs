@@ -5,7 +5,7 @@ mod sharing;
 mod sweep;
 
 use record::{
-    AaTwin, ParkingTax, PlaceArm, PlaceOutcome, PlacedThread, SharingOffer, WriterPair, WriterVerdict,
+    AaTwin, Better, ParkingTax, PlaceArm, PlaceOutcome, PlacedThread, SharingOffer, WriterPair, WriterVerdict,
 };
 use stats::Verdict;
 
@@ -92,6 +92,14 @@ fn arms(found: &PlaceOutcome) -> Table {
             verdict(arm.change_percent, arm.verdict),
         ]);
     }
+    let better = match found.better {
+        Better::Lower => "lower",
+        Better::Higher => "higher",
+    };
+    table.legend = Some(format!(
+        "predicted, measured: change of {} against the kernel's own placement (os), {better} is better; q: share of false alarms among such findings",
+        found.metric
+    ));
     table
 }
 
