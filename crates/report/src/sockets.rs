@@ -6,9 +6,7 @@ mod page;
 mod words;
 
 use machine::NodeId;
-use record::{NodeBandwidth, SocketSubject, Sockets};
-
-use crate::number::{column, gigabytes, plus_minus, quality_mark};
+use record::{SocketSubject, Sockets};
 
 pub(crate) use figures::{bandwidth, graph, latency, links, read_map, together};
 pub(crate) use page::{head, section};
@@ -32,11 +30,4 @@ pub(crate) fn own_node(sockets: &Sockets, subject: &SocketSubject) -> Option<Nod
         Some(own) => of_cpu.any(|one| one.node == own).then_some(own),
         None => of_cpu.min_by(|a, b| a.ns.total_cmp(&b.ns)).map(|one| one.node),
     }
-}
-
-/// Bandwidth in GB/s with its mark and uncertainty.
-fn rate(one: &NodeBandwidth) -> String {
-    let value = gigabytes(one.bytes_per_s);
-    let mark = quality_mark(one.spread.quality);
-    format!("{}{mark} {}", column(value), plus_minus(value, one.spread.interval.map(gigabytes)))
 }

@@ -15,7 +15,7 @@ mod history;
 pub(crate) mod inferred_links;
 mod linked_sockets;
 pub(crate) mod machine;
-mod measured_sockets;
+pub(crate) mod measured_sockets;
 mod memory;
 mod place;
 mod plan;

@@ -237,7 +237,7 @@ pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
     for (kernel, store) in super::kernels(sockets) {
         let of = sockets.bandwidth.iter().filter(|one| one.kernel == kernel && one.store == store);
         let title = format!("{}, GB/s", naming::series_short(kernel, "", store, false));
-        let part = seats.table(&title, of.map(|one| (one.cpu, one.node, super::rate(one))));
+        let part = seats.table(&title, of.map(|one| (one.cpu, one.node, rate(one))));
         if table.headers.is_empty() {
             table = part;
         } else {
@@ -286,7 +286,7 @@ pub(crate) fn together(sockets: &Sockets) -> Option<Drawn> {
 }
 
 /// The same as numbers.
-pub(crate) fn together_table(sockets: &Sockets) -> DataTable {
+fn together_table(sockets: &Sockets) -> DataTable {
     let row = |one: &PackageScaling| {
         let value = number::gigabytes(one.bytes_per_s);
         vec![
@@ -349,4 +349,15 @@ fn ideal(of_package: &[&PackageScaling]) -> Vec<LinePoint> {
         line.push(at(last.x, roof));
     }
     line
+}
+
+/// Bandwidth in GB/s with its mark and uncertainty.
+fn rate(one: &NodeBandwidth) -> String {
+    let value = number::gigabytes(one.bytes_per_s);
+    let mark = number::quality_mark(one.spread.quality);
+    format!(
+        "{}{mark} {}",
+        number::column(value),
+        number::plus_minus(value, one.spread.interval.map(number::gigabytes))
+    )
 }

@@ -20,7 +20,20 @@ const REASONS_FIRST: usize = 3;
 
 /// What was measured, with the links that it shows.
 pub fn measured_sockets_page(sockets: &Sockets, inference: Option<&Inference>) -> Page {
-    let mut sections = vec![Section::new("memory", "").with(Block::Table(memory(sockets)))];
+    Page {
+        subject: subjects_words(sockets),
+        answer: answer(sockets),
+        because: because(sockets),
+        sections: sections(sockets, inference),
+        ..Page::default()
+    }
+}
+
+/// The tables, then the links; for the check-up's page as well.
+pub(crate) fn sections(sockets: &Sockets, inference: Option<&Inference>) -> Vec<Section> {
+    let mut sections = vec![
+        Section::new("memory", "").with(Block::Table(memory(sockets))).with(Block::Table(points(sockets))),
+    ];
     if !sockets.equality.is_empty() {
         let title = "Difference from the other CPUs, each in its own memory";
         sections.push(Section::detail("alike", title).with(Block::Table(alike(sockets))));
@@ -39,7 +52,6 @@ pub fn measured_sockets_page(sockets: &Sockets, inference: Option<&Inference>) -
             sections.push(Section::detail(id, title).with(Block::Table(table)));
         }
     }
-    sections.push(Section::new("points", "").with(Block::Table(points(sockets))));
     if let Some(inference) = inference {
         let said = inferred_links::answer(inference);
         sections.push(Section {
@@ -49,16 +61,10 @@ pub fn measured_sockets_page(sockets: &Sockets, inference: Option<&Inference>) -
         sections.extend(inferred_links::sections(inference));
     }
     sections.extend(sockets.gate.iter().flat_map(socket_account::reasons));
-    Page {
-        subject: subjects_words(sockets),
-        answer: answer(sockets),
-        because: because(sockets),
-        sections,
-        ..Page::default()
-    }
+    sections
 }
 
-fn answer(sockets: &Sockets) -> Statement {
+pub(crate) fn answer(sockets: &Sockets) -> Statement {
     match sockets.verdict {
         SocketVerdict::Alike => {
             Statement::new(Tone::Good, format!("The CPUs are alike: {}.", likeness_words(sockets)))
@@ -75,7 +81,7 @@ fn answer(sockets: &Sockets) -> Statement {
     }
 }
 
-fn because(sockets: &Sockets) -> Vec<Statement> {
+pub(crate) fn because(sockets: &Sockets) -> Vec<Statement> {
     let of = |tone: Tone| move |text: String| Statement::new(tone, text);
     let is_answered = usize::from(sockets.verdict == SocketVerdict::Inconclusive);
     let reasons = sockets.because.iter().take(REASONS_FIRST).skip(is_answered).cloned();
@@ -85,9 +91,13 @@ fn because(sockets: &Sockets) -> Vec<Statement> {
         said.extend(socket_account::more_causes(gate));
     }
     said.extend(nodes_words(sockets).filter(|_| !sockets.latency.is_empty()).map(of(Tone::Faint)));
-    said.extend(sockets.subjects.iter().filter(|subject| subject.stands_for.len() > 1).map(|subject| {
-        of(Tone::Faint)(format!("CPU {} stands for CPUs {}.", subject.cpu, subject.stands_for))
-    }));
+    let stand_for = sockets.subjects.iter().filter(|subject| subject.stands_for.len() > 1);
+    let stand_for = stand_for.map(|subject| format!("{} for {}", subject.cpu, subject.stands_for));
+    let stand_for: Vec<String> = stand_for.take(PLACES_SHOWN).collect();
+    if !stand_for.is_empty() {
+        let text = format!("Measured CPUs stand for others: {}.", stand_for.join("; "));
+        said.push(Statement::new(Tone::Faint, text));
+    }
     said.extend(flight_doubts(sockets).into_iter().chain(sockets.without.clone()).map(of(Tone::Doubt)));
     said
 }

@@ -61,9 +61,7 @@ fn the_blade_is_drawn_with_its_links_its_maps_and_what_its_reads_take() {
     for name in ["socket-links", "socket-latency", "socket-bandwidth", "socket-together"] {
         assert!(has_figure(&page, name), "{name}");
     }
-    assert!(
-        page.contains("<b class=\"bad\">asymmetric</b>: latency") && page.contains("2 links to the farthest")
-    );
+    assert!(page.contains("<p class=\"lead t-look\">Latency ") && page.contains("2 links to the farthest"));
     assert_eq!(page.matches("class=\"node\" tabindex=\"0\"").count(), 4);
     assert!(page.contains("as the model predicts") && page.contains("0-1 0-2 1-2 1-3 2-3"));
 }
@@ -136,7 +134,7 @@ fn flat_latencies_draw_no_links_and_say_so() {
 fn one_node_gets_its_table_and_no_empty_picture() {
     let sockets = of_one_node();
     let page = page(sockets, None);
-    assert!(page.contains("There is one node") && page.contains("against itself"));
+    assert!(page.contains("There is one node") && page.contains("differs from itself"));
     for name in ["socket-links", "socket-latency", "socket-bandwidth"] {
         assert!(!has_figure(&page, name), "{name}");
     }

@@ -140,7 +140,7 @@ fn law(simulation: &SocketSimulation) -> Option<String> {
         format!("an event-by-event run differs by {} %", short(differ))
     };
     (simulation.coherence == Coherence::Broadcast).then(|| {
-        format!("Bandwidth follows from latency by Little's law: {} outstanding lines of 64 B, divided by the latency; {agree}.", lines.value)
+        format!("Bandwidth follows from latency by Little's law: {} of 64 B outstanding, divided by the latency; {agree}.", lines.value)
     })
 }
 
