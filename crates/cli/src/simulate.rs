@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use machine::Hertz;
 use models::memory::{self, Described, HOST, Scope, Simulation};
-use models::{interconnect, scheduling, tsc};
+use models::{interconnect, known_machines, scheduling, tsc};
 use report::{Html, MemoryView, Page};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ use crate::{output, store};
 
 /// A machine file is some kilobytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Clocks outside of this are slips of the pen, in hertz.
+/// Clocks outside of this are typing errors, in hertz.
 const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 
 /// Options of `simulate`. Its `--csv` prints, as it always did, and makes files only with `=DIR`.
@@ -40,10 +40,10 @@ pub(crate) struct SimulateArguments {
     /// With host: take this record of a check-up instead of measuring for 15 s
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Fit the machine to its published numbers, where it has some: what they tell, what they cannot tell apart, other choices
+    /// Fit the machine to its published numbers, where it has some: what they determine, what they leave open, other choices
     #[arg(long)]
     fit: bool,
-    /// With schedulers and counters of time: seed of what is drawn
+    /// With schedulers and counters of time: the random seed
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// With --html: leave the interactive charts out
@@ -236,22 +236,12 @@ fn tell(
 
 /// Text and file of a machine of ours, or of the file of that name.
 fn read(machine: &str) -> anyhow::Result<(String, String)> {
-    let of_memory = memory::KNOWN.iter().map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
-    let of_counters = tsc::KNOWN.iter().map(|(name, file, text)| (*name, (*file).to_owned(), *text));
-    let of_sockets =
-        interconnect::KNOWN.iter().map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
-    let of_clusters = interconnect::KNOWN_CLUSTERS
-        .iter()
-        .map(|(name, text)| (*name, format!("machines/{name}.toml"), *text));
-    let of_threads = scheduling::KNOWN.iter().map(|(name, file, text)| (*name, (*file).to_owned(), *text));
-    let known: Vec<_> =
-        of_memory.chain(of_counters).chain(of_sockets).chain(of_clusters).chain(of_threads).collect();
-    if let Some((_, file, text)) = known.iter().find(|(name, ..)| *name == machine) {
-        return Ok(((*text).to_owned(), file.clone()));
+    if let Some(known) = known_machines().find(|known| known.name == machine) {
+        return Ok((known.text.to_owned(), known.file));
     }
     let path = Path::new(machine);
     if path.extension().is_none_or(|extension| extension != "toml") {
-        let names: Vec<&str> = known.iter().map(|(name, ..)| *name).collect();
+        let names: Vec<&str> = known_machines().map(|known| known.name).collect();
         anyhow::bail!(
             "no machine {machine:?}; {}there is {}, or host for this one, or give a file that ends in .toml",
             machine::did_you_mean(machine, names.iter().copied()),
@@ -303,11 +293,7 @@ mod tests {
         command.build();
         let own = command.find_subcommand_mut("simulate").expect("it is a command");
         let help = own.render_long_help().to_string();
-        let names = memory::KNOWN.iter().map(|(name, ..)| *name);
-        let names = names.chain(interconnect::KNOWN.iter().map(|(name, ..)| *name));
-        let names = names.chain(interconnect::KNOWN_CLUSTERS.iter().map(|(name, ..)| *name));
-        let names = names.chain(tsc::KNOWN.iter().map(|(name, ..)| *name));
-        let names = names.chain(scheduling::KNOWN.iter().map(|(name, ..)| *name));
+        let names = known_machines().map(|known| known.name);
         for name in names.chain(scheduling::Policy::ALL.map(scheduling::Policy::name)) {
             assert!(help.contains(name), "{name}: {help}");
         }

@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod interconnect;
+mod known;
 mod machine_file;
 pub mod memory;
 pub mod scheduling;
 pub mod tsc;
 
+pub use known::{KnownMachine, known_machines};
 pub use machine_file::{DescriptionError, FITTED, Sourced};

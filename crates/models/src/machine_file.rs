@@ -82,6 +82,15 @@ pub(crate) fn decoded<T: DeserializeOwned>(text: &str, file: &str) -> Result<T, 
     })
 }
 
+/// A number of a machine file, the least and the greatest that it may be.
+pub(crate) type Bounded<K> = (K, f64, f64, f64);
+
+/// The first number that is outside of its bounds, or is none.
+pub(crate) fn outside<K>(numbers: impl IntoIterator<Item = Bounded<K>>) -> Option<(K, String)> {
+    let found = numbers.into_iter().find(|(_, value, low, high)| !(low..=high).contains(&value));
+    found.map(|(key, value, low, high)| (key, format!("is {value}; give {low} to {high}")))
+}
+
 /// The machine, unless it cannot be.
 pub(crate) fn unless_impossible<T>(
     machine: T,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::fit::{largest, rms};
 use super::inference::{Explanation, Mesh, infer};
 use super::matrix::{Matrix, NODES_MAX, Unit};
-use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, unless_impossible};
+use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, outside, unless_impossible};
 use crate::memory::error_percent;
 
 /// What a file says of itself under `kind`.
@@ -160,8 +160,9 @@ fn impossible(machine: &ClusterMachine) -> Option<(&'static str, String)> {
         ("row_step_ns", machine.row_step_ns.value),
         ("remote_ns", machine.remote_ns.value),
     ];
-    if let Some((key, value)) = times.into_iter().find(|(_, value)| !TIME_NS.contains(value)) {
-        return Some((key, format!("is {value}; give {} to {}", TIME_NS.start(), TIME_NS.end())));
+    let (low, high) = (*TIME_NS.start(), *TIME_NS.end());
+    if let Some(problem) = outside(times.map(|(key, value)| (key, value, low, high))) {
+        return Some(problem);
     }
     let rows = &machine.published.as_ref()?.latency_ns;
     let is_square = rows.len() == machine.nodes() && rows.iter().all(|row| row.len() == rows.len());

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::{Graph, Hops};
 use super::latency::Coherence;
-use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, unless_impossible};
+use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, outside, unless_impossible};
 
 /// What a file says of itself under `kind`.
 pub const KIND: &str = "linked-sockets";
@@ -178,8 +178,7 @@ fn impossible_number(machine: &SocketMachine) -> Option<(&'static str, String)> 
             ("stream.demand_lines_per_row", stream.demand_lines_per_row.value, 1.0, 3.0),
         ]);
     }
-    let outside = bounded.into_iter().find(|(_, value, low, high)| !(low..=high).contains(&value));
-    outside.map(|(key, value, low, high)| (key, format!("is {value}; give {low} to {high}")))
+    outside(bounded)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::compiled::Compiled;
 use super::published::PublishedGain;
 use crate::machine_file::{
-    DescriptionError, Problem, Sourced, decoded, is_of_kind, problem, unless_impossible,
+    DescriptionError, Problem, Sourced, decoded, is_of_kind, outside, problem, unless_impossible,
 };
 
 /// What a file says of itself under `kind`.
@@ -377,16 +377,11 @@ fn impossible_times(machine: &SchedulingMachine) -> Option<Problem> {
     if clocks.is_empty() || clocks.iter().any(|hz| !CLOCK_RANGE_HZ.contains(&hz.0)) {
         return Some(problem("clock.hz_by_awake", "gives no clocks of 1 MHz to 10 GHz"));
     }
-    if !(SLICE_MIN_NS..=TIME_MAX_NS).contains(&machine.slice_ns.value) {
-        return Some(problem(
-            "slice_ns",
-            format!("is {}; give {SLICE_MIN_NS} to {TIME_MAX_NS}", machine.slice_ns.value),
-        ));
-    }
-    for (key, ns) in machine.optional_ns() {
-        if let Some(ns) = ns.filter(|ns| !(0.0..=TIME_MAX_NS).contains(&ns.value)) {
-            return Some(problem(key, format!("is {}; give 0 to {TIME_MAX_NS}", ns.value)));
-        }
+    let slice = ("slice_ns", machine.slice_ns.value, SLICE_MIN_NS, TIME_MAX_NS);
+    let optional = machine.optional_ns().into_iter();
+    let optional = optional.filter_map(|(key, ns)| Some((key, ns?.value, 0.0, TIME_MAX_NS)));
+    if let Some((key, why)) = outside([slice].into_iter().chain(optional)) {
+        return Some(problem(key, why));
     }
     for idle in &machine.idle {
         if let Some(level) = idle.level.as_ref().filter(|level| machine.level_of(level).is_none()) {
@@ -402,17 +397,13 @@ fn impossible_times(machine: &SchedulingMachine) -> Option<Problem> {
             ));
         }
         let patient_ns = idle.patient_after_ns.as_ref().map_or(0.0, |after| after.value);
-        for (key, ns) in [
-            ("after_ns", idle.after_ns.value),
-            ("patient_after_ns", patient_ns),
-            ("exit_ns", idle.exit_ns.value),
-        ] {
-            if !(0.0..=TIME_MAX_NS).contains(&ns) {
-                return Some(problem(
-                    format!("idle {}, {key}", idle.name),
-                    format!("is {ns}; give 0 to {TIME_MAX_NS}"),
-                ));
-            }
+        let times = [
+            ("after_ns", idle.after_ns.value, 0.0, TIME_MAX_NS),
+            ("patient_after_ns", patient_ns, 0.0, TIME_MAX_NS),
+            ("exit_ns", idle.exit_ns.value, 0.0, TIME_MAX_NS),
+        ];
+        if let Some((key, why)) = outside(times) {
+            return Some(problem(format!("idle {}, {key}", idle.name), why));
         }
     }
     None

@@ -3,7 +3,7 @@
 use machine::Hertz;
 use serde::{Deserialize, Serialize};
 
-use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, unless_impossible};
+use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, outside, unless_impossible};
 
 /// What a file says of itself under `kind`.
 pub const KIND: &str = "time-stamp-counters";
@@ -136,9 +136,8 @@ fn impossible(machine: &TscMachine) -> Option<(&'static str, String)> {
         ("governor_up_threshold", machine.governor_up_threshold.value, 0.01, 1.0),
         ("transfer_cycles", machine.transfer_cycles.value, 1.0, 1e6),
     ];
-    let outside = bounded.into_iter().find(|(_, value, low, high)| !(low..=high).contains(&value));
-    if let Some((key, value, low, high)) = outside {
-        return Some((key, format!("is {value}; give {low} to {high}")));
+    if let Some(problem) = outside(bounded) {
+        return Some(problem);
     }
     let prices = machine.read.iter().map(|read| read.ns.value);
     if prices.clone().any(|ns| !(0.0..=TIME_MAX_NS).contains(&ns)) {
