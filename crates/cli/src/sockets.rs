@@ -33,18 +33,18 @@ pub(crate) struct SocketsArguments {
 /// What can be asked of sockets.
 #[derive(Debug, Clone, Subcommand)]
 enum SocketsCommand {
-    /// Why each socket gets what it gets: measured beside one model, the links it goes over, and what cannot be told
+    /// Why each socket gets what it gets: measured beside one model, the links it uses, and what stays undetermined
     Explain(ExplainArguments),
-    /// Which CPUs or nodes form groups by their latencies, and which links join them: the most probable graph, the next, and whether the
-    /// data tell at all
+    /// Which CPUs or nodes form groups by their latencies, and which links join them: the most probable graph, the second best, and whether
+    /// the data identify any
     Infer(InferArguments),
-    /// Which links firmware and hardware tell: SLIT, AMD routing registers, Intel UPI ports, HMAT; and where they differ
+    /// Which links firmware and hardware report: SLIT, AMD routing registers, Intel UPI ports, HMAT; and where they differ
     Firmware(FirmwareArguments),
     /// What was measured, or a matrix, for other programs: hwloc's XML with distances and memory attributes, or CSV
     Export(ExportArguments),
 }
 
-/// The links that this machine tells of itself, the most trusted source first.
+/// The links that this machine reports, the most trusted source first.
 pub(crate) fn links_told(machine: &Machine) -> Vec<SocketLinks> {
     firmware::told(machine, &Root::live())
 }

@@ -169,7 +169,7 @@ fn tlb(record: &Record, level: u8) -> MeasuredTlb {
     let (entries, source) = match (measured, claimed) {
         (Some(tlb), _) => (tlb.entries as usize, "measured"),
         (None, Some(tlb)) => (tlb.entries as usize, "CPUID"),
-        (None, None) => (assumed_entries, "assumed: neither measured nor told by CPUID"),
+        (None, None) => (assumed_entries, "assumed: neither measured nor reported by CPUID"),
     };
     let ways = match claimed_ways {
         Some(0) => entries,
