@@ -11,7 +11,7 @@ use crate::number;
 use crate::page::{Block, Cell, Column, Page, Placed, Section, Table};
 
 /// Numbers of threads on a first screen.
-const ROWS_FIRST: usize = 10;
+const ROWS_FIRST: usize = 8;
 
 /// The simulation as a page.
 pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
@@ -97,7 +97,7 @@ fn gains(simulation: &SchedulingSimulation) -> Table {
     let awake =
         if sleeps { format!("; awake: mean number of awake units ({clocked})") } else { String::new() };
     table.legend = Some(format!(
-        "gain in throughput over placement on random idle CPUs, on the first idle CPU, and as by Linux without knowledge of shared data; shared: part of the time in which a {smallest} ran two threads{awake}"
+        "gain in throughput over random idle CPUs, the first idle CPU, and Linux without knowledge of shared data; shared: time with two threads in one {smallest}{awake}"
     ));
     table
 }

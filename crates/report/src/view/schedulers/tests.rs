@@ -44,8 +44,13 @@ fn the_page_holds_the_curve_what_was_published_and_the_source_of_each_number() {
 
 #[test]
 fn the_first_screen_fits_24_lines() {
-    for (name, ..) in KNOWN {
-        let page = schedulers_page(&on(name, Some(Policy::ModulesFirst), [0.0; 2]));
+    for (name, file, text) in KNOWN {
+        let machine = parse(text, file).expect("it is read");
+        let threads = [1, machine.cpus.value];
+        let (pattern, class) = (Pattern::Copies, Class::Integer);
+        let policy = Some(Policy::ModulesFirst);
+        let scenario = Scenario { policy, pattern, class, threads, sharing: [0.0; 2], seed: 1 };
+        let page = schedulers_page(&simulate(&machine, scenario));
         let text = page.terminal(Terminal::default(), false);
         assert!(text.lines().count() <= 24, "{name}: {text}");
     }
