@@ -137,8 +137,10 @@ pub(crate) fn whole_page(
         let note = escape::markup(download.note);
         let attributes =
             format!("data-complete=\"true\" data-file=\"{}\" data-note=\"{note}\"", download.file);
+        // Without a chart the library would be megabytes for nothing.
+        let library = if charts.is_empty() { String::new() } else { library() };
         let charts = escape::script_json(&charts.into_json().to_string());
-        embed(&mut page, &escape::script_json(&json), &attributes, &charts, &library());
+        embed(&mut page, &escape::script_json(&json), &attributes, &charts, &library);
     }
     page + PAGE_END
 }

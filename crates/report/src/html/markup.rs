@@ -30,6 +30,10 @@ impl Charts {
         name
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
     pub(crate) fn into_json(self) -> Value {
         Value::Object(self.by_name)
     }
