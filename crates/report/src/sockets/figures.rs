@@ -14,8 +14,6 @@ use crate::{interactive, naming, number};
 const COLUMNS_BESIDE: usize = 8;
 /// Curves that can be told apart; of more packages the slowest, the median and the fastest are shown.
 const CURVES_MAX: usize = 4;
-/// Longer tables are cut; --json has all.
-const MOST_ROWS: usize = 64;
 
 /// How the nodes are linked; none if neither latencies nor hardware tell it.
 pub(crate) fn links(sockets: &Sockets, account: &SocketAccount) -> Option<Drawn> {
@@ -124,27 +122,6 @@ impl Seats {
         if self.rows.iter().all(|name| name.len() <= NAME_MAX) { "CPU" } else { "" }
     }
 
-    /// Texts by CPU (row) and node (column), the title in the corner; CPUs beyond a page are cut.
-    fn table(&self, title: &str, texts: impl Iterator<Item = (CpuId, NodeId, String)>) -> DataTable {
-        let mut rows: Vec<Vec<String>> = self
-            .rows
-            .iter()
-            .map(|name| {
-                std::iter::once(name.clone()).chain(self.nodes.iter().map(|_| "-".to_owned())).collect()
-            })
-            .collect();
-        for (cpu, node, text) in texts {
-            let row = self.cpus.iter().position(|&one| one == cpu);
-            let column = self.nodes.iter().position(|&one| one == node);
-            if let (Some(row), Some(column)) = (row, column) {
-                rows[row][column + 1] = text;
-            }
-        }
-        rows.truncate(MOST_ROWS);
-        let nodes = self.nodes.iter().map(|node| format!("node {node}"));
-        DataTable { headers: std::iter::once(title.to_owned()).chain(nodes).collect(), rows }
-    }
-
     fn panel(&self, title: String, values: impl Iterator<Item = Entry>) -> MatrixPanel {
         let cell = |entry: Entry| {
             Some(MatrixCell {
@@ -207,12 +184,7 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Opt
          memory it loads from.",
         chased_in(sockets)
     );
-    let cell = |one: &NodeLatency| {
-        let mark = number::quality_mark(one.spread.quality);
-        (one.cpu, one.node, format!("{}{mark} ±{:.1}", number::column(one.ns), one.standard_error_ns))
-    };
-    let table = seats.table("ns ± standard error", sockets.latency.iter().map(cell));
-    Drawn::of_matrices(&chart, Figure::SocketLatency.name(), &reading, table)
+    Drawn::of_matrices(&chart, Figure::SocketLatency.name(), &reading, DataTable::default())
 }
 
 /// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.
@@ -233,20 +205,7 @@ pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
     });
     let chart = chart(panels.collect(), seats.label(), " GB/s");
     let reading = "One CPU alone, bytes counted as STREAM counts them. Bright is fast. nt: stores that go past the caches.";
-    let mut table = DataTable::default();
-    for (kernel, store) in super::kernels(sockets) {
-        let of = sockets.bandwidth.iter().filter(|one| one.kernel == kernel && one.store == store);
-        let title = format!("{}, GB/s", naming::series_short(kernel, "", store, false));
-        let part = seats.table(&title, of.map(|one| (one.cpu, one.node, rate(one))));
-        if table.headers.is_empty() {
-            table = part;
-        } else {
-            // One table below the other, each with its name in the corner.
-            table.rows.push(part.headers);
-            table.rows.extend(part.rows);
-        }
-    }
-    Drawn::of_matrices(&chart, Figure::SocketBandwidth.name(), reading, table)
+    Drawn::of_matrices(&chart, Figure::SocketBandwidth.name(), reading, DataTable::default())
 }
 
 /// Bandwidth of 1 to n CPUs of a package, with what as many single CPUs would make up to the roof; none with fewer than three
@@ -279,27 +238,10 @@ pub(crate) fn together(sockets: &Sockets) -> Option<Drawn> {
     Some(Drawn {
         svg: chart.draw(Figure::SocketTogether.name()),
         reading: reading.to_owned(),
-        table: together_table(sockets),
+        table: DataTable::default(),
         interactive: Some(interactive::lines(&chart)),
         needs_webgl: false,
     })
-}
-
-/// The same as numbers.
-fn together_table(sockets: &Sockets) -> DataTable {
-    let row = |one: &PackageScaling| {
-        let value = number::gigabytes(one.bytes_per_s);
-        vec![
-            package_name(one.package),
-            format!("{} {}", if one.cpus.len() == 1 { "CPU" } else { "CPUs" }, one.cpus),
-            format!("{}{}", number::column(value), number::quality_mark(one.spread.quality)),
-            number::uncertainty(value, one.spread.interval.map(number::gigabytes)),
-        ]
-    };
-    DataTable {
-        headers: ["package", "at work", "GB/s", "95 %"].map(str::to_owned).to_vec(),
-        rows: sockets.scaling.iter().take(MOST_ROWS).map(row).collect(),
-    }
 }
 
 fn package_name(package: Option<i64>) -> String {
@@ -349,15 +291,4 @@ fn ideal(of_package: &[&PackageScaling]) -> Vec<LinePoint> {
         line.push(at(last.x, roof));
     }
     line
-}
-
-/// Bandwidth in GB/s with its mark and uncertainty.
-fn rate(one: &NodeBandwidth) -> String {
-    let value = number::gigabytes(one.bytes_per_s);
-    let mark = number::quality_mark(one.spread.quality);
-    format!(
-        "{}{mark} {}",
-        number::column(value),
-        number::plus_minus(value, one.spread.interval.map(number::gigabytes))
-    )
 }

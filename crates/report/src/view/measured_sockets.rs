@@ -12,7 +12,7 @@ use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
 use crate::sockets::{asymmetry_words, flight_doubts, kernels, likeness_words, nodes_words, subjects_words};
 
 /// Nodes or CPUs shown beside each other; the document and the files of CSV have all.
-const PLACES_SHOWN: usize = 8;
+const PLACES_SHOWN: usize = 16;
 /// Rows of a table on a first screen.
 const ROWS_FIRST: usize = 6;
 /// Reasons on a first screen.
@@ -143,6 +143,11 @@ fn memory(sockets: &Sockets) -> Table {
     } else {
         ("node", nodes.iter().map(|node| node.0).collect())
     };
+    let cut = if places.len() > PLACES_SHOWN {
+        format!("; {PLACES_SHOWN} of {} {noun}s, the rest with --json or --csv", places.len())
+    } else {
+        String::new()
+    };
     let places = &places[..places.len().min(PLACES_SHOWN)];
     let mut columns = vec![Column::word("quantity")];
     columns.extend((!is_one_node).then(|| Column::number("CPU", "")));
@@ -167,7 +172,7 @@ fn memory(sockets: &Sockets) -> Table {
         table.rows[row].cells[first + place] = cell;
     }
     let axes = if is_one_node { "" } else { "CPU: the one that loads; node: whose memory; " };
-    table.legend = Some(format!("{axes}±: 95 % interval; ~ wide, * unstable"));
+    table.legend = Some(format!("{axes}±: 95 % interval; ~ wide, * unstable{cut}"));
     table
 }
 
