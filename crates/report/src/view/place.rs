@@ -75,21 +75,21 @@ fn arms(found: &PlaceOutcome) -> Table {
     let unit = if found.unit.is_empty() { String::new() } else { format!(", {}", found.unit) };
     let columns = vec![
         Column::word("placement"),
-        Column::number(format!("{}{unit}", found.metric), ""),
-        Column::number("predicted", "%").priority(1),
-        Column::number("measured", "%"),
-        Column::number("q", "").priority(2),
         Column::word("verdict"),
+        Column::number("measured", "%"),
+        Column::number("predicted", "%").priority(2),
+        Column::number(format!("{}{unit}", found.metric), "").priority(1),
+        Column::number("q", "").priority(3),
     ];
     let mut table = Table::new("placements", columns);
     for arm in &found.arms {
         table.row(vec![
             Cell::text(arm_name(arm)),
-            Cell::known(arm.value),
-            predicted(arm),
-            change(arm),
-            q(arm.q),
             verdict(arm.change_percent, arm.verdict),
+            change(arm),
+            predicted(arm),
+            Cell::known(arm.value),
+            q(arm.q),
         ]);
     }
     let better = match found.better {

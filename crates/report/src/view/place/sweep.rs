@@ -10,10 +10,10 @@ pub fn place_sweep_page(found: &PlaceSweep) -> Page {
     let columns = vec![
         Column::number("threads", ""),
         Column::word("placement"),
-        Column::number("predicted", "%").priority(1),
-        Column::number("measured", "%"),
-        Column::number("q", "").priority(2),
         Column::word("verdict"),
+        Column::number("measured", "%"),
+        Column::number("predicted", "%").priority(1),
+        Column::number("q", "").priority(2),
     ];
     let mut table = Table::new("sweep", columns);
     for row in &found.rows {
@@ -26,10 +26,10 @@ pub fn place_sweep_page(found: &PlaceSweep) -> Page {
             Some((arm, judged)) => vec![
                 threads,
                 Cell::text(arm_name(arm)),
-                predicted(arm),
-                change(arm),
-                q(judged.q),
                 verdict(arm.change_percent, judged.verdict),
+                change(arm),
+                predicted(arm),
+                q(judged.q),
             ],
         });
         if row.outcome.arms.is_empty()
