@@ -2,7 +2,7 @@
 
 mod paint;
 
-pub(crate) use paint::{Ink, Paper, bar, table_of, wrap};
+pub(crate) use paint::{Ink, Paper, bar, wrap};
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

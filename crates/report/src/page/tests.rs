@@ -174,5 +174,8 @@ fn a_command_is_never_cut_and_a_subject_that_the_answer_names_is_said_once() {
     };
     let text = page.terminal(Terminal::default(), false);
     assert!(text.starts_with("thp=on makes") && text.lines().any(|line| line.trim() == command), "{text}");
-    assert!(page.markdown(true).contains(&format!("\n    {command}\n")) && page.markdown(true).starts_with("### "));
+    assert!(
+        page.markdown(true).contains(&format!("\n    {command}\n"))
+            && page.markdown(true).starts_with("### ")
+    );
 }

@@ -1,6 +1,5 @@
 //! Lines of a bounded width, wrapped and clipped by display width, painted last so that colour never counts.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Terminal;
@@ -66,10 +65,6 @@ impl Paper {
         self.lines.push((Ink::Plain, String::new()));
     }
 
-    pub(crate) fn strong(&mut self, text: &str) {
-        self.inked(Ink::Strong, text);
-    }
-
     pub(crate) fn faint(&mut self, text: &str) {
         self.inked(Ink::Faint, text);
     }
@@ -92,15 +87,6 @@ impl Paper {
         }
     }
 
-    /// A table; the first line is its header.
-    pub(crate) fn table(&mut self, mut table: Table) {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(u16::try_from(self.layout_columns()).unwrap_or(u16::MAX));
-        for (index, line) in table.to_string().lines().enumerate() {
-            self.inked(if index == 0 { Ink::Strong } else { Ink::Plain }, line.trim_end());
-        }
-    }
-
     pub(crate) fn finish(self) -> String {
         let mut text = String::new();
         for (ink, line) in &self.lines {
@@ -111,17 +97,6 @@ impl Paper {
         }
         text
     }
-}
-
-/// A table without borders: numbers right, the first column left.
-pub(crate) fn table_of(headers: &[String]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(headers);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
-    }
-    table
 }
 
 /// A bar of eighths for a share between 0 and 1.

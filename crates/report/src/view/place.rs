@@ -9,9 +9,9 @@ use record::{
 };
 use stats::Verdict;
 
-use crate::comparison::dropped;
 use crate::number::{UNKNOWN, count, percent, short};
 use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::view::experiment::dropped;
 use sharing::{names, strongest_pairs};
 
 pub use sweep::place_sweep_page;
