@@ -77,31 +77,31 @@ pub(crate) enum Colour {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The check-up: measure this machine, print a summary, write record and report
+    /// The check-up: measure this machine; a summary, a record, a report
     Run(RunArguments),
-    /// What a machine says it is: CPUs, caches, nodes, limits; also records it
+    /// What a machine says it is: CPUs, caches, nodes; also saves it
     Machine(MachineArguments),
     /// Show a record again: summary, report, tables, figures
     Show(ShowArguments),
-    /// Earlier check-ups of this machine, trends, and what changed when
+    /// Earlier check-ups of this machine, trends, what changed when
     History(HistoryArguments),
-    /// Has this machine changed? Take a baseline, then check against it
+    /// Has this machine changed? Take a baseline, check against it
     Guard(GuardArguments),
-    /// CPU flaws of this machine: which ones, whether mitigated, what to do
+    /// CPU flaws of this machine: mitigated or not, and what to do
     Flaws(FlawArguments),
-    /// What a setting or a change of program costs: A/B runs in random order
+    /// What a setting or another program costs, in random order
     Ab(Box<AbArguments>),
-    /// Compare check-ups or result files: what changed, and how certain that is
+    /// Compare check-ups or result files: what changed, how certainly
     Compare(CompareArguments),
-    /// Is time safe? Counters of all CPUs compared, cost of each clock, a watch
+    /// Is time safe? Counters of all CPUs, cost of each clock, a watch
     Clock(ClockArguments),
-    /// Are all sockets equal? Latency, bandwidth, links, and why they differ
+    /// Are all sockets equal? Latency, bandwidth, links, and why not
     Sockets(SocketsArguments),
-    /// Which threads share data, the best placement, and proof of its gain
+    /// Which threads share data; the best placement, and its gain
     Place(Box<PlaceArguments>),
-    /// How precise sidestep is on this machine: false alarms, detection limits
+    /// How precise sidestep is here: false alarms, detection limits
     Selftest(SelftestArguments),
-    /// A modelled machine: what a workaround, link or scheduler does, and why
+    /// A modelled machine: what a workaround, link or scheduler does
     Simulate(SimulateArguments),
     /// What can be switched here, at which risk; set and restore
     Toggles(ToggleArguments),

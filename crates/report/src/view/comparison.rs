@@ -15,7 +15,7 @@ use crate::number;
 use crate::page::{Block, Cell, Column, Page, Placed, Section, Statement, Table, Tone};
 
 /// Notes and facts on a first screen.
-const CAUTIONS_FIRST: usize = 2;
+const CAUTIONS_FIRST: usize = 1;
 const FACTS_FIRST: usize = 2;
 /// Of values this long, such as command lines, only the words that differ are shown.
 const LONG_VALUE_CHARACTERS: usize = 36;
@@ -178,13 +178,12 @@ fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section
     let has_intervals = table.rows.iter().any(|row| row.interval.is_some());
     tests.legend = has_intervals.then(|| "change ± distance to the end of its 95 % interval".to_owned());
     let tests = Section::new("tests", "").with(Block::Table(tests));
-    let mut sections = vec![
-        differences(table),
-        tests.with(Block::Table(data::table(table))),
-        classes(table),
-        averages(table),
-        notes(table),
-    ];
+    let tests = tests.with(Block::Table(data::table(table)));
+    // Of tests of which none is judged the averages are the news.
+    let has_claim = table.rows.iter().any(cells::is_claim);
+    let averages = Section { is_detail: has_claim, ..averages(table) };
+    let (first, second) = if has_claim { (tests, averages) } else { (averages, tests) };
+    let mut sections = vec![differences(table), first, second, classes(table), notes(table)];
     sections.extend(pictures(table, records));
     sections.retain(|section| !section.blocks.is_empty());
     sections
@@ -281,18 +280,27 @@ fn averages(table: &ComparisonTable) -> Section {
             Cell::Number { text: geometric, value: mean, interval: one.geometric_interval },
         ]);
     }
-    rows.legend = Some(
-        "difference: mean of |a - b| over the mean of both, without sign, so noise alone makes it rise: the A/A floor \
-         is what it would be if nothing differed. The interval of the geometric mean resamples the tests."
-            .to_owned(),
-    );
-    Section::detail("averages", "Averages").with(Block::Table(rows))
+    let section = Section::new("averages", "Averages");
+    if rows.rows.is_empty() { section } else { section.with(Block::Table(rows)) }
+}
+
+/// What the columns of the averages mean.
+fn meaning_of_averages(table: &ComparisonTable) -> Option<String> {
+    let is_of_records = table.rows.iter().any(|row| row.knowledge != Knowledge::None);
+    let interval = if is_of_records { "is one between runs" } else { "resamples the tests" };
+    (!table.averages.is_empty()).then(|| {
+        format!(
+            "averages: the difference is the mean of |a - b| over the mean of both, without sign, so noise alone makes it rise; \
+             the A/A floor is what it would be if nothing differed; the interval of the geometric mean {interval}"
+        )
+    })
 }
 
 /// What there was no room for on the first screen: further notes, where the spread is from, tests that were not compared.
 fn notes(table: &ComparisonTable) -> Section {
     let mut lines: Vec<String> = table.cautions.iter().skip(CAUTIONS_FIRST).cloned().collect();
     lines.extend(spread_from(table));
+    lines.extend(meaning_of_averages(table));
     let mut by_holder: Vec<(String, Vec<&str>)> = Vec::new();
     for test in &table.unmatched {
         let holders = test.present_in.join(", ");

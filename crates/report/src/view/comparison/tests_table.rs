@@ -10,15 +10,14 @@ use crate::page::{Cell, Column, Table};
 
 /// Tests on a first screen, and as many where none is called slower or faster.
 const TESTS_FIRST: usize = 8;
-const UNCLAIMED_FIRST: usize = 4;
+const UNCLAIMED_FIRST: usize = 2;
 /// Longer names of configurations do not stand above a column of numbers.
 const NAME_CHARACTERS: usize = 12;
 
 /// The table.
 pub(super) fn table(table: &ComparisonTable) -> Table {
     let shown = if table.configurations.len() == 2 { of_pair(table) } else { of_several(table) };
-    let is_judged = table.rows.iter().any(|row| row.interval.is_some());
-    let has_claim = !is_judged || table.rows.iter().any(cells::is_claim);
+    let has_claim = table.rows.iter().any(cells::is_claim);
     Table { first_rows: Some(if has_claim { TESTS_FIRST } else { UNCLAIMED_FIRST }), ..shown }
 }
 
