@@ -120,8 +120,8 @@ fn judge(check: &ClockCheck, usable: usize) -> (ClockVerdict, Vec<String>) {
     }
     if verdict == ClockVerdict::Safe {
         because.push(match check.pairs.len() {
-            1 => "the two counters do not differ or move by more than could be seen".to_owned(),
-            pairs => format!("no counters of {pairs} pairs differ or move by more than could be seen"),
+            1 => "the two counters agree within the detection limits".to_owned(),
+            pairs => format!("the counters of all {pairs} pairs agree within the detection limits"),
         });
     }
     (verdict, because)

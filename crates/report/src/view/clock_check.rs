@@ -236,7 +236,7 @@ fn backwards(check: &ClockCheck) -> Section {
     let never = sorted.len() - back;
     let text = format!(
         "{never} of {} never went backwards between two threads",
-        machine::counted(sorted.len(), "way to read the time")
+        machine::counted(sorted.len(), "clock read")
     );
     Section::new("backwards", "")
         .saying(if back > 0 { Tone::Plain } else { Tone::Good }, text)
