@@ -32,7 +32,7 @@ const JUDGES: &[Judge] = &[
     Judge {
         words: &["guard", "check"],
         gate: Some("Exit with 1 when the machine changed"),
-        strict: Some("Exit with 3 when it cannot be told whether it changed"),
+        strict: Some("Exit with 3 when it is undetermined whether it changed"),
     },
     Judge {
         words: &["machine"],

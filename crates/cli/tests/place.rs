@@ -72,12 +72,12 @@ fn what_cannot_be_placed_is_left_to_the_kernel_and_bad_input_is_named() {
         (&["--threads", "1..4"], &["true"], 0, "over too soon to be judged"),
         (&[], &["sleep", "0.3"], 0, "is too little to place its threads"),
         // Where looks come late the loops seem to last; then they are tried, in too few runs to show anything.
-        (&["--budget", "5s"], &["sh", "-c", SHORT_LOOPS], 0, "leave it to the kernel"),
+        (&["--budget", "5s"], &["sh", "-c", SHORT_LOOPS], 0, "keep the kernel's placement"),
         (&[], &["sh", "-c", "sleep 2 & sleep 0.1"], 0, "sidestep place --pid PID"),
         (&[], &["sh", "-c", "sleep 5 &"], 0, "went on in the background, as process"),
         (&["--source", "preload"], &["sh", "-c", "sleep 5 &"], 0, "went on in the background, as process"),
         // Too long for the budget, or one CPU only.
-        (&["--budget", "2s"], &["sh", "-c", TWO_TIMED], 0, "leave it to the kernel: "),
+        (&["--budget", "2s"], &["sh", "-c", TWO_TIMED], 0, "keep the kernel's placement: "),
         (&[], &["/no/such/program"], 2, "/no/such/program"),
         (
             &[],
@@ -146,7 +146,7 @@ fn a_program_whose_processes_fork_is_tried_in_turns_and_the_document_is_whole() 
     for expected in ["\"name\": \"os\"", ": \"spread\"", "\"raw\": [", "\"recommended\": null"] {
         assert!(document.contains(expected), "{expected}: {document}");
     }
-    assert!(said.contains("\"sentence\": \"leave it to the kernel: "), "two runs show nothing: {said}");
+    assert!(said.contains("\"sentence\": \"keep the kernel's placement: "), "two runs show nothing: {said}");
     assert!(!bench.has_journal());
     let (code, said) = bench.place(&options, &["true"]);
     assert!(code == Some(2) && said.contains("already holds place.json"), "{said}");
@@ -167,7 +167,7 @@ fn a_result_that_does_not_fit_on_the_disk_is_printed_all_the_same() {
             shell.arg(whole.get_program()).args(whole.get_args()).output().expect("every Linux has sh");
         let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
         assert_eq!(output.status.code(), Some(3), "{said}");
-        for expected in ["leave it to the kernel", "the result is printed, but cannot write"] {
+        for expected in ["keep the kernel's placement", "the result is printed, but cannot write"] {
             assert!(said.contains(expected), "{said}");
         }
     }
@@ -428,5 +428,5 @@ fn a_process_that_ends_while_pinned_and_one_that_is_not_there_are_normal() {
     let sleepers = Sleepers::start();
     let pid = sleepers.0.id().to_string();
     let (code, said) = place(&["--pid", &pid, "--profile", "0.1s"]);
-    assert!(code == Some(0) && said.contains("leave it to the kernel"), "{said}");
+    assert!(code == Some(0) && said.contains("keep the kernel's placement"), "{said}");
 }

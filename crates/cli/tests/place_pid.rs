@@ -130,7 +130,10 @@ fn a_command_that_tells_no_progress_is_refused_before_anything_is_watched() {
                 [&["--profile", "0.2s", "--window", "20ms", "--metric-command", command], watch].concat();
             let (code, said) = place(&options);
             let is_refused = code == Some(3) && said.contains(why);
-            assert!(is_refused || said.contains("leave it to the kernel: "), "{options:?}: {code:?} {said}");
+            assert!(
+                is_refused || said.contains("keep the kernel's placement: "),
+                "{options:?}: {code:?} {said}"
+            );
         }
     }
 }

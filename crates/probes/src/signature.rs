@@ -216,7 +216,7 @@ fn cycles_per_multiply(sampler: &Sampler) -> Result<f64, String> {
             None => "the cycles of a multiplication are not known for this CPU",
             Some(_) => "the chains of multiplications and of rotations disagree on the core's frequency",
         };
-        format!("core cycles cannot be told: {reason}")
+        format!("core cycles unknown: {reason}")
     })
 }
 

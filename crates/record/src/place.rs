@@ -20,7 +20,7 @@ pub struct PlaceOutcome {
     pub subject: String,
     /// The CPUs that its threads may use, as a list.
     pub cpus: String,
-    /// The arm that is recommended; `None`: leave it to the kernel.
+    /// The arm that is recommended; `None`: keep the kernel's placement.
     pub recommended: Option<String>,
     /// Why its threads could not be told by what was seen of them: too little, or they were gone too soon. Nothing was tried then, which says
     /// nothing of whether placement matters.

@@ -78,7 +78,7 @@ fn fleeting(profile: &RunSeen) -> Option<&Fleeting> {
 
 fn in_short_lives(found: &Fleeting) -> String {
     format!(
-        "{:.0} % of {:.2} s of CPU time was in threads that lived for less than {:.2} s, or that nobody saw",
+        "{:.0} % of {:.2} s of CPU time was in threads that lived for less than {:.2} s, or that were not observed",
         100.0 * found.share(),
         found.total_s,
         found.limit_s

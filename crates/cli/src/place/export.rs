@@ -28,7 +28,7 @@ pub(super) fn text(found: &PlaceOutcome, form: Form, running: Option<u32>) -> St
     let is_recommended =
         |arm: &&PlaceArm| found.recommended.as_ref() == Some(&arm.name) && !arm.cpus.is_empty();
     let Some(arm) = found.arms.iter().find(is_recommended) else {
-        return "# nothing is recommended: leave it to the kernel\n".to_owned();
+        return "# nothing is recommended: keep the kernel's placement\n".to_owned();
     };
     let placed = Placed { found, arm, running };
     let made = match form {
@@ -349,7 +349,10 @@ mod tests {
             }
             let mut unproven = found(&["0", "1"]);
             unproven.recommended = None;
-            assert_eq!(text(&unproven, *form, None), "# nothing is recommended: leave it to the kernel\n");
+            assert_eq!(
+                text(&unproven, *form, None),
+                "# nothing is recommended: keep the kernel's placement\n"
+            );
         }
     }
 

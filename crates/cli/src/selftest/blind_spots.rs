@@ -123,7 +123,7 @@ fn neighbours(machine: &Machine, found: &Selftest, facts: &Facts, spots: &mut Ve
     }
     for overlap in found.overlap.iter().filter(|overlap| !overlap.can_tell) {
         spots.push(format!(
-            "CPU {} and {} were not seen at once: what they share cannot be told",
+            "CPU {} and {} were not seen at once: what they share is undetermined",
             overlap.a, overlap.b
         ));
     }

@@ -58,7 +58,7 @@ fn steal(record: &Record, found: &mut Vec<Finding>) {
     } else if share >= STEAL_SEEN {
         finding("steal-high", Severity::Notice, format!("the hypervisor took a little time: {shown}"))
     } else if record.machine.identity.hypervisor.is_some() {
-        finding("steal-high", Severity::Good, "the hypervisor left the CPUs to us".to_owned())
+        finding("steal-high", Severity::Good, "the hypervisor took no CPU time".to_owned())
     } else {
         return;
     };

@@ -34,7 +34,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         found.push(good);
     }
     if caches.is_empty() && !record.memory.latency.is_empty() {
-        let text = "the latency surface shows no levels that can be told apart".to_owned();
+        let text = "the latency surface shows no distinguishable levels".to_owned();
         let mut unknown = finding("cache-sizes", Severity::Inconclusive, text);
         unknown.evidence.push(format!("{} cells measured", record.memory.latency.len()));
         unknown.remedy = Some("sidestep run --only memory --full".to_owned());

@@ -19,7 +19,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     if inference.verdict == Verdict::Identified {
         let links: Vec<String> = inference.edges.iter().map(|[from, to]| format!("{from}-{to}")).collect();
         let text = format!(
-            "the latencies between {} tell their links: {}",
+            "the latencies between {} show their links: {}",
             count(inference.nodes.len(), "node"),
             links.join(" ")
         );
@@ -51,7 +51,7 @@ fn alike(sockets: &Sockets, account: &SocketAccount) -> Finding {
             finding("sockets-unequal", Severity::Warning, text)
         }
         (SocketVerdict::Inconclusive, _) => {
-            let text = format!("whether {cpus} are alike in their own memory cannot be told");
+            let text = format!("equality of {cpus} in their own memory: undetermined");
             finding("sockets-unequal", Severity::Inconclusive, text)
         }
         (SocketVerdict::Alike, _) => {

@@ -390,7 +390,7 @@ fn conditions_of_the_run_are_judged() {
     for (share, severity, words) in [
         (0.08, Severity::Warning, "doubtful"),
         (0.005, Severity::Notice, "a little"),
-        (0.0, Severity::Good, "left"),
+        (0.0, Severity::Good, "took no CPU time"),
     ] {
         let mut record = Record::default();
         record.machine.identity.hypervisor = Some("kvm".to_owned());

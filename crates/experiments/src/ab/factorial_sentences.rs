@@ -124,7 +124,7 @@ fn unusable(found: &FactorialOutcome, called: &str) -> Option<String> {
     }
     found.aa.contaminated.then(|| {
         format!(
-            "nothing can be said: {} of {} effects differed between passes through the same combinations; try again on \
+            "no result: {} of {} effects differed between passes through the same combinations; try again on \
              a quieter machine",
             found.aa.alarms,
             found.aa.rows.len()

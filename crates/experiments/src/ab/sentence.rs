@@ -143,7 +143,7 @@ fn unusable(found: &ExperimentOutcome, called: &str) -> Option<String> {
     }
     found.aa.contaminated.then(|| {
         format!(
-            "nothing can be said: {} of {} rows differed although nothing was switched; try again on a quieter machine",
+            "no result: {} of {} rows differed although nothing was switched; try again on a quieter machine",
             found.aa.alarms,
             found.aa.rows.len()
         )

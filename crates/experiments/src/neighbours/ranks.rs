@@ -43,7 +43,7 @@ pub(super) fn add(found: &mut Neighbours, record: &Record, own: &[&HistoryEntry]
         found.ranks.iter().filter(|rank| rank.is_worse && rank.count >= FEWEST).collect();
     if worse.is_empty() {
         found.needed = Some(format!(
-            "whether to give this instance back cannot be told: it is within what {known} earlier {} differ by",
+            "whether to give this instance back is undetermined: it is within what {known} earlier {} differ by",
             if own.len() >= FEWEST { "check-ups" } else { "machines with this CPU" }
         ));
     } else {

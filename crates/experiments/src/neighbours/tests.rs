@@ -108,7 +108,7 @@ fn within_the_spread_of_earlier_runs_nothing_is_said_of_giving_it_back() {
     for own in [&[144.0, 150.0, 155.0, 160.0, 225.0][..], &[224.0, 225.0, 225.5, 226.0, 224.5]] {
         let found = told(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), own);
         assert_eq!(found.give_back, None, "{own:?}");
-        assert!(found.needed.is_some_and(|needed| needed.contains("cannot be told")));
+        assert!(found.needed.is_some_and(|needed| needed.contains("is undetermined")));
     }
     let few = told(&record(&[225.0, 226.0, 228.0], &[0.0; 3]), &[144.0, 145.0, 144.0, 146.0]);
     assert_eq!(few.give_back, None);

@@ -53,7 +53,7 @@ pub fn nothing_tried(setting: &Setting, arms: &Arms, why: &str) -> PlaceOutcome 
     let mut found = draft(setting, arms, &RowShown::default());
     found.notes.extend(doubt(&found));
     found.arms.clear();
-    found.sentence = format!("leave it to the kernel: {why}");
+    found.sentence = format!("keep the kernel's placement: {why}");
     found
 }
 
@@ -347,7 +347,7 @@ fn sentence(found: &PlaceOutcome) -> String {
     } else {
         "nothing tried is better"
     };
-    format!("leave it to the kernel: {why}")
+    format!("keep the kernel's placement: {why}")
 }
 
 #[cfg(test)]

@@ -291,7 +291,7 @@ fn agreeing(variants: Vec<Variant>, seen_per_s: f64, watched: Watched) -> Result
         }
         if !is_met {
             return Err(format!(
-                "its threads took {:.0} turns per second where the kernel placed them and nobody watched, and {simulated}",
+                "its threads took {:.0} turns per second where the kernel placed them unwatched, and {simulated}",
                 seen_per_s / longer
             ));
         }

@@ -142,7 +142,7 @@ fn nobody_saw(thread: &Busy, sharing: Option<&Sharing>) -> String {
         (Some(_), None) => "how long it rests was not seen".to_owned(),
     };
     format!(
-        "thread {} rests for {:.0} % of the time, and nobody saw for what ({why})",
+        "thread {} rests for {:.0} % of the time, and for what is not known ({why})",
         thread.key.name,
         100.0 * (1.0 - thread.cpu_share).max(0.0)
     )

@@ -170,7 +170,7 @@ fn a_one_way_change_has_numbers_and_no_verdict() {
     journal.plan.one_way = true;
     let found = inference(&journal);
     assert!(
-        found.sentence.contains("what time did and what B did cannot be told apart"),
+        found.sentence.contains("what time did and what B did cannot be separated"),
         "{}",
         found.sentence
     );

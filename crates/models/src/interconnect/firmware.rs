@@ -26,7 +26,7 @@ const PAIRINGS_MAX: usize = 20_000;
 pub struct FirmwareGraph {
     /// Where from.
     pub source: String,
-    /// Why it tells no links, if it does not.
+    /// Why it names no links, if it does not.
     pub untold: Option<String>,
     /// Nodes or dies, by number.
     pub nodes: Vec<u32>,
@@ -43,7 +43,7 @@ pub struct FirmwareGraph {
 pub enum FirmwareError {
     /// Nodes of which the registers are not all there.
     #[error(
-        "routing registers: node {0} tells no routes; read them as root, or record sys/bus/pci/devices/*/config whole"
+        "routing registers: node {0} names no routes; read them as root, or record sys/bus/pci/devices/*/config whole"
     )]
     Unreadable(u32),
     /// Not of a family that is known.
@@ -189,7 +189,7 @@ fn difference(one: &FirmwareGraph, other: &FirmwareGraph) -> Option<String> {
         (Some(_), Some(_)) => return None,
         (Some(_), None) => {
             return Some(format!(
-                "{} tells no links; by {} they are {}",
+                "{} names no links; by {} they are {}",
                 one.source,
                 other.source,
                 listed(&other.edges)
@@ -197,7 +197,7 @@ fn difference(one: &FirmwareGraph, other: &FirmwareGraph) -> Option<String> {
         }
         (None, Some(_)) => {
             return Some(format!(
-                "{} tells no links; by {} they are {}",
+                "{} names no links; by {} they are {}",
                 other.source,
                 one.source,
                 listed(&one.edges)
@@ -470,7 +470,7 @@ mod tests {
         let measured = source("measured", &[[0, 1], [0, 2]], None);
         let found = differences(&[slit, ports, measured]);
         for said in [
-            "SLIT tells no links; by ports they are 0-1 1-2",
+            "SLIT names no links; by ports they are 0-1 1-2",
             "only by ports there is 1-2; only by measured there is 0-2",
             "node 1 pass 2 links",
         ] {

@@ -127,7 +127,7 @@ pub enum MatrixError {
     )]
     Numbered(u32),
     /// A machine without distances.
-    #[error("it tells no distances between its nodes; measure a matrix, or record node*/distance below sys")]
+    #[error("it names no distances between its nodes; measure a matrix, or record node*/distance below sys")]
     Untold,
 }
 

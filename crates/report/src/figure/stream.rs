@@ -48,7 +48,7 @@ pub(super) fn draw(record: &Record) -> Option<Drawn> {
     }
     Some(Drawn {
         svg: chart.draw(Figure::Stream.name()),
-        reading: "Whiskers are 95 % intervals. CPUs whose whiskers overlap are not told apart by this run; hatched \
+        reading: "Whiskers are 95 % intervals. CPUs whose whiskers overlap are not distinguishable in this run; hatched \
                   bars are doubtful. Plain stores also read what they overwrite: the table has the traffic on the bus."
             .to_owned(),
         table: check_up::stream(record).into(),

@@ -34,7 +34,7 @@ pub(crate) struct AcrossRebootArguments {
     /// B has no way back, such as a firmware flash: all boots of A first, and no verdict
     #[arg(long, requires = "across_reboot")]
     pub(crate) one_way: bool,
-    /// Let a boot come to rest for at most this long before it is measured [default: 2m]
+    /// Let a boot settle for at most this long before it is measured [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = parse_budget, requires = "across_reboot")]
     pub(crate) settle: Option<Duration>,
     /// Measure this boot, and say what to change for the next

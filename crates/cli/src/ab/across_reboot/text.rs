@@ -94,7 +94,7 @@ pub(super) fn plan(conditions: &Conditions, plan: &Plan, subject: &str, terminal
     text += &paragraph(
         "each    ",
         &format!(
-            "waits at most {} for the machine to come to rest, then {} trials of {subject}; margin {} %",
+            "waits at most {} for the machine to settle, then {} trials of {subject}; margin {} %",
             seconds(plan.settle_s),
             plan.trials,
             100.0 * plan.margin
@@ -199,7 +199,7 @@ pub(super) fn found(journal: &Journal) -> RebootOutcome {
     let boots = all.boots.into_iter().map(|boot| record::BootSummary { value: None, ..boot }).collect();
     RebootOutcome {
         sentence: format!(
-            "{} of {} boots are measured; what they show is told after the last, so that nobody stops for it",
+            "{} of {} boots are measured; what they show stands here after the last, so that it cannot influence when to stop",
             journal.filled(),
             journal.plan.boots()
         ),

@@ -221,7 +221,7 @@ fn summaries(journal: &Journal, counted: &[Boot<'_>]) -> Vec<BootSummary> {
             }
             Fate::NotOfArm(why) => ("not of the arm", why.clone()),
         };
-        let restless = (visit.settled == Some(false)).then(|| "the machine did not come to rest".to_owned());
+        let restless = (visit.settled == Some(false)).then(|| "the machine did not settle".to_owned());
         let late = visit.boot.uptime_s.filter(|own| *own > LATE_S && *own > LATE_FACTOR * age);
         let late =
             late.map(|own| format!("measured {own:.0} s after its start, the others about {age:.0} s"));

@@ -29,7 +29,7 @@ pub struct Plan {
     pub trials: usize,
     /// Differences inside this are of no practical matter: 0.01 for 1 %.
     pub margin: f64,
-    /// The machine may take so many seconds to come to rest before a boot is measured.
+    /// The machine may take so many seconds to settle before a boot is measured.
     pub settle_s: f64,
 }
 
@@ -74,7 +74,7 @@ impl Plan {
         }
         if self.one_way {
             found.push(
-                "all boots of A come before all boots of B: what changed with time cannot be told from what B changed, so \
+                "all boots of A come before all boots of B: what changed with time cannot be separated from what B changed, so \
                  there will be no verdict"
                     .to_owned(),
             );

@@ -35,7 +35,7 @@ pub(super) fn sentence(found: &RebootOutcome, one_way: bool, row: Option<&BootRo
         )
     } else if one_way {
         format!(
-            "{name} differed by {size} between {boots} later ones; what time did and what B did cannot be told apart"
+            "{name} differed by {size} between {boots} later ones; what time did and what B did cannot be separated"
         )
     } else if row.row.interval.is_none() {
         let wanted = FEWEST_BOOTS.saturating_sub(a.min(b)).max(1);

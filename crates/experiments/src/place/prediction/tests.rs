@@ -178,7 +178,7 @@ fn what_is_not_known_is_said() {
         let error = found.expect_err(told);
         assert!(error.contains(told), "{error}");
     };
-    check(predict(&[0.3, 0.3], None), "nobody saw for what (its threads could not be watched)");
+    check(predict(&[0.3, 0.3], None), "for what is not known (its threads could not be watched)");
     let by_library = Sharing {
         threads: turns(&busy(&[0.3, 0.3]), 0.0).threads,
         offers: vec![SharingOffer {
@@ -187,9 +187,9 @@ fn what_is_not_known_is_said() {
         }],
         ..Sharing::default()
     };
-    let why = "nobody saw for what (who wakes whom, by sched_waking: comes with the kernel's clock only)";
+    let why = "for what is not known (who wakes whom, by sched_waking: comes with the kernel's clock only)";
     check(predict(&[0.3, 0.3], Some(&by_library)), why);
-    check(predict(&[0.5; 4], None), "nobody saw for what");
+    check(predict(&[0.5; 4], None), "for what is not known");
     let free = turns(&busy(&[0.7, 0.7, 0.6]), 0.0);
     check(predict(&[0.7, 0.7, 0.6], Some(&free)), "how the kernel moves them");
     let sharing = turns(&busy(&[0.4; 4]), 90_000.0);

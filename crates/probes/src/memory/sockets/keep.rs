@@ -142,7 +142,7 @@ impl Table<'_> {
         let unequal = equality::unequal_cores(&subjects, &chases);
         for (cpu, what, share) in &unequal {
             sockets.because.push(format!(
-                "CPU {cpu} differs in its {what} by {:.1} %: what its memory does cannot be told from that",
+                "CPU {cpu} differs in its {what} by {:.1} %: what its memory does is undetermined",
                 100.0 * share
             ));
         }
