@@ -3,7 +3,7 @@
 
 use host::live::{CODE_BEFORE_BYTES, Code, Registers};
 use libfuzzer_sys::fuzz_target;
-use placement::sharing::Run;
+use sharing::Run;
 
 /// Registers are made of so many bytes, and stand in front of the code.
 const HEAD_BYTES: usize = 16;
