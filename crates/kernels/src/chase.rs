@@ -75,13 +75,7 @@ unsafe fn walk_rounds(mut node: *const Link, rounds: u64) -> *const Link {
     // SAFETY: the ring is closed (caller's promise), so each load reads a valid word.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 64",
-            "mov {node}, [{node}]",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(64, "mov {node}, [{node}]"),
             node = inout(reg) node,
             rounds = inout(reg) rounds => _,
             options(nostack, readonly)

@@ -55,15 +55,12 @@ fn divisions(dividend: f64, divisor: f64, rounds: u64) -> f64 {
     // SAFETY: registers only, all named; SSE2 is part of x86-64.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 16",
-            "andpd {quotient}, {zero}",
-            "orpd {quotient}, {dividend}",
-            "divsd {quotient}, {divisor}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(
+                16,
+                "andpd {quotient}, {zero}",
+                "orpd {quotient}, {dividend}",
+                "divsd {quotient}, {divisor}",
+            ),
             quotient = inout(xmm_reg) quotient,
             zero = in(xmm_reg) 0.0_f64,
             dividend = in(xmm_reg) dividend,

@@ -24,15 +24,12 @@ fn forward_rounds(rounds: u64) -> u64 {
     // SAFETY: the only address is that of `word`, a local of 8 bytes; registers are named.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 16",
-            "add {value}, {one}",
-            "mov qword ptr [{word}], {value}",
-            "movzx {value:e}, word ptr [{word}]",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(
+                16,
+                "add {value}, {one}",
+                "mov qword ptr [{word}], {value}",
+                "movzx {value:e}, word ptr [{word}]",
+            ),
             value = inout(reg) value,
             one = in(reg) 1u64,
             word = in(reg) &raw mut word,

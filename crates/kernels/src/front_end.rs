@@ -9,9 +9,6 @@
 //! a first-level instruction cache. So each is fetched and decoded again in every round. Cleared registers and
 //! moves between registers are dealt with when registers are renamed, so that fetch and decode are what is scarce.
 
-/// Instructions of one round.
-pub const INSTRUCTIONS_PER_ROUND: u64 = 8192;
-
 /// Bytes of code of one round.
 pub const CODE_BYTES: usize = 25_600;
 

@@ -2,51 +2,24 @@
 
 use core::fmt;
 
-/// The instructions a kernel uses for its data; chosen at run time, never by a build flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Isa {
-    /// 64-bit integer registers: the "ALU" figure.
-    ScalarU64,
-    /// One double at a time in a floating-point register: the "FPU" figure.
-    ScalarF64,
-    /// 128-bit SSE2, part of every x86-64.
-    Sse2,
-    /// 256-bit AVX2.
-    Avx2,
-    /// 512-bit AVX-512F.
-    Avx512,
+named! {
+    /// The instructions a kernel uses for its data; chosen at run time, never by a build flag.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Isa {
+        /// 64-bit integer registers: the "ALU" figure.
+        ScalarU64 = "scalar_u64",
+        /// One double at a time in a floating-point register: the "FPU" figure.
+        ScalarF64 = "scalar_f64",
+        /// 128-bit SSE2, part of every x86-64.
+        Sse2 = "sse2",
+        /// 256-bit AVX2.
+        Avx2 = "avx2",
+        /// 512-bit AVX-512F.
+        Avx512 = "avx512",
+    }
 }
 
 impl Isa {
-    /// All instruction sets, narrowest first.
-    pub const ALL: [Self; 5] = [Self::ScalarU64, Self::ScalarF64, Self::Sse2, Self::Avx2, Self::Avx512];
-
-    /// Stable lower-case name, as it stands in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ScalarU64 => "scalar_u64",
-            Self::ScalarF64 => "scalar_f64",
-            Self::Sse2 => "sse2",
-            Self::Avx2 => "avx2",
-            Self::Avx512 => "avx512",
-        }
-    }
-
-    /// The instruction set of a stable name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|isa| isa.name() == name)
-    }
-
-    /// Bytes that one load or store moves.
-    pub const fn width_bytes(self) -> usize {
-        match self {
-            Self::ScalarU64 | Self::ScalarF64 => 8,
-            Self::Sse2 => 16,
-            Self::Avx2 => 32,
-            Self::Avx512 => 64,
-        }
-    }
-
     /// Whether this CPU executes it and the operating system saves its registers.
     pub fn is_present(self) -> bool {
         match self {

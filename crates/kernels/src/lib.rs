@@ -5,7 +5,7 @@
 //!
 //! | what | module |
 //! |---|---|
-//! | bandwidth: read, write, copy, scale, add, triad | [`stream`], one file per operation below it |
+//! | bandwidth: read, write, copy, scale, add, triad | [`stream`], the operations below it |
 //! | latency: dependent loads over a permutation | [`chain`] builds it, [`chase`] walks it, [`offset_chase`] borrows nothing meanwhile |
 //! | control loops: frequency and share of the core | [`multiply`], [`rotate`], [`ports`] |
 //! | time-stamp counter reads | [`ticks`] |
@@ -14,6 +14,13 @@
 //! | one cache line bounced between two CPUs | [`mod@line`] |
 //! | loops whose speed betrays a flaw or its workaround | `signature`, one file per loop below it |
 //! | what two CPUs share | [`ports`], [`vector`], [`front_end`], and the loops above |
+
+#[macro_use]
+#[path = "../../machine/src/named.rs"]
+mod named;
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod rounds;
 
 mod arrays;
 pub mod chain;

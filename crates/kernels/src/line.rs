@@ -9,44 +9,25 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Bytes between two lines: two cache lines, since adjacent-line prefetchers work in pairs (Intel optimisation
-/// reference manual, "Data prefetching", spatial prefetcher: 128-byte aligned pairs).
-pub const LINE_SPACING_BYTES: usize = 128;
-
 /// Spins between two looks at the abort flag, which lives on another line.
 const SPINS_PER_ABORT_CHECK: u32 = 1024;
 
-/// A word alone on its cache lines.
+/// A word alone on two cache lines, since adjacent-line prefetchers work in pairs (Intel optimisation reference manual,
+/// "Data prefetching", spatial prefetcher: 128-byte aligned pairs).
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct Line {
     word: AtomicU32,
 }
 
-/// How a hop takes the line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Protocol {
-    /// Spin on compare-and-swap: one request for ownership per hop.
-    CompareSwap,
-    /// Spin on a load, then store: shared first, then upgraded.
-    ReadThenWrite,
-}
-
-impl Protocol {
-    /// Both protocols.
-    pub const ALL: [Self; 2] = [Self::CompareSwap, Self::ReadThenWrite];
-
-    /// Stable lower-case name, as it stands in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CompareSwap => "compare_swap",
-            Self::ReadThenWrite => "read_then_write",
-        }
-    }
-
-    /// The protocol of a stable name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
+named! {
+    /// How a hop takes the line.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Protocol {
+        /// Spin on compare-and-swap: one request for ownership per hop.
+        CompareSwap = "compare_swap",
+        /// Spin on a load, then store: shared first, then upgraded.
+        ReadThenWrite = "read_then_write",
     }
 }
 
@@ -157,6 +138,6 @@ mod tests {
         let lines = Line::slice_in(&mut memory);
         assert!(lines.len() >= 7);
         assert!(lines.iter().all(|line| line.word.load(Ordering::Relaxed) == 0));
-        assert_eq!(size_of::<Line>(), LINE_SPACING_BYTES);
+        assert_eq!(size_of::<Line>(), 128);
     }
 }

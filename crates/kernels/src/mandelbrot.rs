@@ -17,13 +17,15 @@ use crate::isa::Isa;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 
-/// What the lanes hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Numbers {
-    /// 16-bit fixed point, 16 lanes with AVX2 ("integer x16").
-    Fixed16,
-    /// 32-bit floats, 8 lanes with AVX2 ("float x8").
-    Float32,
+named! {
+    /// What the lanes hold.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Numbers {
+        /// 16-bit fixed point, 16 lanes with AVX2 ("integer x16").
+        Fixed16 = "fixed16",
+        /// 32-bit floats, 8 lanes with AVX2 ("float x8").
+        Float32 = "float32",
+    }
 }
 
 /// A picture of the square from -2-1.5i to 1+1.5i.
@@ -55,19 +57,6 @@ pub struct Mandelbrot {
     numbers: Numbers,
     isa: Isa,
     picture_of: unsafe fn(Picture) -> u64,
-}
-
-impl Numbers {
-    /// Both kinds.
-    pub const ALL: [Self; 2] = [Self::Fixed16, Self::Float32];
-
-    /// Stable lower-case name, as it stands in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fixed16 => "fixed16",
-            Self::Float32 => "float32",
-        }
-    }
 }
 
 impl Mandelbrot {

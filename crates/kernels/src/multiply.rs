@@ -27,13 +27,7 @@ fn multiply_rounds(rounds: u64) -> u32 {
     // SAFETY: registers only, all named.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 64",
-            "imul {product:e}, {factor:e}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(64, "imul {product:e}, {factor:e}"),
             product = inout(reg) product,
             factor = in(reg) FACTOR,
             rounds = inout(reg) rounds => _,

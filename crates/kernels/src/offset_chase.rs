@@ -95,14 +95,7 @@ fn walk_rounds(block: &[u8], mut offset: u64, rounds: u64) -> u64 {
     // only reads, registers are named.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 64",
-            "mov {offset}, [{block} + {offset}]",
-            "and {offset}, {mask}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(64, "mov {offset}, [{block} + {offset}]", "and {offset}, {mask}"),
             offset = inout(reg) offset,
             block = in(reg) block.as_ptr(),
             mask = in(reg) mask,

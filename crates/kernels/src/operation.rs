@@ -5,32 +5,36 @@ use core::fmt;
 /// Bytes of one element, a `u64` or an `f64`.
 pub const ELEMENT_BYTES: usize = 8;
 
-/// One sweep over the arrays `a`, `b` and `c`; `s` is the constant 3, as in STREAM.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operation {
-    /// Loads all of `a`.
-    Read,
-    /// `a[i] = s`.
-    Write,
-    /// `a[i] = b[i]`.
-    Copy,
-    /// `a[i] = s * b[i]`.
-    Scale,
-    /// `a[i] = b[i] + c[i]`.
-    Add,
-    /// `a[i] = b[i] + s * c[i]`.
-    Triad,
+named! {
+    /// One sweep over the arrays `a`, `b` and `c`; `s` is the constant 3, as in STREAM.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Operation {
+        /// Loads all of `a`.
+        Read = "read",
+        /// `a[i] = s`.
+        Write = "write",
+        /// `a[i] = b[i]`.
+        Copy = "copy",
+        /// `a[i] = s * b[i]`.
+        Scale = "scale",
+        /// `a[i] = b[i] + c[i]`.
+        Add = "add",
+        /// `a[i] = b[i] + s * c[i]`.
+        Triad = "triad",
+    }
 }
 
-/// How a kernel writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Store {
-    /// It does not write.
-    None,
-    /// Through the caches; a missing line is read first (write-allocate).
-    Plain,
-    /// Past the caches by `movnti` or `movntpd`, with an `sfence` at the end of each sweep.
-    NonTemporal,
+named! {
+    /// How a kernel writes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Store {
+        /// It does not write.
+        None = "none",
+        /// Through the caches; a missing line is read first (write-allocate).
+        Plain = "plain",
+        /// Past the caches by `movnti` or `movntpd`, with an `sfence` at the end of each sweep.
+        NonTemporal = "non_temporal",
+    }
 }
 
 /// Traffic of one element, that is of 8 bytes of each array.
@@ -50,26 +54,6 @@ pub struct Accounting {
 }
 
 impl Operation {
-    /// All operations.
-    pub const ALL: [Self; 6] = [Self::Read, Self::Write, Self::Copy, Self::Scale, Self::Add, Self::Triad];
-
-    /// Stable lower-case name, as it stands in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Copy => "copy",
-            Self::Scale => "scale",
-            Self::Add => "add",
-            Self::Triad => "triad",
-        }
-    }
-
-    /// The operation of a stable name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operation| operation.name() == name)
-    }
-
     /// Number of arrays it touches, counted from `a`: 1, 2 or 3.
     pub const fn array_count(self) -> usize {
         match self {
@@ -91,25 +75,6 @@ impl Operation {
             Self::Read | Self::Scale | Self::Add => 1,
             Self::Triad => 2,
         }
-    }
-}
-
-impl Store {
-    /// All kinds of store.
-    pub const ALL: [Self; 3] = [Self::None, Self::Plain, Self::NonTemporal];
-
-    /// Stable lower-case name, as it stands in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Plain => "plain",
-            Self::NonTemporal => "non_temporal",
-        }
-    }
-
-    /// The store of a stable name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|store| store.name() == name)
     }
 }
 

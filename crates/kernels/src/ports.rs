@@ -24,14 +24,11 @@ fn add_rounds(rounds: u64) -> [u64; 8] {
     // SAFETY: registers only, all named.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 8",
-            "add {s0}, {one}", "add {s1}, {one}", "add {s2}, {one}", "add {s3}, {one}",
-            "add {s4}, {one}", "add {s5}, {one}", "add {s6}, {one}", "add {s7}, {one}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(
+                8,
+                "add {s0}, {one}", "add {s1}, {one}", "add {s2}, {one}", "add {s3}, {one}",
+                "add {s4}, {one}", "add {s5}, {one}", "add {s6}, {one}", "add {s7}, {one}",
+            ),
             s0 = inout(reg) *s0, s1 = inout(reg) *s1, s2 = inout(reg) *s2, s3 = inout(reg) *s3,
             s4 = inout(reg) *s4, s5 = inout(reg) *s5, s6 = inout(reg) *s6, s7 = inout(reg) *s7,
             one = in(reg) 1u64,

@@ -33,13 +33,7 @@ fn rotate_rounds(rounds: u64) -> u64 {
     // SAFETY: registers only, all named.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 64",
-            "ror {value}, {bits}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(64, "ror {value}, {bits}"),
             value = inout(reg) value,
             rounds = inout(reg) rounds => _,
             bits = const ROTATION_BITS,

@@ -1,7 +1,6 @@
 //! The catalogue of bandwidth kernels: operation x instruction set x kind of store.
 //!
-//! One file per operation below this module gives the inner instructions for every instruction set; `sweep` is the
-//! frame around them. What each moves is its [`Accounting`].
+//! `read` and `storing` give the inner instructions of each operation; `sweep` is the frame around them. What each moves is its [`Accounting`].
 
 use core::fmt;
 
@@ -9,27 +8,22 @@ use crate::arrays::Arrays;
 use crate::isa::Isa;
 use crate::operation::{Accounting, Operation, Store};
 
-#[cfg(target_arch = "x86_64")]
-mod add;
-#[cfg(target_arch = "x86_64")]
-mod copy;
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod naive;
 #[cfg(not(target_arch = "x86_64"))]
 mod portable;
 #[cfg(target_arch = "x86_64")]
-mod read;
-#[cfg(target_arch = "x86_64")]
-mod scale;
-#[cfg(target_arch = "x86_64")]
+#[macro_use]
 mod sweep;
 #[cfg(target_arch = "x86_64")]
-mod triad;
+mod read;
 #[cfg(target_arch = "x86_64")]
-mod write;
+mod storing;
 
 #[cfg(not(target_arch = "x86_64"))]
 use portable::{add, copy, read, scale, triad, write};
+#[cfg(target_arch = "x86_64")]
+use storing::{add, copy, scale, triad, write};
 
 /// One bandwidth kernel of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,6 +59,19 @@ struct Variant {
     sweep: Sweep,
     /// For larger blocks; often the same.
     sweep_large: Sweep,
+}
+
+impl Variant {
+    /// One loop for blocks of all sizes.
+    const fn new(isa: Isa, store: Store, sweep: Sweep) -> Self {
+        Self { isa, store, sweep, sweep_large: sweep }
+    }
+
+    /// With another loop for large blocks.
+    #[cfg(target_arch = "x86_64")]
+    const fn with_large(self, sweep_large: Sweep) -> Self {
+        Self { sweep_large, ..self }
+    }
 }
 
 /// Larger blocks, all arrays together, are swept by the loop for large blocks: above the second-level cache of any

@@ -2,20 +2,22 @@
 
 use core::arch::x86_64::__cpuid;
 
-/// A way to read the time-stamp counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TickRead {
-    /// `rdtsc`: may execute before earlier loads are done.
-    Rdtsc,
-    /// `lfence; rdtsc`: after all earlier loads.
-    LfenceRdtsc,
-    /// `rdtscp`: after all earlier loads; also reads the CPU number.
-    Rdtscp,
-    /// `lfence; rdtsc; lfence`: ordered on both sides.
-    LfenceRdtscLfence,
-    /// `mfence; rdtsc`: after all earlier loads and stores, on AMD's CPUs, where Linux read it so before it made LFENCE wait
-    /// (arch/x86, MFENCE_RDTSC). Intel promises that of `mfence; lfence; rdtsc` only (SDM vol. 2B, "RDTSC").
-    MfenceRdtsc,
+named! {
+    /// A way to read the time-stamp counter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum TickRead {
+        /// `rdtsc`: may execute before earlier loads are done.
+        Rdtsc = "rdtsc",
+        /// `lfence; rdtsc`: after all earlier loads.
+        LfenceRdtsc = "lfence_rdtsc",
+        /// `rdtscp`: after all earlier loads; also reads the CPU number.
+        Rdtscp = "rdtscp",
+        /// `lfence; rdtsc; lfence`: ordered on both sides.
+        LfenceRdtscLfence = "lfence_rdtsc_lfence",
+        /// `mfence; rdtsc`: after all earlier loads and stores, on AMD's CPUs, where Linux read it so before it made LFENCE wait
+        /// (arch/x86, MFENCE_RDTSC). Intel promises that of `mfence; lfence; rdtsc` only (SDM vol. 2B, "RDTSC").
+        MfenceRdtsc = "mfence_rdtsc",
+    }
 }
 
 /// A read that this CPU can execute.
@@ -112,21 +114,6 @@ impl Rdtscp {
 }
 
 impl TickRead {
-    /// All ways.
-    pub const ALL: [Self; 5] =
-        [Self::Rdtsc, Self::LfenceRdtsc, Self::Rdtscp, Self::LfenceRdtscLfence, Self::MfenceRdtsc];
-
-    /// Stable name, as it stands in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rdtsc => "rdtsc",
-            Self::LfenceRdtsc => "lfence_rdtsc",
-            Self::Rdtscp => "rdtscp",
-            Self::LfenceRdtscLfence => "lfence_rdtsc_lfence",
-            Self::MfenceRdtsc => "mfence_rdtsc",
-        }
-    }
-
     /// Whether the read waits for earlier loads, so that time cannot go back between threads in step.
     pub const fn is_ordered(self) -> bool {
         !matches!(self, Self::Rdtsc)

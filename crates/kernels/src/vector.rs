@@ -83,13 +83,7 @@ mod x86 {
                 unsafe {
                     core::arch::asm!(
                         $fill,
-                        ".p2align 6",
-                        "2:",
-                        ".rept 8",
-                        $body,
-                        ".endr",
-                        "dec {rounds}",
-                        "jnz 2b",
+                        rounds!(8, $body),
                         $finish,
                         ".irp k,1,2,3,4,5,6,7,8,9,10,11\naddsd xmm0, xmm\\k\n.endr",
                         rounds = inout(reg) rounds => _,

@@ -183,7 +183,7 @@ fn loops_that_store_are_eight_elements_of_their_operation_and_nothing_else() {
                 // Scalar integers are stored under their own form only if it differs from the load's.
                 expected.push(format!("8 {store}"));
                 expected.push(format!("{arrays} add r,i; 1 cmp r,r; 1 jne"));
-                check(&format!("stream::{operation}::{name}"), &expected.join("; "));
+                check(&format!("stream::storing::{operation}::{name}"), &expected.join("; "));
             }
         }
     }
@@ -196,7 +196,7 @@ fn paced_loops_differ_from_the_fast_ones_by_their_pace_alone() {
             let mut expected = storing_body(operation, isa);
             expected.push(format!("8 vmovapd [m],{register}; {pace} nop"));
             expected.push(format!("{arrays} add r,i; 1 cmp r,r; 1 jne"));
-            check(&format!("stream::{operation}::{isa}_paced"), &expected.join("; "));
+            check(&format!("stream::storing::{operation}::{isa}_paced"), &expected.join("; "));
         }
     }
 }

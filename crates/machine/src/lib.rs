@@ -14,6 +14,7 @@ mod disagreement;
 mod environment;
 mod identity;
 mod links;
+mod named;
 mod nearest_name;
 mod node;
 mod quantity;
@@ -23,7 +24,7 @@ mod view;
 
 pub use cache::{Cache, CacheKind};
 pub use command_line::shareable_command_line;
-pub use counted::{counted, noun_for};
+pub use counted::counted;
 pub use cpu_set::{CpuSet, CpuSetError};
 pub use description::Machine;
 pub use disagreement::Disagreement;

@@ -33,8 +33,8 @@ macro_rules! fill_vex {
 
 /// Defines the loop over a picture: `$test` leaves a zero flag if no lane is inside any more, `$step` counts and steps.
 macro_rules! picture_loop {
-    ($name:ident, $feature:literal, $lanes:literal, $number:ty, $steps:ty, $at:ident, $bound:expr,
-     $fill:expr, $test:expr, $step:expr, $finish:expr) => {
+    ($name:ident, $feature:literal, $lanes:literal, $number:ty, $steps:ty, $at:ident, $bound:expr;
+     $fill:expr; $test:expr; $step:expr; $finish:expr) => {
         #[target_feature(enable = $feature)]
         pub(super) fn $name(picture: Picture) -> u64 {
             let mut iterations = 0u64;
@@ -82,64 +82,28 @@ macro_rules! picture_loop {
     };
 }
 
-picture_loop!(
-    fixed16_sse2,
-    "sse2",
-    8,
-    i16,
-    u16,
-    fixed16_at,
-    BOUND_FIXED16,
-    fill_legacy!(),
+picture_loop!(fixed16_sse2, "sse2", 8, i16, u16, fixed16_at, BOUND_FIXED16; fill_legacy!();
     "movdqa xmm7, xmm0\npmulhw xmm7, xmm7\nmovdqa xmm8, xmm1\npmulhw xmm8, xmm8\npmulhw xmm1, xmm0\n\
      movdqa xmm0, xmm7\npsubw xmm0, xmm8\npaddw xmm7, xmm8\npcmpgtw xmm7, xmm6\npandn xmm7, xmm4\n\
-     movdqa xmm4, xmm7\npmovmskb eax, xmm4\ntest eax, eax",
-    "psubw xmm5, xmm4\npsllw xmm0, {shift}\npaddw xmm0, xmm2\npsllw xmm1, {shift_twice}\npaddw xmm1, xmm3",
-    "movups [{steps}], xmm5"
-);
-picture_loop!(
-    fixed16_avx2,
-    "avx2",
-    16,
-    i16,
-    u16,
-    fixed16_at,
-    BOUND_FIXED16,
-    fill_vex!(),
+     movdqa xmm4, xmm7\npmovmskb eax, xmm4\ntest eax, eax";
+    "psubw xmm5, xmm4\npsllw xmm0, {shift}\npaddw xmm0, xmm2\npsllw xmm1, {shift_twice}\npaddw xmm1, xmm3";
+    "movups [{steps}], xmm5");
+picture_loop!(fixed16_avx2, "avx2", 16, i16, u16, fixed16_at, BOUND_FIXED16; fill_vex!();
     "vpmulhw ymm7, ymm0, ymm0\nvpmulhw ymm8, ymm1, ymm1\nvpmulhw ymm9, ymm0, ymm1\n\
      vpaddw ymm10, ymm7, ymm8\nvpcmpgtw ymm10, ymm10, ymm6\nvpandn ymm4, ymm10, ymm4\n\
-     vpmovmskb eax, ymm4\ntest eax, eax",
+     vpmovmskb eax, ymm4\ntest eax, eax";
     "vpsubw ymm5, ymm5, ymm4\nvpsubw ymm0, ymm7, ymm8\nvpsllw ymm0, ymm0, {shift}\nvpaddw ymm0, ymm0, ymm2\n\
-     vpsllw ymm1, ymm9, {shift_twice}\nvpaddw ymm1, ymm1, ymm3",
-    "vmovups [{steps}], ymm5\nvzeroupper"
-);
-picture_loop!(
-    float32_sse2,
-    "sse2",
-    4,
-    f32,
-    u32,
-    float32_at,
-    BOUND_FLOAT32,
-    fill_legacy!(),
+     vpsllw ymm1, ymm9, {shift_twice}\nvpaddw ymm1, ymm1, ymm3";
+    "vmovups [{steps}], ymm5\nvzeroupper");
+picture_loop!(float32_sse2, "sse2", 4, f32, u32, float32_at, BOUND_FLOAT32; fill_legacy!();
     "movaps xmm7, xmm0\nmulps xmm7, xmm7\nmovaps xmm8, xmm1\nmulps xmm8, xmm8\nmulps xmm1, xmm0\n\
      movaps xmm0, xmm7\nsubps xmm0, xmm8\naddps xmm7, xmm8\ncmpleps xmm7, xmm6\nandps xmm4, xmm7\n\
-     movmskps eax, xmm4\ntest eax, eax",
-    "psubd xmm5, xmm4\naddps xmm0, xmm2\naddps xmm1, xmm1\naddps xmm1, xmm3",
-    "movups [{steps}], xmm5 # {shift} {shift_twice}"
-);
-picture_loop!(
-    float32_avx2,
-    "avx2",
-    8,
-    f32,
-    u32,
-    float32_at,
-    BOUND_FLOAT32,
-    fill_vex!(),
+     movmskps eax, xmm4\ntest eax, eax";
+    "psubd xmm5, xmm4\naddps xmm0, xmm2\naddps xmm1, xmm1\naddps xmm1, xmm3";
+    "movups [{steps}], xmm5 # {shift} {shift_twice}");
+picture_loop!(float32_avx2, "avx2", 8, f32, u32, float32_at, BOUND_FLOAT32; fill_vex!();
     "vmulps ymm7, ymm0, ymm0\nvmulps ymm8, ymm1, ymm1\nvmulps ymm9, ymm0, ymm1\nvaddps ymm10, ymm7, ymm8\n\
-     vcmpleps ymm10, ymm10, ymm6\nvandps ymm4, ymm4, ymm10\nvmovmskps eax, ymm4\ntest eax, eax",
+     vcmpleps ymm10, ymm10, ymm6\nvandps ymm4, ymm4, ymm10\nvmovmskps eax, ymm4\ntest eax, eax";
     "vpsubd ymm5, ymm5, ymm4\nvsubps ymm0, ymm7, ymm8\nvaddps ymm0, ymm0, ymm2\nvaddps ymm1, ymm9, ymm9\n\
-     vaddps ymm1, ymm1, ymm3",
-    "vmovups [{steps}], ymm5\nvzeroupper # {shift} {shift_twice}"
-);
+     vaddps ymm1, ymm1, ymm3";
+    "vmovups [{steps}], ymm5\nvzeroupper # {shift} {shift_twice}");

@@ -75,14 +75,7 @@ impl AliasedLoads {
         // eight nodes; both are borrowed; registers are named.
         unsafe {
             core::arch::asm!(
-                ".p2align 6",
-                "2:",
-                ".rept 16",
-                "mov [{targets} + {node} * 8], {rounds}",
-                "mov {node}, [{nodes} + {node} * 8]",
-                ".endr",
-                "dec {rounds}",
-                "jnz 2b",
+                rounds!(16, "mov [{targets} + {node} * 8], {rounds}", "mov {node}, [{nodes} + {node} * 8]"),
                 node = inout(reg) node,
                 targets = in(reg) targets.as_mut_ptr(),
                 nodes = in(reg) nodes.as_ptr(),

@@ -46,13 +46,7 @@ macro_rules! call_loop {
         unsafe {
             core::arch::asm!(
                 "lea {target}, [rip + 4f]",
-                ".p2align 6",
-                "2:",
-                ".rept 16",
-                $call,
-                ".endr",
-                "dec {rounds}",
-                "jnz 2b",
+                rounds!(16, $call),
                 "jmp 5f",
                 ".p2align 6",
                 "4:",

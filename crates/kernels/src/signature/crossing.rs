@@ -72,13 +72,7 @@ impl CrossingLoads {
         // only reads, registers are named.
         unsafe {
             core::arch::asm!(
-                ".p2align 6",
-                "2:",
-                ".rept 16",
-                "mov {offset}, [{pages} + {offset}]",
-                ".endr",
-                "dec {rounds}",
-                "jnz 2b",
+                rounds!(16, "mov {offset}, [{pages} + {offset}]"),
                 offset = inout(reg) offset,
                 pages = in(reg) self.bytes.as_ptr(),
                 rounds = inout(reg) rounds => _,

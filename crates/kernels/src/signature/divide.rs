@@ -26,14 +26,7 @@ pub fn divide_chain(rounds: u64) -> u64 {
     // SAFETY: the high half is below the divisor, so that no quotient overflows; registers only, all named.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 16",
-            "mov rdx, {high}",
-            "div {divisor}",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(16, "mov rdx, {high}", "div {divisor}"),
             high = in(reg) HIGH,
             divisor = in(reg) DIVISOR,
             inout("rax") quotient,

@@ -53,19 +53,12 @@ pub struct GatherLoop(());
 macro_rules! gather {
     ($to:literal, $places:literal) => {
         concat!(
-            "vpxor ",
+            ".irp to,",
             $to,
-            ", ",
-            $to,
-            ", ",
-            $to,
-            "\n",
-            "vpcmpeqd ymm1, ymm1, ymm1\n",
-            "vpgatherdd ",
-            $to,
-            ", [{table} + ",
+            "\nvpxor \\to, \\to, \\to\nvpcmpeqd ymm1, ymm1, ymm1\n",
+            "vpgatherdd \\to, [{table} + ",
             $places,
-            " * 4], ymm1"
+            " * 4], ymm1\n.endr"
         )
     };
 }
@@ -80,13 +73,7 @@ macro_rules! gather_rounds {
             core::arch::asm!(
                 "vmovdqu ymm2, [{lanes}]",
                 "vpxor ymm3, ymm3, ymm3",
-                ".p2align 6",
-                "2:",
-                concat!(".rept ", $repeats),
-                $($body,)+
-                ".endr",
-                "dec {rounds}",
-                "jnz 2b",
+                rounds!($repeats, $($body),+),
                 "vpaddd ymm2, ymm2, ymm3",
                 "vmovdqu [{lanes}], ymm2",
                 "vzeroupper",
@@ -150,16 +137,13 @@ pub fn scalar_loads(table: &GatherTable, rounds: u64) -> u32 {
     // SAFETY: offsets are four times the places, inside the borrowed table; registers are named.
     unsafe {
         core::arch::asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 8",
-            "add {s0:e}, [{table}]", "add {s1:e}, [{table} + 68]",
-            "add {s2:e}, [{table} + 136]", "add {s3:e}, [{table} + 204]",
-            "add {s0:e}, [{table} + 272]", "add {s1:e}, [{table} + 340]",
-            "add {s2:e}, [{table} + 408]", "add {s3:e}, [{table} + 476]",
-            ".endr",
-            "dec {rounds}",
-            "jnz 2b",
+            rounds!(
+                8,
+                "add {s0:e}, [{table}]", "add {s1:e}, [{table} + 68]",
+                "add {s2:e}, [{table} + 136]", "add {s3:e}, [{table} + 204]",
+                "add {s0:e}, [{table} + 272]", "add {s1:e}, [{table} + 340]",
+                "add {s2:e}, [{table} + 408]", "add {s3:e}, [{table} + 476]",
+            ),
             s0 = inout(reg) *s0, s1 = inout(reg) *s1, s2 = inout(reg) *s2, s3 = inout(reg) *s3,
             table = in(reg) table.words.as_ptr(),
             rounds = inout(reg) rounds => _,

@@ -34,14 +34,7 @@ impl HardwareRandom {
         // SAFETY: `new` has found the instruction; registers only, all named.
         unsafe {
             core::arch::asm!(
-                ".p2align 6",
-                "2:",
-                ".rept 4",
-                "rdrand {number}",
-                "adc {given}, 0",
-                ".endr",
-                "dec {rounds}",
-                "jnz 2b",
+                rounds!(4, "rdrand {number}", "adc {given}, 0"),
                 number = out(reg) _,
                 given = inout(reg) given,
                 rounds = inout(reg) rounds => _,

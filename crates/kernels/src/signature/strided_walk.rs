@@ -46,16 +46,13 @@ impl StridedWalk {
         // block; only reads, registers are named.
         unsafe {
             core::arch::asm!(
-                ".p2align 6",
-                "2:",
-                ".rept 16",
-                "mov {word}, [{block} + {offset}]",
-                "add {offset}, {stride}",
-                "add {offset}, {word}",
-                "and {offset}, {mask}",
-                ".endr",
-                "dec {rounds}",
-                "jnz 2b",
+                rounds!(
+                    16,
+                    "mov {word}, [{block} + {offset}]",
+                    "add {offset}, {stride}",
+                    "add {offset}, {word}",
+                    "and {offset}, {mask}",
+                ),
                 word = out(reg) _,
                 offset = inout(reg) offset,
                 stride = in(reg) self.stride_bytes,

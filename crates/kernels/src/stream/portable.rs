@@ -29,8 +29,8 @@ macro_rules! scalar_sweeps {
             }
 
             pub(crate) const VARIANTS: [Variant; 2] = [
-                Variant { isa: Isa::ScalarU64, store: $store, sweep: scalar_u64, sweep_large: scalar_u64 },
-                Variant { isa: Isa::ScalarF64, store: $store, sweep: scalar_f64, sweep_large: scalar_f64 },
+                Variant::new(Isa::ScalarU64, $store, scalar_u64),
+                Variant::new(Isa::ScalarF64, $store, scalar_f64),
             ];
         }
     };

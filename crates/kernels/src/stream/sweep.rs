@@ -28,7 +28,7 @@
 //!   non-temporal, as the hardware prefetcher already covers three ascending streams.
 //! - Unrolling by 1, 2, 4 and 8 vectors, all loads before all stores: no difference in L2 and DRAM. In L1, 4 and 8 are
 //!   ahead, and a loop of one vector changes from 245 to 149 GB/s with the address of its first byte.
-//! - Fused multiply-add: see [`triad`](super::triad).
+//! - Fused multiply-add: see [`triad`](super::storing::triad).
 //!
 //! Pointers advance in place of an index, because a store with an index cannot use the store-only address port of
 //! Haswell to Skylake (Intel optimisation reference manual, Haswell, "Ports 2, 3 and 7").
@@ -59,15 +59,28 @@ macro_rules! advance {
     };
 }
 
-/// Repeats lines with `\k` = 0, ..., 7.
+/// Repeats lines with `\k` = 0, ..., 7, once for each value of the names before them: `["s" = "movntpd"]` puts that in for `\s`.
 macro_rules! eight_times {
-    ($($text:expr),+) => { concat!(".irp k,0,1,2,3,4,5,6,7\n", $($text, "\n",)+ ".endr") };
+    ([$($name:literal = $value:literal),*], $($text:expr),+) => {
+        concat!(
+            $(".irp ", $name, ",", $value, "\n",)*
+            ".irp k,0,1,2,3,4,5,6,7\n", $($text, "\n",)+ ".endr"
+            $(, end_of!($name))*
+        )
+    };
 }
 
-/// Defines one loop as a function. `$setup` may use r8, which points to the constant, `$body` all vector registers, rax,
-/// and the cursors; `$finish` leaves the checksum in rax.
+/// Ends what begins with `.irp` and that name.
+macro_rules! end_of {
+    ($name:literal) => {
+        "\n.endr"
+    };
+}
+
+/// Defines one loop as a function: `name, feature, arrays, step; setup; body; fence; finish`. The set-up may use r8, which
+/// points to the constant, the body all vector registers, rax, and the cursors; what finishes leaves the checksum in rax.
 macro_rules! sweep {
-    ($name:ident, $feature:literal, $arrays:tt, $step:literal, $setup:expr, $body:expr, $fence:literal, $finish:expr) => {
+    ($name:ident, $feature:literal, $arrays:tt, $step:literal; $setup:expr; $body:expr; $fence:literal; $finish:expr) => {
         #[target_feature(enable = $feature)]
         unsafe fn $name(operands: &$crate::stream::Operands, passes: u64) -> u64 {
             let end = operands.a.wrapping_byte_add(operands.bytes);
@@ -79,11 +92,11 @@ macro_rules! sweep {
                     "xor eax, eax",
                     $setup,
                     "3:",
-                    $crate::stream::sweep::rewind!($arrays),
+                    rewind!($arrays),
                     ".p2align 6",
                     "2:",
                     $body,
-                    $crate::stream::sweep::advance!($arrays, $step),
+                    advance!($arrays, $step),
                     "cmp rdi, rcx",
                     "jne 2b",
                     $fence,
@@ -105,194 +118,3 @@ macro_rules! sweep {
         }
     };
 }
-
-/// Defines the paced loops of an operation: see the module.
-macro_rules! paced_sweeps {
-    ($arrays:tt, $vex:ident) => {
-        $crate::stream::sweep::sweep!(
-            avx2_paced,
-            "avx2",
-            $arrays,
-            256,
-            "vbroadcastsd ymm15, [r8]",
-            $crate::stream::sweep::eight_times!($vex!("ymm", 32, "vmovapd"), ".rept 8\nnop\n.endr"),
-            "",
-            "vzeroupper"
-        );
-        $crate::stream::sweep::sweep!(
-            avx512_paced,
-            "avx512f",
-            $arrays,
-            512,
-            "vbroadcastsd zmm15, [r8]",
-            $crate::stream::sweep::eight_times!($vex!("zmm", 64, "vmovapd"), ".rept 16\nnop\n.endr"),
-            "",
-            "vzeroupper"
-        );
-    };
-}
-
-/// Defines all loops of an operation that stores, and the table of them. The three macros give the inner
-/// instructions for one `\k`: `$integer!(store)`, `$legacy!(load, suffix, bytes, store)` for SSE2 and scalar
-/// doubles, `$vex!(register, bytes, store)` for AVX2 and AVX-512. Large blocks get `paced` AVX2 and AVX-512 loops, or those
-/// that are as `fast` as the others.
-macro_rules! storing_sweeps {
-    ($arrays:tt, $integer:ident, $legacy:ident, $vex:ident, paced) => {
-        $crate::stream::sweep::paced_sweeps!($arrays, $vex);
-        $crate::stream::sweep::storing_sweeps!($arrays, $integer, $legacy, $vex, [avx2_paced, avx512_paced]);
-    };
-    ($arrays:tt, $integer:ident, $legacy:ident, $vex:ident, fast) => {
-        $crate::stream::sweep::storing_sweeps!($arrays, $integer, $legacy, $vex, [avx2, avx512]);
-    };
-    ($arrays:tt, $integer:ident, $legacy:ident, $vex:ident, [$avx2_large:ident, $avx512_large:ident]) => {
-        $crate::stream::sweep::sweep!(
-            scalar_u64,
-            "sse2",
-            $arrays,
-            64,
-            "mov r8d, 3",
-            $crate::stream::sweep::eight_times!($integer!("mov")),
-            "",
-            "xor eax, eax"
-        );
-        $crate::stream::sweep::sweep!(
-            scalar_u64_non_temporal,
-            "sse2",
-            $arrays,
-            64,
-            "mov r8d, 3",
-            $crate::stream::sweep::eight_times!($integer!("movnti")),
-            "sfence",
-            "xor eax, eax"
-        );
-        $crate::stream::sweep::sweep!(
-            scalar_f64,
-            "sse2",
-            $arrays,
-            64,
-            "movsd xmm15, [r8]",
-            $crate::stream::sweep::eight_times!($legacy!("movsd", "sd", 8, "movsd")),
-            "",
-            ""
-        );
-        $crate::stream::sweep::sweep!(
-            sse2,
-            "sse2",
-            $arrays,
-            128,
-            "movsd xmm15, [r8]\nunpcklpd xmm15, xmm15",
-            $crate::stream::sweep::eight_times!($legacy!("movapd", "pd", 16, "movapd")),
-            "",
-            ""
-        );
-        $crate::stream::sweep::sweep!(
-            sse2_non_temporal,
-            "sse2",
-            $arrays,
-            128,
-            "movsd xmm15, [r8]\nunpcklpd xmm15, xmm15",
-            $crate::stream::sweep::eight_times!($legacy!("movapd", "pd", 16, "movntpd")),
-            "sfence",
-            ""
-        );
-        $crate::stream::sweep::sweep!(
-            avx2,
-            "avx2",
-            $arrays,
-            256,
-            "vbroadcastsd ymm15, [r8]",
-            $crate::stream::sweep::eight_times!($vex!("ymm", 32, "vmovapd")),
-            "",
-            "vzeroupper"
-        );
-        $crate::stream::sweep::sweep!(
-            avx2_non_temporal,
-            "avx2",
-            $arrays,
-            256,
-            "vbroadcastsd ymm15, [r8]",
-            $crate::stream::sweep::eight_times!($vex!("ymm", 32, "vmovntpd")),
-            "sfence",
-            "vzeroupper"
-        );
-        $crate::stream::sweep::sweep!(
-            avx512,
-            "avx512f",
-            $arrays,
-            512,
-            "vbroadcastsd zmm15, [r8]",
-            $crate::stream::sweep::eight_times!($vex!("zmm", 64, "vmovapd")),
-            "",
-            "vzeroupper"
-        );
-        $crate::stream::sweep::sweep!(
-            avx512_non_temporal,
-            "avx512f",
-            $arrays,
-            512,
-            "vbroadcastsd zmm15, [r8]",
-            $crate::stream::sweep::eight_times!($vex!("zmm", 64, "vmovntpd")),
-            "sfence",
-            "vzeroupper"
-        );
-
-        pub(crate) const VARIANTS: [$crate::stream::Variant; 9] = [
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::ScalarU64,
-                store: $crate::stream::Store::Plain,
-                sweep: scalar_u64,
-                sweep_large: scalar_u64,
-            },
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::ScalarU64,
-                store: $crate::stream::Store::NonTemporal,
-                sweep: scalar_u64_non_temporal,
-                sweep_large: scalar_u64_non_temporal,
-            },
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::ScalarF64,
-                store: $crate::stream::Store::Plain,
-                sweep: scalar_f64,
-                sweep_large: scalar_f64,
-            },
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::Sse2,
-                store: $crate::stream::Store::Plain,
-                sweep: sse2,
-                sweep_large: sse2,
-            },
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::Sse2,
-                store: $crate::stream::Store::NonTemporal,
-                sweep: sse2_non_temporal,
-                sweep_large: sse2_non_temporal,
-            },
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::Avx2,
-                store: $crate::stream::Store::Plain,
-                sweep: avx2,
-                sweep_large: $avx2_large,
-            },
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::Avx2,
-                store: $crate::stream::Store::NonTemporal,
-                sweep: avx2_non_temporal,
-                sweep_large: avx2_non_temporal,
-            },
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::Avx512,
-                store: $crate::stream::Store::Plain,
-                sweep: avx512,
-                sweep_large: $avx512_large,
-            },
-            $crate::stream::Variant {
-                isa: $crate::stream::Isa::Avx512,
-                store: $crate::stream::Store::NonTemporal,
-                sweep: avx512_non_temporal,
-                sweep_large: avx512_non_temporal,
-            },
-        ];
-    };
-}
-
-pub(crate) use {advance, eight_times, paced_sweeps, rewind, storing_sweeps, sweep};
