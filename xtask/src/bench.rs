@@ -10,7 +10,7 @@ mod peer;
 use std::fmt::Write;
 
 use anyhow::Context;
-use stats::{Arm, Random, Shift, coin_quads, hodges_lehmann, median};
+use stats::{Arm, Random, Shift, random_quads, hodges_lehmann, median};
 
 use crate::cargo;
 use crate::flags::{BadUse, Flags};
@@ -67,7 +67,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     let mut table = String::from("| contest | ours | theirs | ratio | 95 % interval | pairs | target |\n");
     table.push_str("|---|---|---|---|---|---|---|\n");
     for contest in &contests {
-        let result = hold(contest, &coin_quads(quads, &mut random))?;
+        let result = hold(contest, &random_quads(quads, &mut random))?;
         let met = contest.target.is_met(&result.ratio);
         writeln!(table, "{}", row(contest, &result, met)).context("cannot write the table")?;
         let line = format!("bench: {} misses its target: {}", contest.name, contest.target);

@@ -329,7 +329,7 @@ mod tests {
     fn every_touch_is_in_one_segment() {
         let mut random = stats::Random::new(5);
         let list: Vec<_> =
-            (0..2000).map(|_| (random.below(7), random.below(1 << 22) as u64, random.coin())).collect();
+            (0..2000).map(|_| (random.below(7), random.below(1 << 22) as u64, random.bool())).collect();
         let counted: u64 = segments(&touches(&list)).iter().flat_map(|one| &one.uses).map(Use::total).sum();
         assert_eq!(counted, 2000);
     }

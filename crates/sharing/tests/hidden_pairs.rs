@@ -28,7 +28,7 @@ fn touches(samples: &[usize], random: &mut Random) -> (Vec<usize>, Touches) {
                 place,
                 bytes: 8,
                 reads: true,
-                writes: random.coin(),
+                writes: random.bool(),
             });
         }
     }

@@ -129,7 +129,7 @@ impl Factors {
 /// Each cell stands twice at the same distance from the middle, so that a straight drift cancels. A shuffle stays as
 /// likely when A and B of a factor change names, which turns the sign of all effects of that factor: under no effect the
 /// sign of a block is a fair throw, whatever the machine does meanwhile. Of one factor these are the quads of
-/// [`coin_quads`](crate::coin_quads), throw for throw.
+/// [`random_quads`](crate::random_quads), throw for throw.
 pub fn mirrored_block(factors: usize, random: &mut Random) -> Vec<Cell> {
     let mut cells: Vec<Cell> = Cell::all(factors).collect();
     random.shuffle(&mut cells);
@@ -143,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::coin_quads;
+    use crate::random_quads;
 
     #[test]
     fn effects_of_three_factors_are_main_effects_pairs_and_one_of_all() {
@@ -167,7 +167,7 @@ mod tests {
     fn a_block_of_one_factor_is_a_quad_throw_for_throw() {
         let (mut block, mut quad) = (Random::new(8), Random::new(8));
         for _ in 0..64 {
-            let quad: Vec<Cell> = coin_quads(1, &mut quad).into_iter().map(Cell::from).collect();
+            let quad: Vec<Cell> = random_quads(1, &mut quad).into_iter().map(Cell::from).collect();
             assert_eq!(mirrored_block(1, &mut block), quad);
         }
     }

@@ -57,7 +57,7 @@ pub use quantile::{
     median, median_absolute_deviation, quantile, quantile_half_width, quantile_interval, quantile_of_sorted,
     robust_standard_deviation, sorted,
 };
-pub use random::{Arm, Random, coin_pairs, coin_quads};
+pub use random::{Arm, Random, random_pairs, random_quads};
 pub use stopping::{Step, Stopping};
 pub use student::{normal_cdf, normal_quantile, student_quantile, student_two_sided};
 pub use twin::Twin;

@@ -43,7 +43,7 @@ pub fn sign_flip_max_z(rows: &[Vec<f64>], permutations: usize, seed: u64) -> Vec
     let mut flips = vec![false; rounds];
     let largest: Vec<f64> = (0..permutations)
         .map(|_| {
-            flips.fill_with(|| random.coin());
+            flips.fill_with(|| random.bool());
             rows.iter().map(|row| studentised(row, &flips)).fold(0.0, f64::max)
         })
         .collect();

@@ -37,7 +37,7 @@ pub fn paired_delta(differences: &[f64]) -> Option<PairedDelta> {
 /// One throw of the coin turns a quad as a whole, so that quads, not pairs, are what chance has drawn: a disturbance
 /// with the period of a quad puts the same sign on both pairs. By quads the test is exact whatever the disturbance; by
 /// pairs it raised 12 % false alarms at 5 % (METHODOLOGY.md, "Comparisons"). Its price: an outlier spoils a whole quad,
-/// so that intervals are up to several times as wide; [`coin_pairs`](crate::coin_pairs) is exact without it. Where one pair is NaN, the other stands
+/// so that intervals are up to several times as wide; [`random_pairs`](crate::random_pairs) is exact without it. Where one pair is NaN, the other stands
 /// for the quad; a last pair alone is no quad.
 pub fn quad_means(log_ratios: &[f64]) -> Vec<f64> {
     let mean = |pairs: &[f64; 2]| match pairs.map(f64::is_finite) {

@@ -70,7 +70,7 @@ impl Random {
     }
 
     /// Heads or tails.
-    pub fn coin(&mut self) -> bool {
+    pub fn bool(&mut self) -> bool {
         self.next_u64() >> 63 == 1
     }
 
@@ -97,10 +97,10 @@ impl Random {
 ///
 /// A fixed pattern resonates with periodic disturbance: fixed ABAB gave up to 12 % false alarms in A/A runs on a loaded
 /// guest, the coin 2.5 to 7 %. Only whole quads are balanced.
-pub fn coin_quads(quads: usize, random: &mut Random) -> Vec<Arm> {
+pub fn random_quads(quads: usize, random: &mut Random) -> Vec<Arm> {
     (0..quads)
         .flat_map(|_| {
-            if random.coin() { [Arm::A, Arm::B, Arm::B, Arm::A] } else { [Arm::B, Arm::A, Arm::A, Arm::B] }
+            if random.bool() { [Arm::A, Arm::B, Arm::B, Arm::A] } else { [Arm::B, Arm::A, Arm::A, Arm::B] }
         })
         .collect()
 }
@@ -110,8 +110,8 @@ pub fn coin_quads(quads: usize, random: &mut Random) -> Vec<Arm> {
 /// The signs of all pairs are then independent throws, whatever else the machine does, so that the signed-rank test by
 /// pairs is exact. Quads cancel a straight drift better, but one throw decides both of their pairs: see
 /// [`quad_means`](crate::quad_means).
-pub fn coin_pairs(pairs: usize, random: &mut Random) -> Vec<Arm> {
-    (0..pairs).flat_map(|_| if random.coin() { [Arm::A, Arm::B] } else { [Arm::B, Arm::A] }).collect()
+pub fn random_pairs(pairs: usize, random: &mut Random) -> Vec<Arm> {
+    (0..pairs).flat_map(|_| if random.bool() { [Arm::A, Arm::B] } else { [Arm::B, Arm::A] }).collect()
 }
 
 #[cfg(test)]
@@ -150,15 +150,15 @@ mod tests {
 
     #[test]
     fn every_quad_is_balanced_and_both_kinds_occur() {
-        let order = coin_quads(64, &mut Random::new(1));
+        let order = random_quads(64, &mut Random::new(1));
         let kinds: Vec<Arm> = order.chunks(4).map(|quad| quad[0]).collect();
         assert!(order.chunks(4).all(|quad| quad[0] == quad[3] && quad[1] == quad[2] && quad[0] != quad[1]));
         assert!(kinds.contains(&Arm::A) && kinds.contains(&Arm::B));
     }
 
     #[test]
-    fn every_pair_has_both_arms_and_a_coin_of_its_own() {
-        let order = coin_pairs(64, &mut Random::new(1));
+    fn every_pair_has_both_arms_and_an_order_of_its_own() {
+        let order = random_pairs(64, &mut Random::new(1));
         assert!(order.chunks(2).all(|pair| pair[0] != pair[1]));
         let same = order.chunks(4).filter(|quad| quad[0] == quad[2]).count();
         assert!((8..=24).contains(&same), "{same} of 32 neighbours alike");

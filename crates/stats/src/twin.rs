@@ -107,7 +107,7 @@ fn alarms_by_chance(rows: &[RankedRow], rounds: usize, shown: Shown, seed: u64) 
             for (round, is_turned) in is_turned.iter_mut().enumerate() {
                 // By chance, too, the first is as it fell.
                 *is_turned =
-                    if rounds > ALL_TURNS_UP_TO { turn > 0 && random.coin() } else { turn >> round & 1 == 1 };
+                    if rounds > ALL_TURNS_UP_TO { turn > 0 && random.bool() } else { turn >> round & 1 == 1 };
             }
             Shown::of(rows, |round| is_turned[round])
         })

@@ -1,6 +1,6 @@
 //! One experiment with equal arms, resampled from a series: run before/after, or interleaved as sidestep does it.
 
-use stats::{Arm, Random, coin_pairs, coin_quads, student_two_sided};
+use stats::{Arm, Random, random_pairs, random_quads, student_two_sided};
 
 /// Samples of a trial, of which the fastest counts: disturbance only adds time.
 pub(super) const SAMPLES_PER_TRIAL: usize = 5;
@@ -23,12 +23,12 @@ pub(super) fn fastest(samples: &[f64]) -> Vec<f64> {
 
 /// Log ratio B over A of each pair, each AB or BA by a coin of its own.
 pub(super) fn by_pairs(trials: &[f64], random: &mut Random) -> Vec<f64> {
-    log_ratios(trials, &coin_pairs(trials.len() / 2, random))
+    log_ratios(trials, &random_pairs(trials.len() / 2, random))
 }
 
 /// Log ratio B over A of each pair, each quad ABBA or BAAB by a coin.
 pub(super) fn by_quads(trials: &[f64], random: &mut Random) -> Vec<f64> {
-    log_ratios(trials, &coin_quads(trials.len() / TRIALS_PER_QUAD, random))
+    log_ratios(trials, &random_quads(trials.len() / TRIALS_PER_QUAD, random))
 }
 
 fn log_ratios(trials: &[f64], arms: &[Arm]) -> Vec<f64> {

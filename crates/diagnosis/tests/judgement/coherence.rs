@@ -21,7 +21,7 @@ fn hierarchy(random: &mut Random) -> (Hierarchy, Vec<(u8, f64)>) {
     for _ in 0..=random.below(2) {
         let before = caches[caches.len() - 1];
         let bytes = before.bytes * [8.0, 16.0, 32.0][random.below(3)];
-        caches.push(cache(bytes.round(), before.ns * (2.6 + 2.0 * random.unit()), random.coin()));
+        caches.push(cache(bytes.round(), before.ns * (2.6 + 2.0 * random.unit()), random.bool()));
     }
     let memory_ns = (80.0 + 60.0 * random.unit()).max(4.0 * caches[caches.len() - 1].ns);
     let noise = [0.0, 0.02, 0.1][random.below(3)];

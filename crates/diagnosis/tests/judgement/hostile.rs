@@ -60,13 +60,13 @@ fn fill_memory(record: &mut Record, random: &mut Random) {
         let mut hostile = cell(1.0, 64.0, 4096, number(random));
         hostile.cpu = cpu(random);
         hostile.block_bytes = Bytes(whole(random));
-        hostile.stride_bytes = Bytes(if random.coin() { 64 } else { whole(random) });
-        hostile.page_bytes = Bytes(if random.coin() { 4096 } else { whole(random) });
-        hostile.core_cycles = random.coin().then(|| number(random));
+        hostile.stride_bytes = Bytes(if random.bool() { 64 } else { whole(random) });
+        hostile.page_bytes = Bytes(if random.bool() { 4096 } else { whole(random) });
+        hostile.core_cycles = random.bool().then(|| number(random));
         hostile.spread = spread(random);
         record.memory.latency.push(hostile);
         let mut point = walk(whole(random), number(random), 1.0);
-        point.page_bytes = Bytes(if random.coin() { 4096 } else { whole(random) });
+        point.page_bytes = Bytes(if random.bool() { 4096 } else { whole(random) });
         point.spread = spread(random);
         record.memory.walks.push(point);
         let mut point = read_bandwidth(1.0, number(random));
@@ -87,9 +87,9 @@ fn fill_memory(record: &mut Record, random: &mut Random) {
         record.memory.stream.push(stream(random));
         record.memory.loaded.push(LoadedLatency {
             cpu: cpu(random),
-            loading: if random.coin() { [cpu(random)].into_iter().collect() } else { machine::CpuSet::new() },
-            block_bytes: random.coin().then(|| Bytes(whole(random))),
-            page_bytes: random.coin().then(|| Bytes(whole(random))),
+            loading: if random.bool() { [cpu(random)].into_iter().collect() } else { machine::CpuSet::new() },
+            block_bytes: random.bool().then(|| Bytes(whole(random))),
+            page_bytes: random.bool().then(|| Bytes(whole(random))),
             load_bytes_per_s: number(random),
             load_interval: Interval { low: number(random), high: number(random) },
             overlapped_windows: random.below(9),
@@ -102,7 +102,7 @@ fn fill_memory(record: &mut Record, random: &mut Random) {
 fn stream(random: &mut Random) -> StreamResult {
     StreamResult {
         scope: [Scope::Cpu, Scope::Node, Scope::Machine][random.below(3)],
-        cpu: random.coin().then(|| cpu(random)),
+        cpu: random.bool().then(|| cpu(random)),
         node: None,
         cpus: [cpu(random)].into_iter().collect(),
         kernel: "triad".to_owned(),
@@ -170,7 +170,7 @@ fn fill_cores(record: &mut Record, random: &mut Random) {
 fn hostile(seed: u64) -> Record {
     let mut random = Random::new(seed);
     let mut record = Record::default();
-    if random.coin() {
+    if random.bool() {
         record.machine = machine_with(2, &[(1, 32.0 * KIB), (2, MIB), (3, whole(&mut random) as f64)]);
         claim_tlbs(&mut record, &[0, u32::MAX]);
     }

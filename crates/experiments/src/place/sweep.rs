@@ -191,7 +191,7 @@ mod tests {
                     let p = random.unit();
                     let verdict = if p > 0.05 {
                         Verdict::Inconclusive
-                    } else if random.coin() {
+                    } else if random.bool() {
                         Verdict::Faster
                     } else {
                         Verdict::Slower

@@ -227,7 +227,7 @@ fn readers(machine: &TscMachine, scenario: Scenario, time_ns: impl Fn(bool, f64)
     let mut seen = Seen::default();
     for _ in 0..OBSERVATIONS {
         let at_ns = random.unit() * (scenario.seconds * 1e9 - handed_over_ns);
-        let is_first = random.coin();
+        let is_first = random.bool();
         let step_ns = time_ns(!is_first, at_ns + handed_over_ns) - time_ns(is_first, at_ns);
         if step_ns < 0.0 {
             seen.backwards += 1;

@@ -12,7 +12,7 @@ use std::thread::{self, Thread};
 use host::live::{MappingError, Pinned};
 use machine::{Bytes, Topology};
 use record::{PairSlowdown, Spread, UnlikeSlowdown};
-use stats::{Arm, Interval, Random, coin_quads, hodges_lehmann, paired_delta};
+use stats::{Arm, Interval, Random, random_quads, hodges_lehmann, paired_delta};
 
 use super::load::{Load, block_bytes, has_l3, memory_for};
 use super::partner::{Alone, Link, with_partner};
@@ -287,7 +287,7 @@ fn visit(
     let other_sampler = session.sampler(pair.b);
     let rounds_per_slice = sampler.rounds_for(SLICE_NS, |rounds| load.run(rounds));
     let mut random = Random::new(session.random.next_u64());
-    let order = coin_quads(QUADS_PER_VISIT, &mut random);
+    let order = random_quads(QUADS_PER_VISIT, &mut random);
     let board = Board::default();
     let mut failed: Option<MappingError> = None;
     with_partner(

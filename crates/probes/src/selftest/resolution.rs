@@ -4,7 +4,7 @@
 //! all pairs have a Hodges-Lehmann shift, whose interval says what would have been seen.
 
 use record::{Alarms, Resolution};
-use stats::{Arm, Random, binomial_quantile, coin_quads, hodges_lehmann, median, signed_rank_p};
+use stats::{Arm, Random, binomial_quantile, random_quads, hodges_lehmann, median, signed_rank_p};
 
 /// Trials of a quad.
 pub(super) const QUAD: usize = 4;
@@ -44,7 +44,7 @@ pub(super) struct Trials {
 impl Trials {
     /// Adds a quad; the coin decides which trials belong to which arm. A pair without both trials is left out.
     pub(super) fn add(&mut self, trials: [Option<f64>; QUAD], random: &mut Random) {
-        let arms = coin_quads(1, random);
+        let arms = random_quads(1, random);
         self.values.extend(trials.iter().flatten());
         for (trials, arms) in trials.chunks_exact(2).zip(arms.chunks_exact(2)) {
             if let [Some(early), Some(late)] = *trials {

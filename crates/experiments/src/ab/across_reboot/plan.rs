@@ -1,7 +1,7 @@
 //! How many boots, and in which order: blocks that cancel a straight drift, each by the throw of a coin.
 
 use serde::{Deserialize, Serialize};
-use stats::{Arm, Random, coin_pairs, coin_quads};
+use stats::{Arm, Random, random_pairs, random_quads};
 
 /// Boots of each arm unless asked otherwise. Source: METHODOLOGY.md, "Across reboots": 4 and 4 are the fewest that
 /// carry an interval, 5 and 5 survive the loss of one.
@@ -42,9 +42,9 @@ pub fn order(boots: usize, one_way: bool, seed: u64) -> Vec<Arm> {
         return [vec![Arm::A; boots], vec![Arm::B; boots]].concat();
     }
     let mut random = Random::new(seed);
-    let quads = coin_quads(boots / 2, &mut random);
-    let pair = coin_pairs(boots % 2, &mut random);
-    if random.coin() { [pair, quads].concat() } else { [quads, pair].concat() }
+    let quads = random_quads(boots / 2, &mut random);
+    let pair = random_pairs(boots % 2, &mut random);
+    if random.bool() { [pair, quads].concat() } else { [quads, pair].concat() }
 }
 
 impl Plan {
