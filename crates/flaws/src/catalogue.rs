@@ -146,7 +146,7 @@ fn complaint(flaw: &Flaw, file: &str) -> Option<String> {
 }
 
 impl Flaw {
-    /// True if a witness can tell whether the workaround is on.
+    /// True if some evidence can show whether the workaround is on.
     pub fn has_detector(&self) -> bool {
         let kernel = self.vulnerability_file.is_some()
             || !self.kernel_flag.is_empty()

@@ -30,7 +30,7 @@ pub(crate) enum Membership {
     /// It does not.
     Outside,
     /// The CPU does not tell enough to say.
-    Untold,
+    Unknown,
 }
 
 impl CpuRange {
@@ -47,7 +47,7 @@ impl CpuRange {
         match (within(&self.models, cpu.model), within(&self.steppings, cpu.stepping)) {
             (Membership::Outside, _) | (_, Membership::Outside) => Membership::Outside,
             (Membership::Inside, Membership::Inside) if vendor && family => Membership::Inside,
-            _ => Membership::Untold,
+            _ => Membership::Unknown,
         }
     }
 
@@ -67,7 +67,7 @@ fn within(ranges: &[[u32; 2]], number: Option<u32>) -> Membership {
         return Membership::Inside;
     }
     match number {
-        None => Membership::Untold,
+        None => Membership::Unknown,
         Some(number) if ranges.iter().any(|[first, last]| (first..=last).contains(&&number)) => {
             Membership::Inside
         }
@@ -81,7 +81,7 @@ pub(crate) fn among(ranges: &[CpuRange], cpu: &CpuSignature) -> Membership {
     for range in ranges {
         match range.holds(cpu) {
             Membership::Inside => return Membership::Inside,
-            Membership::Untold => found = Membership::Untold,
+            Membership::Unknown => found = Membership::Unknown,
             Membership::Outside => {}
         }
     }
@@ -119,9 +119,9 @@ mod tests {
             (cpu(0x10, Some(2), Some(10)), Membership::Inside),
             (cpu(0x10, Some(2), Some(3)), Membership::Outside),
             (cpu(0x11, Some(2), Some(2)), Membership::Outside),
-            (cpu(0x10, Some(2), None), Membership::Untold),
+            (cpu(0x10, Some(2), None), Membership::Unknown),
             (cpu(0x10, Some(4), None), Membership::Outside),
-            (CpuSignature::default(), Membership::Untold),
+            (CpuSignature::default(), Membership::Unknown),
         ];
         for (cpu, expected) in cases {
             assert_eq!(phenom().holds(&cpu), expected, "{cpu:?}");

@@ -1,4 +1,4 @@
-//! The kernel as a witness: its vulnerability files, its list of bugs, flags, the process's state, the command line.
+//! The kernel as evidence: its vulnerability files, its list of bugs, flags, the process's state, the command line.
 
 use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundState};
 
@@ -17,14 +17,14 @@ pub(crate) struct KernelWord {
 /// Asks the kernel about one flaw.
 pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     let mut says = Vec::new();
-    let mut heard = Spoken::NOTHING;
+    let mut spoken = Spoken::NOTHING;
     if let Some(file) = &flaw.vulnerability_file {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
-                heard = read(text, flaw);
+                spoken = read(text, flaw);
                 says.push(format!("{file}: {}", text.trim()));
-                if heard.affected == Answer::No && !has_looked(flaw, evidence) {
-                    heard = Spoken::NOTHING;
+                if spoken.affected == Answer::No && !has_looked(flaw, evidence) {
+                    spoken = Spoken::NOTHING;
                     says.push("it has not looked at this CPU".into());
                 }
             }
@@ -39,12 +39,12 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
         && names(evidence, bug)
     {
         says.push(format!("bugs: {bug}"));
-        if heard.affected == Answer::Unknown {
-            heard.affected = Answer::Yes;
+        if spoken.affected == Answer::Unknown {
+            spoken.affected = Answer::Yes;
         }
-        if let (Some(state), WorkaroundState::Unknown) = (flaw.bug_state, heard.workaround) {
-            heard.workaround = state;
-            heard.protected = crate::wording::protection(state);
+        if let (Some(state), WorkaroundState::Unknown) = (flaw.bug_state, spoken.workaround) {
+            spoken.workaround = state;
+            spoken.protected = crate::wording::protection(state);
         }
     }
     for sub_state in flaw.sub_state.iter().filter(|sub_state| names(evidence, &sub_state.bug)) {
@@ -53,21 +53,21 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     for hint in hints(flaw, evidence) {
         says.push(hint.text);
         // A file that was understood knows more than a hint, but not which processes ask for a workaround.
-        let is_open = match heard.workaround {
+        let is_open = match spoken.workaround {
             WorkaroundState::Unknown => true,
             WorkaroundState::Partial => hint.is_of_this_process,
             _ => false,
         };
         if is_open {
-            heard.workaround = hint.state;
+            spoken.workaround = hint.state;
             // What this process asked for protects no other.
-            if heard.protected != Protection::OnRequest {
-                heard.protected = crate::wording::protection(hint.state);
+            if spoken.protected != Protection::OnRequest {
+                spoken.protected = crate::wording::protection(hint.state);
             }
         }
     }
     let says = if says.is_empty() { silence(flaw, evidence) } else { says.join("; ") };
-    let Spoken { affected, workaround, protected, is_unsure } = heard;
+    let Spoken { affected, workaround, protected, is_unsure } = spoken;
     KernelWord { statement: Statement { says, affected, workaround, protected }, is_unsure }
 }
 

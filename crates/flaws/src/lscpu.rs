@@ -3,13 +3,9 @@
 //! Names of vulnerabilities, vendors and flags are never translated; the other keys are looked up in the words that
 //! util-linux 2.38.1 uses.
 
-mod keys;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{CpuSignature, FlawEvidence, MachineShape, Reading};
-
-use keys::Key;
 
 /// Vendor strings of x86 CPUs, by which the vendor's line is known in any language.
 const VENDORS: [&str; 6] =
@@ -18,6 +14,16 @@ const VENDORS: [&str; 6] =
 /// How `lscpu` begins the names of architectures that are not x86; the names are never translated. Linux, UTS_MACHINE.
 const OTHER_ARCHITECTURES: [&str; 10] =
     ["aarch64", "arm", "ppc", "s390", "riscv", "mips", "loongarch", "ia64", "sparc", "alpha"];
+
+/// The keys that bear on flaws, in every language of util-linux 2.38.1 (message catalogues, msgid in English): a paragraph each,
+/// English first.
+const KEYS: &str = include_str!("lscpu-keys.txt");
+
+/// The English name of a key in any language, if it matters here.
+fn english(key: &str) -> Option<&'static str> {
+    let key = key.trim_end_matches('\u{a0}');
+    KEYS.split("\n\n").find(|names| names.lines().any(|name| name == key))?.lines().next()
+}
 
 /// What a report says.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +49,7 @@ impl Report {
     /// # Errors
     /// It holds nothing of `lscpu`, or nothing of the CPU.
     pub fn parse(text: &str, files: &BTreeSet<&str>) -> Result<Self, ReportError> {
-        let mut values: BTreeMap<Key, &str> = BTreeMap::new();
+        let mut values: BTreeMap<&str, &str> = BTreeMap::new();
         let mut vulnerabilities = BTreeMap::new();
         let mut vendor = None;
         let mut other_architecture = None;
@@ -61,7 +67,7 @@ impl Report {
                 flags = value.split_whitespace().map(str::to_owned).collect();
             } else if let Some(file) = vulnerability(key, files) {
                 vulnerabilities.entry(file).or_insert_with(|| Reading::Is(value.to_owned()));
-            } else if let Some(key) = keys::key(key)
+            } else if let Some(key) = english(key)
                 && !value.is_empty()
             {
                 values.entry(key).or_insert(value);
@@ -71,19 +77,19 @@ impl Report {
         if values.is_empty() && vulnerabilities.is_empty() && vendor.is_none() && flags.is_empty() {
             return Err(ReportError::NoReport);
         }
-        let number = |key: Key| values.get(&key).and_then(|value| value.parse().ok());
-        let vendor = vendor.or_else(|| values.get(&Key::Vendor).map(|value| (*value).to_owned()));
+        let number = |key: &str| values.get(key).and_then(|value| value.parse().ok());
+        let vendor = vendor.or_else(|| values.get("Vendor ID").map(|value| (*value).to_owned()));
         let cpu = CpuSignature {
             vendor,
-            family: number(Key::Family),
-            model: number(Key::Model),
-            stepping: number(Key::Stepping),
+            family: number("CPU family"),
+            model: number("Model"),
+            stepping: number("Stepping"),
             microcode: None,
         };
         if cpu.vendor.is_none() && cpu.family.is_none() && cpu.model.is_none() && vulnerabilities.is_empty() {
             return Err(ReportError::NoCpu);
         }
-        let hypervisor = values.get(&Key::Hypervisor).map(|value| (*value).to_owned());
+        let hypervisor = values.get("Hypervisor vendor").map(|value| (*value).to_owned());
         let evidence = FlawEvidence {
             cpus: vec![cpu],
             other_architecture,
@@ -91,10 +97,10 @@ impl Report {
                 .or_else(|| flags.contains(&"hypervisor".to_owned()).then(|| "unknown".into())),
             vulnerabilities: (!vulnerabilities.is_empty()).then_some(vulnerabilities),
             shape: MachineShape {
-                cpus: number(Key::Cpus).unwrap_or(0),
-                packages: number(Key::Sockets).unwrap_or(0),
-                nodes: number(Key::Nodes).unwrap_or(0),
-                threads_per_core: number(Key::Threads).unwrap_or(0),
+                cpus: number("CPU(s)").unwrap_or(0),
+                packages: number("Socket(s)").unwrap_or(0),
+                nodes: number("NUMA node(s)").unwrap_or(0),
+                threads_per_core: number("Thread(s) per core").unwrap_or(0),
                 ..MachineShape::default()
             },
             flags,

@@ -127,7 +127,7 @@ fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
         let text = format!("{inside} of {} CPUs are on its list{rest}", memberships.len());
         return (Answer::Yes, text);
     }
-    if memberships.contains(&Membership::Untold) {
+    if memberships.contains(&Membership::Unknown) {
         return (Answer::Unknown, "the CPU does not tell its model and stepping".into());
     }
     if evidence.cpus.iter().any(|cpu| among(&flaw.unsure, cpu) != Membership::Outside) {

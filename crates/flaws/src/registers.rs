@@ -1,4 +1,4 @@
-//! Registers as a witness: model-specific registers, node configuration, OSVW, CPUID bits, microcode revisions.
+//! Registers as evidence: model-specific registers, node configuration, OSVW, CPUID bits, microcode revisions.
 //!
 //! In a guest none of them counts. KVM ignores writes of HWCR bit 3, tells of erratum 298 when it does not know, and
 //! sets GDS_NO for hosts whose microcode only works around it (arch/x86/kvm/x86.c, svm.c).
@@ -43,21 +43,21 @@ pub(crate) struct RegisterWord {
     pub(crate) by_microcode: bool,
 }
 
-/// What was heard so far.
+/// What the registers have shown so far.
 #[derive(Default)]
-struct Heard {
+struct Shown {
     says: Vec<String>,
     affected: Answer,
     immune: bool,
     states: Vec<WorkaroundState>,
     /// The CPU lacks the workaround's switch.
     has_no_switch: bool,
-    /// Not every CPU told whether it has the switch.
-    switch_untold: bool,
+    /// Not every CPU shows whether it has the switch.
+    switch_unknown: bool,
     by_microcode: bool,
 }
 
-impl Heard {
+impl Shown {
     /// The state that all registers give together.
     fn workaround(&self, any_suffices: bool) -> WorkaroundState {
         if self.has_no_switch {
@@ -69,7 +69,7 @@ impl Heard {
             together(&self.states)
         };
         // Without its switch the workaround is off whatever other bits say: "off" stands, anything else is open.
-        if self.switch_untold && state != WorkaroundState::Off { WorkaroundState::Unknown } else { state }
+        if self.switch_unknown && state != WorkaroundState::Off { WorkaroundState::Unknown } else { state }
     }
 
     fn is_affected(&mut self) {
@@ -88,7 +88,7 @@ impl Heard {
         match means {
             // What could not be asked may be on: without it the others do not know that the workaround is off.
             Means::Workaround => self.states.push(WorkaroundState::Unknown),
-            Means::Switch => self.switch_untold = true,
+            Means::Switch => self.switch_unknown = true,
             Means::Immune | Means::Affected => {}
         }
     }
@@ -109,7 +109,7 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
         let whose = if hypervisor == UNKNOWN { String::new() } else { format!(" of {hypervisor}") };
         return silent(&format!("no witness: registers in a guest{whose} are made up"));
     }
-    let mut heard = Heard::default();
+    let mut shown = Shown::default();
     // The same bits mean something else on CPUs that the entry is not about.
     let is_about = evidence.cpus.iter().any(|cpu| flaw.concerns(cpu));
     let is_meant = |bits: &&MsrBits| match &bits.cpus[..] {
@@ -119,29 +119,29 @@ pub(crate) fn registers(flaw: &Flaw, evidence: &FlawEvidence) -> RegisterWord {
     for bits in flaw.msr.iter().filter(is_meant) {
         let readings = evidence.msr.get(&msr_key(bits.number)).map_or(&[][..], Vec::as_slice);
         let name = format!("MSR {:08x}", bits.number);
-        hear(&mut heard, &name, readings, &Wanted { mask: bits.mask, on: bits.on, means: bits.means });
+        add_bits(&mut shown, &name, readings, &Wanted { mask: bits.mask, on: bits.on, means: bits.means });
     }
     for bits in flaw.pci.iter().filter(|_| is_about) {
         let readings = evidence.pci.get(&pci_key(bits.function, bits.offset)).map_or(&[][..], Vec::as_slice);
         let name = format!("node word F{:x}x{:02x}", bits.function, bits.offset);
         let wanted = Wanted { mask: bits.mask.into(), on: bits.on.into(), means: Means::Workaround };
-        hear(&mut heard, &name, readings, &wanted);
+        add_bits(&mut shown, &name, readings, &wanted);
     }
-    hear_osvw(&mut heard, flaw, evidence);
-    flaw.cpuid.iter().for_each(|bit| hear_cpuid(&mut heard, bit, evidence, is_about));
+    add_osvw(&mut shown, flaw, evidence);
+    flaw.cpuid.iter().for_each(|bit| add_cpuid(&mut shown, bit, evidence, is_about));
     if is_about {
-        hear_hidden_flags(&mut heard, flaw, evidence);
+        add_hidden_flags(&mut shown, flaw, evidence);
     }
-    hear_microcode(&mut heard, flaw, evidence);
-    if heard.says.is_empty() {
+    add_microcode(&mut shown, flaw, evidence);
+    if shown.says.is_empty() {
         return silent("no register tells on this CPU");
     }
-    let workaround = heard.workaround(flaw.any_register);
-    let protected = if heard.immune { Protection::NotAffected } else { protection(workaround) };
+    let workaround = shown.workaround(flaw.any_register);
+    let protected = if shown.immune { Protection::NotAffected } else { protection(workaround) };
     let statement =
-        Statement { says: heard.says.join("; "), affected: heard.affected, workaround, protected };
-    let by_microcode = heard.by_microcode && workaround == WorkaroundState::On;
-    RegisterWord { statement, immune: heard.immune, by_microcode }
+        Statement { says: shown.says.join("; "), affected: shown.affected, workaround, protected };
+    let by_microcode = shown.by_microcode && workaround == WorkaroundState::On;
+    RegisterWord { statement, immune: shown.immune, by_microcode }
 }
 
 fn silent(why: &str) -> RegisterWord {
@@ -157,7 +157,7 @@ struct Wanted {
 }
 
 /// Takes in one register as all CPUs or nodes show it.
-fn hear(heard: &mut Heard, name: &str, readings: &[RegisterReading], wanted: &Wanted) {
+fn add_bits(shown: &mut Shown, name: &str, readings: &[RegisterReading], wanted: &Wanted) {
     let values: Vec<(u32, u64)> =
         readings.iter().filter_map(|reading| Some((reading.unit, *reading.value.value()?))).collect();
     if values.is_empty() {
@@ -165,8 +165,8 @@ fn hear(heard: &mut Heard, name: &str, readings: &[RegisterReading], wanted: &Wa
             record::Reading::Missing(reason) => Some(reason.as_str()),
             record::Reading::Is(_) => None,
         });
-        heard.says.push(format!("{name}: {}", reason.unwrap_or("not read")));
-        heard.miss(wanted.means);
+        shown.says.push(format!("{name}: {}", reason.unwrap_or("not read")));
+        shown.miss(wanted.means);
         return;
     }
     let is_on = |value: u64| value & wanted.mask == wanted.on;
@@ -177,32 +177,32 @@ fn hear(heard: &mut Heard, name: &str, readings: &[RegisterReading], wanted: &Wa
     if on != 0 && on != values.len() {
         let odd: Vec<String> =
             values.iter().filter(|(_, value)| !is_on(*value)).map(|(unit, _)| unit.to_string()).collect();
-        heard.says.push(format!(
+        shown.says.push(format!(
             "{name}: unequal, not set as meant on {} of {} ({}){silent}",
             odd.len(),
             values.len(),
             odd.join(", ")
         ));
     } else {
-        heard.says.push(format!("{name} & {:x} = {bits:x} on all {}{silent}", wanted.mask, values.len()));
+        shown.says.push(format!("{name} & {:x} = {bits:x} on all {}{silent}", wanted.mask, values.len()));
     }
     match wanted.means {
-        Means::Workaround => heard.states.push(match on {
+        Means::Workaround => shown.states.push(match on {
             _ if unread > 0 && on == values.len() => WorkaroundState::Unknown,
             0 => WorkaroundState::Off,
             _ if on == values.len() => WorkaroundState::On,
             _ => WorkaroundState::Partial,
         }),
-        Means::Immune if on == values.len() && unread == 0 => heard.is_immune(),
-        Means::Switch if on < values.len() => heard.has_no_switch = true,
-        Means::Switch if unread > 0 => heard.switch_untold = true,
-        Means::Affected if on > 0 => heard.is_affected(),
-        Means::Affected if unread == 0 => heard.is_immune(),
+        Means::Immune if on == values.len() && unread == 0 => shown.is_immune(),
+        Means::Switch if on < values.len() => shown.has_no_switch = true,
+        Means::Switch if unread > 0 => shown.switch_unknown = true,
+        Means::Affected if on > 0 => shown.is_affected(),
+        Means::Affected if unread == 0 => shown.is_immune(),
         Means::Immune | Means::Switch | Means::Affected => {}
     }
 }
 
-fn hear_osvw(heard: &mut Heard, flaw: &Flaw, evidence: &FlawEvidence) {
+fn add_osvw(shown: &mut Shown, flaw: &Flaw, evidence: &FlawEvidence) {
     let Some(osvw) = &flaw.osvw else { return };
     let of = |number: u32| evidence.msr.get(&msr_key(number)).map_or(&[][..], Vec::as_slice);
     let lengths = of(OSVW_LENGTH);
@@ -221,17 +221,17 @@ fn hear_osvw(heard: &mut Heard, flaw: &Flaw, evidence: &FlawEvidence) {
     }
     let is_needed = needed.contains(&true);
     let what = if is_needed { "a workaround is needed" } else { "repaired" };
-    heard.says.push(format!("OSVW bit {}: {what}", osvw.bit));
-    if !heard.immune {
-        heard.affected = if is_needed { Answer::Yes } else { Answer::No };
+    shown.says.push(format!("OSVW bit {}: {what}", osvw.bit));
+    if !shown.immune {
+        shown.affected = if is_needed { Answer::Yes } else { Answer::No };
     }
 }
 
-fn hear_cpuid(heard: &mut Heard, bit: &CpuidBit, evidence: &FlawEvidence, is_about: bool) {
+fn add_cpuid(shown: &mut Shown, bit: &CpuidBit, evidence: &FlawEvidence, is_about: bool) {
     let Some(answer) = evidence.cpuid.get(&cpuid_key(bit.leaf, bit.subleaf)) else {
         if is_about {
-            heard.says.push(format!("CPUID {:x} {}[{}]: not read", bit.leaf, bit.register, bit.bit));
-            heard.miss(bit.means);
+            shown.says.push(format!("CPUID {:x} {}[{}]: not read", bit.leaf, bit.register, bit.bit));
+            shown.miss(bit.means);
         }
         return;
     };
@@ -243,38 +243,38 @@ fn hear_cpuid(heard: &mut Heard, bit: &CpuidBit, evidence: &FlawEvidence, is_abo
     };
     let is_set = answer[index] >> bit.bit & 1 == 1;
     let name = format!("CPUID {:x} {}[{}] = {}", bit.leaf, bit.register, bit.bit, u32::from(is_set));
-    heard.says.push(name);
+    shown.says.push(name);
     match bit.means {
-        Means::Immune if is_set => heard.is_immune(),
-        Means::Switch if !is_set => heard.has_no_switch = true,
-        Means::Affected if is_set => heard.is_affected(),
-        Means::Affected => heard.is_immune(),
+        Means::Immune if is_set => shown.is_immune(),
+        Means::Switch if !is_set => shown.has_no_switch = true,
+        Means::Affected if is_set => shown.is_affected(),
+        Means::Affected => shown.is_immune(),
         Means::Immune | Means::Switch => {}
         Means::Workaround => {
-            heard.states.push(if is_set { WorkaroundState::On } else { WorkaroundState::Off });
+            shown.states.push(if is_set { WorkaroundState::On } else { WorkaroundState::Off });
         }
     }
 }
 
 /// Flags whose absence is the workaround; without any flag at all nothing is known.
-fn hear_hidden_flags(heard: &mut Heard, flaw: &Flaw, evidence: &FlawEvidence) {
+fn add_hidden_flags(shown: &mut Shown, flaw: &Flaw, evidence: &FlawEvidence) {
     if evidence.flags.is_empty() {
-        heard.states.extend(flaw.hidden_flag.iter().map(|_| WorkaroundState::Unknown));
+        shown.states.extend(flaw.hidden_flag.iter().map(|_| WorkaroundState::Unknown));
         return;
     }
     for flag in &flaw.hidden_flag {
         if evidence.flags_untold.contains(&flag.name) {
-            heard.says.push(format!("flag {}: not shown here", flag.name));
-            heard.states.push(WorkaroundState::Unknown);
+            shown.says.push(format!("flag {}: not shown here", flag.name));
+            shown.states.push(WorkaroundState::Unknown);
             continue;
         }
         let is_there = evidence.flags.contains(&flag.name);
-        heard.says.push(format!("flag {} is {}", flag.name, if is_there { "offered" } else { "hidden" }));
+        shown.says.push(format!("flag {} is {}", flag.name, if is_there { "offered" } else { "hidden" }));
         if !is_there {
-            heard.states.push(WorkaroundState::On);
+            shown.states.push(WorkaroundState::On);
         } else if !evidence.cpus.iter().any(|cpu| flaw.microcode_from(cpu).is_some()) {
             // Where microcode can have repaired this CPU, the kernel offers it as well: the revision decides.
-            heard.states.push(WorkaroundState::Off);
+            shown.states.push(WorkaroundState::Off);
         }
     }
 }
@@ -296,7 +296,7 @@ fn is_of_one_cpu(cpu: &CpuSignature, revision: u64, floor: u64) -> bool {
         || revision >> AMD_REVISION_BITS == floor >> AMD_REVISION_BITS
 }
 
-fn hear_microcode(heard: &mut Heard, flaw: &Flaw, evidence: &FlawEvidence) {
+fn add_microcode(shown: &mut Shown, flaw: &Flaw, evidence: &FlawEvidence) {
     let mut states = Vec::new();
     let mut says = Vec::new();
     for cpu in &evidence.cpus {
@@ -318,11 +318,11 @@ fn hear_microcode(heard: &mut Heard, flaw: &Flaw, evidence: &FlawEvidence) {
         }
         states.push(state);
     }
-    heard.says.extend(says);
+    shown.says.extend(says);
     if !states.is_empty() {
-        // Registers, which were heard before, show the other workaround.
-        heard.by_microcode = !heard.states.contains(&WorkaroundState::On);
-        heard.states.push(together(&states));
+        // Registers, which were read before, show the other workaround.
+        shown.by_microcode = !shown.states.contains(&WorkaroundState::On);
+        shown.states.push(together(&states));
     }
 }
 

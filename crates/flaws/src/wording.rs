@@ -110,7 +110,7 @@ mod tests {
     use record::Protection::{NotAffected, NotProtected, OnRequest, Partly, Protected};
     use record::WorkaroundState::{Attempted, Off, On, Partial, Unknown};
 
-    const UNTOLD: Protection = Protection::Unknown;
+    const OPEN: Protection = Protection::Unknown;
 
     #[test]
     fn every_wording_of_the_kernel_is_read() {
@@ -120,7 +120,7 @@ mod tests {
             ("Mitigation; PTI", Answer::Yes, On, Protected),
             ("Mitigation: Clear CPU buffers; SMT vulnerable", Answer::Yes, Partial, Partly),
             ("Mitigation: Clear CPU buffers; SMT disabled", Answer::Yes, On, Protected),
-            ("Mitigation: Clear CPU buffers; SMT Host state unknown", Answer::Yes, On, UNTOLD),
+            ("Mitigation: Clear CPU buffers; SMT Host state unknown", Answer::Yes, On, OPEN),
             (
                 "Mitigation; PTE Inversion; VMX conditional cache flushes, SMT vulnerable",
                 Answer::Yes,
@@ -137,7 +137,7 @@ mod tests {
             ("Vulnerable: Safe RET, no microcode", Answer::Yes, Attempted, NotProtected),
             ("Vulnerable, no microcode", Answer::Yes, Off, NotProtected),
             ("Mitigation: safe RET, no microcode", Answer::Yes, Attempted, NotProtected),
-            ("Unknown (XEN PV detected, hypervisor mitigation required)", Answer::Unknown, Unknown, UNTOLD),
+            ("Unknown (XEN PV detected, hypervisor mitigation required)", Answer::Unknown, Unknown, OPEN),
             ("Vulnerable: No microcode", Answer::Yes, Off, NotProtected),
             ("Vulnerable", Answer::Yes, Off, NotProtected),
             ("Vulnerable; SMT vulnerable", Answer::Yes, Off, NotProtected),
@@ -146,9 +146,9 @@ mod tests {
             ("KVM: Mitigation: Split huge pages", Answer::Yes, On, Protected),
             ("KVM: Vulnerable", Answer::Yes, Off, NotProtected),
             ("Processor vulnerable", Answer::Yes, Off, NotProtected),
-            ("Unknown: No mitigations", Answer::Unknown, Off, UNTOLD),
-            ("Unknown: Dependent on hypervisor status", Answer::Unknown, Unknown, UNTOLD),
-            ("Something nobody has written yet", Answer::Unknown, Unknown, UNTOLD),
+            ("Unknown: No mitigations", Answer::Unknown, Off, OPEN),
+            ("Unknown: Dependent on hypervisor status", Answer::Unknown, Unknown, OPEN),
+            ("Something nobody has written yet", Answer::Unknown, Unknown, OPEN),
         ];
         for (text, affected, workaround, protected) in cases {
             let is_unsure = text.starts_with("Unknown");
