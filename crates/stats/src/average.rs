@@ -1,18 +1,14 @@
-//! Averages over many rows: the geometric mean of ratios with its interval, and the mean of absolute differences with
-//! what it would be for nothing.
+//! The average over many rows: the geometric mean of ratios with its interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Interval;
 use crate::bca::Resamples;
 use crate::resampled::ResampledRow;
-use crate::{Comparison, Interval};
 
 /// Level of the interval.
 const LEVEL: f64 = 0.95;
-
-/// Mean of |x| for a normal x with mean 0 and standard deviation 1: the root of 2 / pi.
-const MEAN_ABSOLUTE_NORMAL: f64 = 0.797_884_560_802_865_4;
 
 /// The signed average of a group of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,36 +46,6 @@ pub fn geometric_mean(rows: &[Vec<f64>], seed: u64) -> Option<GeometricMean> {
     let interval = resamples.interval(&logs, LEVEL).map(|interval| interval.map(f64::exp));
     let ratio = logs.first()?.exp();
     (averaged > 0).then_some(GeometricMean { ratio, interval, rows: averaged, blocks })
-}
-
-/// The average of symmetric differences over rows in percent, and its floor.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AbsoluteAverage {
-    /// Mean of the rows' |a - b| over the mean of a and b, in percent.
-    pub percent: f64,
-    /// What a machine compared with itself would show on average, from the noise of the rows; `None` if a row has no
-    /// interval, as then its noise is not known.
-    pub floor_percent: Option<f64>,
-    /// Rows averaged.
-    pub rows: usize,
-}
-
-/// Average of the symmetric differences of the rows; `None` without a row.
-///
-/// Absolute values do not cancel: noise alone makes an average of 0.8 standard errors.
-pub fn absolute_average(rows: &[Comparison]) -> Option<AbsoluteAverage> {
-    if rows.is_empty() {
-        return None;
-    }
-    let mean = |sum: f64| 100.0 * sum / rows.len() as f64;
-    // |a - b| over the mean of a and b, from the log of a / b.
-    let differences: f64 = rows.iter().map(|row| 2.0 * (row.ratio.ln().abs() / 2.0).tanh()).sum();
-    let errors: Option<f64> = rows.iter().map(Comparison::standard_error).sum();
-    Some(AbsoluteAverage {
-        percent: mean(differences),
-        floor_percent: errors.map(|sum| mean(MEAN_ABSOLUTE_NORMAL * sum)),
-        rows: rows.len(),
-    })
 }
 
 #[cfg(test)]
@@ -137,22 +103,5 @@ mod tests {
         assert_eq!(geometric_mean(&data, 1).expect("a row").rows, 1);
         assert_eq!(geometric_mean(&data[1..], 1), None);
         assert_eq!(geometric_mean(&[], 1), None);
-    }
-
-    #[test]
-    fn noise_alone_makes_an_average_of_about_its_floor() {
-        let mut random = Random::new(3);
-        let comparisons: Vec<Comparison> = (0..200)
-            .map(|_| {
-                let logs: Vec<f64> = (0..20).map(|_| 0.02 * random.normal()).collect();
-                Comparison::of_log_ratios(&logs).expect("twenty")
-            })
-            .collect();
-        let found = absolute_average(&comparisons).expect("rows");
-        let floor = found.floor_percent.expect("all have intervals");
-        assert!((found.percent / floor - 1.0).abs() < 0.15, "{found:?}");
-        let single = Comparison::of_log_ratios(&[0.1]).expect("one");
-        assert_eq!(absolute_average(&[single]).expect("a row").floor_percent, None);
-        assert_eq!(absolute_average(&[]), None);
     }
 }

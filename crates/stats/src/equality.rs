@@ -14,7 +14,7 @@
 //! Blocks, as a neighbour's load outlasts a round. A claim needs an A/A below the margin, an interval beyond it, both halves of the
 //! run beyond it on the same side, twice what A/A shows, and more than what equals differ by from one run to the next: some states
 //! outlast a run, which no part of one run can show. Subjects are alike if their intervals, and what runs differ by, lie within twice the margin.
-//! A thief that takes a CPU part of the time leaves windows alone and does not move a low quantile; what slows every window does.
+//! Steal of a CPU for part of the time leaves windows alone and does not move a low quantile; what slows every window does.
 
 use crate::{Interval, Random, mean, median, normal_quantile, quantile_of_sorted, sorted, student_quantile};
 
@@ -26,7 +26,7 @@ const RESAMPLES: usize = 2_000;
 const BLOCKS: usize = 16;
 /// Rounds below which nothing is said: one for each block.
 pub const FEWEST_ROUNDS: usize = BLOCKS;
-/// Visits slower than this quantile of their subject count as it does where the slope is sought: a thief's visits are no line.
+/// Visits slower than this quantile of their subject count as it does where the slope is sought: visits under steal are no line.
 const SLOWEST: f64 = 0.90;
 /// A window waits for memory; that it loses half of what its core loses is more than any did.
 const SLOPE_MAX: f64 = 0.5;
@@ -40,7 +40,7 @@ pub enum Likeness {
     Alike,
     /// At least one does, beyond doubt.
     Asymmetric,
-    /// It cannot be told.
+    /// It is undetermined.
     Inconclusive,
 }
 
@@ -71,7 +71,7 @@ pub struct SubjectRatio {
 pub struct Equality {
     /// The subjects, in the order given.
     pub subjects: Vec<SubjectRatio>,
-    /// Half-width of the widest A/A interval, relative: smaller differences cannot be told.
+    /// Half-width of the widest A/A interval, relative: smaller differences cannot be detected.
     pub aa_half_width: f64,
     /// The verdict.
     pub likeness: Likeness,
@@ -283,7 +283,7 @@ mod tests {
     /// What the simulated windows lose of what their core loses.
     const LOST: f64 = 0.15;
 
-    /// Windows of subjects: each has a cost, the share of windows that a thief lengthens, and noise that only adds.
+    /// Windows of subjects: each has a cost, the share of windows that steal lengthens, and noise that only adds.
     fn run(costs: &[f64], stolen: &[f64], seed: u64) -> Vec<Vec<SubjectVisit>> {
         let mut random = Random::new(seed);
         let mut round = || {

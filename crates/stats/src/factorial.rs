@@ -128,8 +128,8 @@ impl Factors {
 ///
 /// Each cell stands twice at the same distance from the middle, so that a straight drift cancels. A shuffle stays as
 /// likely when A and B of a factor change names, which turns the sign of all effects of that factor: under no effect the
-/// sign of a block is a fair throw, whatever the machine does meanwhile. Of one factor these are the quads of
-/// [`random_quads`](crate::random_quads), throw for throw.
+/// sign of a block is a fair random draw, whatever the machine does meanwhile. Of one factor these are the quads of
+/// [`random_quads`](crate::random_quads), draw for draw.
 pub fn mirrored_block(factors: usize, random: &mut Random) -> Vec<Cell> {
     let mut cells: Vec<Cell> = Cell::all(factors).collect();
     random.shuffle(&mut cells);

@@ -1,6 +1,10 @@
 //! Pure numbers: estimates with intervals, verdicts, change points. No file, no clock, no CPU.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+#[path = "../../machine/src/named.rs"]
+mod named;
+
 mod average;
 mod bca;
 mod beta;
@@ -18,7 +22,6 @@ mod lopsided;
 mod modes;
 mod moments;
 mod multiplicity;
-mod outliers;
 mod paired;
 mod quantile;
 mod random;
@@ -31,7 +34,7 @@ mod walsh;
 mod wilcoxon;
 mod windows;
 
-pub use average::{AbsoluteAverage, GeometricMean, absolute_average, geometric_mean};
+pub use average::{GeometricMean, geometric_mean};
 pub use bca::bca;
 pub use beta::incomplete_beta;
 pub use between_runs::{
@@ -50,16 +53,15 @@ pub use levels::{TwoLevels, two_levels};
 pub use lopsided::lopsided_p;
 pub use modes::modes;
 pub use moments::{mean, sample_variance};
-pub use multiplicity::{benjamini_hochberg, holm, sign_flip_max_z};
-pub use outliers::{OUTLIER_FROM, modified_z};
+pub use multiplicity::{benjamini_hochberg, holm};
 pub use paired::{PairedDelta, paired_delta, quad_means};
 pub use quantile::{
-    median, median_absolute_deviation, quantile, quantile_half_width, quantile_interval, quantile_of_sorted,
+    median, median_absolute_deviation, quantile, quantile_interval, quantile_of_sorted,
     robust_standard_deviation, sorted,
 };
 pub use random::{Arm, Random, random_pairs, random_quads};
 pub use stopping::{Step, Stopping};
-pub use student::{normal_cdf, normal_quantile, student_quantile, student_two_sided};
+pub use student::{STANDARD_ERRORS_OF_95, normal_cdf, normal_quantile, student_quantile, student_two_sided};
 pub use twin::Twin;
 pub use verdict::{Comparison, Direction, LEVEL_OF_ALARMS, Verdict, symmetric_percent};
 pub use wilcoxon::{FEWEST_PAIRS, Shift, hodges_lehmann, signed_rank_p};

@@ -1,4 +1,4 @@
-//! Events that may come with a state: whether they fall on some states more often than throws of the coin explain.
+//! Events that may come with a state: whether they fall on some states more often than a random order explains.
 
 use crate::Random;
 

@@ -34,7 +34,7 @@ pub fn paired_delta(differences: &[f64]) -> Option<PairedDelta> {
 
 /// The mean log ratio of each quad from those of its two pairs, in the order taken.
 ///
-/// One throw of the coin turns a quad as a whole, so that quads, not pairs, are what chance has drawn: a disturbance
+/// One random draw orders a quad as a whole, so that quads, not pairs, are what chance has drawn: a disturbance
 /// with the period of a quad puts the same sign on both pairs. By quads the test is exact whatever the disturbance; by
 /// pairs it raised 12 % false alarms at 5 % (METHODOLOGY.md, "Comparisons"). Its price: an outlier spoils a whole quad,
 /// so that intervals are up to several times as wide; [`random_pairs`](crate::random_pairs) is exact without it. Where one pair is NaN, the other stands

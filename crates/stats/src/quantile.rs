@@ -4,9 +4,6 @@
 
 use crate::Interval;
 
-/// Fewer values than this have no usable interval: the stop rule must go on.
-const FEWEST_VALUES: usize = 5;
-
 /// 97.5 % point of the normal distribution: 1.959964 standard errors on each side make 95 %.
 const NORMAL_97_5: f64 = 1.959_964;
 
@@ -68,21 +65,6 @@ pub fn quantile_interval(ascending: &[f64], q: f64) -> Option<Interval> {
     Some(Interval { low: ascending[low.min(last)], high: ascending[high] })
 }
 
-/// Half-width of the interval of quantile `q` relative to the quantile: what a running stop rule asks after each window.
-///
-/// Infinite for fewer than five finite values and for a quantile of zero. It sees one mapping only: it can say
-/// "not yet", and `estimate` has the last word.
-pub fn quantile_half_width(windows: &[f64], q: f64) -> f64 {
-    let ascending = sorted(windows);
-    if ascending.len() < FEWEST_VALUES {
-        return f64::INFINITY;
-    }
-    match (quantile_of_sorted(&ascending, q), quantile_interval(&ascending, q)) {
-        (Some(value), Some(interval)) if value != 0.0 => interval.half_width() / value.abs(),
-        _ => f64::INFINITY,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,15 +89,6 @@ mod tests {
         assert_eq!(quantile(&[f64::NAN, f64::INFINITY], 0.5), None);
         assert_eq!(quantile(&[f64::NAN, 2.0], 0.5), Some(2.0));
         assert_eq!(quantile(&[f64::MAX, f64::MIN], 0.5), Some(0.0));
-    }
-
-    #[test]
-    fn the_half_width_shrinks_with_windows_and_is_infinite_for_too_few() {
-        let windows: Vec<f64> = (0..64).map(|i| 100.0 + f64::from(i * 37 % 64) / 64.0).collect();
-        assert!(quantile_half_width(&windows[..4], 0.25).is_infinite());
-        let (few, many) = (quantile_half_width(&windows[..9], 0.25), quantile_half_width(&windows, 0.25));
-        assert!(many < few && many > 0.0, "{many} {few}");
-        assert!(quantile_half_width(&[0.0; 9], 0.5).is_infinite());
     }
 
     #[test]

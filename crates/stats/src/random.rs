@@ -93,10 +93,10 @@ impl Random {
     }
 }
 
-/// Order of trials in which each quad is ABBA or BAAB by a fair coin.
+/// Order of trials in which each quad is ABBA or BAAB by a fair draw.
 ///
 /// A fixed pattern resonates with periodic disturbance: fixed ABAB gave up to 12 % false alarms in A/A runs on a loaded
-/// guest, the coin 2.5 to 7 %. Only whole quads are balanced.
+/// guest, random order 2.5 to 7 %. Only whole quads are balanced.
 pub fn random_quads(quads: usize, random: &mut Random) -> Vec<Arm> {
     (0..quads)
         .flat_map(|_| {
@@ -105,10 +105,10 @@ pub fn random_quads(quads: usize, random: &mut Random) -> Vec<Arm> {
         .collect()
 }
 
-/// Order of trials in which each pair is AB or BA by a fair coin of its own.
+/// Order of trials in which each pair is AB or BA by a fair draw of its own.
 ///
-/// The signs of all pairs are then independent throws, whatever else the machine does, so that the signed-rank test by
-/// pairs is exact. Quads cancel a straight drift better, but one throw decides both of their pairs: see
+/// The signs of all pairs are then independent draws, whatever else the machine does, so that the signed-rank test by
+/// pairs is exact. Quads cancel a straight drift better, but one draw decides both of their pairs: see
 /// [`quad_means`](crate::quad_means).
 pub fn random_pairs(pairs: usize, random: &mut Random) -> Vec<Arm> {
     (0..pairs).flat_map(|_| if random.bool() { [Arm::A, Arm::B] } else { [Arm::B, Arm::A] }).collect()

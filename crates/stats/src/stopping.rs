@@ -9,7 +9,7 @@ use crate::verdict::LEVEL_OF_ALARMS;
 /// No experiment ends before this many pairs: the width of fewer is itself a matter of luck.
 const PAIRS_MIN: usize = 12;
 
-/// When to stop. Where the coin turns quads and the experiment compares their means, read quads for pairs.
+/// When to stop. Where the random draw is of quads and the experiment compares their means, read quads for pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stopping {
     /// Half-width of the 95 % interval of the log ratio that is narrow enough: 0.01 for 1 %.

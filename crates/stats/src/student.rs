@@ -9,6 +9,9 @@ const LARGEST_Z: f64 = 40.0;
 /// No tail needs a t beyond this: at one degree of freedom it leaves a tail of 3e-7.
 const LARGEST_T: f64 = 1.0e6;
 
+/// Half-width of a 95 % interval in standard errors, where these are known well.
+pub const STANDARD_ERRORS_OF_95: f64 = 1.96;
+
 /// Probability that a standard normal number is below `z`.
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * complementary_error(-z / std::f64::consts::SQRT_2)

@@ -37,8 +37,8 @@ impl Twin {
 
     /// From the differences of each row, one per round, NaN where there is none.
     ///
-    /// Round i of every row was taken under the same throw of a coin. With nothing changed that throw is all that decides
-    /// its signs, for all rows at once: so chance is what the same sizes show under other throws. Rows that go together,
+    /// Round i of every row was taken in the same random order. With nothing changed that order is all that decides
+    /// its signs, for all rows at once: so chance is what the same sizes show under other orders. Rows that go together,
     /// such as wall and CPU time of one run, then count together. Were they taken for independent, each disturbance that
     /// raises one alarm would raise several, and seem more than chance.
     pub fn of(rows: &[Vec<f64>], seed: u64) -> Self {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     FEWEST_PAIRS, Interval, Shift, group_shift, hodges_lehmann, normal_cdf, normal_quantile, rank_sum_p,
-    signed_rank_p, student_quantile,
+    signed_rank_p,
 };
 
 /// Share of false alarms that a row, or a family of rows after correction, may raise.
@@ -179,13 +179,6 @@ impl Comparison {
         (further <= FORECAST_MAX).then_some(further as usize)
     }
 
-    /// Standard error of the log ratio, as the width of its interval tells it; `None` without an interval.
-    pub fn standard_error(&self) -> Option<f64> {
-        let degrees = u32::try_from(self.pairs.saturating_sub(1)).unwrap_or(u32::MAX);
-        let reach = student_quantile(1.0 - LEVEL_OF_ALARMS, degrees);
-        Some(self.interval?.map(f64::ln).half_width() / reach)
-    }
-
     /// The same with intervals `factor` times as wide, on the log scale, and p to match: for what an A/A twin showed to be
     /// hidden from the intervals. A factor below 1 changes nothing.
     #[must_use]
@@ -342,7 +335,7 @@ mod tests {
         let narrow = Comparison::of_pairs(&pairs(1.02, 0.01, 20, 5)).expect("pairs");
         let wide = narrow.widened(3.0);
         assert!((narrow.ratio - wide.ratio).abs() < 1e-12 && wide.p > narrow.p);
-        let width = |comparison: &Comparison| comparison.standard_error().expect("twenty");
+        let width = |comparison: &Comparison| comparison.interval.expect("twenty").map(f64::ln).half_width();
         assert!((width(&wide) / width(&narrow) - 3.0).abs() < 1e-6);
         let same = narrow.widened(0.5);
         assert!((width(&same) / width(&narrow) - 1.0).abs() < 1e-9 && (same.p / narrow.p - 1.0).abs() < 1e-6);

@@ -29,7 +29,7 @@ pub struct Shift {
     pub pairs: usize,
 }
 
-/// Distribution of the signed-rank sum where each sign is a throw of a coin.
+/// Distribution of the signed-rank sum where each sign is a fair random draw.
 #[derive(Debug, Clone)]
 enum SignedRankNull {
     /// The probability of at most each sum.

@@ -125,7 +125,7 @@ pub fn estimate(mappings: &[Vec<f64>], options: &EstimateOptions) -> Estimate {
     Estimate { value, interval, windows: pooled.len(), mappings: mappings.len(), modes: found }
 }
 
-/// Relative standard deviation between mappings, learnt from many cells: the median over cells, so that a few unstable
+/// Relative standard deviation between mappings, pooled from many cells: the median over cells, so that a few unstable
 /// cells do not widen all. `None` unless a cell has two mappings or more.
 pub fn pooled_spread(cells: &[Vec<Vec<f64>>], quantile: f64, across: Across) -> Option<PriorSpread> {
     let spread = |mappings: &Vec<Vec<f64>>| {
@@ -308,7 +308,7 @@ mod tests {
             (5, 0.05, false),
         ] {
             let covered = coverage(visits, between, learn);
-            assert!(covered >= 0.90, "{visits} visits, spread {between}, learnt {learn}: {covered}");
+            assert!(covered >= 0.90, "{visits} visits, spread {between}, pooled {learn}: {covered}");
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{LEVEL_OF_ALARMS, student_quantile};
 const POWER: f64 = 0.8;
 /// Runs a side of the two columns.
 const SIDES: [usize; 2] = [1, 3];
-/// Rows of a class where no run has told: what a quick check-up of a two-CPU guest has in the middle class.
+/// Rows of a class without a run: what a quick check-up of a two-CPU guest has in the middle class.
 const ROWS_UNTOLD: usize = 4;
 /// More runs a side than this nobody makes.
 const RUNS_MAX: usize = 100;

@@ -1,42 +1,44 @@
-//! What is known of the spread between runs before a machine has told its own: the shipped table, in this one place.
+//! What is known of the spread between runs before a machine has runs of its own: the shipped table, in this one place.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Rows that one cause moves together and whose spread between runs is of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RowClass {
-    /// The frequency of the core, by the control loop.
-    CoreClock,
-    /// Latency of the first and second level: fixed numbers of core cycles.
-    CoreLatency,
-    /// Ways to read the time.
-    ClockReads,
-    /// Loops that touch no memory: controls.
-    Arithmetic,
-    /// Bandwidth of the first and second level.
-    CacheBandwidth,
-    /// Bandwidth of the levels behind, which cores share.
-    SharedCacheBandwidth,
-    /// Latency of the levels behind the second.
-    SharedCacheLatency,
-    /// Latency of memory with nobody else at work.
-    MemoryLatency,
-    /// Latency of memory while other CPUs stream.
-    LoadedLatency,
-    /// Bandwidth of blocks in memory.
-    MemoryBandwidth,
-    /// STREAM.
-    Stream,
-    /// Misses of the TLBs and page walks.
-    PageWalks,
-    /// Lines that move between CPUs.
-    LineTransfer,
-    /// Slowdowns of two CPUs at once.
-    Sharing,
-    /// Waking a sleeping CPU.
-    Waking,
+named! {
+    /// Rows that one cause moves together and whose spread between runs is of one size.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RowClass {
+        /// The frequency of the core, by the control loop.
+        CoreClock = "core clock",
+        /// Latency of the first and second level: fixed numbers of core cycles.
+        CoreLatency = "L1 and L2 latency",
+        /// Ways to read the time.
+        ClockReads = "clock reads",
+        /// Loops that touch no memory: controls.
+        Arithmetic = "control loops",
+        /// Bandwidth of the first and second level.
+        CacheBandwidth = "L1 and L2 bandwidth",
+        /// Bandwidth of the levels behind, which cores share.
+        SharedCacheBandwidth = "L3 bandwidth",
+        /// Latency of the levels behind the second.
+        SharedCacheLatency = "L3 latency",
+        /// Latency of memory with nobody else at work.
+        MemoryLatency = "memory latency",
+        /// Latency of memory while other CPUs stream.
+        LoadedLatency = "loaded memory latency",
+        /// Bandwidth of blocks in memory.
+        MemoryBandwidth = "memory bandwidth",
+        /// STREAM.
+        Stream = "STREAM",
+        /// Misses of the TLBs and page walks.
+        PageWalks = "page walks",
+        /// Lines that move between CPUs.
+        LineTransfer = "line transfer",
+        /// Slowdowns of two CPUs at once.
+        Sharing = "CPUs sharing resources",
+        /// Waking a sleeping CPU.
+        Waking = "waking a CPU",
+    }
 }
 
 impl RowClass {
@@ -54,27 +56,6 @@ impl RowClass {
                 | Self::Stream
                 | Self::PageWalks
         )
-    }
-
-    /// The name in sentences.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CoreClock => "core clock",
-            Self::CoreLatency => "L1 and L2 latency",
-            Self::ClockReads => "clock reads",
-            Self::Arithmetic => "control loops",
-            Self::CacheBandwidth => "L1 and L2 bandwidth",
-            Self::SharedCacheBandwidth => "L3 bandwidth",
-            Self::SharedCacheLatency => "L3 latency",
-            Self::MemoryLatency => "memory latency",
-            Self::LoadedLatency => "loaded memory latency",
-            Self::MemoryBandwidth => "memory bandwidth",
-            Self::Stream => "STREAM",
-            Self::PageWalks => "page walks",
-            Self::LineTransfer => "line transfer",
-            Self::Sharing => "CPUs sharing resources",
-            Self::Waking => "waking a CPU",
-        }
     }
 }
 
