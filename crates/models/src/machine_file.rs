@@ -1,5 +1,8 @@
 //! What all machine files have: numbers with their source, and words for what is wrong with a file.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +59,27 @@ pub enum DescriptionError {
 /// Where in a machine something is wrong, and what.
 pub(crate) type Problem = (String, String);
 
-/// A problem from texts of any kind.
-pub(crate) fn problem(key: impl Into<String>, problem: impl Into<String>) -> Problem {
-    (key.into(), problem.into())
+/// Whether something can be; the first thing that cannot ends the look at a machine.
+pub(crate) type Possible = Result<(), Problem>;
+
+/// Holds a condition: what is wrong otherwise, and what would be right, is said of the key.
+pub(crate) fn require(holds: bool, key: impl Into<String>, problem: impl FnOnce() -> String) -> Possible {
+    if holds { Ok(()) } else { Err((key.into(), problem())) }
+}
+
+/// Holds a number to its bounds; what is no number is outside.
+pub(crate) fn within<T: PartialOrd + Display>(
+    key: impl Into<String>,
+    value: T,
+    bounds: RangeInclusive<T>,
+) -> Possible {
+    let (low, high) = (bounds.start(), bounds.end());
+    require(bounds.contains(&value), key, || format!("is {value}; give {low} to {high}"))
+}
+
+/// Holds the kind that a file says it is of.
+pub(crate) fn require_kind(found: &str, kind: &str) -> Possible {
+    require(found == kind, "kind", || format!("is {found:?}; give {kind:?}"))
 }
 
 /// Whether a machine file says that it is of this kind, well formed or not otherwise.
@@ -70,37 +91,43 @@ pub(crate) fn is_of_kind(text: &str, kind: &str) -> bool {
     toml::from_str::<Kind>(text).is_ok_and(|found| found.kind.as_deref() == Some(kind))
 }
 
-/// What a machine file holds; `file` is its name for messages.
-pub(crate) fn decoded<T: DeserializeOwned>(text: &str, file: &str) -> Result<T, DescriptionError> {
-    toml::from_str(text).map_err(|error| {
+/// The machine that a file describes, if it is well formed and can be; `file` is its name for messages.
+pub(crate) fn read<T: DeserializeOwned>(
+    text: &str,
+    file: &str,
+    possible: impl FnOnce(&T) -> Possible,
+) -> Result<T, DescriptionError> {
+    let machine: T = toml::from_str(text).map_err(|error| {
         let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
         DescriptionError::Syntax {
             file: file.to_owned(),
             line: before.matches('\n').count() + 1,
             message: error.message().to_owned(),
         }
-    })
+    })?;
+    match possible(&machine) {
+        Ok(()) => Ok(machine),
+        Err((key, problem)) => Err(DescriptionError::Impossible { file: file.to_owned(), key, problem }),
+    }
 }
 
-/// A number of a machine file, the least and the greatest that it may be.
-pub(crate) type Bounded<K> = (K, f64, f64, f64);
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::DescriptionError;
 
-/// The first number that is outside of its bounds, or is none.
-pub(crate) fn outside<K>(numbers: impl IntoIterator<Item = Bounded<K>>) -> Option<(K, String)> {
-    let found = numbers.into_iter().find(|(_, value, low, high)| !(low..=high).contains(&value));
-    found.map(|(key, value, low, high)| (key, format!("is {value}; give {low} to {high}")))
-}
-
-/// The machine, unless it cannot be.
-pub(crate) fn unless_impossible<T>(
-    machine: T,
-    problem: Option<(impl Into<String>, String)>,
-    file: &str,
-) -> Result<T, DescriptionError> {
-    match problem {
-        None => Ok(machine),
-        Some((key, problem)) => {
-            Err(DescriptionError::Impossible { file: file.to_owned(), key: key.into(), problem })
+    /// Holds that each of these changes to the text of a machine is refused with the file and a word of the problem, and so is an
+    /// unknown key, with its line.
+    pub(crate) fn are_refused<T: std::fmt::Debug>(
+        text: &str,
+        parse: impl Fn(&str, &str) -> Result<T, DescriptionError>,
+        changes: &[(&str, &str, &str)],
+    ) {
+        for (from, to, said) in changes {
+            assert!(text.contains(from), "{from}");
+            let error = parse(&text.replacen(from, to, 1), "f.toml").expect_err(to).to_string();
+            assert!(error.contains("f.toml") && error.contains(said), "{error}");
         }
+        let error = parse(&format!("wings = 2\n{text}"), "f.toml").expect_err("unknown").to_string();
+        assert!(error.contains("f.toml, line 1") && error.contains("wings"), "{error}");
     }
 }

@@ -105,12 +105,16 @@ pub struct SocketAccount {
     pub degeneracy: Vec<Alternative>,
 }
 
-/// Explains what was measured; `told` are links known from elsewhere, the most trusted first.
-pub fn account(sockets: &[MeasuredSocket], matrix: Option<&Matrix>, told: &[FirmwareGraph]) -> SocketAccount {
+/// Explains what was measured; `known` are links known from elsewhere, the most trusted first.
+pub fn account(
+    sockets: &[MeasuredSocket],
+    matrix: Option<&Matrix>,
+    known: &[FirmwareGraph],
+) -> SocketAccount {
     let inference = matrix.map(infer);
     let chosen = matrix
         .zip(inference.as_ref())
-        .map(|(matrix, inference)| choose(&matrix.with_error(inference.standard_error), inference, told));
+        .map(|(matrix, inference)| choose(&matrix.with_error(inference.standard_error), inference, known));
     let chosen = chosen.unwrap_or_default();
     let hops = chosen.graph.as_ref().and_then(Graph::hops);
     let nodes: Vec<u32> = matrix.map(|matrix| matrix.nodes.clone()).unwrap_or_default();
@@ -166,7 +170,7 @@ struct Chosen {
     explanation: Option<Explanation>,
 }
 
-fn choose(matrix: &Matrix, inference: &Inference, told: &[FirmwareGraph]) -> Chosen {
+fn choose(matrix: &Matrix, inference: &Inference, known: &[FirmwareGraph]) -> Chosen {
     let graph_of = |edges: &[[u32; 2]]| Graph::of_numbered(&matrix.nodes, edges);
     if inference.verdict == Verdict::Identified {
         return Chosen {
@@ -176,7 +180,7 @@ fn choose(matrix: &Matrix, inference: &Inference, told: &[FirmwareGraph]) -> Cho
             explanation: Some(inference.explanation.clone()),
         };
     }
-    let usable = told.iter().filter(|graph| graph.untold.is_none() && graph.nodes == matrix.nodes);
+    let usable = known.iter().filter(|graph| graph.untold.is_none() && graph.nodes == matrix.nodes);
     for of in usable {
         let graph = graph_of(&of.edges);
         if let Some(explanation) = graph.as_ref().and_then(|graph| over_known_links(matrix, graph)) {
@@ -225,7 +229,7 @@ fn misses(errors: impl Iterator<Item = f64>) -> Option<Misses> {
 
 fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let logs: Vec<f64> = values.map(f64::ln).collect();
-    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    (!logs.is_empty()).then(|| stats::mean(&logs).exp())
 }
 
 #[cfg(test)]
@@ -277,7 +281,7 @@ mod tests {
 
     #[test]
     fn links_of_firmware_are_used_where_latencies_follow_them_and_not_where_they_are_flat() {
-        let told = FirmwareGraph {
+        let known = FirmwareGraph {
             source: "AMD routing registers".to_owned(),
             untold: None,
             nodes: vec![0, 1, 2, 3],
@@ -288,12 +292,12 @@ mod tests {
         // Known to half of a link only: several graphs are as good.
         let (sockets, mut matrix) = blade(ReadTimes { probe_ns: 67.0, dram_ns: 74.0, hop_ns: 16.5 }, 8.0);
         matrix.standard_error = Some(7.0);
-        let found = account(&sockets, Some(&matrix), std::slice::from_ref(&told));
+        let found = account(&sockets, Some(&matrix), std::slice::from_ref(&known));
         let graph = found.graph.expect("registers tell it");
         assert_eq!((graph.is_inferred, graph.source.as_str()), (false, "AMD routing registers"));
         let rows = vec![vec![Some(100.0); 4]; 4];
         let flat = Matrix::of_rows(Unit::Nanoseconds, &rows).expect("a matrix");
-        let found = account(&sockets, Some(&flat), &[told]);
+        let found = account(&sockets, Some(&flat), &[known]);
         assert!(found.graph.is_none() && found.inference.is_some_and(|one| one.edges.is_empty()));
         assert_eq!(found.explanation, Some(Explanation::Flat { local: Some(100.0), remote: Some(100.0) }));
     }

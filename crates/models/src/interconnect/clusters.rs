@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::fit::{largest, rms};
 use super::inference::{Explanation, Mesh, infer};
 use super::matrix::{Matrix, NODES_MAX, Unit};
-use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, outside, unless_impossible};
+use crate::machine_file::{
+    DescriptionError, Possible, Sourced, is_of_kind, read, require, require_kind, within,
+};
 use crate::memory::error_percent;
 
 /// What a file says of itself under `kind`.
@@ -23,9 +25,9 @@ pub const CLUSTERS_KIND: &str = "clusters-on-die";
 pub const KNOWN_CLUSTERS: &[(&str, &str)] =
     &[("spr-snc4", include_str!("../../../../machines/spr-snc4.toml"))];
 
-/// More packages, columns or rows than this are slips of the pen.
+/// More packages, columns or rows than this are typing errors.
 const COUNT_MAX: usize = 8;
-/// Latencies outside of this are slips of the pen.
+/// Latencies outside of this are typing errors.
 const TIME_NS: std::ops::RangeInclusive<f64> = 0.1..=1e6;
 
 /// A matrix that somebody measured.
@@ -132,43 +134,30 @@ pub fn is_of_clusters(text: &str) -> bool {
 /// # Errors
 /// What is wrong, where, and what would be right.
 pub fn parse_clusters(text: &str, file: &str) -> Result<ClusterMachine, DescriptionError> {
-    let machine: ClusterMachine = decoded(text, file)?;
-    let problem = impossible(&machine);
-    unless_impossible(machine, problem, file)
+    read(text, file, possible)
 }
 
-fn impossible(machine: &ClusterMachine) -> Option<(&'static str, String)> {
-    if machine.kind != CLUSTERS_KIND {
-        return Some(("kind", format!("is {:?}; give {CLUSTERS_KIND:?}", machine.kind)));
-    }
-    if !(1..=COUNT_MAX).contains(&machine.packages) {
-        return Some(("packages", format!("is {}; give 1 to {COUNT_MAX}", machine.packages)));
-    }
+fn possible(machine: &ClusterMachine) -> Possible {
+    require_kind(&machine.kind, CLUSTERS_KIND)?;
+    within("packages", machine.packages, 1..=COUNT_MAX)?;
     let places = &machine.places.value;
     let is_sane = |place: &[usize; 2]| place.iter().all(|at| *at < COUNT_MAX);
     let is_twice = |at: usize| places[..at].contains(&places[at]);
-    if places.is_empty() || !places.iter().all(is_sane) || (0..places.len()).any(is_twice) {
-        let problem = format!("need a column and a row for each cluster, below {COUNT_MAX}, none twice");
-        return Some(("places", problem));
-    }
-    if machine.nodes() > NODES_MAX {
-        return Some(("places", format!("make more than {NODES_MAX} nodes")));
-    }
-    let times = [
-        ("base_ns", machine.base_ns.value),
-        ("column_step_ns", machine.column_step_ns.value),
-        ("row_step_ns", machine.row_step_ns.value),
-        ("remote_ns", machine.remote_ns.value),
-    ];
-    let (low, high) = (*TIME_NS.start(), *TIME_NS.end());
-    if let Some(problem) = outside(times.map(|(key, value)| (key, value, low, high))) {
-        return Some(problem);
-    }
-    let rows = &machine.published.as_ref()?.latency_ns;
+    let are_sane = !places.is_empty() && places.iter().all(is_sane) && !(0..places.len()).any(is_twice);
+    require(are_sane, "places", || {
+        format!("need a column and a row for each cluster, below {COUNT_MAX}, none twice")
+    })?;
+    require(machine.nodes() <= NODES_MAX, "places", || format!("make more than {NODES_MAX} nodes"))?;
+    within("base_ns", machine.base_ns.value, TIME_NS)?;
+    within("column_step_ns", machine.column_step_ns.value, TIME_NS)?;
+    within("row_step_ns", machine.row_step_ns.value, TIME_NS)?;
+    within("remote_ns", machine.remote_ns.value, TIME_NS)?;
+    let Some(published) = &machine.published else { return Ok(()) };
+    let rows = &published.latency_ns;
     let is_square = rows.len() == machine.nodes() && rows.iter().all(|row| row.len() == rows.len());
-    let is_time = rows.iter().flatten().all(|value| TIME_NS.contains(value));
-    (!(is_square && is_time)).then(|| {
-        ("published", format!("need {0} rows of {0} latencies, in ns and more than 0", machine.nodes()))
+    let are_times = rows.iter().flatten().all(|value| TIME_NS.contains(value));
+    require(is_square && are_times, "published", || {
+        format!("need {0} rows of {0} latencies, in ns and more than 0", machine.nodes())
     })
 }
 

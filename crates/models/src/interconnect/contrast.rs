@@ -41,7 +41,7 @@ pub fn contrast(firmware: &Matrix, measured: &Matrix, inference: &Inference) -> 
     (is_flat && spread > 0.0 && range / mean < ALIKE_SHARE).then(|| {
         format!(
             "SLIT tells {} distances of other nodes; measured all are {mean:.0} {}: what it tells does not show, as in a guest or with memory interleaved over nodes",
-            told_count(firmware),
+            distance_count(firmware),
             measured.unit.name()
         )
     })
@@ -53,11 +53,11 @@ fn remote_range(matrix: &Matrix) -> Option<(f64, f64)> {
         matrix.known().filter(|(row, column, _)| row != column).map(|(_, _, value)| value).collect();
     let (least, most) =
         remote.iter().fold((f64::MAX, 0.0_f64), |(least, most), one| (least.min(*one), most.max(*one)));
-    (!remote.is_empty()).then(|| (remote.iter().sum::<f64>() / remote.len() as f64, most - least))
+    (!remote.is_empty()).then(|| (stats::mean(&remote), most - least))
 }
 
 /// How many distances of other nodes there are.
-fn told_count(matrix: &Matrix) -> usize {
+fn distance_count(matrix: &Matrix) -> usize {
     let mut remote: Vec<f64> =
         matrix.known().filter(|(row, column, _)| row != column).map(|(_, _, value)| value).collect();
     remote.sort_by(f64::total_cmp);

@@ -5,19 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::{Graph, Hops};
 use super::latency::Coherence;
-use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, outside, unless_impossible};
+use crate::machine_file::{
+    DescriptionError, Possible, Sourced, is_of_kind, read, require, require_kind, within,
+};
 
 /// What a file says of itself under `kind`.
 pub const KIND: &str = "linked-sockets";
-/// More sockets than this are a slip of the pen.
+/// More sockets than this are a typing error.
 const SOCKETS_MAX: usize = 64;
 /// A socket alone has nobody to wait for.
 const SOCKETS_MIN: usize = 2;
-/// Clocks outside of this are slips of the pen, in hertz.
+/// Clocks outside of this are typing errors, in hertz.
 const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
-/// Bandwidths of a socket outside of this are slips of the pen, in MB/s.
+/// Bandwidths of a socket outside of this are typing errors, in MB/s.
 const TRIAD_RANGE_MB_PER_S: std::ops::RangeInclusive<f64> = 1.0..=1e9;
-/// Latencies above this are slips of the pen.
+/// Latencies above this are typing errors.
 const TIME_MAX_NS: f64 = 1e6;
 
 /// What a core asks of memory in a triad (a = b + scalar * c), by rows: one line of each of a, b and c.
@@ -113,96 +115,73 @@ pub fn is_described(text: &str) -> bool {
 /// # Errors
 /// What is wrong, where, and what would be right.
 pub fn parse(text: &str, file: &str) -> Result<SocketMachine, DescriptionError> {
-    let machine: SocketMachine = decoded(text, file)?;
-    let problem = impossible(&machine).or_else(|| impossible_number(&machine));
-    unless_impossible(machine, problem, file)
+    read(text, file, |machine| {
+        possible_graph(machine)?;
+        possible_publications(machine)?;
+        possible_numbers(machine)
+    })
 }
 
-/// What cannot be of the graph and of what others published.
-fn impossible(machine: &SocketMachine) -> Option<(&'static str, String)> {
-    if machine.kind != KIND {
-        return Some(("kind", format!("is {:?}; give {KIND:?}", machine.kind)));
-    }
-    if !(SOCKETS_MIN..=SOCKETS_MAX).contains(&machine.sockets) {
-        return Some(("sockets", format!("is {}; give {SOCKETS_MIN} to {SOCKETS_MAX}", machine.sockets)));
-    }
-    match Graph::of_links(machine.sockets, &machine.links.value) {
-        Err(error) => return Some(("links", format!("cannot be: {error}"))),
-        Ok(graph) if graph.hops().is_none() => {
-            return Some(("links", "leave a socket that others cannot reach; add a link".to_owned()));
-        }
-        Ok(_) => {}
-    }
-    if machine.coherence.value == Coherence::ProbeFilter && machine.dram_ns.is_none() {
-        return Some(("dram_ns", "is missing; a read that asks nobody takes as long as that".to_owned()));
-    }
-    for (place, one) in machine.published.iter().enumerate() {
-        if one.socket >= machine.sockets {
-            return Some((
-                "published",
-                format!("names socket {}; they are 0 to {}", one.socket, machine.sockets - 1),
-            ));
-        }
-        if machine.published[..place].iter().any(|before| before.socket == one.socket) {
-            return Some(("published", format!("names socket {} twice", one.socket)));
-        }
-        if !TRIAD_RANGE_MB_PER_S.contains(&one.triad_mb_per_s) {
+fn possible_graph(machine: &SocketMachine) -> Possible {
+    require_kind(&machine.kind, KIND)?;
+    within("sockets", machine.sockets, SOCKETS_MIN..=SOCKETS_MAX)?;
+    let graph = Graph::of_links(machine.sockets, &machine.links.value)
+        .map_err(|error| ("links".to_owned(), format!("cannot be: {error}")))?;
+    require(graph.hops().is_some(), "links", || {
+        "leave a socket that others cannot reach; add a link".to_owned()
+    })?;
+    let asks_somebody = machine.coherence.value != Coherence::ProbeFilter;
+    require(asks_somebody || machine.dram_ns.is_some(), "dram_ns", || {
+        "is missing; a read that asks nobody takes as long as that".to_owned()
+    })
+}
+
+fn possible_publications(machine: &SocketMachine) -> Possible {
+    for (place, &PublishedTriad { socket, triad_mb_per_s, .. }) in machine.published.iter().enumerate() {
+        require(socket < machine.sockets, "published", || {
+            format!("names socket {socket}; they are 0 to {}", machine.sockets - 1)
+        })?;
+        let is_first = machine.published[..place].iter().all(|before| before.socket != socket);
+        require(is_first, "published", || format!("names socket {socket} twice"))?;
+        require(TRIAD_RANGE_MB_PER_S.contains(&triad_mb_per_s), "published", || {
             let [low, high] = [TRIAD_RANGE_MB_PER_S.start(), TRIAD_RANGE_MB_PER_S.end()];
-            let said = format!("has the triad {}; give {low} to {high} MB/s", one.triad_mb_per_s);
-            return Some(("published", said));
-        }
+            format!("has the triad {triad_mb_per_s}; give {low} to {high} MB/s")
+        })?;
     }
-    None
+    Ok(())
 }
 
-/// A number that no machine can have.
-fn impossible_number(machine: &SocketMachine) -> Option<(&'static str, String)> {
+fn possible_numbers(machine: &SocketMachine) -> Possible {
     let hertz = machine.core_hz.value.0;
-    if !CLOCK_RANGE_HZ.contains(&hertz) {
-        return Some(("core_hz", format!("is {hertz}; give 1 MHz to 100 GHz")));
+    require(CLOCK_RANGE_HZ.contains(&hertz), "core_hz", || format!("is {hertz}; give 1 MHz to 100 GHz"))?;
+    for (key, ns) in [
+        ("near_core_cycles", machine.near_core_cycles.value),
+        ("near_ns", machine.near_ns.value),
+        ("hop_round_trip_ns", machine.hop_round_trip_ns.value),
+        ("dram_ns", machine.dram_ns.as_ref().map_or(0.0, |ns| ns.value)),
+    ] {
+        within(key, ns, 0.0..=TIME_MAX_NS)?;
     }
-    let idle = machine.idle_near_ns.as_ref().map_or([0.0; 2], |idle| idle.value);
-    let mut bounded = vec![
-        ("near_core_cycles", machine.near_core_cycles.value, 0.0, TIME_MAX_NS),
-        ("near_ns", machine.near_ns.value, 0.0, TIME_MAX_NS),
-        ("hop_round_trip_ns", machine.hop_round_trip_ns.value, 0.0, TIME_MAX_NS),
-        ("dram_ns", machine.dram_ns.as_ref().map_or(0.0, |ns| ns.value), 0.0, TIME_MAX_NS),
-        ("idle_near_ns", idle[0], 0.0, TIME_MAX_NS),
-        ("idle_near_ns", idle[1], idle[0], TIME_MAX_NS),
-        ("near_core_cycles and near_ns", machine.near_ns_at(machine.core_hz.value), 0.1, TIME_MAX_NS),
-    ];
-    if let Some(stream) = &machine.stream {
-        bounded.extend([
-            ("stream.line_bytes", f64::from(stream.line_bytes.value), 16.0, 4096.0),
-            ("stream.outstanding_lines", stream.outstanding_lines.value, 1.0, 1000.0),
-            ("stream.demand_lines_per_row", stream.demand_lines_per_row.value, 1.0, 3.0),
-        ]);
-    }
-    outside(bounded)
+    let [low, high] = machine.idle_near_ns.as_ref().map_or([0.0; 2], |idle| idle.value);
+    within("idle_near_ns", low, 0.0..=TIME_MAX_NS)?;
+    within("idle_near_ns", high, low..=TIME_MAX_NS)?;
+    within("near_core_cycles and near_ns", machine.near_ns_at(machine.core_hz.value), 0.1..=TIME_MAX_NS)?;
+    let Some(stream) = &machine.stream else { return Ok(()) };
+    within("stream.line_bytes", stream.line_bytes.value, 16..=4096)?;
+    within("stream.outstanding_lines", stream.outstanding_lines.value, 1.0..=1000.0)?;
+    within("stream.demand_lines_per_row", stream.demand_lines_per_row.value, 1.0..=3.0)
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::super::known::KNOWN;
     use super::*;
-
-    #[test]
-    fn the_machines_that_come_with_sidestep_are_possible() {
-        for (name, text) in KNOWN {
-            assert!(is_described(text));
-            let machine = parse(text, name).expect(name);
-            assert_eq!(machine.name, *name);
-            let is_known = |sibling: &String| KNOWN.iter().any(|(known, _)| known == sibling);
-            assert!(machine.siblings.iter().all(is_known), "{name}");
-        }
-    }
+    use crate::machine_file::tests::are_refused;
 
     #[test]
     fn what_cannot_be_is_named_with_its_key() {
         let text = KNOWN[0].1;
-        for (from, to, key) in [
+        let changes = [
             ("sockets = 4", "sockets = 0", "sockets"),
             ("sockets = 4", "sockets = 9", "links"),
             ("[0, 1]", "[0, 7]", "links"),
@@ -214,20 +193,7 @@ mod tests {
             ("triad_mb_per_s = 3945.4141", "triad_mb_per_s = 0.0", "published"),
             ("triad_mb_per_s = 3945.4141", "triad_mb_per_s = 1e-308", "give 1 to 1000000000 MB/s"),
             ("kind = \"linked-sockets\"", "kind = \"x\"", "kind"),
-        ] {
-            assert!(text.contains(from), "{from}");
-            let error = parse(&text.replace(from, to), "f.toml").expect_err(to).to_string();
-            assert!(error.contains("f.toml") && error.contains(key), "{error}");
-        }
-        let error = parse(&format!("wings = 2\n{text}"), "f.toml").expect_err("unknown").to_string();
-        assert!(error.contains("f.toml, line 1") && error.contains("wings"), "{error}");
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_it_panic(text in ".{0,200}") {
-            let _ = parse(&text, "f.toml");
-            let _ = is_described(&text);
-        }
+        ];
+        are_refused(text, parse, &changes);
     }
 }

@@ -129,13 +129,13 @@ pub fn northbridge_graph(
 impl FirmwareGraph {
     /// What a matrix tells: of distances, or measured.
     pub fn of_inference(source: &str, inference: &Inference) -> Self {
-        let is_told = inference.verdict == Verdict::Identified;
+        let is_identified = inference.verdict == Verdict::Identified;
         Self {
             source: source.to_owned(),
-            untold: (!is_told).then(|| inference.reason.clone()),
+            untold: (!is_identified).then(|| inference.reason.clone()),
             nodes: inference.nodes.clone(),
-            edges: if is_told { inference.edges.clone() } else { Vec::new() },
-            eccentricities: if is_told { inference.eccentricities.clone() } else { Vec::new() },
+            edges: if is_identified { inference.edges.clone() } else { Vec::new() },
+            eccentricities: if is_identified { inference.eccentricities.clone() } else { Vec::new() },
             probe_depths: Vec::new(),
         }
     }
@@ -173,7 +173,7 @@ pub fn measured_by_links(graph: &FirmwareGraph, matrix: &Matrix) -> Option<Strin
     let of = |links: u32| {
         let entries = matrix.known().filter(|(row, column, _)| hops.between(*row, *column) == links);
         let values: Vec<f64> = entries.map(|(_, _, value)| value).collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let mean = stats::mean(&values);
         (!values.is_empty()).then(|| format!("{links}: {mean:.0} {}", matrix.unit.name()))
     };
     let classes: Vec<String> = (0..=hops.diameter()).filter_map(of).collect();
@@ -218,8 +218,8 @@ fn difference(one: &FirmwareGraph, other: &FirmwareGraph) -> Option<String> {
             of.edges.iter().filter(|edge| !not.edges.contains(edge)).copied().collect();
         (!edges.is_empty()).then(|| format!("only by {} there is {}", of.source, listed(&edges)))
     };
-    let told: Vec<String> = [only(one, other), only(other, one)].into_iter().flatten().collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let differing: Vec<String> = [only(one, other), only(other, one)].into_iter().flatten().collect();
+    (!differing.is_empty()).then(|| differing.join("; "))
 }
 
 fn graph_of(source: &str, nodes: Vec<u32>, graph: &Graph, probe_depths: Vec<u32>) -> FirmwareGraph {

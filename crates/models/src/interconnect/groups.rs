@@ -287,10 +287,9 @@ fn relative_spread<'a>(kinds: impl IntoIterator<Item = &'a Vec<f64>>) -> f64 {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for latencies in kinds {
         let logarithms: Vec<f64> = latencies.iter().map(|latency| latency.ln()).collect();
-        let count = logarithms.len() as f64;
-        let mean = logarithms.iter().sum::<f64>() / count;
+        let mean = stats::mean(&logarithms);
         squares += logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        freedom += count - 1.0;
+        freedom += logarithms.len() as f64 - 1.0;
     }
     if freedom > 0.0 { f64::sqrt(squares / freedom) } else { 0.0 }
 }

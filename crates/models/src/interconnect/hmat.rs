@@ -22,9 +22,9 @@ pub fn hmat_latencies(matrices: &[LocalityMatrix]) -> Option<Matrix> {
     };
     let row = |from: &u32| domains.iter().map(|to| entry(*from, *to)).collect::<Vec<_>>();
     let rows: Vec<Vec<Option<f64>>> = domains.iter().map(row).collect();
-    let is_told = rows.iter().flatten().any(Option::is_some);
+    let has_any = rows.iter().flatten().any(Option::is_some);
     let mut matrix =
-        Matrix::of_rows(Unit::Nanoseconds, &rows).ok().filter(|_| domains.len() > 1 && is_told)?;
+        Matrix::of_rows(Unit::Nanoseconds, &rows).ok().filter(|_| domains.len() > 1 && has_any)?;
     matrix.nodes = domains;
     Some(matrix)
 }

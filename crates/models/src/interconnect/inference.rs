@@ -46,24 +46,16 @@ const GAP_ERRORS: f64 = 2.0;
 /// full mesh: 2 %), whose error nobody told.
 const GAP_SHARE_MIN: f64 = 0.025;
 
-/// Whether the data tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub enum Verdict {
-    /// One graph is far more probable than all others.
-    #[serde(rename = "identified")]
-    Identified,
-    /// The data do not tell.
-    #[serde(rename = "not identifiable")]
-    NotIdentifiable,
-}
-
-impl Verdict {
-    /// As it is printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Identified => "identified",
-            Self::NotIdentifiable => "not identifiable",
-        }
+machine::named! {
+    /// Whether the data tell.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    pub enum Verdict {
+        /// One graph is far more probable than all others.
+        #[serde(rename = "identified")]
+        Identified = "identified",
+        /// The data do not tell.
+        #[serde(rename = "not identifiable")]
+        NotIdentifiable = "not identifiable",
     }
 }
 
@@ -215,7 +207,7 @@ fn infer_by(matrix: &Matrix, nested: &Nested) -> Inference {
     let entries = Entries::of(matrix);
     let mut flats = flats(matrix, &entries);
     if let Some(reason) = beyond_inference(matrix) {
-        return told(matrix, &[], likeliest(&flats), 0, Verdict::NotIdentifiable, reason);
+        return inference_of(matrix, &[], likeliest(&flats), 0, Verdict::NotIdentifiable, reason);
     }
     let ranking = rank(matrix, &entries);
     let mut examined = ranking.examined;
@@ -251,7 +243,7 @@ fn flats(matrix: &Matrix, entries: &Entries) -> Vec<Weighed> {
         let belongs =
             |(row, column, _): &(usize, usize, f64)| local.is_none_or(|local| local == (row == column));
         let values: Vec<f64> = matrix.known().filter(belongs).map(|(_, _, value)| value).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        (!values.is_empty()).then(|| stats::mean(&values))
     };
     let all = mean(None);
     let alike = entries.squares_about_mean(|_, _| true);
@@ -279,7 +271,7 @@ fn grouped(entries: &Entries, nested: &Nested) -> Option<Weighed> {
     let mean = |belongs: &dyn Fn(usize, usize) -> bool| {
         let of = entries.values.iter().filter(|(row, column, _)| belongs(*row, *column));
         let values: Vec<f64> = of.map(|(_, _, value)| *value).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        (!values.is_empty()).then(|| stats::mean(&values))
     };
     let local = mean(&|row, column| row == column);
     let latencies: Vec<f64> = (0..=groups.len())
@@ -319,7 +311,7 @@ fn shows_no_links(matrix: &Matrix, graph: &Graph) -> bool {
             .filter(|(row, column, _)| (row == column) == is_local)
             .map(|(_, _, value)| value)
             .collect();
-        values.iter().sum::<f64>() / values.len() as f64
+        stats::mean(&values)
     };
     let ratio = mean(false) / mean(true);
     !(matrix.unit.is_measured() && ratio < PROBED_MESH_RATIO_MAX)
@@ -369,7 +361,7 @@ fn judge(matrix: &Matrix, entries: &Entries, weighed: Vec<Weighed>, examined: us
         Some(best) if best.log_weight > flat.log_weight => best,
         _ => {
             let reason = why_flat(matrix, &flat);
-            return told(matrix, &graphs, Some(&flat), examined, Verdict::NotIdentifiable, reason);
+            return inference_of(matrix, &graphs, Some(&flat), examined, Verdict::NotIdentifiable, reason);
         }
     };
     let explained = 1.0 - best.squares / entries.squares_about_mean(|_, _| true).max(f64::MIN_POSITIVE);
@@ -398,7 +390,7 @@ fn judge(matrix: &Matrix, entries: &Entries, weighed: Vec<Weighed>, examined: us
     } else {
         (Verdict::Identified, format!("it explains {:.1} % of the differences", explained * 100.0))
     };
-    told(matrix, &graphs, None, examined, verdict, reason)
+    inference_of(matrix, &graphs, None, examined, verdict, reason)
 }
 
 /// Whether the data do not speak clearly for one graph against the other.
@@ -407,7 +399,7 @@ fn is_alike(best: &Weighed, other: &Weighed) -> bool {
 }
 
 /// The result: the first of `graphs`, or the flat reading.
-fn told(
+fn inference_of(
     matrix: &Matrix,
     graphs: &[Weighed],
     flat: Option<&Weighed>,

@@ -55,23 +55,15 @@ impl Unit {
     }
 }
 
-/// Whose latencies a matrix holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Member {
-    /// Reads of memory: node by node.
-    Nodes,
-    /// Cache lines that go from CPU to CPU.
-    Cpus,
-}
-
-impl Member {
-    /// As it is printed before a number.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nodes => "node",
-            Self::Cpus => "CPU",
-        }
+machine::named! {
+    /// Whose latencies a matrix holds.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Member {
+        /// Reads of memory: node by node.
+        Nodes = "node",
+        /// Cache lines that go from CPU to CPU.
+        Cpus = "CPU",
     }
 }
 
@@ -128,7 +120,7 @@ pub enum MatrixError {
     Numbered(u32),
     /// A machine without distances.
     #[error("it names no distances between its nodes; measure a matrix, or record node*/distance below sys")]
-    Untold,
+    NoDistances,
 }
 
 impl Matrix {
@@ -194,20 +186,20 @@ impl Matrix {
     /// The distances (ACPI SLIT) of a machine's nodes.
     ///
     /// # Errors
-    /// `Untold`, or as `of_rows`.
+    /// `NoDistances`, or as `of_rows`.
     pub fn of_machine(machine: &Machine) -> Result<Self, MatrixError> {
         let topology = &machine.topology;
         let columns = &topology.distance_nodes;
         // A node without a row tells nothing; a row that is too short does not say of whom it speaks.
-        let told = topology
+        let complete = topology
             .nodes
             .iter()
             .filter(|node| columns.contains(&node.id) && node.distances.len() == columns.len());
-        let rows: Vec<Vec<u32>> = told.clone().map(|node| node.distances.clone()).collect();
+        let rows: Vec<Vec<u32>> = complete.clone().map(|node| node.distances.clone()).collect();
         if rows.is_empty() || rows.len() != columns.len() {
-            return Err(MatrixError::Untold);
+            return Err(MatrixError::NoDistances);
         }
-        Self::of_distances(told.map(|node| node.id.0).collect(), &rows)
+        Self::of_distances(complete.map(|node| node.id.0).collect(), &rows)
     }
 
     /// The same entries with another standard error.
@@ -275,8 +267,8 @@ impl Matrix {
             let (one, other) = (self.nodes[one], self.nodes[other]);
             remarks.push(format!(
                 "asymmetric: {how_many}from {one} to {other} {}, back {}; links work both ways, so both count",
-                told(there),
-                told(back)
+                shown(there),
+                shown(back)
             ));
         }
         let slower = (0..self.count()).find_map(|node| {
@@ -295,7 +287,7 @@ impl Matrix {
 }
 
 /// An entry in a sentence: files hold a dozen digits, of which nobody measured half.
-fn told(entry: f64) -> f64 {
+fn shown(entry: f64) -> f64 {
     const TENTHS: f64 = 10.0;
     (entry * TENTHS).round() / TENTHS
 }

@@ -14,7 +14,7 @@ use super::simulation::{Row, Simulation};
 
 /// A fit that misses a measurement by more than this predicts nothing there.
 pub const MISSED_PERCENT: f64 = 25.0;
-/// A chain through this part of the block that is all over memory, or more, is a witness of it.
+/// A chain through this part of the block that is all over memory, or more, is evidence of it.
 const WITNESS_SHARE: u64 = 4;
 /// What a row may change without that counts as resting on what is added: rounding.
 const MOVED_PERCENT: f64 = 0.05;
@@ -66,20 +66,20 @@ fn moves(off: f64, on: f64) -> bool {
 
 /// Why what rests on the latency of memory is not told; `None` if it is.
 fn memory_doubt(fit: &MeasuredFit, line: Bytes) -> Option<String> {
-    let is_witness = |chain: &&ChainResidual| {
+    let is_evidence = |chain: &&ChainResidual| {
         chain.stride_bytes == line && chain.block_bytes.0 >= SPREAD_BLOCK.0 / WITNESS_SHARE
     };
-    let Some(witness) = fit.chains.iter().filter(is_witness).max_by_key(|chain| chain.block_bytes) else {
+    let Some(evidence) = fit.chains.iter().filter(is_evidence).max_by_key(|chain| chain.block_bytes) else {
         return Some(format!(
             "no random chain in base pages through {} or more was measured; sidestep run --only memory measures one",
             Bytes(SPREAD_BLOCK.0 / WITNESS_SHARE)
         ));
     };
-    let is_missed = witness.error_percent.abs() > MISSED_PERCENT;
+    let is_missed = evidence.error_percent.abs() > MISSED_PERCENT;
     is_missed.then(|| {
         format!(
             "the fit misses the chain measured through {} by {:+.0} %",
-            witness.block_bytes, witness.error_percent
+            evidence.block_bytes, evidence.error_percent
         )
     })
 }
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    fn fit(witness: Option<f64>) -> MeasuredFit {
+    fn fit(evidence: Option<f64>) -> MeasuredFit {
         let chain = |error_percent: f64| ChainResidual {
             block_bytes: Bytes(64 << 20),
             stride_bytes: LINE,
@@ -181,7 +181,7 @@ mod tests {
             claimed_worse: 1.0,
             page_placement: PagePlacement::Scattered,
             other_placement_worse: 1.0,
-            chains: witness.map(chain).into_iter().collect(),
+            chains: evidence.map(chain).into_iter().collect(),
             regions: Vec::new(),
             median_error_percent: 1.0,
             scenarios: Vec::new(),
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn what_is_withheld_stands_nowhere_else_either() {
-        for (witness, names) in [(None, vec!["L3 ns"]), (Some(1.0), vec!["L3 ns", BEYOND_CACHES])] {
-            let (mut simulation, mut fit) = (simulation(), fit(witness));
+        for (evidence, names) in [(None, vec!["L3 ns"]), (Some(1.0), vec!["L3 ns", BEYOND_CACHES])] {
+            let (mut simulation, mut fit) = (simulation(), fit(evidence));
             let memory = Part { name: "memory".to_owned(), ns: 21.0 };
             for row in &mut simulation.rows {
                 (row.parts_off, row.parts_on) = (vec![memory.clone()], vec![memory.clone()]);
@@ -215,7 +215,7 @@ mod tests {
             withhold(&mut simulation, &mut fit, LINE);
             let kept: Vec<&str> = fit.fitted.iter().map(|one| one.parameter.as_str()).collect();
             assert_eq!(kept, names);
-            let is_told = witness.is_some();
+            let is_told = evidence.is_some();
             assert_eq!(simulation.parameters.dram_ns.is_finite(), is_told);
             assert_eq!(simulation.surface.len(), if is_told { 3 } else { 1 });
             let parts: Vec<usize> = simulation.rows.iter().map(|row| row.parts_off.len()).collect();
@@ -224,8 +224,8 @@ mod tests {
     }
 
     /// Which numbers, off and on, are told of each row.
-    fn told(simulation: &mut Simulation, witness: Option<f64>) -> Vec<[bool; 2]> {
-        withhold(simulation, &mut fit(witness), LINE);
+    fn told(simulation: &mut Simulation, evidence: Option<f64>) -> Vec<[bool; 2]> {
+        withhold(simulation, &mut fit(evidence), LINE);
         simulation.rows.iter().map(|row| [row.off.is_finite(), row.on.is_finite()]).collect()
     }
 

@@ -10,9 +10,9 @@ use super::description::{
 use super::geometry::{LEVELS_MAX, PagePlacement};
 use super::prediction::{Program, Test};
 use super::published::Published;
-use crate::machine_file::{DescriptionError, Problem, Sourced, decoded, problem, unless_impossible};
+use crate::machine_file::{DescriptionError, Possible, Sourced, read, require, within};
 
-/// Clocks outside of this are slips of the pen.
+/// Clocks outside of this are typing errors.
 const CLOCK_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 /// The simulator numbers lines in 32 bits; shorter ones than this would not fit.
 const LINE_BYTES_MIN: u64 = 64;
@@ -22,7 +22,7 @@ const PAGE_BYTES_MIN: u64 = 4096;
 const BLOCK_BYTES_MAX: u64 = 1 << 37;
 /// More steps than this around a block take minutes, and their order gigabytes.
 const STEPS_MAX: u64 = 1 << 26;
-/// More sets or entries than this are a slip of the pen: a cache of 1 GiB in lines of 64 bytes.
+/// More sets or entries than this are a typing error: a cache of 1 GiB in lines of 64 bytes.
 const PLACES_MAX: u64 = 1 << 24;
 
 /// A machine and, apart from it, what others published of it.
@@ -61,7 +61,13 @@ struct File {
 /// # Errors
 /// `Syntax` with the line where the text is no machine, `Impossible` where no machine can be so.
 pub fn parse(text: &str, file: &str) -> Result<Described, DescriptionError> {
-    let parsed: File = decoded(text, file)?;
+    let parsed: File = read(text, file, |file: &File| {
+        possible_sizes(file)?;
+        possible_numbers(file)?;
+        possible_boards(file)?;
+        file.test.iter().enumerate().try_for_each(|(index, test)| possible_test(file, index, test))?;
+        file.published.iter().try_for_each(|published| possible_publication(file, published))
+    })?;
     let machine = MemoryMachine {
         name: parsed.name,
         title: parsed.title,
@@ -76,166 +82,133 @@ pub fn parse(text: &str, file: &str) -> Result<Described, DescriptionError> {
         page_placement: parsed.page_placement,
         test: parsed.test,
     };
-    let described = Described { machine, published: parsed.published };
-    let problem = impossible(&described);
-    unless_impossible(described, problem, file)
+    Ok(Described { machine, published: parsed.published })
 }
 
-/// The first thing that no machine can be, and where.
-fn impossible(described: &Described) -> Option<Problem> {
-    let machine = &described.machine;
-    sizes(machine)
-        .or_else(|| numbers(machine))
-        .or_else(|| boards_and_tests(machine))
-        .or_else(|| published(described))
-}
-
-fn sizes(machine: &MemoryMachine) -> Option<Problem> {
+fn possible_sizes(machine: &File) -> Possible {
     let translation = &machine.translation;
-    let powers = [
+    let line_bytes = machine.line_bytes.0;
+    for (key, bytes, least) in [
         ("line_bytes", machine.line_bytes, LINE_BYTES_MIN),
         ("translation.page_bytes", translation.page_bytes, PAGE_BYTES_MIN),
-        ("prefetch.stop_bytes", machine.prefetch.stop_bytes.value, machine.line_bytes.0),
-    ];
-    for (key, bytes, least) in powers {
-        if !bytes.0.is_power_of_two() || bytes.0 < least || bytes > Bytes::GIB {
-            return Some(problem(key, format!("is {}; give a power of two from {least} to 2^30", bytes.0)));
-        }
+        ("prefetch.stop_bytes", machine.prefetch.stop_bytes.value, line_bytes),
+    ] {
+        let is_possible = bytes.0.is_power_of_two() && bytes.0 >= least && bytes <= Bytes::GIB;
+        require(is_possible, key, || format!("is {}; give a power of two from {least} to 2^30", bytes.0))?;
     }
-    if !(1..=LEVELS_MAX).contains(&machine.cache.len()) {
-        return Some(problem(
-            "cache",
-            format!("stands {} times; give 1 to {LEVELS_MAX}", machine.cache.len()),
-        ));
-    }
+    require((1..=LEVELS_MAX).contains(&machine.cache.len()), "cache", || {
+        format!("stands {} times; give 1 to {LEVELS_MAX}", machine.cache.len())
+    })?;
     for cache in &machine.cache {
-        let line_bytes = machine.line_bytes.0;
-        let lines = cache.size_bytes.value.0 / line_bytes;
-        let fits = cache.ways.value > 0 && lines > 0 && lines.is_multiple_of(cache.ways.value as u64);
-        if !fits || cache.size_bytes.value.0 % line_bytes != 0 || lines > PLACES_MAX {
-            let name = &cache.name;
-            return Some(problem(
-                format!("cache {name}"),
-                format!(
-                    "has size_bytes {} and ways {}; the size must be whole sets of lines of {line_bytes} bytes, at most 1 GiB",
-                    cache.size_bytes.value.0, cache.ways.value
-                ),
-            ));
-        }
+        let (bytes, ways) = (cache.size_bytes.value.0, cache.ways.value);
+        let lines = bytes / line_bytes;
+        let fits = ways > 0 && lines > 0 && lines.is_multiple_of(ways as u64);
+        let is_possible = fits && bytes.is_multiple_of(line_bytes) && lines <= PLACES_MAX;
+        require(is_possible, format!("cache {}", cache.name), || {
+            format!(
+                "has size_bytes {bytes} and ways {ways}; the size must be whole sets of lines of {line_bytes} bytes, at most 1 GiB"
+            )
+        })?;
     }
-    let buffers = [
+    for (key, entries, ways) in [
         ("translation.first_entries", translation.first_entries.value, translation.first_ways.value),
         ("translation.second_entries", translation.second_entries.value, translation.second_ways.value),
-    ];
-    for (key, entries, ways) in buffers {
-        if ways == 0 || entries == 0 || entries % ways != 0 || entries as u64 > PLACES_MAX {
-            return Some(problem(key, format!("is {entries} in {ways} ways; give whole sets, at least one")));
-        }
+    ] {
+        let is_possible =
+            ways > 0 && entries > 0 && entries.is_multiple_of(ways) && entries as u64 <= PLACES_MAX;
+        require(is_possible, key, || format!("is {entries} in {ways} ways; give whole sets, at least one"))?;
     }
-    if translation.walk_cache_entries.value as u64 > PLACES_MAX {
-        return Some(problem("translation.walk_cache_entries", "is too large; give the number of entries"));
-    }
+    require(
+        translation.walk_cache_entries.value as u64 <= PLACES_MAX,
+        "translation.walk_cache_entries",
+        || "is too large; give the number of entries".to_owned(),
+    )?;
     let level = translation.walker_reads_from_level.value;
-    if !(1..=machine.cache.len()).contains(&level) {
-        return Some(problem(
-            "translation.walker_reads_from_level",
-            format!("is {level}; give one of the caches"),
-        ));
-    }
-    None
+    require((1..=machine.cache.len()).contains(&level), "translation.walker_reads_from_level", || {
+        format!("is {level}; give one of the caches")
+    })
 }
 
-fn numbers(machine: &MemoryMachine) -> Option<Problem> {
+/// Holds a cost to 0 or more, or above 0.
+fn possible_cost(key: impl Into<String>, value: f64, is_positive: bool) -> Possible {
+    let is_possible = (0.0..=1e12).contains(&value) && !(is_positive && value == 0.0);
+    let least = if is_positive { "a number above 0" } else { "0 or more" };
+    require(is_possible, key, || format!("is {value}; give {least}"))
+}
+
+fn possible_numbers(machine: &File) -> Possible {
     let (translation, prefetch) = (&machine.translation, &machine.prefetch);
-    let mut positive = vec![
-        ("load_bytes_per_core_cycle".to_owned(), machine.load_bytes_per_core_cycle.value),
-        ("prefetch.outstanding_lines".to_owned(), prefetch.outstanding_lines.value),
-        ("workaround.uncached_read_ns".to_owned(), machine.workaround.uncached_read_ns.value),
-        ("dram_ns".to_owned(), machine.dram_ns.value),
-    ];
-    let mut others = vec![
-        ("translation.second_hit_core_cycles".to_owned(), translation.second_hit_core_cycles.value),
-        ("translation.walk_core_cycles".to_owned(), translation.walk_core_cycles.value),
-        ("prefetch.startup_lines".to_owned(), prefetch.startup_lines.value),
-    ];
+    for (key, value, is_positive) in [
+        ("load_bytes_per_core_cycle", &machine.load_bytes_per_core_cycle, true),
+        ("prefetch.outstanding_lines", &prefetch.outstanding_lines, true),
+        ("workaround.uncached_read_ns", &machine.workaround.uncached_read_ns, true),
+        ("dram_ns", &machine.dram_ns, true),
+        ("translation.second_hit_core_cycles", &translation.second_hit_core_cycles, false),
+        ("translation.walk_core_cycles", &translation.walk_core_cycles, false),
+        ("prefetch.startup_lines", &prefetch.startup_lines, false),
+    ] {
+        possible_cost(key, value.value, is_positive)?;
+    }
     for cache in &machine.cache {
         let key = |what: &str| format!("cache {} {what}", cache.name);
-        positive.push((key("core_cycles"), cache.core_cycles.value));
-        others.push((key("northbridge_cycles"), cache.northbridge_cycles.value));
+        possible_cost(key("core_cycles"), cache.core_cycles.value, true)?;
+        possible_cost(key("northbridge_cycles"), cache.northbridge_cycles.value, false)?;
         if let Some(width) = &cache.bytes_per_core_cycle {
-            positive.push((key("bytes_per_core_cycle"), width.value));
+            possible_cost(key("bytes_per_core_cycle"), width.value, true)?;
         }
     }
+    Ok(())
+}
+
+fn possible_boards(machine: &File) -> Possible {
+    require(!machine.board.is_empty(), "board", || "is missing; give at least one".to_owned())?;
     for board in &machine.board {
+        let key = |what: &str| format!("board {} {what}", board.name);
         for (name, clock) in
             [("core_hz", board.core_hz.value.0), ("northbridge_hz", board.northbridge_hz.value.0)]
         {
-            if !CLOCK_HZ.contains(&clock) {
-                let key = format!("board {} {name}", board.name);
-                return Some(problem(key, format!("is {clock}; give 1e6 to 1e11, in hertz")));
-            }
+            require(CLOCK_HZ.contains(&clock), key(name), || {
+                format!("is {clock}; give 1e6 to 1e11, in hertz")
+            })?;
         }
+        within(key("page_table_levels"), board.page_table_levels.value, 1..=5)?;
     }
-    let bad = |(_, value): &&(String, f64), above: bool| {
-        !value.is_finite() || *value < 0.0 || (above && *value == 0.0) || *value > 1e12
-    };
-    if let Some((key, value)) = positive.iter().find(|one| bad(one, true)) {
-        return Some(problem(key, format!("is {value}; give a number above 0")));
-    }
-    let (key, value) = others.iter().find(|one| bad(one, false))?;
-    Some(problem(key, format!("is {value}; give 0 or more")))
+    Ok(())
 }
 
-fn boards_and_tests(machine: &MemoryMachine) -> Option<Problem> {
-    if machine.board.is_empty() {
-        return Some(problem("board", "is missing; give at least one"));
+fn possible_test(machine: &File, index: usize, test: &Test) -> Possible {
+    let key = format!("test {}", test.name);
+    require(machine.test[..index].iter().all(|other| other.name != test.name), &key, || {
+        "stands twice; give each test a name of its own".to_owned()
+    })?;
+    for name in [&test.off, &test.on] {
+        require(machine.board.iter().any(|board| board.name == *name), &key, || {
+            format!("names the board {name}, which the file does not describe")
+        })?;
     }
-    for board in &machine.board {
-        let levels = board.page_table_levels.value;
-        if !(1..=5).contains(&levels) {
-            return Some(problem(
-                format!("board {} page_table_levels", board.name),
-                format!("is {levels}; give 1 to 5"),
-            ));
-        }
-    }
-    for (index, test) in machine.test.iter().enumerate() {
-        let key = format!("test {}", test.name);
-        if machine.test[..index].iter().any(|other| other.name == test.name) {
-            return Some(problem(key, "stands twice; give each test a name of its own"));
-        }
-        if let Some(name) = [&test.off, &test.on].into_iter().find(|name| machine.board(name).is_none()) {
-            return Some(problem(key, format!("names the board {name}, which the file does not describe")));
-        }
-        let (block, stride) = (test.block_bytes.0, test.stride_bytes.value.0);
-        if stride == 0 || block < stride || block > BLOCK_BYTES_MAX || block / stride > STEPS_MAX {
-            return Some(problem(
-                key,
-                format!(
-                    "steps by {stride} through {block} bytes; give a stride above 0 and a block of at most 2^26 of them, below 2^37"
-                ),
-            ));
-        }
-        if test.program == Program::Stream && stride != machine.line_bytes.0 {
-            return Some(problem(
-                key,
-                format!("streams by {stride} bytes; a stream goes by lines of {}", machine.line_bytes.0),
-            ));
-        }
-    }
-    None
+    let (block, stride) = (test.block_bytes.0, test.stride_bytes.value.0);
+    let is_possible =
+        stride > 0 && (stride..=BLOCK_BYTES_MAX).contains(&block) && block / stride <= STEPS_MAX;
+    require(is_possible, &key, || {
+        format!(
+            "steps by {stride} through {block} bytes; give a stride above 0 and a block of at most 2^26 of them, below 2^37"
+        )
+    })?;
+    let line_bytes = machine.line_bytes.0;
+    require(test.program != Program::Stream || stride == line_bytes, key, || {
+        format!("streams by {stride} bytes; a stream goes by lines of {line_bytes}")
+    })
 }
 
-fn published(described: &Described) -> Option<Problem> {
-    for published in &described.published {
-        let key = format!("published {}", published.test);
-        if !described.machine.test.iter().any(|test| test.name == published.test) {
-            return Some(problem(key, "is of no test that the file describes"));
-        }
-        let values = [published.off, published.on, published.tolerance_percent];
-        if let Some(value) = values.into_iter().flatten().find(|value| !value.is_finite() || *value <= 0.0) {
-            return Some(problem(key, format!("has the value {value}; give a number above 0")));
-        }
-    }
-    None
+fn possible_publication(machine: &File, published: &Published) -> Possible {
+    let key = format!("published {}", published.test);
+    require(machine.test.iter().any(|test| test.name == published.test), &key, || {
+        "is of no test that the file describes".to_owned()
+    })?;
+    let values = [published.off, published.on, published.tolerance_percent];
+    values.into_iter().flatten().try_for_each(|value| {
+        require(value.is_finite() && value > 0.0, &key, || {
+            format!("has the value {value}; give a number above 0")
+        })
+    })
 }

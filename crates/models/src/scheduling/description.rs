@@ -8,47 +8,37 @@ use serde::{Deserialize, Serialize};
 use super::compiled::Compiled;
 use super::published::PublishedGain;
 use crate::machine_file::{
-    DescriptionError, Problem, Sourced, decoded, is_of_kind, outside, problem, unless_impossible,
+    DescriptionError, Possible, Sourced, is_of_kind, read, require, require_kind, within,
 };
 
 /// What a file says of itself under `kind`.
 pub const KIND: &str = "scheduling";
-/// More CPUs than this are a slip of the pen: the next event is found by looking at each.
+/// More CPUs than this are a typing error: the next event is found by looking at each.
 const CPUS_MAX: usize = 256;
-/// Clocks outside of this are slips of the pen, in hertz: no processor was driven to 10 GHz.
+/// Clocks outside of this are typing errors, in hertz: no processor was driven to 10 GHz.
 const CLOCK_RANGE_HZ: RangeInclusive<f64> = 1e6..=1e10;
-/// Linux gives no thread less than 0.1 ms (kernel/sched/syscalls.c, `__setscheduler_params`); shorter slices are slips of the pen.
+/// Linux gives no thread less than 0.1 ms (kernel/sched/syscalls.c, `__setscheduler_params`); shorter slices are typing errors.
 const SLICE_MIN_NS: f64 = 1e5;
-/// Times outside of this are slips of the pen: a minute.
+/// Times outside of this are typing errors: a minute.
 const TIME_MAX_NS: f64 = 6e10;
 /// A thread beside another is not slower than this; a file that says so means something else.
 pub(super) const SPEED_MIN: f64 = 0.01;
 /// A thread that misses its cache is not slower than this many times.
 const SLOWDOWN_MAX: f64 = 1000.0;
 
-/// What a burst of work keeps busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// Integer units of the core.
-    Integer,
-    /// Floating point and SIMD.
-    Floating,
-    /// Fetch and decode: much code.
-    FrontEnd,
-    /// Caches and memory.
-    Memory,
-}
-
-impl Class {
-    /// How it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Integer => "integer",
-            Self::Floating => "floating",
-            Self::FrontEnd => "front-end",
-            Self::Memory => "memory",
-        }
+machine::named! {
+    /// What a burst of work keeps busy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Class {
+        /// Integer units of the core.
+        Integer = "integer",
+        /// Floating point and SIMD.
+        Floating = "floating",
+        /// Fetch and decode: much code.
+        FrontEnd = "front-end",
+        /// Caches and memory.
+        Memory = "memory",
     }
 }
 
@@ -293,158 +283,119 @@ pub fn is_described(text: &str) -> bool {
 /// # Errors
 /// What is wrong, where, and what would be right.
 pub fn parse(text: &str, file: &str) -> Result<SchedulingMachine, DescriptionError> {
-    let machine: SchedulingMachine = decoded(text, file)?;
-    let problem = impossible_shape(&machine)
-        .or_else(|| impossible_levels(&machine))
-        .or_else(|| impossible_times(&machine))
-        .or_else(|| impossible_publications(&machine));
-    unless_impossible(machine, problem, file)
+    read(text, file, |machine| {
+        possible_shape(machine)?;
+        machine.level.iter().try_for_each(|level| possible_level(machine, level))?;
+        possible_times(machine)?;
+        machine.idle.iter().try_for_each(|idle| possible_idle(machine, idle))?;
+        machine.published.iter().try_for_each(possible_publication)
+    })
 }
 
-fn impossible_shape(machine: &SchedulingMachine) -> Option<Problem> {
-    if machine.kind != KIND {
-        return Some(problem("kind", format!("is {:?}; give {KIND:?}", machine.kind)));
-    }
-    if !(1..=CPUS_MAX).contains(&machine.cpus.value) {
-        return Some(problem("cpus", format!("is {}; give 1 to {CPUS_MAX}", machine.cpus.value)));
-    }
-    if machine.level.is_empty() {
-        return Some(problem("level", "is missing; give at least one, such as modules of two"));
-    }
+fn possible_shape(machine: &SchedulingMachine) -> Possible {
+    require_kind(&machine.kind, KIND)?;
+    let all = machine.cpus.value;
+    within("cpus", all, 1..=CPUS_MAX)?;
+    require(!machine.level.is_empty(), "level", || {
+        "is missing; give at least one, such as modules of two".to_owned()
+    })?;
     let mut below = 1;
     for (index, level) in machine.level.iter().enumerate() {
         let cpus = level.cpus.value;
         let key = format!("level {}", level.name);
-        if machine.level_of(&level.name) != Some(index) {
-            return Some(problem(key, "stands twice; give each level a name of its own"));
-        }
-        if cpus < 2 || !cpus.is_multiple_of(below) || !machine.cpus.value.is_multiple_of(cpus) {
-            return Some(problem(
-                key,
-                format!(
-                    "has cpus {cpus}; give at least 2, a multiple of the {below} of the level before, a divisor of all {}",
-                    machine.cpus.value
-                ),
-            ));
-        }
+        require(machine.level_of(&level.name) == Some(index), &key, || {
+            "stands twice; give each level a name of its own".to_owned()
+        })?;
+        require(cpus >= 2 && cpus.is_multiple_of(below) && all.is_multiple_of(cpus), key, || {
+            format!(
+                "has cpus {cpus}; give at least 2, a multiple of the {below} of the level before, a divisor of all {all}"
+            )
+        })?;
         below = cpus;
     }
-    None
+    Ok(())
 }
 
-fn impossible_levels(machine: &SchedulingMachine) -> Option<Problem> {
-    for level in &machine.level {
-        let key = |name: &str| format!("level {}, {name}", level.name);
-        let pairs = (0..CLASSES).flat_map(|own| (0..CLASSES).map(move |beside| (own, beside)));
-        if let Some(speeds) = &level.speed_of_two {
-            for speed in pairs.map(|(own, beside)| speeds.value.of(own, beside)) {
-                if !(SPEED_MIN..=1.0).contains(&speed) {
-                    return Some(problem(key("speed_of_two"), format!("is {speed}; give {SPEED_MIN} to 1")));
-                }
-            }
-        }
-        if let Some(share) = level.shares_data.as_ref().filter(|share| !(0.0..=1.0).contains(&share.value)) {
-            return Some(problem(key("shares_data"), format!("is {}; give 0 to 1", share.value)));
-        }
-        if level.cache_bytes.as_ref().is_some_and(|bytes| bytes.value == 0) {
-            return Some(problem(key("cache_bytes"), "is 0; leave it out where there is no cache"));
-        }
-        let first = machine.level.iter().find(|other| other.has_last_level_cache());
-        if let Some(first) = first.filter(|first| level.has_last_level_cache() && first.name != level.name) {
-            let said = format!("is true, as it is of level {}; give it to one level", first.name);
-            return Some(problem(key("last_level_cache"), said));
-        }
-        let slowdown = level.overflow_slowdown.as_ref().map_or(1.0, |slowdown| slowdown.value);
-        if !(1.0..=SLOWDOWN_MAX).contains(&slowdown) {
-            return Some(problem(
-                key("overflow_slowdown"),
-                format!("is {slowdown}; give 1 to {SLOWDOWN_MAX}"),
-            ));
+fn possible_level(machine: &SchedulingMachine, level: &LevelDescription) -> Possible {
+    let key = |name: &str| format!("level {}, {name}", level.name);
+    if let Some(speeds) = &level.speed_of_two {
+        for (own, beside) in (0..CLASSES).flat_map(|own| (0..CLASSES).map(move |beside| (own, beside))) {
+            within(key("speed_of_two"), speeds.value.of(own, beside), SPEED_MIN..=1.0)?;
         }
     }
-    None
+    within(key("shares_data"), level.shares_data.as_ref().map_or(0.0, |share| share.value), 0.0..=1.0)?;
+    require(level.cache_bytes.as_ref().is_none_or(|bytes| bytes.value > 0), key("cache_bytes"), || {
+        "is 0; leave it out where there is no cache".to_owned()
+    })?;
+    let first = machine.level.iter().find(|other| other.has_last_level_cache());
+    if let Some(first) = first.filter(|_| level.has_last_level_cache()) {
+        require(first.name == level.name, key("last_level_cache"), || {
+            format!("is true, as it is of level {}; give it to one level", first.name)
+        })?;
+    }
+    let slowdown = level.overflow_slowdown.as_ref().map_or(1.0, |slowdown| slowdown.value);
+    within(key("overflow_slowdown"), slowdown, 1.0..=SLOWDOWN_MAX)
 }
 
-fn impossible_times(machine: &SchedulingMachine) -> Option<Problem> {
-    let names = || machine.level.iter().map(|level| level.name.as_str()).collect::<Vec<_>>().join(", ");
-    if machine.level_of(&machine.clock.level).is_none() {
-        return Some(problem(
-            "clock.level",
-            format!("is {:?}; give one of {}", machine.clock.level, names()),
-        ));
-    }
+/// Holds that the machine has a level of this name.
+fn require_level(machine: &SchedulingMachine, name: &str, key: String, verb: &str) -> Possible {
+    require(machine.level_of(name).is_some(), key, || {
+        let names: Vec<&str> = machine.level.iter().map(|level| level.name.as_str()).collect();
+        format!("{verb} {name:?}; give one of {}", names.join(", "))
+    })
+}
+
+fn possible_times(machine: &SchedulingMachine) -> Possible {
+    require_level(machine, &machine.clock.level, "clock.level".to_owned(), "is")?;
     let clocks = &machine.clock.hz_by_awake.value;
-    if clocks.is_empty() || clocks.iter().any(|hz| !CLOCK_RANGE_HZ.contains(&hz.0)) {
-        return Some(problem("clock.hz_by_awake", "gives no clocks of 1 MHz to 10 GHz"));
+    let are_clocks = !clocks.is_empty() && clocks.iter().all(|hz| CLOCK_RANGE_HZ.contains(&hz.0));
+    require(are_clocks, "clock.hz_by_awake", || "gives no clocks of 1 MHz to 10 GHz".to_owned())?;
+    within("slice_ns", machine.slice_ns.value, SLICE_MIN_NS..=TIME_MAX_NS)?;
+    for (key, ns) in machine.optional_ns() {
+        within(key, ns.map_or(0.0, |ns| ns.value), 0.0..=TIME_MAX_NS)?;
     }
-    let slice = ("slice_ns", machine.slice_ns.value, SLICE_MIN_NS, TIME_MAX_NS);
-    let optional = machine.optional_ns().into_iter();
-    let optional = optional.filter_map(|(key, ns)| Some((key, ns?.value, 0.0, TIME_MAX_NS)));
-    if let Some((key, why)) = outside([slice].into_iter().chain(optional)) {
-        return Some(problem(key, why));
-    }
-    for idle in &machine.idle {
-        if let Some(level) = idle.level.as_ref().filter(|level| machine.level_of(level).is_none()) {
-            return Some(problem(
-                format!("idle {}", idle.name),
-                format!("has level {level:?}; give one of {}", names()),
-            ));
-        }
-        if idle.asleep && idle.level.as_deref() != Some(machine.clock.level.as_str()) {
-            return Some(problem(
-                format!("idle {}", idle.name),
-                format!("is asleep, but not of the clock's level; give it level = {:?}", machine.clock.level),
-            ));
-        }
-        let patient_ns = idle.patient_after_ns.as_ref().map_or(0.0, |after| after.value);
-        let times = [
-            ("after_ns", idle.after_ns.value, 0.0, TIME_MAX_NS),
-            ("patient_after_ns", patient_ns, 0.0, TIME_MAX_NS),
-            ("exit_ns", idle.exit_ns.value, 0.0, TIME_MAX_NS),
-        ];
-        if let Some((key, why)) = outside(times) {
-            return Some(problem(format!("idle {}, {key}", idle.name), why));
-        }
-    }
-    None
+    Ok(())
 }
 
-fn impossible_publications(machine: &SchedulingMachine) -> Option<Problem> {
-    for one in &machine.published {
-        let key = format!("published {}", one.workload);
-        let [low, high] = one.gain_percent;
-        if !(low.is_finite() && high.is_finite() && -100.0 < low && low <= high) {
-            return Some(problem(
-                key,
-                format!("has gain_percent [{low}, {high}]; give the lower first, both above -100"),
-            ));
-        }
-        if one.threads.is_some_and(|threads| threads == 0) {
-            return Some(problem(key, "has threads 0; leave it out where the count is unknown"));
-        }
+fn possible_idle(machine: &SchedulingMachine, idle: &IdleDescription) -> Possible {
+    let key = format!("idle {}", idle.name);
+    if let Some(level) = &idle.level {
+        require_level(machine, level, key.clone(), "has level")?;
     }
-    None
+    let clock = &machine.clock.level;
+    require(!idle.asleep || idle.level.as_ref() == Some(clock), &key, || {
+        format!("is asleep, but not of the clock's level; give it level = {clock:?}")
+    })?;
+    let patient_ns = idle.patient_after_ns.as_ref().map_or(0.0, |after| after.value);
+    let times = [
+        ("after_ns", idle.after_ns.value),
+        ("patient_after_ns", patient_ns),
+        ("exit_ns", idle.exit_ns.value),
+    ];
+    times.into_iter().try_for_each(|(name, ns)| within(format!("{key}, {name}"), ns, 0.0..=TIME_MAX_NS))
+}
+
+fn possible_publication(published: &PublishedGain) -> Possible {
+    let key = format!("published {}", published.workload);
+    let [low, high] = published.gain_percent;
+    require(low.is_finite() && high.is_finite() && -100.0 < low && low <= high, &key, || {
+        format!("has gain_percent [{low}, {high}]; give the lower first, both above -100")
+    })?;
+    require(published.threads != Some(0), key, || {
+        "has threads 0; leave it out where the count is unknown".to_owned()
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::super::known::KNOWN;
     use super::*;
-
-    #[test]
-    fn the_machines_that_come_with_sidestep_are_possible() {
-        for (name, file, text) in KNOWN {
-            assert!(is_described(text));
-            assert_eq!(parse(text, file).expect(file).name, *name);
-        }
-    }
+    use crate::machine_file::tests::are_refused;
 
     #[test]
     fn what_cannot_be_is_named_with_its_key() {
         let text = KNOWN[0].2;
-        for (from, to, key) in [
+        let changes = [
             ("cpus = { value = 8", "cpus = { value = 7", "level module"),
             ("cpus = { value = 8", "cpus = { value = 0", "cpus is 0"),
             ("cpus = { value = 2", "cpus = { value = 3", "level module"),
@@ -466,21 +417,7 @@ mod tests {
                 "last_level_cache = { value = true, source = \"\" }\nshares_data =",
                 "level l3, last_level_cache",
             ),
-        ] {
-            assert!(text.contains(from), "{from}");
-            let error = parse(&text.replacen(from, to, 1), "f.toml").expect_err(to).to_string();
-            assert!(error.contains("f.toml") && error.contains(key), "{error}");
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn no_text_makes_the_reader_panic(at in 0_usize..4000, text in "[ -~\n]{0,20}") {
-            let mut broken = KNOWN[0].2.to_owned();
-            let at = broken.floor_char_boundary(at.min(broken.len()));
-            broken.insert_str(at, &text);
-            let _ = parse(&broken, "f.toml");
-        }
+        ];
+        are_refused(text, parse, &changes);
     }
 }

@@ -86,16 +86,18 @@ impl Load {
     }
 }
 
-/// Programs to choose from on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pattern {
-    /// Every thread computes without a pause.
-    Copies,
-    /// Every thread computes for a while, sleeps for a while.
-    Bursts,
-    /// Threads in twos hand work to and fro: only one of the two works at a time.
-    Pairs,
+machine::named! {
+    /// Programs to choose from on the command line.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Pattern {
+        /// Every thread computes without a pause.
+        Copies = "copies",
+        /// Every thread computes for a while, sleeps for a while.
+        Bursts = "bursts",
+        /// Threads in twos hand work to and fro: only one of the two works at a time.
+        Pairs = "pairs",
+    }
 }
 
 /// Mean work of a burst, in cycles: about a millisecond. Assumed: of the order of a frame's tasks in a game.
@@ -106,18 +108,6 @@ const PAUSE_NS: f64 = 1e6;
 const HANDOVER_CYCLES: f64 = 2e4;
 
 impl Pattern {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Copies, Self::Bursts, Self::Pairs];
-
-    /// How it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Copies => "copies",
-            Self::Bursts => "bursts",
-            Self::Pairs => "pairs",
-        }
-    }
-
     /// That many threads of one class; threads 0 and 1, 2 and 3 and so on share data that make each faster by `sharing`. A last thread without a
     /// partner computes alone.
     pub fn load(self, threads: usize, class: Class, sharing: f64) -> Load {

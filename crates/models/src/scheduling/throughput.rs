@@ -29,9 +29,7 @@ const EVENTS_MAX: u64 = 500_000;
 const EVENTS_OF_A_LOT_MAX: u64 = 4_000_000;
 /// But not before this many runs.
 const RUNS_MIN: usize = 4;
-/// Half-width of a 95 % interval in standard errors, for the hundreds of runs that are needed where runs differ.
-const ERRORS_OF_95: f64 = 1.96;
-/// The same for a single lot: Student's t with 31 degrees of freedom.
+/// Half-width of a 95 % interval in standard errors for a single lot: Student's t with 31 degrees of freedom.
 const ERRORS_OF_95_OF_A_LOT: f64 = 2.04;
 /// The same for a lot that ended early, as if it had no more than `RUNS_MIN` runs: 3 degrees of freedom.
 const ERRORS_OF_95_OF_FEW: f64 = 3.18;
@@ -128,7 +126,8 @@ fn half_width(standard_error: f64, runs: usize) -> f64 {
         * match runs {
             ..LOT => ERRORS_OF_95_OF_FEW,
             LOT => ERRORS_OF_95_OF_A_LOT,
-            _ => ERRORS_OF_95,
+            // Hundreds of runs are needed where runs differ.
+            _ => stats::STANDARD_ERRORS_OF_95,
         }
 }
 

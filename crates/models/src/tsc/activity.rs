@@ -10,34 +10,23 @@ const IDLE_BURST_MEAN_NS: f64 = 2e6;
 /// Mean pause on such a machine.
 const IDLE_PAUSE_MEAN_NS: f64 = 2e8;
 
-/// A pattern of work, the same on every core or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Workload {
-    /// All cores work all the time.
-    Busy,
-    /// Almost nothing to do, a little on each core.
-    Idle,
-    /// The first core works all the time, the others have almost nothing to do.
-    OneBusy,
-    /// Each core works in bursts of its own.
-    Bursts,
+machine::named! {
+    /// A pattern of work, the same on every core or not.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Workload {
+        /// All cores work all the time.
+        Busy = "busy",
+        /// Almost nothing to do, a little on each core.
+        Idle = "idle",
+        /// The first core works all the time, the others have almost nothing to do.
+        OneBusy = "one-busy",
+        /// Each core works in bursts of its own.
+        Bursts = "bursts",
+    }
 }
 
 impl Workload {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Busy, Self::Idle, Self::OneBusy, Self::Bursts];
-
-    /// How it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Busy => "busy",
-            Self::Idle => "idle",
-            Self::OneBusy => "one-busy",
-            Self::Bursts => "bursts",
-        }
-    }
-
     /// What one core does from time 0 until `until_ns`.
     pub(super) fn of_core(self, core: usize, until_ns: f64, random: &mut Random) -> Activity {
         let means = match self {

@@ -3,17 +3,19 @@
 use machine::Hertz;
 use serde::{Deserialize, Serialize};
 
-use crate::machine_file::{DescriptionError, Sourced, decoded, is_of_kind, outside, unless_impossible};
+use crate::machine_file::{
+    DescriptionError, Possible, Sourced, is_of_kind, read, require, require_kind, within,
+};
 
 /// What a file says of itself under `kind`.
 pub const KIND: &str = "time-stamp-counters";
-/// More cores than this are a slip of the pen: eight nodes of two were the largest machines of family 0Fh.
+/// More cores than this are a typing error: eight nodes of two were the largest machines of family 0Fh.
 const CORES_MAX: usize = 64;
-/// Clocks outside of this are slips of the pen, in hertz.
+/// Clocks outside of this are typing errors, in hertz.
 const CLOCK_RANGE_HZ: std::ops::RangeInclusive<f64> = 1e6..=1e11;
-/// Ticks of a kernel outside of this are slips of the pen, in hertz.
+/// Ticks of a kernel outside of this are typing errors, in hertz.
 const TICK_RANGE_HZ: std::ops::RangeInclusive<f64> = 10.0..=10_000.0;
-/// Times outside of this are slips of the pen: a second.
+/// Times outside of this are typing errors: a second.
 const TIME_MAX_NS: f64 = 1e9;
 
 /// Where a kernel gets its time from.
@@ -101,98 +103,54 @@ pub fn is_described(text: &str) -> bool {
 /// # Errors
 /// What is wrong, where, and what would be right.
 pub fn parse(text: &str, file: &str) -> Result<TscMachine, DescriptionError> {
-    let machine: TscMachine = decoded(text, file)?;
-    let problem = impossible(&machine);
-    unless_impossible(machine, problem, file)
+    read(text, file, possible)
 }
 
-fn impossible(machine: &TscMachine) -> Option<(&'static str, String)> {
-    let said = |key, problem: &str| Some((key, problem.to_owned()));
-    if machine.kind != KIND {
-        return Some(("kind", format!("is {:?}; give {KIND:?}", machine.kind)));
-    }
-    if machine.sockets == 0 || machine.cores_per_socket == 0 || !(2..=CORES_MAX).contains(&machine.cores()) {
-        return Some(("sockets and cores_per_socket", format!("make no 2 to {CORES_MAX} cores")));
-    }
+fn possible(machine: &TscMachine) -> Possible {
+    require_kind(&machine.kind, KIND)?;
+    let is_any = machine.sockets > 0 && machine.cores_per_socket > 0;
+    require(is_any && (2..=CORES_MAX).contains(&machine.cores()), "sockets and cores_per_socket", || {
+        format!("make no 2 to {CORES_MAX} cores")
+    })?;
     let states = &machine.pstates_hz.value;
-    if states.is_empty() || states.iter().any(|state| !CLOCK_RANGE_HZ.contains(&state.0)) {
-        return said("pstates_hz", "gives no frequencies of 1 MHz to 100 GHz");
-    }
-    if states.windows(2).any(|pair| pair[0].0 <= pair[1].0) {
-        return said("pstates_hz", "does not fall; give the highest first, each once");
-    }
-    if !CLOCK_RANGE_HZ.contains(&machine.step_hz.value.0) {
-        return said("step_hz", "is no frequency of 1 MHz to 100 GHz");
-    }
-    if !TICK_RANGE_HZ.contains(&machine.tick_hz.value) {
-        return said("tick_hz", "is not from 10 to 10000");
-    }
+    let are_clocks = !states.is_empty() && states.iter().all(|state| CLOCK_RANGE_HZ.contains(&state.0));
+    require(are_clocks, "pstates_hz", || "gives no frequencies of 1 MHz to 100 GHz".to_owned())?;
+    require(states.windows(2).all(|pair| pair[0].0 > pair[1].0), "pstates_hz", || {
+        "does not fall; give the highest first, each once".to_owned()
+    })?;
+    within("step_hz", machine.step_hz.value.0, CLOCK_RANGE_HZ)?;
+    within("tick_hz", machine.tick_hz.value, TICK_RANGE_HZ)?;
     let tick_ns = 1e9 / machine.tick_hz.value;
-    let bounded = [
-        ("step_ns", machine.step_ns.value, 0.0, TIME_MAX_NS),
-        ("halt_divisor", machine.halt_divisor.value, 1.0, 1e6),
-        ("tick_work_ns", machine.tick_work_ns.value, 0.0, tick_ns),
-        ("governor_period_ns", machine.governor_period_ns.value, tick_ns, 60.0 * TIME_MAX_NS),
-        ("governor_up_threshold", machine.governor_up_threshold.value, 0.01, 1.0),
-        ("transfer_cycles", machine.transfer_cycles.value, 1.0, 1e6),
-    ];
-    if let Some(problem) = outside(bounded) {
-        return Some(problem);
+    within("step_ns", machine.step_ns.value, 0.0..=TIME_MAX_NS)?;
+    within("halt_divisor", machine.halt_divisor.value, 1.0..=1e6)?;
+    within("tick_work_ns", machine.tick_work_ns.value, 0.0..=tick_ns)?;
+    within("governor_period_ns", machine.governor_period_ns.value, tick_ns..=60.0 * TIME_MAX_NS)?;
+    within("governor_up_threshold", machine.governor_up_threshold.value, 0.01..=1.0)?;
+    within("transfer_cycles", machine.transfer_cycles.value, 1.0..=1e6)?;
+    for entry in &machine.read {
+        within(format!("read {}", entry.name), entry.ns.value, 0.0..=TIME_MAX_NS)?;
     }
-    let prices = machine.read.iter().map(|read| read.ns.value);
-    if prices.clone().any(|ns| !(0.0..=TIME_MAX_NS).contains(&ns)) {
-        return said("read", "has a price that is not from 0 to a second");
-    }
-    match machine.read_of("tsc") {
-        Some(read) if read.source_of_time == TimeSource::Counter => None,
-        _ => said("read", "has no entry tsc with source_of_time \"counter\""),
-    }
+    let counter = machine.read_of("tsc").filter(|entry| entry.source_of_time == TimeSource::Counter);
+    require(counter.is_some(), "read", || "has no entry tsc with source_of_time \"counter\"".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::super::known::KNOWN;
     use super::*;
-
-    #[test]
-    fn the_machines_that_come_with_sidestep_are_possible() {
-        for (name, file, text) in KNOWN {
-            assert!(is_described(text));
-            assert_eq!(parse(text, file).expect(file).name, *name);
-        }
-    }
+    use crate::machine_file::tests::are_refused;
 
     #[test]
     fn what_cannot_be_is_named_with_its_key() {
         let text = KNOWN[0].2;
-        for (from, to, key) in [
+        let changes = [
             ("sockets = 2", "sockets = 0", "sockets"),
             ("[2.4e9, 2.2e9", "[2.2e9, 2.4e9", "pstates_hz"),
             ("value = 1000,", "value = 0,", "tick_hz"),
             ("value = 0.8,", "value = nan,", "governor_up_threshold"),
             ("name = \"tsc\"", "name = \"mine\"", "read"),
             ("kind = \"time-stamp-counters\"", "kind = \"x\"", "kind"),
-        ] {
-            assert!(text.contains(from), "{from}");
-            let error = parse(&text.replace(from, to), "f.toml").expect_err(key).to_string();
-            assert!(error.contains("f.toml") && error.contains(key), "{error}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_key_is_named_with_its_line() {
-        let text = format!("wings = 2\n{}", KNOWN[0].2);
-        let error = parse(&text, "f.toml").expect_err("unknown").to_string();
-        assert!(error.contains("f.toml, line 1") && error.contains("wings"), "{error}");
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_it_panic(text in ".{0,200}") {
-            let _ = parse(&text, "f.toml");
-            let _ = is_described(&text);
-        }
+        ];
+        are_refused(text, parse, &changes);
     }
 }

@@ -7,34 +7,23 @@ use super::activity::Activity;
 use super::counter::Counter;
 use super::description::TscMachine;
 
-/// Who decides about the frequency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Governor {
-    /// Always the highest frequency.
-    Performance,
-    /// Always the lowest.
-    Powersave,
-    /// The highest if the load is high, else the lowest that carries it.
-    Ondemand,
-    /// Another frequency each period, at random: the test of the article.
-    Walk,
+machine::named! {
+    /// Who decides about the frequency.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Governor {
+        /// Always the highest frequency.
+        Performance = "performance",
+        /// Always the lowest.
+        Powersave = "powersave",
+        /// The highest if the load is high, else the lowest that carries it.
+        Ondemand = "ondemand",
+        /// Another frequency each period, at random: the test of the article.
+        Walk = "walk",
+    }
 }
 
 impl Governor {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Performance, Self::Powersave, Self::Ondemand, Self::Walk];
-
-    /// How it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Performance => "performance",
-            Self::Powersave => "powersave",
-            Self::Ondemand => "ondemand",
-            Self::Walk => "walk",
-        }
-    }
-
     /// The number of the P-state it wants after a period with this load at this frequency.
     fn wish(self, machine: &TscMachine, load: f64, hz: f64, random: &mut Random) -> usize {
         let states = &machine.pstates_hz.value;

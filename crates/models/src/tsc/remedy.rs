@@ -2,51 +2,29 @@
 
 use serde::Serialize;
 
-/// A workaround of the articles, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Remedy {
-    /// The counter as it is.
-    None,
-    /// No change of frequency: the governor `performance`.
-    FixedFrequency,
-    /// The clock of halted cores is not ramped down: PMM7 bits 1:0 of each node cleared.
-    RampingOff,
-    /// All sockets change frequency together.
-    SynchronisedTransitions,
-    /// `powernow-k8.tscsync=1`: transitions together, and ramping off. Both are in RHEL 4, powernow-k8.c.
-    TscSync,
-    /// Time from the HPET.
-    Hpet,
-    /// Time from the ACPI power-management timer.
-    AcpiPm,
+machine::named! {
+    /// A workaround of the articles, or none.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Remedy {
+        /// The counter as it is.
+        None = "none",
+        /// No change of frequency: the governor `performance`.
+        FixedFrequency = "fixed-frequency",
+        /// The clock of halted cores is not ramped down: PMM7 bits 1:0 of each node cleared.
+        RampingOff = "ramping-off",
+        /// All sockets change frequency together.
+        SynchronisedTransitions = "synchronised",
+        /// `powernow-k8.tscsync=1`: transitions together, and ramping off. Both are in RHEL 4, powernow-k8.c.
+        TscSync = "tscsync",
+        /// Time from the HPET.
+        Hpet = "hpet",
+        /// Time from the ACPI power-management timer.
+        AcpiPm = "acpi_pm",
+    }
 }
 
 impl Remedy {
-    /// All of them, the bare counter first.
-    pub const ALL: [Self; 7] = [
-        Self::None,
-        Self::FixedFrequency,
-        Self::RampingOff,
-        Self::SynchronisedTransitions,
-        Self::TscSync,
-        Self::Hpet,
-        Self::AcpiPm,
-    ];
-
-    /// How it is called in tables and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::FixedFrequency => "fixed-frequency",
-            Self::RampingOff => "ramping-off",
-            Self::SynchronisedTransitions => "synchronised",
-            Self::TscSync => "tscsync",
-            Self::Hpet => "hpet",
-            Self::AcpiPm => "acpi_pm",
-        }
-    }
-
     /// How it is switched.
     pub fn how(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@
 use super::super::groups::{GroupLevel, LevelName, Nested};
 use super::super::matrix::{Matrix, NODES_MAX};
 use super::{
-    Entries, Graph, Inference, Misses, Verdict, beyond_resolution, flats, grouped, infer_by, told,
+    Entries, Graph, Inference, Misses, Verdict, beyond_resolution, flats, grouped, infer_by, inference_of,
     why_not_two,
 };
 
@@ -14,7 +14,7 @@ use super::{
 pub(super) fn infer(matrix: &Matrix, nested: &Nested) -> Inference {
     let entries = Entries::of(matrix);
     let flat = grouped(&entries, nested).or_else(|| flats(matrix, &entries).into_iter().last());
-    let said = |reason: String| told(matrix, &[], flat.as_ref(), 0, Verdict::NotIdentifiable, reason);
+    let said = |reason: String| inference_of(matrix, &[], flat.as_ref(), 0, Verdict::NotIdentifiable, reason);
     let outermost = nested.levels.iter().zip(&nested.groups).next();
     let (level, group) = match outermost {
         None => return Inference { nodes: Vec::new(), ..said(why_no_groups(matrix)) },
@@ -26,15 +26,15 @@ pub(super) fn infer(matrix: &Matrix, nested: &Nested) -> Inference {
     }
     let blocks = blocks(matrix, &group, nodes.len());
     let found = infer_by(&blocks, &super::nested(&blocks));
-    let is_told = found.verdict == Verdict::Identified;
+    let is_identified = found.verdict == Verdict::Identified;
     let hops = Graph::of_numbered(&found.nodes, &found.edges).and_then(|graph| graph.hops());
     // Links are between groups: what single pairs of two groups miss the prediction by, not the medians alone.
     let Misses { rms, max_percent } = Misses::of(matrix, |row, column| {
         let (from, to) = (group[row], group[column]);
         found.explanation.predicted(hops.as_ref(), from, to).filter(|_| from != to)
     });
-    match beyond_resolution(matrix, &found.explanation, rms).filter(|_| is_told) {
-        None if is_told => {
+    match beyond_resolution(matrix, &found.explanation, rms).filter(|_| is_identified) {
+        None if is_identified => {
             Inference { members_are: matrix.members, rms, max_percent, remarks: matrix.remarks(), ..found }
         }
         reason => Inference {

@@ -168,7 +168,7 @@ fn fit(
         .filter(|(row, column, _)| places[*row][0] != places[*column][0])
         .map(|(_, _, value)| *value)
         .collect();
-    let remote = (!across.is_empty()).then(|| across.iter().sum::<f64>() / across.len() as f64);
+    let remote = (!across.is_empty()).then(|| stats::mean(&across));
     let [base, column_step] = [found[0], found[1]];
     let row_step = found.get(2).copied();
     let farthest = base + column_step * (columns - 1) as f64 + row_step.unwrap_or(0.0) * (rows - 1) as f64;
