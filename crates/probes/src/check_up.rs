@@ -25,7 +25,7 @@ const OTHERS_DOUBTFUL: f64 = 0.15;
 /// More windows than this share set aside make numbers doubtful; 2-3 % is normal on a loaded machine.
 const DROPPED_DOUBTFUL: f64 = 0.20;
 
-/// Who is told what begins, and keeps the record after each probe, so that a run that is killed leaves what it had.
+/// Who sees what begins, and keeps the record after each probe, so that a run that is killed leaves what it had.
 pub trait Keeper {
     /// Why the record cannot be kept anywhere.
     type Error;

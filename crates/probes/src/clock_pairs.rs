@@ -8,7 +8,7 @@
 //! | what | module |
 //! |---|---|
 //! | which pairs in which round | [`tournament`] |
-//! | one thread per CPU, told what to do between exchanges | `crew` |
+//! | one thread per CPU, with what it does between exchanges | `crew` |
 //! | what is known of a pair | [`pair_watch`] |
 //! | what is wrong with it | [`classify`] |
 //! | what moved while the CPUs did what | `regimes` |
@@ -39,7 +39,7 @@ use machine::CpuId;
 use crate::cores::CpuPair;
 use crate::session::Progress;
 pub(crate) use crew::one_side;
-use crew::{Crew, Meeting};
+use crew::{Crew, PairViews};
 use pair_watch::PairWatch;
 
 /// Time from the start of one sweep to that of the next, where a sweep takes less: a twentieth of a CPU for a pair.
@@ -50,42 +50,30 @@ const RETRY_PERIOD: Duration = Duration::from_millis(20);
 /// for what moves with time.
 const STRETCHES_PER_STRESS: u32 = 2;
 
-/// What the CPUs do between exchanges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stress {
-    /// What they do without us: they sleep unless others keep them busy.
-    AsIs,
-    /// All work.
-    Load,
-    /// All sleep.
-    Idle,
-    /// Every second one works, the others sleep, and the other way round in the next stretch.
-    Mixed,
-    /// All work at their highest frequency.
-    Fastest,
-    /// All work at their lowest.
-    Slowest,
-    /// All work, every second one at its lowest frequency.
-    MixedSpeeds,
-    /// All work, each at its highest or lowest frequency, chosen anew for each sweep.
-    Walk,
+machine::named! {
+    /// What the CPUs do between exchanges.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Stress {
+        /// What they do without us: they sleep unless others keep them busy.
+        AsIs = "as_is",
+        /// All work.
+        Load = "load",
+        /// All sleep.
+        Idle = "idle",
+        /// Every second one works, the others sleep, and the other way round in the next stretch.
+        Mixed = "mixed",
+        /// All work at their highest frequency.
+        Fastest = "fastest",
+        /// All work at their lowest.
+        Slowest = "slowest",
+        /// All work, every second one at its lowest frequency.
+        MixedSpeeds = "mixed_speeds",
+        /// All work, each at its highest or lowest frequency, chosen anew for each sweep.
+        Walk = "walk",
+    }
 }
 
 impl Stress {
-    /// Stable name, as it stands in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AsIs => "as_is",
-            Self::Load => "load",
-            Self::Idle => "idle",
-            Self::Mixed => "mixed",
-            Self::Fastest => "fastest",
-            Self::Slowest => "slowest",
-            Self::MixedSpeeds => "mixed_speeds",
-            Self::Walk => "walk",
-        }
-    }
-
     /// Those that hold P-states.
     pub const OF_PSTATES: [Self; 4] = [Self::Fastest, Self::Slowest, Self::MixedSpeeds, Self::Walk];
 
@@ -292,7 +280,7 @@ fn sweep<S: CounterSource + Send>(
         }
         let sweep = seen.sweeps as u64;
         crew.behave(|cpu_index| place.stress.regime(cpu_index, place, sweep));
-        for Meeting { pair, views } in crew.exchange(round) {
+        for PairViews { pair, views } in crew.exchange(round) {
             let Some(watch) = watches.get_mut(&pair) else { continue };
             watch.exchanges += 1;
             match views {

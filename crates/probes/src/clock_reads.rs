@@ -37,9 +37,6 @@ use catalogue::Read;
 use level::{Batch, Level};
 use price::FAST_MIN;
 
-/// It keeps one core busy; [`threads`] and [`rounds`] all of them.
-pub const DISTURBS: &str = "core";
-
 /// Shortest batch in nanoseconds: the first and last read of the counter are below 0.5 % of it.
 const BATCH_NS: f64 = 15_000.0;
 /// Rounds over all ways in a visit.

@@ -28,7 +28,7 @@ use coverage::Coverage;
 
 /// Exchanges of one pair that are remembered; then every second one is forgotten.
 const REMEMBERED: usize = 512;
-/// A step of the time of day below this is not told from the time between two reads, in nanoseconds.
+/// A step of the time of day below this is not reported from the time between two reads, in nanoseconds.
 const STEP_NS_MIN: f64 = 10_000.0;
 /// How far a counter and the raw clock may part between two probes, in nanoseconds: a probe that was interrupted.
 const JUMP_NS_MIN: f64 = 1_000_000.0;
@@ -62,21 +62,21 @@ pub struct Pulse {
     /// The hardware clock in seconds; it is not looked at by each probe.
     pub hardware_clock_s: Option<u64>,
     /// Two counters compared.
-    pub meeting: Option<Meeting>,
+    pub exchange: Option<PairExchange>,
 }
 
 /// Two CPUs that were to meet.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Meeting {
+pub struct PairExchange {
     /// The two.
     pub pair: CpuPair,
     /// What they saw of each other, nothing if they did not run at the same time; or which CPU is lost, and why.
     pub seen: Result<Option<Exchanged>, (CpuId, String)>,
 }
 
-/// What has been told of a pair.
+/// What has been reported of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Told {
+struct Reported {
     offset: bool,
     slope: bool,
     moved: bool,
@@ -87,7 +87,7 @@ struct Told {
 pub struct Watcher {
     counter_hz: f64,
     resolution_ticks: u64,
-    pairs: BTreeMap<CpuPair, (PairWatch, Told)>,
+    pairs: BTreeMap<CpuPair, (PairWatch, Reported)>,
     lost: BTreeSet<CpuId>,
     coverage: Coverage,
     last: Option<Pulse>,
@@ -124,14 +124,14 @@ impl Watcher {
         }
         self.hardware_clock(&pulse, &mut happened);
         // What comes next is held against clocks and surroundings only.
-        match pulse.meeting.take() {
-            Some(Meeting { pair, seen: Ok(exchanged) }) => {
+        match pulse.exchange.take() {
+            Some(PairExchange { pair, seen: Ok(exchanged) }) => {
                 if exchanged.is_some() {
                     self.coverage.add(pair, pulse.raw_ns);
                 }
                 happened.extend(self.counters(pair, exchanged.as_ref(), pulse.ticks));
             }
-            Some(Meeting { seen: Err((cpu, reason)), .. }) if self.lost.insert(cpu) => {
+            Some(PairExchange { seen: Err((cpu, reason)), .. }) if self.lost.insert(cpu) => {
                 happened.push(ClockHappening::Lost { cpu, reason });
             }
             _ => {}
@@ -143,9 +143,9 @@ impl Watcher {
     /// What is certain of pairs that were seen too rarely to say more, at the end of the watch.
     pub fn finish(&mut self) -> Vec<ClockHappening> {
         let counter_hz = self.counter_hz;
-        let moved = self.pairs.values_mut().filter_map(|(watch, told)| {
-            let is_untold = !(told.moved || told.slope) && watch.motion()?.fault == ClockFault::Moved;
-            is_untold.then(|| happening(watch, told, counter_hz)).flatten()
+        let moved = self.pairs.values_mut().filter_map(|(watch, reported)| {
+            let is_new = !(reported.moved || reported.slope) && watch.motion()?.fault == ClockFault::Moved;
+            is_new.then(|| happening(watch, reported, counter_hz)).flatten()
         });
         moved.collect()
     }
@@ -166,7 +166,7 @@ impl Watcher {
         self.pairs.values().map(|(watch, _)| watch.row(self.counter_hz)).collect()
     }
 
-    /// The last probe, without its meeting.
+    /// The last probe, without its exchange.
     pub fn last(&self) -> Option<&Pulse> {
         self.last.as_ref()
     }
@@ -214,40 +214,40 @@ impl Watcher {
         exchanged: Option<&Exchanged>,
         now_ticks: u64,
     ) -> Option<ClockHappening> {
-        let new = || (PairWatch::new(pair, now_ticks, self.resolution_ticks), Told::default());
-        let (watch, told) = self.pairs.entry(pair).or_insert_with(new);
+        let new = || (PairWatch::new(pair, now_ticks, self.resolution_ticks), Reported::default());
+        let (watch, reported) = self.pairs.entry(pair).or_insert_with(new);
         watch.exchanges += 1;
         watch.add(Place { stress: Stress::AsIs, stretch: 0 }, exchanged);
         if watch.whole.sightings.len() >= REMEMBERED {
             watch.thin();
         }
         watch.remember_overlaps(REMEMBERED);
-        // Where exchanges often fail, what is certain is told from fewer than show drift.
+        // Where exchanges often fail, what is certain is reported from fewer than show drift.
         if exchanged.is_none() || watch.exchanges < SIGHTINGS_FOR_DRIFT {
             return None;
         }
-        if told.slope && !watch.whole.rate().is_empty() {
+        if reported.slope && !watch.whole.rate().is_empty() {
             return None;
         }
-        let happened = happening(watch, told, self.counter_hz)?;
+        let happened = happening(watch, reported, self.counter_hz)?;
         let fault = match &happened {
             ClockHappening::Counters { fault, .. } => *fault,
             _ => return None,
         };
-        if !told.slope && !matches!(fault, ClockFault::Offset | ClockFault::Moved) {
+        if !reported.slope && !matches!(fault, ClockFault::Offset | ClockFault::Moved) {
             *watch = PairWatch::new(pair, now_ticks, self.resolution_ticks);
         }
         Some(happened)
     }
 }
 
-/// What a pair shows that has not been told of it; it has been afterwards.
-fn happening(watch: &mut PairWatch, told: &mut Told, counter_hz: f64) -> Option<ClockHappening> {
+/// What a pair shows that has not been reported of it; it has been afterwards.
+fn happening(watch: &mut PairWatch, reported: &mut Reported, counter_hz: f64) -> Option<ClockHappening> {
     let motion = watch.motion()?;
     let is_news = match motion.fault {
-        ClockFault::Offset => !told.offset && watch.whole.sightings.len() >= SIGHTINGS_FOR_DRIFT,
-        ClockFault::Slope => !told.slope,
-        ClockFault::Moved => !told.moved,
+        ClockFault::Offset => !reported.offset && watch.whole.sightings.len() >= SIGHTINGS_FOR_DRIFT,
+        ClockFault::Slope => !reported.slope,
+        ClockFault::Moved => !reported.moved,
         _ => true,
     };
     if !is_news {
@@ -255,9 +255,9 @@ fn happening(watch: &mut PairWatch, told: &mut Told, counter_hz: f64) -> Option<
     }
     let row = watch.row(counter_hz);
     // What comes after a jump differs by a constant, and that is no news.
-    told.offset = true;
-    told.moved = motion.fault == ClockFault::Moved;
-    told.slope = motion.fault == ClockFault::Slope;
+    reported.offset = true;
+    reported.moved = motion.fault == ClockFault::Moved;
+    reported.slope = motion.fault == ClockFault::Slope;
     Some(ClockHappening::Counters {
         a: watch.pair.a,
         b: watch.pair.b,

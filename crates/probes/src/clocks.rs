@@ -185,11 +185,11 @@ fn push(session: &mut Session<'_>, cpu: CpuId, reads: &[Read], batches: &[Batche
         let price = level.and_then(|level| Price::of(batches, &level, u64::from(cpu.0)));
         let Some(price) = price else {
             let count = batches.taken.len() + batches.interrupted;
-            let told = format!(
+            let line = format!(
                 "price of {} on CPU {cpu}: all but a few of {count} batches were disturbed",
                 read.name
             );
-            session.record.provenance.without.push(told);
+            session.record.provenance.without.push(line);
             continue;
         };
         let mut row = price.record(read, cpu, scale);

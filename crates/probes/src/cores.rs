@@ -9,13 +9,11 @@
 //! | wake-up latency of an idle CPU | [`wake`] |
 //! | handing a turn to another thread, on one CPU and on two | [`handover`] |
 //! | visits in shuffled rounds, from windows to numbers | `rounds` |
-//! | two threads that meet and never wait for ever | `partner` |
 
 pub mod compute;
 pub mod control;
 pub mod handover;
 mod load;
-mod partner;
 mod rounds;
 pub mod sharing;
 pub mod transfer;

@@ -13,12 +13,14 @@
 //! | what happens to clocks, for as long as one wants to know | [`clock_watch`] |
 //! | samples of a millisecond, for experiments that switch something between them | [`short`] |
 //! | differences planted on purpose | [`planting`] |
-//! | what time tells about flaws and their workarounds | [`signature`] |
+//! | what time shows of flaws and their workarounds | [`signature`] |
+//! | loops that both of these time | `timed_loop` |
 //! | all probes of a check-up | `list` |
 //! | what a number is worth | `quality` |
+//! | two threads that meet and never wait for ever | `rendezvous` |
 //! | what fits into the time | [`plan`] |
 //! | records of several processes as one | [`epochs`] |
-//! | what can be told on this machine | [`selftest`] |
+//! | what can be detected on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
 
 pub mod check_up;
@@ -34,6 +36,7 @@ pub mod memory;
 pub mod plan;
 pub mod planting;
 mod quality;
+mod rendezvous;
 pub mod sampler;
 #[cfg(test)]
 #[path = "../tests/replay/saved.rs"]
@@ -42,3 +45,4 @@ pub mod selftest;
 pub mod session;
 pub mod short;
 pub mod signature;
+mod timed_loop;

@@ -15,3 +15,4 @@ pub mod walks;
 
 pub use error::MemoryError;
 pub use room::largest_block;
+pub(crate) use room::room_of;

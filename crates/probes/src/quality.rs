@@ -26,7 +26,7 @@ impl Limits {
     }
 
     /// Of what CPUs do to each other, of reading the time, and of epochs: hosts move threads and change frequencies meanwhile, and what is
-    /// told apart (a core shared or not, a cache shared or not) differs by a third and more.
+    /// distinguished (a core shared or not, a cache shared or not) differs by a third and more.
     pub(crate) const fn of_cores(aim: f64) -> Self {
         Self { aim, single: 0.25 }
     }

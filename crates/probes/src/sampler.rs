@@ -163,11 +163,11 @@ impl Sampler {
             self.tally.dropped += 1;
             return None;
         }
-        Some(self.told_ns(self.rate.nanoseconds(ticks.wrapping_sub(start))))
+        Some(self.counted_ns(self.rate.nanoseconds(ticks.wrapping_sub(start))))
     }
 
     /// What a window counts that took so long: as long, but for what is planted.
-    pub fn told_ns(&self, ns: f64) -> f64 {
+    pub fn counted_ns(&self, ns: f64) -> f64 {
         ns * self.factor
     }
 
@@ -245,9 +245,9 @@ mod tests {
         let mut planted = sampler.clone().planted(vec![rule]);
         for (name, expected) in [("order Random, block 8 MiB", 125.0), ("order Sequential", 100.0)] {
             planted.about(|| name.to_owned());
-            assert!((planted.told_ns(100.0) - expected).abs() < 1e-9, "{name}");
+            assert!((planted.counted_ns(100.0) - expected).abs() < 1e-9, "{name}");
         }
-        assert!((sampler.told_ns(100.0) - 100.0).abs() < 1e-12);
+        assert!((sampler.counted_ns(100.0) - 100.0).abs() < 1e-12);
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Settings {
     }
 }
 
-/// Runs one part, not beyond the end of all; what fails or is dropped is told in `without`.
+/// Runs one part, not beyond the end of all; what fails or is dropped is named in `without`.
 pub fn measure(found: &mut Selftest, session: &mut Session<'_>, planned: PlannedPart, end: Instant) {
     let now = Instant::now();
     if now >= end {

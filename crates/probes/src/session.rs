@@ -1,4 +1,4 @@
-//! One run: which CPUs, how long, when to stop, who is told, and the record that grows.
+//! One run: which CPUs, how long, when to stop, who sees the progress, and the record that grows.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ pub enum SessionError {
     Clock(#[from] clock::CalibrationError),
 }
 
-/// Who is told how far a probe is.
+/// Who sees how far a probe is.
 pub trait Progress {
     /// A probe has done this share of its work, 0 to 1; called between visits, never while measuring.
     fn update(&self, share_done: f64);
@@ -42,6 +42,35 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn update(&self, _share_done: f64) {}
+}
+
+/// The time of a probe from its start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Budget {
+    started: Instant,
+    seconds: f64,
+}
+
+impl Budget {
+    /// So much time from now on.
+    pub(crate) fn start(seconds: f64) -> Self {
+        Self { started: Instant::now(), seconds }
+    }
+
+    /// What has passed.
+    pub(crate) fn spent_s(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// True when it is spent, or the session has to stop.
+    pub(crate) fn is_over(&self, session: &Session<'_>) -> bool {
+        session.must_stop() || self.spent_s() >= self.seconds
+    }
+
+    /// Shows the share that is spent.
+    pub(crate) fn show(&self, session: &Session<'_>) {
+        session.progress.update(self.spent_s() / self.seconds);
+    }
 }
 
 /// How long after the end of its probe a visit that has begun is cut: on a free CPU it is done before.
@@ -61,7 +90,7 @@ pub struct Session<'a> {
     pub random: SplitMix64,
     /// When the current probe has to be done.
     pub deadline: Instant,
-    /// Who is told.
+    /// Who sees the progress.
     pub progress: &'a dyn Progress,
     /// Windows taken and set aside by all samplers so far.
     pub tally: Tally,

@@ -14,8 +14,6 @@
 //! order, pairs them and judges.
 
 mod chase;
-mod core_loops;
-mod kernel_calls;
 pub mod kind;
 mod round_trip;
 mod windowed;

@@ -55,43 +55,45 @@ const CALIBRATION_NS: u64 = 20_000_000;
 #[cfg(target_arch = "x86_64")]
 const RULER_TRIES: usize = 5;
 
-/// One signature probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SignatureProbe {
-    /// Gathers of eight words: Gather Data Sampling.
-    Gather,
-    /// A jump that ends on a boundary of 32 bytes: Intel's JCC erratum.
-    Jcc,
-    /// A load behind a store of late address: Speculative Store Bypass Disable.
-    StoreBypass,
-    /// VERW: clearing of buffers.
-    Verw,
-    /// Into the kernel and back: page-table isolation, barriers at entry.
-    Syscall,
-    /// Indirect calls, returns, retpolines.
-    IndirectBranch,
-    /// RDRAND: special register buffers.
-    Rdrand,
-    /// Division of 128 bits: erratum 665.
-    Divide,
-    /// Division of denormal floats: FP-DSS.
-    DenormalDivide,
-    /// Dependent loads one page apart: erratum 298.
-    PageWalk,
-    /// Switches between processes: barriers of indirect branches, change of address space.
-    ContextSwitch,
-    /// Zeros written over zeros: elided stores.
-    ZeroStore,
-    /// Empty transactions: TSX.
-    Xbegin,
-    /// Loads that cross a page.
-    CrossPage,
-    /// Loads that equal a store in their low twelve address bits.
-    Alias4k,
-    /// Locked additions across two lines.
-    SplitLock,
-    /// A line bounced between core complexes.
-    Transfer,
+machine::named! {
+    /// One signature probe.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SignatureProbe {
+        /// Gathers of eight words: Gather Data Sampling.
+        Gather = "gather",
+        /// A jump that ends on a boundary of 32 bytes: Intel's JCC erratum.
+        Jcc = "jcc",
+        /// A load behind a store of late address: Speculative Store Bypass Disable.
+        StoreBypass = "store-bypass",
+        /// VERW: clearing of buffers.
+        Verw = "verw",
+        /// Into the kernel and back: page-table isolation, barriers at entry.
+        Syscall = "syscall",
+        /// Indirect calls, returns, retpolines.
+        IndirectBranch = "indirect-branch",
+        /// RDRAND: special register buffers.
+        Rdrand = "rdrand",
+        /// Division of 128 bits: erratum 665.
+        Divide = "divide",
+        /// Division of denormal floats: FP-DSS.
+        DenormalDivide = "denormal-divide",
+        /// Dependent loads one page apart: erratum 298.
+        PageWalk = "page-walk",
+        /// Switches between processes: barriers of indirect branches, change of address space.
+        ContextSwitch = "context-switch",
+        /// Zeros written over zeros: elided stores.
+        ZeroStore = "zero-store",
+        /// Empty transactions: TSX.
+        Xbegin = "xbegin",
+        /// Loads that cross a page.
+        CrossPage = "cross-page",
+        /// Loads that equal a store in their low twelve address bits.
+        Alias4k = "alias-4k",
+        /// Locked additions across two lines.
+        SplitLock = "split-lock",
+        /// A line bounced between core complexes.
+        Transfer = "transfer",
+    }
 }
 
 /// A quantity of a probe.
@@ -221,60 +223,6 @@ fn cycles_per_multiply(sampler: &Sampler) -> Result<f64, String> {
 }
 
 impl SignatureProbe {
-    /// All probes.
-    pub const ALL: [Self; 17] = [
-        Self::Gather,
-        Self::Jcc,
-        Self::StoreBypass,
-        Self::Verw,
-        Self::Syscall,
-        Self::IndirectBranch,
-        Self::Rdrand,
-        Self::Divide,
-        Self::DenormalDivide,
-        Self::PageWalk,
-        Self::ContextSwitch,
-        Self::ZeroStore,
-        Self::Xbegin,
-        Self::CrossPage,
-        Self::Alias4k,
-        Self::SplitLock,
-        Self::Transfer,
-    ];
-
-    /// What the user types.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gather => "gather",
-            Self::Jcc => "jcc",
-            Self::StoreBypass => "store-bypass",
-            Self::Verw => "verw",
-            Self::Syscall => "syscall",
-            Self::IndirectBranch => "indirect-branch",
-            Self::Rdrand => "rdrand",
-            Self::Divide => "divide",
-            Self::DenormalDivide => "denormal-divide",
-            Self::PageWalk => "page-walk",
-            Self::ContextSwitch => "context-switch",
-            Self::ZeroStore => "zero-store",
-            Self::Xbegin => "xbegin",
-            Self::CrossPage => "cross-page",
-            Self::Alias4k => "alias-4k",
-            Self::SplitLock => "split-lock",
-            Self::Transfer => "transfer",
-        }
-    }
-
-    /// The probe of a name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|probe| probe.name() == name)
-    }
-
-    /// The probe that measures a quantity.
-    pub fn of_quantity(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|probe| probe.quantities().iter().any(|quantity| quantity.name == name))
-    }
-
     /// What it measures.
     pub fn quantities(self) -> &'static [Quantity] {
         const fn cycles(name: &'static str) -> Quantity {
@@ -324,15 +272,13 @@ mod tests {
     #[test]
     fn probes_and_quantities_are_found_by_their_names_alone() {
         for probe in SignatureProbe::ALL {
-            assert_eq!(SignatureProbe::by_name(probe.name()), Some(probe));
+            assert_eq!(SignatureProbe::from_name(probe.name()), Some(probe));
             for quantity in probe.quantities() {
-                assert_eq!(SignatureProbe::of_quantity(quantity.name), Some(probe));
                 let ends = if quantity.unit == "core cycles" { "cycles" } else { quantity.unit };
                 assert!(quantity.name.ends_with(ends), "{}", quantity.name);
             }
         }
-        assert_eq!(SignatureProbe::by_name("no-such-probe"), None);
-        assert_eq!(SignatureProbe::of_quantity("no_such_quantity"), None);
+        assert_eq!(SignatureProbe::from_name("no-such-probe"), None);
     }
 
     /// Whatever the machine has or lacks: each quantity has a finite value or a reason.

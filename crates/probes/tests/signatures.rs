@@ -8,7 +8,7 @@ fn every_quantity_of_the_catalogue_has_its_probe_and_its_unit() {
     let mut seen = 0;
     for flaw in &catalogue().flaws {
         let Some(signature) = &flaw.signature else { continue };
-        let probe = SignatureProbe::by_name(&signature.probe)
+        let probe = SignatureProbe::from_name(&signature.probe)
             .unwrap_or_else(|| panic!("{}: there is no signature probe {}", flaw.id, signature.probe));
         let quantity = probe.quantities().iter().find(|quantity| quantity.name == signature.quantity);
         let unit = quantity.map(|quantity| quantity.unit);

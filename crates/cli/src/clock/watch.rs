@@ -128,8 +128,8 @@ impl Seen {
     /// Judges a probe and counts it; what happened is given back.
     fn hear(&mut self, pulse: Pulse) -> Vec<ClockHappening> {
         self.summary.probes += 1;
-        self.summary.spared += u64::from(self.has_pairs && pulse.meeting.is_none());
-        let is_usable = pulse.meeting.as_ref().is_some_and(|meeting| matches!(meeting.seen, Ok(Some(_))));
+        self.summary.spared += u64::from(self.has_pairs && pulse.exchange.is_none());
+        let is_usable = pulse.exchange.as_ref().is_some_and(|exchange| matches!(exchange.seen, Ok(Some(_))));
         self.summary.usable += u64::from(is_usable);
         self.last_probe_s = pulse.realtime_ns as f64 / 1e9;
         let happened = self.watcher.hear(pulse);

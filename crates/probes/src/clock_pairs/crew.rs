@@ -1,4 +1,4 @@
-//! One thread per CPU for the whole run: each sleeps or works as it is told, and exchanges when its turn comes.
+//! One thread per CPU for the whole run: each sleeps or works by its regime, and exchanges when its turn comes.
 //!
 //! A thread that works between exchanges spins on the number of the round, which is its load; one that does not waits in
 //! the kernel, so that its CPU may sleep. A thread says before and after an exchange on which CPU it was: a CPU that was
@@ -22,9 +22,9 @@ struct Turn {
 
 /// Thread and conductor share this, one per CPU.
 #[derive(Debug, Default)]
-struct Desk {
+struct Slot {
     works: AtomicBool,
-    /// What a double is told of the CPU between exchanges; `None` is work at full speed.
+    /// The regime of the CPU between exchanges, which a double of the counters follows; `None` is work at full speed.
     regime: Mutex<Option<Regime>>,
     turn: Mutex<Option<Turn>>,
     view: Mutex<Option<Result<SideView, String>>>,
@@ -47,13 +47,13 @@ struct Board {
 pub(super) struct Crew<'a, S> {
     cpus: &'a [CpuId],
     source: &'a RwLock<S>,
-    desks: &'a [Desk],
+    slots: &'a [Slot],
     board: &'a Board,
 }
 
 /// What both sides of a pair saw, or which CPU was lost and how.
 #[derive(Debug)]
-pub(super) struct Meeting {
+pub(super) struct PairViews {
     pub(super) pair: CpuPair,
     pub(super) views: Result<[SideView; 2], (CpuId, String)>,
 }
@@ -108,43 +108,43 @@ impl<'a, S: CounterSource + Send> Crew<'a, S> {
         conduct: impl FnOnce(&Crew<'_, S>) -> R,
     ) -> Result<R, AffinityError> {
         let board = Board::default();
-        let desks: Vec<Desk> = cpus.iter().map(|_| Desk::default()).collect();
+        let slots: Vec<Slot> = cpus.iter().map(|_| Slot::default()).collect();
         for &cpu in cpus {
-            // Tried here, where an error can be told; the threads pin themselves.
+            // Tried here, where an error can be reported; the threads pin themselves.
             drop(Pinned::to(cpu)?);
         }
         std::thread::scope(|scope| {
             // First, so that those that were started do not wait for ever if another is not.
             let _over = OverOnDrop(&board);
-            for (&cpu, desk) in cpus.iter().zip(&desks) {
+            for (&cpu, slot) in cpus.iter().zip(&slots) {
                 let board = &board;
-                start_on(scope, cpu, move || serve(cpu, desk, board, source, limits))?;
+                start_on(scope, cpu, move || serve(cpu, slot, board, source, limits))?;
             }
-            Ok(conduct(&Crew { cpus, source, desks: &desks, board: &board }))
+            Ok(conduct(&Crew { cpus, source, slots: &slots, board: &board }))
         })
     }
 
     /// Says for each CPU, by its index, what it does between exchanges.
     pub(super) fn behave(&self, regime: impl Fn(usize) -> Regime) {
-        for (index, desk) in self.desks.iter().enumerate() {
+        for (index, slot) in self.slots.iter().enumerate() {
             let regime = regime(index);
-            desk.works.store(regime != Regime::Idle, Ordering::Relaxed);
-            *desk.regime.lock().expect("no thread panics") = Some(regime);
+            slot.works.store(regime != Regime::Idle, Ordering::Relaxed);
+            *slot.regime.lock().expect("no thread panics") = Some(regime);
         }
     }
 
     /// One exchange of each pair, all at the same time; no CPU occurs twice.
-    pub(super) fn exchange(&self, round: &[CpuPair]) -> Vec<Meeting> {
+    pub(super) fn exchange(&self, round: &[CpuPair]) -> Vec<PairViews> {
         let index_of = |cpu: CpuId| self.cpus.binary_search(&cpu).expect("pairs are of these CPUs");
         for pair in round {
             let exchange = Arc::new(Exchange::new());
             for (cpu, side) in [(pair.a, Side::First), (pair.b, Side::Second)] {
                 let turn = Turn { exchange: Arc::clone(&exchange), side };
-                *self.desks[index_of(cpu)].turn.lock().expect("no thread panics") = Some(turn);
+                *self.slots[index_of(cpu)].turn.lock().expect("no thread panics") = Some(turn);
             }
         }
         // Whoever sleeps between exchanges works during one; a frequency that is held stays.
-        self.tell_double(|regime| if regime == Regime::Idle { Regime::Load } else { regime });
+        self.set_regimes(|regime| if regime == Regime::Idle { Regime::Load } else { regime });
         *self.board.done.lock().expect("no thread panics") = 0;
         self.board.next_round();
         let mut done = self.board.done.lock().expect("no thread panics");
@@ -152,23 +152,23 @@ impl<'a, S: CounterSource + Send> Crew<'a, S> {
             done = self.board.all_done.wait(done).expect("no thread panics");
         }
         drop(done);
-        self.tell_double(|regime| regime);
+        self.set_regimes(|regime| regime);
         let view = |cpu: CpuId| {
-            let view = self.desks[index_of(cpu)].view.lock().expect("no thread panics").take();
+            let view = self.slots[index_of(cpu)].view.lock().expect("no thread panics").take();
             view.unwrap_or_else(|| Err("its thread saw nothing".to_owned())).map_err(|why| (cpu, why))
         };
-        let meet = |pair: &CpuPair| Meeting {
+        let meet = |pair: &CpuPair| PairViews {
             pair: *pair,
             views: view(pair.a).and_then(|first| Ok([first, view(pair.b)?])),
         };
         round.iter().map(meet).collect()
     }
 
-    /// Tells the double, if the counters are one, what each CPU does from now on.
-    fn tell_double(&self, of: impl Fn(Regime) -> Regime) {
+    /// Sets what each CPU does from now on in a double, if the counters are one.
+    fn set_regimes(&self, of: impl Fn(Regime) -> Regime) {
         let mut source = self.source.write().expect("no thread panics with the counters in hand");
-        for (cpu, desk) in self.cpus.iter().zip(self.desks) {
-            let regime = desk.regime.lock().expect("no thread panics").unwrap_or(Regime::Load);
+        for (cpu, slot) in self.cpus.iter().zip(self.slots) {
+            let regime = slot.regime.lock().expect("no thread panics").unwrap_or(Regime::Load);
             source.enter(cpu.0, of(regime));
         }
     }
@@ -177,7 +177,7 @@ impl<'a, S: CounterSource + Send> Crew<'a, S> {
 /// The thread of one CPU.
 fn serve<S: CounterSource>(
     cpu: CpuId,
-    desk: &Desk,
+    slot: &Slot,
     board: &Board,
     source: &RwLock<S>,
     limits: ExchangeLimits,
@@ -185,11 +185,11 @@ fn serve<S: CounterSource>(
     let mut pinned = Pinned::to(cpu);
     let mut round = 0;
     loop {
-        round = board.wait(round, &desk.works);
+        round = board.wait(round, &slot.works);
         if board.is_over.load(Ordering::Acquire) {
             return;
         }
-        let turn = desk.turn.lock().expect("no thread panics").take();
+        let turn = slot.turn.lock().expect("no thread panics").take();
         if let Some(turn) = turn {
             if !pinned.as_ref().is_ok_and(Pinned::holds) {
                 drop(pinned);
@@ -199,7 +199,7 @@ fn serve<S: CounterSource>(
                 Ok(_) => one_side(cpu, turn.side, &turn.exchange, source, &limits),
                 Err(error) => Err(error.to_string()),
             };
-            *desk.view.lock().expect("no thread panics") = Some(view);
+            *slot.view.lock().expect("no thread panics") = Some(view);
         }
         let mut done = board.done.lock().expect("no thread panics");
         *done += 1;

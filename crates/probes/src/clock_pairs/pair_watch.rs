@@ -129,12 +129,10 @@ impl PairWatch {
         let line = narrow.line();
         let moving = self.seen_after_ticks.is_some();
         let centres: Vec<f64> = narrow.sightings.iter().map(|each| each.centre().offset_ticks).collect();
-        let n = centres.len() as f64;
-        let mean = centres.iter().sum::<f64>() / n;
         // A pair that drifts spreads about its line, one in step about its mean.
         let deviation = match line.filter(|_| moving) {
             Some(line) => line.residual_ticks,
-            None => (centres.iter().map(|centre| (centre - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt(),
+            None => stats::sample_variance(&centres).sqrt(),
         };
         let error = line.map_or(f64::NAN, |line| line.offset_error_ticks);
         // An estimate is the mean of two differences of readings, each of which is rounded down to a step: the variance of
@@ -142,7 +140,7 @@ impl PairWatch {
         let rounding = step / 12_f64.sqrt();
         Some(Known {
             bounds,
-            estimate: mean,
+            estimate: stats::mean(&centres),
             deviation: deviation.hypot(rounding),
             error: error.hypot(rounding),
         })

@@ -295,8 +295,8 @@ mod tests {
     #[test]
     fn of_all_that_tell_the_time_only_the_bare_counter_is_unordered() {
         let reads = found(Scope::All).reads;
-        let told = reads.iter().filter(|read| read.now().is_some() && !read.ordered);
-        let names: Vec<&str> = told.map(|read| read.name).collect();
+        let unordered = reads.iter().filter(|read| read.now().is_some() && !read.ordered);
+        let names: Vec<&str> = unordered.map(|read| read.name).collect();
         assert_eq!(names, if cfg!(target_arch = "x86_64") { vec!["rdtsc"] } else { vec![] });
     }
 

@@ -167,8 +167,8 @@ impl Subject {
                 match rounds::run(read, count, &self.cpus, ns_per_unit, scaling.patience) {
                     Ok(seen) => cost.rounds.push(seen),
                     Err(reason) => {
-                        let told = format!("rounds of {} in {count} threads: {reason}", read.name);
-                        cost.without.push(told);
+                        let line = format!("rounds of {} in {count} threads: {reason}", read.name);
+                        cost.without.push(line);
                     }
                 }
             }

@@ -8,7 +8,7 @@
 //! A core that is ours alone gives the same reading again and again: the best readings lie on a plateau. Where others use it
 //! too, each reading finds another share, and the best ones are a slope: nobody knows then whether the whole core was ever
 //! seen. On a guest under load 4 to 10, 16 of 22 runs of 5 s had such a plateau, and agreed within 0.2 % on the monotonic
-//! clock; three of the other six gave system calls 10 % too dear. Those without are refused.
+//! clock; three of the other six gave system calls 10 % too expensive. Those without are refused.
 
 use stats::{median, quantile};
 

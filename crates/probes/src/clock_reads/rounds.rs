@@ -17,6 +17,7 @@ use record::{RoundsSeen, RoundsVerdict};
 use stats::median;
 
 use super::catalogue::Read;
+use crate::rendezvous::Alone;
 
 /// Time for the rounds of one read in so many threads.
 const EACH: Duration = Duration::from_millis(60);
@@ -33,11 +34,6 @@ const OVERLAP_NS: f64 = 20_000.0;
 const OVERLAPPING_MIN: usize = 50;
 /// Looks at the flag before a waiting thread lets others run.
 const SPINS: u32 = 200;
-
-/// A value alone on its pair of cache lines.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Desk(AtomicU64);
 
 /// One round, in units of the read.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,11 +67,11 @@ impl Round {
 }
 
 /// What the threads of one group share.
-struct Meeting {
+struct Barrier {
     go: AtomicU64,
     arrived: AtomicUsize,
     is_over: AtomicBool,
-    desks: Vec<Desk>,
+    slots: Vec<Alone<AtomicU64>>,
 }
 
 fn wait(until: impl Fn() -> bool) {
@@ -101,25 +97,25 @@ pub fn run(
     ns_per_unit: f64,
     patience: Duration,
 ) -> Result<RoundsSeen, String> {
-    let meeting = Meeting {
+    let barrier = Barrier {
         go: AtomicU64::new(0),
         arrived: AtomicUsize::new(0),
         is_over: AtomicBool::new(false),
-        desks: (1..threads).map(|_| Desk::default()).collect(),
+        slots: (1..threads).map(|_| Alone::default()).collect(),
     };
     let judge = Judge::of(read, threads <= cpus.len(), ns_per_unit);
     let rounds = std::thread::scope(|scope| {
         let mut started = Ok(());
         for index in 1..threads {
-            let (meeting, cpu) = (&meeting, cpus[index % cpus.len()]);
+            let (barrier, cpu) = (&barrier, cpus[index % cpus.len()]);
             let what = format_args!("thread {} of {threads}", index + 1);
-            if let Err(refused) = start_thread(scope, what, move || follow(read, cpu, index - 1, meeting)) {
+            if let Err(refused) = start_thread(scope, what, move || follow(read, cpu, index - 1, barrier)) {
                 started = Err(refused.to_string());
                 break;
             }
         }
-        let rounds = started.and_then(|()| lead(read, cpus[0], &meeting, &judge, patience));
-        meeting.is_over.store(true, Ordering::Release);
+        let rounds = started.and_then(|()| lead(read, cpus[0], &barrier, &judge, patience));
+        barrier.is_over.store(true, Ordering::Release);
         rounds
     })?;
     Ok(judge.judge(read, threads, &rounds))
@@ -129,30 +125,30 @@ pub fn run(
 fn lead(
     read: &Read,
     cpu: CpuId,
-    meeting: &Meeting,
+    barrier: &Barrier,
     judge: &Judge,
     patience: Duration,
 ) -> Result<Vec<Round>, String> {
     let _pinned = Pinned::to(cpu).map_err(|error| error.to_string())?;
-    let others = meeting.desks.len();
+    let others = barrier.slots.len();
     let now = || read.now().unwrap_or_default();
     let mut rounds = Vec::with_capacity(ROUNDS_MAX);
     // All are there before the first round counts.
-    meeting.go.store(1, Ordering::Release);
-    wait(|| meeting.arrived.load(Ordering::Acquire) == others);
+    barrier.go.store(1, Ordering::Release);
+    wait(|| barrier.arrived.load(Ordering::Acquire) == others);
     let (started, mut overlapping) = (Instant::now(), 0);
     while rounds.len() < ROUNDS_MAX {
         let elapsed = started.elapsed();
         if elapsed >= patience || (elapsed >= EACH && judge.is_enough(rounds.len(), overlapping)) {
             break;
         }
-        meeting.arrived.store(0, Ordering::Relaxed);
+        barrier.arrived.store(0, Ordering::Relaxed);
         let released = now();
-        meeting.go.fetch_add(1, Ordering::AcqRel);
+        barrier.go.fetch_add(1, Ordering::AcqRel);
         let own = now();
-        wait(|| meeting.arrived.load(Ordering::Acquire) == others);
+        wait(|| barrier.arrived.load(Ordering::Acquire) == others);
         let arrived = now();
-        let values = meeting.desks.iter().map(|desk| desk.0.load(Ordering::Relaxed));
+        let values = barrier.slots.iter().map(|slot| slot.0.load(Ordering::Relaxed));
         let round = Round::of(released, arrived, values.chain([own]));
         overlapping += usize::from(judge.overlaps(&round));
         rounds.push(round);
@@ -161,20 +157,20 @@ fn lead(
 }
 
 /// Any other thread.
-fn follow(read: &Read, cpu: CpuId, index: usize, meeting: &Meeting) {
+fn follow(read: &Read, cpu: CpuId, index: usize, barrier: &Barrier) {
     // A CPU that may not be used leaves the thread where it is: causality holds there as well.
     let _pinned = Pinned::to(cpu);
     let mut round = 0;
     loop {
-        let (go, is_over) = (&meeting.go, &meeting.is_over);
+        let (go, is_over) = (&barrier.go, &barrier.is_over);
         wait(|| go.load(Ordering::Acquire) != round || is_over.load(Ordering::Acquire));
         if go.load(Ordering::Acquire) == round {
             return;
         }
         round += 1;
         let value = read.now().unwrap_or_default();
-        meeting.desks[index].0.store(value, Ordering::Relaxed);
-        meeting.arrived.fetch_add(1, Ordering::Release);
+        barrier.slots[index].0.store(value, Ordering::Relaxed);
+        barrier.arrived.fetch_add(1, Ordering::Release);
     }
 }
 

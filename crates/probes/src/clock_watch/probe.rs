@@ -13,7 +13,7 @@ use host::live::{Pinned, current_cpu, start_on};
 use host::{Root, hardware_clock_seconds, live};
 use machine::CpuId;
 
-use super::{Meeting, Pulse};
+use super::{PairExchange, Pulse};
 use crate::clock_pairs::one_side;
 use crate::cores::CpuPair;
 use crate::session::SessionError;
@@ -74,7 +74,7 @@ impl<'a, S: CounterSource + Send> Prober<'a, S> {
         let number = self.made;
         self.made += 1;
         let wanted = self.pairs.get((number % self.pairs.len().max(1) as u64) as usize).copied();
-        let meeting = wanted.filter(|_| may_compare()).and_then(|pair| self.compare(pair, &may_compare));
+        let exchange = wanted.filter(|_| may_compare()).and_then(|pair| self.compare(pair, &may_compare));
         let look_at_rtc = number.is_multiple_of(HARDWARE_CLOCK_EVERY);
         let hardware_clock_s = if look_at_rtc { hardware_clock_seconds(&Root::live()).ok() } else { None };
         let readings = (0..READINGS).filter_map(|_| self.clocks());
@@ -90,23 +90,25 @@ impl<'a, S: CounterSource + Send> Prober<'a, S> {
             surroundings: Surroundings::look(KernelClock::Vdso, self.vm_clock.as_ref()),
             synchronised: live::ntp_state().map(|state| state.synchronised),
             hardware_clock_s,
-            meeting,
+            exchange,
         }
     }
 
     /// Meets until something was seen; `None` where no thread could be started.
-    fn compare(&mut self, pair: CpuPair, may_compare: &impl Fn() -> bool) -> Option<Meeting> {
+    fn compare(&mut self, pair: CpuPair, may_compare: &impl Fn() -> bool) -> Option<PairExchange> {
         let mut tries = 0;
         loop {
             tries += 1;
             match meet(pair, self.source) {
                 Ok(None) if tries < TRIES && may_compare() => {}
-                Err(NotMet::NoThread(reason)) => {
+                Err(NoExchange::NoThread(reason)) => {
                     self.refused = Some(reason);
                     return None;
                 }
-                Err(NotMet::Lost(cpu, reason)) => return Some(Meeting { pair, seen: Err((cpu, reason)) }),
-                Ok(exchanged) => return Some(Meeting { pair, seen: Ok(exchanged) }),
+                Err(NoExchange::Lost(cpu, reason)) => {
+                    return Some(PairExchange { pair, seen: Err((cpu, reason)) });
+                }
+                Ok(exchanged) => return Some(PairExchange { pair, seen: Ok(exchanged) }),
             }
         }
     }
@@ -135,7 +137,7 @@ struct Moment {
 }
 
 /// Why two CPUs did not meet.
-enum NotMet {
+enum NoExchange {
     /// One may not be used any more.
     Lost(CpuId, String),
     /// No second thread was to be had.
@@ -144,11 +146,11 @@ enum NotMet {
 
 /// The calling thread and one that lives as long as the exchange. The caller sleeps until the other has its CPU: who was woken
 /// is run before those who work all the time, so that both are there at once on a busy machine, too.
-fn meet<S: CounterSource + Send>(pair: CpuPair, source: &RwLock<S>) -> Result<Option<Exchanged>, NotMet> {
+fn meet<S: CounterSource + Send>(pair: CpuPair, source: &RwLock<S>) -> Result<Option<Exchanged>, NoExchange> {
     let (exchange, is_there) = (Exchange::new(), AtomicBool::new(false));
-    let lost = |cpu: CpuId| move |reason: String| NotMet::Lost(cpu, reason);
+    let lost = |cpu: CpuId| move |reason: String| NoExchange::Lost(cpu, reason);
     let run = |side: Side, cpu: CpuId| one_side(cpu, side, &exchange, source, &LIMITS).map_err(lost(cpu));
-    let pin = |cpu: CpuId| Pinned::to(cpu).map_err(|error| NotMet::Lost(cpu, error.to_string()));
+    let pin = |cpu: CpuId| Pinned::to(cpu).map_err(|error| NoExchange::Lost(cpu, error.to_string()));
     let _pinned = pin(pair.a)?;
     let caller = thread::current();
     let [first, second] = thread::scope(|scope| {
@@ -159,7 +161,7 @@ fn meet<S: CounterSource + Send>(pair: CpuPair, source: &RwLock<S>) -> Result<Op
             let _pinned = pinned?;
             run(Side::Second, pair.b)
         })
-        .map_err(|refused| NotMet::NoThread(refused.to_string()))?;
+        .map_err(|refused| NoExchange::NoThread(refused.to_string()))?;
         let began = Instant::now();
         while !is_there.load(Ordering::Acquire) && began.elapsed() < PATIENCE {
             thread::park_timeout(PATIENCE);
@@ -188,10 +190,10 @@ mod tests {
         let mut prober =
             Prober { source: &source, pairs: vec![pair], vm_clock: None, made: 1, refused: None };
         let pulse = with_threads_left(0, || prober.probe(0, || true));
-        assert_eq!(pulse.meeting, None);
+        assert_eq!(pulse.exchange, None);
         assert!(prober.refused().is_some_and(|reason| reason.starts_with("cannot start a thread for CPU")));
         // On one CPU the two never run at once: it is tried again, but not for ever.
         let pulse = prober.probe(0, || true);
-        assert!(matches!(pulse.meeting, Some(Meeting { seen: Ok(_), .. })), "{pulse:?}");
+        assert!(matches!(pulse.exchange, Some(PairExchange { seen: Ok(_), .. })), "{pulse:?}");
     }
 }

@@ -76,7 +76,7 @@ impl World {
             surroundings: self.surroundings.clone(),
             synchronised: Some(true),
             hardware_clock_s: None,
-            meeting: Some(Meeting { pair: PAIR, seen: Ok((!self.is_busy).then_some(exchanged)) }),
+            exchange: Some(PairExchange { pair: PAIR, seen: Ok((!self.is_busy).then_some(exchanged)) }),
         })
     }
 
@@ -128,19 +128,19 @@ fn a_jump_that_two_exchanges_prove_is_told_and_what_was_hardly_watched_is_not_ca
     // Two of twelve probes see both counters: one before the jump and one after it.
     for seen in [[2, 10], [2, 3]] {
         let mut world = World::new(&[step]);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for second in 1..=12 {
             world.is_busy = !seen.contains(&second);
-            told.extend(world.step());
+            reported.extend(world.step());
         }
-        told.extend(world.watcher.finish());
+        reported.extend(world.watcher.finish());
         let is_moved =
             |what: &ClockHappening| matches!(what, ClockHappening::Counters { fault: ClockFault::Moved, .. });
         let expected = usize::from(seen[1] > 6);
         assert_eq!(
-            (told.len(), told.iter().filter(|what| is_moved(what)).count()),
+            (reported.len(), reported.iter().filter(|what| is_moved(what)).count()),
             (expected, expected),
-            "{told:?}"
+            "{reported:?}"
         );
         let mut summary = ClockWatchSummary { watched_s: 12.0, ..ClockWatchSummary::default() };
         world.watcher.summarise(&mut summary);
@@ -200,7 +200,7 @@ fn a_hardware_clock_that_runs_on_without_us_is_told_and_one_that_is_set_with_the
         surroundings: Surroundings::default(),
         synchronised: None,
         hardware_clock_s: Some(hardware_clock_s),
-        meeting: None,
+        exchange: None,
     };
     let mut watcher = Watcher::new(HZ, 1, 1, SECOND_NS);
     assert!(watcher.hear(pulse(0, 1_000, 1_000)).is_empty());
@@ -220,7 +220,7 @@ fn a_cpu_that_cannot_be_reached_is_told_once() {
     let mut world = World::new(&[]);
     world.quiet(2);
     let mut lost = world.watcher.last().expect("two probes").clone();
-    lost.meeting = Some(Meeting { pair: PAIR, seen: Err((CpuId(1), "it went offline".to_owned())) });
+    lost.exchange = Some(PairExchange { pair: PAIR, seen: Err((CpuId(1), "it went offline".to_owned())) });
     assert!(matches!(world.watcher.hear(lost.clone())[..], [ClockHappening::Lost { .. }]));
     assert!(world.watcher.hear(lost).is_empty());
 }

@@ -4,14 +4,13 @@
 
 use std::hint::black_box;
 
-use host::live::Pinned;
 use kernels::mandelbrot::{Mandelbrot, Numbers, Picture};
 use machine::CpuId;
 use record::Compute;
 use stats::EstimateOptions;
 
 use super::CoresError;
-use super::rounds::{Aim, Pace, Samples, in_rounds};
+use super::rounds::{Aim, CpuSettings as Settings, Samples, Windows};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
@@ -40,27 +39,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
-    let (cpus, rounds) = (subject.cpus.to_vec(), subject.by_depth([20, 50, 100]));
-    let settings = Settings { cpus, rounds, budget_s: 0.0 };
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
-}
-
-/// What to measure.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// The CPUs.
-    pub cpus: Vec<CpuId>,
-    /// Rounds over all CPUs.
-    pub rounds: u32,
-    /// Time for all rounds in seconds.
-    pub budget_s: f64,
-}
-
-impl Settings {
-    /// Time it may take at most, in seconds.
-    pub fn worst_case_s(&self) -> f64 {
-        self.budget_s + VISIT_WORST_S
-    }
+    Settings::planned(subject, seconds, [20, 50, 100], VISIT_WORST_S, run)
 }
 
 /// Stable names in records: kind and lanes, after the two rows of the article.
@@ -82,16 +61,11 @@ fn series_name(cpu: CpuId, kernel: Mandelbrot) -> String {
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
     let kernels = Numbers::ALL.map(Mandelbrot::widest);
     let mut rates = vec![[Samples::default(), Samples::default()]; settings.cpus.len()];
-    let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
-    let outcome = in_rounds(session, pace, settings.cpus.len(), |session, index, _| {
-        let _pinned = Pinned::to(settings.cpus[index])?;
-        let mut sampler = session.sampler(settings.cpus[index]);
+    let outcome = settings.visit_all(session, |sampler, index| {
         for (kernel, samples) in kernels.iter().zip(&mut rates[index]) {
             sampler.about(|| series_name(settings.cpus[index], *kernel));
-            visit(&mut sampler, *kernel, samples);
+            visit(sampler, *kernel, samples);
         }
-        session.absorb(&mut sampler);
-        Ok(())
     });
     for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
         for (kernel, samples) in kernels.iter().zip(rates) {
@@ -124,15 +98,12 @@ fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples) {
     };
     let pictures = sampler.rounds_for(WINDOW_NS, draw);
     let iterations = kernel.run(PICTURE).iterations as f64 * pictures as f64;
-    let (mut windows, mut dropped) = (Vec::with_capacity(WINDOWS_PER_VISIT), 0);
+    let mut windows = Windows::default();
     for number in 0..WINDOWS_PER_VISIT {
         if number > 0 && sampler.is_cut() {
             break;
         }
-        match sampler.window(|| draw(pictures)) {
-            Some(ns) => windows.push(iterations / ns * 1e9),
-            None => dropped += 1,
-        }
+        windows.add(sampler.window(|| draw(pictures)).map(|ns| iterations / ns * 1e9));
     }
-    samples.add(windows, dropped);
+    samples.add(windows);
 }

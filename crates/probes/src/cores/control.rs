@@ -5,7 +5,6 @@
 
 use std::hint::black_box;
 
-use host::live::Pinned;
 use kernels::{
     ADDS_PER_ROUND, MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, multiply_chain, port_loop, rotate_chain,
 };
@@ -14,7 +13,8 @@ use record::Control;
 use stats::{EstimateOptions, median, modes, quantile};
 
 use super::CoresError;
-use super::rounds::{Aim, Pace, Samples, in_rounds};
+pub use super::rounds::CpuSettings as Settings;
+use super::rounds::{Aim, Samples, Windows};
 use crate::control::ControlLoops;
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
@@ -42,27 +42,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
 };
 
 fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
-    let (cpus, rounds) = (subject.cpus.to_vec(), subject.by_depth([24, 50, 100]));
-    let settings = Settings { cpus, rounds, budget_s: 0.0 };
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
-}
-
-/// What to measure.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// The CPUs.
-    pub cpus: Vec<CpuId>,
-    /// Rounds over all CPUs.
-    pub rounds: u32,
-    /// Time for all rounds in seconds.
-    pub budget_s: f64,
-}
-
-impl Settings {
-    /// Time it may take at most, in seconds.
-    pub fn worst_case_s(&self) -> f64 {
-        self.budget_s + VISIT_WORST_S
-    }
+    Settings::planned(subject, seconds, [24, 50, 100], VISIT_WORST_S, run)
 }
 
 /// The windows of one CPU, in nanoseconds per step.
@@ -73,28 +53,13 @@ struct Loops {
     port: Samples,
 }
 
-/// Rounds of each loop that fill a window.
-#[derive(Debug, Clone, Copy)]
-struct Rounds {
-    multiply: u64,
-    rotate: u64,
-    port: u64,
-}
-
 /// Measures the control loops of each CPU and adds them to the record.
 ///
 /// # Errors
 /// A CPU that may not be used; the others are in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
     let mut loops = vec![Loops::default(); settings.cpus.len()];
-    let pace = Pace { budget_s: settings.budget_s, rounds: settings.rounds };
-    let outcome = in_rounds(session, pace, settings.cpus.len(), |session, index, _| {
-        let _pinned = Pinned::to(settings.cpus[index])?;
-        let mut sampler = session.sampler(settings.cpus[index]);
-        visit(&mut sampler, &mut loops[index]);
-        session.absorb(&mut sampler);
-        Ok(())
-    });
+    let outcome = settings.visit_all(session, |sampler, index| visit(sampler, &mut loops[index]));
     push(session, settings, &loops);
     outcome
 }
@@ -108,46 +73,35 @@ pub(crate) fn series_name(cpu: CpuId, what: &str) -> String {
 }
 
 fn visit(sampler: &mut Sampler, loops: &mut Loops) {
-    let rounds = Rounds {
-        multiply: sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box(multiply_chain(rounds))),
-        rotate: sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box(rotate_chain(rounds))),
-        port: sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box(port_loop(rounds))),
-    };
-    let (mut multiply, mut rotate, mut port) = (Windows::default(), Windows::default(), Windows::default());
+    let multiply = |rounds| _ = black_box(multiply_chain(rounds));
+    let rotate = |rounds| _ = black_box(rotate_chain(rounds));
+    let port = |rounds| _ = black_box(port_loop(rounds));
+    let rounds = [
+        sampler.rounds_for(WINDOW_NS, multiply),
+        sampler.rounds_for(WINDOW_NS, rotate),
+        sampler.rounds_for(WINDOW_NS, port),
+    ];
+    let steps = [MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, ADDS_PER_ROUND];
+    let mut windows = [Windows::default(), Windows::default(), Windows::default()];
     for number in 0..WINDOWS_PER_VISIT {
         if number > 0 && sampler.is_cut() {
             break;
         }
         let cpu = sampler.cpu;
         sampler.about(|| series_name(cpu, "multiply"));
-        let window = sampler.window(|| _ = black_box(multiply_chain(rounds.multiply)));
-        multiply.add(window, rounds.multiply * MULTIPLIES_PER_ROUND);
+        let multiply_ns = sampler.window(|| multiply(rounds[0]));
         sampler.about(|| series_name(cpu, "rotate"));
-        let window = sampler.window(|| _ = black_box(rotate_chain(rounds.rotate)));
-        rotate.add(window, rounds.rotate * ROTATES_PER_ROUND);
-        sampler.about(|| series_name(cpu, "port loop"));
-        let window = sampler.window(|| _ = black_box(port_loop(rounds.port)));
-        port.add(window, rounds.port * ADDS_PER_ROUND);
-    }
-    loops.multiply.add(multiply.counting, multiply.dropped);
-    loops.rotate.add(rotate.counting, rotate.dropped);
-    loops.port.add(port.counting, port.dropped);
-}
-
-/// Windows of one loop in one visit.
-#[derive(Debug, Default)]
-struct Windows {
-    counting: Vec<f64>,
-    dropped: usize,
-}
-
-impl Windows {
-    fn add(&mut self, window_ns: Option<f64>, steps: u64) {
-        match window_ns {
-            Some(ns) => self.counting.push(ns / steps as f64),
-            None => self.dropped += 1,
+        let rotate_ns = sampler.window(|| rotate(rounds[1]));
+        sampler.about(|| series_name(cpu, PORT_LOOP));
+        let port_ns = sampler.window(|| port(rounds[2]));
+        for (index, ns) in [multiply_ns, rotate_ns, port_ns].into_iter().enumerate() {
+            windows[index].add(ns.map(|ns| ns / (rounds[index] * steps[index]) as f64));
         }
     }
+    let [multiply, rotate, port] = windows;
+    loops.multiply.add(multiply);
+    loops.rotate.add(rotate);
+    loops.port.add(port);
 }
 
 /// Additions per multiply step of the best windows of each CPU: what an undisturbed core of that CPU can do.

@@ -6,23 +6,25 @@ use host::live::{Mapping, MappingError, PageRequest};
 use kernels::{ARRAY_GRANULE_BYTES, Arrays, Operation, Store, StreamKernel, VectorLoop, port_loop};
 use machine::{CpuId, Topology};
 
-/// What is shared or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resource {
-    /// Integer ports: independent additions.
-    Integer,
-    /// Vector units: multiply-adds in the widest vectors.
-    Simd,
-    /// Decoders: straight code larger than any micro-operation cache; x86-64 only.
-    FrontEnd,
-    /// Level 1: reading three quarters of it, again and again.
-    L1,
-    /// Level 2: the same.
-    L2,
-    /// The way to level 3: reading what level 2 cannot hold and level 3 holds for both.
-    L3,
-    /// Memory: reading a block that no cache holds.
-    Memory,
+machine::named! {
+    /// What is shared or not.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Resource {
+        /// Integer ports: independent additions.
+        Integer = "integer",
+        /// Vector units: multiply-adds in the widest vectors.
+        Simd = "simd",
+        /// Decoders: straight code larger than any micro-operation cache; x86-64 only.
+        FrontEnd = "front_end",
+        /// Level 1: reading three quarters of it, again and again.
+        L1 = "l1",
+        /// Level 2: the same.
+        L2 = "l2",
+        /// The way to level 3: reading what level 2 cannot hold and level 3 holds for both.
+        L3 = "l3",
+        /// Memory: reading a block that no cache holds.
+        Memory = "memory",
+    }
 }
 
 /// Size of a level 1 data cache where the machine does not tell: the smallest of x86-64 since 2003, Intel Atom's 24 KiB.
@@ -35,27 +37,13 @@ const MEMORY_PIECE_BYTES: usize = 64 << 10;
 impl Resource {
     /// All resources this architecture has a loop for, in the order of a table.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Integer, Self::Simd, Self::FrontEnd, Self::L1, Self::L2, Self::L3, Self::Memory]
-            .into_iter()
-            .filter(|resource| *resource != Self::FrontEnd || cfg!(target_arch = "x86_64"))
+        let has_loop = |resource: &Self| *resource != Self::FrontEnd || cfg!(target_arch = "x86_64");
+        Self::ALL.into_iter().filter(has_loop)
     }
 
     /// What programs are told apart by: one loop for each class of work.
     pub fn classes() -> impl Iterator<Item = Self> {
         Self::all().filter(|resource| !matches!(resource, Self::L1 | Self::L2 | Self::L3))
-    }
-
-    /// Stable lower-case name, as it stands in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Integer => "integer",
-            Self::Simd => "simd",
-            Self::FrontEnd => "front_end",
-            Self::L1 => "l1",
-            Self::L2 => "l2",
-            Self::L3 => "l3",
-            Self::Memory => "memory",
-        }
     }
 }
 

@@ -3,10 +3,15 @@
 
 use std::time::Instant;
 
+use host::live::Pinned;
+use machine::CpuId;
 use record::{Quality, Spread};
 use stats::{Estimate, EstimateOptions, estimate};
 
+use super::CoresError;
+use crate::plan::{Planned, Subject};
 use crate::quality::Limits;
+use crate::sampler::Sampler;
 use crate::session::Session;
 
 /// How long a probe goes round.
@@ -25,6 +30,26 @@ pub(super) struct Samples {
     pub(super) visits: Vec<Vec<f64>>,
     /// Windows set aside.
     pub(super) dropped: usize,
+}
+
+/// Windows of one visit.
+#[derive(Debug, Default)]
+pub(super) struct Windows {
+    /// Those that count, in the order taken.
+    pub(super) counting: Vec<f64>,
+    /// How many were set aside.
+    pub(super) dropped: usize,
+}
+
+/// What a probe of every CPU is set up with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuSettings {
+    /// The CPUs.
+    pub cpus: Vec<CpuId>,
+    /// Rounds over all CPUs.
+    pub rounds: u32,
+    /// Time for all rounds in seconds.
+    pub budget_s: f64,
 }
 
 /// A number with its spread.
@@ -69,12 +94,53 @@ pub(super) fn in_rounds<E>(
     Ok(())
 }
 
+impl CpuSettings {
+    /// So many rounds by depth; a visit takes `worst_s` at most, and is cut no earlier.
+    pub(super) fn planned(
+        subject: &Subject<'_>,
+        seconds: f64,
+        rounds: [u32; 3],
+        worst_s: f64,
+        run: fn(&mut Session<'_>, &Self) -> Result<(), CoresError>,
+    ) -> Planned {
+        let settings = Self { cpus: subject.cpus.to_vec(), rounds: subject.by_depth(rounds), budget_s: 0.0 };
+        let worst_case_s = |settings: &Self| settings.budget_s + worst_s;
+        Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run)
+    }
+
+    /// Visits all CPUs, each by a thread that is pinned to it.
+    pub(super) fn visit_all(
+        &self,
+        session: &mut Session<'_>,
+        mut visit: impl FnMut(&mut Sampler, usize),
+    ) -> Result<(), CoresError> {
+        let pace = Pace { budget_s: self.budget_s, rounds: self.rounds };
+        in_rounds(session, pace, self.cpus.len(), |session, index, _| {
+            let _pinned = Pinned::to(self.cpus[index])?;
+            let mut sampler = session.sampler(self.cpus[index]);
+            visit(&mut sampler, index);
+            session.absorb(&mut sampler);
+            Ok(())
+        })
+    }
+}
+
+impl Windows {
+    /// Adds a window with its value, or one that was set aside.
+    pub(super) fn add(&mut self, value: Option<f64>) {
+        match value {
+            Some(value) => self.counting.push(value),
+            None => self.dropped += 1,
+        }
+    }
+}
+
 impl Samples {
     /// Adds one visit; a visit without a window that counts only adds to those set aside.
-    pub(super) fn add(&mut self, windows: Vec<f64>, dropped: usize) {
-        self.dropped += dropped;
-        if !windows.is_empty() {
-            self.visits.push(windows);
+    pub(super) fn add(&mut self, visit: Windows) {
+        self.dropped += visit.dropped;
+        if !visit.counting.is_empty() {
+            self.visits.push(visit.counting);
         }
     }
 
@@ -116,7 +182,7 @@ mod tests {
         let measure = |(index, series): (usize, saved::SavedSeries)| {
             let mut samples = Samples::default();
             for (dropped, (_, windows)) in series.visits.into_iter().enumerate() {
-                samples.add(windows, dropped);
+                samples.add(Windows { counting: windows, dropped });
             }
             let aim = Aim { name: series.name.to_owned(), unit: "ns", half_width: 0.02 };
             samples.measure(&mut session, &kinds[index % 3](1), aim).expect("windows")
@@ -144,8 +210,8 @@ mod tests {
     #[test]
     fn a_visit_without_windows_is_no_visit() {
         let mut samples = Samples::default();
-        samples.add(Vec::new(), 3);
-        samples.add(vec![1.0], 1);
+        samples.add(Windows { counting: Vec::new(), dropped: 3 });
+        samples.add(Windows { counting: vec![1.0], dropped: 1 });
         assert_eq!((samples.visits.len(), samples.dropped), (1, 4));
     }
 }

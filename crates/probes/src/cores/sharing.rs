@@ -1,6 +1,6 @@
 //! What two CPUs share: how much slower a loop runs on one while the other runs the same or another, against alone.
 //!
-//! Alone and together alternate in balanced-coin quads within milliseconds; while alone the other thread sleeps, as
+//! Alone and together alternate in balanced random quads within milliseconds; while alone the other thread sleeps, as
 //! spinning would use the very resource. A window together counts only if the other CPU was seen to make progress in
 //! every slice of it: without that, a hypervisor or a busy machine that runs the two one after the other would look
 //! like two CPUs that share nothing. The datum is the log ratio of an adjacent pair of trials, each the best of a few
@@ -12,14 +12,14 @@ use std::thread::{self, Thread};
 use host::live::{MappingError, Pinned};
 use machine::{Bytes, Topology};
 use record::{PairSlowdown, Spread, UnlikeSlowdown};
-use stats::{Arm, Interval, Random, random_quads, hodges_lehmann, paired_delta};
+use stats::{Arm, Interval, Random, hodges_lehmann, paired_delta, random_quads};
 
 use super::load::{Load, block_bytes, has_l3, memory_for};
-use super::partner::{Alone, Link, with_partner};
-use super::rounds::{Pace, Samples, in_rounds};
+use super::rounds::{Pace, Samples, Windows, in_rounds};
 use super::{CoresError, CpuPair};
 use crate::plan::{self, CheckUpProbe, Planned, Section, second_cpu_missing};
 use crate::quality::Limits;
+use crate::rendezvous::{Alone, Link, with_partner};
 use crate::sampler::Sampler;
 use crate::session::Session;
 
@@ -71,8 +71,8 @@ fn plan(subject: &plan::Subject<'_>, seconds: f64) -> Planned {
         rounds: subject.by_depth([8, 16, 40]),
         budget_s: 0.0,
     };
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
-        .reduced(reduced)
+    let worst_case_s = |settings: &Settings| settings.budget_s + VISIT_WORST_S;
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run).reduced(reduced)
 }
 
 /// What to measure.
@@ -88,13 +88,6 @@ pub struct Settings {
     pub rounds: u32,
     /// Time for all rounds in seconds.
     pub budget_s: f64,
-}
-
-impl Settings {
-    /// Time it may take at most, in seconds.
-    pub fn worst_case_s(&self) -> f64 {
-        self.budget_s + VISIT_WORST_S
-    }
 }
 
 /// One direction of one pair: what is timed on the one CPU, and what the other runs beside it.
@@ -328,7 +321,7 @@ struct Trials<'a> {
 impl Trials<'_> {
     /// Takes all trials in the order given and adds one ratio per adjacent pair.
     fn take(&self, order: &[Arm], load: &mut Load<'_>, sampler: &mut Sampler, seen: &mut Seen) {
-        let (mut ratios, mut dropped, mut together_before) = (Vec::new(), 0, false);
+        let (mut ratios, mut together_before) = (Windows::default(), false);
         for pair in order.chunks_exact(2) {
             let (mut alone, mut together) = (None, None);
             for arm in pair {
@@ -339,14 +332,14 @@ impl Trials<'_> {
                     _ => !self.link.aborted(),
                 };
                 if !ready {
-                    seen.ratios.add(ratios, dropped);
+                    seen.ratios.add(ratios);
                     return;
                 }
                 together_before = is_together;
                 // The ratio is longer by what only the windows together are.
                 sampler.about(|| if is_together { self.subject.series_name() } else { String::new() });
                 let trial = self.trial(load, sampler, is_together);
-                dropped += trial.dropped;
+                ratios.dropped += trial.dropped;
                 if is_together {
                     seen.overlapped += trial.counted;
                     together = trial.best_ns;
@@ -355,10 +348,10 @@ impl Trials<'_> {
                 }
             }
             if let (Some(alone), Some(together)) = (alone, together) {
-                ratios.push(together / alone);
+                ratios.counting.push(together / alone);
             }
         }
-        seen.ratios.add(ratios, dropped);
+        seen.ratios.add(ratios);
     }
 
     fn trial(&self, load: &mut Load<'_>, sampler: &mut Sampler, together: bool) -> Trial {

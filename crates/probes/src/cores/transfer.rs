@@ -13,10 +13,10 @@ use kernels::{Line, Protocol, ping, pong};
 use record::LineTransfer;
 use stats::EstimateOptions;
 
-use super::partner::{Alone, Ended, Link, Side, with_partner};
-use super::rounds::{Aim, Pace, Samples, in_rounds};
+use super::rounds::{Aim, Pace, Samples, Windows, in_rounds};
 use super::{CoresError, CpuPair};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
+use crate::rendezvous::{Alone, Ended, Link, Side, with_partner};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
@@ -52,8 +52,8 @@ fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
         rounds: subject.by_depth([20, 40, 100]),
         budget_s: 0.0,
     };
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
-        .reduced(reduced)
+    let worst_case_s = |settings: &Settings| settings.budget_s + VISIT_WORST_S;
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run).reduced(reduced)
 }
 
 /// What to measure.
@@ -67,13 +67,6 @@ pub struct Settings {
     pub rounds: u32,
     /// Time for all rounds in seconds.
     pub budget_s: f64,
-}
-
-impl Settings {
-    /// Time it may take at most, in seconds.
-    pub fn worst_case_s(&self) -> f64 {
-        self.budget_s + VISIT_WORST_S
-    }
 }
 
 /// Measures the pairs by both protocols and adds them to the record.
@@ -119,7 +112,7 @@ fn record_name(protocol: Protocol) -> &'static str {
     }
 }
 
-/// One window as both threads are told it.
+/// One window as both threads know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Task {
     line: usize,
@@ -228,7 +221,7 @@ fn visit(
     Ok(())
 }
 
-/// Hops between two CPUs by compare and swap, in nanoseconds each: one per window, on lines drawn by lot from a fresh
+/// Hops between two CPUs by compare and swap, in nanoseconds each: one per window, on lines drawn at random from a fresh
 /// mapping.
 ///
 /// # Errors
@@ -292,18 +285,17 @@ fn bounce_all(
     let Ok(hop_ns) = board.window(link, lines, trial, sampler) else { return };
     let rounds = hop_ns.map_or(TRIAL_ROUNDS, |hop_ns| (WINDOW_NS / (2.0 * hop_ns)).ceil() as u64);
     let rounds = rounds.clamp(ROUNDS_RANGE.0, ROUNDS_RANGE.1);
-    let (mut windows, mut dropped) = (Vec::with_capacity(2 * chosen.len()), 0);
+    let mut windows = Windows::default();
     for &line in chosen {
         for main_starts in [true, false] {
             let task = Task { line, protocol, main_starts, rounds };
             match board.window(link, lines, task, sampler) {
-                Ok(Some(ns)) => windows.push(ns),
-                Ok(None) => dropped += 1,
+                Ok(ns) => windows.add(ns),
                 Err(Ended) => break,
             }
         }
     }
-    samples.add(windows, dropped);
+    samples.add(windows);
 }
 
 #[cfg(test)]

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 
 use clock::{TickRate, begin, end};
-use host::live::{AffinityError, Pinned, ThreadUsage, start_on};
+use host::live::{AffinityError, Pinned, ThreadUsage};
 use kernels::random::SplitMix64;
 use record::{Spread, WakePoint};
 use stats::{Estimate, EstimateOptions, estimate, quantile};
 
-use super::partner::{Alone, Ended};
-use super::rounds::{Pace, Samples, in_rounds};
+use super::rounds::{Pace, Samples, Windows, in_rounds};
 use super::{CoresError, CpuPair};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::quality::Limits;
+use crate::rendezvous::{Alone, Ended, Link, with_partner};
 use crate::session::Session;
 
 /// Idle times in microseconds: three per two decades, 10 us to 100 ms.
@@ -64,8 +64,8 @@ fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
         .collect();
     let rounds = subject.by_depth([10, 16, 40]);
     let settings = Settings { pairs, idle_us: idle_us.to_vec(), rounds, budget_s: 0.0 };
-    Planned::within(seconds, settings, |settings| &mut settings.budget_s, Settings::worst_case_s, run)
-        .reduced(reduced)
+    let worst_case_s = |settings: &Settings| settings.budget_s + ROUND_WORST_S;
+    Planned::within(seconds, settings, |settings| &mut settings.budget_s, worst_case_s, run).reduced(reduced)
 }
 
 /// What to measure.
@@ -79,13 +79,6 @@ pub struct Settings {
     pub rounds: u32,
     /// Time for all rounds in seconds.
     pub budget_s: f64,
-}
-
-impl Settings {
-    /// Time it may take at most, in seconds.
-    pub fn worst_case_s(&self) -> f64 {
-        self.budget_s + ROUND_WORST_S
-    }
 }
 
 /// Measures the wake-up latency of each pair and adds one point per idle time to the record.
@@ -131,9 +124,6 @@ fn median_and_p90(latencies_ns: &[f64]) -> Option<(Estimate, f64)> {
     quantile(latencies_ns, 0.9).map(|p90_ns| (estimate, p90_ns))
 }
 
-/// The number that ends the sleeper.
-const QUIT: u64 = u64::MAX;
-
 /// What the two threads write for each other.
 #[derive(Debug, Default)]
 struct Board {
@@ -141,48 +131,35 @@ struct Board {
     call: Alone<AtomicU64>,
     /// The sleeper's counter at its answer.
     answer: Alone<AtomicU64>,
-    /// The call that the sleeper waits for; `QUIT` if it could not start.
+    /// The call that the sleeper waits for.
     awaiting: Alone<AtomicU64>,
 }
 
 impl Board {
-    fn sleeper(&self) {
-        let mut number = 0;
-        loop {
-            number += 1;
+    fn sleeper(&self, link: &Link) {
+        for number in 1.. {
             self.awaiting.0.store(number, Ordering::Release);
             let mut stamp = 0;
-            let mut call = self.call.0.load(Ordering::Acquire);
-            while call != number && call != QUIT {
+            while self.call.0.load(Ordering::Acquire) != number {
+                if link.aborted() {
+                    return;
+                }
                 if number <= EXCHANGES {
                     std::hint::spin_loop();
                 } else {
                     thread::park();
                 }
                 stamp = begin();
-                call = self.call.0.load(Ordering::Acquire);
-            }
-            if call == QUIT {
-                return;
             }
             self.answer.0.store(if stamp == 0 { begin() } else { stamp }, Ordering::Release);
         }
     }
 }
 
-/// Ends the sleeper whatever happens to the waker.
-struct QuitOnDrop<'a>(&'a Board, &'a Thread);
-
-impl Drop for QuitOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.call.0.store(QUIT, Ordering::Release);
-        self.1.unpark();
-    }
-}
-
 /// The spinning side.
 struct Waker<'a, 's> {
     board: &'a Board,
+    link: &'a Link,
     sleeper: &'a Thread,
     session: &'a Session<'s>,
     number: u64,
@@ -228,9 +205,8 @@ impl Waker<'_, '_> {
     /// Waits until the other is ready for the next call.
     fn ready(&mut self) -> bool {
         self.number += 1;
-        let (number, awaiting) = (self.number, &self.board.awaiting.0);
-        self.wait(|| [number, QUIT].contains(&awaiting.load(Ordering::Acquire)))
-            && awaiting.load(Ordering::Acquire) == number
+        let is_awaited = || self.board.awaiting.0.load(Ordering::Acquire) == self.number;
+        self.wait(|| is_awaited() || self.link.aborted()) && is_awaited()
     }
 
     /// Calls, wakes if asked to, and waits for the answer.
@@ -299,22 +275,15 @@ fn round(
     random.shuffle(&mut order);
     let board = Board::default();
     let session = &*session;
-    thread::scope(|scope| {
-        let sleeper = start_on(scope, pair.b, || {
-            let _pinned = Pinned::to(pair.b).inspect_err(|_| {
-                board.awaiting.0.store(QUIT, Ordering::Release);
-            })?;
-            board.sleeper();
-            Ok::<(), AffinityError>(())
-        })?;
-        {
-            let _quit = QuitOnDrop(&board, sleeper.thread());
-            let mut waker =
-                Waker { board: &board, sleeper: sleeper.thread(), session, number: 0, last_answer: 0 };
+    with_partner(
+        pair.b,
+        None,
+        |link| board.sleeper(link),
+        |link, sleeper| {
+            let mut waker = Waker { board: &board, link, sleeper, session, number: 0, last_answer: 0 };
             all_gaps(&mut waker, pair, &order, idle_us, samples);
-        }
-        sleeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+        },
+    )
 }
 
 /// All idle times in the order given.
@@ -331,15 +300,14 @@ fn all_gaps(
     for &index in order {
         sampler.about(|| series_name(pair, idle_us[index]));
         let wakes = (WAKES_US / idle_us[index]).clamp(1.0, WAKES_MAX) as usize;
-        let (mut latencies, mut dropped) = (Vec::with_capacity(wakes), 0);
+        let mut latencies = Windows::default();
         for _ in 0..wakes {
             match waker.wake(idle_us[index], offset) {
-                Ok(Some(ns)) => latencies.push(sampler.told_ns(ns)),
-                Ok(None) => dropped += 1,
-                Err(Ended) => return samples[index].add(latencies, dropped),
+                Ok(ns) => latencies.add(ns.map(|ns| sampler.counted_ns(ns))),
+                Err(Ended) => return samples[index].add(latencies),
             }
         }
-        samples[index].add(latencies, dropped);
+        samples[index].add(latencies);
     }
 }
 
@@ -356,7 +324,7 @@ mod tests {
         for series in saved::series("wake-up") {
             let mut samples = Samples::default();
             for (_, windows) in series.visits {
-                samples.add(windows, 1);
+                samples.add(Windows { counting: windows, dropped: 1 });
             }
             push(&mut session, CpuPair { a: CpuId(0), b: CpuId(1) }, 10.0, &samples);
         }

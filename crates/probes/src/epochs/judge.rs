@@ -169,11 +169,11 @@ impl<'a> Judge<'a> {
     /// How far the value may lie from the truth by what epochs differ.
     fn between(&self, group: u32, places: &[f64]) -> f64 {
         let prior = PriorSpread::default();
-        let learnt = self.groups.get(&group).copied().or(self.whole).unwrap_or(prior.relative);
+        let pooled = self.groups.get(&group).copied().or(self.whole).unwrap_or(prior.relative);
         let own_degrees = places.len() as u32 - 1;
         let own = deviation(places).unwrap_or(0.0);
         let degrees = prior.degrees + own_degrees;
-        let moderated = (f64::from(prior.degrees) * learnt.powi(2) + f64::from(own_degrees) * own.powi(2))
+        let moderated = (f64::from(prior.degrees) * pooled.powi(2) + f64::from(own_degrees) * own.powi(2))
             / f64::from(degrees);
         student_quantile(LEVEL, degrees) * standard_error(moderated.sqrt(), places.len())
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use host::live::{PageRequest, Pages};
 use kernels::{Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine};
-use record::{BandwidthPoint, Scope, Spread};
+use record::{BandwidthPoint, Scope};
 
 use super::crew::{CrewMemory, PART_BYTES_MIN, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
 use super::error::MemoryError;
@@ -339,7 +339,7 @@ impl<'s> Curves<'s> {
             let kernel = point.kernel.kernel();
             let block_bytes = Bytes(point.block_bytes as u64);
             let name = point.series_name(self.cpus.len());
-            let raw = session.record.push_raw(point.series.raw(name, "bytes_per_s"));
+            let judged = judged.kept(session, &point.series, name, "bytes_per_s");
             session.result().memory.bandwidth.push(BandwidthPoint {
                 scope: self.scope,
                 cpus: self.cpus.iter().copied().collect(),
@@ -349,7 +349,7 @@ impl<'s> Curves<'s> {
                 block_bytes,
                 page_bytes,
                 bytes_per_s: judged.value,
-                spread: Spread { raw: Some(raw), ..doubted(judged.spread, point.windows_apart) },
+                spread: doubted(judged.spread, point.windows_apart),
             });
         }
     }

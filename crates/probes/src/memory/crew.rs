@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use host::live::{AffinityError, Pinned, start_on};
 
+use crate::rendezvous::Alone;
 use crate::sampler::Sampler;
 
 pub(super) use streaming::{
@@ -34,11 +35,6 @@ const SPINS_PER_LOOK: u32 = 1_024;
 /// Starting a thread and pinning it takes about this long, in seconds: for worst-case estimates.
 pub(super) const THREAD_START_S: f64 = 100e-6;
 
-/// A counter alone on its cache lines (two, as adjacent-line prefetchers work in pairs).
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(super) struct Beat(pub(super) AtomicU64);
-
 /// Where the members of a crew meet and watch each other.
 #[derive(Debug)]
 pub(super) struct Gate {
@@ -49,7 +45,7 @@ pub(super) struct Gate {
     /// Nobody waits longer than this.
     until: Instant,
     shared: AtomicU64,
-    beats: Vec<Beat>,
+    beats: Vec<Alone<AtomicU64>>,
 }
 
 /// One member while the crew works.
@@ -92,7 +88,7 @@ impl Gate {
             broken: AtomicBool::new(false),
             until,
             shared: AtomicU64::new(0),
-            beats: (0..members).map(|_| Beat::default()).collect(),
+            beats: (0..members).map(|_| Alone::default()).collect(),
         }
     }
 

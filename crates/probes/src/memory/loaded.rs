@@ -3,12 +3,11 @@
 //! Loaders are pinned threads that sweep their own memory when the switch is on and wait when it is off. Each counts the
 //! bytes it has moved on a cache line of its own; the chaser reads these counters around every window: they tell
 //! the traffic, and a window in which one of them stood still did not overlap and does not count. Idle and loaded
-//! visits alternate as ABBA or BAAB by a coin.
+//! visits alternate as ABBA or BAAB in random order.
 
 mod loaders;
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use host::live::{Mapping, MappingError, PageRequest, Pages, Pinned};
 use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Operation, Order, Position, Store, StreamKernel};
@@ -18,11 +17,11 @@ use stats::{Interval, median};
 
 use self::loaders::{Loaders, Work, with_loaders};
 use super::error::MemoryError;
-use super::room::{claimed_cache, claimed_caches_together, largest_block, mapped};
-use super::series::{ControlPair, Judge, Kind, PointVisit, Series, doubted, page_bytes};
+use super::room::{beyond_caches, claimed_cache, claimed_caches_together, mapped};
+use super::series::{Judge, Kind, PointVisit, Series, doubted, page_bytes};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
-use crate::sampler::Sampler;
-use crate::session::Session;
+use crate::sampler::{Sampler, Visit};
+use crate::session::{Budget, Session};
 
 /// Bytes from node to node: a line.
 const STRIDE_BYTES: usize = 64;
@@ -87,12 +86,8 @@ impl Settings {
 
     /// Block of the chase and of all loaders together.
     fn blocks(&self, machine: &Machine) -> [Bytes; 2] {
-        let capped = |wanted: u64| {
-            let cap = self.block_max.0.max(SMALLEST_BLOCK.0);
-            largest_block(machine, Bytes(wanted.clamp(SMALLEST_BLOCK.0, cap)))
-        };
-        let chase = capped(claimed_cache(machine, SMALLEST_BLOCK).0 * 4);
-        [chase, capped(claimed_caches_together(machine).0 * 4)]
+        let claimed = [claimed_cache(machine, SMALLEST_BLOCK), claimed_caches_together(machine)];
+        claimed.map(|claimed| beyond_caches(machine, claimed, [SMALLEST_BLOCK, self.block_max]))
     }
 
     /// Time it may take at most, in seconds; 0 with one CPU, where there is nothing to measure.
@@ -218,7 +213,7 @@ fn measure(
     points: &mut [Point],
     series_name: &dyn Fn(usize) -> String,
 ) {
-    let started = Instant::now();
+    let budget = Budget::start(settings.budget_s);
     let lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
     let warm_loads = lines.min(chain.nodes() as u64);
     let mut cursor = chain.start();
@@ -232,12 +227,12 @@ fn measure(
                 [loaded, 0, 0, loaded]
             };
             for index in order {
-                if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+                if budget.is_over(session) {
                     return;
                 }
                 sampler.about(|| series_name(points[index].active));
                 visit(sampler, &mut cursor, rounds, loaders, quad, &mut points[index]);
-                session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+                budget.show(session);
             }
         }
     }
@@ -280,9 +275,9 @@ fn visit(
         }
     }
     loaders.switch_to(0);
-    let readings = [control_before, sampler.control.read(sampler.rate)];
-    let control = vec![ControlPair { cpu: sampler.cpu, readings }];
-    point.latency.visits.push(PointVisit { mapping: quad, windows, dropped, control });
+    let control = [control_before, sampler.control.read(sampler.rate)];
+    let visit = Visit { windows, dropped, control };
+    point.latency.visits.push(PointVisit::of(quad, sampler.cpu, visit));
 }
 
 fn series_name(settings: &Settings, chased: &Chased<'_>, active: usize, pages: Pages) -> String {
@@ -305,10 +300,10 @@ fn judged(
         let Some(judged) = judge.judge(&point.latency) else { continue };
         let loading: CpuSet = chased.others.iter().take(point.active).copied().collect();
         let name = series_name(settings, chased, point.active, pages);
-        let raw = session.record.push_raw(point.latency.raw(name, "ns"));
+        let judged = judged.kept(session, &point.latency, name, "ns");
         let traffic = stats::sorted(&point.traffic);
         // All visits share one mapping: what differs between them is time, not place.
-        let spread = Spread { raw: Some(raw), mappings: 1, ..doubted(judged.spread, point.windows_apart) };
+        let spread = Spread { mappings: 1, ..doubted(judged.spread, point.windows_apart) };
         loaded.push(LoadedLatency {
             cpu: chased.cpu,
             loading,

@@ -5,20 +5,19 @@
 //! the page walk. A visit is one order on a mapping; every round has fresh mappings, and shuffles pages and orders.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use host::live::{Mapping, MappingError, PageRequest, Pages, Pinned};
 use kernels::random::SplitMix64;
 use kernels::{Chain, ChainError, LOADS_PER_ROUND, Layout, Order, Position};
 use machine::{Bytes, Machine};
-use record::{ChaseOrder, OrderedLatency, Spread};
+use record::{ChaseOrder, OrderedLatency};
 
 use super::error::MemoryError;
-use super::room::{claimed_cache, largest_block};
-use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use super::room::{beyond_caches, claimed_cache};
+use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
-use crate::sampler::{Sampler, VisitPlan};
-use crate::session::Session;
+use crate::sampler::{Sampler, Visit, VisitPlan};
+use crate::session::{Budget, Session};
 
 /// Bytes from node to node: a line.
 const STRIDE_BYTES: usize = 64;
@@ -82,8 +81,7 @@ impl Settings {
 
     /// Four times the largest claimed cache, up to the cap and to what there is room for.
     pub fn block(&self, machine: &Machine) -> Bytes {
-        let wanted = claimed_cache(machine, SMALLEST_BLOCK).0 * 4;
-        largest_block(machine, Bytes(wanted.clamp(SMALLEST_BLOCK.0, self.block_max.0.max(SMALLEST_BLOCK.0))))
+        beyond_caches(machine, claimed_cache(machine, SMALLEST_BLOCK), [SMALLEST_BLOCK, self.block_max])
     }
 
     /// Time it may take at most, in seconds: the budget and one visit, which lays and walks a chain.
@@ -142,17 +140,17 @@ fn rounds(
     points: &mut [Point],
     block: Bytes,
 ) -> Result<(), MemoryError> {
-    let started = Instant::now();
+    let budget = Budget::start(settings.budget_s);
     let lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
     for round in 0..settings.rounds_max {
         let judge = judge(settings, points);
         if round > 1 && !points.iter().any(|point| judge.wants_more(&point.series)) {
             break;
         }
-        let coin = session.random.next_u64() >> 63 == 0;
+        let is_base_first = session.random.next_u64() >> 63 == 0;
         let [first, second] = [PageRequest::Base, PageRequest::Huge];
-        for request in if coin { [first, second] } else { [second, first] } {
-            if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+        for request in if is_base_first { [first, second] } else { [second, first] } {
+            if budget.is_over(session) {
                 return Ok(());
             }
             let mut mapping = match Mapping::new_while(block.0 as usize, request, &|| !sampler.is_cut()) {
@@ -164,7 +162,7 @@ fn rounds(
                 (0..points.len()).filter(|&index| points[index].request == request).collect();
             session.random.shuffle(&mut order);
             for index in order {
-                if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+                if budget.is_over(session) {
                     return Ok(());
                 }
                 let point = &mut points[index];
@@ -173,9 +171,9 @@ fn rounds(
                 let Some(visit) = visit(sampler, mapping.as_mut_slice(), point.order, lines, random) else {
                     return Ok(());
                 };
-                point.series.visits.push(PointVisit { mapping: round, ..visit });
+                point.series.visits.push(PointVisit::of(round, sampler.cpu, visit));
                 point.pages.push(pages);
-                session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+                budget.show(session);
             }
         }
     }
@@ -189,7 +187,7 @@ fn visit(
     order: Order,
     cache_lines: u64,
     random: &mut SplitMix64,
-) -> Option<PointVisit> {
+) -> Option<Visit> {
     let layout =
         Layout { stride_bytes: STRIDE_BYTES, order, position: Position::Start, seed: random.next_u64() };
     let chain = match Chain::build_while(block, layout, &|| !sampler.is_cut()) {
@@ -203,12 +201,7 @@ fn visit(
     let plan = VisitPlan { windows_min: 12, windows_max: 40, half_width: 0.005 };
     let visit = sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
     black_box(cursor.addr());
-    Some(PointVisit {
-        mapping: 0,
-        windows: visit.windows,
-        dropped: visit.dropped,
-        control: vec![ControlPair { cpu: sampler.cpu, readings: visit.control }],
-    })
+    Some(visit)
 }
 
 fn judge(settings: &Settings, points: &[Point]) -> Judge {
@@ -226,14 +219,14 @@ fn keep(
     for point in points {
         let Some(judged) = judge.judge(&point.series) else { continue };
         let page_bytes = page_bytes(point.request, &point.pages);
-        let raw = session.record.push_raw(point.series.raw(point.series_name(block_bytes), "ns"));
+        let judged = judged.kept(session, &point.series, point.series_name(block_bytes), "ns");
         session.result().memory.orders.push(OrderedLatency {
             cpu,
             block_bytes,
             page_bytes,
             order: point.name,
             ns: judged.value,
-            spread: Spread { raw: Some(raw), ..judged.spread },
+            spread: judged.spread,
         });
     }
 }

@@ -5,7 +5,6 @@
 //! hold, so that no cursor finds what an earlier visit has fetched.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use host::live::{PageRequest, Pages, Pinned};
 use kernels::{
@@ -13,14 +12,14 @@ use kernels::{
     Position, walk_parallel,
 };
 use machine::{Bytes, Machine};
-use record::{ParallelChase, Spread};
+use record::ParallelChase;
 
 use super::error::MemoryError;
-use super::room::{claimed_cache, largest_block, mapped};
-use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use super::room::{beyond_caches, claimed_cache, mapped};
+use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
-use crate::sampler::{Sampler, VisitPlan};
-use crate::session::Session;
+use crate::sampler::{Sampler, Visit, VisitPlan};
+use crate::session::{Budget, Session};
 
 /// Bytes from node to node: a line.
 const STRIDE_BYTES: usize = 64;
@@ -84,8 +83,7 @@ impl Settings {
 
     /// Four times the largest claimed cache, up to the cap and to what there is room for.
     pub fn block(&self, machine: &Machine) -> Bytes {
-        let wanted = claimed_cache(machine, SMALLEST_BLOCK).0 * 4;
-        largest_block(machine, Bytes(wanted.clamp(SMALLEST_BLOCK.0, self.block_max.0.max(SMALLEST_BLOCK.0))))
+        beyond_caches(machine, claimed_cache(machine, SMALLEST_BLOCK), [SMALLEST_BLOCK, self.block_max])
     }
 
     /// Time it may take at most, in seconds: the budget, and laying and walking one chain.
@@ -115,14 +113,14 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let page_bytes = page_bytes(PageRequest::Huge, &given);
     for (&chains, series) in settings.chains.iter().zip(&points) {
         let Some(judged) = judge.judge(series) else { continue };
-        let raw = session.record.push_raw(series.raw(series_name(chains, block), "ns"));
+        let judged = judged.kept(session, series, series_name(chains, block), "ns");
         session.result().memory.parallel.push(ParallelChase {
             cpu,
             chains,
             block_bytes: block,
             page_bytes,
             ns_per_load: judged.value,
-            spread: Spread { raw: Some(raw), ..judged.spread },
+            spread: judged.spread,
         });
     }
     result
@@ -140,10 +138,10 @@ fn mappings(
     points: &mut [Series],
     given: &mut Vec<Pages>,
 ) -> Result<(), MemoryError> {
-    let started = Instant::now();
+    let budget = Budget::start(settings.budget_s);
     let cache_lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
     for number in 0..settings.mappings_max {
-        if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+        if budget.is_over(session) {
             break;
         }
         let seed = session.random.next_u64();
@@ -165,14 +163,14 @@ fn mappings(
             .div_ceil(PARALLEL_MAX as u64 * PARALLEL_LOADS_PER_ROUND);
         for _ in 0..VISITS_PER_MAPPING {
             for index in shuffled(points.len(), session) {
-                if session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s {
+                if budget.is_over(session) {
                     return Ok(());
                 }
                 sampler.in_slices(flush, |rounds| cursors = walk_parallel(cursors, rounds));
                 sampler.about(|| series_name(settings.chains[index], block));
                 let visit = visit(sampler, &mut cursors, settings.chains[index]);
-                points[index].visits.push(PointVisit { mapping: number, ..visit });
-                session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+                points[index].visits.push(PointVisit::of(number, sampler.cpu, visit));
+                budget.show(session);
             }
         }
     }
@@ -200,7 +198,7 @@ fn chosen(chains: usize) -> impl Iterator<Item = usize> {
     (0..chains).map(move |chain| chain * PARALLEL_MAX / chains)
 }
 
-fn visit(sampler: &mut Sampler, cursors: &mut [Cursor<'_>; PARALLEL_MAX], chains: usize) -> PointVisit {
+fn visit(sampler: &mut Sampler, cursors: &mut [Cursor<'_>; PARALLEL_MAX], chains: usize) -> Visit {
     let mut active: Vec<Cursor<'_>> = chosen(chains).map(|index| cursors[index]).collect();
     let rounds = sampler.rounds_for(WINDOW_NS, |rounds| walk_together(&mut active, rounds));
     let plan = VisitPlan { windows_min: 7, windows_max: WINDOWS, half_width: 0.005 };
@@ -209,12 +207,7 @@ fn visit(sampler: &mut Sampler, cursors: &mut [Cursor<'_>; PARALLEL_MAX], chains
     for (index, cursor) in chosen(chains).zip(active) {
         cursors[index] = black_box(cursor);
     }
-    PointVisit {
-        mapping: 0,
-        windows: visit.windows,
-        dropped: visit.dropped,
-        control: vec![ControlPair { cpu: sampler.cpu, readings: visit.control }],
-    }
+    visit
 }
 
 /// Walks 1 to 16 cursors side by side: the loops are compiled for each number.

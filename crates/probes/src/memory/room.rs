@@ -7,11 +7,12 @@ use super::error::MemoryError;
 
 /// A block takes at most this share of the machine's memory.
 const SHARE_OF_MEMORY: u64 = 4;
-/// A block takes at most this share of what is free, of the cgroup's limit and of the address space.
+/// A block takes at most this share of what is free, of the cgroup's limit and of the address space: a surface maps its next block
+/// before it lets go of the last one, and the address space also holds the program.
 const SHARE_OF_LIMIT: u64 = 2;
 
-/// The largest block up to `wish` that the machine and its limits leave room for, in whole MiB, at least one.
-pub fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
+/// Bytes that one block may take: a share of the machine's memory and of each limit; `None` where none is known.
+pub(crate) fn room_of(machine: &Machine) -> Option<Bytes> {
     let limits = &machine.environment.limits;
     let bounds = [
         machine.environment.memory_bytes.map(|memory| memory.0 / SHARE_OF_MEMORY),
@@ -19,8 +20,13 @@ pub fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
         limits.available_memory_bytes.map(|free| free.0 / SHARE_OF_LIMIT),
         limits.address_space_bytes.map(|space| space.0 / SHARE_OF_LIMIT),
     ];
-    let most = bounds.into_iter().flatten().fold(wish.0, u64::min);
-    Bytes((most / Bytes::MIB.0).max(1) * Bytes::MIB.0)
+    bounds.into_iter().flatten().min().map(Bytes)
+}
+
+/// The largest block up to `wish` that the machine and its limits leave room for, in whole MiB, at least one.
+pub fn largest_block(machine: &Machine, wish: Bytes) -> Bytes {
+    let most = room_of(machine).map_or(wish, |room| room.min(wish));
+    Bytes((most.0 / Bytes::MIB.0).max(1) * Bytes::MIB.0)
 }
 
 /// Huge pages of one node, or from wherever they come, laid as long as it may go on.
@@ -42,6 +48,11 @@ pub(super) fn mapped(
 /// The largest data or unified cache claimed; `fallback` where the machine claims none.
 pub(super) fn claimed_cache(machine: &Machine, fallback: Bytes) -> Bytes {
     machine.topology.largest_cache_bytes().unwrap_or(fallback)
+}
+
+/// What no cache holds: four times what they claim, within these bounds and as far as there is room.
+pub(super) fn beyond_caches(machine: &Machine, claimed: Bytes, [smallest, largest]: [Bytes; 2]) -> Bytes {
+    largest_block(machine, Bytes((claimed.0 * 4).clamp(smallest.0, largest.0.max(smallest.0))))
 }
 
 /// The sum of all instances of the largest cache: what all CPUs together can keep.

@@ -12,6 +12,8 @@ use stats::{Across, Estimate, EstimateOptions, PriorSpread, estimate, median, po
 
 use crate::control::ControlReading;
 use crate::quality::Limits;
+use crate::sampler::Visit;
+use crate::session::Session;
 
 /// A control loop slower than the typical one by this share belongs to another state of the machine.
 const STATE_SHARE: f64 = 0.08;
@@ -34,6 +36,14 @@ pub(super) struct PointVisit {
     pub(super) windows: Vec<f64>,
     pub(super) dropped: usize,
     pub(super) control: Vec<ControlPair>,
+}
+
+impl PointVisit {
+    /// A visit of a sampler, on the mapping of this number.
+    pub(super) fn of(mapping: u32, cpu: CpuId, visit: Visit) -> Self {
+        let control = vec![ControlPair { cpu, readings: visit.control }];
+        Self { mapping, windows: visit.windows, dropped: visit.dropped, control }
+    }
 }
 
 /// All visits of one point.
@@ -80,16 +90,25 @@ impl Kind {
     }
 }
 
-impl Series {
-    /// The raw windows, by visit.
-    pub(super) fn raw(&self, name: String, unit: &str) -> RawSeries {
-        let narrow = |windows: &[f64]| windows.iter().map(|&value| value as f32).collect();
-        RawSeries {
-            name,
-            unit: unit.to_owned(),
-            visits: self.visits.iter().map(|visit| narrow(&visit.windows)).collect(),
-            mapping_of_visit: self.visits.iter().map(|visit| visit.mapping).collect(),
-        }
+/// Raw windows of visits, each with the number of its mapping, rounded to single precision.
+pub(super) fn raw<'a>(
+    name: String,
+    unit: &str,
+    visits: impl Iterator<Item = (u32, &'a Vec<f64>)>,
+) -> RawSeries {
+    let narrow = |(mapping, windows): (u32, &'a Vec<f64>)| {
+        (mapping, windows.iter().map(|&value| value as f32).collect())
+    };
+    let (mapping_of_visit, visits) = visits.map(narrow).unzip();
+    RawSeries { name, unit: unit.to_owned(), visits, mapping_of_visit }
+}
+
+impl Judged {
+    /// The same with its raw windows in the record.
+    pub(super) fn kept(self, session: &mut Session<'_>, series: &Series, name: String, unit: &str) -> Self {
+        let visits = series.visits.iter().map(|visit| (visit.mapping, &visit.windows));
+        let index = session.record.push_raw(raw(name, unit, visits));
+        Self { spread: Spread { raw: Some(index), ..self.spread }, ..self }
     }
 }
 
@@ -199,8 +218,8 @@ pub(super) fn doubted(spread: Spread, windows_apart: usize) -> Spread {
 }
 
 /// The page size asked for if every mapping got it, else the base page.
-pub(super) fn page_bytes(request: PageRequest, given: &[Pages]) -> Bytes {
-    if given.iter().all(|pages| pages.share >= PAGES_SHARE) {
+pub(super) fn page_bytes<'a>(request: PageRequest, given: impl IntoIterator<Item = &'a Pages>) -> Bytes {
+    if given.into_iter().all(|pages| pages.share >= PAGES_SHARE) {
         request.page_bytes()
     } else {
         PageRequest::Base.page_bytes()
@@ -257,7 +276,7 @@ mod tests {
                 sampler.about(|| series.name.to_owned());
                 let visit = |(mapping, windows): &(u32, Vec<f64>)| PointVisit {
                     mapping: *mapping,
-                    windows: windows.iter().map(|ns| sampler.told_ns(*ns)).collect(),
+                    windows: windows.iter().map(|ns| sampler.counted_ns(*ns)).collect(),
                     ..PointVisit::default()
                 };
                 Series { visits: series.visits.iter().map(visit).collect() }

@@ -26,7 +26,7 @@ pub use choice::{Per, nodes_with_memory, subjects};
 use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, FILL_BYTE, StreamJob, stream_visit};
 use super::error::MemoryError;
 use super::room::mapped;
-use super::series::{ControlPair, PointVisit, Series};
+use super::series::{PointVisit, Series};
 use crate::cores::{CpuPair, transfer};
 use crate::sampler::VisitPlan;
 use crate::session::{Session, SessionError};
@@ -389,13 +389,7 @@ impl<'s> Table<'s> {
             session.absorb(&mut sampler);
             visit
         };
-        let control = vec![ControlPair { cpu, readings: chased.control }];
-        cell.chase.visits.push(PointVisit {
-            mapping,
-            windows: chased.windows,
-            dropped: chased.dropped,
-            control,
-        });
+        cell.chase.visits.push(PointVisit::of(mapping, cpu, chased));
         memory.streamed.cpus = vec![cpu];
         let streamed = if self.rounds.is_multiple_of(ROUNDS_PER_FULL) { cell.streams.len() } else { 1 };
         for point in cell.streams.iter_mut().take(streamed) {

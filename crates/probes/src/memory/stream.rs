@@ -9,7 +9,7 @@ use std::time::Instant;
 use host::live::PageRequest;
 use kernels::{Isa, Operation, Store, StreamKernel, StreamLoop};
 use machine::{Bytes, CpuId, Machine, NodeId};
-use record::{Scope, Spread, StreamResult};
+use record::{Scope, StreamResult};
 
 use super::crew::{CHUNKS_PER_WINDOW, CrewMemory, StreamJob, map_for_crew, stream_visit, worst_case_visit_s};
 use super::error::MemoryError;
@@ -343,7 +343,7 @@ impl Table<'_> {
             let accounting = kernel.accounting();
             let cpus: machine::CpuSet = point.team.cpus.iter().copied().collect();
             let page = page_bytes(PageRequest::Huge, &point.pages);
-            let raw = session.record.push_raw(point.series.raw(point.series_name(page), "bytes_per_s"));
+            let judged = judged.kept(session, &point.series, point.series_name(page), "bytes_per_s");
             let bus_share = f64::from(accounting.bus_bytes) / f64::from(accounting.counted_bytes);
             session.result().memory.stream.push(StreamResult {
                 scope: point.team.scope,
@@ -356,7 +356,7 @@ impl Table<'_> {
                 block_bytes: point.block,
                 bytes_per_s: judged.value,
                 bus_bytes_per_s: judged.value * bus_share,
-                spread: Spread { raw: Some(raw), ..doubted(judged.spread, point.windows_apart) },
+                spread: doubted(judged.spread, point.windows_apart),
             });
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The spread chain has one node on each of n pages, the packed chain n nodes on consecutive lines: as many nodes, as
 //! many lines, the same use of the cache sets, but n translations against n / 64. Both are timed in one pair of windows
-//! whose order a coin decides; the datum is the difference of the pair, so that drift cancels. Every pass has a fresh
+//! in random order; the datum is the difference of the pair, so that drift cancels. Every pass has a fresh
 //! mapping and new seeds; later passes add page counts where neighbours differ.
 //!
 //! On AMD the pages lie some pages apart, as one TLB entry may cover neighbours there: see `pair`.
@@ -10,11 +10,9 @@
 mod grid;
 mod pair;
 
-use std::time::Instant;
-
 use host::live::{Mapping, MappingError, PageRequest, Pinned};
 use machine::{Bytes, Machine};
-use record::{Spread, WalkPoint};
+use record::WalkPoint;
 
 pub use grid::page_counts;
 
@@ -22,9 +20,10 @@ use self::grid::refined;
 use self::pair::{Spacing, measure_pairs};
 use super::error::MemoryError;
 use super::room::largest_block;
-use super::series::{ControlPair, Judge, Kind, PointVisit, Series, page_bytes};
+use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
-use crate::session::Session;
+use crate::sampler::Visit;
+use crate::session::{Budget, Session};
 
 /// Passes that visit every page count.
 const FULL_PASSES: u32 = 2;
@@ -107,7 +106,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let cpu = session.cpus[0];
     let pinned = Pinned::to(cpu)?;
     let mut sampler = session.sampler(cpu);
-    let started = Instant::now();
+    let budget = Budget::start(settings.budget_s);
     let block = settings.block(&session.record.machine);
     let spacing = Spacing::of(session.record.machine.identity.vendor.as_ref());
     // A machine with little memory gets fewer pages.
@@ -116,13 +115,11 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let mut counts = page_counts(pages_max);
     let mut points = vec![Point::default(); counts.len()];
     let mut given = Vec::new();
-    let is_over =
-        |session: &Session<'_>| session.must_stop() || started.elapsed().as_secs_f64() >= settings.budget_s;
     'passes: for pass in 0..settings.passes_max {
-        if is_over(session) {
+        if budget.is_over(session) {
             break;
         }
-        let goes_on = || !is_over(session);
+        let goes_on = || !budget.is_over(session);
         let mut mapping =
             match Mapping::new_while(spacing.mapping_bytes(pages_max), PageRequest::Base, &goes_on) {
                 Err(MappingError::BrokenOff { .. }) => break,
@@ -132,7 +129,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
         let mut order: Vec<usize> = chosen(&points, pass, settings);
         session.random.shuffle(&mut order);
         for index in order {
-            if is_over(session) {
+            if budget.is_over(session) {
                 break 'passes;
             }
             let before = sampler.control.read(sampler.rate);
@@ -145,17 +142,13 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
                 counts[index],
                 &mut session.random,
             );
-            let readings = [before, sampler.control.read(sampler.rate)];
-            let visit = |windows: Vec<f64>| PointVisit {
-                mapping: pass,
-                windows,
-                dropped: pairs.dropped,
-                control: vec![ControlPair { cpu, readings }],
-            };
+            let control = [before, sampler.control.read(sampler.rate)];
+            let visit =
+                |windows| PointVisit::of(pass, cpu, Visit { windows, dropped: pairs.dropped, control });
             points[index].delta.visits.push(visit(pairs.delta_ns()));
             points[index].spread.visits.push(visit(pairs.spread_ns.clone()));
             points[index].packed.visits.push(visit(pairs.packed_ns.clone()));
-            session.progress.update(started.elapsed().as_secs_f64() / settings.budget_s);
+            budget.show(session);
         }
         insert_refinements(&mut counts, &mut points, settings);
     }
@@ -219,7 +212,7 @@ fn keep(
             continue;
         };
         let Some(delta) = delta.judge_against(&point.delta, spread.value) else { continue };
-        let raw = session.record.push_raw(point.delta.raw(series_name(pages), "ns"));
+        let delta = delta.kept(session, &point.delta, series_name(pages), "ns");
         session.result().memory.walks.push(WalkPoint {
             cpu,
             pages: pages as u64,
@@ -227,7 +220,7 @@ fn keep(
             spread_ns: spread.value,
             packed_ns: packed.value,
             delta_ns: delta.value,
-            spread: Spread { raw: Some(raw), ..delta.spread },
+            spread: delta.spread,
         });
     }
 }

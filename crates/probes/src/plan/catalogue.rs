@@ -8,37 +8,24 @@ use machine::did_you_mean;
 use super::probe::CheckUpProbe;
 use crate::list::PROBES;
 
-/// A group of probes, as `--only` names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Section {
-    /// Bandwidth, latency, address translation.
-    Memory,
-    /// Frequency, sharing, line transfer, waking.
-    Cores,
-    /// Whether counters agree, and the price of reading time.
-    Clocks,
-    /// What time tells of flaws and their workarounds.
-    Flaws,
+machine::named! {
+    /// A group of probes, as `--only` names it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Section {
+        /// Bandwidth, latency, address translation.
+        Memory = "memory",
+        /// Frequency, sharing, line transfer, waking.
+        Cores = "cores",
+        /// Whether counters agree, and the price of reading time.
+        Clocks = "clocks",
+        /// What time tells of flaws and their workarounds.
+        Flaws = "flaws",
+    }
 }
 
 /// One probe, as its place in the list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probe(usize);
-
-impl Section {
-    /// All sections.
-    pub const ALL: [Self; 4] = [Self::Memory, Self::Cores, Self::Clocks, Self::Flaws];
-
-    /// Its name for `--only`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Cores => "cores",
-            Self::Clocks => "clocks",
-            Self::Flaws => "flaws",
-        }
-    }
-}
 
 impl Probe {
     /// All probes in the order in which they run.

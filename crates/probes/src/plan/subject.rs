@@ -7,6 +7,7 @@ use machine::{Bytes, CpuId, Machine};
 
 use super::pairs::{ChosenPairs, choose_pairs};
 use super::{Depth, Options, Planned};
+use crate::memory::room_of;
 use crate::session::Session;
 
 /// What a plan is made for.
@@ -31,18 +32,9 @@ impl Subject<'_> {
         }
     }
 
-    /// Memory that one block may take: a quarter of the machine's, half of any limit.
+    /// Memory that one block may take.
     pub(crate) fn room(&self) -> Bytes {
-        let environment = &self.machine.environment;
-        let limits = &environment.limits;
-        // A surface maps its next block before it lets go of the last one; the address space also holds the program.
-        let address_space = limits.address_space_bytes.map(|limit| Bytes(limit.0 / 2));
-        let halves = [limits.cgroup_memory_bytes, limits.available_memory_bytes, address_space]
-            .into_iter()
-            .flatten()
-            .map(|limit| Bytes(limit.0 / 2));
-        let quarter = environment.memory_bytes.map(|memory| Bytes(memory.0 / 4));
-        halves.chain(quarter).min().unwrap_or(UNLIMITED)
+        room_of(self.machine).unwrap_or(UNLIMITED)
     }
 
     /// Settings whose time besides their budget depends on the machine and how many CPUs are measured.

@@ -4,15 +4,15 @@
 //! Two CPUs that take turns on one core of the host show a fresh value only when they are switched, a few times per
 //! millisecond at most; two that run together show one for nearly every look.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clock::begin;
-use host::live::{AffinityError, Pinned, start_on};
+use host::live::{AffinityError, Pinned};
 use machine::CpuId;
 use record::Overlap;
 use stats::median;
 
+use crate::rendezvous::{Alone, Link, with_partner};
 use crate::session::Session;
 
 /// Length of a slice in nanoseconds.
@@ -25,21 +25,6 @@ const PAIRS_MAX: usize = 4;
 const TOGETHER_PER_MS: f64 = 100.0;
 /// From this share of such slices on the pair can be measured: other load may hold one of the two for the rest.
 const TOGETHER_SHARE_MIN: f64 = 0.1;
-
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Published {
-    counter: AtomicU64,
-}
-
-/// Raises the flag when its owner leaves.
-struct EndOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
 
 /// Looks at a few pairs of neighbouring CPUs; none if the session has one CPU.
 pub(super) fn measure(session: &Session<'_>) -> Result<Vec<Overlap>, AffinityError> {
@@ -60,24 +45,20 @@ pub(super) fn measure(session: &Session<'_>) -> Result<Vec<Overlap>, AffinityErr
 }
 
 fn fresh_by_slice(session: &Session<'_>, a: CpuId, b: CpuId) -> Result<Vec<f64>, AffinityError> {
-    let (published, end) = (Published::default(), AtomicBool::new(false));
+    let counter = Alone(AtomicU64::new(0));
     let _pinned = Pinned::to(a)?;
     let slice_ticks = session.rate.ticks(SLICE_NS) as u64;
-    thread::scope(|scope| {
-        let publisher = start_on(scope, b, || {
-            let _end = EndOnDrop(&end);
-            let _pinned = Pinned::to(b)?;
-            while !end.load(Ordering::Relaxed) {
-                published.counter.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok::<(), AffinityError>(())
-        })?;
-        let guard = EndOnDrop(&end);
-        wait_for_first(&published, &end, session);
-        let fresh = slices(|| session.must_stop(), || look(&published, slice_ticks));
-        drop(guard);
-        publisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok(fresh)
+    let publish = |link: &Link| {
+        while !link.aborted() {
+            counter.0.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    with_partner(b, None, publish, |link, _| {
+        // The other thread has to be there before it can be missed.
+        while counter.0.load(Ordering::Relaxed) == 0 && !link.aborted() && !session.must_stop() {
+            std::hint::spin_loop();
+        }
+        slices(|| session.must_stop(), || look(&counter.0, slice_ticks))
     })
 }
 
@@ -86,21 +67,11 @@ fn slices(must_stop: impl Fn() -> bool, mut look: impl FnMut() -> f64) -> Vec<f6
     (0..SLICES).take_while(|_| !must_stop()).map(|_| look()).collect()
 }
 
-/// The other thread has to be there before it can be missed.
-fn wait_for_first(published: &Published, end: &AtomicBool, session: &Session<'_>) {
-    while published.counter.load(Ordering::Relaxed) == 0
-        && !end.load(Ordering::Relaxed)
-        && !session.must_stop()
-    {
-        std::hint::spin_loop();
-    }
-}
-
-fn look(published: &Published, slice_ticks: u64) -> f64 {
+fn look(counter: &AtomicU64, slice_ticks: u64) -> f64 {
     let started = begin();
-    let (mut fresh, mut last) = (0_u32, published.counter.load(Ordering::Relaxed));
+    let (mut fresh, mut last) = (0_u32, counter.load(Ordering::Relaxed));
     while begin().wrapping_sub(started) < slice_ticks {
-        let seen = published.counter.load(Ordering::Relaxed);
+        let seen = counter.load(Ordering::Relaxed);
         fresh += u32::from(seen != last);
         last = seen;
     }

@@ -1,10 +1,10 @@
-//! The smallest difference that a kind of loop would show: trials of equal work in quads whose order a coin decides.
+//! The smallest difference that a kind of loop would show: trials of equal work in quads of random order.
 //!
 //! A trial is the best of a few short windows, as noise only adds time. Adjacent trials make a pair; the log ratios of
 //! all pairs have a Hodges-Lehmann shift, whose interval says what would have been seen.
 
 use record::{Alarms, Resolution};
-use stats::{Arm, Random, binomial_quantile, random_quads, hodges_lehmann, median, signed_rank_p};
+use stats::{Arm, Random, binomial_quantile, hodges_lehmann, median, random_quads, signed_rank_p};
 
 /// Trials of a quad.
 pub(super) const QUAD: usize = 4;
@@ -42,7 +42,7 @@ pub(super) struct Trials {
 }
 
 impl Trials {
-    /// Adds a quad; the coin decides which trials belong to which arm. A pair without both trials is left out.
+    /// Adds a quad; a random draw decides which trials belong to which arm. A pair without both trials is left out.
     pub(super) fn add(&mut self, trials: [Option<f64>; QUAD], random: &mut Random) {
         let arms = random_quads(1, random);
         self.values.extend(trials.iter().flatten());
@@ -84,11 +84,11 @@ mod tests {
 
     /// Trials that scatter by `noise` around a drift that doubles every 100 quads.
     fn simulated(seed: u64, quads: usize, noise: f64) -> Trials {
-        let (mut random, mut coin, mut trials) =
+        let (mut random, mut order, mut trials) =
             (Random::new(seed), Random::new(seed + 1), Trials::default());
         for quad in 0..quads {
             let drift = (quad as f64 / 100.0).exp2();
-            trials.add([(); QUAD].map(|()| Some(drift * (1.0 + noise * random.normal()))), &mut coin);
+            trials.add([(); QUAD].map(|()| Some(drift * (1.0 + noise * random.normal()))), &mut order);
         }
         trials
     }

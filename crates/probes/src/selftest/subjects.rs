@@ -28,7 +28,7 @@ const QUADS_MAX: usize = 250;
 const STRIDE_BYTES: usize = 64;
 /// What is taken for the first, second and last level where the machine claims none.
 const CLAIMED_FALLBACK: [Bytes; 3] = [Bytes(32 << 10), Bytes(256 << 10), Bytes(2 << 20)];
-/// A guest gets less of the last level than it is told; so many times the second level is what it gets at least.
+/// A guest gets less of the last level than it is shown; so many times the second level is what it gets at least.
 const LAST_OVER_SECOND: u64 = 2;
 /// Memory is what is larger than any cache by this factor.
 const MEMORY_OVER_CACHE: u64 = 2;
@@ -123,7 +123,7 @@ fn blocks(topology: &Topology, cpu: CpuId) -> [usize; 3] {
     [first / 2, second / 2, last].map(|bytes| bytes.max(Bytes::KIB.0) as usize)
 }
 
-/// Measures all kinds in turn, each for its share of the time; what cannot be measured is told in `without`.
+/// Measures all kinds in turn, each for its share of the time; what cannot be measured is named in `without`.
 pub(super) fn measure(
     session: &mut Session<'_>,
     cpu: CpuId,
@@ -198,12 +198,12 @@ impl<'s, 'p> Bench<'s, 'p> {
         mut quad: impl FnMut(&mut Sampler, &mut Random) -> [Option<f64>; QUAD],
     ) -> Trials {
         let (started, mut trials) = (Instant::now(), Trials::default());
-        let mut coin = Random::new(self.random.next_u64());
+        let mut order = Random::new(self.random.next_u64());
         for _ in 0..QUADS_MAX {
             if self.session.must_stop() || started.elapsed().as_secs_f64() >= self.budget_s {
                 break;
             }
-            trials.add(quad(&mut self.sampler, &mut self.random), &mut coin);
+            trials.add(quad(&mut self.sampler, &mut self.random), &mut order);
         }
         self.seconds = started.elapsed().as_secs_f64();
         trials

@@ -36,7 +36,7 @@ pub(super) fn whole(page: PageRequest, budget_s: f64) -> Settings {
     Settings::check_up(page, budget_s)
 }
 
-/// Measures two surfaces, visit by visit in an order by coin, and compares them.
+/// Measures two surfaces, visit by visit in random order, and compares them.
 pub(super) fn measure(
     session: &mut Session<'_>,
     cpu: CpuId,

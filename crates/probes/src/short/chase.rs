@@ -9,6 +9,7 @@ use machine::Bytes;
 
 use super::ShortProbeError;
 use super::windowed::{Low, Work};
+use crate::timed_loop::TimedLoop;
 
 /// A thousand loads from memory at 0.1 to 0.2 us: enough that what each happens to miss evens out.
 const WINDOW_NS: f64 = 200_000.0;
@@ -51,6 +52,6 @@ pub(super) fn chase(
     };
     let (low, window_ns) =
         if block == L1_BLOCK { (Low::Fastest, L1_WINDOW_NS) } else { (Low::Quartile, WINDOW_NS) };
-    let work = Work { units_per_round: OFFSETS_PER_ROUND, window_ns, low, run: Box::new(run) };
+    let work = Work { timed: TimedLoop::new(OFFSETS_PER_ROUND, run), window_ns, low };
     Ok(Chase { work, pages })
 }

@@ -1,14 +1,23 @@
 //! Which short probes there are, and how to start one.
 
+use std::hint::black_box;
 use std::time::Instant;
 
-use host::live::PageRequest;
-use kernels::FloatOperands;
+use host::live::{PageRequest, TimeSource};
+use kernels::{FloatOperands, MULTIPLIES_PER_ROUND, multiply_chain};
 
 use super::round_trip::RoundTrip;
-use super::windowed::{Memory, Windowed};
-use super::{ShortProbe, ShortProbeError, chase, core_loops, kernel_calls};
+use super::windowed::{Low, Memory, Windowed, Work};
+use super::{ShortProbe, ShortProbeError, chase};
 use crate::sampler::Sampler;
+use crate::timed_loop::{self, TimedLoop};
+
+/// Long against two readings of the counter and of the thread's usage, about 1 us together, and short against the
+/// interval at which a busy machine takes the CPU away; some hundred system calls, some thousand reads of the vDSO.
+const WINDOW_NS: f64 = 60_000.0;
+
+/// `CLOCK_MONOTONIC`, include/uapi/linux/time.h.
+const CLOCK_MONOTONIC: i32 = 1;
 
 /// What a short probe needs to start.
 #[derive(Debug, Clone)]
@@ -23,78 +32,41 @@ pub struct ShortSetup {
     pub until: Option<Instant>,
 }
 
-/// One kind of short probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ShortKind {
-    /// A load that passes a store of late address: what Speculative Store Bypass Disable slows.
-    StoreBypass,
-    /// A store and a load of the same word at a known address. A control of store bypass on most CPUs; where the same
-    /// switch also stops predictive store forwarding, as on AMD from Zen 3 on, it may move (AMD, "Security analysis of
-    /// AMD Predictive Store Forwarding", 2021).
-    PlainForwarding,
-    /// Division of denormal floats, which Linux's workaround for FP-DSS on Zen 1 is named after.
-    DenormalDivide,
-    /// The same divisions of normal floats.
-    FloatDivide,
-    /// Multiplications in registers: a control that nothing but the frequency moves.
-    MultiplyChain,
-    /// Dependent loads in 8 KiB: a control in the first level of cache.
-    L1Chase,
-    /// Dependent loads at random in 8 MiB.
-    CacheChase,
-    /// Dependent loads at random in 256 MiB, which are slow in base pages: each walks the page tables.
-    RandomChase,
-    /// A byte to another process on the same CPU and back: two system calls and a switch of address space each way, on
-    /// which the indirect-branch control puts a barrier.
-    PipeRoundTrip,
-    /// `clock_gettime(CLOCK_MONOTONIC)` as a program calls it: in user space where the clock source allows.
-    VdsoClock,
-    /// The same clock by system call, whatever the clock source.
-    ClockSystemCall,
-    /// `getppid`: into the kernel and back.
-    SystemCall,
+machine::named! {
+    /// One kind of short probe.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ShortKind {
+        /// A load that passes a store of late address: what Speculative Store Bypass Disable slows.
+        StoreBypass = "store-bypass",
+        /// A store and a load of the same word at a known address. A control of store bypass on most CPUs; where the same
+        /// switch also stops predictive store forwarding, as on AMD from Zen 3 on, it may move (AMD, "Security analysis of
+        /// AMD Predictive Store Forwarding", 2021).
+        PlainForwarding = "plain-forwarding",
+        /// Division of denormal floats, which Linux's workaround for FP-DSS on Zen 1 is named after.
+        DenormalDivide = "denormal-divide",
+        /// The same divisions of normal floats.
+        FloatDivide = "float-divide",
+        /// Multiplications in registers: a control that nothing but the frequency moves.
+        MultiplyChain = "multiply-chain",
+        /// Dependent loads in 8 KiB: a control in the first level of cache.
+        L1Chase = "l1-chase",
+        /// Dependent loads at random in 8 MiB.
+        CacheChase = "cache-chase",
+        /// Dependent loads at random in 256 MiB, which are slow in base pages: each walks the page tables.
+        RandomChase = "random-chase",
+        /// A byte to another process on the same CPU and back: two system calls and a switch of address space each way, on
+        /// which the indirect-branch control puts a barrier.
+        PipeRoundTrip = "pipe-round-trip",
+        /// `clock_gettime(CLOCK_MONOTONIC)` as a program calls it: in user space where the clock source allows.
+        VdsoClock = "vdso-clock",
+        /// The same clock by system call, whatever the clock source.
+        ClockSystemCall = "clock-system-call",
+        /// `getppid`: into the kernel and back.
+        SystemCall = "system-call",
+    }
 }
 
 impl ShortKind {
-    /// All kinds.
-    pub const ALL: [Self; 12] = [
-        Self::StoreBypass,
-        Self::PlainForwarding,
-        Self::DenormalDivide,
-        Self::FloatDivide,
-        Self::MultiplyChain,
-        Self::L1Chase,
-        Self::CacheChase,
-        Self::RandomChase,
-        Self::PipeRoundTrip,
-        Self::VdsoClock,
-        Self::ClockSystemCall,
-        Self::SystemCall,
-    ];
-
-    /// What the user types.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::StoreBypass => "store-bypass",
-            Self::PlainForwarding => "plain-forwarding",
-            Self::DenormalDivide => "denormal-divide",
-            Self::FloatDivide => "float-divide",
-            Self::MultiplyChain => "multiply-chain",
-            Self::L1Chase => "l1-chase",
-            Self::CacheChase => "cache-chase",
-            Self::RandomChase => "random-chase",
-            Self::PipeRoundTrip => "pipe-round-trip",
-            Self::VdsoClock => "vdso-clock",
-            Self::ClockSystemCall => "clock-system-call",
-            Self::SystemCall => "system-call",
-        }
-    }
-
-    /// The kind of a name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// Starts the probe in the calling thread, which is pinned to the sampler's CPU.
     ///
     /// # Errors
@@ -103,25 +75,33 @@ impl ShortKind {
         if cfg!(debug_assertions) {
             return Err(ShortProbeError::DebugBuild);
         }
-        let windowed = |work| Ok(Windowed::start(self.name(), work, &setup.sampler));
+        let windowed = |timed| {
+            let work = Work { timed, window_ns: WINDOW_NS, low: Low::Fastest };
+            Ok(Windowed::start(self.name(), work, &setup.sampler))
+        };
+        let clock = |source: TimeSource| {
+            windowed(TimedLoop::of_calls(move |count| _ = black_box(source.read_many(count))))
+        };
         let chase = |block| {
             let chase = chase::chase(block, setup.pages, setup.seed, setup.until)?;
             let memory = Memory { block, asked: setup.pages, pages: chase.pages };
             Ok(Windowed::start(self.name(), chase.work, &setup.sampler).with_memory(memory))
         };
         let started: Result<Windowed, ShortProbeError> = match self {
-            Self::StoreBypass => windowed(core_loops::store_bypass()),
-            Self::PlainForwarding => windowed(core_loops::plain_forwarding()),
-            Self::DenormalDivide => windowed(core_loops::divisions(FloatOperands::Denormal)),
-            Self::FloatDivide => windowed(core_loops::divisions(FloatOperands::Normal)),
-            Self::MultiplyChain => windowed(core_loops::multiplies()),
+            Self::StoreBypass => windowed(timed_loop::store_bypass()),
+            Self::PlainForwarding => windowed(timed_loop::forwarding()),
+            Self::DenormalDivide => windowed(timed_loop::float_divisions(FloatOperands::Denormal)),
+            Self::FloatDivide => windowed(timed_loop::float_divisions(FloatOperands::Normal)),
+            Self::MultiplyChain => {
+                windowed(TimedLoop::new(MULTIPLIES_PER_ROUND, |rounds| _ = black_box(multiply_chain(rounds))))
+            }
             Self::L1Chase => chase(chase::L1_BLOCK),
             Self::CacheChase => chase(chase::CACHE_BLOCK),
             Self::RandomChase => chase(chase::MEMORY_BLOCK),
             Self::PipeRoundTrip => return Ok(Box::new(RoundTrip::start(self.name(), &setup.sampler)?)),
-            Self::VdsoClock => windowed(kernel_calls::vdso_clock()),
-            Self::ClockSystemCall => windowed(kernel_calls::clock_system_call()),
-            Self::SystemCall => windowed(kernel_calls::system_call()),
+            Self::VdsoClock => clock(TimeSource::Clock(CLOCK_MONOTONIC)),
+            Self::ClockSystemCall => clock(TimeSource::SystemCall),
+            Self::SystemCall => windowed(timed_loop::system_call()),
         };
         Ok(Box::new(started?))
     }
@@ -138,9 +118,9 @@ mod tests {
     #[test]
     fn every_kind_is_found_by_its_name_alone() {
         for kind in ShortKind::ALL {
-            assert_eq!(ShortKind::by_name(kind.name()), Some(kind));
+            assert_eq!(ShortKind::from_name(kind.name()), Some(kind));
         }
-        assert_eq!(ShortKind::by_name("no-such-probe"), None);
+        assert_eq!(ShortKind::from_name("no-such-probe"), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ const WARM_UP_TRIPS: usize = 60;
 const TRIPS_PER_CHUNK: usize = 20;
 /// Chunks of a sample.
 const CHUNKS: usize = 32;
-/// Which chunk counts. On a guest of load 9 the mean of 4000 trips told two equal halves apart by up to 27 %, this by
+/// Which chunk counts. On a guest of load 9 the mean of 4000 trips showed two equal halves differ by up to 27 %, this by
 /// at most 1.1 %. Involuntary switches tell nothing here: the other process,
 /// when woken, may cause one.
 const CHUNK_QUANTILE: f64 = 0.25;

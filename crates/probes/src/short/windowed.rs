@@ -7,6 +7,7 @@ use machine::Bytes;
 
 use super::{ShortProbe, ShortProbeError, chase};
 use crate::sampler::Sampler;
+use crate::timed_loop::TimedLoop;
 
 /// Windows of a sample.
 const WINDOWS: usize = 8;
@@ -38,14 +39,12 @@ impl Low {
 
 /// What a windowed probe is made of.
 pub(super) struct Work {
-    /// Units of work in a round; a sample is nanoseconds per unit.
-    pub(super) units_per_round: u64,
+    /// What runs; a sample is nanoseconds per unit.
+    pub(super) timed: TimedLoop<'static>,
     /// How long a window is where nothing is switched, in nanoseconds.
     pub(super) window_ns: f64,
     /// Which window counts.
     pub(super) low: Low,
-    /// Makes so many rounds; allocates nothing.
-    pub(super) run: Box<dyn FnMut(u64)>,
 }
 
 /// The memory of a probe: what was asked for, and the pages that were given.
@@ -71,7 +70,7 @@ pub(super) struct Windowed {
 impl Windowed {
     /// Finds how many rounds fill a window.
     pub(super) fn start(name: &'static str, mut work: Work, sampler: &Sampler) -> Self {
-        let searches = (0..SEARCHES).map(|_| sampler.rounds_for(work.window_ns, &mut work.run));
+        let searches = (0..SEARCHES).map(|_| sampler.rounds_for(work.window_ns, &mut work.timed.run));
         let rounds = searches.max().unwrap_or(1);
         let cycles_per_multiply = sampler.control.believed_cycles(sampler.rate);
         Self {
@@ -105,7 +104,7 @@ impl ShortProbe for Windowed {
         let before = self.sampler.control.read(self.sampler.rate);
         while kept < WINDOWS && taken < WINDOWS_MAX && !(taken > 0 && self.sampler.is_cut()) {
             taken += 1;
-            if let Some(ns) = self.sampler.window(|| (self.work.run)(self.rounds)) {
+            if let Some(ns) = self.sampler.window(|| (self.work.timed.run)(self.rounds)) {
                 windows[kept] = ns;
                 kept += 1;
             }
@@ -113,7 +112,7 @@ impl ShortProbe for Windowed {
         let after = self.sampler.control.read(self.sampler.rate);
         let disturbed = ShortProbeError::Disturbed { probe: self.name, windows: taken };
         let window_ns = self.work.low.of(&mut windows[..kept]).ok_or(disturbed)?;
-        let ns = window_ns / (self.rounds * self.work.units_per_round) as f64;
+        let ns = window_ns / (self.rounds * self.work.timed.units_per_round) as f64;
         let multiply_ns = before.multiply_ns.min(after.multiply_ns);
         self.core_cycles = self.cycles_per_multiply.map(|cycles| ns / multiply_ns * cycles);
         Ok(ns)

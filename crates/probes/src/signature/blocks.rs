@@ -10,10 +10,11 @@ use machine::{Bytes, CpuId, Machine};
 use stats::Interval;
 
 use super::judgement::{Held, Level, Turns};
-use super::turns::{Length, Scale, Taken, Work, take_turns};
+use super::turns::{Length, Scale, Taken, take_turns};
 use super::{Readings, SignatureProbe, SignatureSetup};
 use crate::memory::largest_block;
 use crate::sampler::Sampler;
+use crate::timed_loop::TimedLoop;
 
 /// What the published curves walk over: InstLatx64, latency by stride, 32 MiB.
 const WALK_BLOCK: Bytes = Bytes(32 << 20);
@@ -67,12 +68,12 @@ pub(super) fn page_walk(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Res
         bound: WALK_CONTROL,
         level: Some(Level { work: 0, plausible: LINE_NS_PLAUSIBLE }),
     };
-    Ok(only_quantity(SignatureProbe::PageWalk, &turns, |lows| lows[1], &held))
+    Ok(turns.readings(SignatureProbe::PageWalk, &[|lows| lows[1]], &held))
 }
 
 /// Steps of a walk from where it stands.
-fn steps<'w>(walk: &'w Cell<StridedWalk>, block: &'w [u8]) -> Work<'w> {
-    Work::new(LOADS_PER_ROUND, move |rounds| {
+fn steps<'w>(walk: &'w Cell<StridedWalk>, block: &'w [u8]) -> TimedLoop<'w> {
+    TimedLoop::new(LOADS_PER_ROUND, move |rounds| {
         let mut at = walk.get();
         at.walk(block, rounds);
         walk.set(black_box(at));
@@ -90,13 +91,14 @@ pub(super) fn zero_store(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Re
     // The first fill of a byte changes the lines and is not looked at; the second leaves them as they are.
     let work = |byte: u8| {
         let block = &block;
-        Work::new(1, move |rounds| {
+        TimedLoop::new(1, move |rounds| {
             let lines = block.take();
             (0..rounds).for_each(|_| fill(lines, byte));
             block.set(lines);
         })
     };
-    let mut works: Vec<Work<'_>> = FILL_BYTES.into_iter().flat_map(|byte| [work(byte), work(byte)]).collect();
+    let mut works: Vec<TimedLoop<'_>> =
+        FILL_BYTES.into_iter().flat_map(|byte| [work(byte), work(byte)]).collect();
     let Taken { values, slowdown } =
         take_turns(setup, &mut sampler, Scale::Nanoseconds, Length::Round, &mut works)?;
     drop(works);
@@ -107,7 +109,7 @@ pub(super) fn zero_store(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Re
         bound: FILL_CONTROL,
         level: None,
     };
-    Ok(only_quantity(SignatureProbe::ZeroStore, &turns, |lows| lows[1] / lows[3], &held))
+    Ok(turns.readings(SignatureProbe::ZeroStore, &[|lows| lows[1] / lows[3]], &held))
 }
 
 /// Twice the second level of the CPU, within bounds.
@@ -115,11 +117,6 @@ fn fill_block(machine: &Machine, cpu: CpuId) -> Bytes {
     let second_level = machine.topology.data_cache(cpu, 2).and_then(|cache| cache.size_bytes);
     let wish = second_level.map_or(FILL_BLOCK_MIN.0, |size| size.0.saturating_mul(FILL_IN_L2));
     Bytes(wish.clamp(FILL_BLOCK_MIN.0, FILL_BLOCK_MAX.0))
-}
-
-fn only_quantity(probe: SignatureProbe, turns: &Turns, value: fn(&[f64]) -> f64, held: &Held) -> Readings {
-    let quantities = probe.quantities().iter();
-    quantities.map(|quantity| (quantity.name.to_owned(), turns.reading(quantity.unit, value, held))).collect()
 }
 
 #[cfg(test)]

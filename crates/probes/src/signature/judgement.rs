@@ -8,6 +8,8 @@
 use record::{Reading, SignatureReading};
 use stats::{Interval, Random, quantile_of_sorted, sorted};
 
+use super::{Quantity, Readings, SignatureProbe};
+
 /// Consecutive turns that are drawn together.
 const TURNS_PER_BLOCK: usize = 10;
 /// Resamples.
@@ -55,6 +57,19 @@ struct Resampled {
 }
 
 impl Turns {
+    /// The quantities of a probe, each by its function of low quantiles.
+    pub(super) fn readings(
+        &self,
+        probe: SignatureProbe,
+        values: &[fn(&[f64]) -> f64],
+        held: &Held,
+    ) -> Readings {
+        let reading = |(quantity, value): (&Quantity, &fn(&[f64]) -> f64)| {
+            (quantity.name.to_owned(), self.reading(quantity.unit, value, held))
+        };
+        probe.quantities().iter().zip(values).map(reading).collect()
+    }
+
     /// A quantity of these turns, beside its control.
     pub(super) fn reading(
         &self,

@@ -60,9 +60,7 @@ pub(super) fn split_lock(setup: &SignatureSetup<'_>) -> Result<Readings, String>
         bound: WITHIN_A_LINE,
         level: None,
     };
-    let quantities = SignatureProbe::SplitLock.quantities().iter();
-    let reading = |unit| turns.reading(unit, |lows| lows[1], &held);
-    Ok(quantities.map(|quantity| (quantity.name.to_owned(), reading(quantity.unit))).collect())
+    Ok(turns.readings(SignatureProbe::SplitLock, &[|lows| lows[1]], &held))
 }
 
 /// Locks of a batch.

@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 
-use host::live::ask_for_parent;
 use kernels::signature::gather::scalar_loads;
 use kernels::signature::hardware_random::NUMBERS_PER_ROUND;
 use kernels::signature::transaction::TRANSACTIONS_PER_ROUND;
@@ -12,16 +11,14 @@ use kernels::signature::{
     HardwareRandom, LoadOffset, SegmentCheck, SegmentSelector, Transactions, Transfer, alias, call_rounds,
     crossing, divide_chain, edge_loop,
 };
-use kernels::{
-    FLOAT_DIVISIONS_PER_ROUND, FORWARDS_PER_ROUND, FloatOperands, ROTATES_PER_ROUND, STEPS_PER_ROUND,
-    StoreBypass, float_divide_chain, forwarding_chain, rotate_chain,
-};
+use kernels::{FloatOperands, ROTATES_PER_ROUND, rotate_chain};
 use stats::Interval;
 
 use super::judgement::{Held, Level, Turns};
-use super::turns::{Length, Scale, Taken, Work, take_turns};
+use super::turns::{Length, Scale, Taken, take_turns};
 use super::{Readings, SignatureProbe, SignatureSetup, cycles_per_multiply};
 use crate::sampler::Sampler;
+use crate::timed_loop::{self, TimedLoop};
 
 /// Long against two readings of the counter and of the thread's usage, about 1 us together, and short against the
 /// interval at which a busy machine takes the CPU away.
@@ -42,7 +39,7 @@ const NOP_PLACE: f64 = 0.05;
 
 /// Loops in turns, what they tell, and what must not move.
 struct Plan<'w> {
-    works: Vec<Work<'w>>,
+    works: Vec<TimedLoop<'w>>,
     /// For each quantity of the probe, its function of low quantiles.
     values: Vec<fn(&[f64]) -> f64>,
     held: Held,
@@ -64,10 +61,7 @@ pub(super) fn measure(
     let scale = Scale::Cycles { per_multiply };
     let Taken { values, slowdown } = take_turns(setup, &mut sampler, scale, WINDOW, &mut plan.works)?;
     let turns = Turns { values, slowdown, quantile: QUANTILE, seed: setup.seed };
-    let quantities = probe.quantities().iter().zip(plan.values);
-    Ok(quantities
-        .map(|(quantity, value)| (quantity.name.to_owned(), turns.reading(quantity.unit, value, &plan.held)))
-        .collect())
+    Ok(turns.readings(probe, &plan.values, &plan.held))
 }
 
 fn plan<'w>(probe: SignatureProbe) -> Result<Plan<'w>, String> {
@@ -79,9 +73,9 @@ fn plan<'w>(probe: SignatureProbe) -> Result<Plan<'w>, String> {
         SignatureProbe::Syscall => Ok(system_call()),
         SignatureProbe::IndirectBranch => Ok(indirect_branch()),
         SignatureProbe::Rdrand => rdrand(),
-        SignatureProbe::Divide => {
-            Ok(beside_rotations(Work::new(DIVISIONS_PER_ROUND, |rounds| _ = black_box(divide_chain(rounds)))))
-        }
+        SignatureProbe::Divide => Ok(beside_rotations(TimedLoop::new(DIVISIONS_PER_ROUND, |rounds| {
+            _ = black_box(divide_chain(rounds))
+        }))),
         SignatureProbe::DenormalDivide => Ok(denormal_divide()),
         SignatureProbe::Xbegin => transactions(),
         SignatureProbe::CrossPage => Ok(cross_page()),
@@ -110,7 +104,9 @@ fn gather<'w>() -> Result<Plan<'w>, String> {
         GatherLoop::new().ok_or("this CPU has no AVX2, or the kernel does not save its registers")?;
     let loads = || {
         let table = GatherTable::new();
-        Work::new(GATHERS_PER_ROUND, move |rounds| _ = black_box(scalar_loads(black_box(&table), rounds)))
+        TimedLoop::new(GATHERS_PER_ROUND, move |rounds| {
+            _ = black_box(scalar_loads(black_box(&table), rounds))
+        })
     };
     let (one, other) = (GatherTable::new(), GatherTable::new());
     let throughput = move |rounds| _ = black_box(gather.throughput(black_box(&one), rounds));
@@ -121,8 +117,8 @@ fn gather<'w>() -> Result<Plan<'w>, String> {
     Ok(Plan {
         works: vec![
             loads(),
-            Work::new(GATHERS_PER_ROUND, throughput),
-            Work::new(GATHERS_PER_ROUND, latency),
+            TimedLoop::new(GATHERS_PER_ROUND, throughput),
+            TimedLoop::new(GATHERS_PER_ROUND, latency),
             loads(),
         ],
         values: vec![|lows| lows[1], |lows| lows[2]],
@@ -133,7 +129,7 @@ fn gather<'w>() -> Result<Plan<'w>, String> {
 /// Jumps at the edge, `nop` at the edge, then both at all offsets inside.
 fn jump_edge<'w>() -> Plan<'w> {
     let work = |instruction, offset| {
-        Work::new(BLOCKS_PER_ROUND, move |rounds| _ = black_box(edge_loop(instruction, offset, rounds)))
+        TimedLoop::new(BLOCKS_PER_ROUND, move |rounds| _ = black_box(edge_loop(instruction, offset, rounds)))
     };
     let offsets = [EdgeOffset::At30].into_iter().chain(EdgeOffset::INSIDE);
     let both = |offset| [work(EdgeInstruction::Jump, offset), work(EdgeInstruction::Nop, offset)];
@@ -159,14 +155,8 @@ fn edge_over_inside(lows: &[f64], first: usize) -> f64 {
 }
 
 fn store_bypass<'w>() -> Plan<'w> {
-    let forwards = || Work::new(FORWARDS_PER_ROUND, |rounds| _ = black_box(forwarding_chain(rounds)));
-    let mut steps = StoreBypass::new();
-    let bypass = move |rounds| {
-        steps.run(rounds);
-        black_box(&mut steps);
-    };
     Plan {
-        works: vec![forwards(), Work::new(STEPS_PER_ROUND, bypass), forwards()],
+        works: vec![timed_loop::forwarding(), timed_loop::store_bypass(), timed_loop::forwarding()],
         values: vec![|lows| lows[1]],
         held: at_both_ends("a load behind a store whose address is known", None),
     }
@@ -175,7 +165,9 @@ fn store_bypass<'w>() -> Plan<'w> {
 fn segment_check<'w>() -> Plan<'w> {
     let selector = SegmentSelector::of_the_stack();
     let work = move |check| {
-        Work::new(CHECKS_PER_ROUND, move |rounds| _ = black_box(black_box(&selector).check(check, rounds)))
+        TimedLoop::new(CHECKS_PER_ROUND, move |rounds| {
+            _ = black_box(black_box(&selector).check(check, rounds))
+        })
     };
     Plan {
         works: vec![work(SegmentCheck::Read), work(SegmentCheck::Write), work(SegmentCheck::Read)],
@@ -184,16 +176,15 @@ fn segment_check<'w>() -> Plan<'w> {
     }
 }
 
-fn transfers<'w>(transfer: Transfer) -> Work<'w> {
-    Work::new(CALLS_PER_ROUND, move |rounds| _ = black_box(call_rounds(transfer, rounds)))
+fn transfers<'w>(transfer: Transfer) -> TimedLoop<'w> {
+    TimedLoop::new(CALLS_PER_ROUND, move |rounds| _ = black_box(call_rounds(transfer, rounds)))
 }
 
 fn system_call<'w>() -> Plan<'w> {
-    let call = |rounds: u64| _ = black_box(ask_for_parent(u32::try_from(rounds).unwrap_or(u32::MAX)));
     // Jumps, as calls and returns are predicted from what system calls have left behind: on a Zen 5 guest they took up to
     // 1.7 times as long after them.
     Plan {
-        works: vec![transfers(Transfer::Jump), Work::new(1, call), transfers(Transfer::Jump)],
+        works: vec![transfers(Transfer::Jump), timed_loop::system_call(), transfers(Transfer::Jump)],
         values: vec![|lows| lows[1]],
         held: at_both_ends("jumps there and back that stay in user space", None),
     }
@@ -210,8 +201,8 @@ fn indirect_branch<'w>() -> Plan<'w> {
 }
 
 /// A slow instruction that no memory and no branch stands beside: between rotations, of which each takes a cycle.
-fn beside_rotations(work: Work<'_>) -> Plan<'_> {
-    let rotations = || Work::new(ROTATES_PER_ROUND, |rounds| _ = black_box(rotate_chain(rounds)));
+fn beside_rotations(work: TimedLoop<'_>) -> Plan<'_> {
+    let rotations = || TimedLoop::new(ROTATES_PER_ROUND, |rounds| _ = black_box(rotate_chain(rounds)));
     Plan {
         works: vec![rotations(), work, rotations()],
         values: vec![|lows| lows[1]],
@@ -225,12 +216,9 @@ fn beside_rotations(work: Work<'_>) -> Plan<'_> {
 }
 
 fn denormal_divide<'w>() -> Plan<'w> {
-    let work = |operands| {
-        let run = move |rounds| _ = black_box(float_divide_chain(operands, rounds));
-        Work::new(FLOAT_DIVISIONS_PER_ROUND, run)
-    };
+    let operands = [FloatOperands::Normal, FloatOperands::Denormal, FloatOperands::Normal];
     Plan {
-        works: vec![work(FloatOperands::Normal), work(FloatOperands::Denormal), work(FloatOperands::Normal)],
+        works: operands.into_iter().map(timed_loop::float_divisions).collect(),
         values: vec![|lows| lows[1]],
         held: at_both_ends("the same chain of divisions with normal numbers", None),
     }
@@ -238,19 +226,19 @@ fn denormal_divide<'w>() -> Plan<'w> {
 
 fn rdrand<'w>() -> Result<Plan<'w>, String> {
     let random = HardwareRandom::new().ok_or("this CPU has no RDRAND")?;
-    Ok(beside_rotations(Work::new(NUMBERS_PER_ROUND, move |rounds| _ = black_box(random.draw(rounds)))))
+    Ok(beside_rotations(TimedLoop::new(NUMBERS_PER_ROUND, move |rounds| _ = black_box(random.draw(rounds)))))
 }
 
 fn transactions<'w>() -> Result<Plan<'w>, String> {
     let transactions = Transactions::new().ok_or("this CPU has no transactions (RTM), or hides them")?;
     let run = move |rounds| _ = black_box(transactions.run(rounds));
-    Ok(beside_rotations(Work::new(TRANSACTIONS_PER_ROUND, run)))
+    Ok(beside_rotations(TimedLoop::new(TRANSACTIONS_PER_ROUND, run)))
 }
 
 fn cross_page<'w>() -> Plan<'w> {
     let work = |crossing| {
         let loads = Box::new(CrossingLoads::new());
-        Work::new(crossing::LOADS_PER_ROUND, move |rounds| _ = black_box(loads.load(crossing, rounds)))
+        TimedLoop::new(crossing::LOADS_PER_ROUND, move |rounds| _ = black_box(loads.load(crossing, rounds)))
     };
     Plan {
         works: vec![work(Crossing::Line), work(Crossing::Page), work(Crossing::Line)],
@@ -262,7 +250,7 @@ fn cross_page<'w>() -> Plan<'w> {
 fn alias_4k<'w>() -> Plan<'w> {
     let work = |offset| {
         let mut loads = Box::new(AliasedLoads::new());
-        Work::new(alias::STEPS_PER_ROUND, move |rounds| _ = black_box(loads.run(offset, rounds)))
+        TimedLoop::new(alias::STEPS_PER_ROUND, move |rounds| _ = black_box(loads.run(offset, rounds)))
     };
     Plan {
         works: vec![work(LoadOffset::PageAndLines), work(LoadOffset::Page), work(LoadOffset::PageAndLines)],

@@ -119,24 +119,17 @@ pub(super) fn context_switch(setup: &SignatureSetup<'_>) -> Result<Readings, Str
         bound: OWN_PIPE,
         level: None,
     };
-    let quantities = SignatureProbe::ContextSwitch.quantities().iter();
-    Ok(quantities
-        .map(|quantity| {
-            let reading = match quantity.name {
-                "ibpb_switch_ns" => turns.reading(quantity.unit, |lows| lows[PROCESS] / 2.0, &held),
-                "cr3_reload_ns" => {
-                    turns.reading(quantity.unit, |lows| (lows[PROCESS] - lows[THREAD]) / 2.0, &held)
-                }
-                _ if has_barrier => {
-                    turns.reading(quantity.unit, |lows| (lows[BEHIND_BARRIER] - lows[PROCESS]) / 2.0, &held)
-                }
-                _ => Reading::Missing(
-                    "the kernel lets no process ask for barriers of indirect branches".to_owned(),
-                ),
-            };
-            (quantity.name.to_owned(), reading)
-        })
-        .collect())
+    let values: [fn(&[f64]) -> f64; 3] = [
+        |lows| lows[PROCESS] / 2.0,
+        |lows| (lows[BEHIND_BARRIER] - lows[PROCESS]) / 2.0,
+        |lows| (lows[PROCESS] - lows[THREAD]) / 2.0,
+    ];
+    let mut readings = turns.readings(SignatureProbe::ContextSwitch, &values, &held);
+    if !has_barrier {
+        let why = "the kernel lets no process ask for barriers of indirect branches".to_owned();
+        readings.insert("ibpb_added_ns".to_owned(), Reading::Missing(why));
+    }
+    Ok(readings)
 }
 
 fn take_turns(setup: &SignatureSetup<'_>) -> io::Result<Vec<Vec<f64>>> {

@@ -70,9 +70,7 @@ pub(super) fn across(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Result
         bound: WITHIN,
         level: None,
     };
-    let quantities = SignatureProbe::Transfer.quantities().iter();
-    let reading = |unit| turns.reading(unit, |lows| lows[1] / lows[0], &held);
-    Ok(quantities.map(|quantity| (quantity.name.to_owned(), reading(quantity.unit))).collect())
+    Ok(turns.readings(SignatureProbe::Transfer, &[|lows| lows[1] / lows[0]], &held))
 }
 
 /// Two pairs at one last-level cache and one across two, of different cores and in one package where that can be had.

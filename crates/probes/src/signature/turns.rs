@@ -13,6 +13,7 @@ use stats::{median, quantile};
 use super::SignatureSetup;
 use crate::control::ControlReading;
 use crate::sampler::{Sampler, Visit};
+use crate::timed_loop::TimedLoop;
 
 /// Turns that are wanted.
 const TURNS: usize = 200;
@@ -45,22 +46,7 @@ pub(super) enum Length {
     Round,
 }
 
-/// One loop.
-pub(super) struct Work<'w> {
-    /// Units of work in a round: what a value is per.
-    pub(super) units_per_round: f64,
-    /// Makes so many rounds; allocates nothing.
-    pub(super) run: Box<dyn FnMut(u64) + 'w>,
-}
-
-impl<'w> Work<'w> {
-    /// A loop with so many units per round.
-    pub(super) fn new(units_per_round: u64, run: impl FnMut(u64) + 'w) -> Self {
-        Self { units_per_round: units_per_round as f64, run: Box::new(run) }
-    }
-}
-
-/// What a window is told in.
+/// The unit of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
     /// Nanoseconds.
@@ -108,7 +94,7 @@ pub(super) fn take_turns(
     sampler: &mut Sampler,
     scale: Scale,
     length: Length,
-    works: &mut [Work<'_>],
+    works: &mut [TimedLoop<'_>],
 ) -> Result<Taken, String> {
     let started = Instant::now();
     let shares: Vec<f64> =
@@ -164,7 +150,7 @@ fn low_share(shares: &[f64]) -> f64 {
     quantile(shares, SHARE_QUANTILE).unwrap_or(f64::INFINITY)
 }
 
-fn rounds_of(sampler: &Sampler, length: Length, work: &mut Work<'_>) -> u64 {
+fn rounds_of(sampler: &Sampler, length: Length, work: &mut TimedLoop<'_>) -> u64 {
     let Length::Nanoseconds(window_ns) = length else {
         (work.run)(1);
         return 1;
@@ -173,7 +159,7 @@ fn rounds_of(sampler: &Sampler, length: Length, work: &mut Work<'_>) -> u64 {
 }
 
 /// One window of each loop; `None` if one has to be set aside.
-fn turn(sampler: &mut Sampler, scale: Scale, works: &mut [Work<'_>], rounds: &[u64]) -> Option<Turn> {
+fn turn(sampler: &mut Sampler, scale: Scale, works: &mut [TimedLoop<'_>], rounds: &[u64]) -> Option<Turn> {
     let mut values = Vec::with_capacity(works.len());
     let mut before = sampler.control.read(sampler.rate);
     let mut share = share_of(&before);
@@ -184,7 +170,7 @@ fn turn(sampler: &mut Sampler, scale: Scale, works: &mut [Work<'_>], rounds: &[u
         if visit.frequency_moved() {
             return None;
         }
-        values.push(scale.of(ns / (rounds as f64 * work.units_per_round), &before, &after));
+        values.push(scale.of(ns / (rounds as f64 * work.units_per_round as f64), &before, &after));
         share = share.max(share_of(&after));
         before = after;
     }

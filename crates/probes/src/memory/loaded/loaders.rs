@@ -1,7 +1,7 @@
 //! Threads that load memory while a switch is on, and count what they move.
 
 use std::hint::{self, black_box};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,13 @@ use host::live::{MappingError, Pinned, pending_signal, start_on};
 use kernels::{Arrays, StreamLoop};
 use machine::{Bytes, CpuId, NodeId};
 
-use crate::memory::crew::Beat;
+use crate::memory::crew::FILL_BYTE;
 use crate::memory::error::MemoryError;
 use crate::memory::room::mapped;
+use crate::rendezvous::{Alone, RaiseOnDrop};
 
 /// A loader sweeps this much between two looks at the switch: about 20 us.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Filled into fresh memory: some CPUs treat zeros specially.
-const FILL_BYTE: u8 = 0x3f;
 /// Loaders that have not moved after this time do not get a turn on their CPUs.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -38,7 +37,7 @@ pub(super) struct Loaders {
     active: AtomicUsize,
     ready: AtomicUsize,
     ended: AtomicBool,
-    moved: Vec<Beat>,
+    moved: Vec<Alone<AtomicU64>>,
 }
 
 impl Loaders {
@@ -47,7 +46,7 @@ impl Loaders {
             active: AtomicUsize::new(0),
             ready: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
-            moved: (0..count).map(|_| Beat::default()).collect(),
+            moved: (0..count).map(|_| Alone::default()).collect(),
         }
     }
 
@@ -111,15 +110,6 @@ impl Loaders {
     }
 }
 
-/// Ends the loaders however the measurement ends.
-struct EndOnDrop<'l>(&'l Loaders);
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.ended.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Starts a loader on each of the CPUs, with memory of its own that it touches first, and lets `measure` command them.
 ///
 /// # Errors
@@ -132,7 +122,8 @@ pub(super) fn with_loaders(
 ) -> Result<(), MemoryError> {
     let loaders = &Loaders::new(cpus.len());
     thread::scope(|scope| {
-        let end = EndOnDrop(loaders);
+        // However the measurement ends.
+        let end = RaiseOnDrop(&loaders.ended);
         let threads: Vec<_> = cpus
             .iter()
             .enumerate()

@@ -49,11 +49,11 @@ pub fn subjects(topology: &Topology, cpus: &[CpuId], per: Per) -> Vec<SocketSubj
             have.stands_for.insert(cpu);
             continue;
         }
-        let told = topology.cpu(cpu);
+        let known = topology.cpu(cpu);
         subjects.push(SocketSubject {
             cpu,
             package: package_of(topology, cpu),
-            node: told.and_then(|told| told.node),
+            node: known.and_then(|known| known.node),
             stands_for: [cpu].into_iter().collect::<CpuSet>(),
         });
     }

@@ -2,18 +2,15 @@
 
 use machine::{Bytes, NodeId};
 use record::{
-    Concurrency, NodeBandwidth, NodeLatency, Record, SocketSubject, SocketVerdict, Sockets, Spread,
-    SubjectEquality,
+    Concurrency, NodeBandwidth, NodeLatency, Record, SocketSubject, SocketVerdict, Sockets, SubjectEquality,
 };
-use stats::{Interval, median};
+use stats::{Interval, STANDARD_ERRORS_OF_95, median};
 
 use super::equality::{self, Quantity};
 use super::{Cell, HALF_WIDTH, Table};
 use crate::memory::series::{Judge, Kind, Series};
 use crate::session::Session;
 
-/// Half-width of a 95 % interval in standard errors.
-const STANDARD_ERRORS: f64 = 1.96;
 /// Bytes of a cache line on x86-64.
 const LINE_BYTES: f64 = 64.0;
 /// More lines at once than a core is thought to keep outstanding, prefetchers included. Assumed: AMD documents 8 for family 10h
@@ -43,13 +40,13 @@ impl Table<'_> {
             let Some(judged) = judge.judge(&cell.chase) else { continue };
             let (cpu, node) = self.place(cell);
             let name = format!("latency of CPU {cpu} to node {node}, huge pages, block {}", self.block);
-            let raw = session.record.push_raw(cell.chase.raw(name, "ns"));
+            let judged = judged.kept(session, &cell.chase, name, "ns");
             sockets.latency.push(NodeLatency {
                 cpu,
                 node,
                 ns: judged.value,
-                standard_error_ns: judged.spread.interval.half_width() / STANDARD_ERRORS,
-                spread: Spread { raw: Some(raw), ..judged.spread },
+                standard_error_ns: judged.spread.interval.half_width() / STANDARD_ERRORS_OF_95,
+                spread: judged.spread,
             });
         }
     }
@@ -66,7 +63,7 @@ impl Table<'_> {
                 let accounting = kernel.accounting();
                 let (cpu, node) = self.place(cell);
                 let name = format!("stream, {kernel}, CPU {cpu}, node {node}, block {}", self.block);
-                let raw = session.record.push_raw(point.series.raw(name, "bytes_per_s"));
+                let judged = judged.kept(session, &point.series, name, "bytes_per_s");
                 let bus_share = f64::from(accounting.bus_bytes) / f64::from(accounting.counted_bytes);
                 sockets.bandwidth.push(NodeBandwidth {
                     cpu,
@@ -76,7 +73,7 @@ impl Table<'_> {
                     store: kernel.store.name().to_owned(),
                     bytes_per_s: judged.value,
                     bus_bytes_per_s: judged.value * bus_share,
-                    spread: Spread { raw: Some(raw), ..judged.spread },
+                    spread: judged.spread,
                 });
             }
         }
@@ -156,8 +153,9 @@ impl Table<'_> {
 
 /// The CPUs whose nodes have no memory, in words; `nodes` have some, and are empty where the machine does not tell.
 fn memoryless(subjects: &[SocketSubject], nodes: &[NodeId]) -> Vec<String> {
-    let told = subjects.iter().filter_map(|subject| Some((subject.cpu, subject.node?)));
-    told.filter(|(_, node)| !nodes.is_empty() && !nodes.contains(node))
+    let placed = subjects.iter().filter_map(|subject| Some((subject.cpu, subject.node?)));
+    placed
+        .filter(|(_, node)| !nodes.is_empty() && !nodes.contains(node))
         .map(|(cpu, node)| format!("CPU {cpu} is compared with none: its node {node} has no memory"))
         .collect()
 }

@@ -79,7 +79,7 @@ impl Team {
         let part = part(&session.record.machine, self.cpus.len())?;
         let topology = &session.record.machine.topology;
         let own = |cpu: &CpuId| {
-            let node = topology.cpu(*cpu).and_then(|told| told.node);
+            let node = topology.cpu(*cpu).and_then(|known| known.node);
             settings.bound(node.filter(|node| settings.nodes.contains(node)))
         };
         let nodes: Vec<Option<NodeId>> = self.cpus.iter().map(own).collect();

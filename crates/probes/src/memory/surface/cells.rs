@@ -11,6 +11,7 @@ use stats::{
 };
 
 use super::Place;
+use crate::memory::series::{page_bytes, raw};
 use crate::quality::Limits;
 use crate::sampler::Visit;
 
@@ -28,8 +29,6 @@ const GROUP_MIN: usize = 8;
 const MODE_SHARE: f64 = 0.25;
 /// See `MODE_SHARE`.
 const MODE_DISTANCE: f64 = 0.10;
-/// Share of a mapping that has to be in the pages asked for.
-const PAGES_SHARE: f64 = 0.95;
 
 /// One visit of a cell and the mapping it was made on.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +56,7 @@ pub(super) struct Noise {
     spreads: BTreeMap<Group, PriorSpread>,
 }
 
-/// Cells whose spread is learnt together.
+/// Cells whose spread is pooled together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     /// Blocks of one octave, by its exponent.
@@ -84,14 +83,14 @@ impl Noise {
                 groups.entry(group).or_default().push(units(&counted));
             }
         }
-        let learnt = |group: &Vec<Vec<Vec<f64>>>| {
+        let pooled = |group: &Vec<Vec<Vec<f64>>>| {
             let found = pooled_spread(group, QUANTILE, Across::LowerQuartile)?;
             Some(PriorSpread { relative: found.relative.max(SPREAD_MIN), ..found })
         };
         noise.spreads = groups
             .iter()
             .filter(|(_, cells)| cells.len() >= GROUP_MIN)
-            .filter_map(|(&group, cells)| Some((group, learnt(cells)?)))
+            .filter_map(|(&group, cells)| Some((group, pooled(cells)?)))
             .collect();
         noise
     }
@@ -219,11 +218,12 @@ pub(super) fn cell(
     let multiplies: Vec<f64> =
         counted.iter().flat_map(|visit| visit.visit.control.map(|reading| reading.multiply_ns)).collect();
     let multiply_ns = median(&multiplies);
+    let given = counted.iter().filter_map(|visit| context.pages.get(visit.mapping as usize));
     let cell = LatencyCell {
         cpu: context.cpu,
         block_bytes: Bytes(place.block_bytes as u64),
         stride_bytes: Bytes(place.stride_bytes as u64),
-        page_bytes: page_bytes(context, &counted),
+        page_bytes: page_bytes(context.page, given),
         ns: estimate.value,
         core_cycles: context
             .cycles_per_multiply
@@ -231,7 +231,8 @@ pub(super) fn cell(
         level: None,
         spread,
     };
-    (cell, raw(place, visits, context))
+    let windows = visits.iter().map(|visit| (visit.mapping, &visit.visit.windows));
+    (cell, raw(series_name(place, context.page), "ns", windows))
 }
 
 /// No latency lies below half of the fastest window ever seen: what bounds an interval that is all doubt.
@@ -251,30 +252,10 @@ fn states(windows: &[f64]) -> Vec<Mode> {
     }
 }
 
-/// The page size asked for if every mapping got it, else the base page.
-fn page_bytes(context: &Context<'_>, visits: &[&CellVisit]) -> Bytes {
-    let got = |visit: &&CellVisit| context.pages.get(visit.mapping as usize);
-    if visits.iter().filter_map(got).all(|pages| pages.share >= PAGES_SHARE) {
-        context.page.page_bytes()
-    } else {
-        PageRequest::Base.page_bytes()
-    }
-}
-
 /// The name of a cell's raw series.
 pub(super) fn series_name(place: Place, page: PageRequest) -> String {
     let (block, stride) = (Bytes(place.block_bytes as u64), Bytes(place.stride_bytes as u64));
     format!("latency, {} pages asked for, block {block}, stride {stride}", page.page_bytes())
-}
-
-fn raw(place: Place, visits: &[CellVisit], context: &Context<'_>) -> RawSeries {
-    let narrow = |windows: &[f64]| windows.iter().map(|&ns| ns as f32).collect();
-    RawSeries {
-        name: series_name(place, context.page),
-        unit: "ns".to_owned(),
-        visits: visits.iter().map(|visit| narrow(&visit.visit.windows)).collect(),
-        mapping_of_visit: visits.iter().map(|visit| visit.mapping).collect(),
-    }
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ impl<'c> Walker<'c> {
     }
 }
 
-/// Lays both chains anew and times pairs of windows; which chain is first is a coin's choice in each.
+/// Lays both chains anew and times pairs of windows; which chain is first is drawn at random in each.
 pub(super) fn measure_pairs(
     sampler: &mut Sampler,
     memory: &mut [u8],

@@ -1,7 +1,7 @@
 //! A second thread on another CPU, for one visit: the two meet before each window, and neither can wait for ever.
 //!
-//! A watcher raises the abort flag when the time is up or the user wants the program to end; each side raises it when
-//! it leaves, also by a panic. All waiting looks at the flag.
+//! Each side raises the abort flag when it leaves, also by a panic. Where there is a deadline a watcher raises it when the time is
+//! up or the user wants the program to end. All waiting looks at the flag.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -22,15 +22,15 @@ const NAP: Duration = Duration::from_micros(50);
 /// A value alone on its pair of cache lines: adjacent-line prefetchers fetch two.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Alone<T>(pub(super) T);
+pub(crate) struct Alone<T>(pub(crate) T);
 
 /// The visit has to end: the time is up, the user wants it, or the other thread is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ended;
+pub(crate) struct Ended;
 
 /// Which of the two threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     /// The one that times.
     Main,
     /// The other.
@@ -39,24 +39,33 @@ pub(super) enum Side {
 
 /// What the two threads of a visit share.
 #[derive(Debug, Default)]
-pub(super) struct Link {
+pub(crate) struct Link {
     /// Everything has to end.
-    pub(super) abort: Alone<AtomicBool>,
+    pub(crate) abort: Alone<AtomicBool>,
     arrived: [Alone<AtomicU64>; 2],
 }
 
 /// Raises the flag when its owner leaves.
-struct AbortOnDrop<'a>(&'a Link);
+pub(crate) struct RaiseOnDrop<'a>(pub(crate) &'a AtomicBool);
 
-impl Drop for AbortOnDrop<'_> {
+impl Drop for RaiseOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.abort.0.store(true, Ordering::Release);
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Wakes a thread that may be parked, for it to see what was raised.
+struct UnparkOnDrop<'a>(&'a thread::Thread);
+
+impl Drop for UnparkOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.unpark();
     }
 }
 
 impl Link {
     /// Waits for the other side; false if it never comes.
-    pub(super) fn meet(&self, side: Side) -> bool {
+    pub(crate) fn meet(&self, side: Side) -> bool {
         let [main, partner] = &self.arrived;
         let (own, other) = if side == Side::Main { (main, partner) } else { (partner, main) };
         let turn = own.0.fetch_add(1, Ordering::AcqRel) + 1;
@@ -66,7 +75,7 @@ impl Link {
     /// Waits until the condition holds; false if everything has to end first. It spins at first; when the other side
     /// does not come, as another program has its CPU, it naps: spinning on would use up the time slice that the next
     /// window needs.
-    pub(super) fn wait(&self, condition: impl Fn() -> bool) -> bool {
+    pub(crate) fn wait(&self, condition: impl Fn() -> bool) -> bool {
         let mut spins = 0;
         while !condition() {
             if self.aborted() {
@@ -83,7 +92,7 @@ impl Link {
     }
 
     /// True if everything has to end.
-    pub(super) fn aborted(&self) -> bool {
+    pub(crate) fn aborted(&self) -> bool {
         self.abort.0.load(Ordering::Acquire)
     }
 
@@ -99,19 +108,22 @@ impl Link {
     }
 }
 
-/// Runs `main` here and `partner` on `cpu` at the same time. The caller is pinned already. Whoever returns first ends
-/// the waiting of the other.
-pub(super) fn with_partner<R>(
+/// Runs `main` here and `partner` on `cpu` at the same time, until the deadline if there is one. The caller is pinned already.
+/// Whoever returns first ends the waiting of the other.
+pub(crate) fn with_partner<R>(
     cpu: CpuId,
-    deadline: Instant,
+    deadline: impl Into<Option<Instant>>,
     partner: impl FnOnce(&Link) + Send,
     main: impl FnOnce(&Link, &thread::Thread) -> R,
 ) -> Result<R, AffinityError> {
     let link = Link::default();
+    let watched = &link;
     thread::scope(|scope| {
-        let watcher = start_thread(scope, "the thread that watches the time", || link.watch(deadline))?;
+        let watch = |end| start_thread(scope, "the thread that watches the time", move || watched.watch(end));
+        let watcher = deadline.into().map(watch).transpose()?;
+        let end_watch = || watcher.iter().for_each(|watcher| watcher.thread().unpark());
         let started = start_on(scope, cpu, || {
-            let _end = AbortOnDrop(&link);
+            let _end = RaiseOnDrop(&link.abort.0);
             let _pinned = Pinned::to(cpu)?;
             partner(&link);
             Ok::<(), AffinityError>(())
@@ -119,17 +131,17 @@ pub(super) fn with_partner<R>(
         let other = match started {
             Ok(other) => other,
             Err(refused) => {
-                drop(AbortOnDrop(&link));
-                watcher.thread().unpark();
+                drop(RaiseOnDrop(&link.abort.0));
+                end_watch();
                 return Err(refused);
             }
         };
         let result = {
-            let _end = AbortOnDrop(&link);
+            let _wake = UnparkOnDrop(other.thread());
+            let _end = RaiseOnDrop(&link.abort.0);
             main(&link, other.thread())
         };
-        watcher.thread().unpark();
-        other.thread().unpark();
+        end_watch();
         match other.join() {
             Ok(pinned) => pinned.map(|()| result),
             Err(panic) => std::panic::resume_unwind(panic),
