@@ -10,7 +10,7 @@ mod peer;
 use std::fmt::Write;
 
 use anyhow::Context;
-use stats::{Arm, Random, Shift, random_quads, hodges_lehmann, median};
+use stats::{Arm, Random, Shift, hodges_lehmann, median, random_quads};
 
 use crate::cargo;
 use crate::flags::{BadUse, Flags};

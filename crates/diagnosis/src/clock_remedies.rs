@@ -81,9 +81,9 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
 
 /// What a counter that the kernel gave up means: it has seen more of it than a check does, unless it was told to.
 fn condemned(check: &mut ClockCheck) {
-    let told = "the kernel was told on its command line not to use the counter: tsc=unstable";
+    let reason = "the kernel was told on its command line not to use the counter: tsc=unstable";
     if is_told_off(&check.kernel) {
-        return add(&mut check.because, told.to_owned());
+        return add(&mut check.because, reason.to_owned());
     }
     if check.verdict == ClockVerdict::Safe {
         check.verdict = ClockVerdict::CannotTell;

@@ -126,7 +126,7 @@ fn slope(points: &[&Point]) -> Option<f64> {
 /// Rank of the source, small pages, smaller block, another CPU than the surface's: ascending is better.
 type Order = (u8, bool, std::cmp::Reverse<u64>, bool, CpuId);
 
-/// Every chase that may have reached memory, the best witness first.
+/// Every chase that may have reached memory, the best evidence first.
 fn chases(record: &Record, surface_cpu: CpuId) -> Vec<(Quality, MemorySeen)> {
     let memory = &record.memory;
     let seen = |ns: f64, interval: Interval, block: Option<Bytes>, page: Option<Bytes>| MemorySeen {

@@ -83,13 +83,13 @@ fn standard_error_ns(sockets: &Sockets) -> Option<f64> {
 pub fn socket_account(sockets: &Sockets, machine: Option<&Machine>) -> SocketAccount {
     let measured: Vec<MeasuredSocket> =
         sockets.subjects.iter().map(|subject| measured(sockets, subject)).collect();
-    let mut told: Vec<FirmwareGraph> = sockets.links.iter().map(graph_of).collect();
+    let mut named: Vec<FirmwareGraph> = sockets.links.iter().map(graph_of).collect();
     if let Some(matrix) = machine.and_then(|machine| Matrix::of_machine(machine).ok())
-        && told.is_empty()
+        && named.is_empty()
     {
-        told.push(FirmwareGraph::of_inference("SLIT", &infer(&matrix)));
+        named.push(FirmwareGraph::of_inference("SLIT", &infer(&matrix)));
     }
-    account(&measured, socket_matrix(sockets).as_ref(), &told)
+    account(&measured, socket_matrix(sockets).as_ref(), &named)
 }
 
 /// The latency of one CPU to one node.

@@ -97,37 +97,24 @@ pub struct MatchingPrices {
     pub bound: f64,
 }
 
-/// Which bound proved an answer, in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// All placements were tried.
-    Exhaustive,
-    /// Duals of a maximum-weight matching.
-    Matching,
-    /// Prices against all groups.
-    Groups,
-    /// Prices against all groups, in several cases.
-    Branches,
-    /// Best partners of each thread.
-    Shares,
-    /// Prices of threads and triangles against pairs.
-    Triangles,
-    /// A bound per level.
-    Levels,
-}
-
-impl Proof {
-    /// In a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exhaustive => "exhaustive",
-            Self::Matching => "matching",
-            Self::Groups => "group prices",
-            Self::Branches => "group prices by case",
-            Self::Shares => "best partners",
-            Self::Triangles => "triangle prices",
-            Self::Levels => "sum of levels",
-        }
+stats::named! {
+    /// Which bound proved an answer, in a word.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Proof {
+        /// All placements were tried.
+        Exhaustive = "exhaustive",
+        /// Duals of a maximum-weight matching.
+        Matching = "matching",
+        /// Prices against all groups.
+        Groups = "group prices",
+        /// Prices against all groups, in several cases.
+        Branches = "group prices by case",
+        /// Best partners of each thread.
+        Shares = "best partners",
+        /// Prices of threads and triangles against pairs.
+        Triangles = "triangle prices",
+        /// A bound per level.
+        Levels = "sum of levels",
     }
 }
 

@@ -313,7 +313,7 @@ impl Search {
         self.outermost[blossom] = 0;
     }
 
-    /// An edge without slack from an even vertex: grows a tree, shrinks a circle or, which is told, augments.
+    /// An edge without slack from an even vertex: grows a tree, shrinks a circle or augments, which the result says.
     fn take(&mut self, edge: Edge) -> bool {
         let (even, other) = (self.outermost[edge.from], self.outermost[edge.to]);
         match self.side[other] {

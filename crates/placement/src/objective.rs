@@ -1,4 +1,4 @@
-//! From what was learnt of threads and CPUs to values of pairs.
+//! From what was measured of threads and CPUs to values of pairs.
 //!
 //! value of a pair at a level = sharing x benefit of the level - contention there
 //! contention = sum over classes a of the one and b of the other of share a x share b x (loss of a beside b + loss of b

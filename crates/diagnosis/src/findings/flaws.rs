@@ -1,4 +1,4 @@
-//! Flaws of the platform that deserve a finding: paid for untold, paid for in vain, open, or uneven between CPUs.
+//! Flaws of the platform that deserve a finding: active at an undeclared cost, active in vain, open, or uneven between CPUs.
 
 use record::{Answer, Finding, FlawVerdict, Protection, Record, Severity, Special};
 

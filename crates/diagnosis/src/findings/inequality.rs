@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use machine::CpuSet;
 use record::{Finding, Quality, Record, Scope, Severity, StreamResult};
+use stats::STANDARD_ERRORS_OF_95;
 
 use super::finding;
 use crate::column::sane;
@@ -20,9 +21,6 @@ const MARGIN: f64 = 0.03;
 
 /// Chance of even one false alarm that is accepted over all CPUs, after correction.
 const FALSE_DISCOVERY: f64 = 0.05;
-
-/// Half-width of a 95 % interval in standard errors.
-const STANDARD_ERRORS: f64 = 1.96;
 
 /// CPUs named one by one in the evidence.
 const MOST_NAMED: usize = 12;
@@ -110,7 +108,7 @@ impl Equality {
             .iter()
             .map(|result| {
                 let interval = sane(result.spread.interval, result.bytes_per_s);
-                (interval.half_width() / STANDARD_ERRORS).max(middle * f64::EPSILON)
+                (interval.half_width() / STANDARD_ERRORS_OF_95).max(middle * f64::EPSILON)
             })
             .collect();
         let typical = stats::median(&errors).unwrap_or(f64::NAN);
@@ -128,7 +126,7 @@ impl Equality {
             })
             .collect();
         let smallest_q = stats::benjamini_hochberg(&p_values).into_iter().fold(1.0, f64::min);
-        Self { smallest_q, resolvable: STANDARD_ERRORS * typical / middle }
+        Self { smallest_q, resolvable: STANDARD_ERRORS_OF_95 * typical / middle }
     }
 }
 

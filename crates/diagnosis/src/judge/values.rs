@@ -165,13 +165,13 @@ fn relative(interval: Interval) -> f64 {
 }
 
 fn rate_below_nearer(_: &Record, levels: &Levels) -> Option<Ruling> {
-    let told: Vec<(usize, Interval)> = levels
+    let known: Vec<(usize, Interval)> = levels
         .caches
         .iter()
         .enumerate()
         .filter_map(|(index, level)| Some((index, level.read_interval?)))
         .collect();
-    let pair = told.windows(2).find(|pair| pair[1].1.low > pair[0].1.high)?;
+    let pair = known.windows(2).find(|pair| pair[1].1.low > pair[0].1.high)?;
     let [(near, near_rate), (far, far_rate)] = [pair[0], pair[1]];
     let wide = if relative(near_rate) > relative(far_rate) { near } else { far };
     let because = format!(

@@ -26,20 +26,20 @@ pub(super) fn likely(
 ) -> SocketCause {
     let seen = Seen { sockets, account, subject, bands, by_record };
     let tried = [Seen::clock, Seen::nodes, Seen::neighbour, Seen::hop, Seen::channels];
-    let (kind, why, told) = tried.iter().find_map(|cause| cause(&seen)).unwrap_or_else(|| {
+    let (kind, why, shown) = tried.iter().find_map(|cause| cause(&seen)).unwrap_or_else(|| {
         let why = "its numbers fit none of the known causes".to_owned();
         (SocketCauseKind::Unknown, "for a reason that these measurements do not tell", vec![why])
     });
     let mut reasoning: Vec<String> =
         bands.iter().filter(|band| band.is_outside).map(|band| seen.measured(band)).collect();
-    reasoning.extend(told);
+    reasoning.extend(shown);
     let worst = bands.iter().find(|band| band.is_outside).map_or("", |band| band.quantity.as_str());
     let text = format!("{}: {worst} is outside of what is expected, likely {why}", seen.name());
     SocketCause { cpu: subject.cpu, package: subject.package, kind, text, reasoning }
 }
 
 /// A cause: its kind, in words, and what speaks for it.
-type Told = (SocketCauseKind, &'static str, Vec<String>);
+type Cause = (SocketCauseKind, &'static str, Vec<String>);
 
 /// Everything that is known of one subject.
 struct Seen<'a> {
@@ -83,7 +83,7 @@ impl Seen<'_> {
         self.account.rows.iter().find(|row| row.cpu == self.subject.cpu.0)
     }
 
-    fn clock(&self) -> Option<Told> {
+    fn clock(&self) -> Option<Cause> {
         let band = self.band("clock").filter(|band| band.is_outside)?;
         let slower = band.measured * 2.0 / (band.expected[0] + band.expected[1]) - 1.0;
         let why = format!(
@@ -93,7 +93,7 @@ impl Seen<'_> {
         Some((SocketCauseKind::Throttling, "throttling", vec![why]))
     }
 
-    fn nodes(&self) -> Option<Told> {
+    fn nodes(&self) -> Option<Cause> {
         let band = self.band("nodes of the package").filter(|band| band.is_outside)?;
         let why = format!(
             "its package is cut into {:.0} nodes and {} into {:.0}: the firmware's setting of NPS (AMD) or SNC (Intel) differs",
@@ -104,7 +104,7 @@ impl Seen<'_> {
         Some((SocketCauseKind::NodeMode, "the wrong NPS or SNC mode", vec![why]))
     }
 
-    fn neighbour(&self) -> Option<Told> {
+    fn neighbour(&self) -> Option<Cause> {
         let core = self.core()?;
         let ports = self.sockets.cores.iter().filter_map(|core| sane(core.port_ns));
         let less = core.port_ns / ports.reduce(f64::min)? - 1.0;
@@ -122,7 +122,7 @@ impl Seen<'_> {
     }
 
     /// Latency and bandwidth are as the model of the links has them, and a node is farther than for others.
-    fn hop(&self) -> Option<Told> {
+    fn hop(&self) -> Option<Cause> {
         let row = self.row()?;
         let least = self.account.rows.iter().filter_map(|row| row.eccentricity).min()?;
         let far = row.eccentricity.filter(|far| *far > least)?;
@@ -149,7 +149,7 @@ impl Seen<'_> {
     }
 
     /// One CPU alone waits no longer, all together get less.
-    fn channels(&self) -> Option<Told> {
+    fn channels(&self) -> Option<Cause> {
         let band = self.band("triad together").filter(|band| band.is_outside)?;
         if self.is_outside("latency") {
             return None;
