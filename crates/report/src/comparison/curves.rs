@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use machine::Bytes;
-use record::{Quality, Record, Scope};
+use record::{LatencyCell, Record, Scope};
 
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
-use crate::figure::{DataTable, Drawn};
-use crate::{interactive, naming, number};
+use crate::figure::Drawn;
+use crate::page::Table;
+use crate::{naming, number};
 
 /// More kernels than this make a page of curves; the rest is in the records' own reports.
 const MOST_PANELS: usize = 4;
@@ -22,19 +23,6 @@ pub(crate) struct Named<'r> {
     pub(crate) record: &'r Record,
 }
 
-fn drawn(name: &str, chart: &LineChart, reading: &str) -> Option<Drawn> {
-    if chart.is_empty() {
-        return None;
-    }
-    Some(Drawn {
-        svg: chart.draw(name),
-        reading: reading.to_owned(),
-        table: DataTable::default(),
-        interactive: Some(interactive::lines(chart)),
-        needs_webgl: false,
-    })
-}
-
 /// One panel per key that at least two records hold, one curve per record.
 fn panels<K: Ord + Clone>(
     records: &[Named<'_>],
@@ -42,25 +30,18 @@ fn panels<K: Ord + Clone>(
     points: impl Fn(&Record, &K) -> Vec<LinePoint>,
     title: impl Fn(&K) -> String,
 ) -> Vec<LinePanel> {
-    let mut order: Vec<K> = Vec::new();
-    let mut seen: BTreeSet<K> = BTreeSet::new();
-    for key in records.iter().flat_map(|one| keys(one.record)) {
-        if seen.insert(key.clone()) {
-            order.push(key);
-        }
-    }
-    let panel = |key: &K| {
-        let series: Vec<LineSeries> = records
-            .iter()
-            .map(|one| {
-                let mut points = points(one.record, key);
-                points.sort_by(|a, b| a.x.total_cmp(&b.x));
-                LineSeries { name: one.name.to_owned(), style: one.style, points }
-            })
-            .filter(|series| !series.points.is_empty())
-            .collect();
-        LinePanel { title: title(key), series, marks: Vec::new() }
+    let curve = |one: &Named<'_>, key: &K| {
+        let mut points = points(one.record, key);
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        LineSeries { name: one.name.to_owned(), style: one.style, points }
     };
+    let panel = |key: &K| {
+        let series = records.iter().map(|one| curve(one, key));
+        LinePanel::new(title(key), series.filter(|series| !series.points.is_empty()))
+    };
+    let mut seen: BTreeSet<K> = BTreeSet::new();
+    let mut order: Vec<K> = records.iter().flat_map(|one| keys(one.record)).collect();
+    order.retain(|key| seen.insert(key.clone()));
     let panels = order.iter().map(panel);
     panels.filter(|panel| panel.series.len() > 1).take(MOST_PANELS).collect()
 }
@@ -68,25 +49,15 @@ fn panels<K: Ord + Clone>(
 pub(crate) fn bandwidth(records: &[Named<'_>]) -> Option<Drawn> {
     type Key = (Workers, String, String, String);
     let keys = |record: &Record| -> Vec<Key> {
-        record
-            .memory
-            .bandwidth
-            .iter()
-            .map(|p| (Workers::of(p.scope), p.kernel.clone(), p.isa.clone(), p.store.clone()))
-            .collect()
+        let points = record.memory.bandwidth.iter();
+        points.map(|p| (Workers::of(p.scope), p.kernel.clone(), p.isa.clone(), p.store.clone())).collect()
     };
     let points = |record: &Record, key: &Key| {
         let of = record.memory.bandwidth.iter().filter(|p| {
             (Workers::of(p.scope), &p.kernel, &p.isa, &p.store) == (key.0, &key.1, &key.2, &key.3)
         });
-        of.map(|p| LinePoint {
-            x: p.block_bytes.0 as f64,
-            y: number::gigabytes(p.bytes_per_s),
-            low: number::gigabytes(p.spread.interval.low),
-            high: number::gigabytes(p.spread.interval.high),
-            doubtful: p.spread.quality != Quality::Converged,
-        })
-        .collect()
+        let x = |p: &record::BandwidthPoint| p.block_bytes.0 as f64;
+        of.map(|p| LinePoint::measured(x(p), p.bytes_per_s, &p.spread, number::gigabytes)).collect()
     };
     let title = |key: &Key| format!("{}, {}", naming::series(&key.1, &key.2, &key.3), key.0.words());
     let chart = LineChart {
@@ -96,12 +67,9 @@ pub(crate) fn bandwidth(records: &[Named<'_>]) -> Option<Drawn> {
         y: Axis::Decades,
         panels: panels(records, keys, points, title),
     };
-    drawn(
-        "comparison-bandwidth",
-        &chart,
-        "Where the curves lie over each other nothing changed; where they part, the step or the level shows what did. \
-         Ribbons are 95 % intervals, hollow markers doubtful points.",
-    )
+    let reading = "Where the curves lie over each other nothing changed; where they part, the step or the level shows what did. \
+                   Ribbons are 95 % intervals, hollow markers doubtful points.";
+    Drawn::of(&chart, "comparison-bandwidth", reading, Table::default())
 }
 
 /// Who worked, in an order: one CPU first.
@@ -131,23 +99,11 @@ impl Workers {
 }
 
 pub(crate) fn latency(records: &[Named<'_>]) -> Option<Drawn> {
-    let keys = |record: &Record| -> Vec<Bytes> {
-        record.memory.latency.iter().map(|cell| cell.page_bytes).collect()
-    };
+    let keys = |record: &Record| record.memory.latency.iter().map(|cell| cell.page_bytes).collect();
     let points = |record: &Record, page: &Bytes| {
-        let of = record
-            .memory
-            .latency
-            .iter()
-            .filter(|cell| cell.page_bytes == *page && cell.stride_bytes == LINE_STRIDE);
-        of.map(|cell| LinePoint {
-            x: cell.block_bytes.0 as f64,
-            y: cell.ns,
-            low: cell.spread.interval.low,
-            high: cell.spread.interval.high,
-            doubtful: cell.spread.quality != Quality::Converged,
-        })
-        .collect()
+        let is_it = |cell: &&LatencyCell| cell.page_bytes == *page && cell.stride_bytes == LINE_STRIDE;
+        let of = record.memory.latency.iter().filter(is_it);
+        of.map(|c| LinePoint::measured(c.block_bytes.0 as f64, c.ns, &c.spread, |ns| ns)).collect()
     };
     let chart = LineChart {
         x_label: "block size, logarithmic",
@@ -156,10 +112,7 @@ pub(crate) fn latency(records: &[Named<'_>]) -> Option<Drawn> {
         y: Axis::Decades,
         panels: panels(records, keys, points, |page| naming::pages(*page)),
     };
-    drawn(
-        "comparison-latency",
-        &chart,
-        "Load-to-use latency of a random chain that touches every line of the block. Ribbons are 95 % intervals, hollow \
-         markers doubtful points.",
-    )
+    let reading = "Load-to-use latency of a random chain that touches every line of the block. Ribbons are 95 % intervals, hollow \
+                   markers doubtful points.";
+    Drawn::of(&chart, "comparison-latency", reading, Table::default())
 }
