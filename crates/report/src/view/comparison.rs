@@ -1,15 +1,19 @@
 //! A comparison: what became slower or faster, what else differs, test by test, and the averages.
 
+mod curves;
 mod data;
+mod effects;
+mod surface;
 mod tests_table;
+mod wording;
 
 pub use data::ID as COMPARISON_DATA;
 use record::{ComparisonClass, ComparisonRow, ComparisonTable, FactDifference, Record};
 use stats::text::{points, runs, signed_ends, signed_points};
 use stats::{Interval, Knowledge, Verdict};
 
-use crate::comparison::curves::Named;
-use crate::comparison::{cells, curves, effects, surface, wording};
+use self::curves::Named;
+use super::judged;
 use crate::html::facts::shell_word;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::{naming, number};
@@ -116,7 +120,7 @@ fn summary(table: &ComparisonTable, candidate: &str) -> (Tone, String) {
         some.map(|(count, verdict)| format!("{count} {}", verdict.word())).collect()
     };
     let rest = [Verdict::Equivalent, Verdict::Inconclusive];
-    let claimed = rows.iter().filter(|row| cells::is_claim(row));
+    let claimed = rows.iter().filter(|row| judged::is_claim(row));
     let Some(largest) = claimed.max_by(|a, b| a.symmetric_percent.total_cmp(&b.symmetric_percent)) else {
         let tone = if of(Verdict::Inconclusive) == 0 { Tone::Good } else { Tone::Plain };
         return (tone, format!("no difference detected in {tests} ({}){average}", counted(&rest).join(", ")));
@@ -170,7 +174,7 @@ fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section
     tests.legend = has_intervals.then(|| "change ± distance to the end of its 95 % interval".to_owned());
     let tests = Section::new("tests", "").table(tests).table(data::table(table));
     // Of tests of which none is judged the averages are the news.
-    let has_claim = table.rows.iter().any(cells::is_claim);
+    let has_claim = table.rows.iter().any(judged::is_claim);
     let averages = averages(table).map(|averages| Section { is_detail: has_claim, ..averages });
     let (first, second) = if has_claim { (Some(tests), averages) } else { (averages, Some(tests)) };
     let sections =
@@ -211,7 +215,7 @@ fn classes(table: &ComparisonTable) -> Option<Section> {
         .word("class", |one| one.class.name())
         .word(("configuration", 1), |one| several_only(table, &one.candidate))
         .number(("change of cost", "%"), |one| change(one))
-        .word("verdict", |one| cells::verdict(one.verdict))
+        .word("verdict", |one| judged::verdict(one.verdict))
         .number(("q", 3), |one| Cell::q(Some(one.q)))
         .number(("rows along", 2), |one| format!("{} of {}", one.moved_along, one.rows.len()))
         .word(("spread from", 3), |one| {

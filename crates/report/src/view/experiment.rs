@@ -7,7 +7,7 @@ use record::{
 use stats::Verdict;
 use stats::text::points;
 
-use crate::comparison::cells;
+use super::judged;
 use crate::number;
 use crate::page::{Cell, Page, Rows, Section, Statement, Table, Tone};
 
@@ -81,7 +81,7 @@ pub(super) fn method(
 }
 
 /// A table of rows and then of controls, by what each is; states are named by their values.
-pub(super) fn judged<'r, R>(
+pub(super) fn judged_rows<'r, R>(
     [a, b]: [&str; 2],
     [rows, controls]: [&'r [R]; 2],
     needed: &'static str,
@@ -96,15 +96,15 @@ pub(super) fn judged<'r, R>(
         .number((a, 1), |one| side(row(one), row(one).a))
         .number((b, 1), |one| side(row(one), row(one).b))
         .word(("unit", 1), |one| readable_unit(row(one)).1.to_owned())
-        .number(("change", "%"), |one| cells::change_or_ratio(row(one), of(one.0).1))
-        .word("verdict", |one| cells::verdict_of(row(one)))
-        .number(("needs", needed, 2), |one| cells::needed(row(one)))
+        .number(("change", "%"), |one| judged::change_or_ratio(row(one), of(one.0).1))
+        .word("verdict", |one| judged::verdict_of(row(one)))
+        .number(("needs", needed, 2), |one| judged::needed(row(one)))
         .number(("q", 3), |one| Cell::q(row(one).q))
 }
 
 fn rows(found: &ExperimentOutcome) -> Table {
     let rows = [found.rows.as_slice(), &found.controls];
-    judged([&found.a, &found.b], rows, "pairs", |one: &ExperimentRow| (&one.row, one.ratio))
+    judged_rows([&found.a, &found.b], rows, "pairs", |one: &ExperimentRow| (&one.row, one.ratio))
         .legend("change ± distance to the end of its 95 % interval; q: p over all rows")
 }
 

@@ -5,7 +5,7 @@ use stats::Verdict;
 use stats::text::{points, with_distances};
 
 use super::experiment::{about, answer_tone, drifted, dropped, ended, failure, method, widened};
-use crate::comparison::cells;
+use super::judged;
 use crate::page::{Cell, Page, Section, Statement, Table};
 use crate::{naming, number};
 
@@ -86,7 +86,7 @@ fn change(value: &CellValue) -> Option<Cell> {
 /// Rows of the sentences with all effects; of others what was found, and of controls what each toggle did.
 fn effects(found: &FactorialOutcome, told: &[&str]) -> Section {
     let is_shown =
-        |row: &&FactorialRow| told.contains(&row.row.row.name.as_str()) || cells::is_claim(&row.row.row);
+        |row: &&FactorialRow| told.contains(&row.row.row.name.as_str()) || judged::is_claim(&row.row.row);
     let of_control = |row: &&FactorialRow| row.toggles.len() == 1 || is_shown(row);
     let shown = found.rows.iter().filter(is_shown).map(|row| (row, ""));
     let controls = found.controls.iter().filter(of_control).map(|row| (row, " (control)"));
@@ -94,9 +94,9 @@ fn effects(found: &FactorialOutcome, told: &[&str]) -> Section {
     let table = Table::of("effects", shown.chain(controls))
         .prose("effect", |(row, _)| &row.effect)
         .prose("on", |(row, mark)| format!("{}{mark}", row.row.row.name))
-        .number(("change", "%"), |(row, _)| cells::change_or_ratio(&row.row.row, row.row.ratio))
-        .word("verdict", |(row, _)| cells::verdict_of(&row.row.row))
-        .number(("needs", "runs", 2), |(row, _)| cells::needed(&row.row.row))
+        .number(("change", "%"), |(row, _)| judged::change_or_ratio(&row.row.row, row.row.ratio))
+        .word("verdict", |(row, _)| judged::verdict_of(&row.row.row))
+        .number(("needs", "runs", 2), |(row, _)| judged::needed(&row.row.row))
         .number(("q", 3), |(row, _)| Cell::q(row.row.row.q))
         .first(count)
         .legend(

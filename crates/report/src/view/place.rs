@@ -10,11 +10,11 @@ use record::{
 };
 use stats::Verdict;
 
-use crate::comparison::cells;
 use crate::naming::word;
 use crate::number::{UNKNOWN, count, percent, short};
 use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 use crate::view::experiment::dropped;
+use crate::view::judged;
 use sharing::{names, strongest_pairs};
 
 pub use sweep::place_sweep_page;
@@ -104,7 +104,7 @@ fn change(arm: &PlaceArm) -> Option<Cell> {
 }
 
 fn verdict(change_percent: Option<f64>, verdict: Verdict) -> Option<(Tone, &'static str)> {
-    let (tone, word) = cells::verdict(verdict);
+    let (tone, word) = judged::verdict(verdict);
     let word = match verdict {
         Verdict::Faster => "better",
         Verdict::Slower => "worse",

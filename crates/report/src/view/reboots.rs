@@ -4,7 +4,7 @@ use record::{BootRow, RebootOutcome};
 use stats::Verdict;
 use stats::text::points;
 
-use super::experiment::{about, answer_tone, judged, subject};
+use super::experiment::{about, answer_tone, judged_rows, subject};
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Boots and facts on a first screen.
@@ -49,7 +49,7 @@ fn counts(found: &RebootOutcome) -> String {
 fn rows(found: &RebootOutcome) -> Table {
     let spread = |percent: f64| Cell::shown(points(percent), percent);
     let rows = [found.rows.as_slice(), &found.controls];
-    judged([&found.a, &found.b], rows, "boots", |one: &BootRow| (&one.row, one.ratio))
+    judged_rows([&found.a, &found.b], rows, "boots", |one: &BootRow| (&one.row, one.ratio))
         .number(("between boots", "%", 2), |(row, _)| row.between_percent.map(spread))
         .number(("within a boot", "%", 2), |(row, _)| row.within_percent.map(spread))
         .legend(

@@ -21,7 +21,7 @@ const REACH_QUANTILE: f64 = 0.98;
 type Both<'r> = (&'r LatencyCell, &'r LatencyCell);
 
 /// The figure; `None` if the records have no cell in common.
-pub(crate) fn draw(name: &str, baseline: &Record, candidate: &Record, margin_percent: f64) -> Option<Drawn> {
+pub(super) fn draw(name: &str, baseline: &Record, candidate: &Record, margin_percent: f64) -> Option<Drawn> {
     let pages: BTreeSet<Bytes> = baseline.memory.latency.iter().map(|cell| cell.page_bytes).collect();
     let panels: Vec<MatrixPanel> = pages
         .into_iter()

@@ -7,12 +7,12 @@ use stats::text::{points, signed_ends};
 const SMALLEST_PERCENT: f64 = 0.005;
 
 /// The name of a test in little room: calls of one family go without what they share.
-pub(crate) fn test_name(name: &str) -> String {
+pub(super) fn test_name(name: &str) -> String {
     name.replace("(CLOCK_", "(").replace("clock_gettime", "gettime")
 }
 
 /// What an average was taken over.
-pub(crate) fn average_of(average: &ComparisonAverage) -> String {
+pub(super) fn average_of(average: &ComparisonAverage) -> String {
     let tests = machine::counted(average.rows, "test");
     match average.group.as_str() {
         "all" => format!("all {tests}"),
@@ -24,7 +24,7 @@ pub(crate) fn average_of(average: &ComparisonAverage) -> String {
 }
 
 /// The geometric mean in words, with its interval over the tests.
-pub(crate) fn geometric(average: &ComparisonAverage) -> String {
+pub(super) fn geometric(average: &ComparisonAverage) -> String {
     let mean = average.geometric_percent;
     if mean.abs() < SMALLEST_PERCENT && average.geometric_interval.is_none() {
         return "no change".to_owned();

@@ -17,10 +17,10 @@ const MOST_PANELS: usize = 4;
 const LINE_STRIDE: Bytes = Bytes(64);
 
 /// A record under the name of its configuration; its place chooses colour and dash.
-pub(crate) struct Named<'r> {
-    pub(crate) style: usize,
-    pub(crate) name: &'r str,
-    pub(crate) record: &'r Record,
+pub(super) struct Named<'r> {
+    pub(super) style: usize,
+    pub(super) name: &'r str,
+    pub(super) record: &'r Record,
 }
 
 /// One panel per key that at least two records hold, one curve per record.
@@ -46,7 +46,7 @@ fn panels<K: Ord + Clone>(
     panels.filter(|panel| panel.series.len() > 1).take(MOST_PANELS).collect()
 }
 
-pub(crate) fn bandwidth(records: &[Named<'_>]) -> Option<Drawn> {
+pub(super) fn bandwidth(records: &[Named<'_>]) -> Option<Drawn> {
     type Key = (Workers, String, String, String);
     let keys = |record: &Record| -> Vec<Key> {
         let points = record.memory.bandwidth.iter();
@@ -98,7 +98,7 @@ impl Workers {
     }
 }
 
-pub(crate) fn latency(records: &[Named<'_>]) -> Option<Drawn> {
+pub(super) fn latency(records: &[Named<'_>]) -> Option<Drawn> {
     let keys = |record: &Record| record.memory.latency.iter().map(|cell| cell.page_bytes).collect();
     let points = |record: &Record, page: &Bytes| {
         let is_it = |cell: &&LatencyCell| cell.page_bytes == *page && cell.stride_bytes == LINE_STRIDE;

@@ -64,7 +64,7 @@ fn style(verdict: Verdict) -> (&'static str, &'static str) {
 }
 
 /// The chart of one candidate; `None` without a row that can be drawn.
-pub(crate) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
+pub(super) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
     let effects: Vec<Effect<'_>> = rows.iter().filter_map(|row| Effect::of(row)).collect();
     if effects.is_empty() {
         return None;
