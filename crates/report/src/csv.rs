@@ -1,295 +1,226 @@
 //! Every result as one CSV row in long form, for spreadsheets and scripts.
 
 use machine::{Bytes, CpuId};
-use record::{Record, Sockets, Spread};
+use record::{Record, Scope, Sockets, Spread};
 use stats::Interval;
 
-use crate::{escape, naming, number};
+use crate::escape::csv_text;
+use crate::naming;
+use crate::page::digits;
 
 /// The columns; a row leaves empty what does not apply. `parameter` is the x of curves that have no block:
 /// its unit is in the name, as in `wake(idle_us)`.
 const COLUMNS: &str = "section,name,scope,cpu,other_cpu,cpus,block_bytes,stride_bytes,page_bytes,parameter,\
 value,unit,low,high,mappings,windows,dropped,quality";
 
-/// What stands before the value: names and coordinates.
-#[derive(Default)]
-struct Row {
-    section: &'static str,
-    name: String,
-    scope: &'static str,
-    cpu: Option<CpuId>,
-    other_cpu: Option<CpuId>,
-    cpus: String,
-    block: Option<Bytes>,
-    stride: Option<Bytes>,
-    page: Option<Bytes>,
-    parameter: Option<f64>,
+/// A line in the making: what stands before the value, names and coordinates, each as its field.
+#[derive(Clone)]
+struct Line([String; 10]);
+
+/// A line of that section and name.
+fn line(section: &str, name: impl AsRef<str>) -> Line {
+    let mut fields = <[String; 10]>::default();
+    (fields[0], fields[1]) = (section.to_owned(), csv_text(name.as_ref()));
+    Line(fields)
 }
 
-impl Row {
-    fn new(section: &'static str, name: impl Into<String>) -> Self {
-        Self { section, name: name.into(), ..Self::default() }
-    }
-}
-
-struct Table {
-    text: String,
-}
-
-/// Numbers that are not finite are left empty: no reader of CSV agrees with another on how to write them.
-fn cell(value: f64) -> String {
-    if value.is_finite() { value.to_string() } else { String::new() }
-}
-
-fn optional<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
-impl Table {
-    fn line(&mut self, row: &Row, value: f64, unit: &str, interval: Option<Interval>, rest: [String; 4]) {
-        let text = |text: &str| escape::csv_text(text);
-        let bytes = |bytes: Option<Bytes>| optional(bytes.map(|bytes| bytes.0));
-        let fields = [
-            row.section.to_owned(),
-            text(&row.name),
-            row.scope.to_owned(),
-            optional(row.cpu),
-            optional(row.other_cpu),
-            text(&row.cpus),
-            bytes(row.block),
-            bytes(row.stride),
-            bytes(row.page),
-            row.parameter.map_or_else(String::new, cell),
-            cell(value),
-            unit.to_owned(),
-            interval.map_or_else(String::new, |interval| cell(interval.low)),
-            interval.map_or_else(String::new, |interval| cell(interval.high)),
-        ];
-        self.text += &fields.join(",");
-        for field in rest {
-            self.text.push(',');
-            self.text += &field;
-        }
-        self.text.push('\n');
+impl Line {
+    fn put(mut self, column: usize, value: String) -> Self {
+        self.0[column] = value;
+        self
     }
 
-    fn measured(&mut self, row: &Row, value: f64, unit: &str, spread: &Spread) {
-        let rest = [
-            spread.mappings.to_string(),
-            spread.windows.to_string(),
-            spread.dropped.to_string(),
-            number::quality_word(spread.quality).to_owned(),
-        ];
-        self.line(row, value, unit, Some(spread.interval), rest);
+    fn scope(self, scope: Scope) -> Self {
+        self.put(2, naming::word(&scope))
     }
 
-    fn derived(&mut self, row: &Row, value: f64, unit: &str, interval: Option<Interval>) {
-        self.line(row, value, unit, interval, Default::default());
+    fn cpu(self, cpu: impl Into<Option<CpuId>>) -> Self {
+        self.put(3, cpu.into().map_or_else(String::new, |cpu| cpu.to_string()))
+    }
+
+    fn pair(self, cpu: CpuId, other: CpuId) -> Self {
+        self.cpu(cpu).put(4, other.to_string())
+    }
+
+    fn cpus(self, cpus: &machine::CpuSet) -> Self {
+        self.put(5, csv_text(&cpus.to_string()))
+    }
+
+    fn block(self, bytes: Bytes) -> Self {
+        self.put(6, bytes.0.to_string())
+    }
+
+    fn stride(self, bytes: Bytes) -> Self {
+        self.put(7, bytes.0.to_string())
+    }
+
+    fn page(self, bytes: Bytes) -> Self {
+        self.put(8, bytes.0.to_string())
+    }
+
+    fn parameter(self, value: f64) -> Self {
+        self.put(9, digits(value))
+    }
+
+    fn ending(self, value: f64, unit: &str, interval: Option<Interval>, rest: &str) -> String {
+        let [low, high] = interval.map(|ends| [ends.low, ends.high].map(digits)).unwrap_or_default();
+        format!("{},{},{unit},{low},{high},{rest}\n", self.0.join(","), digits(value))
+    }
+
+    /// The line of a measured value.
+    fn measured(self, value: f64, unit: &str, spread: &Spread) -> String {
+        let Spread { interval, mappings, windows, dropped, quality, .. } = spread;
+        let rest = format!("{mappings},{windows},{dropped},{}", naming::word(quality));
+        self.ending(value, unit, Some(*interval), &rest)
+    }
+
+    /// The line of a value that was made of others.
+    fn derived(self, value: f64, unit: &str, interval: Option<Interval>) -> String {
+        self.ending(value, unit, interval, ",,,")
     }
 }
 
 /// All results of a record, one per line, with a header line.
 pub fn csv(record: &Record) -> String {
-    let mut table = Table { text: format!("{COLUMNS}\n") };
-    levels(&mut table, record);
-    bandwidth(&mut table, record);
-    latency(&mut table, record);
-    if let Some(measured) = &record.sockets {
-        sockets(&mut table, measured);
-    }
-    cores(&mut table, record);
+    let mut text = format!("{COLUMNS}\n");
+    levels(&mut text, record);
+    bandwidth(&mut text, record);
+    latency(&mut text, record);
+    record.sockets.iter().for_each(|measured| sockets(&mut text, measured));
+    cores(&mut text, record);
     for read in &record.clocks {
-        let row = Row { cpu: Some(read.cpu), ..Row::new("clocks", &read.name) };
-        table.measured(&row, read.ns, "ns", &read.spread);
+        text += &line("clocks", &read.name).cpu(read.cpu).measured(read.ns, "ns", &read.spread);
     }
-    table.text
+    text
 }
 
 /// CPUs against nodes; the node is the parameter.
-fn sockets(table: &mut Table, sockets: &Sockets) {
-    let of_node = |cpu, node: machine::NodeId, name: String| Row {
-        cpu: Some(cpu),
-        parameter: Some(f64::from(node.0)),
-        ..Row::new("sockets", name)
+fn sockets(text: &mut String, sockets: &Sockets) {
+    let of_node = |cpu: CpuId, node: machine::NodeId, name: &str| {
+        line("sockets", name).cpu(cpu).parameter(f64::from(node.0))
     };
     for one in &sockets.latency {
-        let row = of_node(one.cpu, one.node, "latency(node)".to_owned());
-        table.measured(&row, one.ns, "ns", &one.spread);
+        *text += &of_node(one.cpu, one.node, "latency(node)").measured(one.ns, "ns", &one.spread);
     }
     for one in &sockets.bandwidth {
         let name = format!("{} {} {}(node)", one.kernel, one.isa, one.store);
-        table.measured(&of_node(one.cpu, one.node, name), one.bytes_per_s, "bytes_per_s", &one.spread);
+        *text += &of_node(one.cpu, one.node, &name).measured(one.bytes_per_s, "bytes_per_s", &one.spread);
     }
     for one in &sockets.concurrency {
-        let row = of_node(one.cpu, one.node, format!("lines in flight {}(node)", one.kernel));
-        table.derived(&row, one.lines, "lines", Some(one.interval));
+        let name = format!("lines in flight {}(node)", one.kernel);
+        *text += &of_node(one.cpu, one.node, &name).derived(one.lines, "lines", Some(one.interval));
     }
     for one in &sockets.loaded {
-        let row = Row {
-            cpus: one.point.loading.to_string(),
-            ..of_node(one.point.cpu, one.node, "loaded latency(node)".to_owned())
-        };
-        table.measured(&row, one.point.ns, "ns", &one.point.spread);
+        let line = of_node(one.point.cpu, one.node, "loaded latency(node)").cpus(&one.point.loading);
+        *text += &line.measured(one.point.ns, "ns", &one.point.spread);
     }
     for one in &sockets.scaling {
-        let row = Row { cpus: one.cpus.to_string(), ..Row::new("sockets", "triad together") };
-        table.measured(&row, one.bytes_per_s, "bytes_per_s", &one.spread);
+        let line = line("sockets", "triad together").cpus(&one.cpus);
+        *text += &line.measured(one.bytes_per_s, "bytes_per_s", &one.spread);
     }
-    for of in &sockets.equality {
-        for one in &of.rows {
-            let row = Row {
-                cpu: Some(one.cpu),
-                ..Row::new("sockets", format!("{} over that of the others", of.quantity))
-            };
-            table.derived(&row, one.ratio, "ratio", Some(one.interval));
-        }
+    for (of, one) in sockets.equality.iter().flat_map(|of| of.rows.iter().map(move |row| (of, row))) {
+        let line = line("sockets", format!("{} over that of the others", of.quantity)).cpu(one.cpu);
+        *text += &line.derived(one.ratio, "ratio", Some(one.interval));
     }
     for one in &sockets.line_transfer {
-        let row = Row {
-            cpu: Some(one.a),
-            other_cpu: Some(one.b),
-            ..Row::new("sockets", format!("line {}", one.protocol))
-        };
-        table.measured(&row, one.ns, "ns", &one.spread);
+        let line = line("sockets", format!("line {}", one.protocol)).pair(one.a, one.b);
+        *text += &line.measured(one.ns, "ns", &one.spread);
     }
 }
 
-fn levels(table: &mut Table, record: &Record) {
+fn levels(text: &mut String, record: &Record) {
     for level in &record.levels.caches {
-        let row = |what: &str| Row::new("levels", format!("{} {what}", level.name));
+        let line = |what: &str| line("levels", format!("{} {what}", level.name));
         if let Some(size) = level.size_bytes {
-            table.derived(&row("size"), size.0 as f64, "bytes", level.size_interval);
+            *text += &line("size").derived(size.0 as f64, "bytes", level.size_interval);
         }
         if let Some(claimed) = level.claimed_bytes {
-            table.derived(&row("claimed size"), claimed.0 as f64, "bytes", None);
+            *text += &line("claimed size").derived(claimed.0 as f64, "bytes", None);
         }
-        table.derived(&row("latency"), level.ns, "ns", Some(level.ns_interval));
+        *text += &line("latency").derived(level.ns, "ns", Some(level.ns_interval));
         if let Some(rate) = level.read_bytes_per_s {
-            table.derived(&row("read bandwidth"), rate, "bytes_per_s", level.read_interval);
+            *text += &line("read bandwidth").derived(rate, "bytes_per_s", level.read_interval);
         }
     }
     for tlb in &record.levels.tlbs {
-        let row = |what: &str| Row::new("tlb", format!("level {} {what}", tlb.level));
-        table.derived(&row("entries"), tlb.entries as f64, "entries", Some(tlb.entries_interval));
-        table.derived(&row("miss"), tlb.miss_ns, "ns", Some(tlb.miss_interval));
+        let line = |what: &str| line("tlb", format!("level {} {what}", tlb.level));
+        *text += &line("entries").derived(tlb.entries as f64, "entries", Some(tlb.entries_interval));
+        *text += &line("miss").derived(tlb.miss_ns, "ns", Some(tlb.miss_interval));
     }
     if let Some(ns) = record.levels.walk_ns {
-        table.derived(&Row::new("tlb", "page walk"), ns, "ns", record.levels.walk_interval);
+        *text += &line("tlb", "page walk").derived(ns, "ns", record.levels.walk_interval);
     }
     if let Some(gain) = record.levels.huge_page_gain {
-        table.derived(&Row::new("tlb", "huge page gain"), gain, "share", record.levels.huge_page_interval);
+        *text += &line("tlb", "huge page gain").derived(gain, "share", record.levels.huge_page_interval);
     }
 }
 
-fn bandwidth(table: &mut Table, record: &Record) {
-    for result in &record.memory.stream {
-        let row = Row {
-            scope: naming::scope(result.scope),
-            cpu: result.cpu,
-            cpus: result.cpus.to_string(),
-            block: Some(result.block_bytes),
-            ..Row::new("stream", format!("{} {} {}", result.kernel, result.isa, result.store))
-        };
-        table.measured(&row, result.bytes_per_s, "bytes_per_s", &result.spread);
+fn bandwidth(text: &mut String, record: &Record) {
+    for one in &record.memory.stream {
+        let line = line("stream", format!("{} {} {}", one.kernel, one.isa, one.store));
+        let line = line.scope(one.scope).cpu(one.cpu).cpus(&one.cpus).block(one.block_bytes);
+        *text += &line.measured(one.bytes_per_s, "bytes_per_s", &one.spread);
     }
-    for point in &record.memory.bandwidth {
-        let row = Row {
-            scope: naming::scope(point.scope),
-            cpus: point.cpus.to_string(),
-            block: Some(point.block_bytes),
-            page: Some(point.page_bytes),
-            ..Row::new("bandwidth", format!("{} {} {}", point.kernel, point.isa, point.store))
-        };
-        table.measured(&row, point.bytes_per_s, "bytes_per_s", &point.spread);
+    for one in &record.memory.bandwidth {
+        let line = line("bandwidth", format!("{} {} {}", one.kernel, one.isa, one.store));
+        let line = line.scope(one.scope).cpus(&one.cpus).block(one.block_bytes).page(one.page_bytes);
+        *text += &line.measured(one.bytes_per_s, "bytes_per_s", &one.spread);
     }
 }
 
-fn latency(table: &mut Table, record: &Record) {
+fn latency(text: &mut String, record: &Record) {
     for cell in &record.memory.latency {
-        let row = Row {
-            cpu: Some(cell.cpu),
-            block: Some(cell.block_bytes),
-            stride: Some(cell.stride_bytes),
-            page: Some(cell.page_bytes),
-            ..Row::new("latency", cell.level.as_deref().unwrap_or(""))
-        };
-        table.measured(&row, cell.ns, "ns", &cell.spread);
+        let line = line("latency", cell.level.as_deref().unwrap_or("")).cpu(cell.cpu);
+        let line = line.block(cell.block_bytes).stride(cell.stride_bytes).page(cell.page_bytes);
+        *text += &line.measured(cell.ns, "ns", &cell.spread);
     }
-    for result in &record.memory.orders {
-        let row = Row {
-            cpu: Some(result.cpu),
-            block: Some(result.block_bytes),
-            page: Some(result.page_bytes),
-            ..Row::new("orders", naming::order(result.order))
-        };
-        table.measured(&row, result.ns, "ns", &result.spread);
+    for one in &record.memory.orders {
+        let line = line("orders", naming::word(&one.order)).cpu(one.cpu);
+        *text += &line.block(one.block_bytes).page(one.page_bytes).measured(one.ns, "ns", &one.spread);
     }
     for point in &record.memory.walks {
-        let row = Row {
-            cpu: Some(point.cpu),
-            page: Some(point.page_bytes),
-            parameter: Some(point.pages as f64),
-            ..Row::new("walks", "delta(pages)")
-        };
-        table.measured(&row, point.delta_ns, "ns", &point.spread);
+        let line = line("walks", "delta(pages)").cpu(point.cpu).page(point.page_bytes);
+        *text += &line.parameter(point.pages as f64).measured(point.delta_ns, "ns", &point.spread);
     }
-    for result in &record.memory.parallel {
-        let row = Row {
-            cpu: Some(result.cpu),
-            block: Some(result.block_bytes),
-            page: Some(result.page_bytes),
-            parameter: Some(result.chains as f64),
-            ..Row::new("parallel", "per_load(chains)")
-        };
-        table.measured(&row, result.ns_per_load, "ns", &result.spread);
+    for one in &record.memory.parallel {
+        let line = line("parallel", "per_load(chains)").cpu(one.cpu).block(one.block_bytes);
+        let line = line.page(one.page_bytes).parameter(one.chains as f64);
+        *text += &line.measured(one.ns_per_load, "ns", &one.spread);
     }
-    for result in &record.memory.loaded {
-        let row = Row {
-            cpu: Some(result.cpu),
-            cpus: result.loading.to_string(),
-            parameter: Some(result.load_bytes_per_s),
-            ..Row::new("loaded", "latency(load_bytes_per_s)")
-        };
-        table.measured(&row, result.ns, "ns", &result.spread);
+    for one in &record.memory.loaded {
+        let line = line("loaded", "latency(load_bytes_per_s)").cpu(one.cpu).cpus(&one.loading);
+        *text += &line.parameter(one.load_bytes_per_s).measured(one.ns, "ns", &one.spread);
     }
 }
 
-fn cores(table: &mut Table, record: &Record) {
+fn cores(text: &mut String, record: &Record) {
     for control in &record.cores.control {
-        let row = |name: &str| Row { cpu: Some(control.cpu), ..Row::new("control", name) };
-        table.measured(&row("multiply"), control.multiply_ns, "ns", &control.spread);
-        table.derived(&row("core share"), control.core_share, "share", None);
+        let line = |name: &str| line("control", name).cpu(control.cpu);
+        *text += &line("multiply").measured(control.multiply_ns, "ns", &control.spread);
+        *text += &line("core share").derived(control.core_share, "share", None);
         if let Some(hertz) = control.core_hz {
-            table.derived(&row("core clock"), hertz.0, "hertz", None);
+            *text += &line("core clock").derived(hertz.0, "hertz", None);
         }
     }
     for pair in &record.cores.line_transfer {
-        let row =
-            Row { cpu: Some(pair.a), other_cpu: Some(pair.b), ..Row::new("line_transfer", &pair.protocol) };
-        table.measured(&row, pair.ns, "ns", &pair.spread);
+        let line = line("line_transfer", &pair.protocol).pair(pair.a, pair.b);
+        *text += &line.measured(pair.ns, "ns", &pair.spread);
     }
     for pair in &record.cores.sharing {
-        let row = Row { cpu: Some(pair.a), other_cpu: Some(pair.b), ..Row::new("sharing", &pair.resource) };
-        table.measured(&row, pair.slowdown, "ratio", &pair.spread);
+        let line = line("sharing", &pair.resource).pair(pair.a, pair.b);
+        *text += &line.measured(pair.slowdown, "ratio", &pair.spread);
     }
     for pair in &record.cores.unlike {
-        let name = format!("{} beside {}", pair.class, pair.beside);
-        let row = Row { cpu: Some(pair.a), other_cpu: Some(pair.b), ..Row::new("sharing", name) };
-        table.measured(&row, pair.slowdown, "ratio", &pair.spread);
+        let line = line("sharing", format!("{} beside {}", pair.class, pair.beside)).pair(pair.a, pair.b);
+        *text += &line.measured(pair.slowdown, "ratio", &pair.spread);
     }
-    for result in &record.cores.compute {
-        let name = format!("{} {}", result.kernel, result.isa);
-        let row = Row { cpu: Some(result.cpu), ..Row::new("compute", name) };
-        table.measured(&row, result.iterations_per_s, "iterations_per_s", &result.spread);
+    for one in &record.cores.compute {
+        let line = line("compute", format!("{} {}", one.kernel, one.isa)).cpu(one.cpu);
+        *text += &line.measured(one.iterations_per_s, "iterations_per_s", &one.spread);
     }
     for point in &record.cores.wake {
-        let row = |name: &str| Row {
-            cpu: Some(point.sleeper),
-            other_cpu: Some(point.waker),
-            parameter: Some(point.idle_us),
-            ..Row::new("wake", name)
-        };
-        table.measured(&row("median(idle_us)"), point.ns, "ns", &point.spread);
-        table.derived(&row("p90(idle_us)"), point.p90_ns, "ns", None);
+        let line = |name: &str| line("wake", name).pair(point.sleeper, point.waker).parameter(point.idle_us);
+        *text += &line("median(idle_us)").measured(point.ns, "ns", &point.spread);
+        *text += &line("p90(idle_us)").derived(point.p90_ns, "ns", None);
     }
 }

@@ -13,9 +13,9 @@ use models::interconnect::SocketAccount;
 use record::Record;
 use serde_json::Value;
 
-use crate::draw::{MatrixChart, Svg};
-use crate::page::{Column, Row, Table};
-use crate::{interactive, plan, sockets};
+use crate::draw::{Chart, Svg};
+use crate::page::Table;
+use crate::{plan, sockets};
 pub(crate) use pairs::line_transfer;
 
 /// A picture that a report may hold.
@@ -57,51 +57,50 @@ pub enum Figure {
     SocketTogether,
 }
 
+/// Every figure in the order of the report: its name, its heading, and words in the names of the probes that fill it.
+const FIGURES: [(Figure, &str, &str, &[&str]); 17] = [
+    (Figure::Levels, "levels", "Cache sizes: found and claimed", &["level", "latency", "surface"]),
+    (Figure::Bandwidth, "bandwidth", "Bandwidth against block size", &["bandwidth"]),
+    (
+        Figure::LatencySurface,
+        "latency-surface",
+        "Latency over block size and stride, base pages",
+        &["surface", "latency"],
+    ),
+    (
+        Figure::LatencySurfaceHuge,
+        "latency-surface-huge",
+        "Latency over block size and stride, huge pages",
+        &["surface", "latency"],
+    ),
+    (Figure::LatencyHeatmap, "latency-heatmap", "Latency, cell by cell", &["surface", "latency"]),
+    (Figure::Walks, "walks", "Address translation against number of pages", &["walk", "tlb", "translation"]),
+    (Figure::Stream, "stream", "STREAM bandwidth by CPU", &["stream"]),
+    (Figure::LineTransfer, "line-transfer", "Moving a cache line between CPUs", &["line", "transfer"]),
+    (Figure::Sharing, "sharing", "What CPUs share", &["shar"]),
+    (Figure::Wake, "wake", "Waking an idle CPU", &["wake"]),
+    (Figure::ClockOffsets, "clock-offsets", "Counters of CPUs against each other", &["clock-pairs"]),
+    (Figure::ClockDrift, "clock-drift", "Counters over time", &["clock-pairs"]),
+    (Figure::ClockPrices, "clock-prices", "Price of reading the time", &["clock-reads"]),
+    (Figure::SocketLinks, "socket-links", "How the nodes are linked", &["sockets"]),
+    (Figure::SocketLatency, "socket-latency", "Latency from each CPU to each node", &["sockets"]),
+    (Figure::SocketBandwidth, "socket-bandwidth", "Bandwidth from each CPU to each node", &["sockets"]),
+    (Figure::SocketTogether, "socket-together", "Bandwidth of several CPUs at once", &["sockets"]),
+];
+
 impl Figure {
     /// Every figure, in the order of the report.
     pub fn all() -> [Self; 17] {
-        [
-            Self::Levels,
-            Self::Bandwidth,
-            Self::LatencySurface,
-            Self::LatencySurfaceHuge,
-            Self::LatencyHeatmap,
-            Self::Walks,
-            Self::Stream,
-            Self::LineTransfer,
-            Self::Sharing,
-            Self::Wake,
-            Self::ClockOffsets,
-            Self::ClockDrift,
-            Self::ClockPrices,
-            Self::SocketLinks,
-            Self::SocketLatency,
-            Self::SocketBandwidth,
-            Self::SocketTogether,
-        ]
+        FIGURES.map(|(figure, ..)| figure)
+    }
+
+    fn row(self) -> (Self, &'static str, &'static str, &'static [&'static str]) {
+        *FIGURES.iter().find(|(figure, ..)| *figure == self).expect("every figure has a row")
     }
 
     /// The name by which `--svg` and the page call it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Levels => "levels",
-            Self::Bandwidth => "bandwidth",
-            Self::LatencySurface => "latency-surface",
-            Self::LatencySurfaceHuge => "latency-surface-huge",
-            Self::LatencyHeatmap => "latency-heatmap",
-            Self::Stream => "stream",
-            Self::LineTransfer => "line-transfer",
-            Self::Sharing => "sharing",
-            Self::Wake => "wake",
-            Self::Walks => "walks",
-            Self::ClockOffsets => "clock-offsets",
-            Self::ClockDrift => "clock-drift",
-            Self::ClockPrices => "clock-prices",
-            Self::SocketLinks => "socket-links",
-            Self::SocketLatency => "socket-latency",
-            Self::SocketBandwidth => "socket-bandwidth",
-            Self::SocketTogether => "socket-together",
-        }
+        self.row().1
     }
 
     /// The figure of that name, if there is one; `tlb` is another name of `walks`.
@@ -112,62 +111,7 @@ impl Figure {
 
     /// Its heading.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Levels => "Cache sizes: found and claimed",
-            Self::Bandwidth => "Bandwidth against block size",
-            Self::LatencySurface => "Latency over block size and stride, base pages",
-            Self::LatencySurfaceHuge => "Latency over block size and stride, huge pages",
-            Self::LatencyHeatmap => "Latency, cell by cell",
-            Self::Stream => "STREAM bandwidth by CPU",
-            Self::LineTransfer => "Moving a cache line between CPUs",
-            Self::Sharing => "What CPUs share",
-            Self::Wake => "Waking an idle CPU",
-            Self::Walks => "Address translation against number of pages",
-            Self::ClockOffsets => "Counters of CPUs against each other",
-            Self::ClockDrift => "Counters over time",
-            Self::ClockPrices => "Price of reading the time",
-            Self::SocketLinks => "How the nodes are linked",
-            Self::SocketLatency => "Latency from each CPU to each node",
-            Self::SocketBandwidth => "Bandwidth from each CPU to each node",
-            Self::SocketTogether => "Bandwidth of several CPUs at once",
-        }
-    }
-
-    /// Words in the names of the probes that fill it, for saying why it is missing.
-    fn probe_words(self) -> &'static [&'static str] {
-        match self {
-            Self::Levels => &["level", "latency", "surface"],
-            Self::Bandwidth => &["bandwidth"],
-            Self::LatencySurface | Self::LatencySurfaceHuge | Self::LatencyHeatmap => &["surface", "latency"],
-            Self::Stream => &["stream"],
-            Self::LineTransfer => &["line", "transfer"],
-            Self::Sharing => &["shar"],
-            Self::Wake => &["wake"],
-            Self::Walks => &["walk", "tlb", "translation"],
-            Self::ClockOffsets | Self::ClockDrift => &["clock-pairs"],
-            Self::ClockPrices => &["clock-reads"],
-            Self::SocketLinks | Self::SocketLatency | Self::SocketBandwidth | Self::SocketTogether => {
-                &["sockets"]
-            }
-        }
-    }
-}
-
-/// Rows of text with a header; numbers stand right.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct DataTable {
-    pub(crate) headers: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-/// What people read of a typed table.
-impl From<Table> for DataTable {
-    fn from(table: Table) -> Self {
-        let words = |row: &Row| row.cells.iter().map(|cell| cell.words().to_owned()).collect();
-        Self {
-            headers: table.columns.iter().map(Column::header).collect(),
-            rows: table.rows.iter().map(words).collect(),
-        }
+        self.row().2
     }
 }
 
@@ -177,27 +121,31 @@ pub(crate) struct Drawn {
     pub(crate) svg: Svg,
     /// How to read it: one or two sentences.
     pub(crate) reading: String,
-    pub(crate) table: DataTable,
+    /// Its numbers; without rows where they stand elsewhere.
+    pub(crate) table: Table,
     /// Traces and layout for plotly; `None` where the picture says all.
     pub(crate) interactive: Option<Value>,
     pub(crate) needs_webgl: bool,
 }
 
 impl Drawn {
-    /// Matrices with the same as an interactive figure; `None` if they are empty.
-    pub(crate) fn of_matrices(
-        chart: &MatrixChart,
+    /// A chart, on paper and for the page's script; `None` if it is empty.
+    pub(crate) fn of(
+        chart: &dyn Chart,
         name: &str,
-        reading: &str,
-        table: DataTable,
+        reading: impl Into<String>,
+        table: Table,
     ) -> Option<Self> {
         (!chart.is_empty()).then(|| Self {
-            svg: chart.draw(name),
-            reading: reading.to_owned(),
-            table,
-            interactive: Some(interactive::matrices(chart)),
-            needs_webgl: false,
+            interactive: Some(chart.interactive()),
+            needs_webgl: chart.needs_webgl(),
+            ..Self::still(chart.draw(name), reading, table)
         })
+    }
+
+    /// A picture that says all.
+    pub(crate) fn still(svg: Svg, reading: impl Into<String>, table: Table) -> Self {
+        Self { svg, reading: reading.into(), table, interactive: None, needs_webgl: false }
     }
 }
 
@@ -211,8 +159,8 @@ pub(crate) fn draw(
     let drawn = match figure {
         Figure::Levels => levels::draw(record),
         Figure::Bandwidth => bandwidth::draw(record),
-        Figure::LatencySurface => latency::surface(record, latency::Pages::Base),
-        Figure::LatencySurfaceHuge => latency::surface(record, latency::Pages::Huge),
+        Figure::LatencySurface => latency::surface(record, 0, figure.name()),
+        Figure::LatencySurfaceHuge => latency::surface(record, 1, figure.name()),
         Figure::LatencyHeatmap => latency::heat_map(record),
         Figure::Stream => stream::draw(record),
         Figure::LineTransfer => pairs::line_transfer(&record.cores.line_transfer, figure.name()),
@@ -231,7 +179,7 @@ pub(crate) fn draw(
         Figure::Levels if !record.levels.caches.is_empty() => {
             "Sizes of caches: undetermined; the table says why.".to_owned()
         }
-        _ => plan::why_missing(record, figure.probe_words()),
+        _ => plan::why_missing(record, figure.row().3),
     })
 }
 

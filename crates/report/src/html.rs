@@ -13,7 +13,7 @@ use std::io::Read;
 use flate2::read::DeflateDecoder;
 use models::interconnect::SocketAccount;
 use record::Record;
-use serde::Serialize;
+use serde_json::Value;
 
 use crate::draw::{STYLE_DARK, STYLE_LIGHT};
 use crate::{escape, sockets};
@@ -62,7 +62,7 @@ pub fn html(record: &Record, account: Option<&SocketAccount>, html: Html) -> Str
 }
 
 /// The page up to its scripts; title and body are markup already.
-pub(crate) fn frame(title: &str, body: &str, script: bool) -> String {
+fn frame(title: &str, body: &str, script: bool) -> String {
     let policy = if script { POLICY_SCRIPT } else { POLICY_STATIC };
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -80,20 +80,20 @@ fn scripts(page: &mut String, record: &Record, charts: Charts) {
     let room = PAGE_LIMIT_BYTES.saturating_sub(page.len() + library.len() + SCRIPT.len() + 4_096);
     let charts = escape::script_json(&charts.into_json().to_string());
     let room = room.saturating_sub(charts.len());
-    let whole = serde_json::to_string(record).map(|json| escape::script_json(&json)).unwrap_or_default();
-    let (data, complete) = if whole.len() <= room {
-        (whole, true)
-    } else {
-        let without_raw = Record { raw: Vec::new(), ..record.clone() };
-        let data =
-            serde_json::to_string(&without_raw).map(|json| escape::script_json(&json)).unwrap_or_default();
-        (if data.len() <= room { data } else { "null".to_owned() }, false)
+    let json = |record: &Record| {
+        serde_json::to_string(record).map(|json| escape::script_json(&json)).unwrap_or_default()
     };
+    let mut data = json(record);
+    let complete = data.len() <= room;
+    if !complete {
+        data = json(&Record { raw: Vec::new(), ..record.clone() });
+    }
+    let data = if data.len() <= room { data } else { "null".to_owned() };
     embed(page, &data, &format!("data-complete=\"{complete}\""), &charts, &library);
 }
 
 /// The elements that the page's script reads; data and charts are JSON made safe for a script element.
-pub(crate) fn embed(page: &mut String, data: &str, attributes: &str, charts: &str, library: &str) {
+fn embed(page: &mut String, data: &str, attributes: &str, charts: &str, library: &str) {
     let _ = write!(
         page,
         "<script type=\"application/json\" id=\"record\" {attributes}>{data}</script>\n\
@@ -103,68 +103,38 @@ pub(crate) fn embed(page: &mut String, data: &str, attributes: &str, charts: &st
     );
 }
 
-/// How a page offers the document it was made of.
-pub(crate) struct Download {
-    /// The name it is saved by.
-    pub(crate) file: &'static str,
-    /// What the page holds, in a sentence.
-    pub(crate) note: &'static str,
-}
-
-impl Download {
-    /// Where the page's script says what the page holds, and the button that saves it; nothing without a script.
-    pub(crate) fn offer(&self, options: Html) -> String {
-        let offer = format!(
-            "<p id=\"download-note\"></p><p><button type=\"button\" id=\"download\" hidden>Download {}</button></p>",
-            self.file
-        );
-        if options.script { offer } else { String::new() }
-    }
-}
-
-/// A page, whole: its document and its charts are in it where scripts are, which then find the download's offer in the body.
-pub(crate) fn whole_page(
-    title: &str,
-    body: &str,
-    document: &impl Serialize,
-    download: &Download,
-    charts: Charts,
-    options: Html,
-) -> String {
-    let mut page = frame(&escape::markup(title), body, options.script);
-    if options.script {
-        let json = serde_json::to_string(document).expect("numbers and texts can be written");
-        let note = escape::markup(download.note);
-        let attributes =
-            format!("data-complete=\"true\" data-file=\"{}\" data-note=\"{note}\"", download.file);
-        // Without a chart the library would be megabytes for nothing.
-        let library = if charts.is_empty() { String::new() } else { library() };
-        let charts = escape::script_json(&charts.into_json().to_string());
-        embed(&mut page, &escape::script_json(&json), &attributes, &charts, &library);
-    }
-    page + PAGE_END
-}
-
-/// The page of a document that is to be had as `file` at its end.
+/// The page of a document that is to be had as `file` at its end: it and the charts are in the page where scripts are.
 pub(crate) fn document_page(
     title: &str,
     body: &str,
-    document: &impl Serialize,
+    document: &Value,
     file: &'static str,
     charts: Charts,
     options: Html,
 ) -> String {
-    let download = Download { file, note: "This page holds all its numbers." };
-    let data = download.offer(options);
-    let data = if data.is_empty() { data } else { markup::section("data", "Data", &data) };
-    whole_page(title, &format!("{body}{data}"), document, &download, charts, options)
+    let title = escape::markup(title);
+    if !options.script {
+        return frame(&title, body, false) + PAGE_END;
+    }
+    // The page's script says what the page holds, and shows the button that saves it.
+    let offer = format!(
+        "<p id=\"download-note\"></p><p><button type=\"button\" id=\"download\" hidden>Download {file}</button></p>"
+    );
+    let mut page = frame(&title, &format!("{body}{}", markup::section("data", "Data", &offer)), true);
+    let note = "This page holds all its numbers.";
+    let attributes = format!("data-complete=\"true\" data-file=\"{file}\" data-note=\"{note}\"");
+    // Without a chart the library would be megabytes for nothing.
+    let library = if charts.is_empty() { String::new() } else { library() };
+    let charts = escape::script_json(&charts.into_json().to_string());
+    embed(&mut page, &escape::script_json(&document.to_string()), &attributes, &charts, &library);
+    page + PAGE_END
 }
 
 /// What ends every page.
-pub(crate) const PAGE_END: &str = "</body>\n</html>\n";
+const PAGE_END: &str = "</body>\n</html>\n";
 
 /// The chart library's script, packed by the build script.
-pub(crate) fn library() -> String {
+fn library() -> String {
     let packed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.js.deflate"));
     let mut script = String::new();
     DeflateDecoder::new(packed).read_to_string(&mut script).expect("the build script packed valid text");

@@ -6,7 +6,10 @@
 
 use serde_json::{Value, json};
 
-use crate::draw::{BarChart, LineChart, MatrixChart, SurfaceChart, level_colour, level_rank, series_colour};
+use crate::draw::{
+    BarChart, CHANGE_ENDS, Colours, LineChart, MatrixChart, SurfaceChart, level_colour, level_rank,
+    series_colour,
+};
 use crate::number;
 
 /// Cells of a heat map that get a text each.
@@ -137,19 +140,25 @@ pub(crate) fn matrices(chart: &MatrixChart) -> Value {
     let mut layout = json!({
         "grid": { "rows": rows, "columns": columns, "pattern": "independent", "ygap": 0.35, "xgap": 0.18 },
         "height": rows * if chart.square { 340 } else { 360 } + 80,
-        "coloraxis": { "colorscale": "Viridis", "colorbar": { "title": { "text": if chart.logarithmic { "log10 ns" } else { chart.unit } } } },
+        "coloraxis": {
+            "colorscale": "Viridis",
+            "colorbar": { "title": { "text": if chart.logarithmic { "log10 ns" } else { chart.unit } } },
+        },
     });
-    if let Some(least) = chart.least {
-        layout["coloraxis"]["cmin"] = json!(least);
-        layout["coloraxis"]["cmax"] = json!(
-            chart
-                .panels
-                .iter()
-                .flat_map(|panel| &panel.cells)
-                .map(|cell| cell.value)
-                .filter(|v| v.is_finite())
-                .fold(least, f64::max)
-        );
+    let axis = &mut layout["coloraxis"];
+    match chart.colours {
+        Colours::Size { least: None } => {}
+        Colours::Size { least: Some(least) } => {
+            let values = chart.panels.iter().flat_map(|panel| &panel.cells).map(|cell| cell.value);
+            axis["cmin"] = json!(least);
+            axis["cmax"] = json!(values.filter(|v| v.is_finite()).fold(least, f64::max));
+        }
+        Colours::Change { reach, .. } => {
+            let [faster, slower] = CHANGE_ENDS;
+            (axis["cmin"], axis["cmax"]) = (json!(-reach), json!(reach));
+            // The page puts the theme's colour in the middle.
+            axis["colorscale"] = json!([[0, faster], [0.5, "neutral"], [1, slower]]);
+        }
     }
     let mut traces = Vec::new();
     for (index, panel) in chart.panels.iter().enumerate() {
@@ -161,16 +170,20 @@ pub(crate) fn matrices(chart: &MatrixChart) -> Value {
                 if chart.logarithmic { number::positive(cell.value) } else { number::finite(cell.value) };
             z[cell.row][cell.column] = usable.map(|v| if chart.logarithmic { v.log10() } else { v });
             let doubt = if cell.doubtful { ", unstable or wide" } else { "" };
-            text[cell.row][cell.column] = format!("{}{}{doubt}", number::short(cell.value), chart.unit);
+            text[cell.row][cell.column] = match cell.told.as_str() {
+                "" => format!("{}{}{doubt}", number::short(cell.value), chart.unit),
+                told => told.to_owned(),
+            };
         }
         let labels = |names: &[String]| names.iter().map(|label| name(label)).collect::<Vec<_>>();
         // Beyond this the texts would outweigh the rest of the page; the number itself is shown instead.
         let told = panel.cells.len() <= MOST_TOLD_CELLS;
         let value = if told { "%{text}" } else { "%{z:.3g}" };
+        let place = format!("{} %{{y}}, {} %{{x}}: ", chart.row_label, chart.column_label);
         traces.push(json!({
             "type": "heatmap", "x": labels(&panel.columns), "y": labels(&panel.rows), "z": z, "text": if told { json!(text) } else { Value::Null },
             "xaxis": format!("x{suffix}"), "yaxis": format!("y{suffix}"), "coloraxis": "coloraxis",
-            "hovertemplate": format!("{} %{{y}}, {} %{{x}}: {value}<extra></extra>", chart.row_label, chart.column_label),
+            "hovertemplate": format!("{place}{value}<extra></extra>"),
             "hoverongaps": false,
         }));
         let title = format!("{}<br>{}", name(&panel.title), chart.column_label);

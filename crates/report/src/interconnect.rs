@@ -5,7 +5,7 @@ mod graph;
 mod hwloc;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use models::interconnect::{Alternative, Matrix, Unit};
 use record::GateVerdict;
@@ -16,12 +16,7 @@ pub use graph::{GraphPicture, Reads, graph_dot, graph_svg};
 pub use hwloc::{HwlocNumbers, hwloc_xml};
 
 /// `0-1 0-2`.
-pub(crate) fn links_words(links: &[[usize; 2]]) -> String {
-    links.iter().map(|[from, to]| format!("{from}-{to}")).collect::<Vec<_>>().join(" ")
-}
-
-/// The same of nodes by their numbers.
-pub(crate) fn node_links(links: &[[u32; 2]]) -> String {
+pub(crate) fn node_links<N: Display>(links: &[[N; 2]]) -> String {
     links.iter().map(|[from, to]| format!("{from}-{to}")).collect::<Vec<_>>().join(" ")
 }
 
@@ -48,12 +43,6 @@ pub(crate) fn by_distance<R>(rows: &[R], far: impl Fn(&R) -> Option<u32>) -> Vec
 /// `one link`, `2 links`.
 pub(crate) fn links(count: u32) -> String {
     if count == 1 { "one link".to_owned() } else { format!("{count} links") }
-}
-
-/// The same with its first letter as at the start of a sentence.
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Which stores a reading of the same bandwidths takes for granted.

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod clock_watch;
-mod comparison;
 mod csv;
 mod draw;
 mod escape;

@@ -1,7 +1,9 @@
 //! How results are called: one name per series, whoever shows it.
 
 use machine::{Bytes, CpuId, CpuSet};
-use record::{ChaseOrder, Scope};
+use record::Scope;
+use serde::Serialize;
+use serde_json::Value;
 
 /// `triad AVX2`, `triad AVX2 non-temporal`: kernel, instruction set and kind of store.
 pub(crate) fn series(kernel: &str, isa: &str, store: &str) -> String {
@@ -47,22 +49,35 @@ pub(crate) fn workers(
     }
 }
 
-/// The word of a scope, as it stands in the record.
-pub(crate) fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Cpu => "cpu",
-        Scope::Node => "node",
-        Scope::Machine => "machine",
+/// The word of a kind, as it stands in documents.
+pub(crate) fn word(kind: &impl Serialize) -> String {
+    match serde_json::to_value(kind) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
     }
 }
 
-/// The word of an order, as it stands in the record.
-pub(crate) fn order(order: ChaseOrder) -> &'static str {
-    match order {
-        ChaseOrder::Sequential => "sequential",
-        ChaseOrder::PageConfined => "page_confined",
-        ChaseOrder::Random => "random",
+/// Each once, in the order of their first appearance.
+pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
+        }
     }
+    distinct
+}
+
+/// What belongs to each key, keys in the order of their first appearance.
+pub(crate) fn grouped<K: PartialEq, T>(all: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, one) in all {
+        match groups.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((key, vec![one])),
+        }
+    }
+    groups
 }
 
 /// `2 MiB pages`.

@@ -6,16 +6,14 @@ mod columns;
 mod csv;
 pub(crate) mod html;
 mod markdown;
+mod table;
 mod terminal;
 
-use std::borrow::Cow;
-
 use serde_json::Value;
-use stats::Interval;
 
-use crate::escape::plain;
 use crate::figure::Drawn;
-use crate::number;
+pub(crate) use csv::digits;
+pub(crate) use table::{Cell, Column, Kind, Row, Rows, Table};
 pub use terminal::paragraph;
 
 /// One page: the answer first, then what it rests on.
@@ -64,6 +62,26 @@ impl Statement {
     pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone, text: text.into() }
     }
+
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self::new(Tone::Plain, text)
+    }
+
+    pub(crate) fn good(text: impl Into<String>) -> Self {
+        Self::new(Tone::Good, text)
+    }
+
+    pub(crate) fn look(text: impl Into<String>) -> Self {
+        Self::new(Tone::Look, text)
+    }
+
+    pub(crate) fn doubt(text: impl Into<String>) -> Self {
+        Self::new(Tone::Doubt, text)
+    }
+
+    pub(crate) fn faint(text: impl Into<String>) -> Self {
+        Self::new(Tone::Faint, text)
+    }
 }
 
 /// One area at a glance.
@@ -100,8 +118,9 @@ impl Section {
         Self { id, title: title.into(), ..Self::default() }
     }
 
-    pub(crate) fn detail(id: &'static str, title: impl Into<String>) -> Self {
-        Self { is_detail: true, ..Self::new(id, title) }
+    /// The same, but a detail.
+    pub(crate) fn as_detail(self) -> Self {
+        Self { is_detail: true, ..self }
     }
 
     pub(crate) fn with(mut self, block: Block) -> Self {
@@ -109,9 +128,47 @@ impl Section {
         self
     }
 
+    /// The same with a table.
+    pub(crate) fn table(self, table: Table) -> Self {
+        self.with(Block::Table(table))
+    }
+
+    /// The same with a list, unless it is empty.
+    pub(crate) fn list(self, lines: impl IntoIterator<Item = String>) -> Self {
+        let lines: Vec<String> = lines.into_iter().collect();
+        if lines.is_empty() { self } else { self.with(Block::List(lines)) }
+    }
+
+    /// The same with names and what is so of each.
+    pub(crate) fn facts<N: Into<String>>(self, facts: impl IntoIterator<Item = (N, String)>) -> Self {
+        let facts: Vec<(String, String)> =
+            facts.into_iter().map(|(name, text)| (name.into(), text)).collect();
+        if facts.is_empty() { self } else { self.with(Block::Facts(facts)) }
+    }
+
+    /// The same with a picture, if there is one.
+    pub(crate) fn figure(self, name: &'static str, heading: impl Into<String>, drawn: Option<Drawn>) -> Self {
+        let heading = heading.into();
+        match drawn {
+            Some(drawn) => self.with(Block::Figure(Box::new(Placed { name, heading, drawn }))),
+            None => self,
+        }
+    }
+
     /// The same with a sentence more.
     pub(crate) fn saying(self, tone: Tone, text: impl Into<String>) -> Self {
-        self.with(Block::Text(Statement::new(tone, text)))
+        self.stating([Statement::new(tone, text)])
+    }
+
+    /// The same with sentences more.
+    pub(crate) fn stating(mut self, statements: impl IntoIterator<Item = Statement>) -> Self {
+        self.blocks.extend(statements.into_iter().map(Block::Text));
+        self
+    }
+
+    /// The section, unless nothing is in it.
+    pub(crate) fn filled(self) -> Option<Self> {
+        (!self.blocks.is_empty()).then_some(self)
     }
 }
 
@@ -135,169 +192,6 @@ pub(crate) struct Placed {
     pub(crate) name: &'static str,
     pub(crate) heading: String,
     pub(crate) drawn: Drawn,
-}
-
-/// A table; rows hold a cell for each column.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
-    /// A word of ours: the name of its file as CSV.
-    pub(crate) id: &'static str,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Row>,
-    /// What the words of the header mean, in a sentence.
-    pub(crate) legend: Option<String>,
-    /// So many rows stand on a first screen; the rest with `--long`.
-    pub(crate) first_rows: Option<usize>,
-    /// Points of a curve and the like: in CSV only.
-    pub(crate) is_data: bool,
-}
-
-impl Table {
-    pub(crate) fn new(id: &'static str, columns: Vec<Column>) -> Self {
-        Self { id, columns, ..Self::default() }
-    }
-
-    /// A section of this table alone; none without rows.
-    pub(crate) fn under(self, id: &'static str, title: &str) -> Option<Section> {
-        (!self.rows.is_empty()).then(|| Section::new(id, title).with(Block::Table(self)))
-    }
-
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
-        debug_assert_eq!(cells.len(), self.columns.len(), "under {:?}", self.columns);
-        self.rows.push(Row { cells, detail: None });
-    }
-}
-
-/// Whether a column says anything in these rows: an empty one is not shown.
-fn is_used(column: &Column, rows: &[Row], index: usize) -> bool {
-    let says = |row: &Row| row.cells.get(index).is_some_and(|cell| !cell.words().is_empty());
-    column.kind == Kind::Bar || rows.iter().any(says)
-}
-
-/// One row, and what is said below it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Row {
-    pub(crate) cells: Vec<Cell>,
-    pub(crate) detail: Option<String>,
-}
-
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Kind {
-    /// Short words, left.
-    #[default]
-    Word,
-    /// Numbers, right.
-    Number,
-    /// Sentences, left, in as many lines as they need.
-    Prose,
-    /// A bar for the share of the longest.
-    Bar,
-}
-
-/// One column: what its header says, and when it may go.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Column {
-    pub(crate) title: Cow<'static, str>,
-    /// The unit of every number below, such as `ns`; empty for words.
-    pub(crate) unit: &'static str,
-    pub(crate) kind: Kind,
-    /// 0 stays at any width; the highest goes first.
-    pub(crate) priority: u8,
-}
-
-impl Column {
-    pub(crate) fn word(title: impl Into<Cow<'static, str>>) -> Self {
-        Self { title: title.into(), ..Self::default() }
-    }
-
-    pub(crate) fn prose(title: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind: Kind::Prose, ..Self::word(title) }
-    }
-
-    pub(crate) fn number(title: impl Into<Cow<'static, str>>, unit: &'static str) -> Self {
-        Self { unit, kind: Kind::Number, ..Self::word(title) }
-    }
-
-    pub(crate) fn bar() -> Self {
-        Self { kind: Kind::Bar, priority: u8::MAX, ..Self::default() }
-    }
-
-    /// The same, but it goes before those of lower priority.
-    pub(crate) fn priority(self, priority: u8) -> Self {
-        Self { priority, ..self }
-    }
-
-    /// `latency, ns`; a column whose title is its unit has it once. Titles may be names from elsewhere.
-    pub(crate) fn header(&self) -> String {
-        match (&*plain(&self.title), self.unit) {
-            (title, "") => title.to_owned(),
-            ("", unit) => unit.to_owned(),
-            (title, unit) => format!("{title}, {unit}"),
-        }
-    }
-}
-
-/// One cell.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) enum Cell {
-    /// Nothing applies.
-    #[default]
-    Empty,
-    Text(String),
-    /// A word and how it is meant.
-    State(Tone, String),
-    /// A number as people read it, and as programs do.
-    Number {
-        text: String,
-        value: f64,
-        interval: Option<Interval>,
-    },
-    /// A share of the longest bar.
-    Share(f64),
-}
-
-impl Cell {
-    pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
-    }
-
-    /// A number with three digits.
-    pub(crate) fn number(value: f64) -> Self {
-        Self::shown(number::column(value), value)
-    }
-
-    pub(crate) fn count(value: usize) -> Self {
-        Self::shown(value.to_string(), value as f64)
-    }
-
-    /// A number with three digits, or nothing.
-    pub(crate) fn known(value: Option<f64>) -> Self {
-        value.filter(|value| value.is_finite()).map_or(Self::Empty, Self::number)
-    }
-
-    /// `+4.2 %`, or nothing.
-    pub(crate) fn change(percent: Option<f64>) -> Self {
-        percent.map_or(Self::Empty, |percent| Self::shown(number::signed_percent(percent), percent))
-    }
-
-    /// A number and how it is written.
-    pub(crate) fn shown(text: impl Into<String>, value: f64) -> Self {
-        Self::Number { text: text.into(), value, interval: None }
-    }
-
-    /// A number and how it is written, with its interval.
-    pub(crate) fn within(text: impl Into<String>, value: f64, interval: Interval) -> Self {
-        Self::Number { text: text.into(), value, interval: Some(interval) }
-    }
-
-    /// What people read; bars are drawn by whoever can.
-    pub(crate) fn words(&self) -> &str {
-        match self {
-            Self::Empty | Self::Share(_) => "",
-            Self::Text(text) | Self::State(_, text) | Self::Number { text, .. } => text,
-        }
-    }
 }
 
 impl Page {

@@ -8,19 +8,14 @@ mod words;
 use machine::NodeId;
 use record::{SocketSubject, Sockets};
 
+use crate::naming;
 pub(crate) use figures::{bandwidth, graph, latency, links, read_map, together};
 pub(crate) use page::{head, section};
 pub(crate) use words::{asymmetry_words, flight_doubts, likeness_words, nodes_words, subjects_words};
 
 /// Kernels with their kinds of store, in the order measured.
 pub(crate) fn kernels(sockets: &Sockets) -> Vec<(&str, &str)> {
-    let mut kernels: Vec<(&str, &str)> = Vec::new();
-    for one in &sockets.bandwidth {
-        if !kernels.contains(&(&one.kernel, &one.store)) {
-            kernels.push((&one.kernel, &one.store));
-        }
-    }
-    kernels
+    naming::distinct(sockets.bandwidth.iter().map(|one| (one.kernel.as_str(), one.store.as_str())))
 }
 
 /// The node whose memory is a CPU's own, if it was measured; where the machine tells of no node, the one that it reaches soonest.

@@ -13,6 +13,7 @@ pub(crate) mod flaws;
 mod guard;
 mod history;
 pub(crate) mod inferred_links;
+mod judged;
 mod linked_sockets;
 pub(crate) mod machine;
 pub(crate) mod measured_sockets;

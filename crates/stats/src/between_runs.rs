@@ -57,6 +57,18 @@ pub enum Knowledge {
     None,
 }
 
+impl Knowledge {
+    /// The word, as it stands in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::History => "history",
+            Self::Replicates => "replicates",
+            Self::Prior => "prior",
+            Self::None => "none",
+        }
+    }
+}
+
 /// One row of a comparison: logarithms of costs, one per run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowRuns {

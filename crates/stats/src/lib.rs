@@ -28,6 +28,7 @@ mod random;
 mod resampled;
 mod stopping;
 mod student;
+pub mod text;
 mod twin;
 mod verdict;
 mod walsh;

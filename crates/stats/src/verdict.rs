@@ -31,6 +31,26 @@ pub enum Verdict {
     Inconclusive,
 }
 
+impl Verdict {
+    /// The bare word, as it stands in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+
+    /// The word for people.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Inconclusive => "undetermined",
+            other => other.name(),
+        }
+    }
+}
+
 /// Which way a difference goes that is there, be it negligible or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

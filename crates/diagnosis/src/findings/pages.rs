@@ -6,7 +6,7 @@ use stats::Interval;
 use super::finding;
 use crate::column::{LARGEST_BASE_PAGE_BYTES, is_latency, sane};
 use crate::translation::page_pair;
-use crate::wording::{measured, percent, rounded};
+use crate::wording::{measured, percent_within, rounded};
 
 /// Gains below this share are of no practical matter.
 const GAIN_THAT_MATTERS: f64 = 0.05;
@@ -48,7 +48,7 @@ fn huge_pages(record: &Record, found: &mut Vec<Finding>) {
     };
     let Some(pair) = page_pair(record) else { return };
     let block = rounded(pair.block_bytes as f64);
-    let written = percent(gain, interval);
+    let written = percent_within(gain, interval);
     let both = format!("{:.0} ns against {:.0} ns in {block}", pair.base_ns, pair.huge_ns);
     let certain = interval.low > GAIN_THAT_MATTERS;
     let (id, severity, text) = match enabled {

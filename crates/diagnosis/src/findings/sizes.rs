@@ -2,6 +2,7 @@
 
 use machine::Bytes;
 use record::{Finding, Level, Quality, Record, Severity};
+use stats::text::listed;
 
 use super::disturbance::other_load;
 use super::finding;
@@ -28,7 +29,7 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     if !agree.is_empty() {
         let names: Vec<&str> = agree.iter().map(|level| level.name.as_str()).collect();
         let (verb, claims) = if names.len() == 1 { ("is", "its claim") } else { ("are", "their claims") };
-        let text = format!("{} {verb} consistent with {claims}", list(&names));
+        let text = format!("{} {verb} consistent with {claims}", listed(&names, "and"));
         let mut good = finding("cache-sizes", Severity::Good, text);
         good.evidence = agree.iter().filter_map(|level| line(level)).collect();
         found.push(good);
@@ -39,15 +40,6 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
         unknown.evidence.push(format!("{} cells measured", record.memory.latency.len()));
         unknown.remedy = Some("sidestep run --only memory --full".to_owned());
         found.push(unknown);
-    }
-}
-
-/// `L1`, `L1 and L2`, `L1, L2 and L3`.
-fn list(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 

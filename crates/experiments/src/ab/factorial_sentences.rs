@@ -1,10 +1,11 @@
 //! What a factorial experiment found, in sentences: each toggle, what they do together, controls and A/A.
 
 use record::{Ended, ExperimentRow, FactorialOutcome, FactorialRow, FactorialToggle, Failures};
+use stats::text::{listed as joined, points_in_words};
 use stats::{Cell, Verdict};
 
 use super::factorial::cell_name;
-use super::sentence::{Further, Number, change, failed, makes, of_toggle, plain, subject, wanted};
+use super::sentence::{Further, Number, change, failed, makes, of_toggle, subject, wanted};
 
 /// What more of would tell where it is not known.
 const FURTHER: &str = "runs of each combination";
@@ -41,7 +42,11 @@ fn averaged(row: &FactorialRow, together: &[&FactorialRow]) -> String {
     others.retain(|name| *name != row.toggles[0]);
     others.sort();
     others.dedup();
-    if others.is_empty() { String::new() } else { format!("averaged over both states of {}, ", and(&others)) }
+    if others.is_empty() {
+        String::new()
+    } else {
+        format!("averaged over both states of {}, ", joined(&others, "and"))
+    }
 }
 
 /// Interactions that are there one by one, then those that are not, then those that are not known.
@@ -52,12 +57,12 @@ fn interactions(together: &[&FactorialRow], found: &FactorialOutcome, called: &s
     let name = |row: &FactorialRow| subject(called, &row.row.row.name);
     let there = of(&[Verdict::Slower, Verdict::Faster]);
     let mut all: Vec<String> = there.into_iter().map(|row| interaction(row, found, &name(row))).collect();
-    let margin = plain(found.margin_percent);
+    let margin = points_in_words(found.margin_percent);
     all.extend(match of(&[Verdict::Equivalent]).as_slice() {
         [] => None,
         [row] => Some(format!(
             "no interaction of {} in {} beyond {margin} %: {}",
-            and(&row.toggles),
+            joined(&row.toggles, "and"),
             name(row),
             change(&row.row)
         )),
@@ -68,7 +73,7 @@ fn interactions(together: &[&FactorialRow], found: &FactorialOutcome, called: &s
         [] => None,
         [row] => Some(format!(
             "whether {} interact in {} is not known to {margin} %: {}{}",
-            and(&row.toggles),
+            joined(&row.toggles, "and"),
             name(row),
             change(&row.row),
             wanted(&row.row, further)
@@ -83,7 +88,7 @@ fn interaction(row: &FactorialRow, found: &FactorialOutcome, subject: &str) -> S
     let does = makes(&row.row, subject, Number::Plural);
     let beyond = if does.starts_with("make") { "than" } else { "beyond what" };
     let parts = if row.toggles.len() == 2 { "the two alone" } else { "fewer of them" };
-    format!("together {} {does} {beyond} {parts} would", and(&states(row, found)))
+    format!("together {} {does} {beyond} {parts} would", joined(&states(row, found), "and"))
 }
 
 fn listed(rows: &[&FactorialRow]) -> String {
@@ -94,14 +99,6 @@ fn listed(rows: &[&FactorialRow]) -> String {
 fn states(row: &FactorialRow, found: &FactorialOutcome) -> Vec<String> {
     let concerned = |toggle: &&FactorialToggle| row.toggles.contains(&toggle.name);
     found.toggles.iter().filter(concerned).map(|toggle| format!("{}={}", toggle.name, toggle.b)).collect()
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn and(parts: &[String]) -> String {
-    match parts.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => parts.concat(),
-    }
 }
 
 fn unusable(found: &FactorialOutcome, called: &str) -> Option<String> {
@@ -120,7 +117,7 @@ fn unusable(found: &FactorialOutcome, called: &str) -> Option<String> {
         };
         let all: Vec<String> = found.failures.iter().map(with).collect();
         let only = if all.len() == 1 { " only" } else { "" };
-        return Some(format!("{subject} fails{only} {}; there is nothing to compare", and(&all)));
+        return Some(format!("{subject} fails{only} {}; there is nothing to compare", joined(&all, "and")));
     }
     found.aa.contaminated.then(|| {
         format!(
@@ -158,7 +155,7 @@ fn beside(found: &FactorialOutcome) -> Option<String> {
     let largest = twins.map(|aa| aa.change_percent.abs()).max_by(f64::total_cmp);
     let parts: Vec<String> = [
         control.map(|row| format!("control {} moved {} at most", row.row.name, change(row))),
-        largest.map(|percent| format!("A/A {} % at most", plain(percent))),
+        largest.map(|percent| format!("A/A {} % at most", points_in_words(percent))),
     ]
     .into_iter()
     .flatten()

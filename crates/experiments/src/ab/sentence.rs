@@ -1,6 +1,7 @@
 //! The one sentence that says what an experiment found.
 
 use record::{Better, Ended, ExperimentOutcome, ExperimentRow, Failures};
+use stats::text::points_in_words;
 use stats::{FEWEST_PAIRS, Interval, Verdict};
 
 use super::command_subject::{CPU_TIME, METRIC, WALL_TIME};
@@ -12,8 +13,6 @@ const TOLD_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
 const TIMES_FROM: f64 = 2.0;
 /// A forecast beyond this only says that it is too many.
 const RUNS_TOLD_MAX: usize = 1000;
-/// A percentage below this needs a second decimal to show anything.
-const SECOND_DECIMAL_BELOW: f64 = 0.05;
 
 /// What was found. `called` is the user's program; for probes it is empty, and rows go by their names.
 pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
@@ -60,7 +59,7 @@ pub(super) fn subject(called: &str, row: &str) -> String {
 
 /// What a toggle at `b` does to the subject.
 pub(super) fn of_toggle(row: &ExperimentRow, b: &str, subject: &str, further: Further) -> String {
-    let margin = plain(row.row.margin_percent);
+    let margin = points_in_words(row.row.margin_percent);
     match row.row.verdict {
         Verdict::Slower | Verdict::Faster => changed(row, b, subject),
         Verdict::Equivalent => {
@@ -78,7 +77,7 @@ pub(super) fn of_toggle(row: &ExperimentRow, b: &str, subject: &str, further: Fu
 
 /// How two programs differ.
 fn of_two(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
-    let (name, margin) = (&row.row.name, plain(found.margin_percent));
+    let (name, margin) = (&row.row.name, points_in_words(found.margin_percent));
     let rises = row.row.change_percent > 0.0;
     match row.row.verdict {
         Verdict::Slower if name == WALL_TIME && row.ratio >= TIMES_FROM => {
@@ -229,12 +228,12 @@ fn controls(found: &ExperimentOutcome) -> Option<String> {
 
 fn twin(found: &ExperimentOutcome, row: &ExperimentRow) -> Option<String> {
     let aa = found.aa.rows.iter().find(|aa| aa.name == row.row.name)?;
-    Some(format!("A/A {} %", plain(aa.change_percent.abs())))
+    Some(format!("A/A {} %", points_in_words(aa.change_percent.abs())))
 }
 
 /// The size of a change without its sign.
 fn magnitude(row: &ExperimentRow) -> String {
-    plain(row.row.change_percent.abs())
+    points_in_words(row.row.change_percent.abs())
 }
 
 /// The ends of the interval of that size.
@@ -245,18 +244,13 @@ fn ends(row: &ExperimentRow) -> String {
 }
 
 pub(super) fn change(row: &ExperimentRow) -> String {
-    format!("{} %{}", plain(row.row.change_percent), row.row.interval.map(bracketed).unwrap_or_default())
+    format!(
+        "{} %{}",
+        points_in_words(row.row.change_percent),
+        row.row.interval.map(bracketed).unwrap_or_default()
+    )
 }
 
 fn bracketed(interval: Interval) -> String {
-    format!(" [{}, {}]", plain(interval.low), plain(interval.high))
-}
-
-/// One decimal, or two where one would show nothing.
-pub(super) fn plain(percent: f64) -> String {
-    match percent.abs() {
-        size if size < SECOND_DECIMAL_BELOW => format!("{percent:.2}").replace("-0.00", "0.00"),
-        size if size >= 100.0 => format!("{percent:.0}"),
-        _ => format!("{percent:.1}"),
-    }
+    format!(" [{}, {}]", points_in_words(interval.low), points_in_words(interval.high))
 }

@@ -5,6 +5,7 @@
 
 use record::HistoryEntry;
 use stats::median;
+use stats::text::points_of_share;
 
 /// A share of a check-up's time, or of its windows.
 struct Condition {
@@ -35,14 +36,12 @@ impl Condition {
 
     fn told(&self, share: f64, baseline: f64, which: &str) -> String {
         let [before, after] = self.words;
-        format!("{before} {} % {after} ({which} {} % in the baseline)", percent(share), percent(baseline))
+        format!(
+            "{before} {} % {after} ({which} {} % in the baseline)",
+            points_of_share(share),
+            points_of_share(baseline)
+        )
     }
-}
-
-/// Two digits below ten percent, as steal matters from two on.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 10.0 { format!("{percent:.1}") } else { format!("{percent:.0}") }
 }
 
 /// What makes a check-up busier than the whole baseline was, so that its numbers are not judged.

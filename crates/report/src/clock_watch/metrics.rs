@@ -80,47 +80,6 @@ const KINDS: [&str; 14] = [
     "vm",
 ];
 
-/// The text.
-pub fn clock_metrics(metrics: &ClockMetrics<'_>, format: MetricsFormat) -> String {
-    let mut text = Text { format, text: String::new() };
-    text.family("events", Kind::Counter, None, "What happened to clocks since the watch began.");
-    for (kind, count) in metrics.counts {
-        text.sample("events_total", &format!("kind=\"{kind}\""), *count as f64);
-    }
-    let summary = &metrics.summary;
-    text.family("probes", Kind::Counter, None, "Probes by what they saw of the counters of two CPUs.");
-    let missed = summary.probes.saturating_sub(summary.usable).saturating_sub(summary.spared);
-    for (result, count) in [("usable", summary.usable), ("missed", missed), ("spared", summary.spared)] {
-        text.sample("probes_total", &format!("result=\"{result}\""), count as f64);
-    }
-    text.family("watch_cpu_seconds", Kind::Counter, Some("seconds"), "CPU time that the watch used.");
-    text.sample("watch_cpu_seconds_total", "", summary.cpu_share * summary.watched_s);
-    if let Some(share) = summary.watched_share {
-        text.family(
-            "watched_ratio",
-            Kind::Gauge,
-            Some("ratio"),
-            "Share of the time in which counters were watched.",
-        );
-        text.sample("watched_ratio", "", share);
-    }
-    let help = "When the last probe was made.";
-    text.family("last_probe_timestamp_seconds", Kind::Gauge, Some("seconds"), help);
-    text.sample("last_probe_timestamp_seconds", "", metrics.last_probe_s);
-    text.family("source_info", Kind::Gauge, None, "The kernel's clock source.");
-    let source = label(metrics.clock_source.unwrap_or("unknown"));
-    text.sample("source_info", &format!("clocksource=\"{source}\""), 1.0);
-    if let Some(synchronised) = metrics.synchronised {
-        text.family("synchronised", Kind::Gauge, None, "Whether a daemon disciplines the kernel's clock.");
-        text.sample("synchronised", "", f64::from(u8::from(synchronised)));
-    }
-    text.pairs(metrics.pairs);
-    match format {
-        MetricsFormat::Prometheus => text.text,
-        MetricsFormat::OpenMetrics => text.text + "# EOF\n",
-    }
-}
-
 const PREFIX: &str = "sidestep_clock_";
 
 /// Types of families that both formats know.
@@ -130,66 +89,90 @@ enum Kind {
     Gauge,
 }
 
-/// One quantity of a pair.
-type Quantity = (&'static str, &'static str, &'static str, fn(&ClockPair) -> Option<f64>);
+/// A family: its name, type, unit and help, and its samples, each with its labels.
+type Family = (&'static str, Kind, &'static str, &'static str, Vec<(String, f64)>);
 
-/// A text that grows by families.
-struct Text {
-    format: MetricsFormat,
-    text: String,
+/// The text; families without samples are left out.
+pub fn clock_metrics(metrics: &ClockMetrics<'_>, format: MetricsFormat) -> String {
+    let families = counted(metrics).into_iter().chain(states(metrics)).chain(of_pairs(metrics.pairs));
+    let mut text: String = families.map(|family| of_family(&family, format)).collect();
+    if format == MetricsFormat::OpenMetrics {
+        text += "# EOF\n";
+    }
+    text
 }
 
-impl Text {
-    fn family(&mut self, name: &str, kind: Kind, unit: Option<&str>, help: &str) {
-        let (word, total) = match (kind, self.format) {
-            (Kind::Counter, MetricsFormat::Prometheus) => ("counter", "_total"),
-            (Kind::Counter, MetricsFormat::OpenMetrics) => ("counter", ""),
-            (Kind::Gauge, _) => ("gauge", ""),
-        };
-        let _ = writeln!(self.text, "# HELP {PREFIX}{name}{total} {help}");
-        let _ = writeln!(self.text, "# TYPE {PREFIX}{name}{total} {word}");
-        if let Some(unit) = unit.filter(|_| self.format == MetricsFormat::OpenMetrics) {
-            let _ = writeln!(self.text, "# UNIT {PREFIX}{name} {unit}");
-        }
+fn of_family((name, kind, unit, help, samples): &Family, format: MetricsFormat) -> String {
+    if samples.is_empty() {
+        return String::new();
     }
-
-    fn sample(&mut self, name: &str, labels: &str, value: f64) {
+    let is_open = format == MetricsFormat::OpenMetrics;
+    let (word, total) = match kind {
+        Kind::Counter => ("counter", "_total"),
+        Kind::Gauge => ("gauge", ""),
+    };
+    let family = if is_open { String::new() } else { total.to_owned() };
+    let mut text = format!("# HELP {PREFIX}{name}{family} {help}\n# TYPE {PREFIX}{name}{family} {word}\n");
+    if is_open && !unit.is_empty() {
+        let _ = writeln!(text, "# UNIT {PREFIX}{name} {unit}");
+    }
+    for (labels, value) in samples {
         let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-        let _ = writeln!(self.text, "{PREFIX}{name}{labels} {value}");
+        let _ = writeln!(text, "{PREFIX}{name}{total}{labels} {value}");
     }
+    text
+}
 
-    fn pairs(&mut self, pairs: &[ClockPair]) {
-        let quantities: [Quantity; 4] = [
-            (
-                "offset_seconds",
-                "seconds",
-                "Likely offset of a CPU's counter against the reference.",
-                |pair| pair.estimate_ns.map(|ns| ns / 1e9),
-            ),
-            ("offset_low_seconds", "seconds", "The offset is guaranteed to be at least this.", |pair| {
-                pair.interval_ns.map(|[low, _]| low / 1e9)
-            }),
-            ("offset_high_seconds", "seconds", "The offset is guaranteed to be at most this.", |pair| {
-                pair.interval_ns.map(|[_, high]| high / 1e9)
-            }),
-            ("drift_ratio", "ratio", "Likely drift of a CPU's counter against the reference.", |pair| {
-                pair.rate_ppb.map(|ppb| ppb / 1e9)
-            }),
-        ];
-        for (name, unit, help, value) in quantities {
-            let told: Vec<(&ClockPair, f64)> = pairs
-                .iter()
-                .filter_map(|pair| Some((pair, value(pair).filter(|value| value.is_finite())?)))
-                .collect();
-            if told.is_empty() {
-                continue;
-            }
-            self.family(name, Kind::Gauge, Some(unit), help);
-            for (pair, value) in told {
-                self.sample(name, &format!("cpu=\"{}\",reference=\"{}\"", pair.b, pair.a), value);
-            }
-        }
-    }
+/// What was counted since the watch began.
+fn counted(metrics: &ClockMetrics<'_>) -> [Family; 3] {
+    use Kind::Counter;
+    let summary = &metrics.summary;
+    let events = metrics.counts.iter().map(|(kind, count)| (format!("kind=\"{kind}\""), *count as f64));
+    let missed = summary.probes.saturating_sub(summary.usable).saturating_sub(summary.spared);
+    let probes = [("usable", summary.usable), ("missed", missed), ("spared", summary.spared)];
+    let probes = probes.map(|(result, count)| (format!("result=\"{result}\""), count as f64));
+    let cpu_s = vec![(String::new(), summary.cpu_share * summary.watched_s)];
+    [
+        ("events", Counter, "", "What happened to clocks since the watch began.", events.collect()),
+        ("probes", Counter, "", "Probes by what they saw of the counters of two CPUs.", probes.into()),
+        ("watch_cpu_seconds", Counter, "seconds", "CPU time that the watch used.", cpu_s),
+    ]
+}
+
+/// How the watch and the kernel's clock are now.
+fn states(metrics: &ClockMetrics<'_>) -> [Family; 4] {
+    use Kind::Gauge;
+    let alone = |value: Option<f64>| value.map(|value| (String::new(), value)).into_iter().collect();
+    let watched = alone(metrics.summary.watched_share);
+    let source = format!("clocksource=\"{}\"", label(metrics.clock_source.unwrap_or("unknown")));
+    let synchronised = alone(metrics.synchronised.map(|is| f64::from(u8::from(is))));
+    let last = alone(Some(metrics.last_probe_s));
+    [
+        ("watched_ratio", Gauge, "ratio", "Share of the time in which counters were watched.", watched),
+        ("last_probe_timestamp_seconds", Gauge, "seconds", "When the last probe was made.", last),
+        ("source_info", Gauge, "", "The kernel's clock source.", vec![(source, 1.0)]),
+        ("synchronised", Gauge, "", "Whether a daemon disciplines the kernel's clock.", synchronised),
+    ]
+}
+
+/// What is known of each pair, a family for each quantity.
+fn of_pairs(pairs: &[ClockPair]) -> [Family; 4] {
+    let samples = |value: fn(&ClockPair) -> Option<f64>| {
+        let labels = |pair: &ClockPair| format!("cpu=\"{}\",reference=\"{}\"", pair.b, pair.a);
+        let value = |pair| value(pair).map(|nano| nano / 1e9).filter(|value| value.is_finite());
+        pairs.iter().filter_map(|pair| Some((labels(pair), value(pair)?))).collect()
+    };
+    let offset = samples(|pair| pair.estimate_ns);
+    let low = samples(|pair| pair.interval_ns.map(|[low, _]| low));
+    let high = samples(|pair| pair.interval_ns.map(|[_, high]| high));
+    let drift = samples(|pair| pair.rate_ppb);
+    let gauge = |name, unit, help, samples| (name, Kind::Gauge, unit, help, samples);
+    [
+        gauge("offset_seconds", "seconds", "Likely offset of a CPU's counter against the reference.", offset),
+        gauge("offset_low_seconds", "seconds", "The offset is guaranteed to be at least this.", low),
+        gauge("offset_high_seconds", "seconds", "The offset is guaranteed to be at most this.", high),
+        gauge("drift_ratio", "ratio", "Likely drift of a CPU's counter against the reference.", drift),
+    ]
 }
 
 /// A label's value with what would end it made harmless.

@@ -1,7 +1,8 @@
 //! Horizontal bars in groups, with whiskers for the interval and hatching for doubt.
 
 use super::lines::whisker;
-use super::{Anchor, Axis, Scale, Svg, series_colour};
+use super::{Anchor, Axis, Chart, Scale, Svg, series_colour};
+use crate::interactive;
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 150.0;
@@ -41,13 +42,14 @@ impl BarChart {
     fn rows(&self) -> impl Iterator<Item = &BarRow> {
         self.groups.iter().flat_map(|group| &group.rows)
     }
+}
 
-    /// True if there is nothing that could be drawn.
-    pub(crate) fn is_empty(&self) -> bool {
+impl Chart for BarChart {
+    fn is_empty(&self) -> bool {
         !self.rows().any(|row| row.value.is_finite())
     }
 
-    pub(crate) fn draw(&self, name: &str) -> Svg {
+    fn draw(&self, name: &str) -> Svg {
         let row_count = self.rows().count().max(1);
         let step = (WISHED_HEIGHT / row_count as f64).clamp(THINNEST, THICKEST);
         let heading = 30.0;
@@ -74,6 +76,10 @@ impl BarChart {
         svg.line("axis", (LEFT, 6.0), (LEFT, plot_height + 6.0));
         svg.text((f64::midpoint(LEFT, RIGHT), plot_height + 39.0), "dim", Anchor::Middle, self.x_label);
         svg
+    }
+
+    fn interactive(&self) -> serde_json::Value {
+        interactive::bars(self)
     }
 }
 

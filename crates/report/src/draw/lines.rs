@@ -1,7 +1,10 @@
 //! Line charts: panels above each other, a ribbon for the interval, a hollow marker for doubt.
 
-use super::{Anchor, Axis, Scale, Svg, series_colour};
+use record::{Quality, Spread};
+
+use super::{Anchor, Axis, Chart, Scale, Svg, series_colour};
 use crate::draw::canvas::coordinate;
+use crate::interactive;
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 64.0;
@@ -25,6 +28,20 @@ pub(crate) struct LinePoint {
     pub(crate) doubtful: bool,
 }
 
+impl LinePoint {
+    /// A point without an interval.
+    pub(crate) fn exact(x: f64, y: f64) -> Self {
+        Self { x, y, low: y, high: y, doubtful: false }
+    }
+
+    /// A measured point, in the unit that `scale` makes of the record's.
+    pub(crate) fn measured(x: f64, value: f64, spread: &Spread, scale: fn(f64) -> f64) -> Self {
+        let interval = spread.interval.map(scale);
+        let doubtful = spread.quality != Quality::Converged;
+        Self { x, y: scale(value), low: interval.low, high: interval.high, doubtful }
+    }
+}
+
 /// One curve; `style` chooses colour, dash and marker.
 pub(crate) struct LineSeries {
     pub(crate) name: String,
@@ -46,6 +63,13 @@ pub(crate) struct LinePanel {
     pub(crate) marks: Vec<Mark>,
 }
 
+impl LinePanel {
+    /// Curves without marks.
+    pub(crate) fn new(title: impl Into<String>, series: impl IntoIterator<Item = LineSeries>) -> Self {
+        Self { title: title.into(), series: series.into_iter().collect(), marks: Vec::new() }
+    }
+}
+
 /// Panels that share their axes.
 pub(crate) struct LineChart {
     pub(crate) x_label: &'static str,
@@ -58,35 +82,6 @@ pub(crate) struct LineChart {
 impl LineChart {
     fn points(&self) -> impl Iterator<Item = &LinePoint> {
         self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points)
-    }
-
-    /// True if there is nothing that could be drawn.
-    pub(crate) fn is_empty(&self) -> bool {
-        !self.points().any(|point| point.x.is_finite() && point.y.is_finite() && point.x > 0.0)
-    }
-
-    pub(crate) fn draw(&self, name: &str) -> Svg {
-        let legend = self.legend_places();
-        let legend_height = legend.last().map_or(0.0, |(_, _, y)| y + LEGEND_ROW);
-        let panel_step = PANEL_HEIGHT + PANEL_GAP;
-        let height = legend_height + panel_step * self.panels.len() as f64 + 16.0;
-        let mut svg = Svg::new(name, WIDTH, height);
-        for (series, x, y) in &legend {
-            sample(&mut svg, series.style, (*x, y + 10.0));
-            svg.text((x + 36.0, y + 14.0), "ink", Anchor::Start, &series.name);
-        }
-        let x = Scale::holding(self.x, self.points().map(|point| point.x), LEFT, RIGHT);
-        for (index, panel) in self.panels.iter().enumerate() {
-            let top = legend_height + panel_step * index as f64 + 26.0;
-            let values = self.points().map(|point| point.y);
-            let y = Scale::holding(self.y, values, top + PANEL_HEIGHT, top);
-            self.frame(&mut svg, panel, x, y, top);
-            for series in &panel.series {
-                curve(&mut svg, series, x, y);
-            }
-        }
-        svg.text((f64::midpoint(LEFT, RIGHT), height - 4.0), "dim", Anchor::Middle, self.x_label);
-        svg
     }
 
     /// One entry per style, with its place; rows are filled from the left.
@@ -134,6 +129,40 @@ impl LineChart {
         }
         svg.line("axis", (LEFT, bottom), (RIGHT, bottom));
         svg.upright_text((14.0, f64::midpoint(top, bottom)), self.y_label);
+    }
+}
+
+impl Chart for LineChart {
+    fn is_empty(&self) -> bool {
+        !self.points().any(|point| point.x.is_finite() && point.y.is_finite() && point.x > 0.0)
+    }
+
+    fn draw(&self, name: &str) -> Svg {
+        let legend = self.legend_places();
+        let legend_height = legend.last().map_or(0.0, |(_, _, y)| y + LEGEND_ROW);
+        let panel_step = PANEL_HEIGHT + PANEL_GAP;
+        let height = legend_height + panel_step * self.panels.len() as f64 + 16.0;
+        let mut svg = Svg::new(name, WIDTH, height);
+        for (series, x, y) in &legend {
+            sample(&mut svg, series.style, (*x, y + 10.0));
+            svg.text((x + 36.0, y + 14.0), "ink", Anchor::Start, &series.name);
+        }
+        let x = Scale::holding(self.x, self.points().map(|point| point.x), LEFT, RIGHT);
+        for (index, panel) in self.panels.iter().enumerate() {
+            let top = legend_height + panel_step * index as f64 + 26.0;
+            let values = self.points().map(|point| point.y);
+            let y = Scale::holding(self.y, values, top + PANEL_HEIGHT, top);
+            self.frame(&mut svg, panel, x, y, top);
+            for series in &panel.series {
+                curve(&mut svg, series, x, y);
+            }
+        }
+        svg.text((f64::midpoint(LEFT, RIGHT), height - 4.0), "dim", Anchor::Middle, self.x_label);
+        svg
+    }
+
+    fn interactive(&self) -> serde_json::Value {
+        interactive::lines(self)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Heat maps: cells by row and column, numbers inside where they fit, hatching for doubt, a scale below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::canvas::coordinate;
-use super::{Anchor, Svg, Word, magnitude};
-use crate::number;
+use super::{Anchor, Chart, Svg, Word, magnitude};
+use crate::{interactive, number};
 
 const WIDTH: f64 = 900.0;
 const GAP: f64 = 34.0;
@@ -30,12 +30,32 @@ const NUMBER_HEIGHT: f64 = 13.0;
 /// Shades of heat maps: cells are drawn as one path per shade to keep the file small. No eye tells more apart.
 const SHADES: usize = 24;
 
+/// Ends of the scale of changes, dark enough for white to stand out: blue is faster, orange slower. Okabe and Ito (2008). Its
+/// middle is a class, as it is near white on a light ground and grey on a dark one; changes are laid over it.
+pub(crate) const CHANGE_ENDS: [&str; 2] = ["#0072b2", "#d55e00"];
+/// Steps of the colours of a change on either side.
+const CHANGE_STEPS: usize = 25;
+/// From this share of the way on white stands out on both grounds.
+const WHITE_FROM: f64 = 0.62;
+
+/// What the colours of cells mean.
+#[derive(Clone, Copy)]
+pub(crate) enum Colours {
+    /// Dark is small; the darkest is of this value, where one has a meaning, such as a slowdown of 1.
+    Size { least: Option<f64> },
+    /// Changes in per cent about none: no colour within the margin, the ends of the scale from `reach` on.
+    Change { margin: f64, reach: f64 },
+}
+
 /// One cell.
+#[derive(Default)]
 pub(crate) struct MatrixCell {
     pub(crate) row: usize,
     pub(crate) column: usize,
     pub(crate) value: f64,
     pub(crate) doubtful: bool,
+    /// What is said of it where a pointer asks; empty for its value.
+    pub(crate) told: String,
 }
 
 /// One matrix with the names of its rows and columns.
@@ -52,12 +72,27 @@ pub(crate) struct MatrixChart {
     pub(crate) column_label: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) logarithmic: bool,
-    /// The value of the darkest shade, where one has a meaning, such as a slowdown of 1.
-    pub(crate) least: Option<f64>,
+    pub(crate) colours: Colours,
     pub(crate) panels_per_row: usize,
     /// Cells are as high as wide.
     pub(crate) square: bool,
     pub(crate) panels: Vec<MatrixPanel>,
+}
+
+impl Default for MatrixChart {
+    /// An empty one of square cells, two panels in a row.
+    fn default() -> Self {
+        Self {
+            row_label: "",
+            column_label: "",
+            unit: "",
+            logarithmic: false,
+            colours: Colours::Size { least: None },
+            panels_per_row: 2,
+            square: true,
+            panels: Vec::new(),
+        }
+    }
 }
 
 struct Layout {
@@ -70,11 +105,6 @@ impl MatrixChart {
     fn values(&self) -> impl Iterator<Item = f64> {
         let usable = if self.logarithmic { number::positive } else { number::finite };
         self.panels.iter().flat_map(|panel| &panel.cells).filter_map(move |cell| usable(cell.value))
-    }
-
-    /// True if there is nothing that could be drawn.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.values().next().is_none()
     }
 
     /// Where a value lies between the least and the greatest, 0 to 1.
@@ -104,29 +134,6 @@ impl MatrixChart {
             panel: (room + self.labels_left() + LABELS_RIGHT + GAP, height),
             columns,
         }
-    }
-
-    pub(crate) fn draw(&self, name: &str) -> Svg {
-        let layout = self.layout();
-        let rows = self.panels.len().div_ceil(layout.columns);
-        let height = layout.panel.1 * rows as f64 + SCALE_HEIGHT;
-        let mut svg = Svg::new(name, WIDTH, height);
-        let hatch = svg.hatch("hatch");
-        let values = self.values().chain(self.least);
-        let ends = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
-        for (index, panel) in self.panels.iter().enumerate() {
-            let x = (index % layout.columns) as f64 * layout.panel.0 + self.labels_left();
-            let y = (index / layout.columns) as f64 * layout.panel.1 + TITLE_HEIGHT;
-            svg.text((x, y - 9.0), "strong", Anchor::Start, &panel.title);
-            self.labels(&mut svg, panel, (x, y), layout.cell);
-            if layout.cell.0 < NUMBER_WIDTH || layout.cell.1 < NUMBER_HEIGHT {
-                self.crowded(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
-            } else {
-                self.cells(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
-            }
-        }
-        self.scale(&mut svg, height - SCALE_HEIGHT + 8.0, ends);
-        svg
     }
 
     fn labels(&self, svg: &mut Svg, panel: &MatrixPanel, (x, y): (f64, f64), (width, height): (f64, f64)) {
@@ -162,12 +169,10 @@ impl MatrixChart {
         svg.open(&format!("class=\"{size}\" text-anchor=\"middle\""));
         let mut by_ink: BTreeMap<&str, Vec<Word>> = BTreeMap::new();
         for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
-            let (_, ink) = magnitude(shaded(self.shade(one.value, ends)));
-            let mark = if one.doubtful { "*" } else { "" };
+            let ink = self.paint(self.shade(one.value, ends)).1;
             let middle = |from: f64, index: usize, size: f64| from + (index as f64 + 0.5) * size;
             let at = (middle(at.0, one.column, cell.0), middle(at.1, one.row, cell.1) + 3.5);
-            let text = format!("{}{mark}", number::short(one.value));
-            by_ink.entry(ink).or_default().push(Word { at, text });
+            by_ink.entry(ink).or_default().push(Word { at, text: self.number(one) });
         }
         for (ink, words) in by_ink {
             svg.words(ink, Anchor::Inherit, &words);
@@ -175,13 +180,55 @@ impl MatrixChart {
         svg.close();
     }
 
+    /// The number in a cell.
+    fn number(&self, cell: &MatrixCell) -> String {
+        match self.colours {
+            Colours::Size { .. } => {
+                format!("{}{}", number::short(cell.value), if cell.doubtful { "*" } else { "" })
+            }
+            Colours::Change { .. } if cell.value.abs() < 0.5 => "0".to_owned(),
+            Colours::Change { .. } => format!("{:+.0}", cell.value),
+        }
+    }
+
     fn is_shown(&self, cell: &MatrixCell) -> bool {
         if self.logarithmic { number::positive(cell.value).is_some() } else { cell.value.is_finite() }
     }
 
+    /// The shade of a value; of changes 0 is none, then come those that are faster, then those that are slower.
     fn shade(&self, value: f64, ends: (f64, f64)) -> usize {
-        let shade = (self.share(value, ends) * (SHADES - 1) as f64).round() as usize;
-        shade.min(SHADES - 1)
+        match self.colours {
+            Colours::Size { .. } => {
+                ((self.share(value, ends) * (SHADES - 1) as f64).round() as usize).min(SHADES - 1)
+            }
+            Colours::Change { margin, reach } => {
+                let beyond = (value.abs() - margin) / (reach - margin).max(f64::MIN_POSITIVE);
+                match (beyond.clamp(0.0, 1.0) * CHANGE_STEPS as f64).round() as usize {
+                    0 => 0,
+                    steps if value > 0.0 => CHANGE_STEPS + steps,
+                    steps => steps,
+                }
+            }
+        }
+    }
+
+    /// Attributes of shapes of a shade, and the class of text that is readable on it.
+    fn paint(&self, shade: usize) -> (String, &'static str) {
+        match self.colours {
+            Colours::Size { .. } => {
+                let (colour, ink) = magnitude(shaded(shade));
+                (format!("fill=\"{colour}\""), ink)
+            }
+            Colours::Change { .. } if shade == 0 => ("class=\"neutral\"".to_owned(), "onneutral"),
+            Colours::Change { .. } => {
+                let end = CHANGE_ENDS[usize::from(shade > CHANGE_STEPS)];
+                let share = ((shade - 1) % CHANGE_STEPS + 1) as f64 / CHANGE_STEPS as f64;
+                let opacity = format!("{share:.2}");
+                let opacity = opacity.trim_start_matches('0');
+                let ink = if share > WHITE_FROM { "ondark" } else { "onneutral" };
+                (format!("fill=\"{end}\" fill-opacity=\"{opacity}\""), ink)
+            }
+        }
     }
 
     /// One path per shade, neighbours of one shade in one stroke.
@@ -194,56 +241,109 @@ impl MatrixChart {
         ends: (f64, f64),
         hatch: &str,
     ) {
-        let mut cells: Vec<(usize, usize, usize)> = Vec::new();
+        let is_change = matches!(self.colours, Colours::Change { .. });
+        let mut cells: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
         let mut doubtful = String::new();
         for one in panel.cells.iter().filter(|one| self.is_shown(one)) {
-            cells.push((one.row, one.column, self.shade(one.value, ends)));
+            cells.insert((self.shade(one.value, ends), one.row, one.column));
+            // The colour of a change lies over the ground.
+            cells.extend(is_change.then_some((0, one.row, one.column)));
             if one.doubtful {
                 let corner = (at.0 + one.column as f64 * cell.0, at.1 + one.row as f64 * cell.1);
                 doubtful += &outline(corner, cell);
             }
         }
-        cells.sort_unstable();
-        let mut paths = vec![String::new(); SHADES];
-        let mut rest = cells.as_slice();
-        while let Some(&(row, column, shade)) = rest.first() {
-            let run =
-                rest.iter().zip(column..).take_while(|(cell, at)| **cell == (row, *at, shade)).count().max(1);
-            let _ = write!(paths[shade], "M{column} {row}h{run}v1h-{run}z");
-            rest = &rest[run..];
+        let cells: Vec<(usize, usize, usize)> = cells.into_iter().collect();
+        let mut paths: BTreeMap<usize, String> = BTreeMap::new();
+        for run in cells.chunk_by(|(shade, row, column), next| *next == (*shade, *row, column + 1)) {
+            let ((shade, row, column), length) = (run[0], run.len());
+            let _ = write!(paths.entry(shade).or_default(), "M{column} {row}h{length}v1h-{length}z");
         }
         let [x, y, width, height] = [at.0, at.1, cell.0, cell.1].map(|v| format!("{v:.3}"));
         // Without blending at edges no seams show between neighbours.
         svg.open(&format!(
             "transform=\"translate({x} {y}) scale({width} {height})\" shape-rendering=\"crispEdges\""
         ));
-        for (shade, data) in paths.iter().enumerate().filter(|(_, data)| !data.is_empty()) {
-            let (colour, _) = magnitude(shaded(shade));
-            svg.path(data, &format!("fill=\"{colour}\""));
+        for (shade, data) in paths {
+            svg.path(&data, &self.paint(shade).0);
         }
         svg.close();
         if !doubtful.is_empty() {
-            svg.path(&doubtful, &format!("fill=\"url(#{hatch})\" opacity=\".4\""));
+            let opacity = if is_change { ".28" } else { ".4" };
+            svg.path(&doubtful, &format!("fill=\"url(#{hatch})\" opacity=\"{opacity}\""));
         }
     }
 
     fn scale(&self, svg: &mut Svg, y: f64, (low, high): (f64, f64)) {
         const STEPS: usize = 48;
         let (left, width) = (self.labels_left(), 260.0);
+        let is_change = matches!(self.colours, Colours::Change { .. });
+        if is_change {
+            svg.rectangle((left, y), (width, 10.0), "class=\"neutral\"");
+        }
         for step in 0..STEPS {
             let share = step as f64 / (STEPS - 1) as f64;
+            let paint = match self.colours {
+                Colours::Size { .. } => format!("fill=\"{}\"", magnitude(share).0),
+                Colours::Change { .. } => self.paint(self.shade(low + (high - low) * share, (low, high))).0,
+            };
             let x = left + width * step as f64 / STEPS as f64;
-            let size = (width / STEPS as f64 + 0.5, 10.0);
-            svg.rectangle((x, y), size, &format!("fill=\"{}\"", magnitude(share).0));
+            svg.rectangle((x, y), (width / STEPS as f64 + 0.5, 10.0), &paint);
         }
-        let label = |value: f64| format!("{}{}", number::short(value), self.unit);
+        let label = |value: f64| match self.colours {
+            Colours::Size { .. } => format!("{}{}", number::short(value), self.unit),
+            Colours::Change { .. } => format!("{value:+.0}{}", self.unit),
+        };
         svg.text((left, y + 25.0), "small", Anchor::Start, &label(low));
         svg.text((left + width, y + 25.0), "small", Anchor::End, &label(high));
-        if self.logarithmic {
-            svg.text((left + width / 2.0, y + 25.0), "dim small", Anchor::Middle, "logarithmic");
+        let (middle, note) = match (self.logarithmic, is_change) {
+            (true, _) => ("logarithmic", "grey: not measured; hatched, *: unstable or wide interval"),
+            (false, false) => ("", "grey: not measured; hatched, *: unstable or wide interval"),
+            (false, true) => ("0", "hatched: the intervals overlap; grey: not in both"),
+        };
+        if !middle.is_empty() {
+            svg.text((left + width / 2.0, y + 25.0), "dim small", Anchor::Middle, middle);
         }
-        let note = "grey: not measured; hatched, *: unstable or wide interval";
         svg.text((left + width + 28.0, y + 10.0), "dim small", Anchor::Start, note);
+    }
+}
+
+impl Chart for MatrixChart {
+    fn is_empty(&self) -> bool {
+        self.values().next().is_none()
+    }
+
+    fn draw(&self, name: &str) -> Svg {
+        let layout = self.layout();
+        let rows = self.panels.len().div_ceil(layout.columns);
+        let height = layout.panel.1 * rows as f64 + SCALE_HEIGHT;
+        let mut svg = Svg::new(name, WIDTH, height);
+        let (hatch, ends) = match self.colours {
+            Colours::Size { least } => {
+                let values = self.values().chain(least);
+                let ends = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+                ("hatch", ends)
+            }
+            Colours::Change { reach, .. } => ("hatch overneutral", (-reach, reach)),
+        };
+        let hatch = svg.hatch(hatch);
+        for (index, panel) in self.panels.iter().enumerate() {
+            let x = (index % layout.columns) as f64 * layout.panel.0 + self.labels_left();
+            let y = (index / layout.columns) as f64 * layout.panel.1 + TITLE_HEIGHT;
+            svg.text((x, y - 9.0), "strong", Anchor::Start, &panel.title);
+            self.labels(&mut svg, panel, (x, y), layout.cell);
+            if layout.cell.0 < NUMBER_WIDTH || layout.cell.1 < NUMBER_HEIGHT {
+                self.crowded(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
+            } else {
+                self.cells(&mut svg, panel, (x, y), layout.cell, ends, &hatch);
+            }
+        }
+        self.scale(&mut svg, height - SCALE_HEIGHT + 8.0, ends);
+        svg
+    }
+
+    fn interactive(&self) -> serde_json::Value {
+        interactive::matrices(self)
     }
 }
 
@@ -264,14 +364,37 @@ fn shaded(shade: usize) -> f64 {
 }
 
 /// The outline of a cell as path data: shorter than a rectangle, and many join in one path.
-pub(crate) fn outline((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+fn outline((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     let [x, y, width, height] = [x, y, width, height].map(coordinate);
     format!("M{x} {y}h{width}v{height}h-{width}z")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shortened;
+    use super::*;
+
+    #[test]
+    fn no_change_shows_the_ground_and_more_than_the_scale_holds_its_end() {
+        let colours = Colours::Change { margin: 1.0, reach: 20.0 };
+        let chart = MatrixChart { colours, ..MatrixChart::default() };
+        let paint = |percent: f64| chart.paint(chart.shade(percent, (-20.0, 20.0)));
+        assert_eq!(paint(0.9), ("class=\"neutral\"".to_owned(), "onneutral"));
+        assert_eq!(paint(-1.0).1, "onneutral");
+        assert_eq!(paint(50.0), ("fill=\"#d55e00\" fill-opacity=\"1.00\"".to_owned(), "ondark"));
+        assert_eq!(paint(-8.0), ("fill=\"#0072b2\" fill-opacity=\".36\"".to_owned(), "onneutral"));
+        assert_eq!((paint(-20.0).1, paint(8.0).1), ("ondark", "onneutral"));
+    }
+
+    #[test]
+    fn neighbours_in_a_row_are_one_outline() {
+        let cell = |(row, column)| MatrixCell { row, column, ..MatrixCell::default() };
+        let cells = [(0, 0), (0, 1), (0, 3), (1, 4)].map(cell).into();
+        let names = |count: usize| (0..count).map(|index| index.to_string()).collect();
+        let panel = MatrixPanel { title: String::new(), rows: names(2), columns: names(5), cells };
+        let svg = MatrixChart { panels: vec![panel], ..MatrixChart::default() }.draw("x");
+        let svg = svg.finish("", "", true);
+        assert!(svg.contains("d=\"M0 0h2v1h-2zM3 0h1v1h-1zM4 1h1v1h-1z\""), "{svg}");
+    }
 
     #[test]
     fn a_long_label_keeps_its_beginning_and_its_end() {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use machine::Bytes;
 
-use super::{Anchor, Svg, level_colour, level_rank};
-use crate::number;
+use super::{Anchor, Chart, Svg, level_colour, level_rank};
+use crate::{interactive, number};
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 654.0;
@@ -79,8 +79,31 @@ impl SurfaceChart {
             .filter(|c| number::positive(c.ns).is_some() && c.block_bytes > 0 && c.stride_bytes > 0)
     }
 
-    /// True if there are not enough cells for a single face.
-    pub(crate) fn is_empty(&self) -> bool {
+    fn legend(&self, svg: &mut Svg) {
+        let mut levels: Vec<&str> = self.usable().map(|cell| cell.level.as_str()).collect();
+        levels.sort_by_key(|level| (level_rank(level), (*level).to_owned()));
+        levels.dedup();
+        // The table of levels says what each level takes; this is another quantity.
+        svg.text((24.0, 25.0), "dim", Anchor::Start, "medians of cells:");
+        let mut x = 148.0;
+        for level in levels {
+            let values: Vec<f64> = self.usable().filter(|c| c.level == level).map(|c| c.ns).collect();
+            let median = stats::median(&values).map(|ns| format!(" {} ns", number::short(ns)));
+            let median = median.unwrap_or_default();
+            let label = format!("{level}{median}");
+            svg.rectangle((x, 14.0), (13.0, 13.0), &format!("fill=\"{}\" rx=\"2\"", level_colour(level)));
+            svg.text((x + 19.0, 25.0), "ink", Anchor::Start, &label);
+            x += 48.0 + 6.8 * label.chars().count() as f64;
+        }
+        if self.usable().any(|cell| cell.doubtful) {
+            svg.circle((x + 6.0, 20.5), 3.0, DOUBT_PAINT);
+            svg.text((x + 16.0, 25.0), "dim", Anchor::Start, "unstable or wide interval");
+        }
+    }
+}
+
+impl Chart for SurfaceChart {
+    fn is_empty(&self) -> bool {
         let bounds = |of: fn(&SurfaceCell) -> u64| {
             let values: std::collections::BTreeSet<u64> = self.usable().map(of).collect();
             values.len()
@@ -88,7 +111,7 @@ impl SurfaceChart {
         bounds(|c| c.block_bytes) < 2 || bounds(|c| c.stride_bytes) < 2
     }
 
-    pub(crate) fn draw(&self, name: &str) -> Svg {
+    fn draw(&self, name: &str) -> Svg {
         let mut svg = Svg::new(name, WIDTH, HEIGHT);
         let of = |key: fn(&SurfaceCell) -> u64| {
             (self.usable().map(key).min().unwrap_or(1), self.usable().map(key).max().unwrap_or(1))
@@ -126,26 +149,12 @@ impl SurfaceChart {
         svg
     }
 
-    fn legend(&self, svg: &mut Svg) {
-        let mut levels: Vec<&str> = self.usable().map(|cell| cell.level.as_str()).collect();
-        levels.sort_by_key(|level| (level_rank(level), (*level).to_owned()));
-        levels.dedup();
-        // The table of levels says what each level takes; this is another quantity.
-        svg.text((24.0, 25.0), "dim", Anchor::Start, "medians of cells:");
-        let mut x = 148.0;
-        for level in levels {
-            let values = self.usable().filter(|c| c.level == level).map(|c| c.ns);
-            let median =
-                number::median(values).map_or_else(String::new, |ns| format!(" {} ns", number::short(ns)));
-            let label = format!("{level}{median}");
-            svg.rectangle((x, 14.0), (13.0, 13.0), &format!("fill=\"{}\" rx=\"2\"", level_colour(level)));
-            svg.text((x + 19.0, 25.0), "ink", Anchor::Start, &label);
-            x += 48.0 + 6.8 * label.chars().count() as f64;
-        }
-        if self.usable().any(|cell| cell.doubtful) {
-            svg.circle((x + 6.0, 20.5), 3.0, DOUBT_PAINT);
-            svg.text((x + 16.0, 25.0), "dim", Anchor::Start, "unstable or wide interval");
-        }
+    fn interactive(&self) -> serde_json::Value {
+        interactive::surface(self)
+    }
+
+    fn needs_webgl(&self) -> bool {
+        true
     }
 }
 

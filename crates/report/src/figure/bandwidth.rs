@@ -2,43 +2,37 @@
 
 use std::fmt::Write;
 
-use record::{BandwidthPoint, Quality, Record, Scope};
+use record::{BandwidthPoint, Record, Scope};
 
-use super::{DataTable, Drawn, Figure};
+use super::{Drawn, Figure};
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, Mark};
-use crate::{interactive, naming, number};
+use crate::number::gigabytes;
+use crate::page::Table;
+use crate::{naming, number};
 
 /// More curves than this cannot be told apart; the rest is in the CSV.
 const MOST_SERIES: usize = 6;
 
-fn key(point: &BandwidthPoint) -> (&str, &str, &str) {
+/// Kernel, instruction set and store.
+type Key<'r> = (&'r str, &'r str, &'r str);
+
+fn key(point: &BandwidthPoint) -> Key<'_> {
     (&point.kernel, &point.isa, &point.store)
 }
 
 pub(super) fn draw(record: &Record) -> Option<Drawn> {
     let points = &record.memory.bandwidth;
-    let mut keys: Vec<(&str, &str, &str)> = Vec::new();
-    for point in points {
-        if !keys.contains(&key(point)) {
-            keys.push(key(point));
-        }
-    }
+    let mut keys = naming::distinct(points.iter().map(key));
     let left_out = keys.len().saturating_sub(MOST_SERIES);
     keys.truncate(MOST_SERIES);
-    let panels: Vec<LinePanel> = [Scope::Cpu, Scope::Node, Scope::Machine]
-        .into_iter()
-        .filter_map(|scope| panel(record, scope, &keys))
-        .collect();
+    let scopes = [Scope::Cpu, Scope::Node, Scope::Machine].into_iter();
     let chart = LineChart {
         x_label: "block: all bytes of all arrays and threads, logarithmic",
         y_label: "GB/s, logarithmic",
         x: Axis::Bytes,
         y: Axis::Decades,
-        panels,
+        panels: scopes.filter_map(|scope| panel(record, scope, &keys)).collect(),
     };
-    if chart.is_empty() {
-        return None;
-    }
     let mut reading = "Each step down is a level that no longer holds the block; dotted lines mark the sizes that were \
                        found. Ribbons are 95 % intervals, hollow markers doubtful points. 1 GB is 10⁹ bytes, counted \
                        as STREAM does."
@@ -46,85 +40,56 @@ pub(super) fn draw(record: &Record) -> Option<Drawn> {
     if left_out > 0 {
         let _ = write!(reading, " {left_out} more kernels are in the CSV.");
     }
-    Some(Drawn {
-        svg: chart.draw(Figure::Bandwidth.name()),
-        reading,
-        table: table(points, &keys),
-        interactive: Some(interactive::lines(&chart)),
-        needs_webgl: false,
-    })
+    Drawn::of(&chart, Figure::Bandwidth.name(), reading, table(points, &keys))
 }
 
-fn panel(record: &Record, scope: Scope, keys: &[(&str, &str, &str)]) -> Option<LinePanel> {
+fn panel(record: &Record, scope: Scope, keys: &[Key<'_>]) -> Option<LinePanel> {
     let of: Vec<&BandwidthPoint> =
         record.memory.bandwidth.iter().filter(|point| point.scope == scope).collect();
-    let first = of.first()?;
-    let series = keys
-        .iter()
-        .enumerate()
-        .map(|(style, wanted)| {
-            let mut points: Vec<LinePoint> = of
-                .iter()
-                .filter(|point| key(point) == *wanted && point.cpus == first.cpus)
-                .map(|point| LinePoint {
-                    x: point.block_bytes.0 as f64,
-                    y: number::gigabytes(point.bytes_per_s),
-                    low: number::gigabytes(point.spread.interval.low),
-                    high: number::gigabytes(point.spread.interval.high),
-                    doubtful: point.spread.quality != Quality::Converged,
-                })
-                .collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            LineSeries { name: naming::series(wanted.0, wanted.1, wanted.2), style, points }
-        })
-        .filter(|series| !series.points.is_empty())
-        .collect();
-    let marks = if scope == Scope::Cpu { level_marks(record) } else { Vec::new() };
-    let title = match scope {
-        Scope::Cpu => format!("One CPU (CPU {})", first.cpus),
-        Scope::Node => format!("One node at once (CPUs {})", first.cpus),
-        Scope::Machine => format!("All CPUs at once (CPUs {})", first.cpus),
+    let cpus = &of.first()?.cpus;
+    let curve = |(style, wanted): (usize, &Key<'_>)| {
+        let those = of.iter().filter(|point| key(point) == *wanted && point.cpus == *cpus);
+        let point = |p: &&BandwidthPoint| {
+            LinePoint::measured(p.block_bytes.0 as f64, p.bytes_per_s, &p.spread, gigabytes)
+        };
+        let mut points: Vec<LinePoint> = those.map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        LineSeries { name: naming::series(wanted.0, wanted.1, wanted.2), style, points }
     };
-    Some(LinePanel { title, series, marks })
+    let series = keys.iter().enumerate().map(curve).filter(|series| !series.points.is_empty());
+    let title = match scope {
+        Scope::Cpu => format!("One CPU (CPU {cpus})"),
+        Scope::Node => format!("One node at once (CPUs {cpus})"),
+        Scope::Machine => format!("All CPUs at once (CPUs {cpus})"),
+    };
+    let marks = if scope == Scope::Cpu { level_marks(record) } else { Vec::new() };
+    Some(LinePanel { marks, ..LinePanel::new(title, series) })
 }
 
 /// The sizes of the levels that were found.
 fn level_marks(record: &Record) -> Vec<Mark> {
     let sized = record.levels.caches.iter().filter_map(|level| level.size_bytes.map(|size| (level, size)));
-    sized
-        .map(|(level, size)| Mark {
-            x: size.0 as f64,
-            label: format!("{} {}", level.name, number::size(size)),
-        })
-        .collect()
+    let mark = |(level, size): (&record::Level, machine::Bytes)| Mark {
+        x: size.0 as f64,
+        label: format!("{} {}", level.name, number::size(size)),
+    };
+    sized.map(mark).collect()
 }
 
-fn table(points: &[BandwidthPoint], keys: &[(&str, &str, &str)]) -> DataTable {
-    let mut headers = vec!["at once".to_owned(), "block".to_owned()];
-    headers.extend(
-        keys.iter().map(|(kernel, isa, store)| format!("{}, GB/s", naming::series(kernel, isa, store))),
-    );
-    let mut rows: Vec<(String, u64, Vec<String>)> = Vec::new();
-    for point in points {
-        let Some(column) = keys.iter().position(|wanted| *wanted == key(point)) else { continue };
-        let who = format!("CPUs {}", point.cpus);
-        let at = rows.iter().position(|(have, block, _)| *have == who && *block == point.block_bytes.0);
-        let at = at.unwrap_or_else(|| {
-            rows.push((who, point.block_bytes.0, vec![String::new(); keys.len()]));
-            rows.len() - 1
-        });
-        let value = number::gigabytes(point.bytes_per_s);
-        rows[at].2[column] = format!(
-            "{}{} {}",
-            number::column(value),
-            number::quality_mark(point.spread.quality),
-            number::uncertainty(value, point.spread.interval.map(number::gigabytes))
-        );
-    }
-    let rows = rows.into_iter().map(|(who, block, cells)| {
-        let mut row = vec![who, machine::Bytes(block).to_string()];
-        row.extend(cells);
-        row
+fn table(points: &[BandwidthPoint], keys: &[Key<'_>]) -> Table {
+    let shown = || points.iter().filter(|point| keys.contains(&key(point)));
+    let places = naming::distinct(shown().map(|point| (point.cpus.clone(), point.block_bytes)));
+    let rows = Table::of("bandwidth", places)
+        .word("at once", |(cpus, _)| format!("CPUs {cpus}"))
+        .number("block", |(_, block)| *block);
+    let columns = keys.iter().fold(rows, |rows, wanted| {
+        rows.number((naming::series(wanted.0, wanted.1, wanted.2), "GB/s"), |(cpus, block)| {
+            let is_it = |point: &&BandwidthPoint| {
+                key(point) == *wanted && (&point.cpus, point.block_bytes) == (cpus, *block)
+            };
+            let last = shown().filter(is_it).last();
+            last.map(|point| number::told_as(gigabytes(point.bytes_per_s), &point.spread, gigabytes))
+        })
     });
-    DataTable { headers, rows: rows.collect() }
+    columns.table()
 }

@@ -1,16 +1,15 @@
 //! Counters of CPUs against each other, now and over time, and what each way to read the time costs.
 
-use machine::CpuId;
 use record::{ClockPair, ClockRead, Quality, Record};
 
-use super::pairs::Seats;
-use super::{DataTable, Drawn, Figure};
+use super::pairs::Axis as Cpus;
+use super::{Drawn, Figure};
 use crate::draw::{
     Axis, BarChart, BarGroup, BarRow, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart,
-    MatrixPanel,
 };
+use crate::number;
+use crate::page::Table;
 use crate::view::check_up;
-use crate::{interactive, number};
 
 /// Longer tables are cut; the record has all pairs.
 const MOST_ROWS: usize = 200;
@@ -25,63 +24,49 @@ fn pairs(record: &Record) -> &[ClockPair] {
     record.clock_check.as_ref().map_or(&[], |check| &check.pairs)
 }
 
+fn name(pair: &ClockPair) -> String {
+    format!("{}-{}", pair.a, pair.b)
+}
+
 /// Two matrices: the likely offset, and how far it can be from zero for certain.
 pub(super) fn offsets(record: &Record) -> Option<Drawn> {
     let pairs = pairs(record);
-    let seats = Seats::of(pairs.iter().flat_map(|pair| [pair.a, pair.b]));
+    let cpus = Cpus::of(pairs.iter().flat_map(|pair| [pair.a, pair.b]));
     let panel = |title: &str, value: &dyn Fn(&ClockPair) -> Option<f64>, sign: f64| {
-        let cell = |pair: &ClockPair, row: CpuId, column: CpuId, value: f64| MatrixCell {
-            row: seats.place(row),
-            column: seats.place(column),
-            value,
-            doubtful: pair.usable < FEW_EXCHANGES,
-        };
         let cells = pairs.iter().filter_map(|pair| Some((pair, value(pair)?)));
-        MatrixPanel {
-            title: title.to_owned(),
-            rows: seats.names(),
-            columns: seats.names(),
-            cells: cells
-                .flat_map(|(pair, value)| {
-                    [cell(pair, pair.a, pair.b, value), cell(pair, pair.b, pair.a, sign * value)]
-                })
-                .collect(),
-        }
+        let both = cells.flat_map(|(pair, value)| {
+            [(pair.a, pair.b, value), (pair.b, pair.a, sign * value)].map(|(row, column, value)| MatrixCell {
+                row: cpus.place(row),
+                column: cpus.place(column),
+                value,
+                doubtful: pair.usable < FEW_EXCHANGES,
+                ..MatrixCell::default()
+            })
+        });
+        cpus.panel(title, both.collect())
     };
     let chart = MatrixChart {
         row_label: "reference CPU",
         column_label: "CPU",
         unit: " ns",
-        logarithmic: false,
-        least: None,
-        panels_per_row: 2,
-        square: true,
         panels: vec![
             panel("likely offset", &|pair| pair.estimate_ns, -1.0),
             panel("guaranteed: at most so far apart", &farthest, 1.0),
         ],
+        ..MatrixChart::default()
     };
-    let rows = pairs.iter().take(MOST_ROWS).map(|pair| {
-        vec![
-            format!("{}-{}", pair.a, pair.b),
-            bounds(pair.interval_ns),
-            told(pair.estimate_ns, pair.sd_ns),
-            told(pair.rate_ppb, pair.rate_error_ppb),
-            bounds(pair.rate_interval_ppb),
-            format!("{} of {}", pair.usable, pair.exchanges),
-        ]
-    });
-    let headers = ["CPUs", "guaranteed, ns", "estimate, ns", "drift, ppb", "certain, ppb", "usable"];
-    (!chart.is_empty()).then(|| Drawn {
-        svg: chart.draw(Figure::ClockOffsets.name()),
-        reading: "Counter of the column less that of the row. The guaranteed bound follows from causality alone; the \
-                  likely offset also takes it that a message needs as long there as back. An offset within the bound \
-                  cannot be noticed by programs that talk through memory."
-            .to_owned(),
-        table: DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() },
-        interactive: Some(interactive::matrices(&chart)),
-        needs_webgl: false,
-    })
+    let table = Table::of("offsets", pairs.iter().take(MOST_ROWS))
+        .word("CPUs", |pair| name(pair))
+        .word(("guaranteed", "ns"), |pair| bounds(pair.interval_ns))
+        .word(("estimate", "ns"), |pair| told(pair.estimate_ns, pair.sd_ns))
+        .word(("drift", "ppb"), |pair| told(pair.rate_ppb, pair.rate_error_ppb))
+        .word(("certain", "ppb"), |pair| bounds(pair.rate_interval_ppb))
+        .word("usable", |pair| format!("{} of {}", pair.usable, pair.exchanges))
+        .table();
+    let reading = "Counter of the column less that of the row. The guaranteed bound follows from causality alone; the likely \
+                   offset also takes it that a message needs as long there as back. An offset within the bound cannot be \
+                   noticed by programs that talk through memory.";
+    Drawn::of(&chart, Figure::ClockOffsets.name(), reading, table)
 }
 
 /// How far two counters can be apart at most, in nanoseconds.
@@ -90,10 +75,8 @@ fn farthest(pair: &ClockPair) -> Option<f64> {
 }
 
 fn bounds(interval: Option<[f64; 2]>) -> String {
-    interval.map_or_else(
-        || "-".to_owned(),
-        |[low, high]| format!("{} to {}", number::short(low), number::short(high)),
-    )
+    let words = |[low, high]: [String; 2]| format!("{low} to {high}");
+    interval.map_or_else(|| "-".to_owned(), |ends| words(ends.map(number::short)))
 }
 
 fn told(value: Option<f64>, error: Option<f64>) -> String {
@@ -114,42 +97,27 @@ pub(super) fn drift(record: &Record) -> Option<Drawn> {
     let series = shown.iter().take(MOST_CURVES).enumerate().map(|(style, pair)| {
         let every = pair.centres.len().div_ceil(MOST_POINTS).max(1);
         let sd = pair.sd_ns.unwrap_or(0.0);
-        let points = pair.centres.iter().step_by(every).map(|&[seconds, ns]| LinePoint {
-            x: seconds,
-            y: ns,
-            low: ns - sd,
-            high: ns + sd,
-            doubtful: false,
-        });
-        LineSeries { name: format!("CPU {} less CPU {}", pair.b, pair.a), style, points: points.collect() }
+        let point = |&[x, y]: &[f64; 2]| LinePoint { x, y, low: y - sd, high: y + sd, doubtful: false };
+        let points = pair.centres.iter().step_by(every).map(point).collect();
+        LineSeries { name: format!("CPU {} less CPU {}", pair.b, pair.a), style, points }
     });
-    let panels = vec![LinePanel { title: String::new(), series: series.collect(), marks: Vec::new() }];
     let chart = LineChart {
         x_label: "seconds since the first exchange",
         y_label: "offset, ns",
         x: Axis::Linear,
         y: Axis::Linear,
-        panels,
+        panels: vec![LinePanel::new("", series)],
     };
-    let rows = shown.iter().take(MOST_ROWS).map(|pair| {
-        vec![
-            format!("{}-{}", pair.a, pair.b),
-            told(pair.rate_ppb, pair.rate_error_ppb),
-            bounds(pair.rate_interval_ppb),
-            number::short(pair.watched_s),
-            if pair.moves_for_certain { "yes" } else { "not seen" }.to_owned(),
-        ]
-    });
-    let headers = ["CPUs", "drift, ppb", "certain, ppb", "watched, s", "moves for certain"];
-    (!chart.is_empty()).then(|| Drawn {
-        svg: chart.draw(Figure::ClockDrift.name()),
-        reading: "Likely offset of each exchange; the ribbon is one standard deviation. Counters in step scatter about a \
-                  level line; drift is a slope, and a step stays."
-            .to_owned(),
-        table: DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() },
-        interactive: Some(interactive::lines(&chart)),
-        needs_webgl: false,
-    })
+    let table = Table::of("drift", shown.iter().take(MOST_ROWS))
+        .word("CPUs", |pair| name(pair))
+        .word(("drift", "ppb"), |pair| told(pair.rate_ppb, pair.rate_error_ppb))
+        .word(("certain", "ppb"), |pair| bounds(pair.rate_interval_ppb))
+        .word(("watched", "s"), |pair| number::short(pair.watched_s))
+        .word("moves for certain", |pair| if pair.moves_for_certain { "yes" } else { "not seen" })
+        .table();
+    let reading = "Likely offset of each exchange; the ribbon is one standard deviation. Counters in step scatter about a level \
+                   line; drift is a slope, and a step stays.";
+    Drawn::of(&chart, Figure::ClockDrift.name(), reading, table)
 }
 
 /// All reads that were priced on the first CPU; of the others only where nothing else is known.
@@ -173,25 +141,18 @@ pub(super) fn prices(record: &Record) -> Option<Drawn> {
     // Only a whole list names the steps of a clock, and with it what tells no time.
     let is_beside =
         |read: &ClockRead| record.clock_cost.is_some() && !read.ordered && read.resolution_ns.is_none();
-    let groups = [
+    let mut groups = vec![
         group(&|read| read.ordered, 0, "ordered: not overtaken by earlier loads"),
         group(&|read| !read.ordered && !is_beside(read), 1, "not ordered: may run too early"),
         group(&is_beside, 2, "beside them, telling no time: the loop that each stands in, numbers of CPUs"),
     ];
-    let chart = BarChart {
-        x_label: "ns per read",
-        groups: groups.into_iter().filter(|group| !group.rows.is_empty()).collect(),
-    };
-    (!chart.is_empty()).then(|| Drawn {
-        svg: chart.draw(Figure::ClockPrices.name()),
-        reading: format!(
-            "On CPU {first}. Ordered reads cannot be overtaken by neighbouring instructions; the others can, and must be \
-             fenced before they are compared between threads. Hatched: another run may differ by more than 2 %."
-        ),
-        table: check_up::clock_reads(&priced).into(),
-        interactive: Some(interactive::bars(&chart)),
-        needs_webgl: false,
-    })
+    groups.retain(|group| !group.rows.is_empty());
+    let reading = format!(
+        "On CPU {first}. Ordered reads cannot be overtaken by neighbouring instructions; the others can, and must be \
+         fenced before they are compared between threads. Hatched: another run may differ by more than 2 %."
+    );
+    let chart = BarChart { x_label: "ns per read", groups };
+    Drawn::of(&chart, Figure::ClockPrices.name(), reading, check_up::clock_reads(&priced))
 }
 
 fn bar(read: &ClockRead) -> BarRow {

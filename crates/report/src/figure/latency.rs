@@ -5,149 +5,94 @@ use std::collections::BTreeSet;
 use machine::Bytes;
 use record::{LatencyCell, Quality, Record};
 
-use super::{DataTable, Drawn, Figure};
+use super::{Drawn, Figure};
 use crate::draw::{MatrixCell, MatrixChart, MatrixPanel, SurfaceCell, SurfaceChart};
-use crate::{interactive, naming, number};
-
-/// Which surface of a record.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pages {
-    Base,
-    Huge,
-}
+use crate::page::Table;
+use crate::{naming, number};
 
 /// What a cell is called whose level nobody found.
 const NO_LEVEL: &str = "level unknown";
 
-/// The page sizes of the record's surfaces, smallest first.
-fn page_sizes(record: &Record) -> Vec<Bytes> {
-    record.memory.latency.iter().map(|cell| cell.page_bytes).collect::<BTreeSet<_>>().into_iter().collect()
+/// The cells of each page size, the smallest first.
+fn by_page(record: &Record) -> Vec<(Bytes, Vec<&LatencyCell>)> {
+    let sizes: BTreeSet<Bytes> = record.memory.latency.iter().map(|cell| cell.page_bytes).collect();
+    let of = |page| record.memory.latency.iter().filter(|cell| cell.page_bytes == page).collect();
+    sizes.into_iter().map(|page| (page, of(page))).collect()
 }
 
-fn cells(record: &Record, page: Bytes) -> Vec<&LatencyCell> {
-    record.memory.latency.iter().filter(|cell| cell.page_bytes == page).collect()
-}
-
-pub(super) fn surface(record: &Record, pages: Pages) -> Option<Drawn> {
-    let sizes = page_sizes(record);
-    let page = *match pages {
-        Pages::Base => sizes.first()?,
-        Pages::Huge => sizes.get(1)?,
-    };
-    let cells = cells(record, page);
-    let chart = SurfaceChart {
-        cells: cells
-            .iter()
-            .map(|cell| SurfaceCell {
-                block_bytes: cell.block_bytes.0,
-                stride_bytes: cell.stride_bytes.0,
-                ns: cell.ns,
-                level: cell.level.clone().unwrap_or_else(|| NO_LEVEL.to_owned()),
-                doubtful: cell.spread.quality != Quality::Converged,
-            })
-            .collect(),
-    };
-    if chart.is_empty() {
-        return None;
-    }
-    let figure = if pages == Pages::Base { Figure::LatencySurface } else { Figure::LatencySurfaceHuge };
-    Some(Drawn {
-        svg: chart.draw(figure.name()),
-        reading: format!(
-            "Load-to-use latency of a random chain with {}; height is logarithmic. Each face is coloured by the \
-             slowest level of its corners, found from the surface itself, not from what the machine claims.",
-            naming::pages(page)
-        ),
-        table: table(&cells),
-        interactive: Some(interactive::surface(&chart)),
-        needs_webgl: true,
-    })
+/// The surface of the nth page size.
+pub(super) fn surface(record: &Record, nth: usize, name: &str) -> Option<Drawn> {
+    let (page, cells) = by_page(record).into_iter().nth(nth)?;
+    let drawn = cells.iter().map(|cell| SurfaceCell {
+        block_bytes: cell.block_bytes.0,
+        stride_bytes: cell.stride_bytes.0,
+        ns: cell.ns,
+        level: cell.level.clone().unwrap_or_else(|| NO_LEVEL.to_owned()),
+        doubtful: cell.spread.quality != Quality::Converged,
+    });
+    let reading = format!(
+        "Load-to-use latency of a random chain with {}; height is logarithmic. Each face is coloured by the \
+         slowest level of its corners, found from the surface itself, not from what the machine claims.",
+        naming::pages(page)
+    );
+    Drawn::of(&SurfaceChart { cells: drawn.collect() }, name, reading, table(&cells))
 }
 
 pub(super) fn heat_map(record: &Record) -> Option<Drawn> {
-    let sizes = page_sizes(record);
-    let panels: Vec<MatrixPanel> = sizes.iter().map(|page| panel(&cells(record, *page), *page)).collect();
     let chart = MatrixChart {
         row_label: "stride",
         column_label: "block size",
         unit: " ns",
         logarithmic: true,
-        least: None,
         panels_per_row: 1,
         square: false,
-        panels,
+        panels: by_page(record).iter().map(|(page, cells)| panel(cells, *page)).collect(),
+        ..MatrixChart::default()
     };
-    if chart.is_empty() {
-        return None;
-    }
-    let rows = record.memory.orders.iter().map(|result| {
-        vec![
-            naming::words(naming::order(result.order)),
-            result.block_bytes.to_string(),
-            result.page_bytes.to_string(),
-            format!(
-                "{} {}",
-                number::column(result.ns),
-                number::uncertainty(result.ns, result.spread.interval)
-            ),
-        ]
-    });
-    Some(Drawn {
-        svg: chart.draw(Figure::LatencyHeatmap.name()),
-        reading:
-            "The same measurements in nanoseconds. Knees run along lines of equal line count, not of equal \
-                  bytes; large strides use few cache sets, so blocks seem to fit less well there."
-                .to_owned(),
-        table: DataTable {
-            headers: ["order", "block", "page", "ns"].map(str::to_owned).to_vec(),
-            rows: rows.collect(),
-        },
-        interactive: Some(interactive::matrices(&chart)),
-        needs_webgl: false,
-    })
+    let table = Table::of("orders", &record.memory.orders)
+        .word("order", |result| naming::words(&naming::word(&result.order)))
+        .number("block", |result| result.block_bytes)
+        .number("page", |result| result.page_bytes)
+        .number("ns", |result| number::with_ends(result.ns, result.spread.interval))
+        .table();
+    let reading = "The same measurements in nanoseconds. Knees run along lines of equal line count, not of equal bytes; large \
+                   strides use few cache sets, so blocks seem to fit less well there.";
+    Drawn::of(&chart, Figure::LatencyHeatmap.name(), reading, table)
 }
 
-fn axes(cells: &[&LatencyCell]) -> (Vec<u64>, Vec<u64>) {
-    let of = |key: fn(&LatencyCell) -> u64| {
+fn axes(cells: &[&LatencyCell]) -> [Vec<Bytes>; 2] {
+    let of = |key: fn(&LatencyCell) -> Bytes| {
         cells.iter().map(|cell| key(cell)).collect::<BTreeSet<_>>().into_iter().collect()
     };
-    (of(|cell| cell.block_bytes.0), of(|cell| cell.stride_bytes.0))
+    [of(|cell| cell.block_bytes), of(|cell| cell.stride_bytes)]
 }
 
 fn panel(cells: &[&LatencyCell], page: Bytes) -> MatrixPanel {
-    let (blocks, strides) = axes(cells);
-    let names = |values: &[u64]| values.iter().map(|value| Bytes(*value).to_string()).collect();
-    MatrixPanel {
-        title: naming::pages(page),
-        rows: names(&strides),
-        columns: names(&blocks),
-        cells: cells
-            .iter()
-            .map(|cell| MatrixCell {
-                row: strides.binary_search(&cell.stride_bytes.0).unwrap_or_default(),
-                column: blocks.binary_search(&cell.block_bytes.0).unwrap_or_default(),
-                value: cell.ns,
-                doubtful: cell.spread.quality != Quality::Converged,
-            })
-            .collect(),
-    }
+    let [blocks, strides] = axes(cells);
+    let names = |values: &[Bytes]| values.iter().map(ToString::to_string).collect();
+    let cell = |cell: &&LatencyCell| MatrixCell {
+        row: strides.binary_search(&cell.stride_bytes).unwrap_or_default(),
+        column: blocks.binary_search(&cell.block_bytes).unwrap_or_default(),
+        value: cell.ns,
+        doubtful: cell.spread.quality != Quality::Converged,
+        ..MatrixCell::default()
+    };
+    let (rows, columns) = (names(&strides), names(&blocks));
+    MatrixPanel { title: naming::pages(page), rows, columns, cells: cells.iter().map(cell).collect() }
 }
 
 /// Block by stride; the interval of each cell is in the CSV, the mark of a doubtful one is here.
-fn table(cells: &[&LatencyCell]) -> DataTable {
-    let (blocks, strides) = axes(cells);
-    let mut headers = vec!["block".to_owned()];
-    headers.extend(strides.iter().map(|stride| Bytes(*stride).to_string()));
-    let mut rows = vec![vec![String::new(); strides.len() + 1]; blocks.len()];
-    for (row, block) in rows.iter_mut().zip(&blocks) {
-        row[0] = Bytes(*block).to_string();
-    }
-    for cell in cells {
-        let places = (blocks.binary_search(&cell.block_bytes.0), strides.binary_search(&cell.stride_bytes.0));
-        if let (Ok(row), Ok(column)) = places {
-            let mark = number::quality_mark(cell.spread.quality);
-            rows[row][column + 1] = format!("{}{mark}", number::column(cell.ns));
-        }
-    }
-    DataTable { headers, rows }
+fn table(cells: &[&LatencyCell]) -> Table {
+    let [blocks, strides] = axes(cells);
+    let rows = Table::of("latency", blocks).number("block", |block| *block);
+    let columns = strides.into_iter().fold(rows, |rows, stride| {
+        rows.number(stride.to_string(), |block| {
+            let is_it = |cell: &&&LatencyCell| (cell.block_bytes, cell.stride_bytes) == (*block, stride);
+            let text =
+                |cell: &&LatencyCell| number::column(cell.ns) + number::quality_mark(cell.spread.quality);
+            // Of several the last, as in the document's order.
+            cells.iter().rfind(is_it).map(text)
+        })
+    });
+    columns.table()
 }

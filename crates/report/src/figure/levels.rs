@@ -2,9 +2,10 @@
 
 use record::{LatencyCell, Level, Record};
 
-use super::{DataTable, Drawn, Figure};
+use super::{Drawn, Figure};
 use crate::draw::{Anchor, Axis, Scale, Svg, level_colour};
-use crate::number;
+use crate::number::{self, gigabytes};
+use crate::page::Table;
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 84.0;
@@ -16,20 +17,11 @@ const TOP: f64 = 40.0;
 const MEMORY: &str = "memory";
 
 pub(super) fn draw(record: &Record) -> Option<Drawn> {
-    let levels = &record.levels.caches;
-    if levels.iter().all(|level| level.size_bytes.is_none()) {
-        return None;
-    }
-    Some(Drawn {
-        svg: picture(record),
-        reading: "The band spans from the last block that fitted to the first that did not; the filled mark is the \
-                  size found, the hollow diamond what the machine claims. Where they lie apart, others use the cache, \
-                  or it is partitioned."
-            .to_owned(),
-        table: table(record),
-        interactive: None,
-        needs_webgl: false,
-    })
+    record.levels.caches.iter().find(|level| level.size_bytes.is_some())?;
+    let reading = "The band spans from the last block that fitted to the first that did not; the filled mark is the size \
+                   found, the hollow diamond what the machine claims. Where they lie apart, others use the cache, or it \
+                   is partitioned.";
+    Some(Drawn::still(picture(record), reading, table(record)))
 }
 
 fn picture(record: &Record) -> Svg {
@@ -116,51 +108,28 @@ fn row(svg: &mut Svg, (record, level): (&Record, &Level), scale: Scale, y: f64) 
     svg.text((RIGHT + 30.0, y + 4.0), "ink", Anchor::Start, &ns);
     let cycles = level.core_cycles.map_or_else(|| "-".to_owned(), number::short);
     svg.text((RIGHT + 146.0, y + 4.0), "ink", Anchor::Start, &cycles);
-    let rate =
-        level.read_bytes_per_s.map_or_else(|| "-".to_owned(), |rate| number::column(number::gigabytes(rate)));
+    let rate = level.read_bytes_per_s.map_or_else(|| "-".to_owned(), |rate| number::column(gigabytes(rate)));
     svg.text((RIGHT + 206.0, y + 4.0), "ink", Anchor::Start, &rate);
 }
 
-fn table(record: &Record) -> DataTable {
-    let size =
-        |bytes: Option<machine::Bytes>| bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
-    let rows = record.levels.caches.iter().map(|level| {
-        let bounds = level.size_interval.map_or_else(
-            || "-".to_owned(),
-            |i| {
-                format!(
-                    "{} to {}",
-                    number::size(machine::Bytes(i.low as u64)),
-                    number::size(machine::Bytes(i.high as u64))
-                )
-            },
-        );
-        let read = level.read_bytes_per_s.zip(level.read_interval).map(|(rate, interval)| {
-            let told = number::uncertainty(number::gigabytes(rate), interval.map(number::gigabytes));
-            format!("{} {told}", number::column(number::gigabytes(rate)))
-        });
-        vec![
-            level.name.clone(),
-            level.size_bytes.map_or_else(|| without_size(record, level), number::size),
-            bounds,
-            size(level.claimed_bytes),
-            format!("{} {}", number::column(level.ns), number::uncertainty(level.ns, level.ns_interval)),
-            level.core_cycles.map_or_else(|| "-".to_owned(), number::short),
-            read.unwrap_or_else(|| "-".to_owned()),
-            level.conditions.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
-        ]
-    });
-    let headers = [
-        "level",
-        "found",
-        "between",
-        "claimed",
-        "ns",
-        "core cycles",
-        "read of one CPU, GB/s",
-        "ns measured in",
-    ];
-    DataTable { headers: headers.map(str::to_owned).to_vec(), rows: rows.collect() }
+fn table(record: &Record) -> Table {
+    let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let bytes = |bytes: f64| number::size(machine::Bytes(bytes as u64));
+    Table::of("levels", &record.levels.caches)
+        .word("level", |level| &level.name)
+        .number("found", |level| level.size_bytes.map_or_else(|| without_size(record, level), number::size))
+        .number("between", |level| {
+            known(level.size_interval.map(|i| format!("{} to {}", bytes(i.low), bytes(i.high))))
+        })
+        .number("claimed", |level| known(level.claimed_bytes.map(|bytes| bytes.to_string())))
+        .number("ns", |level| number::with_ends(level.ns, level.ns_interval))
+        .number("core cycles", |level| known(level.core_cycles.map(number::short)))
+        .number(("read of one CPU", "GB/s"), |level| {
+            let read = level.read_bytes_per_s.zip(level.read_interval);
+            known(read.map(|(rate, ends)| number::with_ends(gigabytes(rate), ends.map(gigabytes))))
+        })
+        .word("ns measured in", |level| known(level.conditions.as_ref().map(ToString::to_string)))
+        .table()
 }
 
 #[cfg(test)]

@@ -6,107 +6,83 @@ use machine::CpuId;
 use record::{LineTransfer, Quality, Record, Spread};
 
 use super::{Drawn, Figure};
-use crate::draw::{MatrixCell, MatrixChart, MatrixPanel};
+use crate::draw::{Colours, MatrixCell, MatrixChart, MatrixPanel};
 use crate::naming;
 use crate::view::check_up;
 
-/// One measured pair of any kind.
-struct Pair<'r> {
-    a: CpuId,
-    b: CpuId,
-    kind: &'r str,
-    value: f64,
-    spread: &'r Spread,
-}
+/// One measured pair of any kind: two CPUs, the kind, the value.
+type Pair<'r> = (CpuId, CpuId, &'r str, f64, &'r Spread);
 
 /// A line between CPUs; `name` makes it one of its own in the page.
 pub(crate) fn line_transfer(transfers: &[LineTransfer], name: &str) -> Option<Drawn> {
-    let pairs: Vec<Pair<'_>> = transfers
-        .iter()
-        .map(|p| Pair { a: p.a, b: p.b, kind: &p.protocol, value: p.ns, spread: &p.spread })
-        .collect();
+    let pairs: Vec<Pair<'_>> =
+        transfers.iter().map(|p| (p.a, p.b, p.protocol.as_str(), p.ns, &p.spread)).collect();
     let chart = MatrixChart {
         row_label: "CPU",
         column_label: "CPU",
         unit: " ns",
-        logarithmic: false,
-        least: None,
-        panels_per_row: 2,
-        square: true,
         panels: panels(&pairs, true),
+        ..MatrixChart::default()
     };
     let reading = "One way of a bounced cache line, half of a round trip. The two protocols measure different things: \
                    compare-and-swap spins on exclusive ownership, read-then-write shares the line first. Never compare \
                    numbers of one with numbers of the other.";
-    Drawn::of_matrices(&chart, name, reading, check_up::lines(transfers).into())
+    Drawn::of(&chart, name, reading, check_up::lines(transfers))
 }
 
 pub(super) fn sharing(record: &Record) -> Option<Drawn> {
-    let pairs: Vec<Pair<'_>> = record
-        .cores
-        .sharing
-        .iter()
-        .map(|p| Pair { a: p.a, b: p.b, kind: &p.resource, value: p.slowdown, spread: &p.spread })
-        .collect();
+    let pairs = record.cores.sharing.iter();
+    let pairs: Vec<Pair<'_>> =
+        pairs.map(|p| (p.a, p.b, p.resource.as_str(), p.slowdown, &p.spread)).collect();
     let chart = MatrixChart {
         row_label: "slowed CPU",
         column_label: "CPU beside it",
         unit: "x",
-        logarithmic: false,
-        least: Some(1.0),
+        colours: Colours::Size { least: Some(1.0) },
         panels_per_row: 3,
-        square: true,
         panels: panels(&pairs, false),
+        ..MatrixChart::default()
     };
     let reading = "Time of a loop while the other CPU runs the same, over its time alone: 1 is nothing shared, 2 is \
                    all of it. CPUs that slow each other in integer and front end are threads of one core, whatever \
                    the machine says.";
-    Drawn::of_matrices(&chart, Figure::Sharing.name(), reading, check_up::sharing(record).into())
-}
-
-fn kinds<'r>(pairs: &[Pair<'r>]) -> Vec<&'r str> {
-    let mut kinds: Vec<&str> = Vec::new();
-    for pair in pairs {
-        if !kinds.contains(&pair.kind) {
-            kinds.push(pair.kind);
-        }
-    }
-    kinds
+    Drawn::of(&chart, Figure::Sharing.name(), reading, check_up::sharing(record))
 }
 
 /// The rows and columns of a matrix of CPUs, ascending.
-pub(super) struct Seats(Vec<CpuId>);
+pub(super) struct Axis(Vec<CpuId>);
 
-impl Seats {
+impl Axis {
     pub(super) fn of(cpus: impl Iterator<Item = CpuId>) -> Self {
         Self(cpus.collect::<BTreeSet<_>>().into_iter().collect())
-    }
-
-    pub(super) fn names(&self) -> Vec<String> {
-        self.0.iter().map(ToString::to_string).collect()
     }
 
     pub(super) fn place(&self, cpu: CpuId) -> usize {
         self.0.binary_search(&cpu).unwrap_or_default()
     }
+
+    /// A matrix of these CPUs by themselves.
+    pub(super) fn panel(&self, title: impl Into<String>, cells: Vec<MatrixCell>) -> MatrixPanel {
+        let names: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        MatrixPanel { title: title.into(), rows: names.clone(), columns: names, cells }
+    }
 }
 
 /// One panel per kind. `mirrored` pairs were measured once and hold in both directions.
 fn panels(pairs: &[Pair<'_>], mirrored: bool) -> Vec<MatrixPanel> {
-    let seats = Seats::of(pairs.iter().flat_map(|pair| [pair.a, pair.b]));
-    kinds(pairs)
-        .into_iter()
-        .map(|kind| {
-            let mut cells = Vec::new();
-            for pair in pairs.iter().filter(|pair| pair.kind == kind) {
-                let (row, column) = (seats.place(pair.a), seats.place(pair.b));
-                let doubtful = pair.spread.quality != Quality::Converged;
-                cells.push(MatrixCell { row, column, value: pair.value, doubtful });
-                if mirrored && row != column {
-                    cells.push(MatrixCell { row: column, column: row, value: pair.value, doubtful });
-                }
+    let axis = Axis::of(pairs.iter().flat_map(|pair| [pair.0, pair.1]));
+    let panel = |kind: &str| {
+        let mut cells = Vec::new();
+        for (a, b, _, value, spread) in pairs.iter().filter(|pair| pair.2 == kind) {
+            let (row, column) = (axis.place(*a), axis.place(*b));
+            let doubtful = spread.quality != Quality::Converged;
+            cells.push(MatrixCell { row, column, value: *value, doubtful, ..MatrixCell::default() });
+            if mirrored && row != column {
+                let told = String::new();
+                cells.push(MatrixCell { row: column, column: row, value: *value, doubtful, told });
             }
-            MatrixPanel { title: naming::words(kind), rows: seats.names(), columns: seats.names(), cells }
-        })
-        .collect()
+        }
+        axis.panel(naming::words(kind), cells)
+    };
+    naming::distinct(pairs.iter().map(|pair| pair.2)).into_iter().map(panel).collect()
 }

@@ -8,7 +8,7 @@ use super::markup::{Charts, folded, list, terms};
 use crate::escape::{self, markup};
 use crate::number::count;
 use crate::page::Section;
-use crate::page::html::{blocks, facts_list, opening};
+use crate::page::html::{blocks, opening};
 use crate::terminal::Terminal;
 use crate::view::check_up::{self, METHOD, check_up_page};
 use crate::view::machine_page;
@@ -74,7 +74,7 @@ pub(super) fn findings(record: &Record) -> String {
             // What is as expected needs no room until somebody asks.
             let folded = finding.severity == Severity::Good;
             html += if folded { "<details><summary>Evidence</summary>" } else { "" };
-            html += &facts_list(&facts);
+            html += &terms(&facts);
             html += if folded { "</details>" } else { "" };
         }
         html += "</div></article>\n";

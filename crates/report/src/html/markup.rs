@@ -6,7 +6,8 @@ use record::Record;
 use serde_json::{Map, Value};
 
 use crate::escape::markup;
-use crate::figure::{self, DataTable, Drawn, Figure};
+use crate::figure::{self, Drawn, Figure};
+use crate::page::Table;
 
 /// The interactive forms of the figures, gathered while the page is written.
 pub(crate) struct Charts {
@@ -40,20 +41,19 @@ impl Charts {
 }
 
 /// A table in a box that scrolls by itself when it is too wide; on a narrow screen each row is a list of its cells with their headers.
-pub(crate) fn table(table: &DataTable) -> String {
+pub(crate) fn table(table: &Table) -> String {
     if table.rows.is_empty() {
         return String::new();
     }
     let mut html = format!("<div class=\"scroll\"><table style=\"{}\"><thead><tr>", labels(table));
-    for header in &table.headers {
-        let _ = write!(html, "<th>{}</th>", markup(header));
+    for column in &table.columns {
+        let _ = write!(html, "<th>{}</th>", markup(&column.header()));
     }
     html += "</tr></thead><tbody>";
     for row in &table.rows {
-        debug_assert_eq!(row.len(), table.headers.len(), "under {:?}: {row:?}", table.headers);
         html += "<tr>";
-        for cell in row {
-            let _ = write!(html, "<td>{}</td>", markup(cell));
+        for cell in &row.cells {
+            let _ = write!(html, "<td>{}</td>", markup(cell.words()));
         }
         html += "</tr>";
     }
@@ -61,9 +61,10 @@ pub(crate) fn table(table: &DataTable) -> String {
 }
 
 /// The headers as values for the style sheet, which puts them before the cells where there is no room for a head.
-fn labels(table: &DataTable) -> String {
-    let texts = table.headers.iter().zip(1..).skip(1);
-    let texts = texts.map(|(header, at)| format!("--h{at}:\"{} \";", header.replace(['"', '\\'], "")));
+fn labels(table: &Table) -> String {
+    let texts = table.columns.iter().zip(1..).skip(1);
+    let texts =
+        texts.map(|(column, at)| format!("--h{at}:\"{} \";", column.header().replace(['"', '\\'], "")));
     markup(&texts.collect::<String>())
 }
 
@@ -90,10 +91,10 @@ pub(crate) fn list(sentences: &[String]) -> String {
 }
 
 /// Terms and what they are; empty texts are left out.
-pub(crate) fn terms(terms: &[(&str, String)]) -> String {
+pub(crate) fn terms<T: AsRef<str>>(terms: &[(T, String)]) -> String {
     let mut html = String::from("<dl>");
     for (term, text) in terms.iter().filter(|(_, text)| !text.is_empty()) {
-        let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", markup(term), markup(text));
+        let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", markup(term.as_ref()), markup(text));
     }
     html + "</dl>"
 }

@@ -6,14 +6,14 @@ use record::Record;
 use super::markup::{Charts, figure, folded};
 use crate::figure::Figure;
 use crate::page::html::{blocks, verdict};
-use crate::page::{Section, Statement, Tone};
+use crate::page::{Section, Statement};
 use crate::sockets;
 use crate::view::{check_up, clock_check, clock_cost, flaws};
 
 pub(super) fn sections(record: &Record, account: Option<&SocketAccount>, charts: &mut Charts) -> String {
     let mut html = String::new();
     if !record.flaws.is_empty() {
-        let uneven = record.flaws_uneven.iter().map(|line| Statement::new(Tone::Look, line));
+        let uneven = record.flaws_uneven.iter().map(Statement::look);
         let answer = flaws::answer_of(&record.flaws);
         let inner = verdict("Flaws of this machine", &answer, &uneven.collect::<Vec<_>>())
             + &blocks(&flaws::sections(&record.flaws, false), charts);

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Column, Kind, Row, is_used};
+use super::{Column, Kind, Row};
 
 /// Columns between two columns of a table.
 pub(super) const GAP_COLUMNS: usize = 2;
@@ -15,7 +15,7 @@ const BAR_COLUMNS: usize = 10;
 pub(super) fn fitted(columns: &[Column], rows: &[Row], width: usize) -> Option<Vec<(usize, usize)>> {
     let needs: Vec<Need> = (0..columns.len()).map(|index| Need::of(&columns[index], rows, index)).collect();
     let mut shown: Vec<usize> =
-        (0..needs.len()).filter(|&index| is_used(&columns[index], rows, index)).collect();
+        (0..needs.len()).filter(|&index| columns[index].is_used(rows, index)).collect();
     while total(shown.iter().map(|&index| needs[index].least)) > width {
         let priority = |index: &usize| columns[*index].priority;
         // Of equals the last goes first.

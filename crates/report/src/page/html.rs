@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Block, Carried, Cell, Column, Kind, Page, Section, Statement, Table, Tone, is_used};
+use super::{Block, Carried, Cell, Column, Kind, Page, Section, Statement, Table, Tone};
 use crate::escape::markup;
-use crate::html::markup::{Charts, folded, list, placed};
+use crate::html::markup::{Charts, folded, list, placed, terms};
 use crate::html::{self, Html};
 
 /// Longer tables are for programs.
@@ -93,23 +93,15 @@ fn inner(part: &Section, charts: &mut Charts) -> String {
         inner += &match block {
             Block::Text(one) => paragraph(one),
             Block::List(lines) => list(lines),
-            Block::Facts(facts) => facts_list(facts),
+            Block::Facts(facts) => terms(facts),
             Block::Table(one) => table(one),
-            Block::Command(line) => command(line),
+            Block::Command(line) => {
+                format!("<div class=\"scroll\"><pre class=\"command\">{}</pre></div>\n", markup(line))
+            }
             Block::Figure(one) => placed(one.name, &one.heading, one.drawn.clone(), charts),
         };
     }
     inner
-}
-
-/// Names and what is so of each.
-pub(crate) fn facts_list(facts: &[(String, String)]) -> String {
-    let terms: Vec<(&str, String)> = facts.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
-    html::markup::terms(&terms)
-}
-
-fn command(line: &str) -> String {
-    format!("<div class=\"scroll\"><pre class=\"command\">{}</pre></div>\n", markup(line))
 }
 
 fn section(part: &Section, charts: &mut Charts) -> String {
@@ -127,8 +119,7 @@ fn table(table: &Table) -> String {
     if table.rows.is_empty() || table.is_data {
         return String::new();
     }
-    let class = |index: usize| {
-        let column = &table.columns[index];
+    let class = |column: &Column| {
         let kind = match column.kind {
             Kind::Word => "word",
             Kind::Number => "number",
@@ -139,16 +130,15 @@ fn table(table: &Table) -> String {
     };
     let mut html =
         format!("<div class=\"fit\"><table class=\"typed\" data-table=\"{}\"><thead><tr>", table.id);
-    let is_shown = |(index, column): &(usize, &Column)| is_used(column, &table.rows, *index);
-    let shown: Vec<(usize, &Column)> = table.columns.iter().enumerate().filter(is_shown).collect();
-    for &(index, column) in &shown {
-        let _ = write!(html, "<th class=\"{}\">{}</th>", class(index), markup(&column.header()));
+    let shown = table.used();
+    for (_, column) in &shown {
+        let _ = write!(html, "<th class=\"{}\">{}</th>", class(column), markup(&column.header()));
     }
     html += "</tr></thead><tbody>";
     for row in table.rows.iter().take(ROWS_MAX) {
         html += "<tr>";
-        for &(index, _) in &shown {
-            let _ = write!(html, "<td class=\"{}\">{}</td>", class(index), of_cell(&row.cells[index]));
+        for (index, column) in &shown {
+            let _ = write!(html, "<td class=\"{}\">{}</td>", class(column), of_cell(&row.cells[*index]));
         }
         html += "</tr>";
         if let Some(detail) = &row.detail {

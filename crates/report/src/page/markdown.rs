@@ -1,6 +1,6 @@
 //! A page as Markdown, for tickets and pull requests: tables with all columns, no bars.
 
-use super::{Block, Cell, Column, Kind, Page, Section, Table, is_used};
+use super::{Block, Cell, Column, Kind, Page, Section, Table};
 use crate::escape::plain;
 
 impl Page {
@@ -59,9 +59,8 @@ fn table(table: &Table) -> String {
     if table.rows.is_empty() || table.is_data {
         return String::new();
     }
-    let is_shown =
-        |(index, column): &(usize, &Column)| column.kind != Kind::Bar && is_used(column, &table.rows, *index);
-    let shown: Vec<(usize, &Column)> = table.columns.iter().enumerate().filter(is_shown).collect();
+    let mut shown = table.used();
+    shown.retain(|(_, column)| column.kind != Kind::Bar);
     let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
     let rule = |column: &Column| if column.kind == Kind::Number { "--:" } else { "---" }.to_owned();
     let mut lines = vec![

@@ -199,7 +199,7 @@ fn write_table(paper: &mut Paper, table: &Table, is_long: bool) -> bool {
 }
 
 fn write_columns(paper: &mut Paper, table: &Table, rows: &[Row], columns: &[(usize, usize)]) {
-    let headers: Vec<Cell> = table.columns.iter().map(|column| Cell::Text(column.header())).collect();
+    let headers: Vec<Cell> = table.columns.iter().map(|column| column.header().into()).collect();
     write_row(paper, Ink::Strong, table, &headers, columns);
     for Row { cells, detail } in rows {
         write_row(paper, Ink::Plain, table, cells, columns);
@@ -207,13 +207,12 @@ fn write_columns(paper: &mut Paper, table: &Table, rows: &[Row], columns: &[(usi
             paper.wrapped_inked(Ink::Faint, DETAIL_INDENT, &plain(detail));
         }
     }
-    let is_shown = |index: &usize| columns.iter().any(|(shown, _)| shown == index);
-    let is_told = |column: &Column| column.kind != Kind::Bar;
-    let hidden: Vec<String> = (0..table.columns.len())
-        .filter(|index| !is_shown(index) && is_told(&table.columns[*index]))
-        .filter(|index| rows.iter().any(|row| !row.cells[*index].words().is_empty()))
-        .map(|index| table.columns[index].header())
-        .collect();
+    let is_hidden = |(index, column): &(usize, &Column)| {
+        let is_shown = columns.iter().any(|(shown, _)| shown == index);
+        !is_shown && column.kind != Kind::Bar && column.is_used(rows, *index)
+    };
+    let hidden = table.columns.iter().enumerate().filter(is_hidden);
+    let hidden: Vec<String> = hidden.map(|(_, column)| column.header()).collect();
     if !hidden.is_empty() {
         paper.wrapped_inked(Ink::Faint, "", &format!("on a wider terminal also: {}", hidden.join("; ")));
     }

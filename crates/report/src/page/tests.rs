@@ -2,18 +2,25 @@
 
 use proptest::prelude::*;
 use serde_json::json;
+use stats::Interval;
 use unicode_width::UnicodeWidthStr;
 
+use super::table::Head;
 use super::*;
 use crate::{Html, Terminal};
 
 const KINDS: [Kind; 4] = [Kind::Word, Kind::Number, Kind::Prose, Kind::Bar];
 
+fn table(id: &'static str, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Table {
+    let rows = rows.into_iter().map(|cells| Row { cells, detail: None }).collect();
+    Table { id, columns, rows, ..Table::default() }
+}
+
 fn cell(kind: Kind, text: &str, value: f64) -> Cell {
     match kind {
         Kind::Number => Cell::shown(format!("{value}"), value),
         Kind::Bar => Cell::Share(value),
-        Kind::Word | Kind::Prose => Cell::text(text),
+        Kind::Word | Kind::Prose => text.into(),
     }
 }
 
@@ -28,11 +35,12 @@ fn tables() -> impl Strategy<Value = Table> {
             kind: KINDS[kind],
             priority,
         });
-        let mut table = Table::new("table", [Column::word("name")].into_iter().chain(columns).collect());
-        for (text, value) in texts {
-            table.row(table.columns.iter().map(|column| cell(column.kind, &text, value)).collect());
-        }
-        table
+        let columns: Vec<Column> = ["name".column(Kind::Word)].into_iter().chain(columns).collect();
+        let row = |(text, value): (String, f64)| {
+            columns.iter().map(|column| cell(column.kind, &text, value)).collect()
+        };
+        let rows = texts.into_iter().map(row).collect();
+        table("table", columns, rows)
     })
 }
 
@@ -86,24 +94,12 @@ proptest! {
 }
 
 fn three_columns() -> Table {
-    let columns = vec![
-        Column::word("read"),
-        Column::number("cost", "ns"),
-        Column::number("core cycles", "").priority(1),
-        Column::number("resolution", "ms").priority(2),
-    ];
-    let mut table = Table::new("reads", columns);
-    for index in 0..3 {
-        let value = f64::from(index) + 0.5;
-        let row = [
-            Cell::text("clock_gettime(CLOCK_MONOTONIC)"),
-            Cell::number(value),
-            Cell::number(value),
-            Cell::number(value),
-        ];
-        table.row(row.into());
-    }
-    table
+    Table::of("reads", (0..3).map(|index| f64::from(index) + 0.5))
+        .word("read", |_| "clock_gettime(CLOCK_MONOTONIC)")
+        .number(("cost", "ns"), |value| *value)
+        .number(("core cycles", 1), |value| *value)
+        .number(("resolution", "ms", 2), |value| *value)
+        .table()
 }
 
 #[test]
@@ -155,10 +151,10 @@ fn a_first_screen_has_one_line_for_the_subject_and_each_area_and_room_for_what_t
 
 #[test]
 fn numbers_keep_all_digits_and_their_interval_as_csv() {
-    let mut table = Table::new("t", vec![Column::word("name"), Column::number("cost", "ns")]);
-    table.row(vec![Cell::text("=1+1"), Cell::within("1.23", 1.234_567, Interval { low: 1.0, high: 2.0 })]);
-    table.row(vec![Cell::text("b"), Cell::Empty]);
-    let page = page_of(table);
+    let columns = vec!["name".column(Kind::Word), ("cost", "ns").column(Kind::Number)];
+    let measured = Cell::within("1.23", 1.234_567, Interval { low: 1.0, high: 2.0 });
+    let rows = vec![vec!["=1+1".into(), measured], vec!["b".into(), Cell::Empty]];
+    let page = page_of(table("t", columns, rows));
     let csv = &page.csv()[0].1;
     assert_eq!(csv, "name,cost_ns,cost_ns_low,cost_ns_high\n'=1+1,1.234567,1,2\nb,,,\n");
 }

@@ -5,10 +5,13 @@ use models::interconnect::SocketAccount;
 use record::{NodeBandwidth, NodeLatency, PackageScaling, Quality, Sockets, Spread};
 
 use super::links::{self, predicted};
-use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel};
-use crate::figure::{DataTable, Drawn, Figure};
+use crate::draw::{
+    Axis, Chart, LineChart, LinePanel, LinePoint, LineSeries, MatrixCell, MatrixChart, MatrixPanel,
+};
+use crate::figure::{Drawn, Figure};
 use crate::interconnect::{self, GraphPicture};
-use crate::{interactive, naming, number};
+use crate::page::Table;
+use crate::{naming, number};
 
 /// Panels with more columns than this stand below each other.
 const COLUMNS_BESIDE: usize = 8;
@@ -22,35 +25,27 @@ pub(crate) fn links(sockets: &Sockets, account: &SocketAccount) -> Option<Drawn>
 
 /// The graph of links, with what each node's reads take.
 pub(crate) fn graph(picture: &GraphPicture, name: &str) -> Drawn {
-    Drawn {
-        svg: interconnect::draw_graph(picture, name),
-        reading: picture.reading(),
-        table: reads_table(picture),
-        interactive: None,
-        needs_webgl: false,
-    }
+    Drawn::still(interconnect::draw_graph(picture, name), picture.reading(), reads_table(picture))
 }
 
 /// A row per reader: what its reads of each home take, measured and predicted.
-fn reads_table(picture: &GraphPicture) -> DataTable {
-    let Some(reads) = &picture.reads else { return DataTable::default() };
-    let names = picture.names.iter().map(|name| format!("memory of {name}"));
-    let count = picture.names.len();
-    let row = |reader: usize| {
-        let cells = (0..count).map(|home| reads.told(reader, home).unwrap_or_else(|| "-".to_owned()));
-        std::iter::once(format!("from {}", picture.names[reader])).chain(cells).collect()
-    };
-    DataTable {
-        headers: std::iter::once("read".to_owned()).chain(names).collect(),
-        rows: (0..count).map(row).collect(),
-    }
+fn reads_table(picture: &GraphPicture) -> Table {
+    let Some(reads) = &picture.reads else { return Table::default() };
+    let rows = Table::of("reads", 0..picture.names.len())
+        .word("read", |reader| format!("from {}", picture.names[*reader]));
+    let homes = picture.names.iter().enumerate();
+    let columns = homes.fold(rows, |rows, (home, name)| {
+        let told = |reader: &usize| reads.told(*reader, home).unwrap_or_else(|| "-".to_owned());
+        rows.word(format!("memory of {name}"), told)
+    });
+    columns.table()
 }
 
 /// Values by reader (row) and home (column) as cells; what is not there stays empty.
 fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> MatrixPanel {
     let cells = rows.iter().enumerate().flat_map(|(row, values)| {
         let cell = move |(column, value): (usize, &Option<f64>)| {
-            Some(MatrixCell { row, column, value: (*value)?, doubtful: false })
+            Some(MatrixCell { row, column, value: (*value)?, ..MatrixCell::default() })
         };
         values.iter().enumerate().filter_map(cell)
     });
@@ -65,13 +60,8 @@ fn matrix_panel(title: &str, names: &[String], rows: &[Vec<Option<f64>>]) -> Mat
 /// Latencies of reads by reader and home, on paper.
 pub(crate) fn read_map(names: &[String], rows: &[Vec<Option<f64>>], title: &str) -> Drawn {
     let chart = chart(vec![matrix_panel(title, names, rows)], "reader", " ns");
-    Drawn {
-        svg: chart.draw(Figure::SocketLatency.name()),
-        reading: "Nanoseconds of a read: row, who reads; column, whose memory.".to_owned(),
-        table: DataTable::default(),
-        interactive: None,
-        needs_webgl: false,
-    }
+    let reading = "Nanoseconds of a read: row, who reads; column, whose memory.";
+    Drawn::still(chart.draw(Figure::SocketLatency.name()), reading, Table::default())
 }
 
 fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) -> MatrixChart {
@@ -80,27 +70,25 @@ fn chart(panels: Vec<MatrixPanel>, row_label: &'static str, unit: &'static str) 
         row_label,
         column_label: "memory of node",
         unit,
-        logarithmic: false,
-        least: None,
         panels_per_row: if widest <= COLUMNS_BESIDE { 2 } else { 1 },
-        square: true,
         panels,
+        ..MatrixChart::default()
     }
 }
 
 /// Whether the memory of no second node was measured.
 pub(crate) fn is_one_node(sockets: &Sockets) -> bool {
-    Seats::of(sockets).nodes.len() < 2
+    Places::of(sockets).nodes.len() < 2
 }
 
 /// Rows and columns of what was measured: CPUs with their nodes, and nodes.
-struct Seats {
+struct Places {
     cpus: Vec<CpuId>,
     nodes: Vec<NodeId>,
     rows: Vec<String>,
 }
 
-impl Seats {
+impl Places {
     fn of(sockets: &Sockets) -> Self {
         let mut nodes: Vec<NodeId> = sockets.latency.iter().map(|one| one.node).collect();
         nodes.extend(sockets.bandwidth.iter().map(|one| one.node));
@@ -129,6 +117,7 @@ impl Seats {
                 column: self.nodes.iter().position(|&node| node == entry.node)?,
                 value: entry.value,
                 doubtful: entry.doubtful,
+                ..MatrixCell::default()
             })
         };
         MatrixPanel {
@@ -161,8 +150,8 @@ fn chased_in(sockets: &Sockets) -> String {
 
 /// Latency by CPU and node; none on a machine of one node, where it is a column of the table of CPUs.
 pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Option<Drawn> {
-    let seats = Seats::of(sockets);
-    if seats.nodes.len() < 2 {
+    let places = Places::of(sockets);
+    if places.nodes.len() < 2 {
         return None;
     }
     let value = |one: &NodeLatency| Entry {
@@ -171,26 +160,26 @@ pub(crate) fn latency(sockets: &Sockets, account: Option<&SocketAccount>) -> Opt
         value: one.ns,
         doubtful: is_doubtful(&one.spread),
     };
-    let mut panels = vec![seats.panel("measured".to_owned(), sockets.latency.iter().map(value))];
+    let mut panels = vec![places.panel("measured".to_owned(), sockets.latency.iter().map(value))];
     // Beside a large map there is no room; the numbers of the graph hold both.
     let model = account.map(predicted).filter(|rows| (1..=COLUMNS_BESIDE).contains(&rows.len()));
     if let (Some(rows), Some(inference)) = (model, account.and_then(|account| account.inference.as_ref())) {
         let names: Vec<String> = inference.nodes.iter().map(ToString::to_string).collect();
         panels.push(matrix_panel("as the model predicts, by node", &names, &rows));
     }
-    let chart = chart(panels, seats.label(), " ns");
+    let chart = chart(panels, places.label(), " ns");
     let reading = format!(
         "Nanoseconds per dependent load, {}, idle machine: row, the CPU that loads and its node; column, the node whose \
          memory it loads from.",
         chased_in(sockets)
     );
-    Drawn::of_matrices(&chart, Figure::SocketLatency.name(), &reading, DataTable::default())
+    Drawn::of(&chart, Figure::SocketLatency.name(), reading, Table::default())
 }
 
 /// Bandwidth by CPU and node, a panel per kernel; none on a machine of one node.
 pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
-    let seats = Seats::of(sockets);
-    if seats.nodes.len() < 2 {
+    let places = Places::of(sockets);
+    if places.nodes.len() < 2 {
         return None;
     }
     let panels = super::kernels(sockets).into_iter().map(|(kernel, store)| {
@@ -201,47 +190,40 @@ pub(crate) fn bandwidth(sockets: &Sockets) -> Option<Drawn> {
             value: number::gigabytes(one.bytes_per_s),
             doubtful: is_doubtful(&one.spread),
         };
-        seats.panel(naming::series_short(kernel, "", store, false), of.map(value))
+        places.panel(naming::series_short(kernel, "", store, false), of.map(value))
     });
-    let chart = chart(panels.collect(), seats.label(), " GB/s");
+    let chart = chart(panels.collect(), places.label(), " GB/s");
     let reading = "One CPU alone, bytes counted as STREAM counts them. Bright is fast. nt: stores that go past the caches.";
-    Drawn::of_matrices(&chart, Figure::SocketBandwidth.name(), reading, DataTable::default())
+    Drawn::of(&chart, Figure::SocketBandwidth.name(), reading, Table::default())
 }
 
 /// Bandwidth of 1 to n CPUs of a package, with what as many single CPUs would make up to the roof; none with fewer than three
 /// points, which make no curve.
 pub(crate) fn together(sockets: &Sockets) -> Option<Drawn> {
     let packages = shown_packages(&sockets.scaling);
-    let mut series: Vec<LineSeries> = Vec::new();
-    for (style, package) in packages.iter().enumerate() {
+    let curve = |(style, package): (usize, &Option<i64>)| {
         let points = of_package(&sockets.scaling, *package).map(point).collect();
-        series.push(LineSeries { name: package_name(*package), style, points });
-    }
+        LineSeries { name: package_name(*package), style, points }
+    };
+    let mut series: Vec<LineSeries> = packages.iter().enumerate().map(curve).collect();
     if series.iter().all(|one| one.points.len() < 3) {
         return None;
     }
-    let first = of_package(&sockets.scaling, packages[0]).collect::<Vec<_>>();
     series.push(LineSeries {
         name: format!("{}: n times one CPU, up to its roof", package_name(packages[0])),
         style: CURVES_MAX,
-        points: ideal(&first),
+        points: ideal(&series[0].points),
     });
     let chart = LineChart {
         x_label: "CPUs at work",
         y_label: "GB/s",
         x: Axis::Linear,
         y: Axis::Linear,
-        panels: vec![LinePanel { title: String::new(), series, marks: Vec::new() }],
+        panels: vec![LinePanel::new("", series)],
     };
     let reading = "Triad with plain stores, every CPU in memory of its own. Where the curve bends down from the straight line, \
                    CPUs wait for each other; what single CPUs differ by vanishes where they reach the roof.";
-    Some(Drawn {
-        svg: chart.draw(Figure::SocketTogether.name()),
-        reading: reading.to_owned(),
-        table: DataTable::default(),
-        interactive: Some(interactive::lines(&chart)),
-        needs_webgl: false,
-    })
+    Drawn::of(&chart, Figure::SocketTogether.name(), reading, Table::default())
 }
 
 fn package_name(package: Option<i64>) -> String {
@@ -254,13 +236,12 @@ fn of_package(scaling: &[PackageScaling], package: Option<i64>) -> impl Iterator
 
 /// All packages, or of many the slowest, the median and the fastest by their greatest bandwidth.
 fn shown_packages(scaling: &[PackageScaling]) -> Vec<Option<i64>> {
-    let mut roofs: Vec<(Option<i64>, f64)> = Vec::new();
-    for one in scaling.iter().filter(|one| one.bytes_per_s.is_finite()) {
-        match roofs.iter_mut().find(|(package, _)| *package == one.package) {
-            Some((_, roof)) => *roof = roof.max(one.bytes_per_s),
-            None => roofs.push((one.package, one.bytes_per_s)),
-        }
-    }
+    let finite = scaling.iter().filter(|one| one.bytes_per_s.is_finite());
+    let by_package = naming::grouped(finite.map(|one| (one.package, one.bytes_per_s)));
+    let roof = |(package, rates): (Option<i64>, Vec<f64>)| {
+        (package, rates.into_iter().fold(f64::NEG_INFINITY, f64::max))
+    };
+    let mut roofs: Vec<(Option<i64>, f64)> = by_package.into_iter().map(roof).collect();
     if roofs.len() > CURVES_MAX {
         roofs.sort_by(|a, b| a.1.total_cmp(&b.1));
         roofs = vec![roofs[0], roofs[roofs.len() / 2], roofs[roofs.len() - 1]];
@@ -269,26 +250,17 @@ fn shown_packages(scaling: &[PackageScaling]) -> Vec<Option<i64>> {
 }
 
 fn point(one: &PackageScaling) -> LinePoint {
-    let interval = one.spread.interval.map(number::gigabytes);
-    LinePoint {
-        x: one.cpus.len() as f64,
-        y: number::gigabytes(one.bytes_per_s),
-        low: interval.low,
-        high: interval.high,
-        doubtful: is_doubtful(&one.spread),
-    }
+    LinePoint::measured(one.cpus.len() as f64, one.bytes_per_s, &one.spread, number::gigabytes)
 }
 
 /// A straight line from the first point to where it meets the greatest value, then that.
-fn ideal(of_package: &[&PackageScaling]) -> Vec<LinePoint> {
-    let at = |x: f64, y: f64| LinePoint { x, y, low: y, high: y, doubtful: false };
-    let points: Vec<LinePoint> = of_package.iter().map(|one| point(one)).collect();
+fn ideal(points: &[LinePoint]) -> Vec<LinePoint> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
     let (each, roof) = (first.y / first.x, points.iter().map(|point| point.y).fold(0.0, f64::max));
     let bend = (roof / each).clamp(first.x, last.x);
-    let mut line = vec![at(first.x, first.y), at(bend, each * bend)];
+    let mut line = vec![LinePoint::exact(first.x, first.y), LinePoint::exact(bend, each * bend)];
     if bend < last.x {
-        line.push(at(last.x, roof));
+        line.push(LinePoint::exact(last.x, roof));
     }
     line
 }

@@ -3,9 +3,10 @@
 use machine::{Machine, NodeId};
 use models::interconnect::{Explanation, Graph, SocketAccount};
 use record::Sockets;
+use stats::text::span;
 
 use crate::interconnect::{GraphPicture, Reads};
-use crate::number;
+use crate::{naming, number};
 
 /// The graph with the reads of each node; none if neither latencies nor hardware tell one.
 pub(crate) fn picture(sockets: &Sockets, account: &SocketAccount) -> Option<GraphPicture> {
@@ -57,20 +58,15 @@ pub(crate) fn by_distance(sockets: &Sockets, machine: &Machine) -> Option<String
         let column = topology.distance_nodes.iter().position(|node| *node == to)?;
         topology.nodes.iter().find(|node| node.id == from)?.distances.get(column).copied()
     };
-    let mut classes: Vec<(u32, f64, f64)> = Vec::new();
-    for one in sockets.latency.iter().filter(|one| one.ns.is_finite()) {
-        let from = sockets.subjects.iter().find(|subject| subject.cpu == one.cpu);
-        let Some(distance) = from.and_then(|from| distance(from.node?, one.node)) else { continue };
-        match classes.iter_mut().find(|(of, ..)| *of == distance) {
-            Some((_, low, high)) => (*low, *high) = (low.min(one.ns), high.max(one.ns)),
-            None => classes.push((distance, one.ns, one.ns)),
-        }
-    }
-    classes.sort_unstable_by_key(|(distance, ..)| *distance);
-    let told = classes.iter().map(|(distance, low, high)| {
-        let [low, high] = [low, high].map(|ns| number::short(*ns));
-        let span = if low == high { low } else { format!("{low} to {high}") };
-        format!("{distance}: {span} ns")
+    let measured = sockets.latency.iter().filter(|one| one.ns.is_finite()).filter_map(|one| {
+        let from = sockets.subjects.iter().find(|subject| subject.cpu == one.cpu)?;
+        Some((distance(from.node?, one.node)?, one.ns))
+    });
+    let mut classes = naming::grouped(measured);
+    classes.sort_unstable_by_key(|(distance, _)| *distance);
+    let told = classes.iter().filter_map(|(distance, ns)| {
+        let low = ns.iter().copied().reduce(f64::min)?;
+        Some(format!("{distance}: {} ns", span(low, ns.iter().copied().fold(low, f64::max))))
     });
     let told = told.collect::<Vec<String>>().join(", ");
     (!told.is_empty()).then_some(told)

@@ -11,7 +11,7 @@ use crate::escape::markup;
 use crate::figure::{Drawn, Figure, line_transfer};
 use crate::html::markup::{Charts, placed, placed_figure};
 use crate::page::html::{blocks, verdict};
-use crate::page::{Block, Section, Tone};
+use crate::page::{Section, Tone};
 use crate::view::measured_sockets;
 use crate::view::socket_account::words::sentences;
 use crate::{machine_text, number, plan};
@@ -77,7 +77,7 @@ pub(crate) fn body(
     }
     if let Some(account) = account {
         let why = Section::new("why", "Why, by one model of all CPUs");
-        sections.push(why.with(Block::List(sentences(account, sockets))));
+        sections.push(why.list(sentences(account, sockets)));
     }
     html += &blocks(&sections, charts);
     if let Some(drawn) = line_transfer(&sockets.line_transfer, "socket-lines") {

@@ -4,7 +4,7 @@ use machine::{CpuSet, NodeId};
 use record::{Sockets, SubjectEquality};
 
 use super::own_node;
-use crate::number;
+use crate::{naming, number};
 
 /// CPUs that are named; of more, their number is told.
 const CPUS_NAMED: usize = 8;
@@ -58,17 +58,9 @@ pub(crate) fn subjects_words(sockets: &Sockets) -> String {
 
 /// `lines at once of CPUs 0-3: more than ...`, a line for each doubt.
 pub(crate) fn flight_doubts(sockets: &Sockets) -> Vec<String> {
-    let mut doubts: Vec<(&str, CpuSet)> = Vec::new();
-    for one in &sockets.concurrency {
-        let Some(doubt) = one.doubt.as_deref() else { continue };
-        match doubts.iter_mut().find(|(of, _)| *of == doubt) {
-            Some((_, cpus)) => {
-                cpus.insert(one.cpu);
-            }
-            None => doubts.push((doubt, [one.cpu].into_iter().collect())),
-        }
-    }
-    let told = doubts.into_iter().map(|(doubt, cpus)| {
+    let doubted = sockets.concurrency.iter().filter_map(|one| Some((one.doubt.as_deref()?, one.cpu)));
+    let told = naming::grouped(doubted).into_iter().map(|(doubt, cpus)| {
+        let cpus: CpuSet = cpus.into_iter().collect();
         let whom = if cpus.len() == 1 { "CPU" } else { "CPUs" };
         format!("lines at once of {whom} {cpus}: {doubt}")
     });

@@ -9,14 +9,14 @@ mod memory;
 use record::{ClockRead, Record};
 
 use crate::machine_text::headline;
-use crate::page::{Block, Page, Section, Statement, Tone};
+use crate::page::{Page, Section, Statement, Tone};
 use crate::view::{clock_check, clock_cost, flaws};
 use crate::{number, plan};
 
 pub(crate) use conditions::{conditions, plan_table};
 pub(crate) use cores::{clock_reads, lines, sharing, waking};
 pub(crate) use findings::{METHOD, facts, ordered};
-pub(crate) use memory::{beside_figures, stream};
+pub(crate) use memory::{beside_figures, kernel_of, stream};
 
 /// The page of a record; `path` is where the record lies, for the commands that read it.
 pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
@@ -26,19 +26,18 @@ pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
     }
     let mut answer = Statement::default();
     if let Some(planted) = plan::planted(record) {
-        answer = Statement::new(Tone::Plain, subject);
+        answer = Statement::plain(subject);
         subject = format!("! planted: {planted}");
     }
     let status = glance::areas(record);
     if status.is_empty() && answer.text.is_empty() {
-        answer = Statement::new(Tone::Doubt, "not measured: this record holds no results");
+        answer = Statement::doubt("not measured: this record holds no results");
     }
-    let details = details(record).into_iter().map(|section| Section { is_detail: true, ..section });
     Page {
         subject,
         answer,
         status,
-        sections: memory::levels(record).into_iter().chain(details).collect(),
+        sections: memory::levels(record).into_iter().chain(details(record).map(Section::as_detail)).collect(),
         next: findings::next(record, path.unwrap_or("RECORD")),
         more: path.map(|path| format!("sidestep show --long {path}")),
         about: vec![conditions::run(record)],
@@ -47,28 +46,27 @@ pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
 }
 
 /// All that does not stand on the first screen.
-fn details(record: &Record) -> Vec<Section> {
+fn details(record: &Record) -> impl Iterator<Item = Section> {
     let mut sections = Vec::new();
     sections.extend(findings::section(record));
     sections.push(conditions(record));
-    let flaws = flaws::sections(&record.flaws, false);
-    sections.extend(flaws.into_iter().map(|section| titled(section, "Flaws")));
+    sections.extend(flaws::sections(&record.flaws, false).into_iter().map(|part| titled(part, "Flaws")));
     sections.extend(memory::beside_figures(record));
-    sections.extend(stream(record).under("stream", "STREAM bandwidth"));
+    sections.extend(stream(record).section("STREAM bandwidth"));
     sections.extend(memory::sockets(record));
     let lines = lines(&record.cores.line_transfer);
     sections.extend(lines.under("line-transfer", "Moving a cache line between CPUs"));
-    sections.extend(sharing(record).under("sharing", "What CPUs cost each other"));
-    sections.extend(waking(record).under("wake", "Waking an idle CPU"));
+    sections.extend(sharing(record).section("What CPUs cost each other"));
+    sections.extend(waking(record).section("Waking an idle CPU"));
     sections.extend(beside_figures_of_cores(record));
     sections.extend(clocks(record));
     sections.extend(plan_table(record));
-    sections
+    sections.into_iter()
 }
 
 /// What no figure of cores shows: unlike loops, clocks of cores, compute loops.
 pub(crate) fn beside_figures_of_cores(record: &Record) -> Vec<Section> {
-    let unlike = cores::unlike(record).under("unlike", "One kind of work beside another");
+    let unlike = cores::unlike(record).section("One kind of work beside another");
     unlike.into_iter().chain(cores::per_cpu(record)).collect()
 }
 
@@ -88,14 +86,10 @@ fn clocks(record: &Record) -> Vec<Section> {
         }
         sections.push(section);
     }
-    if let Some(cost) = &record.clock_cost {
-        sections.extend(clock_cost::around_reads(cost));
-    }
+    sections.extend(record.clock_cost.iter().flat_map(clock_cost::around_reads));
     if let Some(check) = &record.clock_check {
-        let mut section = Section::new("clock-check", "Counters of CPUs");
-        section.blocks.push(Block::Text(clock_check::answer(check)));
-        section.blocks.extend(clock_check::reasons(check).map(Block::Text));
-        sections.push(section);
+        let said = [clock_check::answer(check)].into_iter().chain(clock_check::reasons(check));
+        sections.push(Section::new("clock-check", "Counters of CPUs").stating(said));
         sections.extend(clock_check::sections(check));
     }
     sections

@@ -5,8 +5,8 @@ use record::{
 };
 
 use super::clock_cost::brief;
-use crate::number;
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
+use crate::{naming, number};
 
 /// Pairs on a first screen; the worst come first.
 const PAIRS_FIRST: usize = 4;
@@ -15,16 +15,11 @@ const STEP_NAMED_NS: f64 = 1.0;
 
 /// The page of a check.
 pub fn clock_check_page(check: &ClockCheck) -> Page {
-    let mut because: Vec<Statement> = check
-        .injected
-        .iter()
-        .map(|injected| Statement::new(Tone::Doubt, format!("with an injected fault: {injected}")))
-        .collect();
-    because.extend(reasons(check));
+    let injected = check.injected.iter().map(|fault| format!("with an injected fault: {fault}"));
     Page {
         subject: "Clocks of this machine".to_owned(),
         answer: answer(check),
-        because,
+        because: injected.map(Statement::doubt).chain(reasons(check)).collect(),
         sections: sections(check),
         next: check.remedies.iter().map(|remedy| fix(remedy)).collect(),
         ..Page::default()
@@ -38,18 +33,18 @@ fn fix(remedy: &str) -> String {
 
 /// The verdict in a sentence.
 pub(crate) fn answer(check: &ClockCheck) -> Statement {
-    match check.verdict {
-        ClockVerdict::Safe => Statement::new(Tone::Good, "Time on this machine: safe"),
-        ClockVerdict::Correctable => Statement::new(Tone::Look, "Time on this machine: correctable"),
-        ClockVerdict::Unsafe => Statement::new(Tone::Look, "Time on this machine: unsafe"),
-        ClockVerdict::CannotTell => Statement::new(Tone::Doubt, "Time on this machine: undetermined"),
-    }
+    let (tone, word) = match check.verdict {
+        ClockVerdict::Safe => (Tone::Good, "safe"),
+        ClockVerdict::Correctable => (Tone::Look, "correctable"),
+        ClockVerdict::Unsafe => (Tone::Look, "unsafe"),
+        ClockVerdict::CannotTell => (Tone::Doubt, "undetermined"),
+    };
+    Statement::new(tone, format!("Time on this machine: {word}"))
 }
 
 /// What the verdict rests on, and what would not have been detected.
 pub(crate) fn reasons(check: &ClockCheck) -> impl Iterator<Item = Statement> {
-    let limits = detection_limits(check).map(|line| Statement::new(Tone::Faint, line));
-    check.because.iter().map(|reason| Statement::new(Tone::Plain, reason)).chain(limits)
+    check.because.iter().map(Statement::plain).chain(detection_limits(check).map(Statement::faint))
 }
 
 /// What would have stayed undetected, and what not; `None` if nothing was measured.
@@ -68,33 +63,18 @@ fn detection_limits(check: &ClockCheck) -> Option<String> {
 
 /// All but the verdict.
 pub(crate) fn sections(check: &ClockCheck) -> Vec<Section> {
-    let mut sections = Vec::new();
-    if !check.pairs.is_empty() {
-        sections.push(pairs(check));
-    }
-    if !check.regimes.is_empty() {
-        sections.push(regimes(check));
-    }
-    if !check.backwards.is_empty() {
-        sections.push(backwards(check));
-    }
-    if !check.system_clocks.is_empty() {
-        let section = Section::detail("system-clocks", "The kernel's clocks");
-        sections.push(section.with(Block::Table(system_clocks(&check.system_clocks))));
-    }
-    let facts = Block::Facts(kernel_facts(&check.kernel));
-    sections.push(Section::detail("kernel-clocks", "What the kernel reports").with(facts));
-    if !check.without.is_empty() {
-        let section = Section::detail("not-checked", "Not measured");
-        sections.push(section.with(Block::List(check.without.clone())));
-    }
-    sections
+    let kernel = Section::new("kernel-clocks", "What the kernel reports");
+    let details = [
+        system_clocks(&check.system_clocks).under("system-clocks", "The kernel's clocks"),
+        Some(kernel.facts(kernel_facts(&check.kernel))),
+        Section::new("not-checked", "Not measured").list(check.without.clone()).filled(),
+    ];
+    let details = details.into_iter().flatten().map(Section::as_detail);
+    [pairs(check), regimes(check), backwards(check)].into_iter().flatten().chain(details).collect()
 }
 
-fn range(interval: Option<[f64; 2]>) -> Cell {
-    Cell::text(
-        interval.map_or_else(String::new, |[low, high]| format!("[{}, {}]", rounded(low), rounded(high))),
-    )
+fn range(interval: Option<[f64; 2]>) -> Option<String> {
+    interval.map(|[low, high]| format!("[{}, {}]", rounded(low), rounded(high)))
 }
 
 fn rounded(value: f64) -> String {
@@ -103,10 +83,9 @@ fn rounded(value: f64) -> String {
     if value.abs() >= 100.0 { format!("{value:+.0}") } else { format!("{tenths:+.1}") }
 }
 
-fn with_error(value: Option<f64>, error: Option<f64>) -> Cell {
-    let Some(value) = value else { return Cell::Empty };
-    let error = error.map_or_else(String::new, |error| format!(" ±{}", number::column(error)));
-    Cell::shown(rounded(value) + &error, value)
+fn with_error(value: Option<f64>, error: Option<f64>) -> Option<Cell> {
+    let error = error.map(|error| format!(" ±{}", number::column(error))).unwrap_or_default();
+    value.map(|value| Cell::shown(rounded(value) + &error, value))
 }
 
 /// The worst first: those with a fault, then those never seen, then the widest intervals.
@@ -119,77 +98,44 @@ fn rank(pair: &ClockPair) -> (u8, f64) {
     (class, -pair.half_width_ns.unwrap_or(f64::INFINITY))
 }
 
-fn pairs(check: &ClockCheck) -> Section {
-    let columns = vec![
-        Column::word("CPUs"),
-        Column::number("offset", "ns"),
-        Column::number("guaranteed", "ns").priority(1),
-        Column::number("drift", "ppb"),
-        Column::number("guaranteed", "ppb").priority(2),
-        Column::number("usable exchanges", "").priority(3),
-        Column::word("fault"),
-    ];
-    let mut table = Table::new("pairs", columns);
+fn pairs(check: &ClockCheck) -> Option<Section> {
     let mut sorted: Vec<&ClockPair> = check.pairs.iter().collect();
     sorted.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
-    for pair in sorted {
-        table.row(vec![
-            Cell::text(format!("{}-{}", pair.a, pair.b)),
-            with_error(pair.estimate_ns, pair.sd_ns),
-            range(pair.interval_ns),
-            with_error(pair.rate_ppb, pair.rate_error_ppb),
-            range(pair.rate_interval_ppb),
-            Cell::text(format!("{}/{}", pair.usable, pair.exchanges)),
-            pair.fault.map_or(Cell::Empty, |one| Cell::State(Tone::Look, fault(one).to_owned())),
-        ]);
-    }
-    table.first_rows = Some(PAIRS_FIRST);
-    table.legend =
-        Some("guaranteed: by causality alone; offset: if a line takes as long in both directions".to_owned());
-    let mut section = Section::new("pairs", "").with(Block::Table(table));
-    if let Some(loops) = &check.loops {
+    let loops = check.loops.as_ref().map(|loops| {
         let [a, b, c] = loops.worst;
-        section = section.saying(
-            Tone::Plain,
-            format!(
-                "{} of three CPUs, {} inconsistent; worst {a}-{b}-{c}: {:.1} ns from zero",
-                machine::counted(loops.count, "loop"),
-                loops.broken,
-                loops.worst_ns
-            ),
-        );
-    }
-    section
+        let (all, broken, ns) = (machine::counted(loops.count, "loop"), loops.broken, loops.worst_ns);
+        format!("{all} of three CPUs, {broken} inconsistent; worst {a}-{b}-{c}: {ns:.1} ns from zero")
+    });
+    let table = Table::of("pairs", sorted)
+        .word("CPUs", |pair| format!("{}-{}", pair.a, pair.b))
+        .number(("offset", "ns"), |pair| with_error(pair.estimate_ns, pair.sd_ns))
+        .number(("guaranteed", "ns", 1), |pair| range(pair.interval_ns))
+        .number(("drift", "ppb"), |pair| with_error(pair.rate_ppb, pair.rate_error_ppb))
+        .number(("guaranteed", "ppb", 2), |pair| range(pair.rate_interval_ppb))
+        .number(("usable exchanges", 3), |pair| format!("{}/{}", pair.usable, pair.exchanges))
+        .word("fault", |pair| pair.fault.map(|one| (Tone::Look, fault(one))))
+        .first(PAIRS_FIRST)
+        .legend("guaranteed: by causality alone; offset: if a line takes as long in both directions");
+    Some(table.section("")?.stating(loops.map(Statement::plain)))
 }
 
-fn regimes(check: &ClockCheck) -> Section {
-    let columns = vec![
-        Column::word("CPUs are"),
-        Column::word("counters"),
-        Column::number("moving", ""),
-        Column::number("pairs seen", "").priority(1),
-        Column::number("largest drift", "ppb"),
-        Column::word("of CPUs").priority(1),
-    ];
-    let mut table = Table::new("regimes", columns);
-    for row in &check.regimes {
-        let (tone, verdict) = match row.verdict {
-            RegimeVerdict::Steady => (Tone::Good, "steady"),
-            RegimeVerdict::Moving => (Tone::Look, "moving"),
-            RegimeVerdict::CannotTell => (Tone::Doubt, "undetermined"),
-        };
-        let drift = row.drift.as_ref();
-        table.row(vec![
-            Cell::text(row.stress.replace('_', " ")),
-            Cell::State(tone, verdict.to_owned()),
-            Cell::count(row.moving),
-            Cell::text(format!("{}/{}", row.seen, check.pairs.len())),
-            with_error(drift.map(|drift| drift.rate_ppb), drift.map(|drift| drift.error_ppb)),
-            Cell::text(drift.map_or_else(String::new, |drift| format!("{}-{}", drift.a, drift.b))),
-        ]);
-    }
-    table.legend = Some("drift: of the pair that stands out most from its error".to_owned());
-    Section::new("regimes", "").with(Block::Table(table))
+fn regimes(check: &ClockCheck) -> Option<Section> {
+    let verdict = |verdict: RegimeVerdict| match verdict {
+        RegimeVerdict::Steady => (Tone::Good, "steady"),
+        RegimeVerdict::Moving => (Tone::Look, "moving"),
+        RegimeVerdict::CannotTell => (Tone::Doubt, "undetermined"),
+    };
+    Table::of("regimes", &check.regimes)
+        .word("CPUs are", |row| row.stress.replace('_', " "))
+        .word("counters", |row| verdict(row.verdict))
+        .number("moving", |row| row.moving)
+        .number(("pairs seen", 1), |row| format!("{}/{}", row.seen, check.pairs.len()))
+        .number(("largest drift", "ppb"), |row| {
+            row.drift.as_ref().map(|drift| with_error(Some(drift.rate_ppb), Some(drift.error_ppb)))
+        })
+        .word(("of CPUs", 1), |row| row.drift.as_ref().map(|drift| format!("{}-{}", drift.a, drift.b)))
+        .legend("drift: of the pair that stands out most from its error")
+        .section("")
 }
 
 fn fault(fault: ClockFault) -> &'static str {
@@ -205,42 +151,25 @@ fn fault(fault: ClockFault) -> &'static str {
 }
 
 /// Reads that went back on the first screen, all of them behind it.
-fn backwards(check: &ClockCheck) -> Section {
-    let columns = vec![
-        Column::word("read"),
-        Column::word("ordered"),
-        Column::word("CPUs").priority(2),
-        Column::number("observations", "").priority(1),
-        Column::number("backwards", ""),
-        Column::number("at most", "ns"),
-    ];
-    let mut table = Table::new("backwards", columns);
+fn backwards(check: &ClockCheck) -> Option<Section> {
     let mut sorted: Vec<&BackwardsCount> = check.backwards.iter().collect();
     sorted.sort_by_key(|count| std::cmp::Reverse(count.backwards > 0));
-    for count in &sorted {
-        table.row(vec![
-            Cell::text(brief(&count.name)),
-            Cell::text(if count.ordered { "yes" } else { "no" }),
-            Cell::text(format!("{}-{}", count.a, count.b)),
-            Cell::count(usize::try_from(count.fresh).unwrap_or(usize::MAX)),
-            Cell::shown(share_back(count), count.backwards as f64),
-            Cell::number(count.largest_ns),
-        ]);
-    }
-    let back = sorted.iter().filter(|count| count.backwards > 0).count();
-    table.first_rows = Some(back.max(1));
-    table.legend = Some(
-        "One thread reads a time after another thread has read it earlier: backwards if it is smaller."
-            .to_owned(),
-    );
-    let never = sorted.len() - back;
-    let text = format!(
-        "{never} of {} never went backwards between two threads",
-        machine::counted(sorted.len(), "clock read")
-    );
-    Section::new("backwards", "")
-        .saying(if back > 0 { Tone::Plain } else { Tone::Good }, text)
-        .with(Block::Table(table))
+    let (all, back) = (sorted.len(), sorted.iter().filter(|count| count.backwards > 0).count());
+    let reads = machine::counted(all, "clock read");
+    let text = format!("{} of {reads} never went backwards between two threads", all - back);
+    let table = Table::of("backwards", sorted)
+        .word("read", |count| brief(&count.name))
+        .word("ordered", |count| count.ordered)
+        .word(("CPUs", 2), |count| format!("{}-{}", count.a, count.b))
+        .number(("observations", 1), |count| Cell::shown(count.fresh.to_string(), count.fresh as f64))
+        .number("backwards", |count| Cell::shown(share_back(count), count.backwards as f64))
+        .number(("at most", "ns"), |count| count.largest_ns)
+        .first(back.max(1))
+        .legend(
+            "One thread reads a time after another thread has read it earlier: backwards if it is smaller.",
+        );
+    let tone = if back > 0 { Tone::Plain } else { Tone::Good };
+    (all > 0).then(|| Section::new("backwards", "").saying(tone, text).table(table))
 }
 
 /// How often time went back, with its share.
@@ -250,63 +179,47 @@ fn share_back(count: &BackwardsCount) -> String {
 }
 
 fn system_clocks(clocks: &[SystemClock]) -> Table {
-    let columns =
-        vec![Column::word("clock"), Column::number("rate", "ppm"), Column::prose("note").priority(1)];
-    let mut table = Table::new("system_clocks", columns);
-    for clock in clocks {
-        table.row(vec![
-            Cell::text(&clock.name),
-            with_error(clock.rate_ppm, clock.error_ppm),
-            Cell::text(clock.note.as_deref().unwrap_or_default()),
-        ]);
-    }
-    table.legend = Some("rate: against CLOCK_MONOTONIC_RAW, which nothing disciplines".to_owned());
-    table
+    Table::of("system_clocks", clocks)
+        .word("clock", |clock| &clock.name)
+        .number(("rate", "ppm"), |clock| with_error(clock.rate_ppm, clock.error_ppm))
+        .prose(("note", 1), |clock| clock.note.as_ref())
+        .legend("rate: against CLOCK_MONOTONIC_RAW, which nothing disciplines")
 }
 
 /// All that the kernel says of its clocks, nothing where it says nothing.
-fn kernel_facts(kernel: &KernelClocks) -> Vec<(String, String)> {
-    let mut facts = Vec::new();
-    let mut fact = |name: &str, text: &str| facts.push((name.to_owned(), text.to_owned()));
+fn kernel_facts(kernel: &KernelClocks) -> impl Iterator<Item = (&'static str, String)> {
     let source = kernel.clocksource.as_deref().unwrap_or("unknown");
-    let available = if kernel.available.is_empty() {
-        String::new()
-    } else {
-        format!("; available: {}", kernel.available.join(", "))
+    let available = match kernel.available.as_slice() {
+        [] => String::new(),
+        some => format!("; available: {}", some.join(", ")),
     };
-    fact("clock source", &format!("{source}{available}"));
-    fact("CPU flags", &kernel.flags.join(" "));
-    fact("boot words", &kernel.boot_words.join(" "));
-    fact("watchdog", kernel.watchdog.as_deref().unwrap_or_default());
-    fact("hypervisor", kernel.hypervisor.as_deref().unwrap_or_default());
-    fact("vmclock", kernel.vmclock.as_deref().unwrap_or_default());
-    fact("C1 ramping", kernel.c1_ramping.as_deref().unwrap_or_default());
-    if let Some(ntp) = &kernel.ntp {
+    let ntp = kernel.ntp.as_ref().map(|ntp| {
         let state = if ntp.synchronised { "synchronised" } else { "not synchronised" };
-        fact(
-            "NTP",
-            &format!("{state}, frequency {:+.3} ppm, offset {:+.1} µs", ntp.frequency_ppm, ntp.offset_us),
-        );
-    }
-    match &kernel.messages {
-        None => fact("kernel log", "not readable here"),
-        Some(messages) => with_counts(messages).iter().for_each(|message| fact("kernel log", message)),
-    }
-    facts
+        format!("{state}, frequency {:+.3} ppm, offset {:+.1} µs", ntp.frequency_ppm, ntp.offset_us)
+    });
+    let messages = match &kernel.messages {
+        None => vec!["not readable here".to_owned()],
+        Some(messages) => with_counts(messages),
+    };
+    let facts = [
+        ("clock source", Some(source.to_owned() + &available)),
+        ("CPU flags", Some(kernel.flags.join(" "))),
+        ("boot words", Some(kernel.boot_words.join(" "))),
+        ("watchdog", kernel.watchdog.clone()),
+        ("hypervisor", kernel.hypervisor.clone()),
+        ("vmclock", kernel.vmclock.clone()),
+        ("C1 ramping", kernel.c1_ramping.clone()),
+        ("NTP", ntp),
+    ];
+    let facts = facts.into_iter().map(|(name, text)| (name, text.unwrap_or_default()));
+    facts.chain(messages.into_iter().map(|message| ("kernel log", message)))
 }
 
 /// Each message once, in the order of their first appearance, with how often it came.
 fn with_counts(messages: &[String]) -> Vec<String> {
-    let mut seen: Vec<(&String, usize)> = Vec::new();
-    for message in messages {
-        match seen.iter_mut().find(|(other, _)| *other == message) {
-            Some((_, count)) => *count += 1,
-            None => seen.push((message, 1)),
-        }
-    }
-    let line = |(message, count): (&String, usize)| match count {
+    let line = |(message, all): (&String, Vec<()>)| match all.len() {
         1 => message.clone(),
-        _ => format!("{message} ({count} times)"),
+        count => format!("{message} ({count} times)"),
     };
-    seen.into_iter().map(line).collect()
+    naming::grouped(messages.iter().map(|message| (message, ()))).into_iter().map(line).collect()
 }

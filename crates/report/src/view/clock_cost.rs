@@ -2,11 +2,11 @@
 
 use record::{
     ClockCost, ClockRead, CostControl, CostVerdict, PublishedCost, RoundsSeen, RoundsVerdict, ScalingVerdict,
-    SourceCosts, ThreadCost,
+    SourceCost, SourceCosts, ThreadCost,
 };
 
-use crate::number;
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
+use crate::{naming, number};
 
 /// Reads on a first screen.
 const READS_FIRST: usize = 9;
@@ -57,50 +57,30 @@ pub(crate) fn answer(cost: &ClockCost) -> Statement {
 
 /// What the verdict rests on, and what others measured.
 pub(crate) fn reasons(cost: &ClockCost) -> Vec<Statement> {
-    let plain = |text: String| Statement::new(Tone::Plain, text);
-    let mut reasons: Vec<Statement> = cost.because.iter().cloned().map(plain).collect();
     let source = cost.kernel.clocksource.as_deref().map(|source| format!("clock source {source}"));
     let parts: Vec<String> = cost.control.as_ref().map(control).into_iter().chain(source).collect();
-    if !parts.is_empty() {
-        reasons.push(Statement::new(Tone::Faint, parts.join("; ")));
-    }
-    let doubts = refusals(&cost.reads);
-    reasons.extend(
-        doubts
-            .into_iter()
-            .map(|(why, names)| Statement::new(Tone::Doubt, format!("{}: {why}", names.join(", ")))),
-    );
-    reasons.extend(beside_published(cost).map(|text| Statement::new(Tone::Faint, text)));
-    reasons
+    let refused = cost.reads.iter().filter_map(|read| Some((read.refused.as_deref()?, brief(&read.name))));
+    let doubts =
+        naming::grouped(refused).into_iter().map(|(why, names)| format!("{}: {why}", names.join(", ")));
+    (cost.because.iter().map(Statement::plain))
+        .chain((!parts.is_empty()).then(|| Statement::faint(parts.join("; "))))
+        .chain(doubts.map(Statement::doubt))
+        .chain(beside_published(cost).map(Statement::faint))
+        .collect()
 }
 
 /// All but the verdict.
 pub(crate) fn sections(cost: &ClockCost) -> Vec<Section> {
-    let mut sections = Vec::new();
-    if !cost.reads.is_empty() {
-        sections.push(reads(&cost.reads));
-    }
-    if let Some(sources) = &cost.clock_sources {
-        sections.push(clock_sources(sources));
-    }
-    sections.extend(around_reads(cost));
-    sections
+    let sources = cost.clock_sources.as_ref().map(clock_sources);
+    reads(&cost.reads).into_iter().chain(sources).chain(around_reads(cost)).collect()
 }
 
 /// Threads, rounds and what was not measured: for a page that draws the reads as bars.
 pub(crate) fn around_reads(cost: &ClockCost) -> Vec<Section> {
-    let mut sections = Vec::new();
-    if !cost.threads.is_empty() {
-        sections.push(threads(&cost.threads));
-    }
-    if !cost.rounds.is_empty() {
-        sections.push(rounds(&cost.rounds));
-    }
-    if !cost.failed.is_empty() {
-        let failed = cost.failed.iter().map(|failed| (brief(&failed.name), failed.reason.clone()));
-        sections.push(Section::detail("failed", "Not measured").with(Block::Facts(failed.collect())));
-    }
-    sections
+    let failed = cost.failed.iter().map(|failed| (brief(&failed.name), failed.reason.clone()));
+    let failed = Section::new("failed", "Not measured").facts(failed).filled();
+    let sections = [threads(&cost.threads), rounds(&cost.rounds), failed];
+    sections.into_iter().flatten().map(Section::as_detail).collect()
 }
 
 /// The control loops beside the reads.
@@ -131,144 +111,86 @@ fn ordered(read: &ClockRead) -> &'static str {
     }
 }
 
-fn reads(reads: &[ClockRead]) -> Section {
-    let columns = vec![
-        Column::word("read"),
-        Column::number("cost", "ns"),
-        Column::number("core cycles", "").priority(1),
-        Column::number("TSC cycles", "").priority(3),
-        Column::word("ordered").priority(2),
-        Column::number("resolution", "").priority(4),
-        Column::number("core shared", "ns").priority(5),
-        Column::bar(),
-    ];
-    let mut table = Table::new("reads", columns);
-    let longest = reads.iter().map(|read| read.ns).fold(0.0, f64::max);
-    let mut sorted: Vec<&ClockRead> = reads.iter().collect();
-    let place = |read: &&ClockRead| COMMON_READS.iter().position(|name| *name == read.name);
-    sorted.sort_by_key(|read| place(read).unwrap_or(COMMON_READS.len()));
-    for read in sorted {
-        let cycles = read.core_cycles.zip(read.core_cycles_interval).map(|(cycles, interval)| {
-            let share = interval.half_width() / cycles * 100.0;
-            Cell::within(format!("{} ±{share:.1} %", number::column(cycles)), cycles, interval)
-        });
-        let of = |value: Option<f64>| value.map_or(Cell::Empty, Cell::number);
-        table.row(vec![
-            Cell::text(format!("{}{}", brief(&read.name), if read.refused.is_some() { " ?" } else { "" })),
-            Cell::number(read.ns),
-            cycles.unwrap_or_default(),
-            of(read.tsc_cycles),
-            Cell::text(ordered(read)),
-            read.resolution_ns.map_or(Cell::Empty, |ns| Cell::shown(number::duration_ns(ns), ns)),
-            of(read.slow.filter(|slow| slow.ns > read.ns).map(|slow| slow.ns)),
-            Cell::Share(read.ns / longest),
-        ]);
-    }
-    table.first_rows = Some(READS_FIRST);
-    table.legend =
-        Some("ordered: waits for earlier loads; core shared: while a neighbour uses the core too".to_owned());
-    Section::new("reads", "").with(Block::Table(table))
+/// The place of a read among those that programs use most; the others come behind them.
+pub(crate) fn usual_first(usual: &[&str], name: &str) -> usize {
+    usual.iter().position(|one| *one == name).unwrap_or(usual.len())
 }
 
-/// Why costs are doubtful, in the order of their first read, with the names of all.
-fn refusals(reads: &[ClockRead]) -> Vec<(&str, Vec<String>)> {
-    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
-    for read in reads {
-        let Some(why) = read.refused.as_deref() else { continue };
-        match found.iter_mut().find(|(other, _)| *other == why) {
-            Some((_, names)) => names.push(brief(&read.name)),
-            None => found.push((why, vec![brief(&read.name)])),
-        }
-    }
-    found
+fn reads(reads: &[ClockRead]) -> Option<Section> {
+    let longest = reads.iter().map(|read| read.ns).fold(0.0, f64::max);
+    let mut sorted: Vec<&ClockRead> = reads.iter().collect();
+    sorted.sort_by_key(|read| usual_first(&COMMON_READS, &read.name));
+    let cycles = |read: &ClockRead| {
+        let (cycles, interval) = read.core_cycles.zip(read.core_cycles_interval)?;
+        let share = interval.half_width() / cycles * 100.0;
+        Some(Cell::within(format!("{} ±{share:.1} %", number::column(cycles)), cycles, interval))
+    };
+    let doubt = |read: &ClockRead| if read.refused.is_some() { " ?" } else { "" };
+    let resolution = |ns: f64| Cell::shown(number::duration_ns(ns), ns);
+    Table::of("reads", sorted)
+        .word("read", |read| brief(&read.name) + doubt(read))
+        .number(("cost", "ns"), |read| read.ns)
+        .number(("core cycles", 1), |read| cycles(read))
+        .number(("TSC cycles", 3), |read| read.tsc_cycles)
+        .word(("ordered", 2), |read| ordered(read))
+        .number(("resolution", 4), |read| read.resolution_ns.map(resolution))
+        .number(("core shared", "ns", 5), |read| {
+            read.slow.filter(|slow| slow.ns > read.ns).map(|slow| slow.ns)
+        })
+        .bar(|read| Cell::Share(read.ns / longest))
+        .first(READS_FIRST)
+        .legend("ordered: waits for earlier loads; core shared: while a neighbour uses the core too")
+        .section("")
 }
 
 fn clock_sources(costs: &SourceCosts) -> Section {
-    let mut section = Section::new("clock-sources", format!("Clock sources against {}", costs.current));
+    let section = Section::new("clock-sources", format!("Clock sources against {}", costs.current));
     if costs.rows.is_empty() {
         return section.saying(
             Tone::Doubt,
             "undetermined: too few samples while the core was not shared; give more time with --budget",
         );
     }
-    for row in costs.rows.iter().filter(|row| row.read == USUAL_READ) {
-        let (low, high) = (row.interval.low, row.interval.high);
-        section = section.saying(
-            Tone::Plain,
-            format!(
-                "{} adds {:+.2} ns [{low:+.2}, {high:+.2}] to {USUAL_READ}, {:+.0} %",
-                row.source, row.extra_ns, row.extra_percent
-            ),
-        );
-    }
-    let columns = vec![
-        Column::word("read"),
-        Column::word("clock source"),
-        Column::number("cost", "ns"),
-        Column::number("extra", "ns"),
-        Column::number("interval", "ns").priority(1),
-        Column::number("extra", "%").priority(2),
-    ];
-    let mut table = Table::new("clock_sources", columns);
-    for row in &costs.rows {
-        let extra = format!("{:+.2}", row.extra_ns);
-        table.row(vec![
-            Cell::text(brief(&row.read)),
-            Cell::text(&row.source),
-            Cell::number(row.ns),
-            Cell::within(extra, row.extra_ns, row.interval),
-            Cell::text(format!("[{:+.2}, {:+.2}]", row.interval.low, row.interval.high)),
-            Cell::shown(format!("{:+.1}", row.extra_percent), row.extra_percent),
-        ]);
-    }
-    table.legend = Some(format!("interleaved, {} turns of each clock source", costs.turns));
-    section.with(Block::Table(table))
+    let usual = costs.rows.iter().filter(|row| row.read == USUAL_READ).map(|row| {
+        let (source, extra, percent) = (&row.source, row.extra_ns, row.extra_percent);
+        format!("{source} adds {extra:+.2} ns {} to {USUAL_READ}, {percent:+.0} %", ends(row))
+    });
+    let table = Table::of("clock_sources", &costs.rows)
+        .word("read", |row| brief(&row.read))
+        .word("clock source", |row| &row.source)
+        .number(("cost", "ns"), |row| row.ns)
+        .number(("extra", "ns"), |row| {
+            Cell::within(format!("{:+.2}", row.extra_ns), row.extra_ns, row.interval)
+        })
+        .number(("interval", "ns", 1), |row| ends(row))
+        .number(("extra", "%", 2), |row| Cell::shown(format!("{:+.1}", row.extra_percent), row.extra_percent))
+        .legend(format!("interleaved, {} turns of each clock source", costs.turns));
+    section.stating(usual.map(Statement::plain)).table(table)
+}
+
+fn ends(row: &SourceCost) -> String {
+    format!("[{:+.2}, {:+.2}]", row.interval.low, row.interval.high)
 }
 
 /// Costs by number of threads: the verdict on each read first, every number behind it.
-fn threads(rows: &[ThreadCost]) -> Section {
-    let mut names: Vec<&str> = rows.iter().map(|row| row.read.as_str()).collect();
-    names.dedup();
-    let columns = vec![
-        Column::word("read"),
-        Column::number("one thread", "ns"),
-        Column::number("most threads", "ns"),
-        Column::word("scaling"),
-    ];
-    let mut verdicts = Table::new("scaling", columns);
-    for name in names {
-        let of: Vec<&ThreadCost> = rows.iter().filter(|row| row.read == name).collect();
-        let ns = |row: Option<&&ThreadCost>| row.map_or(Cell::Empty, |row| Cell::number(row.ns));
-        verdicts.row(vec![
-            Cell::text(brief(name)),
-            ns(of.first()),
-            ns(of.last()),
-            Cell::text(scaling(of.iter().copied())),
-        ]);
-    }
-    let columns = vec![
-        Column::word("read"),
-        Column::number("threads", ""),
-        Column::number("cost", "ns"),
-        Column::number("ratio", ""),
-        Column::number("all at once", "%").priority(1),
-    ];
-    let mut table = Table::new("threads", columns);
-    table.first_rows = Some(0);
-    for row in rows {
-        let overlap = row.overlap * 100.0;
-        table.row(vec![
-            Cell::text(brief(&row.read)),
-            Cell::count(row.threads),
-            Cell::number(row.ns),
-            Cell::number(row.ratio),
-            Cell::shown(format!("{overlap:.0}"), overlap),
-        ]);
-    }
-    table.legend = Some("all at once: batches during which all threads ran".to_owned());
-    Section::detail("threads", "Cost by number of threads")
-        .with(Block::Table(verdicts))
-        .with(Block::Table(table))
+fn threads(rows: &[ThreadCost]) -> Option<Section> {
+    let by_read: Vec<&[ThreadCost]> = rows.chunk_by(|one, next| one.read == next.read).collect();
+    let verdicts = Table::of("scaling", by_read)
+        .word("read", |of| brief(&of[0].read))
+        .number(("one thread", "ns"), |of| of[0].ns)
+        .number(("most threads", "ns"), |of| of[of.len() - 1].ns)
+        .word("scaling", |of| scaling(of.iter()))
+        .table();
+    let table = Table::of("threads", rows)
+        .word("read", |row| brief(&row.read))
+        .number("threads", |row| row.threads)
+        .number(("cost", "ns"), |row| row.ns)
+        .number("ratio", |row| row.ratio)
+        .number(("all at once", "%", 1), |row| Cell::whole(Some(row.overlap * 100.0)))
+        .first(0)
+        .legend("all at once: batches during which all threads ran");
+    let section = Section::new("threads", "Cost by number of threads");
+    (!rows.is_empty()).then(|| section.table(verdicts).table(table))
 }
 
 /// The verdict on all numbers of threads of one read.
@@ -286,41 +208,27 @@ fn scaling<'a>(rows: impl Iterator<Item = &'a ThreadCost>) -> String {
     }
 }
 
-fn rounds(rows: &[RoundsSeen]) -> Section {
-    let columns = vec![
-        Column::word("read"),
-        Column::number("threads", ""),
-        Column::number("rounds at once", "").priority(2),
-        Column::number("largest difference", "").priority(1),
-        Column::number("bound", "").priority(1),
-        Column::number("outside", ""),
-        Column::word("order"),
-    ];
-    let mut table = Table::new("rounds", columns);
-    for row in rows {
-        let (tone, order) = match row.verdict {
-            RoundsVerdict::InOrder => (Tone::Good, "in order"),
-            RoundsVerdict::Backwards => (Tone::Look, "backwards"),
-            RoundsVerdict::CannotTell => (Tone::Doubt, "undetermined"),
-        };
-        table.row(vec![
-            Cell::text(brief(&row.read)),
-            Cell::count(row.threads),
-            Cell::text(if row.overlapping > 0 {
-                format!("{}/{}", row.overlapping, row.rounds)
-            } else {
-                String::new()
-            }),
-            Cell::shown(number::duration_ns(row.largest_ns), row.largest_ns),
-            Cell::shown(number::duration_ns(row.bound_ns), row.bound_ns),
-            Cell::shown(row.outside.to_string(), row.outside as f64),
-            Cell::State(tone, order.to_owned()),
-        ]);
-    }
-    table.legend = Some(
-        "All threads read once when released. bound: from the release to the arrival of all; outside: values before the one or after the other".to_owned(),
-    );
-    Section::detail("rounds", "Order between threads").with(Block::Table(table))
+fn rounds(rows: &[RoundsSeen]) -> Option<Section> {
+    let order = |verdict: RoundsVerdict| match verdict {
+        RoundsVerdict::InOrder => (Tone::Good, "in order"),
+        RoundsVerdict::Backwards => (Tone::Look, "backwards"),
+        RoundsVerdict::CannotTell => (Tone::Doubt, "undetermined"),
+    };
+    let duration = |ns: f64| Cell::shown(number::duration_ns(ns), ns);
+    Table::of("rounds", rows)
+        .word("read", |row| brief(&row.read))
+        .number("threads", |row| row.threads)
+        .number(("rounds at once", 2), |row| {
+            (row.overlapping > 0).then(|| format!("{}/{}", row.overlapping, row.rounds))
+        })
+        .number(("largest difference", 1), |row| duration(row.largest_ns))
+        .number(("bound", 1), |row| duration(row.bound_ns))
+        .number("outside", |row| Cell::shown(row.outside.to_string(), row.outside as f64))
+        .word("order", |row| order(row.verdict))
+        .legend(
+            "All threads read once when released. bound: from the release to the arrival of all; outside: values before the one or after the other",
+        )
+        .section("Order between threads")
 }
 
 /// What others measured, and the same read here.

@@ -4,23 +4,22 @@ use models::interconnect::{ClusterFit, ClusterRow, ClusterSimulation};
 
 use super::simulated;
 use crate::number::{UNKNOWN, short};
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// The run as a page.
 pub fn clusters_page(simulation: &ClusterSimulation) -> Page {
     let sources: Vec<(&str, &str)> =
         simulation.numbers.iter().map(|[name, _, source]| (name.as_str(), source.as_str())).collect();
-    let plain = |text: String| Statement::new(Tone::Plain, text);
-    let mut because = vec![plain(of_published(simulation))];
-    because.extend(simulation.fit.as_ref().map(of_fit).map(plain));
+    let mut because = vec![Statement::plain(of_published(simulation))];
+    because.extend(simulation.fit.as_ref().map(of_fit).map(Statement::plain));
     because.push(simulated::grounds(&sources, simulated::IN_THE_FILE));
     Page {
         subject: simulated::subject(&simulation.title),
         answer: answer(simulation),
         because,
         sections: vec![
-            Section::new("latencies", "Latency of a read, ns").with(Block::Table(matrix(simulation))),
-            Section::detail("reads", "Read by read").with(Block::Table(reads(simulation))),
+            Section::new("latencies", "Latency of a read, ns").table(matrix(simulation)),
+            Section::new("reads", "Read by read").table(reads(simulation)).as_detail(),
             simulated::numbers(simulation.numbers.iter().cloned()),
         ],
         ..Page::default()
@@ -34,7 +33,7 @@ fn answer(simulation: &ClusterSimulation) -> Statement {
         short(farthest_percent(simulation)),
         short(simulation.remote_ns)
     );
-    Statement::new(Tone::Plain, text)
+    Statement::plain(text)
 }
 
 /// By how much a read of the farthest cluster of the package takes longer than one of its own memory.
@@ -82,40 +81,25 @@ fn of_fit(fit: &ClusterFit) -> String {
 /// Predicted latencies by reader and home.
 fn matrix(simulation: &ClusterSimulation) -> Table {
     let nodes = simulation.places.len();
-    let start = [Column::word("node"), Column::word("at").priority(1)];
-    let columns = (0..nodes).map(|node| Column::number(node.to_string(), ""));
-    let mut table = Table::new("latencies", start.into_iter().chain(columns).collect());
-    for (reader, [package, column, row]) in simulation.places.iter().enumerate() {
-        let start = [Cell::count(reader), Cell::text(format!("{package}:{column}/{row}"))];
-        let reads = simulation.rows[reader * nodes..(reader + 1) * nodes].iter();
-        table.row(start.into_iter().chain(reads.map(|read| Cell::number(read.latency_ns))).collect());
-    }
-    table.legend = Some(
-        "row: the node whose core loads; column: the node whose memory it loads; at: package:column/row"
-            .to_owned(),
-    );
-    table
+    let rows = Table::of("latencies", simulation.places.iter().enumerate())
+        .word("node", |(reader, _)| *reader)
+        .word(("at", 1), |(_, [package, column, row])| format!("{package}:{column}/{row}"));
+    let columns = (0..nodes).fold(rows, |rows, home| {
+        rows.number(home.to_string(), |(reader, _)| simulation.rows[reader * nodes + home].latency_ns)
+    });
+    columns.legend(
+        "row: the node whose core loads; column: the node whose memory it loads; at: package:column/row",
+    )
 }
 
 fn reads(simulation: &ClusterSimulation) -> Table {
-    let columns = vec![
-        Column::number("reader", ""),
-        Column::number("home", ""),
-        Column::number("latency", "ns"),
-        Column::number("published", "ns"),
-        Column::number("error", ""),
-    ];
-    let mut table = Table::new("reads", columns);
-    for row in &simulation.rows {
-        table.row(vec![
-            Cell::count(row.reader),
-            Cell::count(row.home),
-            Cell::number(row.latency_ns),
-            Cell::known(row.published_ns),
-            Cell::change(row.error_percent),
-        ]);
-    }
-    table
+    Table::of("reads", &simulation.rows)
+        .number("reader", |row| row.reader)
+        .number("home", |row| row.home)
+        .number(("latency", "ns"), |row| row.latency_ns)
+        .number(("published", "ns"), |row| Cell::known(row.published_ns))
+        .number("error", |row| Cell::change(row.error_percent))
+        .table()
 }
 
 #[cfg(test)]

@@ -1,18 +1,22 @@
 //! A comparison: what became slower or faster, what else differs, test by test, and the averages.
 
+mod curves;
 mod data;
+mod effects;
+mod surface;
 mod tests_table;
+mod wording;
 
 pub use data::ID as COMPARISON_DATA;
-use record::{ComparisonRow, ComparisonTable, FactDifference, Record};
+use record::{ComparisonClass, ComparisonRow, ComparisonTable, FactDifference, Record};
+use stats::text::{points, runs, signed_ends, signed_points};
 use stats::{Interval, Knowledge, Verdict};
 
-use crate::comparison::curves::Named;
-use crate::comparison::{cells, curves, effects, surface, wording};
-use crate::figure::Drawn;
+use self::curves::Named;
+use super::judged;
 use crate::html::facts::shell_word;
-use crate::number;
-use crate::page::{Block, Cell, Column, Page, Placed, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
+use crate::{naming, number};
 
 /// Notes and facts on a first screen.
 const CAUTIONS_FIRST: usize = 1;
@@ -29,7 +33,7 @@ pub fn comparison_page(table: &ComparisonTable, records: &[Option<&Record>], arg
     if table.configurations.len() == 2 {
         answer.text = format!("{subject}: {}", answer.text);
     }
-    let cautions = table.cautions.iter().map(|one| Statement::new(Tone::Plain, one));
+    let cautions = table.cautions.iter().map(Statement::plain);
     Page {
         subject,
         answer,
@@ -73,8 +77,8 @@ fn statements(table: &ComparisonTable) -> Vec<Statement> {
         (one.verdict, format!("{}{said} in {rows}", of(&one.candidate)))
     });
     let claims = memory.chain(classes).filter_map(|(verdict, text)| match verdict {
-        Verdict::Slower => Some(Statement::new(Tone::Look, text)),
-        Verdict::Faster => Some(Statement::new(Tone::Good, text)),
+        Verdict::Slower => Some(Statement::look(text)),
+        Verdict::Faster => Some(Statement::good(text)),
         Verdict::Equivalent | Verdict::Inconclusive => None,
     });
     let summaries = candidates(table).map(|(_, name)| {
@@ -97,8 +101,8 @@ fn statements(table: &ComparisonTable) -> Vec<Statement> {
 
 /// What rows did together: said of the cost, whichever way their unit goes.
 fn shared(what: &str, change_percent: f64, verdict: Verdict, interval: Interval) -> String {
-    let (change, word) = (wording::percent(change_percent.abs()), wording::verdict_word(verdict));
-    format!("{what}: {change} % {word} {}", wording::interval(interval))
+    let (change, word) = (points(change_percent.abs()), verdict.name());
+    format!("{what}: {change} % {word} {}", signed_ends(interval))
 }
 
 /// One candidate in a sentence.
@@ -113,17 +117,17 @@ fn summary(table: &ComparisonTable, candidate: &str) -> (Tone, String) {
     let of = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let counted = |verdicts: &[Verdict]| -> Vec<String> {
         let some = verdicts.iter().map(|verdict| (of(*verdict), *verdict)).filter(|(count, _)| *count > 0);
-        some.map(|(count, verdict)| format!("{count} {}", wording::shown_verdict(verdict))).collect()
+        some.map(|(count, verdict)| format!("{count} {}", verdict.word())).collect()
     };
     let rest = [Verdict::Equivalent, Verdict::Inconclusive];
-    let claimed = rows.iter().filter(|row| cells::is_claim(row));
+    let claimed = rows.iter().filter(|row| judged::is_claim(row));
     let Some(largest) = claimed.max_by(|a, b| a.symmetric_percent.total_cmp(&b.symmetric_percent)) else {
         let tone = if of(Verdict::Inconclusive) == 0 { Tone::Good } else { Tone::Plain };
         return (tone, format!("no difference detected in {tests} ({}){average}", counted(&rest).join(", ")));
     };
     let all = counted(&[&[Verdict::Slower, Verdict::Faster], &rest[..]].concat()).join(", ");
-    let ends = largest.interval.map_or_else(String::new, |ends| format!(" {}", wording::interval(ends)));
-    let largest = format!("{} {} %{ends}", largest.name, wording::signed(largest.change_percent));
+    let ends = largest.interval.map_or_else(String::new, |ends| format!(" {}", signed_ends(ends)));
+    let largest = format!("{} {} %{ends}", largest.name, signed_points(largest.change_percent));
     let tone = if of(Verdict::Slower) > 0 { Tone::Look } else { Tone::Good };
     (tone, format!("{all} of {tests}; largest: {largest}{average}"))
 }
@@ -135,74 +139,57 @@ fn further_runs(table: &ComparisonTable) -> Option<Statement> {
     needed.sort_unstable();
     let half = needed.get(needed.len() / 2)?;
     let of = if needed.len() == 1 { "the undetermined test" } else { "half of the undetermined tests" };
-    let text = format!("about {} more runs of each would determine {of}", wording::runs(*half));
-    Some(Statement::new(Tone::Plain, text))
+    Some(Statement::plain(format!("about {} more runs of each would determine {of}", runs(*half))))
 }
 
 /// What the controls say, if there are any.
 fn drift(table: &ComparisonTable) -> Option<Statement> {
     let drift = &table.drift;
-    let moved = format!("{} % ({})", wording::percent(drift.moved_percent), drift.moved.join(", "));
-    let (tone, text) = match (drift.controls.as_slice(), drift.moved.as_slice()) {
+    let moved = format!("{} % ({})", points(drift.moved_percent), drift.moved.join(", "));
+    Some(match (drift.controls.as_slice(), drift.moved.as_slice()) {
         ([], _) => return None,
-        _ if drift.doubtful => (
-            Tone::Doubt,
-            format!(
-                "undetermined: the controls moved by up to {moved}, more than between unchanged runs: no test is judged"
-            ),
-        ),
-        (controls, []) => (
-            Tone::Faint,
-            format!(
-                "controls stable: {} moved by at most {} %",
-                controls.join(", "),
-                wording::percent(drift.stayed_percent)
-            ),
-        ),
-        _ => {
-            (Tone::Look, format!("the controls moved by up to {moved}: smaller differences are undetermined"))
+        _ if drift.doubtful => Statement::doubt(format!(
+            "undetermined: the controls moved by up to {moved}, more than between unchanged runs: no test is judged"
+        )),
+        (controls, []) => {
+            let (controls, most) = (controls.join(", "), points(drift.stayed_percent));
+            Statement::faint(format!("controls stable: {controls} moved by at most {most} %"))
         }
-    };
-    Some(Statement::new(tone, text))
+        _ => Statement::look(format!(
+            "the controls moved by up to {moved}: smaller differences are undetermined"
+        )),
+    })
 }
 
 /// That there are tests which not all hold; their names stand with the details.
 fn unmatched(table: &ComparisonTable) -> Option<Statement> {
     let tests = machine::counted(table.unmatched.len(), "test");
     let text = format!("{tests} not compared: not in all configurations");
-    (!table.unmatched.is_empty()).then(|| Statement::new(Tone::Faint, text))
+    (!table.unmatched.is_empty()).then(|| Statement::faint(text))
 }
 
 fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section> {
     let mut tests = tests_table::table(table);
     let has_intervals = table.rows.iter().any(|row| row.interval.is_some());
     tests.legend = has_intervals.then(|| "change ± distance to the end of its 95 % interval".to_owned());
-    let tests = Section::new("tests", "").with(Block::Table(tests));
-    let tests = tests.with(Block::Table(data::table(table)));
+    let tests = Section::new("tests", "").table(tests).table(data::table(table));
     // Of tests of which none is judged the averages are the news.
-    let has_claim = table.rows.iter().any(cells::is_claim);
-    let averages = Section { is_detail: has_claim, ..averages(table) };
-    let (first, second) = if has_claim { (tests, averages) } else { (averages, tests) };
-    let mut sections = vec![differences(table), first, second, classes(table), notes(table)];
-    sections.extend(pictures(table, records));
-    sections.retain(|section| !section.blocks.is_empty());
-    sections
+    let has_claim = table.rows.iter().any(judged::is_claim);
+    let averages = averages(table).map(|averages| Section { is_detail: has_claim, ..averages });
+    let (first, second) = if has_claim { (Some(tests), averages) } else { (averages, Some(tests)) };
+    let sections =
+        [differences(table), first, second, classes(table), notes(table), pictures(table, records)];
+    sections.into_iter().flatten().collect()
 }
 
 /// What else differs between the platforms.
-fn differences(table: &ComparisonTable) -> Section {
-    let section = Section::new("differences", "What else differs");
-    if table.differences.is_empty() {
-        return Section { blocks: Vec::new(), ..section };
-    }
-    let names = table.configurations.iter().map(|one| Column::prose(one.name.clone()));
-    let mut facts = Table::new("differences", [Column::word("fact")].into_iter().chain(names).collect());
-    for difference in &table.differences {
-        let values = differing_words(difference).into_iter().map(Cell::Text);
-        facts.row([Cell::text(&difference.fact)].into_iter().chain(values).collect());
-    }
-    facts.first_rows = Some(FACTS_FIRST);
-    section.with(Block::Table(facts))
+fn differences(table: &ComparisonTable) -> Option<Section> {
+    let rows = Table::of("differences", table.differences.iter().map(|one| (one, differing_words(one))))
+        .word("fact", |(one, _)| one.fact.clone());
+    let columns = table.configurations.iter().enumerate().fold(rows, |rows, (index, one)| {
+        rows.prose(one.name.clone(), |(_, words)| words.get(index).cloned())
+    });
+    columns.first(FACTS_FIRST).table().section("What else differs")
 }
 
 /// The values of a fact; of long ones the words that differ.
@@ -219,39 +206,26 @@ fn differing_words(difference: &FactDifference) -> Vec<String> {
 }
 
 /// What the rows of each class share; nothing where no class was judged.
-fn classes(table: &ComparisonTable) -> Section {
-    let section = Section::detail("classes", "Classes of tests");
-    if table.classes.is_empty() {
-        return section;
-    }
-    let columns = vec![
-        Column::word("class"),
-        Column::word("configuration").priority(1),
-        Column::number("change of cost", "%"),
-        Column::word("verdict"),
-        Column::number("q", "").priority(3),
-        Column::number("rows along", "").priority(2),
-        Column::word("spread from").priority(3),
-    ];
-    let mut rows = Table::new("classes", columns);
-    for one in &table.classes {
-        let change = wording::signed(one.change_percent) + " " + &wording::interval(one.interval);
-        rows.row(vec![
-            Cell::text(one.class.name()),
-            Cell::text(several_only(table, &one.candidate)),
-            Cell::within(change, one.change_percent, one.interval),
-            cells::verdict(one.verdict),
-            cells::q_value(Some(one.q)),
-            Cell::text(format!("{} of {}", one.moved_along, one.rows.len())),
-            Cell::text(wording::knowledge(one.knowledge)),
-        ]);
-    }
-    rows.legend = Some(
-        "One cause moves all rows of a class: what they share, against what it does between unchanged runs. \
-         Positive is slower, whatever the unit."
-            .to_owned(),
-    );
-    section.with(Block::Table(rows))
+fn classes(table: &ComparisonTable) -> Option<Section> {
+    let change = |one: &ComparisonClass| {
+        let text = signed_points(one.change_percent) + " " + &signed_ends(one.interval);
+        Cell::within(text, one.change_percent, one.interval)
+    };
+    let classes = Table::of("classes", &table.classes)
+        .word("class", |one| one.class.name())
+        .word(("configuration", 1), |one| several_only(table, &one.candidate))
+        .number(("change of cost", "%"), |one| change(one))
+        .word("verdict", |one| judged::verdict(one.verdict))
+        .number(("q", 3), |one| Cell::q(Some(one.q)))
+        .number(("rows along", 2), |one| format!("{} of {}", one.moved_along, one.rows.len()))
+        .word(("spread from", 3), |one| {
+            Some(one.knowledge.name()).filter(|_| one.knowledge != Knowledge::None)
+        })
+        .legend(
+            "One cause moves all rows of a class: what they share, against what it does between unchanged runs. \
+             Positive is slower, whatever the unit.",
+        );
+    classes.section("Classes of tests").map(Section::as_detail)
 }
 
 /// The candidate where there are several.
@@ -259,29 +233,18 @@ fn several_only<'t>(table: &ComparisonTable, candidate: &'t str) -> &'t str {
     if table.configurations.len() > 2 { candidate } else { "" }
 }
 
-fn averages(table: &ComparisonTable) -> Section {
-    let columns = vec![
-        Column::prose("average of"),
-        Column::word("configuration").priority(1),
-        Column::number("difference", "%"),
-        Column::number("A/A floor", "%"),
-        Column::number("geometric mean of costs", ""),
-    ];
-    let mut rows = Table::new("averages", columns);
-    for one in &table.averages {
-        let floor = |floor: f64| Cell::shown(wording::percent(floor), floor);
-        let mean = one.geometric_percent;
-        let geometric = wording::geometric(one);
-        rows.row(vec![
-            Cell::text(wording::average_of(one)),
-            Cell::text(several_only(table, &one.candidate)),
-            Cell::shown(wording::percent(one.symmetric_percent), one.symmetric_percent),
-            one.floor_percent.map_or_else(|| Cell::text("no interval"), floor),
-            Cell::Number { text: geometric, value: mean, interval: one.geometric_interval },
-        ]);
-    }
-    let section = Section::new("averages", "Averages");
-    if rows.rows.is_empty() { section } else { section.with(Block::Table(rows)) }
+fn averages(table: &ComparisonTable) -> Option<Section> {
+    let floor = |floor: f64| Cell::shown(points(floor), floor);
+    Table::of("averages", &table.averages)
+        .prose("average of", |one| wording::average_of(one))
+        .word(("configuration", 1), |one| several_only(table, &one.candidate))
+        .number(("difference", "%"), |one| Cell::shown(points(one.symmetric_percent), one.symmetric_percent))
+        .number(("A/A floor", "%"), |one| one.floor_percent.map_or_else(|| "no interval".into(), floor))
+        .number("geometric mean of costs", |one| {
+            Cell::within(wording::geometric(one), one.geometric_percent, one.geometric_interval)
+        })
+        .table()
+        .section("Averages")
 }
 
 /// What the columns of the averages mean.
@@ -297,21 +260,19 @@ fn meaning_of_averages(table: &ComparisonTable) -> Option<String> {
 }
 
 /// What there was no room for on the first screen: further notes, where the spread is from, tests that were not compared.
-fn notes(table: &ComparisonTable) -> Section {
-    let mut lines: Vec<String> = table.cautions.iter().skip(CAUTIONS_FIRST).cloned().collect();
-    lines.extend(spread_from(table));
-    lines.extend(meaning_of_averages(table));
-    let mut by_holder: Vec<(String, Vec<&str>)> = Vec::new();
-    for test in &table.unmatched {
-        let holders = test.present_in.join(", ");
-        match by_holder.iter_mut().find(|(have, _)| *have == holders) {
-            Some((_, tests)) => tests.push(&test.name),
-            None => by_holder.push((holders, vec![&test.name])),
-        }
-    }
-    lines.extend(by_holder.iter().map(|(holders, tests)| format!("only in {holders}: {}", tests.join("; "))));
-    let section = Section::detail("notes", "Notes");
-    if lines.is_empty() { section } else { section.with(Block::List(lines)) }
+fn notes(table: &ComparisonTable) -> Option<Section> {
+    let only =
+        naming::grouped(table.unmatched.iter().map(|test| (test.present_in.join(", "), test.name.as_str())));
+    let only = only.into_iter().map(|(holders, tests)| format!("only in {holders}: {}", tests.join("; ")));
+    Section::new("notes", "Notes")
+        .as_detail()
+        .list(
+            (table.cautions.iter().skip(CAUTIONS_FIRST).cloned())
+                .chain(spread_from(table))
+                .chain(meaning_of_averages(table))
+                .chain(only),
+        )
+        .filled()
 }
 
 /// How many rows rest on which knowledge of the spread between runs; `None` where none does.
@@ -327,7 +288,7 @@ fn spread_from(table: &ComparisonTable) -> Option<String> {
                     format!("this machine's own history: {} runs ({rows})", earlier.runs)
                 }
                 Some(earlier) => format!("earlier records: {} runs ({rows})", earlier.runs),
-                None => format!("{} ({rows})", wording::knowledge(one)),
+                None => format!("{} ({rows})", one.name()),
             }
         })
         .collect();
@@ -336,35 +297,30 @@ fn spread_from(table: &ComparisonTable) -> Option<String> {
 
 fn pictures(table: &ComparisonTable, records: &[Option<&Record>]) -> Option<Section> {
     let mut section = Section::new("pictures", "Pictures");
-    let mut place = |name: &'static str, heading: String, drawn: Option<Drawn>| {
-        let placed = drawn.map(|drawn| Block::Figure(Box::new(Placed { name, heading, drawn })));
-        section.blocks.extend(placed);
-    };
     for (index, candidate) in candidates(table) {
         let rows: Vec<&ComparisonRow> = table.rows.iter().filter(|row| row.candidate == candidate).collect();
         let drawn = effects::draw(&format!("effects-{index}"), &rows);
-        place("effects", format!("Changes of {candidate}"), drawn);
+        section = section.figure("effects", format!("Changes of {candidate}"), drawn);
     }
     let named: Vec<Named<'_>> = (table.configurations.iter().zip(records).enumerate())
         .filter_map(|(style, (one, record))| record.map(|record| Named { style, name: &one.name, record }))
         .collect();
-    place("bandwidth", "Bandwidth against block size".to_owned(), curves::bandwidth(&named));
-    place("latency", "Latency against block size".to_owned(), curves::latency(&named));
+    section = section.figure("bandwidth", "Bandwidth against block size", curves::bandwidth(&named)).figure(
+        "latency",
+        "Latency against block size",
+        curves::latency(&named),
+    );
     for (index, candidate) in candidates(table) {
         if let (Some(Some(a)), Some(Some(b))) = (records.get(table.baseline), records.get(index)) {
             let margin = table.rows.first().map_or(1.0, |row| row.margin_percent);
             let drawn = surface::draw(&format!("difference-{index}"), a, b, margin);
             let heading = format!("Latency of {candidate}, difference by block size and stride");
-            place("difference", heading, drawn);
+            section = section.figure("difference", heading, drawn);
         }
     }
     let is_first_of_many = table.configurations.iter().any(|one| one.runs > 1) && !named.is_empty();
-    if is_first_of_many {
-        let note =
-            Statement::new(Tone::Faint, "Curves and surfaces show the first run of each configuration.");
-        section.blocks.push(Block::Text(note));
-    }
-    (!section.blocks.is_empty()).then_some(section)
+    let note = "Curves and surfaces show the first run of each configuration.";
+    section.stating(is_first_of_many.then(|| Statement::faint(note))).filled()
 }
 
 /// The configurations, and the command that compares them again.

@@ -5,9 +5,9 @@ use models::tsc::{DriftPoint, DriftRow, DriftSimulation, Remedy};
 
 use super::simulated;
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
-use crate::figure::{DataTable, Drawn};
-use crate::page::{Block, Cell, Column, Page, Placed, Section, Statement, Table, Tone};
-use crate::{interactive, number};
+use crate::figure::Drawn;
+use crate::number;
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Prices that differ by less are the same.
 const SAME_PRICE: f64 = 1e-9;
@@ -15,23 +15,23 @@ const SAME_PRICE: f64 = 1e-9;
 /// The simulation as a page.
 pub fn drift_page(simulation: &DriftSimulation) -> Page {
     let scenario = simulation.scenario;
-    let how = simulation.rows.iter().map(|row| (row.remedy.name().to_owned(), row.how.clone())).collect();
-    let mut sections = vec![
-        Section::new("remedies", "").with(Block::Table(remedies(simulation))),
-        Section::detail("how", "How each is switched").with(Block::Facts(how)),
+    let how = simulation.rows.iter().map(|row| (row.remedy.name(), row.how.clone()));
+    let drift = figure(simulation).map(|drawn| {
+        let heading = "Counter of the worst core against core 0";
+        let section = Section::new("drift", "Drift").figure("simulated-drift", heading, Some(drawn));
+        section.table(points(simulation))
+    });
+    let sections = [
+        Some(Section::new("remedies", "").table(remedies(simulation))),
+        Some(Section::new("how", "How each is switched").facts(how).as_detail()),
+        drift,
+        Some(simulated::numbers(numbers(simulation))),
     ];
-    if let Some(drawn) = figure(simulation) {
-        let heading = "Counter of the worst core against core 0".to_owned();
-        let placed = Placed { name: "simulated-drift", heading, drawn };
-        let section = Section::new("drift", "Drift").with(Block::Figure(Box::new(placed)));
-        sections.push(section.with(Block::Table(points(simulation))));
-    }
-    sections.push(simulated::numbers(numbers(simulation)));
     Page {
         subject: simulated::subject(&simulation.machine.title),
         answer: answer(simulation),
         because: because(simulation),
-        sections,
+        sections: sections.into_iter().flatten().collect(),
         about: vec![format!(
             "governor {}, workload {}, {} s, seed {}",
             scenario.governor.name(),
@@ -44,51 +44,31 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
 }
 
 fn remedies(simulation: &DriftSimulation) -> Table {
-    let columns = vec![
-        Column::word("remedy"),
-        Column::word("time is"),
-        Column::number("counters apart", "").priority(1),
-        Column::number("backwards", ""),
-        Column::number("by at most", "").priority(2),
-        Column::number("clock error", "").priority(1),
-        Column::number("cost of a read", ""),
-    ];
-    let mut table = Table::new("remedies", columns);
-    for row in &simulation.rows {
-        let state = if row.safe { (Tone::Good, "safe") } else { (Tone::Look, "unsafe") };
-        table.row(vec![
-            Cell::text(row.remedy.name()),
-            Cell::State(state.0, state.1.to_owned()),
-            Cell::shown(number::duration_ns(row.offset_us * 1e3), row.offset_us),
-            Cell::shown(backwards(row), row.backwards as f64),
-            Cell::shown(
-                if row.backwards == 0 { "-".to_owned() } else { number::duration_ns(row.backwards_us * 1e3) },
-                row.backwards_us,
-            ),
-            Cell::shown(clock_error(row.clock_error_ppm), row.clock_error_ppm),
-            Cell::shown(number::duration_ns(row.read_ns), row.read_ns),
-        ]);
-    }
     let observations = simulation.rows.first().map_or(0, |row| row.observations);
-    table.legend = Some(format!(
-        "counters apart: worst core against core 0; backwards: share of {observations} time stamps handed between cores that are later than the next; clock error: of the kernel's clock on core 0. As CSV: µs, count, µs, ppm, ns."
-    ));
-    table
+    let shown = |text: String, value: f64| Cell::shown(text, value);
+    Table::of("remedies", &simulation.rows)
+        .word("remedy", |row| row.remedy.name())
+        .word("time is", |row| if row.safe { (Tone::Good, "safe") } else { (Tone::Look, "unsafe") })
+        .number(("counters apart", 1), |row| shown(number::duration_ns(row.offset_us * 1e3), row.offset_us))
+        .number("backwards", |row| shown(backwards(row), row.backwards as f64))
+        .number(("by at most", 2), |row| {
+            let ns = number::duration_ns(row.backwards_us * 1e3);
+            shown(if row.backwards == 0 { "-".to_owned() } else { ns }, row.backwards_us)
+        })
+        .number(("clock error", 1), |row| shown(clock_error(row.clock_error_ppm), row.clock_error_ppm))
+        .number("cost of a read", |row| shown(number::duration_ns(row.read_ns), row.read_ns))
+        .legend(format!(
+            "counters apart: worst core against core 0; backwards: share of {observations} time stamps handed between cores that are later than the next; clock error: of the kernel's clock on core 0. As CSV: µs, count, µs, ppm, ns."
+        ))
 }
 
 fn points(simulation: &DriftSimulation) -> Table {
-    let columns = vec![Column::word("remedy"), Column::number("at", "s"), Column::number("offset", "us")];
-    let mut table = Table { is_data: true, ..Table::new("points", columns) };
-    for row in &simulation.rows {
-        for point in &row.curve {
-            table.row(vec![
-                Cell::text(row.remedy.name()),
-                Cell::number(point.at_s),
-                Cell::number(point.offset_us),
-            ]);
-        }
-    }
-    table
+    let points = simulation.rows.iter().flat_map(|row| row.curve.iter().map(move |point| (row, point)));
+    Table::of("points", points)
+        .word("remedy", |(row, _)| row.remedy.name())
+        .number(("at", "s"), |(_, point)| point.at_s)
+        .number(("offset", "us"), |(_, point)| point.offset_us)
+        .data()
 }
 
 fn backwards(row: &DriftRow) -> String {
@@ -118,7 +98,7 @@ fn answer(simulation: &DriftSimulation) -> Statement {
         return Statement::default();
     };
     if !bare.drifts && bare.safe {
-        return Statement::new(Tone::Good, "Time is safe here without a remedy: the counters stay together.");
+        return Statement::good("Time is safe here without a remedy: the counters stay together.");
     }
     let back = if bare.backwards == 0 {
         "time was never seen to go backwards".to_owned()
@@ -143,7 +123,7 @@ fn answer(simulation: &DriftSimulation) -> Statement {
 fn because(simulation: &DriftSimulation) -> Vec<Statement> {
     let bare = simulation.rows.iter().find(|row| row.remedy == Remedy::None);
     let cures = bare.and_then(|bare| cures(simulation, bare));
-    cures.into_iter().map(|text| Statement::new(Tone::Plain, text)).chain([assumptions(simulation)]).collect()
+    cures.into_iter().map(Statement::plain).chain([assumptions(simulation)]).collect()
 }
 
 fn cures(simulation: &DriftSimulation, bare: &DriftRow) -> Option<String> {
@@ -184,39 +164,20 @@ fn assumptions(simulation: &DriftSimulation) -> Statement {
 fn figure(simulation: &DriftSimulation) -> Option<Drawn> {
     let touches = |row: &&DriftRow| !matches!(row.remedy, Remedy::Hpet | Remedy::AcpiPm);
     let series = simulation.rows.iter().filter(touches).enumerate().map(|(style, row)| {
-        let point = |point: &DriftPoint| {
-            let y = point.offset_us / 1e3;
-            LinePoint { x: point.at_s, y, low: y, high: y, doubtful: false }
-        };
-        LineSeries {
-            name: row.remedy.name().to_owned(),
-            style,
-            points: row.curve.iter().map(point).collect(),
-        }
+        let point = |point: &DriftPoint| LinePoint::exact(point.at_s, point.offset_us / 1e3);
+        let points = row.curve.iter().map(point).collect();
+        LineSeries { name: row.remedy.name().to_owned(), style, points }
     });
     let chart = LineChart {
         x_label: "seconds",
         y_label: "ahead of core 0, ms",
         x: Axis::Linear,
         y: Axis::Linear,
-        panels: vec![LinePanel {
-            title: "Ahead of core 0, ms".to_owned(),
-            series: series.collect(),
-            marks: Vec::new(),
-        }],
+        panels: vec![LinePanel::new("Ahead of core 0, ms", series)],
     };
-    if chart.is_empty() {
-        return None;
-    }
-    Some(Drawn {
-        svg: chart.draw("simulated-drift"),
-        reading:
-            "A flat line at zero is a trustworthy counter. HPET and the PM timer do not use the counters."
-                .to_owned(),
-        table: DataTable::default(),
-        interactive: Some(interactive::lines(&chart)),
-        needs_webgl: false,
-    })
+    let reading =
+        "A flat line at zero is a trustworthy counter. HPET and the PM timer do not use the counters.";
+    Drawn::of(&chart, "simulated-drift", reading, Table::default())
 }
 
 /// Each number of the machine with its source.

@@ -5,10 +5,11 @@ use record::{
     PairCounts, SeenDrift,
 };
 use stats::Verdict;
+use stats::text::points;
 
-use crate::comparison::{cells, wording};
+use super::judged;
 use crate::number;
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Rows, Section, Statement, Table, Tone};
 
 /// Drift is worth a line from this correlation of neighbours on.
 const LAG1_TOLD_FROM: f64 = 0.5;
@@ -17,19 +18,16 @@ const WIDENING_TOLD_FROM: f64 = 1.05;
 
 /// The experiment as a page.
 pub fn experiment_page(found: &ExperimentOutcome) -> Page {
-    let is_failing = found.ended == Ended::Failing;
     let verdicts: Vec<Verdict> = found.rows.iter().map(|row| row.row.verdict).collect();
-    let mut sections = Vec::new();
-    if !found.rows.is_empty() {
-        sections.push(Section::new("rows", "").with(Block::Table(rows(found))));
-    }
+    let mut sections: Vec<Section> =
+        (!found.rows.is_empty()).then(|| Section::new("rows", "").table(rows(found))).into_iter().collect();
     // Where runs fail the answer has said it all.
-    if !is_failing {
+    if found.ended != Ended::Failing {
         let failures = found.failures.iter().map(|one| {
             let state = if one.state == "a" { &found.a } else { &found.b };
             failure(one, state, found.failures.len())
         });
-        sections.extend(method(conditions(found), failures.collect(), &found.notes));
+        sections.extend(method(conditions(found), failures, &found.notes));
     }
     Page {
         subject: subject(&found.a, &found.b),
@@ -70,63 +68,44 @@ pub(super) fn about(seed: u64, tool_version: &str, started_utc: &str) -> Vec<Str
 /// What failed and the first condition, then with the details all others and what to know of single rows.
 pub(super) fn method(
     [first, others]: [Vec<String>; 2],
-    failures: Vec<String>,
+    failures: impl Iterator<Item = String>,
     notes: &[String],
 ) -> impl Iterator<Item = Section> {
-    let statement = |tone: Tone| move |text: String| Block::Text(Statement::new(tone, text));
-    let mut shown: Vec<Block> = failures.into_iter().map(statement(Tone::Look)).collect();
-    shown.extend(first.into_iter().map(statement(Tone::Faint)));
-    let mut details: Vec<Block> = others.into_iter().map(statement(Tone::Plain)).collect();
-    details.extend(notes.iter().cloned().map(statement(Tone::Plain)));
+    let shown = failures.map(Statement::look).chain(first.into_iter().map(Statement::faint));
+    let details = others.iter().chain(notes).map(Statement::plain);
     let sections = [
-        Section { blocks: shown, ..Section::new("method", "") },
-        Section { blocks: details, ..Section::detail("conditions", "Conditions") },
+        Section::new("method", "").stating(shown),
+        Section::new("conditions", "Conditions").stating(details).as_detail(),
     ];
-    sections.into_iter().filter(|section| !section.blocks.is_empty())
+    sections.into_iter().filter_map(Section::filled)
 }
 
-/// The columns of a table of rows; states are named by their values.
-pub(super) fn columns(a: &str, b: &str, needed: &'static str) -> Vec<Column> {
+/// A table of rows and then of controls, by what each is; states are named by their values.
+pub(super) fn judged_rows<'r, R>(
+    [a, b]: [&str; 2],
+    [rows, controls]: [&'r [R]; 2],
+    needed: &'static str,
+    of: fn(&R) -> (&ComparisonRow, f64),
+) -> Rows<(&'r R, &'static str)> {
     let [a, b] = state_names(a, b);
-    vec![
-        Column::prose("measured"),
-        Column::number(a, "").priority(1),
-        Column::number(b, "").priority(1),
-        Column::word("unit").priority(1),
-        Column::number("change", "%"),
-        Column::word("verdict"),
-        Column::number("needs", needed).priority(2),
-        Column::number("q", "").priority(3),
-    ]
-}
-
-/// The cells of these columns.
-pub(super) fn cells_of(row: &ComparisonRow, ratio: f64, mark: &str) -> Vec<Cell> {
-    let (factor, unit) = readable_unit(row);
-    let side = |value: f64| Cell::number(value * factor);
-    vec![
-        Cell::text(format!("{}{mark}", row.name)),
-        side(row.a),
-        side(row.b),
-        Cell::text(unit),
-        cells::change_or_ratio(row, ratio),
-        cells::verdict_of(row),
-        cells::needed(row),
-        cells::q_value(row.q),
-    ]
+    let of_control = controls.iter().map(|row| (row, " (control)"));
+    let row = move |one: &(&'r R, &str)| of(one.0).0;
+    let side = |row: &ComparisonRow, value: f64| value * readable_unit(row).0;
+    Table::of("rows", rows.iter().map(|row| (row, "")).chain(of_control))
+        .prose("measured", |one| format!("{}{}", row(one).name, one.1))
+        .number((a, 1), |one| side(row(one), row(one).a))
+        .number((b, 1), |one| side(row(one), row(one).b))
+        .word(("unit", 1), |one| readable_unit(row(one)).1.to_owned())
+        .number(("change", "%"), |one| judged::change_or_ratio(row(one), of(one.0).1))
+        .word("verdict", |one| judged::verdict_of(row(one)))
+        .number(("needs", needed, 2), |one| judged::needed(row(one)))
+        .number(("q", 3), |one| Cell::q(row(one).q))
 }
 
 fn rows(found: &ExperimentOutcome) -> Table {
-    let mut table = Table::new("rows", columns(&found.a, &found.b, "pairs"));
-    let mut add = |rows: &[ExperimentRow], mark: &str| {
-        for row in rows {
-            table.row(cells_of(&row.row, row.ratio, mark));
-        }
-    };
-    add(&found.rows, "");
-    add(&found.controls, " (control)");
-    table.legend = Some("change ± distance to the end of its 95 % interval; q: p over all rows".to_owned());
-    table
+    let rows = [found.rows.as_slice(), &found.controls];
+    judged_rows([&found.a, &found.b], rows, "pairs", |one: &ExperimentRow| (&one.row, one.ratio))
+        .legend("change ± distance to the end of its 95 % interval; q: p over all rows")
 }
 
 /// What the two states have in common, such as the toggle, stands in the answer.
@@ -145,32 +124,26 @@ fn readable_unit(row: &ComparisonRow) -> (f64, &str) {
 /// How it was made.
 fn conditions(found: &ExperimentOutcome) -> [Vec<String>; 2] {
     let counts = &found.pair_counts;
+    let (pairs, ended) = (number::count(counts.taken, "pair"), ended(found.ended, found.precision_percent));
     let first = format!(
-        "{} of {} interleaved in random order{}, {}; {} after {:.1} s; margin {} %",
+        "{} of {pairs} interleaved in random order{}, {}; {ended} after {:.1} s; margin {} %",
         counts.kept,
-        number::count(counts.taken, "pair"),
         dropped(counts),
         found.aggregate,
-        ended(found.ended, found.precision_percent),
         found.elapsed_s,
-        wording::percent(found.margin_percent)
+        points(found.margin_percent)
     );
     let aa = &found.aa;
-    let mut others = vec![format!(
-        "A/A first, {} with nothing switched: {} of {} rows differed{}",
-        number::count(aa.quads, "quad"),
-        aa.alarms,
-        aa.rows.len(),
-        widened(aa)
-    )];
-    others.extend(drifted(&found.drift));
-    [vec![first], others]
+    let (quads, alarms, rows) = (number::count(aa.quads, "quad"), aa.alarms, aa.rows.len());
+    let twin =
+        format!("A/A first, {quads} with nothing switched: {alarms} of {rows} rows differed{}", widened(aa));
+    [vec![first], [twin].into_iter().chain(drifted(&found.drift)).collect()]
 }
 
 /// Why it ended.
 pub(super) fn ended(ended: Ended, precision_percent: f64) -> String {
     match ended {
-        Ended::Precise => format!("ended at ±{} %", wording::percent(precision_percent)),
+        Ended::Precise => format!("ended at ±{} %", points(precision_percent)),
         Ended::BudgetSpent => "ended by its budget".to_owned(),
         Ended::PairsTaken => "all pairs taken".to_owned(),
         Ended::Failing => "ended as runs fail".to_owned(),

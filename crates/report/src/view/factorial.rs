@@ -1,12 +1,13 @@
 //! A factorial experiment: its effects in sentences, all combinations, the effects as a table, what makes them believable.
 
-use record::{CellValue, Ended, FactorialCell, FactorialOutcome, FactorialRow};
+use record::{CellValue, Ended, FactorialOutcome, FactorialRow};
 use stats::Verdict;
+use stats::text::{points, with_distances};
 
 use super::experiment::{about, answer_tone, drifted, dropped, ended, failure, method, widened};
-use crate::comparison::{cells, wording};
-use crate::number;
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use super::judged;
+use crate::page::{Cell, Page, Section, Statement, Table};
+use crate::{naming, number};
 
 /// The experiment as a page.
 pub fn factorial_page(found: &FactorialOutcome) -> Page {
@@ -19,19 +20,18 @@ pub fn factorial_page(found: &FactorialOutcome) -> Page {
     if found.ended != Ended::Failing {
         if !found.rows.is_empty() {
             let names = told_names(found);
-            let table = Block::Table(combinations(found, &names));
-            sections.push(Section::new("combinations", "").with(table));
+            sections.push(Section::new("combinations", "").table(combinations(found, &names)));
             sections.push(effects(found, &names));
         }
         let failures = found.failures.iter().map(|one| {
             let cell = found.cells.iter().find(|cell| cell.state == one.state);
             failure(one, cell.map_or(&one.state, |cell| &cell.name), found.failures.len())
         });
-        sections.extend(method(conditions(found), failures.collect(), &found.notes));
+        sections.extend(method(conditions(found), failures, &found.notes));
     }
     Page {
         answer: Statement::new(answer_tone(&verdicts, found.aa.contaminated), answer),
-        because: sentences.map(|one| Statement::new(Tone::Plain, one)).collect(),
+        because: sentences.map(Statement::plain).collect(),
         sections,
         about: about(found.seed, &found.tool_version, &found.started_utc),
         ..Page::default()
@@ -40,137 +40,104 @@ pub fn factorial_page(found: &FactorialOutcome) -> Page {
 
 /// The rows that a sentence is about, in their order.
 fn told_names(found: &FactorialOutcome) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for row in found.rows.iter().filter(|row| row.told) {
-        let name = row.row.row.name.as_str();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    naming::distinct(found.rows.iter().filter(|row| row.told).map(|row| row.row.row.name.as_str()))
 }
 
-/// What the rows of the sentences were in each combination.
+/// What the rows of the sentences were in each combination. Short runs are shown in milliseconds.
 fn combinations(found: &FactorialOutcome, names: &[&str]) -> Table {
-    let mut columns = vec![Column::prose("measured").priority(1)];
-    columns.extend(found.toggles.iter().map(|toggle| Column::word(toggle.name.clone())));
-    columns.extend([
-        Column::number("median", ""),
-        Column::word("unit"),
-        Column::number("against the first", "%"),
-        Column::number("runs", "").priority(1),
-    ]);
-    let mut table = Table::new("combinations", columns);
-    for name in names {
-        let value_of = |cell: &FactorialCell| cell.values.iter().find(|value| value.name == *name).cloned();
-        let all: Vec<Option<CellValue>> = found.cells.iter().map(value_of).collect();
-        let largest = all.iter().flatten().map(|value| value.median).fold(0.0, f64::max);
-        for (cell, value) in found.cells.iter().zip(&all) {
-            let letters = cell.state.chars().zip(&found.toggles);
-            let states = letters.map(|(letter, toggle)| if letter == 'a' { &toggle.a } else { &toggle.b });
-            let mut cells = vec![Cell::text(*name)];
-            cells.extend(states.map(Cell::text));
-            cells.extend(value.as_ref().map_or_else(Default::default, |value| values(value, largest)));
-            table.row(cells);
-        }
-    }
-    table
-}
-
-/// Median, unit, change and runs. Short runs are shown in milliseconds.
-fn values(value: &CellValue, largest: f64) -> [Cell; 4] {
-    let is_short = value.unit == "s" && largest < 1.0;
-    let (factor, unit) = if is_short { (1000.0, "ms") } else { (1.0, value.unit.as_str()) };
-    [median(value, factor), Cell::text(unit), change(value), Cell::count(value.samples)]
+    let rows = names.iter().flat_map(|name| {
+        let values =
+            found.cells.iter().map(|cell| (cell, cell.values.iter().find(|value| value.name == *name)));
+        let largest = values.clone().filter_map(|(_, value)| Some(value?.median)).fold(0.0, f64::max);
+        values.map(move |(cell, value)| (*name, cell, value, largest))
+    });
+    let is_short = |value: &CellValue, largest: f64| value.unit == "s" && largest < 1.0;
+    let rows = Table::of("combinations", rows).prose(("measured", 1), |(name, ..)| *name);
+    let states = found.toggles.iter().enumerate().fold(rows, |rows, (place, toggle)| {
+        rows.word(toggle.name.clone(), |(_, cell, ..)| {
+            let letter = cell.state.chars().nth(place)?;
+            Some(if letter == 'a' { toggle.a.as_str() } else { &toggle.b })
+        })
+    });
+    states
+        .number("median", |(_, _, value, largest)| {
+            value.map(|value| median(value, if is_short(value, *largest) { 1000.0 } else { 1.0 }))
+        })
+        .word("unit", |(_, _, value, largest)| {
+            value.map(|value| if is_short(value, *largest) { "ms" } else { value.unit.as_str() })
+        })
+        .number(("against the first", "%"), |(_, _, value, _)| value.and_then(change))
+        .number(("runs", 1), |(_, _, value, _)| value.map(|value| value.samples))
+        .table()
 }
 
 fn median(value: &CellValue, factor: f64) -> Cell {
     let half = value.interval.map(|interval| interval.half_width() * factor);
     let half = half.map_or_else(String::new, |half| format!(" ±{}", number::column(half)));
     let text = number::column(value.median * factor) + &half;
-    let interval = value.interval.map(|interval| interval.map(|end| end * factor));
-    Cell::Number { text, value: value.median * factor, interval }
+    Cell::within(text, value.median * factor, value.interval.map(|ends| ends.map(|end| end * factor)))
 }
 
-fn change(value: &CellValue) -> Cell {
-    value.change_percent.map_or(Cell::Empty, |change| {
-        let text = wording::with_distances(change, value.change_interval);
-        Cell::Number { text, value: change, interval: value.change_interval }
-    })
+fn change(value: &CellValue) -> Option<Cell> {
+    let change = value.change_percent?;
+    Some(Cell::within(with_distances(change, value.change_interval), change, value.change_interval))
 }
 
 /// Rows of the sentences with all effects; of others what was found, and of controls what each toggle did.
 fn effects(found: &FactorialOutcome, told: &[&str]) -> Section {
     let is_shown =
-        |row: &&FactorialRow| told.contains(&row.row.row.name.as_str()) || cells::is_claim(&row.row.row);
+        |row: &&FactorialRow| told.contains(&row.row.row.name.as_str()) || judged::is_claim(&row.row.row);
     let of_control = |row: &&FactorialRow| row.toggles.len() == 1 || is_shown(row);
     let shown = found.rows.iter().filter(is_shown).map(|row| (row, ""));
     let controls = found.controls.iter().filter(of_control).map(|row| (row, " (control)"));
-    let mut table = Table::new(
-        "effects",
-        vec![
-            Column::prose("effect"),
-            Column::prose("on"),
-            Column::number("change", "%"),
-            Column::word("verdict"),
-            Column::number("needs", "runs").priority(2),
-            Column::number("q", "").priority(3),
-        ],
-    );
-    table.first_rows = Some(shown.clone().count());
-    for (row, mark) in shown.chain(controls) {
-        let one = &row.row.row;
-        table.row(vec![
-            Cell::text(&row.effect),
-            Cell::text(format!("{}{mark}", one.name)),
-            cells::change_or_ratio(one, row.row.ratio),
-            cells::verdict_of(one),
-            cells::needed(one),
-            cells::q_value(one.q),
-        ]);
-    }
-    table.legend = Some(
-        "of a toggle: its second value against its first, averaged over the states of the others; of several: beyond \
-         what fewer of them do, multiplied; q: p over all effects"
-            .to_owned(),
-    );
-    let section = Section::new("effects", "").with(Block::Table(table));
-    let hidden = found.rows.iter().filter(|row| !is_shown(row)).count();
+    let count = shown.clone().count();
+    let table = Table::of("effects", shown.chain(controls))
+        .prose("effect", |(row, _)| &row.effect)
+        .prose("on", |(row, mark)| format!("{}{mark}", row.row.row.name))
+        .number(("change", "%"), |(row, _)| judged::change_or_ratio(&row.row.row, row.row.ratio))
+        .word("verdict", |(row, _)| judged::verdict_of(&row.row.row))
+        .number(("needs", "runs", 2), |(row, _)| judged::needed(&row.row.row))
+        .number(("q", 3), |(row, _)| Cell::q(row.row.row.q))
+        .first(count)
+        .legend(
+            "of a toggle: its second value against its first, averaged over the states of the others; of several: beyond \
+             what fewer of them do, multiplied; q: p over all effects",
+        );
+    let hidden = found.rows.len() - count;
     let note = format!("{hidden} more on other rows, none of them beyond the margin: see --json");
-    if hidden > 0 { section.saying(Tone::Faint, note) } else { section }
+    Section::new("effects", "").table(table).stating((hidden > 0).then(|| Statement::faint(note)))
 }
 
 /// How it was made.
 fn conditions(found: &FactorialOutcome) -> [Vec<String>; 2] {
     let counts = &found.pass_counts;
+    let ended = match found.ended {
+        Ended::PairsTaken => "all runs taken".to_owned(),
+        other => ended(other, found.precision_percent),
+    };
+    let (passes, cells) = (number::count(counts.taken, "pass"), found.cells.len());
     let first = format!(
-        "{} of {} through {} combinations in random order and back{}, {}; {} after {:.1} s; margin {} %",
+        "{} of {passes} through {cells} combinations in random order and back{}, {}; {ended} after {:.1} s; margin {} %",
         counts.kept,
-        number::count(counts.taken, "pass"),
-        found.cells.len(),
         dropped(counts),
         found.aggregate,
-        match found.ended {
-            Ended::PairsTaken => "all runs taken".to_owned(),
-            other => ended(other, found.precision_percent),
-        },
         found.elapsed_s,
-        wording::percent(found.margin_percent)
+        points(found.margin_percent)
     );
-    let mut others = vec![format!(
-        "A/A inside, the way back against the way there: {} of {} effects differed{}",
-        found.aa.alarms,
-        found.aa.rows.len(),
-        widened(&found.aa)
-    )];
-    others.extend(drifted(&found.drift));
-    [vec![first], others]
+    let (aa, rows) = (&found.aa, found.aa.rows.len());
+    let twin = format!(
+        "A/A inside, the way back against the way there: {} of {rows} effects differed{}",
+        aa.alarms,
+        widened(aa)
+    );
+    [vec![first], [twin].into_iter().chain(drifted(&found.drift)).collect()]
 }
 
 #[cfg(test)]
 mod tests {
     use record::{
-        Better, ComparisonRow, ExperimentRow, FACTORIAL_SCHEMA, FactorialToggle, Failures, PairCounts,
+        Better, ComparisonRow, ExperimentRow, FACTORIAL_SCHEMA, FactorialCell, FactorialToggle, Failures,
+        PairCounts,
     };
     use stats::Interval;
 

@@ -3,31 +3,26 @@
 use machine::Bytes;
 use models::interconnect::FirmwareGraph;
 
-use crate::interconnect::{FirmwareLinks, node_links};
+use crate::interconnect::{FirmwareLinks, MemoryClaim, node_links};
 use crate::number::{self, UNKNOWN};
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// Roots of PCI on a first screen.
 const ROOTS_FIRST: usize = 16;
 
 /// The sources as a page.
 pub fn firmware_links_page(links: &FirmwareLinks) -> Page {
-    let sources = sources(links);
-    let mut sections = vec![Section::new("sources", "").with(Block::Table(sources))];
-    for (id, title, table) in [
-        ("memory", "HMAT: memory as its nearest initiators see it", claims(links)),
-        ("domains", "SRAT: proximity domains", domains(links)),
-        ("pci", "PCI: nodes of the root buses", pci_roots(links)),
-    ] {
-        if !table.rows.is_empty() {
-            sections.push(Section::new(id, title).with(Block::Table(table)));
-        }
-    }
+    let sections = [
+        Some(Section::new("sources", "").table(sources(links))),
+        claims(links).section("HMAT: memory as its nearest initiators see it"),
+        domains(links).section("SRAT: proximity domains"),
+        pci_roots(links).section("PCI: nodes of the root buses"),
+    ];
     Page {
         subject: "Links that firmware and hardware report".to_owned(),
         answer: answer(links),
         because: because(links),
-        sections,
+        sections: sections.into_iter().flatten().collect(),
         ..Page::default()
     }
 }
@@ -35,45 +30,30 @@ pub fn firmware_links_page(links: &FirmwareLinks) -> Page {
 fn answer(links: &FirmwareLinks) -> Statement {
     let reporting = links.graphs.iter().filter(|graph| graph.untold.is_none()).count();
     match links.findings.as_slice() {
-        [first, ..] => Statement::new(Tone::Look, format!("The sources differ: {first}.")),
-        [] if reporting > 1 => Statement::new(Tone::Good, "The sources agree."),
-        [] => Statement::new(Tone::Doubt, "Undetermined: no two sources report links to compare."),
+        [first, ..] => Statement::look(format!("The sources differ: {first}.")),
+        [] if reporting > 1 => Statement::good("The sources agree."),
+        [] => Statement::doubt("Undetermined: no two sources report links to compare."),
     }
 }
 
 fn because(links: &FirmwareLinks) -> Vec<Statement> {
-    let of = |tone: Tone, lines: &[String]| -> Vec<Statement> {
-        lines.iter().map(|line| Statement::new(tone, line)).collect()
-    };
-    let missing = (!links.missing.is_empty())
-        .then(|| Statement::new(Tone::Faint, format!("Not available: {}.", links.missing.join("; "))));
-    let differing = links.findings.get(1..).unwrap_or_default();
-    [of(Tone::Look, differing), of(Tone::Plain, &links.measured)]
-        .concat()
-        .into_iter()
-        .chain(missing)
+    let missing = format!("Not available: {}.", links.missing.join("; "));
+    (links.findings.iter().skip(1).map(Statement::look))
+        .chain(links.measured.iter().map(Statement::plain))
+        .chain((!links.missing.is_empty()).then(|| Statement::faint(missing)))
         .collect()
 }
 
 fn sources(links: &FirmwareLinks) -> Table {
-    let columns = vec![
-        Column::word("source"),
-        Column::prose("links"),
-        Column::prose("links to the farthest node").priority(1),
-        Column::prose("links that a broadcast passes").priority(2),
-    ];
-    let mut table = Table::new("sources", columns);
-    for graph in &links.graphs {
-        let told =
-            graph.untold.as_ref().map_or_else(|| node_links(&graph.edges), |why| format!("none: {why}"));
-        table.row(vec![
-            Cell::text(&graph.source),
-            Cell::text(told),
-            Cell::text(by_node(graph, &graph.eccentricities)),
-            Cell::text(by_node(graph, &graph.probe_depths)),
-        ]);
-    }
-    table
+    Table::of("sources", &links.graphs)
+        .word("source", |graph| &graph.source)
+        .prose("links", |graph| match &graph.untold {
+            Some(why) => format!("none: {why}"),
+            None => node_links(&graph.edges),
+        })
+        .prose(("links to the farthest node", 1), |graph| by_node(graph, &graph.eccentricities))
+        .prose(("links that a broadcast passes", 2), |graph| by_node(graph, &graph.probe_depths))
+        .table()
 }
 
 /// `0: 2, 1: 1`.
@@ -83,54 +63,34 @@ fn by_node(graph: &FirmwareGraph, values: &[u32]) -> String {
 }
 
 fn claims(links: &FirmwareLinks) -> Table {
-    let columns = vec![
-        Column::number("node", ""),
-        Column::word("from nodes"),
-        Column::number("latency", "ns"),
-        Column::number("bandwidth", "GB/s"),
-    ];
-    let mut table = Table::new("memory", columns);
-    for claim in &links.claims {
-        let from: Vec<String> = claim.initiators.iter().map(u32::to_string).collect();
-        let from = if from.is_empty() { "the best initiators".to_owned() } else { from.join(", ") };
-        let rate = claim.read_bandwidth_mb_per_s.map(|rate| rate as f64 / 1e3);
-        table.row(vec![
-            Cell::count(claim.node as usize),
-            Cell::text(from),
-            claim.read_latency_ns.map_or(Cell::Empty, |ns| Cell::count(ns as usize)),
-            rate.map_or(Cell::Empty, |rate| Cell::shown(number::short(rate), rate)),
-        ]);
-    }
-    table
+    let from = |claim: &MemoryClaim| match claim.initiators.as_slice() {
+        [] => "the best initiators".to_owned(),
+        some => some.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    };
+    let rate = |rate: f64| Cell::shown(number::short(rate), rate);
+    Table::of("memory", &links.claims)
+        .number("node", |claim| claim.node)
+        .word("from nodes", |claim| from(claim))
+        .number(("latency", "ns"), |claim| claim.read_latency_ns.map(|ns| ns as usize))
+        .number(("bandwidth", "GB/s"), |claim| claim.read_bandwidth_mb_per_s.map(|mb| rate(mb as f64 / 1e3)))
+        .table()
 }
 
 fn domains(links: &FirmwareLinks) -> Table {
-    let columns = vec![
-        Column::number("domain", ""),
-        Column::number("processors", ""),
-        Column::number("memory", ""),
-        Column::number("persistent", ""),
-    ];
-    let mut table = Table::new("domains", columns);
     let size = |bytes: u64| Cell::shown(number::size(Bytes(bytes)), bytes as f64);
-    for domain in &links.domains {
-        table.row(vec![
-            Cell::count(domain.domain as usize),
-            Cell::count(domain.processors as usize),
-            size(domain.memory_bytes),
-            if domain.persistent_bytes == 0 { Cell::Empty } else { size(domain.persistent_bytes) },
-        ]);
-    }
-    table
+    Table::of("domains", &links.domains)
+        .number("domain", |domain| domain.domain)
+        .number("processors", |domain| domain.processors)
+        .number("memory", |domain| size(domain.memory_bytes))
+        .number("persistent", |domain| (domain.persistent_bytes > 0).then(|| size(domain.persistent_bytes)))
+        .table()
 }
 
 fn pci_roots(links: &FirmwareLinks) -> Table {
-    let columns =
-        vec![Column::word("root"), Column::word("node"), Column::number("devices asked", "").priority(1)];
-    let mut table = Table { first_rows: Some(ROOTS_FIRST), ..Table::new("pci", columns) };
-    for claim in &links.pci_roots {
-        let node = claim.node.map_or_else(|| UNKNOWN.to_owned(), |node| node.to_string());
-        table.row(vec![Cell::text(&claim.root), Cell::text(node), Cell::count(claim.devices)]);
-    }
-    table
+    Table::of("pci", &links.pci_roots)
+        .word("root", |claim| &claim.root)
+        .word("node", |claim| claim.node.map_or_else(|| UNKNOWN.to_owned(), |node| node.to_string()))
+        .number(("devices asked", 1), |claim| claim.devices)
+        .first(ROOTS_FIRST)
+        .table()
 }

@@ -1,11 +1,12 @@
 //! Flaws: the verdicts on one machine, one flaw explained, the catalogue, and counts over many machines.
 
-use flaws::{AppliedBy, Flaw, Kind as FlawKind, Population, PopulationRow};
+use flaws::{AppliedBy, Flaw, Population, SubState};
 use machine::{Machine, counted};
 use record::{Answer, FlawVerdict, Protection, WorkaroundState};
 
 use crate::machine_text::headline;
-use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+use crate::naming::word;
+use crate::page::{Page, Section, Statement, Table, Tone};
 
 /// Flaws on a first screen.
 const FLAWS_FIRST: usize = 7;
@@ -32,7 +33,7 @@ pub fn flaws_page(list: &FlawList) -> Page {
     Page {
         subject: headline(list.machine),
         answer: answer_of(list.verdicts),
-        because: list.uneven.iter().map(|line| Statement::new(Tone::Look, line)).collect(),
+        because: list.uneven.iter().map(Statement::look).collect(),
         sections: sections(list.verdicts, list.all),
         next: vec!["Explain one flaw: sidestep flaws show ID".to_owned()],
         about: vec![counts(list.verdicts)],
@@ -56,9 +57,9 @@ pub(crate) fn sum(verdicts: &[FlawVerdict], concern: impl Fn(usize) -> String) -
     let concern = concern(verdicts.iter().filter(|one| one.affected == Answer::Yes).count());
     if open.is_empty() && on_request.is_empty() {
         return match unknown {
-            0 => Statement::new(Tone::Good, format!("{concern}: all mitigated")),
+            0 => Statement::good(format!("{concern}: all mitigated")),
             // Some of them may not be here.
-            _ => Statement::new(Tone::Doubt, format!("{concern}; state of {unknown} unknown")),
+            _ => Statement::doubt(format!("{concern}; state of {unknown} unknown")),
         };
     }
     let mut clauses = Vec::new();
@@ -71,7 +72,7 @@ pub(crate) fn sum(verdicts: &[FlawVerdict], concern: impl Fn(usize) -> String) -
     if unknown > 0 {
         clauses.push(format!("{unknown} unknown"));
     }
-    Statement::new(Tone::Look, format!("{concern}: {}", clauses.join("; ")))
+    Statement::look(format!("{concern}: {}", clauses.join("; ")))
 }
 
 fn requested(verdicts: &[&FlawVerdict]) -> String {
@@ -92,54 +93,41 @@ pub(crate) fn sections(verdicts: &[FlawVerdict], all: bool) -> Vec<Section> {
     if shown.is_empty() {
         return Vec::new();
     }
-    let columns = vec![
-        Column::word("flaw"),
-        Column::word("state"),
-        Column::word("costs now").priority(1),
-        Column::prose("fix"),
-    ];
-    let mut table = Table::new("flaws", columns);
-    table.first_rows = Some(FLAWS_FIRST);
-    for one in &shown {
-        let cells = vec![
-            Cell::text(&one.id),
-            Cell::State(tone(one.protected), one.protected.name().to_owned()),
-            Cell::text(answer(one.paid)),
-            Cell::text(one.fix.as_deref().unwrap_or("")),
-        ];
-        let special = one.special_says().map(|says| format!("{says}. ")).unwrap_or_default();
-        table.rows.push(Row { cells, detail: Some(format!("{special}{}", one.title)) });
-    }
-    let mut section = Section::new("flaws", "").with(Block::Table(table));
     let hidden = verdicts.len() - shown.len();
-    if hidden > 0 {
-        section = section
-            .saying(Tone::Faint, format!("{hidden} more do not concern this machine; --all lists them."));
-    }
-    let mut sections = vec![section];
-    let mut details = Section::detail("flaw-evidence", "Evidence");
+    let table = Table::of("flaws", shown.iter().copied())
+        .word("flaw", |one| &one.id)
+        .word("state", |one| (tone(one.protected), one.protected.name()))
+        .word(("costs now", 1), |one| word(&one.paid))
+        .prose("fix", |one| one.fix.as_ref())
+        .detail(|one| {
+            let special = one.special_says().map(|says| format!("{says}. ")).unwrap_or_default();
+            Some(special + &one.title)
+        })
+        .first(FLAWS_FIRST)
+        .table();
+    let rest = format!("{hidden} more do not concern this machine; --all lists them.");
+    let section =
+        Section::new("flaws", "").table(table).stating((hidden > 0).then(|| Statement::faint(rest)));
+    let mut details = Section::new("flaw-evidence", "Evidence").as_detail();
     for one in shown.iter().filter(|one| one.special.is_some() || !one.disagreements.is_empty()) {
-        details =
-            details.saying(Tone::Look, format!("{}: {}", one.id, one.special_says().unwrap_or_default()));
-        details = details.with(Block::Facts(evidence(one)));
+        let said = format!("{}: {}", one.id, one.special_says().unwrap_or_default());
+        details = details.saying(Tone::Look, said).facts(evidence(one));
     }
-    if !details.blocks.is_empty() {
-        sections.push(details);
-    }
-    sections
+    [section].into_iter().chain(details.filled()).collect()
 }
 
 /// What each witness says, how they disagree, how to switch it.
-fn evidence(verdict: &FlawVerdict) -> Vec<(String, String)> {
+fn evidence(verdict: &FlawVerdict) -> Vec<(&'static str, String)> {
     let witnesses = &verdict.witnesses;
-    let mut facts = vec![
+    let says = [
         ("kernel", &witnesses.kernel.says),
         ("registers", &witnesses.registers.says),
         ("time", &witnesses.time.says),
     ];
-    facts.extend(verdict.disagreements.iter().map(|sentence| ("disagreement", sentence)));
-    facts.extend(verdict.remedies.iter().map(|remedy| ("switch", remedy)));
-    facts.into_iter().map(|(name, text)| (name.to_owned(), text.clone())).collect()
+    let disagreements = verdict.disagreements.iter().map(|sentence| ("disagreement", sentence));
+    let remedies = verdict.remedies.iter().map(|remedy| ("switch", remedy));
+    let facts = says.into_iter().chain(disagreements).chain(remedies);
+    facts.map(|(name, text)| (name, text.clone())).collect()
 }
 
 fn tone(state: Protection) -> Tone {
@@ -182,14 +170,6 @@ fn ranked(verdicts: &[FlawVerdict], all: bool) -> Vec<&FlawVerdict> {
     shown
 }
 
-pub(crate) fn answer(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Yes => "yes",
-        Answer::No => "no",
-        Answer::Unknown => "unknown",
-    }
-}
-
 fn state(state: WorkaroundState) -> &'static str {
     match state {
         WorkaroundState::On => "on",
@@ -212,62 +192,45 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
         _ if verdict.protected == Protection::Partly => "; partly protected".to_owned(),
         _ => format!("; {}", verdict.protected.name()),
     };
-    let mut facts: Vec<(String, String)> = Vec::new();
-    let mut fact = |name: &str, text: &str| facts.push((name.to_owned(), text.to_owned()));
-    fact("effect", &flaw.effect);
-    fact("kind", kind(flaw.kind));
-    fact("also called", &flaw.aliases.join(", "));
-    fact("slows", &flaw.suffers);
-    fact("mitigation", &format!("{}; costs now: {}", state(verdict.workaround), answer(verdict.paid)));
-    for (name, text) in evidence(verdict).iter().filter(|(name, _)| name != "switch") {
-        fact(name, text);
-    }
-    for (workaround, remedy) in flaw.workaround.iter().zip(&verdict.remedies) {
+    let mitigation = format!("{}; costs now: {}", state(verdict.workaround), word(&verdict.paid));
+    let mut facts = vec![
+        ("effect", flaw.effect.clone()),
+        ("kind", word(&flaw.kind)),
+        ("also called", flaw.aliases.join(", ")),
+        ("slows", flaw.suffers.clone()),
+        ("mitigation", mitigation),
+    ];
+    facts.extend(evidence(verdict).into_iter().filter(|(name, _)| *name != "switch"));
+    facts.extend(flaw.workaround.iter().zip(&verdict.remedies).map(|(workaround, remedy)| {
         let by: Vec<&str> = workaround.by.iter().map(|by| applied_by(*by)).collect();
-        fact("switch", &format!("{remedy} (applied by {})", by.join(", ")));
-    }
-    fact("fix", verdict.fix.as_deref().unwrap_or(""));
-    verdict.costs.iter().for_each(|cost| fact("published cost", cost));
-    if let Some(none) = &flaw.no_detector {
-        fact("no detector", &none.reason);
-    }
-    for sub_state in &flaw.sub_state {
-        let text = format!("\"{}\" among the kernel's bugs: {}", sub_state.bug, sub_state.means);
-        fact("variant", &text);
-    }
-    flaw.sources.iter().for_each(|source| fact("source", source));
+        ("switch", format!("{remedy} (applied by {})", by.join(", ")))
+    }));
+    facts.push(("fix", verdict.fix.clone().unwrap_or_default()));
+    facts.extend(verdict.costs.iter().map(|cost| ("published cost", cost.clone())));
+    facts.extend(flaw.no_detector.iter().map(|none| ("no detector", none.reason.clone())));
+    let variant = |one: &SubState| format!("\"{}\" among the kernel's bugs: {}", one.bug, one.means);
+    facts.extend(flaw.sub_state.iter().map(|one| ("variant", variant(one))));
+    facts.extend(flaw.sources.iter().map(|source| ("source", source.clone())));
+    let tone = if verdict.affected == Answer::No { Tone::Good } else { tone(verdict.protected) };
     Page {
         subject: format!("{}: {}", flaw.id, flaw.title),
-        answer: Statement::new(
-            if verdict.affected == Answer::No { Tone::Good } else { tone(verdict.protected) },
-            format!("{here}{protected}: {}", verdict.because),
-        ),
-        sections: vec![Section::new("flaw", "").with(Block::Facts(facts))],
+        answer: Statement::new(tone, format!("{here}{protected}: {}", verdict.because)),
+        sections: vec![Section::new("flaw", "").facts(facts)],
         ..Page::default()
     }
 }
 
 /// The catalogue, or what a search left of it.
 pub fn flaw_index_page(flaws: &[&Flaw]) -> Page {
-    let columns = vec![
-        Column::word("flaw"),
-        Column::word("kind").priority(1),
-        Column::prose("what it is"),
-        Column::prose("also called").priority(2),
-    ];
-    let mut table = Table::new("catalogue", columns);
-    for flaw in flaws {
-        let also = flaw.aliases.first().cloned().unwrap_or_default();
-        table.row(vec![
-            Cell::text(&flaw.id),
-            Cell::text(kind(flaw.kind)),
-            Cell::text(&flaw.title),
-            Cell::text(also),
-        ]);
-    }
+    let table = Table::of("catalogue", flaws.iter().copied())
+        .word("flaw", |flaw| &flaw.id)
+        .word(("kind", 1), |flaw| word(&flaw.kind))
+        .prose("what it is", |flaw| &flaw.title)
+        .prose(("also called", 2), |flaw| flaw.aliases.first())
+        .table();
     Page {
         subject: counted(flaws.len(), "flaw"),
-        sections: vec![Section::new("catalogue", "").with(Block::Table(table))],
+        sections: vec![Section::new("catalogue", "").table(table)],
         ..Page::default()
     }
 }
@@ -279,55 +242,33 @@ pub fn population_page(counts: &Population, all: bool) -> Page {
     let most: Vec<String> =
         common.iter().take(SIGNATURES).map(|(signature, count)| format!("{signature}: {count}")).collect();
     let kinds = counted(common.len(), "CPU signature");
-    let mut because = vec![Statement::new(
-        Tone::Faint,
-        format!("{kinds} (family-model-stepping), most often {}", most.join(", ")),
-    )];
-    if counts.unreadable_count > 0 {
-        let text = format!("{} not readable as a report of lscpu", counted(counts.unreadable_count, "text"));
-        because.push(Statement::new(Tone::Doubt, text));
-    }
+    let signatures = format!("{kinds} (family-model-stepping), most often {}", most.join(", "));
+    let unreadable = counts.unreadable_count;
     let ineffective: usize = counts.population.iter().map(|row| row.paying_without_protection).sum();
-    if ineffective > 0 {
-        let text = format!("{} active but ineffective: no microcode", counted(ineffective, "mitigation"));
-        because.push(Statement::new(Tone::Doubt, text));
-    }
+    let doubts = [
+        (unreadable, format!("{} not readable as a report of lscpu", counted(unreadable, "text"))),
+        (ineffective, format!("{} active but ineffective: no microcode", counted(ineffective, "mitigation"))),
+    ];
+    let doubts = doubts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| Statement::doubt(text));
     Page {
         subject: format!("{} of lscpu", counted(counts.reports, "report")),
-        because,
-        sections: vec![Section::new("population", "").with(Block::Table(population(counts, all)))],
+        because: [Statement::faint(signatures)].into_iter().chain(doubts).collect(),
+        sections: vec![Section::new("population", "").table(population(counts, all))],
         ..Page::default()
     }
 }
 
 fn population(counts: &Population, all: bool) -> Table {
-    type Of = fn(&PopulationRow) -> usize;
-    let columns: [(&'static str, u8, Of); 7] = [
-        ("affected", 0, |row| row.affected),
-        ("protected", 2, |row| row.protected),
-        ("on request", 1, |row| row.on_request),
-        ("partly", 1, |row| row.partly),
-        ("not protected", 0, |row| row.not_protected),
-        ("unknown", 3, |row| row.protection_unknown),
-        ("may be affected", 4, |row| row.unknown),
-    ];
-    let mut header = vec![Column::word("flaw")];
-    header.extend(columns.map(|(title, priority, _)| Column::number(title, "").priority(priority)));
-    let mut table = Table::new("population", header);
-    for row in counts.population.iter().filter(|row| all || row.affected > 0) {
-        let numbers = columns.iter().map(|(_, _, of)| Cell::count(of(row)));
-        table.row([Cell::text(&row.id)].into_iter().chain(numbers).collect());
-    }
-    table
-}
-
-fn kind(kind: FlawKind) -> &'static str {
-    match kind {
-        FlawKind::Erratum => "erratum",
-        FlawKind::Vulnerability => "vulnerability",
-        FlawKind::Design => "design",
-        FlawKind::Clock => "clock",
-    }
+    Table::of("population", counts.population.iter().filter(|row| all || row.affected > 0))
+        .word("flaw", |row| &row.id)
+        .number("affected", |row| row.affected)
+        .number(("protected", 2), |row| row.protected)
+        .number(("on request", 1), |row| row.on_request)
+        .number(("partly", 1), |row| row.partly)
+        .number("not protected", |row| row.not_protected)
+        .number(("unknown", 3), |row| row.protection_unknown)
+        .number(("may be affected", 4), |row| row.unknown)
+        .table()
 }
 
 fn applied_by(by: AppliedBy) -> &'static str {

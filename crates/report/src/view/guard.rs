@@ -1,8 +1,8 @@
 //! The guard: whether a machine is as it was, what changed, which experiment proves a cause; and what a baseline can show.
 
-use record::{GuardClass, GuardOutcome, GuardVerdict};
+use record::{FactDifference, GuardClass, GuardOutcome, GuardVerdict};
 
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 
 /// Facts and numbers on a first screen.
 const FIRST: usize = 6;
@@ -14,29 +14,24 @@ pub fn guard_page(found: &GuardOutcome) -> Page {
         GuardVerdict::Changed => Tone::Look,
         GuardVerdict::CannotTell => Tone::Doubt,
     };
-    let mut sections = Vec::new();
-    if !found.changes.is_empty() {
-        sections.push(Section::new("changes", "").with(Block::Table(changes(found))));
-    }
-    if !found.facts.is_empty() {
-        sections.push(Section::new("facts", "").with(Block::Table(facts(found))));
-    }
     let mut proofs = Section::new("proofs", "Prove the cause");
     for proof in &found.proofs {
         let text = format!("{}:", proof.fact);
         proofs = proofs.saying(Tone::Plain, text).with(Block::Command(proof.command.clone()));
     }
-    sections.extend((!proofs.blocks.is_empty()).then_some(proofs));
-    if !found.classes.is_empty() {
-        let section = Section::detail("classes", "What this baseline can show");
-        sections.push(section.with(Block::Table(classes(&found.classes))));
-    }
+    let classes = classes(&found.classes).section("What this baseline can show");
+    let sections = [
+        changes(found).section(""),
+        facts(found).section(""),
+        proofs.filled(),
+        classes.map(Section::as_detail),
+    ];
     let is_changed = !found.facts.is_empty() || !found.changes.is_empty();
     let fix = "Is this intended? Take a new baseline: sidestep guard init".to_owned();
     Page {
         answer: Statement::new(tone, &found.sentence),
-        because: found.notes.iter().map(|note| Statement::new(Tone::Plain, note)).collect(),
-        sections,
+        because: found.notes.iter().map(Statement::plain).collect(),
+        sections: sections.into_iter().flatten().collect(),
         next: if is_changed { vec![fix] } else { Vec::new() },
         about: vec![format!(
             "baseline: {} from {} on; one false alarm a year by design, of which this check spends 1/{:.0}",
@@ -49,50 +44,45 @@ pub fn guard_page(found: &GuardOutcome) -> Page {
 }
 
 fn changes(found: &GuardOutcome) -> Table {
-    let columns = vec![Column::prose("number"), Column::number("cost", "%"), Column::number("limit", "%")];
-    let mut table = Table::new("changes", columns);
-    for change in &found.changes {
-        let what = change.row.clone().unwrap_or_else(|| format!("{} as a whole", change.class));
-        table.row(vec![
-            Cell::Text(what),
-            Cell::shown(format!("{:+.1}", change.slower_percent), change.slower_percent),
-            Cell::shown(format!("{:.1}", change.limit_percent), change.limit_percent),
-        ]);
-    }
-    table.first_rows = Some(FIRST);
-    table.legend = Some("cost: now against the baseline, above zero is slower".to_owned());
-    table
+    Table::of("changes", &found.changes)
+        .prose("number", |change| {
+            change.row.clone().unwrap_or_else(|| format!("{} as a whole", change.class))
+        })
+        .number(("cost", "%"), |change| signed(change.slower_percent))
+        .number(("limit", "%"), |change| tenths(change.limit_percent))
+        .first(FIRST)
+        .legend("cost: now against the baseline, above zero is slower")
+}
+
+fn signed(percent: f64) -> Cell {
+    Cell::shown(format!("{percent:+.1}"), percent)
+}
+
+fn tenths(percent: f64) -> Cell {
+    Cell::shown(format!("{percent:.1}"), percent)
 }
 
 fn facts(found: &GuardOutcome) -> Table {
-    let columns = vec![Column::word("fact"), Column::prose("baseline"), Column::prose("now")];
-    let mut table = Table::new("facts", columns);
-    for fact in &found.facts {
-        let value =
-            |index: usize| Cell::text(fact.values.get(index).and_then(Option::as_deref).unwrap_or("none"));
-        table.row(vec![Cell::text(&fact.fact), value(0), value(1)]);
-    }
-    table.first_rows = Some(FIRST);
-    table
+    Table::of("facts", &found.facts)
+        .word("fact", |fact| &fact.fact)
+        .prose("baseline", |fact| fact_value(fact, 0))
+        .prose("now", |fact| fact_value(fact, 1))
+        .first(FIRST)
+        .table()
+}
+
+/// What a fact was on one side.
+pub(super) fn fact_value(fact: &FactDifference, side: usize) -> &str {
+    fact.values.get(side).and_then(Option::as_deref).unwrap_or("none")
 }
 
 fn classes(classes: &[GuardClass]) -> Table {
-    let columns = vec![
-        Column::word("class"),
-        Column::number("rows", "").priority(1),
-        Column::number("smallest change shown", "%"),
-        Column::number("cost now", "%"),
-    ];
-    let mut table = Table::new("classes", columns);
-    for GuardClass { class, rows, smallest_percent, now_percent } in classes {
-        table.row(vec![
-            Cell::text(class),
-            Cell::count(*rows),
-            Cell::shown(format!("{smallest_percent:.1}"), *smallest_percent),
-            now_percent.map_or(Cell::Empty, |now| Cell::shown(format!("{now:+.1}"), now)),
-        ]);
-    }
-    table
+    Table::of("classes", classes)
+        .word("class", |one| &one.class)
+        .number(("rows", 1), |one| one.rows)
+        .number(("smallest change shown", "%"), |one| tenths(one.smallest_percent))
+        .number(("cost now", "%"), |one| one.now_percent.map(signed))
+        .table()
 }
 
 /// The page of a baseline that was taken: what it can show.
@@ -102,12 +92,9 @@ pub fn guard_baseline_page(found: &[GuardClass], runs: usize, busy_runs: usize) 
         0 => (Tone::Good, String::new()),
         busy => (Tone::Look, format!(", {busy} of them while the machine was busy: its limits are wide")),
     };
-    let section = Section::new("classes", "");
-    let section = if found.is_empty() {
-        section.saying(Tone::Plain, "facts are watched; numbers are judged from 20 runs on")
-    } else {
-        section.with(Block::Table(classes(found)))
-    };
+    let none = "facts are watched; numbers are judged from 20 runs on";
+    let section = classes(found).section("");
+    let section = section.unwrap_or_else(|| Section::new("classes", "").saying(Tone::Plain, none));
     Page {
         answer: Statement::new(tone, format!("baseline taken: {runs}{load}")),
         sections: vec![section],
@@ -117,7 +104,7 @@ pub fn guard_baseline_page(found: &[GuardClass], runs: usize, busy_runs: usize) 
 
 #[cfg(test)]
 mod tests {
-    use record::{FactDifference, GuardChange, GuardToggle};
+    use record::{GuardChange, GuardToggle};
 
     use super::*;
     use crate::Terminal;

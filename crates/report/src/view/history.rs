@@ -2,8 +2,9 @@
 
 use record::{FactDifference, HistoryLine, HistoryListing, HistoryTrend};
 
+use super::guard::fact_value;
 use crate::number;
-use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Trends on a first screen.
 const TRENDS_FIRST: usize = 12;
@@ -12,7 +13,7 @@ const TRENDS_FIRST: usize = 12;
 pub fn history_page(listing: &HistoryListing, hidden: usize, folder: &str) -> Page {
     if listing.entries.is_empty() {
         let none = format!("no check-ups yet in {folder}; sidestep run adds one");
-        return Page { answer: Statement::new(Tone::Plain, none), ..Page::default() };
+        return Page { answer: Statement::plain(none), ..Page::default() };
     }
     let is_of_trends = !listing.trends.is_empty();
     let of = match listing.machines.len() {
@@ -27,39 +28,25 @@ pub fn history_page(listing: &HistoryListing, hidden: usize, folder: &str) -> Pa
         let rows = machine::counted(listing.trends.len(), "row");
         Statement::new(tone, format!("{changed} of {rows} changed level; {check_ups}"))
     } else {
-        Statement::new(Tone::Plain, check_ups)
+        Statement::plain(check_ups)
     };
     let table = if is_of_trends { trends(listing) } else { entries(listing, hidden) };
-    let mut section = Section::new("history", "").with(Block::Table(table));
-    if hidden > 0 && !is_of_trends {
-        section = section.saying(Tone::Faint, format!("{hidden} older ones with --last"));
-    }
+    let older = (hidden > 0 && !is_of_trends).then(|| format!("{hidden} older ones with --last"));
+    let section = Section::new("history", "").table(table).stating(older.map(Statement::faint));
     Page { answer, sections: vec![section], ..Page::default() }
 }
 
 fn entries(listing: &HistoryListing, hidden: usize) -> Table {
-    let columns = vec![
-        Column::word("started (UTC)"),
-        Column::word("boot").priority(2),
-        Column::word("microcode").priority(3),
-        Column::number("warnings", ""),
-        Column::number("undetermined", ""),
-        Column::word("kernel").priority(1),
-    ];
-    let mut table = Table::new("history", columns);
-    for line in listing.entries[hidden..].iter().rev() {
-        let known = |value: &Option<String>| Cell::text(value.as_deref().unwrap_or("?"));
-        let cells = vec![
-            Cell::text(&line.started_utc),
-            known(&line.boot),
-            known(&line.microcode),
-            Cell::count(line.warnings),
-            Cell::count(line.inconclusive),
-            known(&line.kernel),
-        ];
-        table.rows.push(Row { cells, detail: remarks(line, listing) });
-    }
-    table
+    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
+    Table::of("history", listing.entries[hidden..].iter().rev())
+        .word("started (UTC)", |line| &line.started_utc)
+        .word(("boot", 2), |line| known(&line.boot))
+        .word(("microcode", 3), |line| known(&line.microcode))
+        .number("warnings", |line| line.warnings)
+        .number("undetermined", |line| line.inconclusive)
+        .word(("kernel", 1), |line| known(&line.kernel))
+        .detail(|line| remarks(line, listing))
+        .table()
 }
 
 /// What to know of one check-up; `None` if nothing.
@@ -75,32 +62,22 @@ fn remarks(line: &HistoryLine, listing: &HistoryListing) -> Option<String> {
 }
 
 fn trends(listing: &HistoryListing) -> Table {
-    let columns = vec![
-        Column::prose("row"),
-        Column::number("last", ""),
-        Column::word("unit").priority(1),
-        Column::number("runs", "").priority(2),
-        Column::number("a day", "%").priority(1),
-        Column::word("level"),
-    ];
-    let mut table = Table::new("trends", columns);
-    for trend in &listing.trends {
-        let last = trend.values.last().copied().unwrap_or(f64::NAN);
-        let (tone, level) =
-            if trend.changes.is_empty() { (Tone::Plain, "stable") } else { (Tone::Look, "changed") };
-        let slope = |percent: f64| Cell::shown(format!("{percent:+.2}"), percent);
-        let cells = vec![
-            Cell::text(&trend.row),
-            Cell::shown(number::significant(last, 4), last),
-            Cell::text(&trend.unit),
-            Cell::count(trend.values.len()),
-            trend.percent_per_day.map_or(Cell::Empty, slope),
-            Cell::State(tone, level.to_owned()),
-        ];
-        table.rows.push(Row { cells, detail: changes(trend) });
-    }
-    table.first_rows = Some(TRENDS_FIRST);
-    table
+    let last = |trend: &HistoryTrend| trend.values.last().copied().unwrap_or(f64::NAN);
+    Table::of("trends", &listing.trends)
+        .prose("row", |trend| &trend.row)
+        .number("last", |trend| Cell::shown(number::significant(last(trend), 4), last(trend)))
+        .word(("unit", 1), |trend| &trend.unit)
+        .number(("runs", 2), |trend| trend.values.len())
+        .number(("a day", "%", 1), |trend| {
+            trend.percent_per_day.map(|percent| Cell::shown(format!("{percent:+.2}"), percent))
+        })
+        .word("level", |trend| match trend.changes.is_empty() {
+            true => (Tone::Plain, "stable"),
+            false => (Tone::Look, "changed"),
+        })
+        .detail(|trend| changes(trend))
+        .first(TRENDS_FIRST)
+        .table()
 }
 
 /// Where a row changed its level, and what changed beside it; `None` if it did not.
@@ -118,8 +95,7 @@ fn changes(trend: &HistoryTrend) -> Option<String> {
 }
 
 fn fact(fact: &FactDifference) -> String {
-    let value = |index: usize| fact.values.get(index).and_then(Option::as_deref).unwrap_or("none");
-    format!("{} from {} to {}", fact.fact, value(0), value(1))
+    format!("{} from {} to {}", fact.fact, fact_value(fact, 0), fact_value(fact, 1))
 }
 
 #[cfg(test)]

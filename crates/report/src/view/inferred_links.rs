@@ -9,7 +9,7 @@ use models::interconnect::{
 
 use crate::interconnect::{GraphPicture, node_links};
 use crate::number;
-use crate::page::{Block, Page, Section, Statement, Tone};
+use crate::page::{Page, Section, Statement, Tone};
 
 /// The inference as a page; `from` names the matrix.
 pub fn inferred_links_page(inference: &Inference, from: &str) -> Page {
@@ -36,27 +36,24 @@ pub(super) fn answer(inference: &Inference) -> Statement {
     if inference.verdict == Verdict::Identified {
         let (links, sure) = (node_links(&inference.edges), probability(inference.probability));
         let text = format!("Links {verdict}: {links} (probability {sure}); {reason}.");
-        return Statement::new(Tone::Good, text);
+        return Statement::good(text);
     }
-    Statement::new(Tone::Doubt, format!("Links {verdict}: {reason}."))
+    Statement::doubt(format!("Links {verdict}: {reason}."))
 }
 
 /// A sentence and the members of each level of groups.
 fn groups(inference: &Inference) -> Vec<Statement> {
     let one = |level: &GroupLevel| {
         let tone = if level.clear { Tone::Plain } else { Tone::Doubt };
-        Statement::new(
-            tone,
-            format!("{}. Members: {}", group_sentence(inference, level), group_members(level)),
-        )
+        let said = group_sentence(inference, level);
+        Statement::new(tone, format!("{said}. Members: {}", group_members(level)))
     };
     inference.groups.iter().map(one).collect()
 }
 
 /// The rest of what is known, for this page and for that of measured sockets.
 pub(super) fn sections(inference: &Inference) -> Vec<Section> {
-    let facts = inference_facts(inference).into_iter().map(|(name, text)| (name.to_owned(), text));
-    vec![Section::new("inference", "").with(Block::Facts(facts.collect()))]
+    vec![Section::new("inference", "").facts(inference_facts(inference))]
 }
 
 /// `2 groups of 48 CPUs (share a cache): 46.6 ns within, 134 ns between; clear, 2.6 times`.
@@ -147,12 +144,8 @@ pub(crate) fn inference_facts(inference: &Inference) -> Vec<(&'static str, Strin
         let told =
             format!("{} (probability {})", node_links(&inference.edges), probability(inference.probability));
         facts.push((name, told));
-        let far: Vec<String> = inference
-            .nodes
-            .iter()
-            .zip(&inference.eccentricities)
-            .map(|(node, far)| format!("{node}: {far}"))
-            .collect();
+        let far = inference.nodes.iter().zip(&inference.eccentricities);
+        let far: Vec<String> = far.map(|(node, far)| format!("{node}: {far}")).collect();
         if !far.is_empty() {
             facts.push(("farthest", format!("{} (links to the farthest node)", far.join(", "))));
         }
@@ -231,43 +224,37 @@ fn explanation(inference: &Inference) -> String {
 
 /// Lines go from group to group here: no entry is a read of memory.
 fn of_mesh_of_groups(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
+    let (columns, each) = (mesh.columns, value(mesh.column_step));
     let step = |step: f64| value(mesh.base + step);
-    let shape = match mesh.row_step {
+    let neighbours = step(mesh.column_step);
+    match mesh.row_step {
         Some(row) => format!(
-            "{} by {} groups: {} between neighbours in a row, {} in a column",
-            mesh.columns,
+            "{columns} by {} groups: {neighbours} between neighbours in a row, {} in a column; each further column adds {each}, each row {}",
             mesh.rows,
-            step(mesh.column_step),
-            step(row)
-        ),
-        None => format!("{} groups in a row: {} between neighbours", mesh.columns, step(mesh.column_step)),
-    };
-    let row = mesh.row_step.map_or_else(String::new, |row| format!(", each row {}", value(row)));
-    format!("{shape}; each further column adds {}{row}", value(mesh.column_step))
-}
-
-fn of_mesh(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
-    let shape = match mesh.row_step {
-        Some(row) => format!(
-            "{} by {} clusters: {} of a cluster's own memory, {} more per column, {} more per row",
-            mesh.columns,
-            mesh.rows,
-            value(mesh.base),
-            value(mesh.column_step),
+            step(row),
             value(row)
         ),
         None => format!(
-            "{} clusters in a row: {} of a cluster's own memory, {} more per step",
-            mesh.columns,
-            value(mesh.base),
-            value(mesh.column_step)
+            "{columns} groups in a row: {neighbours} between neighbours; each further column adds {each}"
         ),
+    }
+}
+
+fn of_mesh(mesh: &Mesh, value: &dyn Fn(f64) -> String) -> String {
+    let [base, each] = [mesh.base, mesh.column_step].map(value);
+    let (columns, rows) = (mesh.columns, mesh.rows);
+    let shape = match mesh.row_step.map(value) {
+        Some(row) => format!(
+            "{columns} by {rows} clusters: {base} of a cluster's own memory, {each} more per column, {row} more per row"
+        ),
+        None => {
+            format!("{columns} clusters in a row: {base} of a cluster's own memory, {each} more per step")
+        }
     };
-    match mesh.remote {
+    match mesh.remote.map(value) {
         Some(remote) => format!(
-            "{} packages of {shape}; other packages {}, from which cluster their links leave does not show",
-            mesh.packages,
-            value(remote)
+            "{} packages of {shape}; other packages {remote}, from which cluster their links leave does not show",
+            mesh.packages
         ),
         None => format!("one package of {shape}"),
     }

@@ -2,13 +2,13 @@
 
 use machine::{CpuId, NodeId};
 use models::interconnect::Inference;
-use record::{Concurrency, SocketVerdict, Sockets, Spread};
+use record::{Concurrency, NodeLoadedLatency, SocketVerdict, Sockets, Spread, SubjectRow};
+use stats::text::capital;
 
 use super::{inferred_links, socket_account};
-use crate::interconnect::capital;
 use crate::naming;
 use crate::number::{column, gigabytes, percent, plus_minus, quality_mark};
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::sockets::{asymmetry_words, flight_doubts, kernels, likeness_words, nodes_words, subjects_words};
 
 /// Nodes or CPUs shown beside each other; the document and the files of CSV have all.
@@ -31,74 +31,58 @@ pub fn measured_sockets_page(sockets: &Sockets, inference: Option<&Inference>) -
 
 /// The tables, then the links; for the check-up's page as well.
 pub(crate) fn sections(sockets: &Sockets, inference: Option<&Inference>) -> Vec<Section> {
-    let mut sections = vec![
-        Section::new("memory", "").with(Block::Table(memory(sockets))).with(Block::Table(points(sockets))),
-    ];
-    if !sockets.equality.is_empty() {
-        let title = "Difference from the other CPUs, each in its own memory";
-        sections.push(Section::detail("alike", title).with(Block::Table(alike(sockets))));
-    }
     let hidden = sockets.because.get(REASONS_FIRST..).unwrap_or_default();
-    if !hidden.is_empty() {
-        sections.push(Section::detail("reasons", "More reasons").with(Block::List(hidden.to_vec())));
-    }
-    for (id, title, table) in [
-        ("requests", "Outstanding cache-line requests", requests(sockets)),
-        ("loaded", "Latency under load", loaded(sockets)),
-        ("together", "Triad of several CPUs together", together(sockets)),
-        ("lines", "Line transfer between two CPUs", line_transfer(sockets)),
-    ] {
-        if !table.rows.is_empty() {
-            sections.push(Section::detail(id, title).with(Block::Table(table)));
-        }
-    }
-    if let Some(inference) = inference {
-        let said = inferred_links::answer(inference);
-        sections.push(Section {
-            blocks: vec![Block::Text(said)],
-            ..Section::detail("links", "Links by latency")
-        });
-        sections.extend(inferred_links::sections(inference));
-    }
-    sections.extend(sockets.gate.iter().flat_map(socket_account::reasons));
-    sections
+    let alike = Section::new("alike", "Difference from the other CPUs, each in its own memory");
+    let details = [
+        (!sockets.equality.is_empty()).then(|| alike.table(self::alike(sockets))),
+        Section::new("reasons", "More reasons").list(hidden.to_vec()).filled(),
+        requests(sockets).section("Outstanding cache-line requests"),
+        loaded(sockets).section("Latency under load"),
+        together(sockets).section("Triad of several CPUs together"),
+        line_transfer(sockets).section("Line transfer between two CPUs"),
+        inference
+            .map(|found| Section::new("links", "Links by latency").stating([inferred_links::answer(found)])),
+    ];
+    let memory = Section::new("memory", "").table(memory(sockets)).table(points(sockets));
+    [memory]
+        .into_iter()
+        .chain(details.into_iter().flatten().map(Section::as_detail))
+        .chain(inference.into_iter().flat_map(inferred_links::sections))
+        .chain(sockets.gate.iter().flat_map(socket_account::reasons))
+        .collect()
 }
 
 pub(crate) fn answer(sockets: &Sockets) -> Statement {
     match sockets.verdict {
-        SocketVerdict::Alike => {
-            Statement::new(Tone::Good, format!("The CPUs are alike: {}.", likeness_words(sockets)))
-        }
+        SocketVerdict::Alike => Statement::good(format!("The CPUs are alike: {}.", likeness_words(sockets))),
         SocketVerdict::Asymmetric => {
             let words = asymmetry_words(sockets);
             let words = if words.is_empty() { "the CPUs differ".to_owned() } else { words };
-            Statement::new(Tone::Look, format!("{}.", capital(&words)))
+            Statement::look(format!("{}.", capital(&words)))
         }
         SocketVerdict::Inconclusive => {
             let why = sockets.because.first().map_or_else(String::new, |why| format!(": {why}"));
-            Statement::new(Tone::Doubt, format!("Whether the CPUs are alike is undetermined{why}."))
+            Statement::doubt(format!("Whether the CPUs are alike is undetermined{why}."))
         }
     }
 }
 
 pub(crate) fn because(sockets: &Sockets) -> Vec<Statement> {
-    let of = |tone: Tone| move |text: String| Statement::new(tone, text);
     let is_answered = usize::from(sockets.verdict == SocketVerdict::Inconclusive);
-    let reasons = sockets.because.iter().take(REASONS_FIRST).skip(is_answered).cloned();
-    let mut said: Vec<Statement> = reasons.map(of(Tone::Plain)).collect();
+    let reasons = sockets.because.iter().take(REASONS_FIRST).skip(is_answered);
+    let mut said: Vec<Statement> = reasons.map(Statement::plain).collect();
     if let Some(gate) = &sockets.gate {
         said.push(socket_account::gate_answer(gate));
         said.extend(socket_account::more_causes(gate));
     }
-    said.extend(nodes_words(sockets).filter(|_| !sockets.latency.is_empty()).map(of(Tone::Faint)));
+    said.extend(nodes_words(sockets).filter(|_| !sockets.latency.is_empty()).map(Statement::faint));
     let stand_for = sockets.subjects.iter().filter(|subject| subject.stands_for.len() > 1);
     let stand_for = stand_for.map(|subject| format!("{} for {}", subject.cpu, subject.stands_for));
     let stand_for: Vec<String> = stand_for.take(PLACES_SHOWN).collect();
     if !stand_for.is_empty() {
-        let text = format!("Measured CPUs stand for others: {}.", stand_for.join("; "));
-        said.push(Statement::new(Tone::Faint, text));
+        said.push(Statement::faint(format!("Measured CPUs stand for others: {}.", stand_for.join("; "))));
     }
-    said.extend(flight_doubts(sockets).into_iter().chain(sockets.without.clone()).map(of(Tone::Doubt)));
+    said.extend(flight_doubts(sockets).into_iter().chain(sockets.without.clone()).map(Statement::doubt));
     said
 }
 
@@ -114,7 +98,7 @@ fn nodes(sockets: &Sockets) -> Vec<NodeId> {
 fn cell(value: f64, spread: &Spread, scale: fn(f64) -> f64) -> Cell {
     let interval = spread.interval.map(scale);
     let text = format!("{}{} {}", column(value), quality_mark(spread.quality), plus_minus(value, interval));
-    Cell::within(text.trim_end(), value, interval)
+    Cell::within(text, value, interval)
 }
 
 /// What a CPU measured in the memory of one node: latency, then a bandwidth for each loop.
@@ -149,151 +133,103 @@ fn memory(sockets: &Sockets) -> Table {
         String::new()
     };
     let places = &places[..places.len().min(PLACES_SHOWN)];
-    let mut columns = vec![Column::word("quantity")];
-    columns.extend((!is_one_node).then(|| Column::number("CPU", "")));
-    // The last give way on a narrow screen.
-    columns.extend(
-        (0..).zip(places).map(|(index, place)| Column::number(format!("{noun} {place}"), "").priority(index)),
-    );
-    let first_rows = ROWS_FIRST.max(2 * sockets.subjects.len().min(ROWS_FIRST));
-    let mut table = Table { first_rows: Some(first_rows), ..Table::new("memory", columns) };
-    let mut keys: Vec<(String, Option<CpuId>)> = Vec::new();
-    for (quantity, cpu, node, cell) in measured(sockets) {
-        let (key, place) = if is_one_node { (None, cpu.0) } else { (Some(cpu), node.0) };
-        let Some(place) = places.iter().position(|one| *one == place) else { continue };
-        let found = keys.iter().position(|(of, by)| *of == quantity && *by == key);
-        let row = found.unwrap_or_else(|| {
-            let start = [Some(Cell::text(&quantity)), key.map(of_cpu)].into_iter().flatten();
-            table.row(start.chain(places.iter().map(|_| Cell::Empty)).collect());
-            keys.push((quantity, key));
-            keys.len() - 1
-        });
-        let first = table.columns.len() - places.len();
-        table.rows[row].cells[first + place] = cell;
+    let place = |cpu: CpuId, node: NodeId| if is_one_node { (None, cpu.0) } else { (Some(cpu), node.0) };
+    let shown = measured(sockets).into_iter().filter_map(|(quantity, cpu, node, cell)| {
+        let (key, place) = place(cpu, node);
+        Some(((quantity, key), (places.iter().position(|one| *one == place)?, cell)))
+    });
+    let mut rows =
+        Table::of("memory", naming::grouped(shown)).word("quantity", |((quantity, _), _)| quantity.clone());
+    if !is_one_node {
+        rows = rows.number("CPU", |((_, cpu), _)| *cpu);
     }
+    let first_rows = ROWS_FIRST.max(2 * sockets.subjects.len().min(ROWS_FIRST));
     let axes = if is_one_node { "" } else { "CPU: the one that loads; node: whose memory; " };
-    table.legend = Some(format!("{axes}±: 95 % interval; ~ wide, * unstable{cut}"));
-    table
-}
-
-fn of_cpu(cpu: CpuId) -> Cell {
-    Cell::count(cpu.0 as usize)
+    // The last give way on a narrow screen.
+    let columns = places.iter().enumerate().fold(rows, |rows, (index, name)| {
+        rows.number((format!("{noun} {name}"), index as u8), |(_, cells)| {
+            cells.iter().rfind(|(place, _)| *place == index).map(|(_, cell)| cell.clone())
+        })
+    });
+    columns.first(first_rows).legend(format!("{axes}±: 95 % interval; ~ wide, * unstable{cut}"))
 }
 
 /// Every number of every pair, for programs.
 fn points(sockets: &Sockets) -> Table {
-    let columns = vec![
-        Column::word("quantity"),
-        Column::number("CPU", ""),
-        Column::number("node", ""),
-        Column::number("value", ""),
-    ];
-    let mut table = Table { is_data: true, ..Table::new("points", columns) };
-    for (quantity, cpu, node, cell) in measured(sockets) {
-        table.row(vec![Cell::text(quantity), of_cpu(cpu), Cell::count(node.0 as usize), cell]);
-    }
-    table
+    Table::of("points", measured(sockets))
+        .word("quantity", |(quantity, ..)| quantity.clone())
+        .number("CPU", |(_, cpu, ..)| *cpu)
+        .number("node", |(_, _, node, _)| node.0)
+        .number("value", |(.., cell)| cell.clone())
+        .data()
 }
 
 /// By how much each CPU differs.
 fn alike(sockets: &Sockets) -> Table {
-    let columns = vec![
-        Column::word("quantity"),
-        Column::number("CPU", ""),
-        Column::number("difference", "%"),
-        Column::word("verdict"),
-    ];
-    let mut table = Table::new("alike", columns);
-    for of in &sockets.equality {
-        for row in &of.rows {
-            let change = |ratio: f64| 100.0 * (ratio - 1.0);
-            let (value, interval) = (change(row.ratio), row.interval.map(change));
-            let text = format!("{value:+.1} [{:+.1}, {:+.1}]", interval.low, interval.high);
-            let (tone, word) = if row.differs { (Tone::Look, "differs") } else { (Tone::Plain, "alike") };
-            table.row(vec![
-                Cell::text(&of.quantity),
-                of_cpu(row.cpu),
-                Cell::within(text, value, interval),
-                Cell::State(tone, word.to_owned()),
-            ]);
-        }
-    }
+    let difference = |row: &SubjectRow| {
+        let change = |ratio: f64| 100.0 * (ratio - 1.0);
+        let (value, ends) = (change(row.ratio), row.interval.map(change));
+        Cell::within(format!("{value:+.1} [{:+.1}, {:+.1}]", ends.low, ends.high), value, ends)
+    };
     let noise = sockets
         .equality
         .iter()
         .map(|of| format!("{} ±{} over {} rounds", of.quantity, percent(of.aa_half_width), of.rounds));
     let noise = noise.collect::<Vec<_>>().join("; ");
-    table.legend = Some(format!("The same CPU differs from itself within this run by: {noise}."));
-    table
+    Table::of("alike", sockets.equality.iter().flat_map(|of| of.rows.iter().map(move |row| (of, row))))
+        .word("quantity", |(of, _)| &of.quantity)
+        .number("CPU", |(_, row)| row.cpu)
+        .number(("difference", "%"), |(_, row)| difference(row))
+        .word("verdict", |(_, row)| match row.differs {
+            true => (Tone::Look, "differs"),
+            false => (Tone::Plain, "alike"),
+        })
+        .legend(format!("The same CPU differs from itself within this run by: {noise}."))
 }
 
 fn requests(sockets: &Sockets) -> Table {
-    let columns = vec![
-        Column::number("CPU", ""),
-        Column::number("node", ""),
-        Column::word("kernel"),
-        Column::number("lines of 64 B", ""),
-    ];
-    let mut table = Table::new("requests", columns);
-    let cell = |one: &Concurrency| {
+    let lines = |one: &Concurrency| {
         let [value, low, high] = [one.lines, one.interval.low, one.interval.high].map(column);
         let doubt = if one.doubt.is_some() { "?" } else { "" };
         Cell::within(format!("{value}{doubt} [{low}, {high}]"), one.lines, one.interval)
     };
-    for one in &sockets.concurrency {
-        let node = Cell::count(one.node.0 as usize);
-        table.row(vec![of_cpu(one.cpu), node, Cell::text(naming::words(&one.kernel)), cell(one)]);
-    }
-    table
+    Table::of("requests", &sockets.concurrency)
+        .number("CPU", |one| one.cpu)
+        .number("node", |one| one.node.0)
+        .word("kernel", |one| naming::words(&one.kernel))
+        .number("lines of 64 B", |one| lines(one))
+        .table()
 }
 
 /// Idle latency of each node, and what it becomes.
 fn loaded(sockets: &Sockets) -> Table {
-    let columns = vec![
-        Column::number("node", ""),
-        Column::number("CPU", ""),
-        Column::word("while these CPUs also load memory"),
-        Column::number("their load", "GB/s"),
-        Column::number("latency", "ns"),
-    ];
-    let mut table = Table::new("loaded", columns);
-    for one in &sockets.loaded {
-        let point = &one.point;
-        let load = gigabytes(point.load_bytes_per_s);
-        let is_idle = point.loading.is_empty();
-        table.row(vec![
-            Cell::count(one.node.0 as usize),
-            of_cpu(point.cpu),
-            Cell::text(if is_idle { "none (idle)".to_owned() } else { point.loading.to_string() }),
-            if is_idle { Cell::Empty } else { Cell::number(load) },
-            cell(point.ns, &point.spread, |ns| ns),
-        ]);
-    }
-    table
+    let is_idle = |one: &NodeLoadedLatency| one.point.loading.is_empty();
+    Table::of("loaded", &sockets.loaded)
+        .number("node", |one| one.node.0)
+        .number("CPU", |one| one.point.cpu)
+        .word("while these CPUs also load memory", |one| match is_idle(one) {
+            true => "none (idle)".to_owned(),
+            false => one.point.loading.to_string(),
+        })
+        .number(("their load", "GB/s"), |one| (!is_idle(one)).then(|| gigabytes(one.point.load_bytes_per_s)))
+        .number(("latency", "ns"), |one| cell(one.point.ns, &one.point.spread, |ns| ns))
+        .table()
 }
 
 fn together(sockets: &Sockets) -> Table {
-    let mut table = Table::new("together", vec![Column::word("CPUs"), Column::number("bandwidth", "GB/s")]);
-    for one in &sockets.scaling {
-        let cell = cell(gigabytes(one.bytes_per_s), &one.spread, gigabytes);
-        table.row(vec![Cell::text(one.cpus.to_string()), cell]);
-    }
     // Another block at another time: the two may differ.
-    table.legend = Some("One CPU alone is measured apart from the table of bandwidths above.".to_owned());
-    table
+    Table::of("together", &sockets.scaling)
+        .word("CPUs", |one| one.cpus.to_string())
+        .number(("bandwidth", "GB/s"), |one| cell(gigabytes(one.bytes_per_s), &one.spread, gigabytes))
+        .legend("One CPU alone is measured apart from the table of bandwidths above.")
 }
 
 fn line_transfer(sockets: &Sockets) -> Table {
-    let columns = vec![Column::word("CPUs"), Column::word("protocol"), Column::number("one way", "ns")];
-    let mut table = Table::new("lines", columns);
-    for one in &sockets.line_transfer {
-        table.row(vec![
-            Cell::text(format!("{}-{}", one.a, one.b)),
-            Cell::text(naming::words(&one.protocol)),
-            cell(one.ns, &one.spread, |ns| ns),
-        ]);
-    }
-    table
+    Table::of("lines", &sockets.line_transfer)
+        .word("CPUs", |one| format!("{}-{}", one.a, one.b))
+        .word("protocol", |one| naming::words(&one.protocol))
+        .number(("one way", "ns"), |one| cell(one.ns, &one.spread, |ns| ns))
+        .table()
 }
 
 #[cfg(test)]

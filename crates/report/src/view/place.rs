@@ -5,13 +5,16 @@ mod sharing;
 mod sweep;
 
 use record::{
-    AaTwin, Better, ParkingTax, PlaceArm, PlaceOutcome, PlacedThread, SharingOffer, WriterPair, WriterVerdict,
+    AaTwin, Failures, ParkingTax, PlaceArm, PlaceDecision, PlaceLevel, PlaceOutcome, PlacedThread,
+    SharingOffer, WriterPair, WriterVerdict,
 };
 use stats::Verdict;
 
+use crate::naming::word;
 use crate::number::{UNKNOWN, count, percent, short};
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 use crate::view::experiment::dropped;
+use crate::view::judged;
 use sharing::{names, strongest_pairs};
 
 pub use sweep::place_sweep_page;
@@ -27,80 +30,56 @@ const NAME_CHARACTERS: usize = 15;
 
 /// The placement as a page.
 pub fn place_page(found: &PlaceOutcome) -> Page {
-    let mut sections = Vec::new();
-    if !found.arms.is_empty() {
-        sections.push(Section::new("placements", "").with(Block::Table(arms(found))));
-    }
-    let pairs: Vec<String> = strongest_pairs(found).into_iter().chain(confirmed(found)).collect();
-    if !pairs.is_empty() {
-        sections.push(Section::new("sharing", "Threads that share data").with(Block::List(pairs)));
-    }
-    if !found.threads.is_empty() {
-        sections.push(Section::new("threads", "").with(Block::Table(threads(found))));
-    }
-    if !found.notes.is_empty() {
-        sections.push(Section::new("notes", "Notes").with(Block::List(found.notes.clone())));
-    }
-    sections.extend(figures::gains(found));
-    sections.extend(found.sharing.iter().filter_map(|sharing| figures::heat_maps(found, sharing)));
-    let regions = found.sharing.as_ref().map(|sharing| sharing::regions(found, sharing));
-    if let Some(regions) = regions.filter(|regions| !regions.rows.is_empty()) {
-        sections.push(Section::detail("memory", "Shared memory").with(Block::Table(regions)));
-    }
+    let pairs = strongest_pairs(found).into_iter().chain(confirmed(found));
+    let regions = found.sharing.as_ref().and_then(|sharing| {
+        sharing::regions(found, sharing).section("Shared memory").map(Section::as_detail)
+    });
     let meaning = |arm: &PlaceArm| (arm_name(arm), format!("{}; {}", arm.what, count(arm.runs, "run")));
-    let meanings = found.arms.iter().map(meaning).collect();
-    sections.push(Section::detail("meanings", "The placements").with(Block::Facts(meanings)));
-    sections.push(Section::detail("facts", "How it was found").with(Block::Facts(facts(found))));
+    let meanings = Section::new("meanings", "The placements")
+        .with(Block::Facts(found.arms.iter().map(meaning).collect()))
+        .as_detail();
+    let sections = [
+        arms(found).section(""),
+        Section::new("sharing", "Threads that share data").list(pairs).filled(),
+        threads(found).section(""),
+        Section::new("notes", "Notes").list(found.notes.clone()).filled(),
+        figures::gains(found),
+        found.sharing.as_ref().and_then(|sharing| figures::heat_maps(found, sharing)),
+        regions,
+        Some(meanings),
+        Some(Section::new("facts", "How it was found").facts(facts(found)).as_detail()),
+    ];
     let tone = if found.recommended.is_some() { Tone::Good } else { Tone::Plain };
     Page {
         subject: format!("Placement of {}", found.subject),
         answer: Statement::new(tone, &found.sentence),
-        because: not_placed(found).into_iter().chain(failures(found)).collect(),
-        sections,
+        because: not_placed(found).into_iter().chain(found.failures.iter().map(failure)).collect(),
+        sections: sections.into_iter().flatten().collect(),
         about: vec![format!("begun {}, seed {}", found.started_utc, found.seed)],
         ..Page::default()
     }
 }
 
 /// Runs that failed, with an example.
-fn failures(found: &PlaceOutcome) -> Vec<Statement> {
-    let said = found.failures.iter().map(|failure| {
-        let of = count(failure.of, "run");
-        Statement::new(Tone::Doubt, format!("{} of {of} failed: {}", failure.failed, failure.example))
-    });
-    said.collect()
+fn failure(failure: &Failures) -> Statement {
+    let of = count(failure.of, "run");
+    Statement::doubt(format!("{} of {of} failed: {}", failure.failed, failure.example))
 }
 
 fn arms(found: &PlaceOutcome) -> Table {
     let unit = if found.unit.is_empty() { String::new() } else { format!(", {}", found.unit) };
-    let columns = vec![
-        Column::word("placement"),
-        Column::word("verdict"),
-        Column::number("measured", "%"),
-        Column::number("predicted", "%").priority(2),
-        Column::number(format!("{}{unit}", found.metric), "").priority(1),
-        Column::number("q", "").priority(3),
-    ];
-    let mut table = Table::new("placements", columns);
-    for arm in &found.arms {
-        table.row(vec![
-            Cell::text(arm_name(arm)),
-            verdict(arm.change_percent, arm.verdict),
-            change(arm),
-            predicted(arm),
-            Cell::known(arm.value),
-            q(arm.q),
-        ]);
-    }
-    let better = match found.better {
-        Better::Lower => "lower",
-        Better::Higher => "higher",
-    };
-    table.legend = Some(format!(
-        "predicted, measured: change of {} against the kernel's own placement (os), {better} is better; q: share of false alarms among such findings",
-        found.metric
-    ));
-    table
+    Table::of("placements", &found.arms)
+        .word("placement", |arm| arm_name(arm))
+        .word("verdict", |arm| verdict(arm.change_percent, arm.verdict))
+        .number(("measured", "%"), |arm| change(arm))
+        .number(("predicted", "%", 2), |arm| predicted(arm))
+        .number((format!("{}{unit}", found.metric), 1), |arm| Cell::known(arm.value))
+        .number(("q", 3), |arm| Cell::q(arm.q))
+        .legend(format!(
+            "predicted, measured: change of {} against the kernel's own placement (os), {} is better; q: share of false alarms among such findings",
+            found.metric,
+            word(&found.better)
+        ))
 }
 
 /// The arm, and the other name of the same placement.
@@ -109,42 +88,29 @@ fn arm_name(arm: &PlaceArm) -> String {
 }
 
 /// What an arm should bring, with its interval where one is known.
-fn predicted(arm: &PlaceArm) -> Cell {
-    let Some(change) = arm.predicted_percent else { return Cell::Empty };
-    arm.predicted_interval.map_or_else(
-        || Cell::shown(format!("{change:+.1}"), change),
-        |ends| Cell::within(format!("{change:+.0} [{:+.0}, {:+.0}]", ends.low, ends.high), change, ends),
-    )
-}
-
-fn change(arm: &PlaceArm) -> Cell {
-    let Some(change) = arm.change_percent else { return Cell::Empty };
-    arm.change_interval.map_or_else(
-        || Cell::shown(format!("{change:+.1}"), change),
-        |ends| Cell::within(format!("{change:+.1} [{:+.1}, {:+.1}]", ends.low, ends.high), change, ends),
-    )
-}
-
-/// The share of false alarms among findings as sure as this one.
-fn q(q: Option<f64>) -> Cell {
-    let Some(q) = q else { return Cell::Empty };
-    let text = match q {
-        small if small < 0.001 => "<.001".to_owned(),
-        small if small < 1.0 => format!("{small:.3}").trim_start_matches('0').to_owned(),
-        _ => "1".to_owned(),
+fn predicted(arm: &PlaceArm) -> Option<Cell> {
+    let change = arm.predicted_percent?;
+    let text = match arm.predicted_interval {
+        Some(ends) => format!("{change:+.0} [{:+.0}, {:+.0}]", ends.low, ends.high),
+        None => format!("{change:+.1}"),
     };
-    Cell::shown(text, q)
+    Some(Cell::within(text, change, arm.predicted_interval))
 }
 
-fn verdict(change_percent: Option<f64>, verdict: Verdict) -> Cell {
-    let (tone, word) = match (change_percent, verdict) {
-        (None, _) => return Cell::Empty,
-        (_, Verdict::Faster) => (Tone::Good, "better"),
-        (_, Verdict::Slower) => (Tone::Look, "worse"),
-        (_, Verdict::Equivalent) => (Tone::Plain, "equivalent"),
-        (_, Verdict::Inconclusive) => (Tone::Doubt, "undetermined"),
+fn change(arm: &PlaceArm) -> Option<Cell> {
+    let change = arm.change_percent?;
+    let ends = arm.change_interval.map(|ends| format!(" [{:+.1}, {:+.1}]", ends.low, ends.high));
+    Some(Cell::within(format!("{change:+.1}{}", ends.unwrap_or_default()), change, arm.change_interval))
+}
+
+fn verdict(change_percent: Option<f64>, verdict: Verdict) -> Option<(Tone, &'static str)> {
+    let (tone, word) = judged::verdict(verdict);
+    let word = match verdict {
+        Verdict::Faster => "better",
+        Verdict::Slower => "worse",
+        Verdict::Equivalent | Verdict::Inconclusive => word,
     };
-    Cell::State(tone, word.to_owned())
+    change_percent.map(|_| (tone, word))
 }
 
 /// Where each thread goes, by the recommended placement first.
@@ -153,18 +119,14 @@ fn threads(found: &PlaceOutcome) -> Table {
     let is_choice = |arm: &&PlaceArm| !arm.cpus.is_empty() && !KERNEL.contains(&arm.name.as_str());
     let mut arms: Vec<&PlaceArm> = found.arms.iter().filter(is_choice).collect();
     arms.sort_by_key(|arm| Some(&arm.name) != shown.as_ref());
-    let mut columns = vec![Column::word("thread"), Column::number("busy", "%")];
-    columns.extend(arms.iter().enumerate().map(|(place, arm)| {
-        Column::word(format!("CPUs by {}", arm.name)).priority(u8::try_from(place).unwrap_or(u8::MAX))
-    }));
-    let mut table = Table { first_rows: Some(THREADS_FIRST), ..Table::new("threads", columns) };
-    for (index, thread) in found.threads.iter().enumerate() {
-        let busy = 100.0 * thread.cpu_share;
-        let mut cells = vec![Cell::text(thread_name(thread)), Cell::shown(format!("{busy:.0}"), busy)];
-        cells.extend(arms.iter().map(|arm| Cell::text(arm.cpus.get(index).cloned().unwrap_or_default())));
-        table.row(cells);
-    }
-    table
+    let rows = Table::of("threads", found.threads.iter().enumerate())
+        .word("thread", |(_, thread)| thread_name(thread))
+        .number(("busy", "%"), |(_, thread)| Cell::whole(Some(100.0 * thread.cpu_share)));
+    let columns = arms.iter().enumerate().fold(rows, |rows, (place, arm)| {
+        let priority = u8::try_from(place).unwrap_or(u8::MAX);
+        rows.word((format!("CPUs by {}", arm.name), priority), |(index, _)| arm.cpus.get(*index))
+    });
+    columns.first(THREADS_FIRST).table()
 }
 
 /// `1/worker#2`: the process, unless it is the first, the name, and which of that name.
@@ -175,13 +137,13 @@ fn thread_name(thread: &PlacedThread) -> String {
 }
 
 /// What the threads were watched by and what not.
-fn data_sources(found: &PlaceOutcome) -> Vec<(String, String)> {
+fn data_sources(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
     let offers = || found.sharing.iter().flat_map(|sharing| &sharing.offers);
     let used = offers().filter(|offer| offer.refused.is_none());
     let missing =
         offers().filter_map(|SharingOffer { name, refused }| Some(format!("{name}: {}", refused.as_ref()?)));
-    let used = used.map(|offer| ("data source".to_owned(), offer.name.clone()));
-    used.chain(missing.map(|text| ("not available".to_owned(), text))).collect()
+    let used = used.map(|offer| ("data source", offer.name.clone()));
+    used.chain(missing.map(|text| ("not available", text))).collect()
 }
 
 /// Who writes to shared pages, and each pair of which that is doubtful.
@@ -200,43 +162,42 @@ fn confirmed(found: &PlaceOutcome) -> Vec<String> {
     std::iter::once(format!("confirmed by page faults: {}", writers.sentence)).chain(doubts).collect()
 }
 
-fn facts(found: &PlaceOutcome) -> Vec<(String, String)> {
+fn facts(found: &PlaceOutcome) -> Vec<(&'static str, String)> {
     let mut facts = data_sources(found);
-    let mut fact = |name: &str, text: String| facts.push((name.to_owned(), text));
-    if let Some(decision) = &found.decision {
-        let gap = decision.gap_percent.map_or_else(|| UNKNOWN.to_owned(), |gap| format!("{gap:.2} %"));
-        fact("decided by", decision.learnt_by.clone());
-        fact(
-            "value",
-            format!(
-                "{} thread speeds; at random {}; upper bound {} ({}), gap {gap}",
-                short(decision.value),
-                short(decision.chance_value),
-                short(decision.bound),
-                decision.proof
-            ),
-        );
-        decision.terms.iter().for_each(|term| fact("counted", term.clone()));
-        for level in &decision.levels {
-            let (units, saved) = (level.units, percent(level.benefit));
-            fact("level", format!("{units} x {}: saves {saved} ({})", level.name, level.source));
-        }
-    }
+    facts.extend(found.decision.iter().flat_map(decided));
     let predicted = found.unpredicted.as_ref().map(|why| format!("nothing: {why}"));
     let predicted = found.predicted_by.clone().into_iter().chain(predicted);
-    predicted.for_each(|by| fact("predicted by", by));
+    facts.extend(predicted.map(|by| ("predicted by", by)));
     if found.ended.is_some() && !found.arms.is_empty() {
         let (taken, kept) = (count(found.pair_counts.taken, "run"), found.pair_counts.kept);
         let order = "of each placement, interleaved in random order";
-        fact("runs", format!("{taken} {order}, {kept} kept{}", dropped(&found.pair_counts)));
-        fact("A/A", alarms(&found.aa));
-        fact("margin", format!("{} of {}", percent(found.margin_percent / 100.0), found.metric));
+        facts.extend([
+            ("runs", format!("{taken} {order}, {kept} kept{}", dropped(&found.pair_counts))),
+            ("A/A", alarms(&found.aa)),
+            ("margin", format!("{} of {}", percent(found.margin_percent / 100.0), found.metric)),
+        ]);
     }
-    if let Some(parking) = &found.parking {
-        fact("sleeping CPUs", parking_words(parking));
-    }
-    fact("CPUs", found.cpus.clone());
+    facts.extend(found.parking.iter().map(|parking| ("sleeping CPUs", parking_words(parking))));
+    facts.push(("CPUs", found.cpus.clone()));
     facts
+}
+
+/// How the best placement was computed.
+fn decided(decision: &PlaceDecision) -> Vec<(&'static str, String)> {
+    let gap = decision.gap_percent.map_or_else(|| UNKNOWN.to_owned(), |gap| format!("{gap:.2} %"));
+    let [value, chance, bound] = [decision.value, decision.chance_value, decision.bound].map(short);
+    let proof = &decision.proof;
+    let value =
+        format!("{value} thread speeds; at random {chance}; upper bound {bound} ({proof}), gap {gap}");
+    let level = |level: &PlaceLevel| {
+        let (units, saved) = (level.units, percent(level.benefit));
+        ("level", format!("{units} x {}: saves {saved} ({})", level.name, level.source))
+    };
+    [("decided by", decision.learnt_by.clone()), ("value", value)]
+        .into_iter()
+        .chain(decision.terms.iter().map(|term| ("counted", term.clone())))
+        .chain(decision.levels.iter().map(level))
+        .collect()
 }
 
 /// What the kernel against itself showed, and how much of that chance explains.
@@ -254,7 +215,7 @@ fn not_placed(found: &PlaceOutcome) -> Option<Statement> {
     let pinned =
         some(found.apart_threads, "thread").map(|all| format!("{all} pinned by the program, left alone"));
     let told: Vec<String> = some(idle, "idle thread").into_iter().chain(pinned).collect();
-    (!told.is_empty()).then(|| Statement::new(Tone::Faint, format!("Not placed: {}.", told.join("; "))))
+    (!told.is_empty()).then(|| Statement::faint(format!("Not placed: {}.", told.join("; "))))
 }
 
 /// What sleeping CPUs cost, in words.

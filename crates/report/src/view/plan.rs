@@ -1,46 +1,38 @@
 //! The plan of a check-up: what would run, for how long, whom it disturbs, what was cut or dropped and why.
 
-use record::{Plan, PlanOutcome};
+use record::{Plan, PlanEntry, PlanOutcome};
 
-use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table};
 
 /// The plan as a page.
 pub fn plan_page(plan: &Plan) -> Page {
-    let columns = vec![
-        Column::word("probe"),
-        Column::number("at most", "s"),
-        Column::word("disturbs"),
-        Column::prose("dropped"),
-    ];
-    let mut table = Table::new("plan", columns);
-    for entry in &plan.entries {
-        let (time, disturbs, dropped) = if let PlanOutcome::Dropped(reason) = &entry.outcome {
-            (Cell::Empty, "", reason.as_str())
-        } else {
-            let time = Cell::shown(format!("{:.1}", entry.planned_s), entry.planned_s);
-            (time, entry.disturbs.as_str(), "")
-        };
-        let cells = vec![Cell::text(&entry.probe), time, Cell::text(disturbs), Cell::text(dropped)];
-        let detail = (!entry.reduced.is_empty()).then(|| entry.reduced.join("; "));
-        table.rows.push(Row { cells, detail });
-    }
-    let is_dropped = |outcome: &PlanOutcome| matches!(outcome, PlanOutcome::Dropped(_));
-    let dropped = plan.entries.iter().filter(|entry| is_dropped(&entry.outcome)).count();
+    let dropped = |entry: &PlanEntry| match &entry.outcome {
+        PlanOutcome::Dropped(reason) => Some(reason.clone()),
+        _ => None,
+    };
+    let time = |entry: &PlanEntry| Cell::shown(format!("{:.1}", entry.planned_s), entry.planned_s);
+    let kept = |entry: &PlanEntry| dropped(entry).is_none();
+    let table = Table::of("plan", &plan.entries)
+        .word("probe", |entry| &entry.probe)
+        .number(("at most", "s"), |entry| kept(entry).then(|| time(entry)))
+        .word("disturbs", |entry| kept(entry).then(|| entry.disturbs.clone()))
+        .prose("dropped", |entry| dropped(entry))
+        .detail(|entry| (!entry.reduced.is_empty()).then(|| entry.reduced.join("; ")))
+        .table();
+    let dropped = plan.entries.iter().filter(|entry| !kept(entry)).count();
     let total_s: f64 = plan.entries.iter().map(|entry| entry.planned_s).sum();
     let also = if dropped > 0 { format!("; {dropped} dropped") } else { String::new() };
     let probes = machine::counted(plan.entries.len() - dropped, "probe");
     let answer = format!("{probes} in {total_s:.1} s of a budget of {} s{also}", plan.budget_s);
     Page {
-        answer: Statement::new(Tone::Plain, answer),
-        sections: vec![Section::new("plan", "").with(Block::Table(table))],
+        answer: Statement::plain(answer),
+        sections: vec![Section::new("plan", "").table(table)],
         ..Page::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use record::PlanEntry;
-
     use super::*;
     use crate::Terminal;
 

@@ -1,11 +1,11 @@
 //! An experiment across reboots: the answer, row by row, every boot, and what to beware of.
 
-use record::{BootRow, BootSummary, RebootOutcome};
+use record::{BootRow, RebootOutcome};
 use stats::Verdict;
+use stats::text::points;
 
-use super::experiment::{about, answer_tone, cells_of, columns, subject};
-use crate::comparison::wording;
-use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+use super::experiment::{about, answer_tone, judged_rows, subject};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Boots and facts on a first screen.
 const BOOTS_FIRST: usize = 8;
@@ -18,27 +18,18 @@ pub fn reboots_page(found: &RebootOutcome) -> Page {
     let is_running = found.phase == "running";
     let verdicts: Vec<Verdict> = found.rows.iter().map(|row| row.row.verdict).collect();
     let tone = if is_running { Tone::Plain } else { answer_tone(&verdicts, false) };
-    let mut sections = Vec::new();
-    let has_rows = !found.rows.is_empty() || !found.controls.is_empty();
-    if has_rows && !is_running {
-        sections.push(Section::new("rows", "").with(Block::Table(rows(found))));
-    }
-    if !found.boots.is_empty() {
-        sections.push(Section::new("boots", "").with(Block::Table(boots(found, !is_running))));
-    }
-    if !found.differs_with_arm.is_empty() {
-        sections.push(Section::new("facts", "What else comes with B").with(Block::Table(facts(found))));
-    }
-    let notes = found.cautions.iter().chain(&found.notes);
-    let blocks: Vec<Block> = notes.map(|note| Block::Text(Statement::new(Tone::Plain, note))).collect();
-    if !blocks.is_empty() {
-        sections.push(Section { blocks, ..Section::new("notes", "") });
-    }
+    let notes = found.cautions.iter().chain(&found.notes).map(Statement::plain);
+    let sections = [
+        rows(found).section("").filter(|_| !is_running),
+        boots(found, !is_running).section(""),
+        facts(found).section("What else comes with B"),
+        Section::new("notes", "").stating(notes).filled(),
+    ];
     Page {
         subject: subject(&found.a, &found.b),
         answer: Statement::new(tone, &found.sentence),
-        because: vec![Statement::new(Tone::Faint, counts(found))],
-        sections,
+        because: vec![Statement::faint(counts(found))],
+        sections: sections.into_iter().flatten().collect(),
         about: about(found.seed, &found.tool_version, &found.started_utc),
         ..Page::default()
     }
@@ -46,90 +37,59 @@ pub fn reboots_page(found: &RebootOutcome) -> Page {
 
 fn counts(found: &RebootOutcome) -> String {
     let [a, b] = found.boots_counted;
-    let planned = found.boots_planned;
+    let (planned, trials) = (found.boots_planned, found.trials_per_boot);
     format!(
-        "A {} ({a} of {planned} boots), B {} ({b} of {planned}); {} trials in each; margin {} %",
+        "A {} ({a} of {planned} boots), B {} ({b} of {planned}); {trials} trials in each; margin {} %",
         found.a,
         found.b,
-        found.trials_per_boot,
-        wording::percent(found.margin_percent)
+        points(found.margin_percent)
     )
 }
 
 fn rows(found: &RebootOutcome) -> Table {
-    let mut columns = columns(&found.a, &found.b, "boots");
-    columns.push(Column::number("between boots", "%").priority(2));
-    columns.push(Column::number("within a boot", "%").priority(2));
-    let mut table = Table::new("rows", columns);
-    let mut add = |rows: &[BootRow], mark: &str| {
-        for row in rows {
-            let spread = |percent: Option<f64>| {
-                percent.map_or(Cell::Empty, |value| Cell::shown(wording::percent(value), value))
-            };
-            let mut cells = cells_of(&row.row, row.ratio, mark);
-            cells.extend([spread(row.between_percent), spread(row.within_percent)]);
-            table.row(cells);
-        }
-    };
-    add(&found.rows, "");
-    add(&found.controls, " (control)");
-    table.legend = Some(
-        "medians of boots; change ± distance to the end of its 95 % interval; between and within: standard deviation of \
-         boots, and of trials in one"
-            .to_owned(),
-    );
-    table
+    let spread = |percent: f64| Cell::shown(points(percent), percent);
+    let rows = [found.rows.as_slice(), &found.controls];
+    judged_rows([&found.a, &found.b], rows, "boots", |one: &BootRow| (&one.row, one.ratio))
+        .number(("between boots", "%", 2), |(row, _)| row.between_percent.map(spread))
+        .number(("within a boot", "%", 2), |(row, _)| row.within_percent.map(spread))
+        .legend(
+            "medians of boots; change ± distance to the end of its 95 % interval; between and within: standard deviation of \
+             boots, and of trials in one",
+        )
 }
 
 /// Every boot; a remark stands below the boot that it is about. Values are of the first row.
 fn boots(found: &RebootOutcome, with_values: bool) -> Table {
-    let value = found.rows.first().filter(|_| with_values).map_or_else(String::new, |row| {
-        match row.row.unit.as_str() {
-            "" => row.row.name.clone(),
-            unit => format!("{}, {unit}", row.row.name),
-        }
+    let first = found.rows.first().filter(|_| with_values).map(|row| &row.row);
+    let value = first.map_or_else(String::new, |row| match row.unit.as_str() {
+        "" => row.name.clone(),
+        unit => format!("{}, {unit}", row.name),
     });
-    let columns = vec![
-        Column::number("boot", ""),
-        Column::word("arm"),
-        Column::word("state"),
-        Column::number("trials", ""),
-        Column::number("dropped", "").priority(1),
-        Column::number(value, "").priority(1),
-        Column::word("seen, UTC").priority(2),
-    ];
-    let mut table = Table::new("boots", columns);
-    for boot in &found.boots {
-        let BootSummary { place, arm, seen_utc, fate, remark, trials, trials_dropped, value, .. } = boot;
-        let value = value.filter(|_| with_values);
-        let cells = vec![
-            Cell::count(*place),
-            Cell::text(arm.to_uppercase()),
-            Cell::text(fate),
-            Cell::count(*trials),
-            if *trials_dropped > 0 { Cell::count(*trials_dropped) } else { Cell::Empty },
-            value.map_or(Cell::Empty, Cell::number),
-            Cell::text(seen_utc.chars().take(MINUTE_CHARACTERS).collect::<String>()),
-        ];
-        table.rows.push(Row { cells, detail: Some(remark.clone()).filter(|remark| !remark.is_empty()) });
-    }
-    table.first_rows = Some(BOOTS_FIRST);
-    table
+    Table::of("boots", &found.boots)
+        .number("boot", |boot| boot.place)
+        .word("arm", |boot| boot.arm.to_uppercase())
+        .word("state", |boot| &boot.fate)
+        .number("trials", |boot| boot.trials)
+        .number(("dropped", 1), |boot| Some(boot.trials_dropped).filter(|dropped| *dropped > 0))
+        .number((value, 1), |boot| boot.value.filter(|_| with_values))
+        .word(("seen, UTC", 2), |boot| boot.seen_utc.chars().take(MINUTE_CHARACTERS).collect::<String>())
+        .detail(|boot| Some(boot.remark.clone()).filter(|remark| !remark.is_empty()))
+        .first(BOOTS_FIRST)
+        .table()
 }
 
 fn facts(found: &RebootOutcome) -> Table {
-    let columns = vec![Column::word("fact"), Column::prose("A"), Column::prose("B")];
-    let mut table = Table::new("facts", columns);
-    for fact in &found.differs_with_arm {
-        table.row(vec![Cell::text(&fact.fact), Cell::text(&fact.a), Cell::text(&fact.b)]);
-    }
-    table.first_rows = Some(FACTS_FIRST);
-    table
+    Table::of("facts", &found.differs_with_arm)
+        .word("fact", |fact| &fact.fact)
+        .prose("A", |fact| &fact.a)
+        .prose("B", |fact| &fact.b)
+        .first(FACTS_FIRST)
+        .table()
 }
 
 #[cfg(test)]
 mod tests {
-    use record::{ArmFact, Better, ComparisonRow};
+    use record::{ArmFact, Better, BootSummary, ComparisonRow};
     use stats::Interval;
     use unicode_width::UnicodeWidthStr;
 

@@ -1,11 +1,10 @@
 //! The self-test: which difference each kind of loop would show here, what held of the stated limits, and blind spots.
 
-use machine::Bytes;
-use record::{BetweenRuns, Coverage, Selftest, Twins};
-use stats::Knowledge;
+use record::{BetweenRuns, CellPair, Coverage, Selftest, Twins};
+use stats::{Knowledge, Reach};
 
 use crate::number;
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// What is shown of a self-test.
 #[derive(Debug, Clone, Copy)]
@@ -30,36 +29,30 @@ pub fn selftest_page(report: &SelftestReport) -> Page {
         (false, true) => Tone::Good,
         (false, false) => Tone::Look,
     };
-    let outside = |line: &String| Statement::new(Tone::Look, format!("outside the stated limits: {line}"));
-    let short = report.between_runs.falls_short.iter().map(|line| Statement::new(Tone::Plain, line));
+    let outside = report.failures.iter().map(|line| format!("outside the stated limits: {line}"));
+    let short = report.between_runs.falls_short.iter().map(Statement::plain);
     let spots = report.blind_spots.len();
     let more = format!("{} on this machine: --long", machine::counted(spots, "blind spot"));
-    let spots = (spots > 0).then(|| Statement::new(Tone::Faint, more));
-    let mut sections = vec![
-        of_table("resolution", "", resolution(found)),
-        of_table("between-runs", "Between runs", between_runs(report.between_runs))
-            .saying(Tone::Faint, &report.between_runs.rests_on),
-        of_table("control", "Control loops", control(found)),
-        of_table("overlap", "Two threads at once", overlap(found)),
+    let between = between_runs(report.between_runs).under("between-runs", "Between runs");
+    let between = between.unwrap_or_else(|| Section::new("between-runs", "Between runs"));
+    let details = [
+        Some(between.saying(Tone::Faint, &report.between_runs.rests_on)),
+        control(found).section("Control loops"),
+        overlap(found).section("Two threads at once"),
     ];
-    sections.extend(found.twins.iter().map(surface));
-    sections.extend(found.coverage.iter().map(coverage));
-    for (id, title, lines) in [
-        ("not-measured", "Not measured", found.without.as_slice()),
-        ("blind-spots", "Blind spots", report.blind_spots),
-    ] {
-        let section = Section::detail(id, title);
-        let filled = (!lines.is_empty()).then(|| section.with(Block::List(lines.to_vec())));
-        sections.extend(filled);
-    }
-    sections.retain(|section| !section.blocks.is_empty());
-    for section in &mut sections {
-        section.is_detail = section.id != "resolution";
-    }
+    let details = (details.into_iter().flatten())
+        .chain(found.twins.iter().map(surface))
+        .chain(found.coverage.iter().map(coverage))
+        .chain(Section::new("not-measured", "Not measured").list(found.without.clone()).filled())
+        .chain(Section::new("blind-spots", "Blind spots").list(report.blind_spots.to_vec()).filled());
     Page {
         answer: Statement::new(tone, answer(found)),
-        because: report.failures.iter().map(outside).chain(short).chain(spots).collect(),
-        sections,
+        because: outside
+            .map(Statement::look)
+            .chain(short)
+            .chain((spots > 0).then(|| Statement::faint(more)))
+            .collect(),
+        sections: resolution(found).section("").into_iter().chain(details.map(Section::as_detail)).collect(),
         about: vec![format!("took {:.0} s", report.elapsed_s)],
         ..Page::default()
     }
@@ -76,204 +69,129 @@ fn answer(found: &Selftest) -> String {
     )
 }
 
-/// A section of a table; empty without rows.
-fn of_table(id: &'static str, title: &str, table: Table) -> Section {
-    let section = Section::new(id, title);
-    if table.rows.is_empty() { section } else { section.with(Block::Table(table)) }
-}
-
-fn percent(share: f64) -> Cell {
-    Cell::shown(number::percent(share), share)
+fn tenths(value: f64) -> Cell {
+    Cell::shown(format!("{value:.1}"), value)
 }
 
 fn resolution(found: &Selftest) -> Table {
-    let columns = vec![
-        Column::prose("equal work, twice"),
-        Column::number("typical", ""),
-        Column::number("detects", ""),
-        Column::number("1 % in", ""),
-        Column::number("A/A shift", "").priority(1),
-        Column::number("pairs", "").priority(2),
-        Column::number("time", "s").priority(2),
-        Column::number("alarms", "").priority(3),
-    ];
-    let mut table = Table::new("resolution", columns);
-    for one in &found.resolution {
-        let one_percent_s = one.seconds_for_one_percent;
-        table.row(vec![
-            Cell::text(&one.kind),
-            Cell::shown(format!("{} {}", number::short(one.typical), one.unit), one.typical),
-            percent(one.detectable),
-            Cell::shown(number::duration_ns(one_percent_s * 1e9), one_percent_s),
-            Cell::within(format!("{:+.2} %", one.shift * 100.0), one.shift, one.interval),
-            Cell::count(one.pairs),
-            Cell::shown(format!("{:.1}", one.seconds), one.seconds),
-            Cell::text(format!("{}/{}", one.alarms, one.groups)),
-        ]);
-    }
     let alarms = found.alarms;
-    table.legend = Some(format!(
-        "detects: a difference found in four of five tries of this time. Alarms at 5 %: {} in {} groups of 12 pairs; more \
-         than {} would be too many.",
-        alarms.alarms, alarms.groups, alarms.limit
-    ));
-    table
+    Table::of("resolution", &found.resolution)
+        .prose("equal work, twice", |one| &one.kind)
+        .number("typical", |one| {
+            Cell::shown(format!("{} {}", number::short(one.typical), one.unit), one.typical)
+        })
+        .number("detects", |one| Cell::percent(one.detectable))
+        .number("1 % in", |one| {
+            let seconds = one.seconds_for_one_percent;
+            Cell::shown(number::duration_ns(seconds * 1e9), seconds)
+        })
+        .number(("A/A shift", 1), |one| {
+            Cell::within(format!("{:+.2} %", one.shift * 100.0), one.shift, one.interval)
+        })
+        .number(("pairs", 2), |one| one.pairs)
+        .number(("time", "s", 2), |one| tenths(one.seconds))
+        .number(("alarms", 3), |one| format!("{}/{}", one.alarms, one.groups))
+        .legend(format!(
+            "detects: a difference found in four of five tries of this time. Alarms at 5 %: {} in {} groups of 12 pairs; more \
+             than {} would be too many.",
+            alarms.alarms, alarms.groups, alarms.limit
+        ))
 }
 
 fn between_runs(found: &BetweenRuns) -> Table {
-    let columns = vec![
-        Column::prose("class"),
-        Column::number("spread of runs", "").priority(1),
-        Column::number("row, 1 against 1", "").priority(1),
-        Column::number("class, 1 against 1", ""),
-        Column::number("row, 3 against 3", "").priority(1),
-        Column::number("class, 3 against 3", ""),
-    ];
-    let mut table = Table::new("between_runs", columns);
-    for one in &found.classes {
-        let mark = if one.knowledge == Knowledge::History { "" } else { " *" };
-        table.row(vec![
-            Cell::text(format!("{}{mark}", one.class.name())),
-            percent(one.class_spread),
-            percent(one.row[0]),
-            percent(one.whole[0]),
-            percent(one.row[1]),
-            percent(one.whole[1]),
-        ]);
-    }
-    table.legend = Some("the smallest difference that four of five tries detect".to_owned());
-    table
+    let mark = |one: &Reach| if one.knowledge == Knowledge::History { "" } else { " *" };
+    Table::of("between_runs", &found.classes)
+        .prose("class", |one| format!("{}{}", one.class.name(), mark(one)))
+        .number(("spread of runs", 1), |one| Cell::percent(one.class_spread))
+        .number(("row, 1 against 1", 1), |one| Cell::percent(one.row[0]))
+        .number("class, 1 against 1", |one| Cell::percent(one.whole[0]))
+        .number(("row, 3 against 3", 1), |one| Cell::percent(one.row[1]))
+        .number("class, 3 against 3", |one| Cell::percent(one.whole[1]))
+        .legend("the smallest difference that four of five tries detect")
 }
 
 fn control(found: &Selftest) -> Table {
-    let columns = vec![
-        Column::number("CPU", ""),
-        Column::number("clock", "GHz"),
-        Column::number("multiply/rotate", "").priority(1),
-        Column::number("share of core", ""),
-        Column::number("drift of multiply", "%"),
-        Column::number("drift of ports", "%"),
-    ];
-    let drift = |drift: Option<f64>| {
-        drift.map_or(Cell::Empty, |drift| Cell::shown(format!("{:+.1}", drift * 100.0), drift * 100.0))
-    };
-    let mut table = Table::new("control", columns);
-    for state in &found.control {
-        let clock = |ghz: f64| Cell::shown(format!("{ghz:.2}"), ghz);
-        table.row(vec![
-            Cell::text(state.cpu.to_string()),
-            state.core_hz.map_or_else(|| Cell::text(number::UNKNOWN), |hz| clock(hz.0 / 1e9)),
-            Cell::number(state.multiply_per_rotate),
-            percent(state.core_share),
-            drift(state.multiply_drift),
-            drift(state.port_drift),
-        ]);
-    }
-    table
+    let drift = |drift: f64| Cell::shown(format!("{:+.1}", drift * 100.0), drift * 100.0);
+    let clock = |hertz: machine::Hertz| Cell::shown(format!("{:.2}", hertz.0 / 1e9), hertz.0 / 1e9);
+    Table::of("control", &found.control)
+        .number("CPU", |state| state.cpu)
+        .number(("clock", "GHz"), |state| state.core_hz.map_or_else(|| number::UNKNOWN.into(), clock))
+        .number(("multiply/rotate", 1), |state| state.multiply_per_rotate)
+        .number("share of core", |state| Cell::percent(state.core_share))
+        .number(("drift of multiply", "%"), |state| state.multiply_drift.map(drift))
+        .number(("drift of ports", "%"), |state| state.port_drift.map(drift))
+        .table()
 }
 
 fn overlap(found: &Selftest) -> Table {
-    let columns = vec![
-        Column::word("CPUs"),
-        Column::number("seen per ms", ""),
-        Column::number("slices together", ""),
-        Column::word("usable"),
-    ];
-    let mut table = Table::new("overlap", columns);
-    for pair in &found.overlap {
-        let (tone, usable) = if pair.can_tell { (Tone::Good, "yes") } else { (Tone::Doubt, "undetermined") };
-        table.row(vec![
-            Cell::text(format!("{} and {}", pair.a, pair.b)),
-            Cell::shown(number::short(pair.fresh_per_ms), pair.fresh_per_ms),
-            percent(pair.together_share),
-            Cell::State(tone, usable.to_owned()),
-        ]);
-    }
-    table
-}
-
-/// Block and stride, the first columns of a table of cells.
-fn place_columns() -> Vec<Column> {
-    vec![Column::number("block", ""), Column::number("stride", "")]
-}
-
-fn place(block_bytes: Bytes, stride_bytes: Bytes) -> Vec<Cell> {
-    [block_bytes, stride_bytes].map(|bytes| Cell::shown(bytes.to_string(), bytes.0 as f64)).to_vec()
+    Table::of("overlap", &found.overlap)
+        .word("CPUs", |pair| format!("{} and {}", pair.a, pair.b))
+        .number("seen per ms", |pair| Cell::shown(number::short(pair.fresh_per_ms), pair.fresh_per_ms))
+        .number("slices together", |pair| Cell::percent(pair.together_share))
+        .word("usable", |pair| match pair.can_tell {
+            true => (Tone::Good, "yes"),
+            false => (Tone::Doubt, "undetermined"),
+        })
+        .table()
 }
 
 fn surface(twins: &Twins) -> Section {
-    let mut columns = place_columns();
-    columns.extend([
-        Column::number("first", "ns"),
-        Column::number("second", "ns"),
-        Column::number("q", ""),
-        Column::number("mappings", "").priority(1),
-    ]);
-    let mut table = Table::new("surface", columns);
-    for pair in &twins.named {
-        let value = |index: usize| {
-            let text =
-                format!("{} ±{}", number::short(pair.ns[index]), number::percent(pair.half_width[index]));
-            Cell::shown(text, pair.ns[index])
-        };
-        let mut cells = place(pair.block_bytes, pair.stride_bytes);
-        let q = Cell::shown(format!("{:.3}", pair.q), pair.q);
-        let mappings = Cell::text(format!("{}, {}", pair.mappings[0], pair.mappings[1]));
-        cells.extend([value(0), value(1), q, mappings]);
-        table.row(cells);
-    }
+    let value = |pair: &CellPair, side: usize| {
+        let [ns, half] = [number::short(pair.ns[side]), number::percent(pair.half_width[side])];
+        Cell::shown(format!("{ns} ±{half}"), pair.ns[side])
+    };
+    let table = Table::of("surface", &twins.named)
+        .number("block", |pair| pair.block_bytes)
+        .number("stride", |pair| pair.stride_bytes)
+        .number(("first", "ns"), |pair| value(pair, 0))
+        .number(("second", "ns"), |pair| value(pair, 1))
+        .number("q", |pair| Cell::shown(format!("{:.3}", pair.q), pair.q))
+        .number(("mappings", 1), |pair| format!("{}, {}", pair.mappings[0], pair.mappings[1]))
+        .table();
+    let [agreeing, unstable, converged] =
+        [twins.agreeing_share, twins.unstable_share, twins.converged_share].map(|share| share * 100.0);
     let text = format!(
-        "{} of {} cells called different (Benjamini-Hochberg, 5 %); {:.1} % of those not marked unstable agree within \
-         5 %; {:.1} % unstable, {:.1} % converged; {:.0} s",
-        twins.called_different,
-        twins.cells,
-        twins.agreeing_share * 100.0,
-        twins.unstable_share * 100.0,
-        twins.converged_share * 100.0,
-        twins.seconds
+        "{} of {} cells called different (Benjamini-Hochberg, 5 %); {agreeing:.1} % of those not marked unstable agree within \
+         5 %; {unstable:.1} % unstable, {converged:.1} % converged; {:.0} s",
+        twins.called_different, twins.cells, twins.seconds
     );
-    let title = format!("Latency surface against itself ({} pages)", twins.page_bytes);
-    let section = Section::new("surface", title).saying(Tone::Plain, text);
-    if table.rows.is_empty() { section } else { section.with(Block::Table(table)) }
+    of_cells(format!("Latency surface against itself ({} pages)", twins.page_bytes), text, table)
+}
+
+/// A section of what was said of cells, and of those that are named.
+fn of_cells(title: String, text: String, table: Table) -> Section {
+    let section = Section::new(table.id, title).saying(Tone::Plain, text);
+    if table.rows.is_empty() { section } else { section.table(table) }
 }
 
 fn coverage(found: &Coverage) -> Section {
-    let mut columns = place_columns();
-    columns.extend([
-        Column::number("median", "ns"),
-        Column::number("covered", ""),
-        Column::number("half-width", ""),
-        Column::number("scatter", "").priority(1),
-        Column::number("far, unmarked", "").priority(1),
-    ]);
-    let mut table = Table::new("coverage", columns);
-    for cell in &found.named {
-        let mut cells = place(cell.block_bytes, cell.stride_bytes);
-        let shares = [cell.covered_share, cell.half_width, cell.scatter, cell.far_unmarked_share];
-        cells.push(Cell::shown(number::short(cell.ns), cell.ns));
-        cells.extend(shares.map(percent));
-        table.row(cells);
-    }
+    let table = Table::of("coverage", &found.named)
+        .number("block", |cell| cell.block_bytes)
+        .number("stride", |cell| cell.stride_bytes)
+        .number(("median", "ns"), |cell| Cell::shown(number::short(cell.ns), cell.ns))
+        .number("covered", |cell| Cell::percent(cell.covered_share))
+        .number("half-width", |cell| Cell::percent(cell.half_width))
+        .number(("scatter", 1), |cell| Cell::percent(cell.scatter))
+        .number(("far, unmarked", 1), |cell| Cell::percent(cell.far_unmarked_share))
+        .table();
+    let shares =
+        [found.covered_share, found.covered_share_converged, found.converged_share, found.unstable_share];
+    let [covered, of_converged, converged, unstable] = shares.map(|share| share * 100.0);
     let text = format!(
-        "{:.1} % of {} intervals hold the median of all repeats ({:.1} % of those converged); {:.1} % converged, {:.1} % \
+        "{covered:.1} % of {} intervals hold the median of all repeats ({of_converged:.1} % of those converged); {converged:.1} % converged, {unstable:.1} % \
          unstable; widths times {:.2} would cover 90 %, times {:.2} 95 %; {:.0} s",
-        found.covered_share * 100.0,
-        found.intervals,
-        found.covered_share_converged * 100.0,
-        found.converged_share * 100.0,
-        found.unstable_share * 100.0,
-        found.factor_for_90_percent,
-        found.factor_for_95_percent,
-        found.seconds
+        found.intervals, found.factor_for_90_percent, found.factor_for_95_percent, found.seconds
     );
-    let title = format!("Coverage of intervals ({} cells x {} repeats)", found.cells, found.repeats);
-    let section = Section::new("coverage", title).saying(Tone::Plain, text);
-    if table.rows.is_empty() { section } else { section.with(Block::Table(table)) }
+    of_cells(
+        format!("Coverage of intervals ({} cells x {} repeats)", found.cells, found.repeats),
+        text,
+        table,
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use record::{Alarms, CellPair, Overlap, Resolution};
+    use record::{Alarms, Overlap, Resolution};
 
     use super::*;
     use crate::Terminal;

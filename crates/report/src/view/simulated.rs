@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use models::FITTED;
+use stats::text::capital;
 
-use crate::interconnect::capital;
-use crate::page::{Block, Section, Statement, Tone};
+use crate::page::{Section, Statement};
 
 /// How the source of a number begins that is a guess.
 const ASSUMED: &str = "assumed";
@@ -43,7 +43,7 @@ pub(super) fn grounds(sources: &[(&str, &str)], reasons: &str) -> Statement {
     } else {
         capital(&format!("{}; {reasons}.", told.join("; ")))
     };
-    Statement::new(Tone::Faint, text)
+    Statement::faint(text)
 }
 
 /// Where the reasons of a machine's numbers stand, if it comes from a file.
@@ -52,14 +52,5 @@ pub(super) const IN_THE_FILE: &str = "the machine file gives the reasons";
 /// Each number of a machine: its name, its value with the unit, its source.
 pub(super) fn numbers(numbers: impl IntoIterator<Item = [String; 3]>) -> Section {
     let facts = numbers.into_iter().map(|[name, value, source]| (name, format!("{value}; {source}")));
-    Section::detail("numbers", "The machine").with(Block::Facts(facts.collect()))
-}
-
-/// Words joined by commas, the last by another word.
-pub(super) fn listed(words: &[String], last_joined_by: &str) -> String {
-    match words {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} {last_joined_by} {last}", first.join(", ")),
-    }
+    Section::new("numbers", "The machine").facts(facts).as_detail()
 }

@@ -4,11 +4,12 @@ pub(crate) mod words;
 
 use models::interconnect::SocketAccount;
 use record::{GateVerdict, SocketGate, Sockets};
+use stats::text::capital;
 
-use crate::interconnect::{capital, node_links, verdict_words};
-use crate::number;
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::interconnect::{node_links, verdict_words};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 use crate::sockets::flight_doubts;
+use crate::{naming, number};
 
 /// CPUs on a first screen.
 const CPUS_FIRST: usize = 8;
@@ -25,29 +26,28 @@ pub fn socket_account_page(
         || "not identifiable".to_owned(),
         |graph| format!("{}, from {}", node_links(&graph.edges), graph.source),
     );
-    let doubts = flight_doubts(sockets);
     let mut because = more_causes(gate);
-    because.push(Statement::new(Tone::Plain, words::why(account)));
-    because.extend(doubts.into_iter().map(|doubt| Statement::new(Tone::Doubt, doubt)));
-    because.push(Statement::new(Tone::Faint, format!("Links: {links}.")));
-    let mut sections = vec![Section::new("cpus", "").with(Block::Table(rows(account)))];
-    sections.extend(reasons(gate));
-    let details = words::details(account, sockets);
-    sections.push(Section::detail("details", "What the model says besides").with(Block::List(details)));
+    because.push(Statement::plain(words::why(account)));
+    because.extend(flight_doubts(sockets).into_iter().map(Statement::doubt));
+    because.push(Statement::faint(format!("Links: {links}.")));
+    let details =
+        Section::new("details", "What the model says besides").list(words::details(account, sockets));
     Page {
         subject: format!("{cpus} of {from}, measured and predicted"),
         answer: gate_answer(gate),
         because,
-        sections,
+        sections: [Section::new("cpus", "").table(rows(account))]
+            .into_iter()
+            .chain(reasons(gate))
+            .chain(details.filled().map(Section::as_detail))
+            .collect(),
         ..Page::default()
     }
 }
 
 /// Whether every socket is as expected; of causes the first.
 pub(super) fn gate_answer(gate: &SocketGate) -> Statement {
-    let mut cpus: Vec<_> = gate.bands.iter().map(|band| band.cpu).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let cpus = naming::distinct(gate.bands.iter().map(|band| band.cpu));
     let (cpus, from) = (number::count(cpus.len(), "CPU"), &gate.expected_from);
     let tone = match gate.verdict {
         GateVerdict::Within => Tone::Good,
@@ -68,10 +68,9 @@ pub(super) fn gate_answer(gate: &SocketGate) -> Statement {
 
 /// The causes after the first, and what the verdict is in doubt for.
 pub(super) fn more_causes(gate: &SocketGate) -> Vec<Statement> {
-    let of = |tone: Tone, text: &str| Statement::new(tone, text);
     let is_answered = usize::from(gate.verdict == GateVerdict::Inconclusive);
-    let causes = gate.causes.iter().skip(1 - is_answered).map(|cause| of(Tone::Look, &cause.text));
-    causes.chain(gate.because.iter().skip(is_answered).map(|doubt| of(Tone::Doubt, doubt))).collect()
+    let causes = gate.causes.iter().skip(1 - is_answered).map(|cause| Statement::look(&cause.text));
+    causes.chain(gate.because.iter().skip(is_answered).map(Statement::doubt)).collect()
 }
 
 /// How each cause was found, and what to do about it; of several with `--long`.
@@ -79,42 +78,23 @@ pub(super) fn reasons(gate: &SocketGate) -> Vec<Section> {
     let is_alone = gate.causes.len() == 1;
     let section = |cause: &record::SocketCause| {
         let title = if is_alone { "Reasons".to_owned() } else { capital(&cause.text) };
-        let section = Section::new("reasons", title).with(Block::List(cause.reasoning.clone()));
+        let section = Section::new("reasons", title).list(cause.reasoning.clone());
         Section { is_detail: !is_alone, ..section }
     };
     gate.causes.iter().map(section).collect()
 }
 
 fn rows(account: &SocketAccount) -> Table {
-    let columns = vec![
-        Column::number("CPU", ""),
-        Column::number("node", "").priority(2),
-        Column::number("links to farthest", "").priority(3),
-        Column::number("latency", "ns"),
-        Column::number("model latency", "ns").priority(1),
-        Column::number("latency error", "").priority(1),
-        Column::number("triad", "MB/s"),
-        Column::number("model triad", "MB/s").priority(1),
-        Column::number("triad error", "").priority(1),
-    ];
-    let mut table = Table { first_rows: Some(CPUS_FIRST), ..Table::new("cpus", columns) };
-    let whole =
-        |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::shown(format!("{value:.0}"), value));
-    let count = |value: Option<u32>| value.map_or(Cell::Empty, |value| Cell::count(value as usize));
-    for row in &account.rows {
-        table.row(vec![
-            Cell::text(row.cpu.to_string()),
-            count(row.node),
-            count(row.eccentricity),
-            Cell::known(row.latency_ns),
-            Cell::known(row.latency_predicted_ns),
-            Cell::change(row.latency_error_percent),
-            whole(row.triad_mb_per_s),
-            whole(row.triad_predicted_mb_per_s),
-            Cell::change(row.triad_error_percent),
-        ]);
-    }
-    table.legend =
-        Some("latency, triad: in the CPU's own memory; the model is fitted to these numbers".to_owned());
-    table
+    Table::of("cpus", &account.rows)
+        .number("CPU", |row| row.cpu)
+        .number(("node", 2), |row| row.node)
+        .number(("links to farthest", 3), |row| row.eccentricity)
+        .number(("latency", "ns"), |row| Cell::known(row.latency_ns))
+        .number(("model latency", "ns", 1), |row| Cell::known(row.latency_predicted_ns))
+        .number(("latency error", 1), |row| Cell::change(row.latency_error_percent))
+        .number(("triad", "MB/s"), |row| Cell::whole(row.triad_mb_per_s))
+        .number(("model triad", "MB/s", 1), |row| Cell::whole(row.triad_predicted_mb_per_s))
+        .number(("triad error", 1), |row| Cell::change(row.triad_error_percent))
+        .first(CPUS_FIRST)
+        .legend("latency, triad: in the CPU's own memory; the model is fitted to these numbers")
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::page::{Block, Cell, Column, Page, Section, Statement, Table, Tone};
+use crate::page::{Block, Page, Section, Statement, Table, Tone};
 
 /// Toggles on a first screen.
 const TOGGLES_FIRST: usize = 16;
@@ -71,47 +71,39 @@ impl ToggleState {
 pub fn toggles_page(toggles: &[ToggleState]) -> Page {
     let mut by_class: Vec<&ToggleState> = toggles.iter().collect();
     by_class.sort_by_key(|toggle| toggle.class);
-    let mut classes: Vec<(String, String)> =
-        by_class.iter().map(|toggle| (toggle.class.to_owned(), toggle.class_means.to_owned())).collect();
+    let mut classes: Vec<(&str, &str)> =
+        by_class.iter().map(|toggle| (toggle.class, toggle.class_means)).collect();
     classes.dedup();
     let (here, missing): (Vec<&ToggleState>, Vec<&ToggleState>) =
         by_class.into_iter().partition(|toggle| toggle.is_available());
-    let answer =
-        format!("{} of {} can be switched here", here.len(), machine::counted(toggles.len(), "toggle"));
-    let mut sections = Vec::new();
-    if !here.is_empty() {
-        let columns = vec![
-            Column::word("toggle"),
-            Column::prose("values"),
-            Column::prose("now").priority(1),
-            Column::word("class"),
-        ];
-        let mut table = Table::new("available", columns);
-        for toggle in &here {
-            let values: Vec<&str> = toggle.values.iter().map(|value| value.name.as_str()).collect();
-            let to = if toggle.settable { "" } else { " (ab only)" };
-            table.row(vec![
-                Cell::text(toggle.name),
-                Cell::text(format!("{}{to}", values.join(", "))),
-                Cell::text(toggle.now.as_deref().unwrap_or_default()),
-                Cell::text(toggle.class),
-            ]);
-        }
-        table.first_rows = Some(TOGGLES_FIRST);
-        sections.push(Section::new("available", "").with(Block::Table(table)));
-    }
-    if !missing.is_empty() {
-        let columns = vec![Column::word("toggle"), Column::prose("reason"), Column::word("class")];
-        let mut table = Table::new("missing", columns);
-        for toggle in missing {
-            table.row(vec![Cell::text(toggle.name), Cell::Text(toggle.why_not()), Cell::text(toggle.class)]);
-        }
-        sections.push(Section::detail("missing", "Not available here").with(Block::Table(table)));
-    }
-    sections.push(Section::detail("classes", "Classes").with(Block::Facts(classes)));
+    let all = machine::counted(toggles.len(), "toggle");
+    let answer = format!("{} of {all} can be switched here", here.len());
+    let tone = if here.is_empty() { Tone::Doubt } else { Tone::Plain };
+    let values = |toggle: &ToggleState| {
+        let names: Vec<&str> = toggle.values.iter().map(|value| value.name.as_str()).collect();
+        names.join(", ") + if toggle.settable { "" } else { " (ab only)" }
+    };
+    let available = Table::of("available", here)
+        .word("toggle", |toggle| toggle.name)
+        .prose("values", |toggle| values(toggle))
+        .prose(("now", 1), |toggle| toggle.now.as_ref())
+        .word("class", |toggle| toggle.class)
+        .first(TOGGLES_FIRST)
+        .table();
+    let missing = Table::of("missing", missing)
+        .word("toggle", |toggle| toggle.name)
+        .prose("reason", |toggle| toggle.why_not())
+        .word("class", |toggle| toggle.class)
+        .table();
+    let classes = classes.into_iter().map(|(class, means)| (class.to_owned(), means.to_owned())).collect();
+    let sections = [
+        available.section(""),
+        missing.section("Not available here").map(Section::as_detail),
+        Some(Section::new("classes", "Classes").with(Block::Facts(classes)).as_detail()),
+    ];
     Page {
-        answer: Statement::new(if here.is_empty() { Tone::Doubt } else { Tone::Plain }, answer),
-        sections,
+        answer: Statement::new(tone, answer),
+        sections: sections.into_iter().flatten().collect(),
         next: vec!["Explain one toggle: sidestep toggles show NAME".to_owned()],
         ..Page::default()
     }
@@ -121,13 +113,12 @@ pub fn toggles_page(toggles: &[ToggleState]) -> Page {
 pub fn toggle_page(toggle: &ToggleState) -> Page {
     let name = toggle.name;
     let answer = match (toggle.is_available(), toggle.settable) {
-        (true, true) => Statement::new(Tone::Good, "available"),
-        (true, false) => Statement::new(
-            Tone::Good,
-            format!("available to sidestep ab --toggle {name}; toggles set has nothing to set"),
-        ),
-        (false, _) if toggle.availability == "unknown" => Statement::new(Tone::Doubt, toggle.why_not()),
-        (false, _) => Statement::new(Tone::Doubt, format!("not available: {}", toggle.why_not())),
+        (true, true) => Statement::good("available"),
+        (true, false) => Statement::good(format!(
+            "available to sidestep ab --toggle {name}; toggles set has nothing to set"
+        )),
+        (false, _) if toggle.availability == "unknown" => Statement::doubt(toggle.why_not()),
+        (false, _) => Statement::doubt(format!("not available: {}", toggle.why_not())),
     };
     let now = toggle.now.as_deref().unwrap_or("unknown, or not the same everywhere");
     let mut facts = vec![("now", now.to_owned()), ("remedy", toggle.remedy.clone().unwrap_or_default())];
@@ -142,12 +133,11 @@ pub fn toggle_page(toggle: &ToggleState) -> Page {
         ("lifetime", toggle.lifetime.to_owned()),
         ("source", toggle.source.to_owned()),
     ]);
-    let facts = facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
     Page {
         subject: format!("{name}: {}", toggle.title),
         answer,
-        because: vec![Statement::new(Tone::Plain, toggle.does)],
-        sections: vec![Section::new("facts", "").with(Block::Facts(facts))],
+        because: vec![Statement::plain(toggle.does)],
+        sections: vec![Section::new("facts", "").facts(facts)],
         ..Page::default()
     }
 }

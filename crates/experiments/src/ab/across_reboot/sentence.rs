@@ -2,10 +2,11 @@
 
 use record::{BootRow, ExperimentRow, RebootOutcome};
 use stats::Verdict;
+use stats::text::points_in_words;
 
 use super::plan::FEWEST_BOOTS;
 use crate::ab::command_subject::{CPU_TIME, METRIC, WALL_TIME};
-use crate::ab::sentence::{change, changed, plain};
+use crate::ab::sentence::{change, changed};
 
 /// What a program takes; faults and switches stand in the table.
 const TOLD_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
@@ -55,7 +56,7 @@ fn known(row: &BootRow, found: &RebootOutcome) -> String {
         name if is_program => format!("the {name} of this program"),
         name => name.to_owned(),
     };
-    let (experiment, margin) = (as_experiment(row), plain(found.margin_percent));
+    let (experiment, margin) = (as_experiment(row), points_in_words(found.margin_percent));
     let size = change(&experiment);
     match row.row.verdict {
         Verdict::Slower | Verdict::Faster => changed(&experiment, &found.b, &subject),
@@ -90,7 +91,11 @@ fn controls(found: &RebootOutcome) -> Option<String> {
 
 fn spread(row: &BootRow) -> Option<String> {
     let (within, between) = (row.within_percent?, row.between_percent?);
-    Some(format!("boots lie {} % apart, trials within a boot {} %", plain(between), plain(within)))
+    Some(format!(
+        "boots lie {} % apart, trials within a boot {} %",
+        points_in_words(between),
+        points_in_words(within)
+    ))
 }
 
 /// The words for a row of turns serve for one of boots.

@@ -1,9 +1,9 @@
 //! Under which conditions the check-up measured: what disturbed it, what it had to do without, what ran.
 
-use record::{PlanOutcome, Record};
+use record::{PlanEntry, PlanOutcome, Record};
 
 use crate::number;
-use crate::page::{Block, Cell, Column, Section, Table, Tone};
+use crate::page::{Section, Statement, Table, Tone};
 use crate::plan;
 
 /// Version, time and seed: what a reader looks up.
@@ -23,25 +23,19 @@ pub(super) fn run(record: &Record) -> String {
 
 /// What disturbed the run, doubts about it, who else was at work, and what was not available.
 pub(crate) fn conditions(record: &Record) -> Section {
-    let mut section =
-        Section::new("conditions", "Measurement conditions").with(Block::Facts(disturbances(record)));
-    for doubt in &record.guards.doubts {
-        section = section.saying(Tone::Doubt, doubt);
-    }
-    let beside: Vec<String> = record.neighbours.iter().flat_map(plan::beside).collect();
-    for lines in [beside, record.provenance.without.clone()] {
-        if !lines.is_empty() {
-            section = section.with(Block::List(lines));
-        }
-    }
-    section.saying(
-        Tone::Faint,
-        "Behind a number stands its 95 % interval: ±x %, or [low, high] where it is wide. ~ marks an interval wider than \
-         aimed for, * a value with several states or mappings that disagree.",
-    )
+    Section::new("conditions", "Measurement conditions")
+        .facts(disturbances(record))
+        .stating(record.guards.doubts.iter().map(Statement::doubt))
+        .list(record.neighbours.iter().flat_map(plan::beside))
+        .list(record.provenance.without.clone())
+        .saying(
+            Tone::Faint,
+            "Behind a number stands its 95 % interval: ±x %, or [low, high] where it is wide. ~ marks an interval wider than \
+             aimed for, * a value with several states or mappings that disagree.",
+        )
 }
 
-fn disturbances(record: &Record) -> Vec<(String, String)> {
+fn disturbances(record: &Record) -> [(&'static str, String); 8] {
     let guards = &record.guards;
     let dropped = (guards.windows > 0).then(|| {
         let share = number::percent(guards.windows_dropped as f64 / guards.windows as f64);
@@ -68,34 +62,23 @@ fn disturbances(record: &Record) -> Vec<(String, String)> {
         ("time-stamp counter", counter),
         ("thermal throttling", throttled),
     ]
-    .map(|(name, text)| (name.to_owned(), text.unwrap_or_else(|| number::UNKNOWN.to_owned())))
-    .into()
+    .map(|(name, text)| (name, text.unwrap_or_else(|| number::UNKNOWN.to_owned())))
 }
 
 /// What was planned, what ran, what was skipped and why; `None` without a plan.
 pub(crate) fn plan_table(record: &Record) -> Option<Section> {
-    let columns = vec![
-        Column::word("probe"),
-        Column::number("planned", "s").priority(2),
-        Column::number("took", "s").priority(1),
-        Column::word("disturbs").priority(3),
-        Column::prose("outcome"),
-        Column::prose("reduced").priority(4),
-    ];
-    let mut table = Table::new("plan", columns);
-    for entry in &record.plan.entries {
-        let outcome = plan::reason(entry).unwrap_or_else(|| "done".to_owned());
-        let outcome =
-            if entry.outcome == PlanOutcome::Pending { format!("pending: {outcome}") } else { outcome };
-        table.row(vec![
-            Cell::text(&entry.probe),
-            Cell::number(entry.planned_s),
-            entry.elapsed_s.map_or(Cell::Empty, Cell::number),
-            Cell::text(&entry.disturbs),
-            Cell::text(outcome),
-            Cell::text(entry.reduced.join("; ")),
-        ]);
-    }
-    table.legend = Some(format!("planned to take {} s in all", number::short(record.plan.budget_s)));
-    table.under("plan", "Plan")
+    let outcome = |entry: &PlanEntry| match (plan::reason(entry), &entry.outcome) {
+        (Some(reason), PlanOutcome::Pending) => format!("pending: {reason}"),
+        (Some(reason), _) => reason,
+        (None, _) => "done".to_owned(),
+    };
+    Table::of("plan", &record.plan.entries)
+        .word("probe", |entry| &entry.probe)
+        .number(("planned", "s", 2), |entry| entry.planned_s)
+        .number(("took", "s", 1), |entry| entry.elapsed_s)
+        .word(("disturbs", 3), |entry| &entry.disturbs)
+        .prose("outcome", |entry| outcome(entry))
+        .prose(("reduced", 4), |entry| entry.reduced.join("; "))
+        .legend(format!("planned to take {} s in all", number::short(record.plan.budget_s)))
+        .section("Plan")
 }

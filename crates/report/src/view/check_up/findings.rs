@@ -2,6 +2,7 @@
 
 use record::{Finding, Protection, Record, Severity};
 
+use crate::naming;
 use crate::page::{Block, Section, Statement, Tone};
 
 /// Things to do that are named.
@@ -18,7 +19,7 @@ pub(super) fn section(record: &Record) -> Option<Section> {
         let indented = facts(finding).into_iter().map(|(name, text)| (format!("  {name}"), text));
         section = section.with(Block::Text(text)).with(Block::Facts(indented.collect()));
     }
-    (!section.blocks.is_empty()).then_some(section)
+    section.filled()
 }
 
 /// The most important first.
@@ -56,12 +57,7 @@ pub(super) fn tone(severity: Severity) -> Tone {
 pub(super) fn next(record: &Record, path: &str) -> Vec<String> {
     let judged = ordered(record).into_iter().filter(|one| one.severity <= Severity::Inconclusive);
     let of_findings = judged.filter_map(|finding| to_do(finding, path));
-    let mut next: Vec<String> = flaw_to_explain(record).into_iter().collect();
-    for one in of_findings {
-        if !next.contains(&one) {
-            next.push(one);
-        }
-    }
+    let mut next = naming::distinct(flaw_to_explain(record).into_iter().chain(of_findings));
     next.truncate(TO_DO_MAX);
     next
 }

@@ -1,10 +1,11 @@
 //! What a run of linked sockets says, in words.
 
 use models::interconnect::{Alternative, Coherence, SocketRow, SocketSimulation};
+use stats::text::{capital, listed};
 
-use crate::interconnect::{by_distance, capital, links, stores_words};
+use crate::interconnect::{by_distance, links, stores_words};
 use crate::number::{self, UNKNOWN, short};
-use crate::page::{Statement, Tone};
+use crate::page::Statement;
 use crate::view::simulated;
 
 /// Rounding of the model, below which sockets are alike, as a share.
@@ -27,7 +28,7 @@ fn sockets(rows: &[&SocketRow]) -> String {
     match names.as_slice() {
         [] => "no socket".to_owned(),
         [one] => format!("socket {one}"),
-        several => format!("sockets {}", simulated::listed(several, "and")),
+        several => format!("sockets {}", listed(several, "and")),
     }
 }
 
@@ -39,33 +40,28 @@ pub(super) fn answer(simulation: &SocketSimulation) -> Statement {
     };
     let (fast, slow) = (near[0].latency_ns, far[0].latency_ns);
     if slow / fast < 1.0 + ALIKE_SHARE {
-        let text =
-            format!("All sockets are alike: a read of a socket's own memory takes {} ns.", short(slow));
-        return Statement::new(Tone::Good, text);
+        let ns = short(slow);
+        return Statement::good(format!(
+            "All sockets are alike: a read of a socket's own memory takes {ns} ns."
+        ));
     }
     let bandwidth = far[0].triad_mb_per_s.zip(near[0].triad_mb_per_s);
     let lost = bandwidth.map_or_else(
         || "wait longer for their own memory".to_owned(),
         |(slow, fast)| format!("get {} less bandwidth", number::percent(1.0 - slow / fast)),
     );
-    let text = format!(
-        "{} {lost} than {} (local read: {} ns instead of {}).",
-        capital(&sockets(far)),
-        sockets(near),
-        short(slow),
-        short(fast)
-    );
-    Statement::new(Tone::Look, text)
+    let ([near, far], [fast, slow]) = ([near, far].map(|rows| sockets(rows)), [fast, slow].map(short));
+    let far = capital(&far);
+    Statement::look(format!("{far} {lost} than {near} (local read: {slow} ns instead of {fast})."))
 }
 
 /// Why, how near that is to what was published, and where the numbers are from.
 pub(super) fn because(simulation: &SocketSimulation) -> Vec<Statement> {
-    let plain = |text: String| Statement::new(Tone::Plain, text);
-    let mut said = vec![plain(match simulation.coherence {
+    let mut said = vec![Statement::plain(match simulation.coherence {
         Coherence::Broadcast => broadcast(simulation),
         Coherence::ProbeFilter => filtered(simulation),
     })];
-    said.extend(near_published(simulation).map(plain));
+    said.extend(near_published(simulation).map(Statement::plain));
     let sources: Vec<(&str, &str)> =
         simulation.numbers.iter().map(|one| (one.name, one.source.as_str())).collect();
     said.push(simulated::grounds(&sources, simulated::IN_THE_FILE));

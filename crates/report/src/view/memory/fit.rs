@@ -1,15 +1,13 @@
 //! How a simulated memory was fitted: to published numbers, or to what this machine measured; and what that leaves open.
 
-use std::collections::BTreeSet;
-
-use machine::Bytes;
 use models::memory::{
-    FitReport, Identified, MeasuredFit, PagePlacement, Residual, Scenario, Simulation, Workaround,
+    ChainResidual, FitReport, Identified, MeasuredFit, PagePlacement, Residual, Scenario, Simulation,
+    Workaround,
 };
 
-use super::{bytes, state};
+use super::state;
 use crate::number::{self, short};
-use crate::page::{Block, Cell, Column, Section, Statement, Table, Tone};
+use crate::page::{Cell, Section, Statement, Table};
 
 /// Sums of squared tolerances that differ by less than this are alike.
 const RIVAL_SQUARES: f64 = 0.5;
@@ -26,42 +24,27 @@ pub(super) fn sections(simulation: &Simulation) -> Vec<Section> {
     published.chain(simulation.measured.iter().flat_map(of_measured)).collect()
 }
 
-fn of_published(report: &FitReport) -> Vec<Section> {
-    let mut section =
-        Section::new("fit", "Fit to the published numbers").with(Block::Table(residuals(report)));
-    section = section.with(Block::List(identified(report)));
-    let alternatives = Section::new("alternatives", "Choices that no document makes, best first")
-        .with(Block::Table(alternatives(report)));
-    vec![section, alternatives]
+fn of_published(report: &FitReport) -> [Section; 2] {
+    let fit = Section::new("fit", "Fit to the published numbers");
+    let alternatives = Section::new("alternatives", "Choices that no document makes, best first");
+    [fit.table(residuals(report)).list(identified(report)), alternatives.table(self::alternatives(report))]
 }
 
 /// Each published number by the fit to all, and by a fit to the others.
 fn residuals(report: &FitReport) -> Table {
-    let columns = vec![
-        Column::word("number"),
-        Column::word("state"),
-        Column::number("published", ""),
-        Column::number("fitted", ""),
-        Column::number("error", ""),
-        Column::number("by the others", "").priority(1),
-        Column::number("error then", "").priority(1),
-    ];
-    let mut table = Table::new("fit", columns);
-    for one in &report.fit.residuals {
+    let other = |one: &Residual| {
         let is_it = |other: &&Residual| (&other.name, other.workaround) == (&one.name, one.workaround);
-        let other = report.held_out.iter().find(is_it);
-        table.row(vec![
-            Cell::text(&one.name),
-            Cell::text(state(one.workaround == Workaround::On)),
-            Cell::number(one.published),
-            Cell::number(one.predicted),
-            Cell::change(Some(one.error_percent)),
-            Cell::known(other.map(|other| other.predicted)),
-            Cell::change(other.map(|other| other.error_percent)),
-        ]);
-    }
-    table.legend = Some("by the others: by a fit that was not shown this number".to_owned());
-    table
+        report.held_out.iter().find(is_it)
+    };
+    Table::of("fit", &report.fit.residuals)
+        .word("number", |one| &one.name)
+        .word("state", |one| state(one.workaround == Workaround::On))
+        .number("published", |one| one.published)
+        .number("fitted", |one| one.predicted)
+        .number("error", |one| Cell::change(Some(one.error_percent)))
+        .number(("by the others", 1), |one| Cell::known(other(one).map(|other| other.predicted)))
+        .number(("error then", 1), |one| Cell::change(other(one).map(|other| other.error_percent)))
+        .legend("by the others: by a fit that was not shown this number")
 }
 
 /// What the published numbers determine.
@@ -114,127 +97,73 @@ fn rival(report: &FitReport) -> Option<String> {
 }
 
 fn alternatives(report: &FitReport) -> Table {
-    let columns = vec![
-        Column::number("reads per walk", ""),
-        Column::number("stride", ""),
-        Column::number("per read", "ns"),
-        Column::number("worst", ""),
-        Column::number("held out", ""),
-        Column::number("error", ""),
-        Column::number("squares", "").priority(1),
-    ];
-    let mut table = Table { first_rows: Some(ALTERNATIVES_FIRST), ..Table::new("alternatives", columns) };
-    for one in &report.alternatives {
-        let held_out = one.held_out.as_ref();
-        table.row(vec![
-            Cell::count(one.page_table_levels.unwrap_or(1) as usize),
-            one.stride_bytes.map_or(Cell::Empty, bytes),
-            Cell::number(one.uncached_read_ns),
-            Cell::shown(format!("{:.1}", one.worst), one.worst),
-            Cell::known(held_out.map(|one| one.predicted)),
-            Cell::change(held_out.map(|one| one.error_percent)),
-            Cell::known(one.squares_without),
-        ]);
-    }
-    table.legend = Some(
-        "worst: the largest error in units of its tolerance; held out: the number that was left out, by a fit of the others; squares: what that fit leaves, in squared tolerances"
-            .to_owned(),
-    );
-    table
+    Table::of("alternatives", &report.alternatives)
+        .number("reads per walk", |one| one.page_table_levels.unwrap_or(1))
+        .number("stride", |one| one.stride_bytes)
+        .number(("per read", "ns"), |one| one.uncached_read_ns)
+        .number("worst", |one| Cell::shown(format!("{:.1}", one.worst), one.worst))
+        .number("held out", |one| Cell::known(one.held_out.as_ref().map(|one| one.predicted)))
+        .number("error", |one| Cell::change(one.held_out.as_ref().map(|one| one.error_percent)))
+        .number(("squares", 1), |one| Cell::known(one.squares_without))
+        .first(ALTERNATIVES_FIRST)
+        .legend("worst: the largest error in units of its tolerance; held out: the number that was left out, by a fit of the others; squares: what that fit leaves, in squared tolerances")
 }
 
 /// What keeps a fit to measured latencies from being believed.
-pub(super) fn doubts(fit: &MeasuredFit) -> Vec<Statement> {
-    let mut said = Vec::new();
-    let is_poor = |region: &&models::memory::RegionResidual| region.median_error_percent > DOUBTFUL_PERCENT;
-    let poor: Vec<String> = fit
-        .regions
-        .iter()
-        .filter(is_poor)
-        .map(|region| format!("{} ({:.0} %)", region.place, region.median_error_percent))
-        .collect();
-    if !poor.is_empty() {
-        said.push(Statement::new(
-            Tone::Doubt,
-            format!(
-                "The model does not fit chains served by {}: only the order of magnitude holds there.",
-                poor.join(", ")
-            ),
-        ));
-    }
-    if fit.is_guest {
-        said.push(Statement::new(
-            Tone::Faint,
-            "In a guest the host translates each page-table entry again: the fitted walk contains that. A workaround in the host would come on top.",
-        ));
-    }
-    said
+pub(super) fn doubts(fit: &MeasuredFit) -> impl Iterator<Item = Statement> {
+    let poor = fit.regions.iter().filter(|region| region.median_error_percent > DOUBTFUL_PERCENT);
+    let poor: Vec<String> =
+        poor.map(|region| format!("{} ({:.0} %)", region.place, region.median_error_percent)).collect();
+    let doubt = format!(
+        "The model does not fit chains served by {}: only the order of magnitude holds there.",
+        poor.join(", ")
+    );
+    let of_guest = "In a guest the host translates each page-table entry again: the fitted walk contains that. A workaround in the host would come on top.";
+    let doubt = (!poor.is_empty()).then(|| Statement::doubt(doubt));
+    doubt.into_iter().chain(fit.is_guest.then(|| Statement::faint(of_guest)))
 }
 
 fn of_measured(fit: &MeasuredFit) -> Vec<Section> {
-    let mut section =
-        Section::new("measured", "Fit to the measured latencies").with(Block::Table(regions(fit)));
-    section = section.with(Block::List(vec![
-        placement(fit),
-        fitted(fit),
-        "Page walks are assumed to hold up a stream. Newer cores walk ahead of their loads and pay less."
-            .to_owned(),
-    ]));
-    let mut sections = vec![section];
-    if !fit.scenarios.is_empty() {
-        let title = "A random load over 200 MiB, by how a walk might be read";
-        sections.push(Section::new("scenarios", title).with(Block::Table(scenarios(fit))));
-    }
-    let title = "Error of the model by block and stride, per cent of the measured latency";
-    sections.push(Section::detail("errors", title).with(Block::Table(errors(fit))));
-    sections
+    let streams =
+        "Page walks are assumed to hold up a stream. Newer cores walk ahead of their loads and pay less.";
+    let errors =
+        Section::new("errors", "Error of the model by block and stride, per cent of the measured latency");
+    let sections = [
+        Some(Section::new("measured", "Fit to the measured latencies").table(regions(fit)).list([
+            placement(fit),
+            fitted(fit),
+            streams.to_owned(),
+        ])),
+        scenarios(fit).section("A random load over 200 MiB, by how a walk might be read"),
+        Some(errors.table(self::errors(fit)).as_detail()),
+    ];
+    sections.into_iter().flatten().collect()
 }
 
 fn regions(fit: &MeasuredFit) -> Table {
-    let columns = vec![
-        Column::word("served by"),
-        Column::number("chains", ""),
-        Column::number("median error", ""),
-        Column::number("median size", "").priority(1),
-        Column::number("worst", ""),
-    ];
-    let mut table = Table::new("regions", columns);
-    for region in &fit.regions {
-        table.row(vec![
-            Cell::text(&region.place),
-            Cell::count(region.chains),
-            Cell::change(Some(region.bias_percent)),
-            Cell::shown(format!("{:.0} %", region.median_error_percent), region.median_error_percent),
-            Cell::change(Some(region.worst_percent)),
-        ]);
-    }
-    table
+    Table::of("regions", &fit.regions)
+        .word("served by", |region| &region.place)
+        .number("chains", |region| region.chains)
+        .number("median error", |region| Cell::change(Some(region.bias_percent)))
+        .number(("median size", 1), |region| {
+            Cell::shown(format!("{:.0} %", region.median_error_percent), region.median_error_percent)
+        })
+        .number("worst", |region| Cell::change(Some(region.worst_percent)))
+        .table()
 }
 
 fn scenarios(fit: &MeasuredFit) -> Table {
-    let columns = vec![
-        Column::number("reads per walk", ""),
-        Column::number("per read", "ns"),
-        Column::number("off", "ns"),
-        Column::number("on", "ns"),
-        Column::number("change", ""),
-    ];
-    let mut table = Table::new("scenarios", columns);
     let change = |one: &Scenario| (one.random_200mb_ns / one.random_200mb_off_ns - 1.0) * 100.0;
-    for one in &fit.scenarios {
-        table.row(vec![
-            Cell::count(one.reads_per_walk as usize),
-            Cell::number(one.ns_per_read),
-            Cell::number(one.random_200mb_off_ns),
-            Cell::number(one.random_200mb_ns),
-            Cell::change(number::finite(change(one))),
-        ]);
-    }
-    table.legend = Some(format!(
-        "This CPU has no such workaround, so what a read past all caches costs is assumed: as long as a load from memory (as in the tests above), or {} times as long, as the numbers of the Phenom are fitted.",
-        short(fit.phenom_reads_in_loads)
-    ));
-    table
+    Table::of("scenarios", &fit.scenarios)
+        .number("reads per walk", |one| one.reads_per_walk)
+        .number(("per read", "ns"), |one| one.ns_per_read)
+        .number(("off", "ns"), |one| one.random_200mb_off_ns)
+        .number(("on", "ns"), |one| one.random_200mb_ns)
+        .number("change", |one| Cell::change(number::finite(change(one))))
+        .legend(format!(
+            "This CPU has no such workaround, so what a read past all caches costs is assumed: as long as a load from memory (as in the tests above), or {} times as long, as the numbers of the Phenom are fitted.",
+            short(fit.phenom_reads_in_loads)
+        ))
 }
 
 fn placement(fit: &MeasuredFit) -> String {
@@ -276,21 +205,6 @@ fn fitted(fit: &MeasuredFit) -> String {
 
 /// Errors by block and stride.
 fn errors(fit: &MeasuredFit) -> Table {
-    let of = |key: fn(&models::memory::ChainResidual) -> Bytes| {
-        fit.chains.iter().map(key).collect::<BTreeSet<Bytes>>()
-    };
-    let (blocks, strides) = (of(|chain| chain.block_bytes), of(|chain| chain.stride_bytes));
-    let columns = strides.iter().map(|stride| Column::number(stride.to_string(), ""));
-    let mut table = Table::new("errors", [Column::number("block", "")].into_iter().chain(columns).collect());
-    for block in &blocks {
-        let error = |stride: &Bytes| {
-            let found =
-                fit.chains.iter().find(|one| (one.block_bytes, one.stride_bytes) == (*block, *stride));
-            found.map_or(Cell::Empty, |one| {
-                Cell::shown(format!("{:+.0}", one.error_percent), one.error_percent)
-            })
-        };
-        table.row([bytes(*block)].into_iter().chain(strides.iter().map(error)).collect());
-    }
-    table
+    let error = |one: &ChainResidual| Cell::shown(format!("{:+.0}", one.error_percent), one.error_percent);
+    super::by_place("errors", &fit.chains, |chain| (chain.block_bytes, chain.stride_bytes), error)
 }

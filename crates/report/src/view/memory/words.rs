@@ -2,8 +2,9 @@
 
 use models::memory::{Part, Row, Simulation, StrideDifference, Unit};
 
+use crate::naming;
 use crate::number::{self, short};
-use crate::page::{Statement, Tone};
+use crate::page::Statement;
 
 /// Smaller changes are called none, in per cent.
 const UNCHANGED_PERCENT: f64 = 1.0;
@@ -35,16 +36,13 @@ pub(super) fn answer(simulation: &Simulation) -> Statement {
     let workaround = &simulation.workaround;
     if let Some(fit) = &simulation.measured {
         if let Some(why) = &fit.memory_withheld {
-            return Statement::new(Tone::Doubt, format!("Cost of {workaround}: undetermined: {why}."));
+            return Statement::doubt(format!("Cost of {workaround}: undetermined: {why}."));
         }
         let factors = fit.scenarios.iter().map(|one| one.random_200mb_ns / one.random_200mb_off_ns);
-        if let Some([least, most]) = ends(factors) {
-            let text = format!(
-                "With {workaround} a random load over 200 MiB would take {} to {} times as long; how page tables would be read is assumed.",
-                short(least),
-                short(most)
-            );
-            return Statement::new(Tone::Look, text);
+        if let Some([least, most]) = ends(factors).map(|ends| ends.map(short)) {
+            return Statement::look(format!(
+                "With {workaround} a random load over 200 MiB would take {least} to {most} times as long; how page tables would be read is assumed."
+            ));
         }
     }
     let ratio = |row: &&Row| row.on / row.off;
@@ -64,15 +62,14 @@ pub(super) fn answer(simulation: &Simulation) -> Statement {
     });
     let told: Vec<String> = chain.into_iter().chain(stream).collect();
     if !told.is_empty() {
-        return Statement::new(Tone::Look, format!("With {workaround} {}.", told.join("; ")));
+        return Statement::look(format!("With {workaround} {}.", told.join("; ")));
     }
     if own_rows(simulation).next().is_none() {
-        return Statement::new(
-            Tone::Doubt,
-            format!("Cost of {workaround}: undetermined: no test of this machine is predicted."),
-        );
+        return Statement::doubt(format!(
+            "Cost of {workaround}: undetermined: no test of this machine is predicted."
+        ));
     }
-    Statement::new(Tone::Good, format!("{workaround} changes no test by {UNCHANGED_PERCENT} % or more."))
+    Statement::good(format!("{workaround} changes no test by {UNCHANGED_PERCENT} % or more."))
 }
 
 /// The least and the largest.
@@ -85,12 +82,11 @@ fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
 
 /// Where the cost comes from, how near the model is to published numbers, and what is withheld.
 pub(super) fn because(simulation: &Simulation) -> Vec<Statement> {
-    let plain = |text: String| Statement::new(Tone::Plain, text);
-    let mut said: Vec<Statement> = one_walk(simulation).map(plain).into_iter().collect();
-    said.extend(near_published(simulation).map(plain));
-    said.extend(withheld(simulation).into_iter().map(|text| Statement::new(Tone::Doubt, text)));
-    said.extend(simulation.measured.iter().flat_map(super::fit::doubts));
-    said
+    let said = one_walk(simulation).into_iter().chain(near_published(simulation));
+    (said.map(Statement::plain))
+        .chain(withheld(simulation).into_iter().map(Statement::doubt))
+        .chain(simulation.measured.iter().flat_map(super::fit::doubts))
+        .collect()
 }
 
 /// The rest, test by test.
@@ -131,19 +127,14 @@ fn near_published(simulation: &Simulation) -> Option<String> {
 
 /// Which numbers are withheld, once for each reason.
 fn withheld(simulation: &Simulation) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for row in &simulation.rows {
-        let Some(why) = row.withheld.as_deref() else { continue };
-        // What was measured without the workaround may stand in the table.
-        let with =
-            if row.off.is_finite() { format!(" with {}", simulation.workaround) } else { String::new() };
-        let name = format!("{}{with}", row.name);
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((why, vec![name])),
-        }
-    }
-    reasons.into_iter().map(|(why, names)| format!("{}: undetermined: {why}.", names.join(", "))).collect()
+    // What was measured without the workaround may stand in the table.
+    let name = |row: &Row| match row.off.is_finite() {
+        true => format!("{} with {}", row.name, simulation.workaround),
+        false => row.name.clone(),
+    };
+    let reasons = simulation.rows.iter().filter_map(|row| Some((row.withheld.as_deref()?, name(row))));
+    let reasons = naming::grouped(reasons).into_iter();
+    reasons.map(|(why, names)| format!("{}: undetermined: {why}.", names.join(", "))).collect()
 }
 
 /// At which stride the published difference of a latency test arises.

@@ -1,66 +1,53 @@
 //! Pictures of a placement: predicted against measured gains, and who shares memory with whom or wakes whom.
 
-use record::{PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
+use record::{PlaceArm, PlaceOutcome, SharedAmount, Sharing, SharingMatrix};
+use stats::{Interval, Verdict};
 
 use super::{arm_name, names};
-use crate::draw::{BarChart, BarGroup, BarRow, MatrixCell, MatrixChart, MatrixPanel};
-use crate::figure::{DataTable, Drawn};
-use crate::interactive;
-use crate::page::{Block, Placed, Section};
+use crate::draw::{BarChart, BarGroup, BarRow, Colours, MatrixCell, MatrixChart, MatrixPanel};
+use crate::figure::Drawn;
+use crate::page::{Section, Table};
 
 /// Threads of a heat map; --json has all.
 const THREADS_DRAWN: usize = 64;
 
 /// What each placement was predicted to bring and brought; none if there is nothing to draw.
 pub(super) fn gains(found: &PlaceOutcome) -> Option<Section> {
-    let chart = gains_chart(found);
-    if chart.is_empty() {
-        return None;
-    }
     let is_predicted = found.arms.iter().any(|arm| arm.predicted_percent.is_some());
     let foreseen = if is_predicted { "predicted before any run, and " } else { "" };
-    let drawn = Drawn {
-        svg: chart.draw("place-gains"),
-        reading: format!(
-            "{} of each placement in per cent of the kernel's own: {foreseen}measured with its 95 % interval. 100 is no difference.",
-            found.metric
-        ),
-        table: DataTable::default(),
-        interactive: Some(interactive::bars(&chart)),
-        needs_webgl: false,
-    };
-    let heading = "Against the kernel's own placement".to_owned();
+    let reading = format!(
+        "{} of each placement in per cent of the kernel's own: {foreseen}measured with its 95 % interval. 100 is no difference.",
+        found.metric
+    );
+    let drawn = Drawn::of(&gains_chart(found), "place-gains", reading, Table::default());
     let title = if is_predicted { "Predicted against measured" } else { "Measured" };
-    let placed = Placed { name: "place-gains", heading, drawn };
-    Some(Section::new("gains", title).with(Block::Figure(Box::new(placed))))
+    Section::new("gains", title).figure("place-gains", "Against the kernel's own placement", drawn).filled()
 }
 
 fn gains_chart(found: &PlaceOutcome) -> BarChart {
-    let bar = |name: String, change: f64, ends: [f64; 2], doubtful: bool| BarRow {
-        name,
-        value: 100.0 + change,
-        low: 100.0 + ends[0],
-        high: 100.0 + ends[1],
-        doubtful,
-        told: format!("{change:+.1} %"),
+    let bar = |arm: &PlaceArm, change: Option<f64>, ends: Option<Interval>, doubtful: bool| {
+        let change = change?;
+        let ends = ends.unwrap_or(Interval { low: change, high: change });
+        Some(BarRow {
+            name: arm_name(arm),
+            value: 100.0 + change,
+            low: 100.0 + ends.low,
+            high: 100.0 + ends.high,
+            doubtful,
+            told: format!("{change:+.1} %"),
+        })
     };
-    let foreseen = found.arms.iter().filter_map(|arm| {
-        let change = arm.predicted_percent?;
-        let ends = arm.predicted_interval.map_or([change, change], |ends| [ends.low, ends.high]);
-        Some(bar(arm_name(arm), change, ends, false))
-    });
-    let measured = found.arms.iter().filter_map(|arm| {
-        let change = arm.change_percent?;
-        let ends = arm.change_interval.map_or([change, change], |ends| [ends.low, ends.high]);
-        Some(bar(arm_name(arm), change, ends, arm.verdict == stats::Verdict::Inconclusive))
+    let arms = || found.arms.iter();
+    let foreseen = arms().filter_map(|arm| bar(arm, arm.predicted_percent, arm.predicted_interval, false));
+    let measured = arms().filter_map(|arm| {
+        bar(arm, arm.change_percent, arm.change_interval, arm.verdict == Verdict::Inconclusive)
     });
     let group =
         |title: &str, style: usize, rows: Vec<BarRow>| BarGroup { title: title.to_owned(), style, rows };
-    let groups = [group("predicted", 0, foreseen.collect()), group("measured", 1, measured.collect())];
-    BarChart {
-        x_label: "per cent of the kernel's own placement",
-        groups: groups.into_iter().filter(|group| !group.rows.is_empty()).collect(),
-    }
+    let mut groups =
+        vec![group("predicted", 0, foreseen.collect()), group("measured", 1, measured.collect())];
+    groups.retain(|group| !group.rows.is_empty());
+    BarChart { x_label: "per cent of the kernel's own placement", groups }
 }
 
 /// Who shares memory, and who wakes whom.
@@ -70,26 +57,26 @@ pub(super) fn heat_maps(found: &PlaceOutcome, sharing: &Sharing) -> Option<Secti
         names(found, sharing).iter().take(THREADS_DRAWN).enumerate().map(numbered).collect();
     let shares = [("Written memory", &sharing.write_shared), ("Memory only read", &sharing.read_shared)];
     let wakes = sharing.wakes.as_ref().map(|wakes| ("Wake-ups per second, row wakes column", wakes));
-    let shares = heat_map("place-sharing", "Who shares memory", " of accesses", &shares, &names);
-    let wakes =
-        wakes.and_then(|wakes| heat_map("place-wakes", "Who wakes whom", " per second", &[wakes], &names));
-    let maps: Vec<Block> = shares.into_iter().chain(wakes).collect();
-    (!maps.is_empty())
-        .then(|| maps.into_iter().fold(Section::new("sharing-maps", "All pairs of threads"), Section::with))
+    let sharing = heat_map("place-sharing", " of accesses", &shares, &names);
+    let wakes = wakes.and_then(|wakes| heat_map("place-wakes", " per second", &[wakes], &names));
+    Section::new("sharing-maps", "All pairs of threads")
+        .figure("place-sharing", "Who shares memory", sharing)
+        .figure("place-wakes", "Who wakes whom", wakes)
+        .filled()
 }
 
 fn heat_map(
     name: &'static str,
-    heading: &str,
     unit: &'static str,
     matrices: &[(&str, &SharingMatrix)],
     names: &[String],
-) -> Option<Block> {
+) -> Option<Drawn> {
     let cell = |row: usize, column: usize, amount: SharedAmount| MatrixCell {
         row,
         column,
         value: amount.value,
         doubtful: amount.interval.low <= 0.0 && amount.value > 0.0,
+        ..MatrixCell::default()
     };
     let panel = |(title, matrix): &(&str, &SharingMatrix)| {
         let places = (0..names.len()).flat_map(|row| (0..names.len()).map(move |column| (row, column)));
@@ -105,22 +92,10 @@ fn heat_map(
         row_label: "thread",
         column_label: "thread",
         unit,
-        logarithmic: false,
-        least: Some(0.0),
-        panels_per_row: 2,
-        square: true,
+        colours: Colours::Size { least: Some(0.0) },
         panels: matrices.iter().map(panel).collect(),
+        ..MatrixChart::default()
     };
-    if chart.is_empty() {
-        return None;
-    }
-    let drawn = Drawn {
-        svg: chart.draw(name),
-        reading: "Threads in the order of the profile. Hatched cells are not distinguishable from nothing."
-            .to_owned(),
-        table: DataTable::default(),
-        interactive: Some(interactive::matrices(&chart)),
-        needs_webgl: false,
-    };
-    Some(Block::Figure(Box::new(Placed { name, heading: heading.to_owned(), drawn })))
+    let reading = "Threads in the order of the profile. Hatched cells are not distinguishable from nothing.";
+    Drawn::of(&chart, name, reading, Table::default())
 }

@@ -1,11 +1,11 @@
 //! Who shares what, in words: the strongest pairs of threads, and the memory that several of them touch.
 
-use record::{PlaceOutcome, RegionKind, SharedAmount, SharedRegion, Sharing, SharingThread};
+use record::{PlaceOutcome, RegionKind, RegionUser, SharedAmount, SharedRegion, Sharing, SharingThread};
 use stats::Interval;
 
 use super::thread_name;
 use crate::number::{self, count, short};
-use crate::page::{Cell, Column, Table};
+use crate::page::{Cell, Table};
 
 /// Pairs listed; --json has all.
 const PAIRS_SHOWN: usize = 5;
@@ -116,32 +116,22 @@ pub(super) fn names(found: &PlaceOutcome, sharing: &Sharing) -> Vec<String> {
 /// The memory that several threads touch, most shared first.
 pub(super) fn regions(found: &PlaceOutcome, sharing: &Sharing) -> Table {
     let names = names(found, sharing);
-    let columns = vec![
-        Column::word("memory"),
-        Column::word("kind").priority(1),
-        Column::number("process", "").priority(3),
-        Column::word("from").priority(4),
-        Column::number("size", "").priority(2),
-        Column::prose("threads: reads + writes"),
-        Column::number("falsely shared lines", ""),
-    ];
-    let mut table = Table::new("memory", columns);
-    for region in &sharing.regions {
-        let user = |user: &record::RegionUser| {
-            let name = names.get(user.thread).map_or("?", String::as_str);
-            format!("{name} {} + {}", user.reads, user.writes)
-        };
-        table.row(vec![
-            Cell::text(&region.name),
-            Cell::text(kind(region.kind)),
-            Cell::count(region.pid as usize),
-            Cell::text(format!("{:#x}", region.start)),
-            Cell::shown(number::size(machine::Bytes(region.bytes)), region.bytes as f64),
-            Cell::text(region.users.iter().map(user).collect::<Vec<_>>().join(", ")),
-            Cell::count(region.false_shared_lines.len()),
-        ]);
-    }
-    table
+    let user = |user: &RegionUser| {
+        let name = names.get(user.thread).map_or("?", String::as_str);
+        format!("{name} {} + {}", user.reads, user.writes)
+    };
+    let size = |bytes: u64| Cell::shown(number::size(machine::Bytes(bytes)), bytes as f64);
+    Table::of("memory", &sharing.regions)
+        .word("memory", |region| &region.name)
+        .word(("kind", 1), |region| kind(region.kind))
+        .number(("process", 3), |region| region.pid)
+        .word(("from", 4), |region| format!("{:#x}", region.start))
+        .number(("size", 2), |region| size(region.bytes))
+        .prose("threads: reads + writes", |region| {
+            region.users.iter().map(user).collect::<Vec<_>>().join(", ")
+        })
+        .number("falsely shared lines", |region| region.false_shared_lines.len())
+        .table()
 }
 
 fn kind(kind: RegionKind) -> &'static str {
@@ -157,7 +147,7 @@ fn kind(kind: RegionKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use record::{RegionUser, SharingMatrix};
+    use record::SharingMatrix;
 
     use super::super::place_page;
     use super::super::tests::{example, html};

@@ -4,8 +4,8 @@ use models::scheduling::{GainRow, Packing, Policy, PolicyRow, SchedulingSimulati
 use stats::Interval;
 
 use crate::draw::{Axis, LineChart, LinePanel, LinePoint, LineSeries};
-use crate::figure::{DataTable, Drawn};
-use crate::interactive;
+use crate::figure::Drawn;
+use crate::page::Table;
 
 /// The curve with its heading; none if there is nothing to draw.
 pub(super) fn gain(simulation: &SchedulingSimulation) -> Option<(&'static str, Drawn)> {
@@ -18,17 +18,8 @@ pub(super) fn gain(simulation: &SchedulingSimulation) -> Option<(&'static str, D
         }
         None => ("Gain by number of threads", gain_chart(&simulation.rows)),
     };
-    if chart.is_empty() {
-        return None;
-    }
-    let drawn = Drawn {
-        svg: chart.draw("simulated-gain"),
-        reading: "Above zero the policy is better. Ribbons are 95 % intervals of the runs.".to_owned(),
-        table: DataTable::default(),
-        interactive: Some(interactive::lines(&chart)),
-        needs_webgl: false,
-    };
-    Some((heading, drawn))
+    let reading = "Above zero the policy is better. Ribbons are 95 % intervals of the runs.";
+    Some((heading, Drawn::of(&chart, "simulated-gain", reading, Table::default())?))
 }
 
 type Curve<'a> = (&'a str, Vec<(f64, f64, Interval)>);
@@ -78,15 +69,9 @@ fn packing_chart(packing: &Packing, has_turbo: bool) -> LineChart {
 
 fn chart(x_label: &'static str, y_label: &'static str, curves: Vec<Curve<'_>>) -> LineChart {
     let series = curves.into_iter().enumerate().map(|(style, (name, points))| {
-        let point = |(x, y, interval): (f64, f64, Interval)| LinePoint {
-            x,
-            y,
-            low: interval.low,
-            high: interval.high,
-            doubtful: false,
-        };
+        let point = |(x, y, Interval { low, high })| LinePoint { x, y, low, high, doubtful: false };
         LineSeries { name: name.to_owned(), style, points: points.into_iter().map(point).collect() }
     });
-    let panel = LinePanel { title: y_label.to_owned(), series: series.collect(), marks: Vec::new() };
-    LineChart { x_label, y_label, x: Axis::Linear, y: Axis::Linear, panels: vec![panel] }
+    let panels = vec![LinePanel::new(y_label, series)];
+    LineChart { x_label, y_label, x: Axis::Linear, y: Axis::Linear, panels }
 }

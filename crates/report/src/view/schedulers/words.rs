@@ -6,10 +6,11 @@ use models::scheduling::{
     SchedulingSimulation,
 };
 use stats::Interval;
+use stats::text::listed;
 
 use crate::number::{self, signed_percent};
-use crate::page::{Statement, Tone};
-use crate::view::simulated::{self, listed};
+use crate::page::Statement;
+use crate::view::simulated;
 
 /// A gain below this is none, in per cent: what a table shows as 0.
 const NOTHING_PERCENT: f64 = 0.05;
@@ -38,7 +39,7 @@ pub(super) fn subject(simulation: &SchedulingSimulation) -> String {
 /// What the policies gain.
 pub(super) fn answer(simulation: &SchedulingSimulation) -> Statement {
     if let Some(found) = &simulation.packing {
-        return Statement::new(Tone::Plain, packing(found, &simulation.machine));
+        return Statement::plain(packing(found, &simulation.machine));
     }
     if !simulation.policies.is_empty() {
         let extremes = extremes(&simulation.policies);
@@ -47,15 +48,15 @@ pub(super) fn answer(simulation: &SchedulingSimulation) -> Statement {
         } else {
             extremes.join(" ")
         };
-        return Statement::new(Tone::Plain, text);
+        return Statement::plain(text);
     }
     let policy = simulation.scenario.policy.map_or("The policy", Policy::name);
     let best: Vec<String> =
         baselines(&simulation.rows).iter().filter_map(|baseline| most(&simulation.rows, baseline)).collect();
     if best.is_empty() {
-        return Statement::new(Tone::Plain, format!("{policy} gains nothing over the other placements."));
+        return Statement::plain(format!("{policy} gains nothing over the other placements."));
     }
-    Statement::new(Tone::Good, format!("{policy} gains at most {}.", listed(&best, "and")))
+    Statement::good(format!("{policy} gains at most {}.", listed(&best, "and")))
 }
 
 /// Where nothing is gained, what ran, and what the numbers stand on.
@@ -67,8 +68,8 @@ pub(super) fn because(simulation: &SchedulingSimulation) -> Vec<Statement> {
     said.extend(grouping(simulation));
     said.extend(simulation.packing.iter().filter_map(|found| further(found, &simulation.machine)));
     said.extend(simulation.published.iter().filter_map(missed));
-    let mut said: Vec<Statement> = said.into_iter().map(|text| Statement::new(Tone::Plain, text)).collect();
-    said.push(Statement::new(Tone::Faint, scenario(simulation)));
+    let mut said: Vec<Statement> = said.into_iter().map(Statement::plain).collect();
+    said.push(Statement::faint(scenario(simulation)));
     let numbers = simulation.machine.numbers();
     let sources: Vec<(&str, &str)> =
         numbers.iter().map(|(name, _, source)| (name.as_str(), *source)).collect();

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use models::interconnect::{AccountRow, Alternative, Explanation, Misses, SocketAccount};
+use models::interconnect::{AccountRow, Alternative, Explanation, Mesh, Misses, SocketAccount};
 use record::{SocketVerdict, Sockets};
+use stats::text::{capital, listed};
 
-use crate::interconnect::{by_distance, capital, links, stores_words};
-use crate::number;
+use crate::interconnect::{by_distance, links, stores_words};
+use crate::number::{self, short};
 
 /// CPUs named in a sentence; --json has all.
 const CPUS_NAMED: usize = 24;
@@ -37,18 +38,21 @@ pub(super) fn why(account: &SocketAccount) -> String {
     match (&account.explanation, &account.graph) {
         (Some(Explanation::Snoops { .. }), Some(_)) => by_snoops(account),
         (Some(Explanation::Levels { levels }), Some(_)) => by_levels(levels),
-        (Some(Explanation::Mesh(mesh)), _) => format!(
-            "The nodes are clusters of a die, {} by {} in each of {}: {} ns of a cluster's own memory, {} more for each column{}{}. No cluster's own memory is nearer than another's, so clusters are alike.",
-            mesh.columns,
-            mesh.rows,
-            if mesh.packages == 1 { "one package".to_owned() } else { format!("{} packages", mesh.packages) },
-            number::short(mesh.base),
-            number::short(mesh.column_step),
-            mesh.row_step.map_or_else(String::new, |step| format!(", {} for each row", number::short(step))),
-            mesh.remote.map_or_else(String::new, |ns| format!(", {} of other packages", number::short(ns)))
-        ),
+        (Some(Explanation::Mesh(mesh)), _) => of_mesh(mesh),
         _ => without_links(account),
     }
+}
+
+fn of_mesh(mesh: &Mesh) -> String {
+    let packages =
+        if mesh.packages == 1 { "one package".to_owned() } else { format!("{} packages", mesh.packages) };
+    let [own, column] = [mesh.base, mesh.column_step].map(short);
+    let row = mesh.row_step.map_or_else(String::new, |step| format!(", {} for each row", short(step)));
+    let remote = mesh.remote.map_or_else(String::new, |ns| format!(", {} of other packages", short(ns)));
+    let (columns, rows) = (mesh.columns, mesh.rows);
+    format!(
+        "The nodes are clusters of a die, {columns} by {rows} in each of {packages}: {own} ns of a cluster's own memory, {column} more for each column{row}{remote}. No cluster's own memory is nearer than another's, so clusters are alike."
+    )
 }
 
 /// CPUs by how far their farthest node is, nearest first.
@@ -65,7 +69,7 @@ fn nodes(rows: &[&AccountRow]) -> String {
     match names.as_slice() {
         [] => "no node".to_owned(),
         [one] => format!("node {one}"),
-        [first @ .., last] => format!("nodes {} and {last}", first.join(", ")),
+        several => format!("nodes {}", listed(several, "and")),
     }
 }
 
@@ -81,13 +85,13 @@ fn by_snoops(account: &SocketAccount) -> String {
         return format!(
             "All nodes are alike: {RULE}, and that is {} away from each ({} ns).",
             links(*far),
-            number::short(slow)
+            short(slow)
         );
     }
     if slow < fast * (1.0 + ALIKE_SHARE) {
         return format!(
             "All nodes are alike in their own memory ({} ns): the data arrives after the last snoop answer, although the farthest node is {} away from {} and {} from {}.",
-            number::short(fast),
+            short(fast),
             links(*near),
             nodes(near_rows),
             links(*far),
@@ -103,31 +107,22 @@ fn by_snoops(account: &SocketAccount) -> String {
     let lost = triad(near_rows).zip(triad(far_rows)).map_or_else(String::new, |(fast, slow)| {
         format!(" and get {} less bandwidth", number::percent(1.0 - slow / fast))
     });
-    let each = (slow - fast) / f64::from(far - near);
+    let each = short((slow - fast) / f64::from(far - near));
+    let (far_nodes, near_nodes) = (capital(&nodes(far_rows)), nodes(near_rows));
+    let (far, near) = (links(*far), links(*near));
+    let [more, fast, slow] = [slow - fast, fast, slow].map(short);
     format!(
-        "{} wait {} ns longer for their own memory than {}{lost}: {RULE}. It is {} away from them ({whom}), {} from {}. Each further link costs {} ns there and back ({} ns become {}).",
-        capital(&nodes(far_rows)),
-        number::short(slow - fast),
-        nodes(near_rows),
-        links(*far),
-        links(*near),
-        nodes(near_rows),
-        number::short(each),
-        number::short(fast),
-        number::short(slow)
+        "{far_nodes} wait {more} ns longer for their own memory than {near_nodes}{lost}: {RULE}. It is {far} away from them ({whom}), {near} from {near_nodes}. Each further link costs {each} ns there and back ({fast} ns become {slow})."
     )
 }
 
 fn by_levels(levels: &[f64]) -> String {
     let Some((own, rest)) = levels.split_first() else { return String::new() };
-    let further: Vec<String> = rest
-        .iter()
-        .enumerate()
-        .map(|(place, ns)| format!("{} ns over {}", number::short(*ns), links(place as u32 + 1)))
-        .collect();
+    let further = rest.iter().zip(1..).map(|(ns, hops)| format!("{} ns over {}", short(*ns), links(hops)));
+    let further: Vec<String> = further.collect();
     format!(
         "A node's own memory takes {} ns at every node: reads do not wait for far nodes, as with a probe filter or a directory. Other memory takes {}.",
-        number::short(*own),
+        short(*own),
         further.join(", ")
     )
 }
@@ -141,10 +136,10 @@ fn without_links(account: &SocketAccount) -> String {
         Some(Explanation::Flat { local: Some(local), remote: Some(remote) })
             if (remote / local - 1.0).abs() > ALIKE_SHARE =>
         {
-            format!("own memory takes {} ns and any other {}", number::short(*local), number::short(*remote))
+            format!("own memory takes {} ns and any other {}", short(*local), short(*remote))
         }
         Some(Explanation::Flat { local: Some(all), .. }) => {
-            format!("all memory takes {} ns", number::short(*all))
+            format!("all memory takes {} ns", short(*all))
         }
         _ => "all CPUs are alike".to_owned(),
     };
@@ -159,14 +154,14 @@ fn law(account: &SocketAccount) -> Option<String> {
     let each = if of_each.is_empty() || most / least < 1.0 + ALIKE_SHARE {
         String::new()
     } else {
-        format!(" ({} to {} by CPU)", number::short(least), number::short(most))
+        format!(" ({} to {} by CPU)", short(least), short(most))
     };
     let error = account.triad.map_or_else(String::new, |misses| {
         format!("; {} are met within {:.1} %", number::count(misses.count, "triad"), misses.max_percent)
     });
     Some(format!(
         "Bandwidth follows from latency by Little's law: {} outstanding lines of 64 B{each}, divided by the latency{error}.",
-        number::short(lines)
+        short(lines)
     ))
 }
 
@@ -177,9 +172,9 @@ fn degeneracy(account: &SocketAccount, sockets: &Sockets) -> Option<String> {
     let reading = |one: &Alternative| {
         let stores = stores_words(one);
         let latency = if ratio < 1.0 + ALIKE_SHARE {
-            format!("{} ns", number::short(one.fastest_ns))
+            format!("{} ns", short(one.fastest_ns))
         } else {
-            format!("{} to {} ns", number::short(one.fastest_ns), number::short(one.slowest_ns))
+            format!("{} to {} ns", short(one.fastest_ns), short(one.slowest_ns))
         };
         let link = one
             .hop_round_trip_ns
@@ -201,7 +196,7 @@ fn degeneracy(account: &SocketAccount, sockets: &Sockets) -> Option<String> {
         let _ = write!(
             said,
             " With all CPUs of a node streaming, a read took up to {} times as long as idle.",
-            number::short(longer)
+            short(longer)
         );
     }
     Some(said)

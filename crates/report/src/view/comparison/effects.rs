@@ -5,11 +5,12 @@ use std::fmt::Write;
 use record::{Better, ComparisonRow};
 use serde_json::{Value, json};
 use stats::Verdict;
+use stats::text::{signed_ends, signed_points, value};
 
-use super::wording;
 use crate::draw::{Anchor, Svg};
 use crate::escape::markup;
-use crate::figure::{DataTable, Drawn};
+use crate::figure::Drawn;
+use crate::page::Table;
 
 const WIDTH: f64 = 900.0;
 const LEFT: f64 = 270.0;
@@ -59,11 +60,11 @@ fn style(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::Equivalent => "#009E73",
         Verdict::Inconclusive => "#8a94a0",
     };
-    (colour, wording::shown_verdict(verdict))
+    (colour, verdict.word())
 }
 
 /// The chart of one candidate; `None` without a row that can be drawn.
-pub(crate) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
+pub(super) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
     let effects: Vec<Effect<'_>> = rows.iter().filter_map(|row| Effect::of(row)).collect();
     if effects.is_empty() {
         return None;
@@ -90,16 +91,10 @@ pub(crate) fn draw(name: &str, rows: &[&ComparisonRow]) -> Option<Drawn> {
         draw_row(&mut svg, effect, &at, y + ROW_HEIGHT / 2.0);
         y += ROW_HEIGHT;
     }
-    Some(Drawn {
-        svg,
-        reading: "Each point is a change of cost with its 95 % interval: right of the line is slower, left is faster, \
-                  whatever the unit. Filled points are claims that hold over all rows; hollow ones are undetermined or \
-                  carry no interval; the band is the margin of each row."
-            .to_owned(),
-        table: DataTable::default(),
-        interactive: Some(interactive(&effects)),
-        needs_webgl: false,
-    })
+    let reading = "Each point is a change of cost with its 95 % interval: right of the line is slower, left is faster, \
+                   whatever the unit. Filled points are claims that hold over all rows; hollow ones are undetermined or \
+                   carry no interval; the band is the margin of each row.";
+    Some(Drawn { interactive: Some(interactive(&effects)), ..Drawn::still(svg, reading, Table::default()) })
 }
 
 fn axis(svg: &mut Svg, at: &dyn Fn(f64) -> f64, bottom: f64) {
@@ -144,12 +139,8 @@ fn draw_row(svg: &mut Svg, effect: &Effect<'_>, at: &dyn Fn(f64) -> f64, y: f64)
     };
     svg.circle((at(effect.log), y), 4.0, &fill);
     let told = if row.interval.is_none() { "no interval" } else { word };
-    svg.text(
-        (RIGHT + 10.0, y + 4.0),
-        "small ink",
-        Anchor::Start,
-        &format!("{} %", wording::signed(row.change_percent)),
-    );
+    let change = format!("{} %", signed_points(row.change_percent));
+    svg.text((RIGHT + 10.0, y + 4.0), "small ink", Anchor::Start, &change);
     svg.text((RIGHT + 72.0, y + 4.0), "small", Anchor::Start, told);
 }
 
@@ -188,17 +179,16 @@ fn interactive(effects: &[Effect<'_>]) -> Value {
 
 /// One row in words, for hovering.
 fn told(row: &ComparisonRow) -> String {
-    let value = |value, interval| wording::value(value, interval);
     let mut text = format!(
         "{}: {} to {} {}, change {} %",
         row.name,
         value(row.a, row.a_interval),
         value(row.b, row.b_interval),
         row.unit,
-        wording::signed(row.change_percent)
+        signed_points(row.change_percent)
     );
     if let Some(interval) = row.interval {
-        let _ = write!(text, " {}, {}", wording::interval(interval), wording::shown_verdict(row.verdict));
+        let _ = write!(text, " {}, {}", signed_ends(interval), row.verdict.word());
     }
     text
 }

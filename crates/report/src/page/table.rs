@@ -1,0 +1,297 @@
+//! Tables as data: typed columns with a priority, rows, cells; made from the rows of a document, a column at a time.
+
+use std::borrow::Cow;
+
+use machine::{Bytes, CpuId};
+use stats::{Interval, text};
+
+use super::{Block, Section, Tone};
+use crate::escape::plain;
+
+/// A table; rows hold a cell for each column.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    /// A word of ours: the name of its file as CSV.
+    pub(crate) id: &'static str,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Row>,
+    /// What the words of the header mean, in a sentence.
+    pub(crate) legend: Option<String>,
+    /// So many rows stand on a first screen; the rest with `--long`.
+    pub(crate) first_rows: Option<usize>,
+    /// Points of a curve and the like: in CSV only.
+    pub(crate) is_data: bool,
+}
+
+/// One row, and what is said below it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) detail: Option<String>,
+}
+
+impl Table {
+    /// A table of these rows, which gets its columns one by one.
+    pub(crate) fn of<R>(id: &'static str, rows: impl IntoIterator<Item = R>) -> Rows<R> {
+        let rows: Vec<R> = rows.into_iter().collect();
+        let empty = rows.iter().map(|_| Row::default()).collect();
+        Rows { rows, table: Self { id, rows: empty, ..Self::default() } }
+    }
+
+    /// A section of this table alone; none without rows.
+    pub(crate) fn under(self, id: &'static str, title: impl Into<String>) -> Option<Section> {
+        (!self.rows.is_empty()).then(|| Section::new(id, title).with(Block::Table(self)))
+    }
+
+    /// The same under the name of the table.
+    pub(crate) fn section(self, title: impl Into<String>) -> Option<Section> {
+        let id = self.id;
+        self.under(id, title)
+    }
+
+    /// The columns that say anything in these rows, with their places: an empty one is not shown.
+    pub(super) fn used(&self) -> Vec<(usize, &Column)> {
+        self.columns.iter().enumerate().filter(|(index, column)| column.is_used(&self.rows, *index)).collect()
+    }
+
+    fn push(&mut self, column: Column, cells: Vec<Cell>) {
+        self.columns.push(column);
+        self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.cells.push(cell));
+    }
+}
+
+/// A table in the making, beside the rows of the document that it is of.
+pub(crate) struct Rows<R> {
+    rows: Vec<R>,
+    table: Table,
+}
+
+impl<R> Rows<R> {
+    /// A column of any kind.
+    pub(crate) fn column<C: Into<Cell>>(mut self, column: Column, of: impl Fn(&R) -> C) -> Self {
+        self.table.push(column, self.rows.iter().map(|row| of(row).into()).collect());
+        self
+    }
+
+    /// Short words.
+    pub(crate) fn word<C: Into<Cell>>(self, head: impl Head, of: impl Fn(&R) -> C) -> Self {
+        self.column(head.column(Kind::Word), of)
+    }
+
+    /// Sentences.
+    pub(crate) fn prose<C: Into<Cell>>(self, head: impl Head, of: impl Fn(&R) -> C) -> Self {
+        self.column(head.column(Kind::Prose), of)
+    }
+
+    /// Numbers.
+    pub(crate) fn number<C: Into<Cell>>(self, head: impl Head, of: impl Fn(&R) -> C) -> Self {
+        self.column(head.column(Kind::Number), of)
+    }
+
+    /// Bars for shares of the longest.
+    pub(crate) fn bar<C: Into<Cell>>(self, of: impl Fn(&R) -> C) -> Self {
+        self.column(("", u8::MAX).column(Kind::Bar), of)
+    }
+
+    /// What is said below each row.
+    pub(crate) fn detail(mut self, of: impl Fn(&R) -> Option<String>) -> Self {
+        self.table.rows.iter_mut().zip(&self.rows).for_each(|(row, one)| row.detail = of(one));
+        self
+    }
+
+    /// So many rows on a first screen.
+    pub(crate) fn first(mut self, rows: usize) -> Self {
+        self.table.first_rows = Some(rows);
+        self
+    }
+
+    /// The meaning of the header, and the table.
+    pub(crate) fn legend(self, text: impl Into<String>) -> Table {
+        Table { legend: Some(text.into()), ..self.table }
+    }
+
+    /// The table, for programs alone.
+    pub(crate) fn data(self) -> Table {
+        Table { is_data: true, ..self.table }
+    }
+
+    pub(crate) fn table(self) -> Table {
+        self.table
+    }
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Kind {
+    /// Short words, left.
+    #[default]
+    Word,
+    /// Numbers, right.
+    Number,
+    /// Sentences, left, in as many lines as they need.
+    Prose,
+    /// A bar for the share of the longest.
+    Bar,
+}
+
+/// One column: what its header says, and when it may go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) title: Cow<'static, str>,
+    /// The unit of every number below, such as `ns`; empty for words.
+    pub(crate) unit: &'static str,
+    pub(crate) kind: Kind,
+    /// 0 stays at any width; the highest goes first.
+    pub(crate) priority: u8,
+}
+
+impl Column {
+    /// `latency, ns`; a column whose title is its unit has it once. Titles may be names from elsewhere.
+    pub(crate) fn header(&self) -> String {
+        match (&*plain(&self.title), self.unit) {
+            (title, "") => title.to_owned(),
+            ("", unit) => unit.to_owned(),
+            (title, unit) => format!("{title}, {unit}"),
+        }
+    }
+
+    /// Whether it says anything in these rows.
+    pub(super) fn is_used(&self, rows: &[Row], index: usize) -> bool {
+        let says = |row: &Row| row.cells.get(index).is_some_and(|cell| !cell.words().is_empty());
+        self.kind == Kind::Bar || rows.iter().any(says)
+    }
+}
+
+/// The head of a column: a title, and behind it a unit, a priority, or both.
+pub(crate) trait Head {
+    fn column(self, kind: Kind) -> Column;
+}
+
+impl Head for &'static str {
+    fn column(self, kind: Kind) -> Column {
+        (self, "", 0).column(kind)
+    }
+}
+
+impl Head for String {
+    fn column(self, kind: Kind) -> Column {
+        (self, "", 0).column(kind)
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> Head for (T, &'static str) {
+    fn column(self, kind: Kind) -> Column {
+        (self.0, self.1, 0).column(kind)
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> Head for (T, u8) {
+    fn column(self, kind: Kind) -> Column {
+        (self.0, "", self.1).column(kind)
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> Head for (T, &'static str, u8) {
+    fn column(self, kind: Kind) -> Column {
+        Column { title: self.0.into(), unit: self.1, kind, priority: self.2 }
+    }
+}
+
+/// One cell.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Cell {
+    /// Nothing applies.
+    #[default]
+    Empty,
+    Text(String),
+    /// A word and how it is meant.
+    State(Tone, String),
+    /// A number as people read it, and as programs do.
+    Number {
+        text: String,
+        value: f64,
+        interval: Option<Interval>,
+    },
+    /// A share of the longest bar.
+    Share(f64),
+}
+
+impl Cell {
+    /// A number with three digits, or nothing for what is none.
+    pub(crate) fn known(value: Option<f64>) -> Self {
+        value.filter(|value| value.is_finite()).into()
+    }
+
+    /// `+4.2 %`, or nothing.
+    pub(crate) fn change(percent: Option<f64>) -> Self {
+        percent.map(|percent| Self::shown(text::signed_percent(percent), percent)).into()
+    }
+
+    /// `2.7 %` of a share.
+    pub(crate) fn percent(share: f64) -> Self {
+        Self::shown(text::percent(share), share)
+    }
+
+    /// A number without decimals, or nothing.
+    pub(crate) fn whole(value: Option<f64>) -> Self {
+        value.map(|value| Self::shown(format!("{value:.0}"), value)).into()
+    }
+
+    /// A q value, or nothing.
+    pub(crate) fn q(q: Option<f64>) -> Self {
+        q.map(|q| Self::shown(text::q_value(q), q)).into()
+    }
+
+    /// A number and how it is written.
+    pub(crate) fn shown(text: impl Into<String>, value: f64) -> Self {
+        Self::Number { text: text.into(), value, interval: None }
+    }
+
+    /// A number and how it is written, with its interval.
+    pub(crate) fn within(text: impl AsRef<str>, value: f64, interval: impl Into<Option<Interval>>) -> Self {
+        Self::Number { text: text.as_ref().trim_end().to_owned(), value, interval: interval.into() }
+    }
+
+    /// What people read; bars are drawn by whoever can.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::Empty | Self::Share(_) => "",
+            Self::Text(text) | Self::State(_, text) | Self::Number { text, .. } => text,
+        }
+    }
+}
+
+/// Cells of other types, by how each is shown.
+macro_rules! cells_of {
+    ($($kind:ty, $value:ident => $cell:expr;)*) => {$(
+        impl From<$kind> for Cell {
+            fn from($value: $kind) -> Self {
+                $cell
+            }
+        }
+    )*};
+}
+
+cells_of! {
+    String, text => Self::Text(text);
+    &str, text => Self::Text(text.to_owned());
+    &String, text => Self::Text(text.clone());
+    f64, value => Self::shown(text::column(value), value);
+    usize, count => Self::shown(count.to_string(), count as f64);
+    u32, count => Self::shown(count.to_string(), f64::from(count));
+    Bytes, bytes => Self::shown(bytes.to_string(), bytes.0 as f64);
+    CpuId, cpu => cpu.0.into();
+    bool, is => if is { "yes" } else { "no" }.into();
+}
+
+impl<W: Into<String>> From<(Tone, W)> for Cell {
+    fn from((tone, word): (Tone, W)) -> Self {
+        Self::State(tone, word.into())
+    }
+}
+
+impl<C: Into<Self>> From<Option<C>> for Cell {
+    fn from(cell: Option<C>) -> Self {
+        cell.map_or(Self::Empty, Into::into)
+    }
+}

@@ -1,0 +1,51 @@
+//! The cells of a row that was judged: change, verdict, what it would need.
+
+use record::ComparisonRow;
+use stats::{Verdict, text};
+
+use crate::page::{Cell, Tone};
+
+/// Whether a row is called slower or faster.
+pub(super) fn is_claim(row: &ComparisonRow) -> bool {
+    matches!(row.verdict, Verdict::Slower | Verdict::Faster)
+}
+
+/// A verdict in a word, and how it is meant.
+pub(super) fn verdict(verdict: Verdict) -> (Tone, &'static str) {
+    let tone = match verdict {
+        Verdict::Slower => Tone::Look,
+        Verdict::Faster => Tone::Good,
+        Verdict::Equivalent => Tone::Plain,
+        Verdict::Inconclusive => Tone::Doubt,
+    };
+    (tone, verdict.word())
+}
+
+/// The verdict of a row.
+pub(super) fn verdict_of(row: &ComparisonRow) -> (Tone, &'static str) {
+    match (row.verdict, row.interval) {
+        (Verdict::Inconclusive, None) => (Tone::Faint, "no interval"),
+        (known, _) => verdict(known),
+    }
+}
+
+/// How many more runs, pairs or boots an undetermined row needs.
+pub(super) fn needed(row: &ComparisonRow) -> Option<Cell> {
+    let runs = row.further_runs.filter(|_| row.verdict == Verdict::Inconclusive && row.interval.is_some())?;
+    Some(Cell::shown(text::runs(runs), runs as f64))
+}
+
+/// A change with its interval.
+pub(super) fn change(row: &ComparisonRow) -> Cell {
+    Cell::within(text::with_distances(row.change_percent, row.interval), row.change_percent, row.interval)
+}
+
+/// The same, but a ratio where that reads better.
+pub(super) fn change_or_ratio(row: &ComparisonRow, ratio: f64) -> Cell {
+    /// From this ratio on, "2.10x" reads better than percent.
+    const TIMES_FROM: f64 = 2.0;
+    if ratio >= TIMES_FROM {
+        return Cell::within(format!("{ratio:.2}x"), row.change_percent, row.interval);
+    }
+    change(row)
+}
