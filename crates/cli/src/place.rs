@@ -225,7 +225,7 @@ fn tried(
     let mut line = Line::new(request.global.quiet);
     let profiled = subject.profile(request.arguments.source.into(), request.arguments.confirm);
     let (profile, sharing) = profiled.map_err(|error| match error {
-        PlaceRunError::Source { .. } => anyhow::Error::new(CouldNotMeasure).context(error),
+        PlaceRunError::Source { .. } => CouldNotMeasure::because(error),
         other => other.into(),
     })?;
     worked(request.arguments, &profile)?;
@@ -259,7 +259,7 @@ fn tried(
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
     let mut found = outcome(&course?, &subject.rows(), &subject.guards(), &arms, &setting);
-    found.notes.extend(subject.metric_found.note());
+    found.notes.extend(subject.runs.metric_found.note());
     found.notes.extend(service(subject.left_behind, &went_on));
     Ok(found)
 }
@@ -284,7 +284,7 @@ fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
     let said = String::from_utf8_lossy(&profile.run.errors);
     let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
     let said = if last.is_empty() { String::new() } else { format!(" ({last:?})") };
-    Err(anyhow::Error::new(CouldNotMeasure).context(format!("the command {how}{said}")))
+    Err(CouldNotMeasure::because(format!("the command {how}{said}")))
 }
 
 /// What is to be known of a command that has ended while processes of it run on.
@@ -339,12 +339,10 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
     let is_told = shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
     let is_tried = shown.unseen.is_none() && !(shown.arms.is_empty() && shown.ended.is_some());
     let is_known = shown.recommended.is_some() || (is_told && is_tried);
-    Ok(if is_failing || (global.strict && !is_known) {
+    Ok(if is_failing {
         Outcome::Inconclusive
-    } else if global.gate && shown.recommended.is_some() {
-        Outcome::Gated
     } else {
-        Outcome::Done
+        Outcome::judged(global, shown.recommended.is_some(), !is_known)
     })
 }
 

@@ -85,7 +85,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
         return station.show_plan(&conditions, &plan, &work, &described, global);
     }
     if boot.boot_id.is_empty() {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(Refusal::NoBootId));
+        return Err(CouldNotMeasure::because(Refusal::NoBootId));
     }
     let _lock = station.place.lock()?;
     may_begin::<std::convert::Infallible>(&mut station.place.folder.clone())?;
@@ -307,13 +307,7 @@ impl Station {
         }
         let is_slower = found.rows.iter().any(|row| row.row.verdict == Verdict::Slower);
         let is_known = found.rows.iter().any(|row| row.row.verdict != Verdict::Inconclusive);
-        Ok(if global.gate && is_slower {
-            Outcome::Gated
-        } else if global.strict && !is_running && !is_known {
-            Outcome::Inconclusive
-        } else {
-            Outcome::Done
-        })
+        Ok(Outcome::judged(global, is_slower, !is_running && !is_known))
     }
 
     fn status(&self, global: &Global) -> anyhow::Result<Outcome> {

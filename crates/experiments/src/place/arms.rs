@@ -6,7 +6,7 @@
 
 use machine::CpuSet;
 use record::{PlaceArm, PlaceDecision};
-use stats::{Interval, cell_count};
+use stats::{Cell, Interval, cell_count};
 
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
 use super::decision::Decided;
@@ -60,6 +60,11 @@ impl ArmPlan {
             predicted: None,
         }
     }
+}
+
+/// Where threads go in a cell of the design.
+pub(super) fn arrangement_of(plans: &[ArmPlan], state: Cell) -> Arrangement {
+    plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default()
 }
 
 /// With the kernel's own placement in all cells that are free.

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use host::live::{
-    ChildError, ChildOutput, ChildRun, Ending, ProcessSetting, ThreadError, is_running, observe_child,
-    pending_signal, running_in_group, snapshot,
+    ChildError, ChildRun, Ending, ProcessSetting, ThreadError, is_running, observe_child, pending_signal,
+    running_in_group, snapshot,
 };
 use machine::CpuSet;
 use record::{Sharing, SharingThread};
@@ -15,15 +15,15 @@ use sharing::{
 use stats::{Cell, quantile_interval};
 use toggles::{PinError, PinHold, Restored};
 
-use super::arms::ArmPlan;
+use super::arms::{ArmPlan, arrangement_of};
 use super::arrangement::Arrangement;
 use super::follower::Follower;
 use super::lives::{Fleeting, Lives};
 use super::prediction::Unwatched;
 use super::roster::Counted;
-use crate::ab::command_subject::{CommandError, HowToRun, Program, around, program_rows, program_values};
+use crate::ab::command_subject::{CommandError, HowToRun, Program, ProgramRuns};
 use crate::ab::drift_probe::DriftProbe;
-use crate::ab::metric::{Metric, StreamCounts};
+use crate::ab::metric::Metric;
 use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
 
 /// How often a child is looked at that cannot be followed any more.
@@ -87,18 +87,14 @@ pub struct RunSeen {
 /// The command and what has been seen of it.
 pub struct RunSubject {
     program: Program,
-    how: HowToRun,
-    metric: Option<Metric>,
-    /// Where the metric was found.
-    pub metric_found: StreamCounts,
+    /// What is read of each run.
+    pub runs: ProgramRuns,
     hold: PinHold,
     label: String,
     plans: Vec<ArmPlan>,
     sets: Vec<CpuSet>,
     /// The CPUs that runs begin with: what the profiled one took, so that its threads are not held for ones that chose theirs.
     cpus: Option<CpuSet>,
-    drift: DriftProbe,
-    begun: Instant,
     /// The most processes that a run left behind.
     pub left_behind: usize,
     /// Threads that could not be set free.
@@ -113,15 +109,11 @@ impl RunSubject {
         Self {
             label: format!("place {}", words.join(" ")),
             program,
-            how,
-            metric,
-            metric_found: StreamCounts::default(),
+            runs: ProgramRuns::new(how, metric, seed),
             hold,
             plans: Vec::new(),
             sets: Vec::new(),
             cpus: None,
-            drift: DriftProbe::new(seed),
-            begun: Instant::now(),
             left_behind: 0,
             unfreed: Vec::new(),
         }
@@ -235,13 +227,13 @@ impl RunSubject {
         arrangement: &Arrangement,
         mut lives: Option<Lives>,
     ) -> Result<RunSeen, PlaceRunError> {
-        let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
+        let (output, limit) = (self.runs.output(), self.runs.limit());
         let mut follower: Option<Follower> = None;
         let mut failed: Option<PinError> = None;
         let settings: Vec<ProcessSetting> = self.cpus.iter().cloned().map(ProcessSetting::Affinity).collect();
         // Nobody is looked for in later runs, which are timed one after the other.
         let (is_profiled, mut group) = (lives.is_some(), None);
-        let run = observe_child(command, &settings, output, self.how.limit, &mut |process| {
+        let run = observe_child(command, &settings, output, limit, &mut |process| {
             group = Some(process);
             let looked = match (&mut follower, &failed) {
                 (_, Some(_)) => return IDLE_LOOK,
@@ -285,7 +277,7 @@ impl Subject for RunSubject {
     type Error = PlaceRunError;
 
     fn rows(&self) -> Vec<RowSpec> {
-        program_rows(self.metric.as_ref())
+        self.runs.rows()
     }
 
     fn guards(&self) -> Vec<GuardSpec> {
@@ -293,22 +285,14 @@ impl Subject for RunSubject {
     }
 
     fn trial(&mut self, state: Cell) -> Result<Trial, PlaceRunError> {
-        around(&self.how, "--prepare", self.how.prepare.as_ref())?;
-        let arrangement =
-            self.plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default();
+        self.runs.prepare()?;
+        let arrangement = arrangement_of(&self.plans, state);
         let seen = self.run(&arrangement)?;
-        let guards = self.drift.readings();
-        around(&self.how, "--cleanup", self.how.cleanup.as_ref())?;
-        let (values, failure) = program_values(
-            &seen.run,
-            self.metric.as_ref().map(|metric| (metric, &mut self.metric_found)),
-            self.how.any_exit_code,
-        );
-        Ok(Trial { values, guards, failure })
+        Ok(self.runs.trial(&seen.run)?)
     }
 
     fn elapsed_s(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        self.runs.elapsed_s()
     }
 
     fn must_stop(&self) -> bool {

@@ -10,7 +10,7 @@ use host::live::{ChildOutput, Ending, pending_signal, run_child};
 use record::Better;
 use stats::{Cell, Factors};
 
-use super::arms::ArmPlan;
+use super::arms::{ArmPlan, arrangement_of};
 use super::far_worse::{FarWorse, Found};
 use super::follower::Follower;
 use super::run_subject::PlaceRunError;
@@ -145,8 +145,7 @@ impl Subject for WindowSubject<'_> {
     }
 
     fn trial(&mut self, state: Cell) -> Result<Trial, PlaceRunError> {
-        let arrangement =
-            self.plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default();
+        let arrangement = arrangement_of(&self.plans, state);
         // Who ended in the window before is nobody's neighbour any more.
         self.follower.recount();
         self.follower.rearrange(arrangement)?;
