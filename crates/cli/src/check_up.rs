@@ -73,8 +73,7 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     );
     live::install_handlers()?;
     let line = Line::new(global.quiet);
-    let mut session = Session::start(record, cpus, &line)
-        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
     let folder = Folder::create(arguments.record.as_deref(), arguments.zstd)?;
     let course = Course { arguments, plan: &plan, line: &line, folder: &folder, started };
     let measured = in_epochs(&mut session, &course);
@@ -165,13 +164,7 @@ fn all_failed(record: &Record) -> bool {
 /// What `--gate` and `--strict` make of a record.
 pub(crate) fn verdict(record: &Record, global: &Global) -> Outcome {
     let has = |severity| record.findings.iter().any(|finding| finding.severity == severity);
-    if global.gate && has(Severity::Warning) {
-        Outcome::Gated
-    } else if global.strict && has(Severity::Inconclusive) {
-        Outcome::Inconclusive
-    } else {
-        Outcome::Done
-    }
+    Outcome::judged(global, has(Severity::Warning), has(Severity::Inconclusive))
 }
 
 pub(crate) fn depth(arguments: &RunArguments) -> Depth {

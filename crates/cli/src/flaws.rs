@@ -68,13 +68,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
 
 /// What `--gate` and `--strict` make of verdicts: of failures, of what protects on request, of what is unknown.
 fn outcome(global: &Global, fails: bool, is_on_request: bool, is_unknown: bool) -> Outcome {
-    if global.gate && (fails || (global.strict && is_on_request)) {
-        Outcome::Gated
-    } else if global.strict && (is_on_request || is_unknown) {
-        Outcome::Inconclusive
-    } else {
-        Outcome::Done
-    }
+    Outcome::judged(global, fails || (global.strict && is_on_request), is_on_request || is_unknown)
 }
 
 /// Counts over reports of many machines.

@@ -273,11 +273,8 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
     }
     let page = report::guard_page(&outcome);
     output::print(&arguments.forms.text(&page, &outcome, "guard.json", global)?)?;
-    Ok(match outcome.verdict {
-        GuardVerdict::Changed if global.gate => Outcome::Gated,
-        GuardVerdict::CannotTell if global.strict => Outcome::Inconclusive,
-        _ => Outcome::Done,
-    })
+    let verdict = outcome.verdict;
+    Ok(Outcome::judged(global, verdict == GuardVerdict::Changed, verdict == GuardVerdict::CannotTell))
 }
 
 fn unit(metrics_file: Option<&Path>, global: &Global) -> anyhow::Result<Outcome> {

@@ -54,11 +54,8 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
         ..recording::begun(machine, &cpus, arguments.budget.unwrap_or(BUDGET).as_secs_f64())
     };
     Recording::finish(recording.as_ref(), record, &text, global)?;
-    ended(&left_changed, failure, || match verdict {
-        ClockVerdict::Unsafe | ClockVerdict::Correctable if global.gate => Outcome::Gated,
-        ClockVerdict::CannotTell if global.strict => Outcome::Inconclusive,
-        _ => Outcome::Done,
-    })
+    let fails = matches!(verdict, ClockVerdict::Unsafe | ClockVerdict::Correctable);
+    ended(&left_changed, failure, || Outcome::judged(global, fails, verdict == ClockVerdict::CannotTell))
 }
 
 /// A check, how it went, and of what.

@@ -43,7 +43,7 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
-    let counter = counter.map_err(|denied| anyhow::Error::new(CouldNotMeasure).context(denied))?;
+    let counter = counter.map_err(CouldNotMeasure::because)?;
     live::install_handlers()?;
     let rate = TickRate::calibrate(CALIBRATION_NS)?;
     let double = injection::double(counter, &cpus, &arguments.inject, rate.hz)?;
@@ -55,8 +55,7 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     let outlets = Outlets::open(arguments, Arc::new(move |format| asked.lock().metrics(format)))?;
     let mut round = Round {
         global,
-        prober: Prober::new(&double, &cpus)
-            .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?,
+        prober: Prober::new(&double, &cpus).map_err(CouldNotMeasure::because)?,
         seen,
         outlets,
         started_ns: monotonic_raw_ns(),

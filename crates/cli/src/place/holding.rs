@@ -79,7 +79,7 @@ fn planned(request: &Request<'_>, follower: &mut Follower, process: u32, held: H
 }
 
 fn refused(process: u32, why: &str) -> anyhow::Error {
-    anyhow::Error::new(CouldNotMeasure).context(format!("process {process} cannot be placed: {why}"))
+    CouldNotMeasure::because(format!("process {process} cannot be placed: {why}"))
 }
 
 /// The best by what a profile shows.

@@ -41,7 +41,7 @@ pub(super) fn trial_time(look: Duration) -> Duration {
 pub(super) fn look_asked(request: &Request<'_>, command: &str) -> anyhow::Result<Duration> {
     let asked = Instant::now();
     if let Err(why) = progress(command, request.arguments.window)? {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(format!("--metric-command {why}")));
+        return Err(CouldNotMeasure::because(format!("--metric-command {why}")));
     }
     Ok(look_time(request.arguments.window, asked.elapsed()))
 }

@@ -85,8 +85,7 @@ fn measure(wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
     let line = Line::new(global.quiet);
     let provenance = Provenance { seed, ..Provenance::default() };
     let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
-    let mut session = Session::start(record, cpus, &line)
-        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
     let mut left_s: f64 = plan.probes.iter().map(|planned| planned.seconds).sum();
     for planned in &plan.probes {
         line.begin(planned.probe.name(), Duration::from_secs_f64(left_s.max(0.0)));
