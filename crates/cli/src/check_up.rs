@@ -16,7 +16,7 @@ use report::{Html, shell_word};
 
 use crate::arguments::{Global, RunArguments};
 use crate::epochs::{self, Course, NoProcess};
-use crate::flaws::{self, Heard};
+use crate::flaws::{self, Examined};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
 use crate::store::Folder;
@@ -38,7 +38,7 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     let started = Instant::now();
     let only = selection(&arguments.only)?;
     let catalogue = catalogue();
-    let Heard { mut machine, mut evidence } = Heard::of_this_machine(&catalogue);
+    let Examined { mut machine, mut evidence } = Examined::of_this_machine(&catalogue);
     if arguments.full_command_line {
         machine.environment.command_line = host::full_command_line(&Root::live());
         evidence.command_line.clone_from(&machine.environment.command_line);
@@ -79,7 +79,7 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     let measured = in_epochs(&mut session, &course);
     line.end();
     measured.inspect_err(|_| folder.remove_if_empty())?;
-    // Time has been heard now.
+    // The signatures are measured now.
     judge_flaws(&mut session.record, &catalogue);
     conclude(session.record, arguments, global, &folder, started)
 }
@@ -108,7 +108,7 @@ fn conclude(
     started: Instant,
 ) -> anyhow::Result<Outcome> {
     if let Some(sockets) = &mut record.sockets {
-        sockets.links = sockets::links_told(&record.machine);
+        sockets.links = sockets::reported_links(&record.machine);
     }
     // Levels name the rows of the history, and the neighbours are what findings are made of.
     diagnosis::name_levels(&mut record);

@@ -1,11 +1,11 @@
 //! `sidestep place`: which threads of a program belong together, what that is worth, proven in turns against the kernel.
 
 mod arguments;
-mod brevity;
 mod export;
 mod files;
 mod holding;
 mod room;
+mod run_lengths;
 mod running;
 mod sweep;
 mod watch;
@@ -40,8 +40,8 @@ use crate::toggles::{left_changed, offer_to_mend};
 use crate::{describe, output, store};
 
 pub(crate) use arguments::PlaceArguments;
-use brevity::{as_service, names_of, some_fleeting, too_brief, too_fleeting, went_on};
 use room::Room;
+use run_lengths::{as_service, names_of, some_short_lived, too_brief, too_short_lived, went_on};
 
 /// Unless the user says otherwise.
 const BUDGET: Duration = Duration::from_secs(60);
@@ -232,10 +232,10 @@ fn tried(
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
     let mut setting = room.setting(command_line(command), &profile.census);
     // Where there is one CPU it does not matter how soon threads are gone.
-    let fleeting = || too_fleeting(&profile).filter(|_| room.too_small().is_none());
+    let short_lived = || too_short_lived(&profile).filter(|_| room.too_small().is_none());
     let went_on = went_on(&profile.left_behind);
-    setting.unseen = too_brief(&profile, &went_on).or_else(fleeting);
-    setting.notes.extend(some_fleeting(&profile));
+    setting.unseen = too_brief(&profile, &went_on).or_else(short_lived);
+    setting.notes.extend(some_short_lived(&profile));
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
     let is_worth = room.nothing_to_place(&setting).is_none();

@@ -2,7 +2,7 @@
 
 mod arguments;
 mod place;
-mod rest;
+mod settling;
 mod text;
 mod unit_file;
 mod work;
@@ -33,7 +33,7 @@ use crate::output;
 use crate::toggles::Described;
 pub(crate) use arguments::AcrossRebootArguments;
 use place::Place;
-use rest::{Line, rest};
+use settling::{Line, settle};
 use text::NextBoot;
 use unit_file::UnitFile;
 use work::{ensure_only_root_writes, pinned, probe_subject, program_subject};
@@ -92,7 +92,7 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
     station.place.ensure_lasting()?;
     live::install_handlers().context("cannot listen to signals")?;
     let line = Line::new("rehearsal in this boot", global.quiet);
-    station.rest(&plan, &line);
+    station.settle(&plan, &line);
     let seed = plan.seed;
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
     let intent =
@@ -181,9 +181,9 @@ impl Station {
         Described::open(self.tree.as_deref())
     }
 
-    /// Waits until the machine is at rest; true if it came to that.
-    fn rest(&self, plan: &Plan, line: &Line) -> bool {
-        self.tree.is_some() || rest(plan.settle_s, line)
+    /// Waits until the machine has settled; true if it did.
+    fn settle(&self, plan: &Plan, line: &Line) -> bool {
+        self.tree.is_some() || settle(plan.settle_s, line)
     }
 
     /// `--dry-run`: nothing is measured or written.
@@ -348,7 +348,7 @@ impl Station {
         let (place, boots) = (journal.visits[index].place + 1, journal.plan.boots());
         let line = Line::new(&format!("boot {place} of {boots}"), global.quiet);
         if journal.visits[index].settled.is_none() {
-            journal.visits[index].settled = Some(self.rest(&journal.plan, &line));
+            journal.visits[index].settled = Some(self.settle(&journal.plan, &line));
         }
         let work = journal.work.clone();
         let seed = journal.plan.seed.wrapping_add(index as u64);

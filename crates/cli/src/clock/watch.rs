@@ -125,7 +125,7 @@ struct Seen {
 
 impl Seen {
     /// Judges a probe and counts it; what happened is given back.
-    fn hear(&mut self, pulse: Pulse) -> Vec<ClockHappening> {
+    fn take(&mut self, pulse: Pulse) -> Vec<ClockHappening> {
         self.summary.probes += 1;
         self.summary.spared += u64::from(self.has_pairs && pulse.meeting.is_none());
         let is_usable = pulse.meeting.as_ref().is_some_and(|meeting| matches!(meeting.seen, Ok(Some(_))));
@@ -181,7 +181,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
                 (live::process_cpu_time_ns() as f64) < CPU_SHARE * watched_ns + START_NS
             };
             let pulse = self.prober.probe(due_ns, may_compare);
-            let happened = self.seen.lock().hear(pulse);
+            let happened = self.seen.lock().read(pulse);
             for what in happened {
                 self.tell(what)?;
             }

@@ -64,7 +64,7 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
 }
 
 /// The links that sources tell, the most trusted first: routes that packets take, ports, what firmware says of distances.
-pub(super) fn told(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
+pub(super) fn reported(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
     let mut graphs = of_machine(machine, root).graphs;
     // SLIT is read first and trusted least.
     graphs.sort_by_key(|graph| graph.source == SLIT || graph.source.starts_with("HMAT"));

@@ -107,7 +107,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let begun = recording::begun(machine, &cpus, settings.budget_s);
     let mut record = Recording::around(recording.as_ref(), || run(settings, begun, cpus, started, &line))?;
     let mut sockets = record.sockets.take().unwrap_or_default();
-    sockets.links = super::links_told(&record.machine);
+    sockets.links = super::reported_links(&record.machine);
     if let Some(planted) = arguments.inject {
         let percent = planted.share * 100.0;
         sockets

@@ -39,7 +39,7 @@ pub struct Rules {
     pub seed: u64,
 }
 
-/// What to tell while it runs.
+/// How far it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// True while the A/A twin runs.
@@ -55,7 +55,7 @@ pub struct Standing {
     pub left_s: f64,
 }
 
-/// Who is told.
+/// What shows the progress.
 pub trait Progress {
     /// Called once, when the first runs have shown what a run takes: the seconds at which the experiment ends at the latest, or
     /// `None` to leave it.

@@ -18,9 +18,9 @@ use toggles::{PinError, PinHold, Restored};
 use super::arms::{ArmPlan, arrangement_of};
 use super::arrangement::Arrangement;
 use super::follower::Follower;
-use super::lives::{Fleeting, Lives};
 use super::prediction::Unwatched;
 use super::roster::Counted;
+use super::thread_lifetimes::{Lifetimes, ShortLived};
 use crate::ab::command_subject::{CommandError, HowToRun, Program, ProgramRuns};
 use crate::ab::drift_probe::DriftProbe;
 use crate::ab::metric::Metric;
@@ -76,7 +76,7 @@ pub struct RunSeen {
     /// Every thread that was seen.
     pub census: Vec<Counted>,
     /// What was in threads that came and went; of runs other than the profiled one not known.
-    pub fleeting: Option<Fleeting>,
+    pub short_lived: Option<ShortLived>,
     /// Processes that still ran when the command had ended, by number; of runs other than the profiled one only those that somebody saw
     /// before it did.
     pub left_behind: Vec<u32>,
@@ -218,21 +218,21 @@ impl RunSubject {
     }
 
     fn run_profiled(&mut self, command: Command) -> Result<RunSeen, PlaceRunError> {
-        self.run_command(command, &Arrangement::default(), Some(Lives::begin()))
+        self.run_command(command, &Arrangement::default(), Some(Lifetimes::begin()))
     }
 
     fn run_command(
         &mut self,
         command: Command,
         arrangement: &Arrangement,
-        mut lives: Option<Lives>,
+        mut lifetimes: Option<Lifetimes>,
     ) -> Result<RunSeen, PlaceRunError> {
         let (output, limit) = (self.runs.output(), self.runs.limit());
         let mut follower: Option<Follower> = None;
         let mut failed: Option<PinError> = None;
         let settings: Vec<ProcessSetting> = self.cpus.iter().cloned().map(ProcessSetting::Affinity).collect();
         // Nobody is looked for in later runs, which are timed one after the other.
-        let (is_profiled, mut group) = (lives.is_some(), None);
+        let (is_profiled, mut group) = (lifetimes.is_some(), None);
         let run = observe_child(command, &settings, output, limit, &mut |process| {
             group = Some(process);
             let looked = match (&mut follower, &failed) {
@@ -243,21 +243,21 @@ impl RunSubject {
                         .and_then(|begun| none.insert(begun).look())
                 }
             };
-            if let (Some(lives), Some(follower)) = (&mut lives, &follower) {
-                lives.look(&follower.roster);
+            if let (Some(lifetimes), Some(follower)) = (&mut lifetimes, &follower) {
+                lifetimes.look(&follower.roster);
             }
             looked.unwrap_or_else(|error| {
                 failed = Some(error);
                 IDLE_LOOK
             })
         });
-        let (mut census, mut fleeting, mut left_behind, mut cpus) = (Vec::new(), None, Vec::new(), None);
+        let (mut census, mut short_lived, mut left_behind, mut cpus) = (Vec::new(), None, Vec::new(), None);
         if let Some(mut follower) = follower.take() {
             left_behind =
                 if failed.is_none() { follower.left_behind().unwrap_or_default() } else { Vec::new() };
             (census, cpus) = (follower.census(), follower.taken().cloned());
             let total_s = run.as_ref().map_or(0.0, |run| run.user_s + run.system_s);
-            fleeting = lives.map(|lives| lives.fleeting(&follower.roster, total_s));
+            short_lived = lifetimes.map(|lifetimes| lifetimes.short_lived(&follower.roster, total_s));
             self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
         }
         if let Some(group) = group.filter(|_| is_profiled) {
@@ -269,7 +269,7 @@ impl RunSubject {
             None | Some(PinError::Gone(_)) => {}
             Some(error) => return Err(error.into()),
         }
-        Ok(RunSeen { run: run?, census, fleeting, left_behind, cpus })
+        Ok(RunSeen { run: run?, census, short_lived, left_behind, cpus })
     }
 }
 

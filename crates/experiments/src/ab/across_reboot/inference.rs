@@ -176,13 +176,13 @@ fn summaries(journal: &Journal, counted: &[Boot<'_>]) -> Vec<BootSummary> {
             }
             Fate::NotOfArm(why) => ("not of the arm", why.clone()),
         };
-        let restless = (visit.settled == Some(false)).then(|| "the machine did not settle".to_owned());
+        let unsettled = (visit.settled == Some(false)).then(|| "the machine did not settle".to_owned());
         let late = visit.boot.uptime_s.filter(|own| *own > LATE_S && *own > LATE_FACTOR * age);
         let late =
             late.map(|own| format!("measured {own:.0} s after its start, the others about {age:.0} s"));
         let far =
             far.iter().find(|(boot_id, _)| *boot_id == visit.boot.boot_id).map(|(_, text)| text.clone());
-        let remarks = [Some(why).filter(|why| !why.is_empty()), far, restless, late];
+        let remarks = [Some(why).filter(|why| !why.is_empty()), far, unsettled, late];
         BootSummary {
             place: visit.place + 1,
             arm: letter(visit.arm).to_owned(),
