@@ -2,6 +2,7 @@
 
 pub mod address_space;
 mod amd_node;
+mod answer;
 mod capture;
 pub mod cpuid;
 pub mod describe;
@@ -13,6 +14,7 @@ pub mod root;
 pub mod sealed_file;
 mod socket_links;
 pub mod state_folder;
+mod task_stat;
 pub mod trusted_folder;
 
 pub use address_space::{AddressSpace, MappedRange};
