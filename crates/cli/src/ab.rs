@@ -32,6 +32,7 @@ use crate::toggles::{Described, after_error, offer_to_mend};
 pub(crate) use arguments::{AbArguments, Way};
 use found::Found;
 pub(crate) use line::Line;
+pub(crate) use programs::metric;
 
 /// Version of the document of `--dry-run --json`.
 const DRY_RUN_SCHEMA: u32 = 1;
@@ -189,7 +190,7 @@ type Ran = (anyhow::Result<Found>, Vec<Restored>);
 fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Option<Pinned>)> {
     let arguments = request.arguments;
     let programs = programs::programs(arguments)?;
-    let metric = programs::metric(arguments)?;
+    let metric = metric(arguments.metric.as_deref(), arguments.better)?;
     let pinned = arguments.cpu().map(Pinned::to).transpose()?;
     let is_switched = !request.pairs.is_empty();
     let switcher =

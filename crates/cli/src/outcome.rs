@@ -3,10 +3,12 @@
 use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use host::live::{self, Signal, ThreadRefused, WriteError};
+use host::state_folder::advice;
 use machine::did_you_mean;
 use toggles::ExperimentError;
 
@@ -115,6 +117,13 @@ impl Outcome {
             }
         })
     }
+}
+
+/// A folder of files that are trusted cannot be used. The cause stays in the error: of a full disk nobody is guilty, which the
+/// exit code says.
+pub(crate) fn unusable(folder: &Path, why: io::Error) -> anyhow::Error {
+    let line = format!("cannot use {}: {why}; {}", folder.display(), advice(&why, live::effective_root()));
+    anyhow::Error::new(why).context(line)
 }
 
 /// True if other arguments would not have helped: the machine did not let itself be measured or switched, or there is no room.

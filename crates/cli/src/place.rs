@@ -28,11 +28,10 @@ use host::Root;
 use host::live::{self, ChildOutput, Ending};
 use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
-use regex::bytes::Regex;
 use stats::LEVEL_OF_ALARMS;
 use toggles::{PinHold, Restored};
 
-use crate::ab::{Line, leave_no_folder, prepare_folder};
+use crate::ab::{Line, leave_no_folder, metric, prepare_folder};
 use crate::arguments::Global;
 use crate::check_up::seed_of_now;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
@@ -62,7 +61,7 @@ const FILE_NAME: &str = "place.json";
 /// Profiles, decides, predicts and proves.
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    let metric = metric(arguments)?;
+    let metric = metric(arguments.metric.as_deref(), arguments.better)?;
     arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     for path in file.iter().chain(&arguments.forms.html) {
@@ -165,12 +164,6 @@ fn of_command(request: &Request<'_>, metric: Option<Metric>) -> anyhow::Result<R
     let mut subject = RunSubject::new(program, how(request), metric, request.pin_hold()?, request.seed);
     let result = tried(request, &mut subject, &arguments.command);
     Ok((result, std::mem::take(&mut subject.unfreed)))
-}
-
-fn metric(arguments: &PlaceArguments) -> anyhow::Result<Option<Metric>> {
-    let Some(text) = &arguments.metric else { return Ok(None) };
-    let pattern = Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
-    Ok(Some(Metric { pattern, better: arguments.better.into() }))
 }
 
 /// One run that takes longer than all of them may can show nothing, and the watchdog would end sidestep with it.
