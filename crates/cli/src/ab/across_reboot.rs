@@ -195,9 +195,8 @@ impl Station {
         described: &Described,
         global: &Global,
     ) -> anyhow::Result<Outcome> {
-        let kernel = described.machine.environment.kernel.as_deref();
         let arm = plan.order[0];
-        let next = NextBoot::of(&described.root, kernel, conditions, arm);
+        let next = NextBoot::of(described, conditions, arm);
         // Where the program lies on a recorded machine is not known.
         let unit = described.root.is_live().then(|| UnitFile::text(&self.place)).transpose()?;
         let unit = unit.filter(|_| !conditions.are_told());
@@ -262,8 +261,7 @@ impl Station {
             let arm = Some(place).filter(|_| journal.conditions.are_told());
             return output::print_lines(&text::resume("next    ", arm, &journal.plan, &self.state_words));
         }
-        let kernel = described.machine.environment.kernel.as_deref();
-        let next = NextBoot::of(&described.root, kernel, &journal.conditions, arm);
+        let next = NextBoot::of(described, &journal.conditions, arm);
         let (conditions, plan) = (&journal.conditions, &journal.plan);
         output::print_lines(
             &(text::next(place, arm, plan, conditions, &next, terminal)
@@ -284,10 +282,8 @@ impl Station {
         let page = report::reboots_page(&found);
         let is_running = journal.phase == Phase::Running;
         if global.json {
-            let due = journal.due().filter(|_| is_running).map(|(place, arm)| {
-                let kernel = described.machine.environment.kernel.as_deref();
-                (place, arm, NextBoot::of(&described.root, kernel, &journal.conditions, arm))
-            });
+            let next = |arm| NextBoot::of(described, &journal.conditions, arm);
+            let due = journal.due().filter(|_| is_running).map(|(place, arm)| (place, arm, next(arm)));
             let path = self.place.journal_path().display().to_string();
             let unit = UnitFile::text(&self.place)?;
             let document = text::document(
