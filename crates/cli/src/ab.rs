@@ -358,7 +358,7 @@ mod tests {
         // No file system takes a name of more than 255 bytes: Linux, include/uapi/linux/limits.h.
         let file = prepare_folder(&above.path().join("kept"), &"n".repeat(300)).expect("a folder");
         assert!(file.parent().is_some_and(Path::is_dir));
-        assert!(write_document(&1, Some(&file)).is_err());
+        assert!(found::write_document(&1, Some(&file)).is_err());
         assert!(above.path().exists() && !above.path().join("kept").exists());
     }
 }

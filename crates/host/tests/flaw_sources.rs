@@ -1,6 +1,6 @@
 //! A tree of which half is missing is heard as far as it goes, and says what could not be read.
 
-use host::{Root, FlawSources};
+use host::{FlawSources, Root};
 use record::{PciWord, Reading, RegistersAsked};
 
 const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use host::{Door, MachineDoor, Root, FlawSources};
+use host::{Door, FlawSources, MachineDoor, Root};
 use machine::{Machine, Vendor};
 use record::{Answer, WorkaroundState};
 use toggles::{Consent, Experiment, Intent, Owner, Surroundings, Switch, find};

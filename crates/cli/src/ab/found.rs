@@ -81,7 +81,7 @@ impl Found {
     }
 }
 
-fn write_document(found: &impl Serialize, file: Option<&Path>) -> anyhow::Result<()> {
+pub(super) fn write_document(found: &impl Serialize, file: Option<&Path>) -> anyhow::Result<()> {
     if let Some(file) = file {
         write_atomically(file, output::json_text(found)?.as_bytes())
             .inspect_err(|_| leave_no_folder(file))?;

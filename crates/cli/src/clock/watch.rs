@@ -181,7 +181,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
                 (live::process_cpu_time_ns() as f64) < CPU_SHARE * watched_ns + START_NS
             };
             let pulse = self.prober.probe(due_ns, may_compare);
-            let happened = self.seen.lock().read(pulse);
+            let happened = self.seen.lock().take(pulse);
             for what in happened {
                 self.tell(what)?;
             }

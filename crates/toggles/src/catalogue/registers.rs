@@ -1,7 +1,5 @@
 //! Registers of performance and security: prefetchers, C1 clock ramping, and workarounds with a bit of their own.
 
-use machine::Vendor;
-
 use crate::register_toggle::{ABOUT, Bits, Models, Place, RegisterToggle, WORKAROUND};
 use crate::{About, Risk};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use host::{Cpuid, MachineDoor, Root, StateFolder, FlawSources};
+use host::{Cpuid, FlawSources, MachineDoor, Root, StateFolder};
 use machine::Machine;
 use record::{FlawVerdict, RegistersAsked};
 use toggles::{Change, Experiment, ExperimentError, Intent, Owner, Surroundings, Switch, find};
