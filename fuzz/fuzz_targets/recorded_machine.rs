@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use flaws::Catalogue;
-use host::{Root, FlawSources};
+use host::{FlawSources, Root};
 use libfuzzer_sys::fuzz_target;
 
 const CPU: &str = "sys/devices/system/cpu";
