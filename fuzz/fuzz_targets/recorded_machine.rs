@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use flaws::Catalogue;
-use host::{Root, Witness};
+use host::{FlawSources, Root};
 use libfuzzer_sys::fuzz_target;
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     pack(bytes, &mut file).expect("room for it");
     let Ok(root) = Root::open(file.path()) else { return };
     let catalogue = CATALOGUE.get_or_init(flaws::catalogue);
-    let evidence = Witness::of(&root, None).hear(&catalogue.registers());
+    let evidence = FlawSources::of(&root, None).read(&catalogue.registers());
     let _ = flaws::judge(catalogue, &evidence);
     let _ = flaws::uneven(catalogue, &evidence);
 });

@@ -3,7 +3,7 @@
 mod across_reboot;
 mod arguments;
 mod dry_run;
-mod factorial;
+mod found;
 mod line;
 mod programs;
 
@@ -13,24 +13,26 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clock::TickRate;
 use experiments::ab::command_subject::CommandSubject;
-use experiments::ab::outcome::{Declared, TWO_PROGRAMS, has_verdict};
+use experiments::ab::factorial::{Ran as Conducted, factorial_outcome};
+use experiments::ab::outcome::{Declared, TWO_PROGRAMS};
 use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
-use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run};
-use host::live::{self, Pinned, write_atomically};
+use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run, run_factorial};
+use host::live::{self, Pinned};
 use machine::CpuId;
-use record::{Ended, ExperimentOutcome, Failures};
-use report::Page;
-use stats::Verdict;
-use toggles::{Pair, Position, Restored, Surroundings, Switch, combinable};
+use record::FactorialToggle;
+use stats::Arm;
+use toggles::{Pair, Restored, Surroundings, Switch, combinable};
 
 use crate::arguments::Global;
 use crate::check_up::{chosen_cpus, seed_of_now};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
-use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
+use crate::toggles::{Described, after_error, offer_to_mend};
 pub(crate) use arguments::{AbArguments, Way};
+use found::Found;
 pub(crate) use line::Line;
+pub(crate) use programs::metric;
 
 /// Version of the document of `--dry-run --json`.
 const DRY_RUN_SCHEMA: u32 = 1;
@@ -80,7 +82,7 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     live::install_handlers().context("cannot listen to signals")?;
-    if pairs.iter().any(|pair| matches!(pair.to_b, Switch::System(_))) {
+    if pairs.iter().any(|pair| !pair.changes(Arm::B).is_empty()) {
         offer_to_mend(&toggles::Place::live(), global)?;
     }
     if let Some(few) = arguments.pairs.filter(|asked| *asked < PAIRS_MIN && !global.quiet) {
@@ -89,22 +91,12 @@ pub(crate) fn ab(arguments: &AbArguments, global: &Global) -> anyhow::Result<Out
     let plan = Plan::of(arguments, pairs.len());
     let request = Request { arguments, pairs: &pairs, described: &described, plan: &plan, global };
     let started = Instant::now();
-    if arguments.factorial {
-        let (result, restored) = factorial::conducted(&request)?;
-        return match result {
-            Ok(mut found) => {
-                found.elapsed_s = started.elapsed().as_secs_f64();
-                factorial::conclude(found, file.as_deref(), &restored, &request)
-            }
-            Err(error) => after_error(error, &restored),
-        };
-    }
     let (result, restored) =
         if arguments.runs_programs() { on_programs(&request)? } else { on_probes(&request)? };
     match result {
         Ok(mut found) => {
-            found.elapsed_s = started.elapsed().as_secs_f64();
-            conclude(found, file.as_deref(), &restored, &request)
+            *found.elapsed_s() = started.elapsed().as_secs_f64();
+            found.conclude(file.as_deref(), &restored, &request)
         }
         Err(error) => after_error(error, &restored),
     }
@@ -144,21 +136,16 @@ fn pair(text: &str, arguments: &AbArguments, around: &Surroundings) -> anyhow::R
     };
     if arguments.runs_programs() {
         anyhow::ensure!(
-            !matches!(pair.to_a, Switch::Buffers(_)),
+            !matches!(pair.switch(Arm::A), Switch::Buffers(_)),
             "{name} does nothing to a program; try thp or huge-malloc, or leave the command out"
         );
     } else {
         anyhow::ensure!(
-            settings_fit(&pair.to_a) && settings_fit(&pair.to_b),
+            pair.switches.iter().all(settings_fit),
             "{name} is read when a program starts: give one after --, as in sidestep ab --toggle {name} -- ./program"
         );
     }
     Ok(pair)
-}
-
-/// What a state is called: `ssbd=on`.
-fn state_name(pair: &Pair, position: Position) -> String {
-    format!("{}={}", pair.toggle.about().name, pair.value(position).name)
 }
 
 /// What is declared before anything is measured.
@@ -196,13 +183,14 @@ impl Plan {
     }
 }
 
-type Ran<T> = (anyhow::Result<T>, Vec<Restored>);
+/// The outcome, and what became of each value that was switched.
+type Ran = (anyhow::Result<Found>, Vec<Restored>);
 
 /// The programs, ready to be run, and what pins them.
 fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Option<Pinned>)> {
     let arguments = request.arguments;
     let programs = programs::programs(arguments)?;
-    let metric = programs::metric(arguments)?;
+    let metric = metric(arguments.metric.as_deref(), arguments.better)?;
     let pinned = arguments.cpu().map(Pinned::to).transpose()?;
     let is_switched = !request.pairs.is_empty();
     let switcher =
@@ -236,7 +224,7 @@ fn not_started(error: ProbeSubjectError) -> anyhow::Error {
         Some(signal) if matches!(error, ProbeSubjectError::Interrupted) => {
             anyhow::Error::new(EndedBySignal(signal)).context(error)
         }
-        _ if error.is_of_machine() => anyhow::Error::new(CouldNotMeasure).context(error),
+        _ if error.is_of_machine() => CouldNotMeasure::because(error),
         _ => error.into(),
     }
 }
@@ -248,159 +236,94 @@ fn command_line(arguments: &AbArguments) -> String {
     words.join(" ")
 }
 
-fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran<ExperimentOutcome>> {
+fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
     let arguments = request.arguments;
-    let pair = request.pairs.first();
-    let [a, b] = match (pair, &arguments.a, &arguments.b) {
-        (Some(pair), ..) => [Position::A, Position::B].map(|position| state_name(pair, position)),
-        (None, Some(a), Some(b)) => [a.clone(), b.clone()],
-        _ => anyhow::bail!("name a toggle with --toggle, or two programs with --a and --b"),
-    };
+    anyhow::ensure!(
+        !request.pairs.is_empty() || arguments.a.is_some(),
+        "name a toggle with --toggle, or two programs with --a and --b"
+    );
     let (mut subject, _pinned) = start_programs(request)?;
-    let labels = Labels {
-        treatment: pair.map_or(TWO_PROGRAMS, |pair| pair.toggle.about().name).to_owned(),
-        subject: if pair.is_some() { command_line(arguments) } else { format!("{a} | {b}") },
-        called: CALLED.to_owned(),
-        a,
-        b,
-        aggregate: RUN_ONCE.to_owned(),
-        ..labels()
+    let labels = match (&arguments.a, &arguments.b) {
+        (Some(a), Some(b)) => Labels {
+            treatment: TWO_PROGRAMS.to_owned(),
+            subject: format!("{a} | {b}"),
+            a: a.clone(),
+            b: b.clone(),
+            ..labels(request)
+        },
+        _ => Labels { subject: command_line(arguments), ..labels(request) },
     };
+    let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
     let result = conduct(&mut subject, request, &labels).map(|mut found| {
-        found.notes.extend(subject.metric_found.note());
+        found.notes().extend(subject.runs.metric_found.note());
         found
     });
     Ok((result, subject.switcher.end()))
 }
 
-fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran<ExperimentOutcome>> {
-    let pair = request.pairs.first().context("name a toggle with --toggle, or a command after --")?;
+fn on_probes(request: &Request<'_>) -> anyhow::Result<Ran> {
+    anyhow::ensure!(!request.pairs.is_empty(), "name a toggle with --toggle, or a command after --");
     let (mut subject, cpu, _pinned) = start_probes(request)?;
     let labels = Labels {
-        treatment: pair.toggle.about().name.to_owned(),
         subject: format!("probes on CPU {cpu}"),
-        a: state_name(pair, Position::A),
-        b: state_name(pair, Position::B),
         aggregate: AGGREGATE.to_owned(),
         notes: subject.notes(),
-        ..labels()
+        ..labels(request)
     };
     let result = conduct(&mut subject, request, &labels).map(|mut found| {
-        tell_layouts(&mut found.notes, &subject);
+        // How often buffers were laid is known only in the end.
+        let notes = found.notes();
+        let known: Vec<String> = subject.notes().into_iter().filter(|note| !notes.contains(note)).collect();
+        notes.extend(known);
         found
     });
     Ok((result, subject.switcher.end()))
 }
 
-/// How often buffers were laid is known only in the end.
-fn tell_layouts(notes: &mut Vec<String>, subject: &ProbeSubject) {
-    let known: Vec<String> = subject.notes().into_iter().filter(|note| !notes.contains(note)).collect();
-    notes.extend(known);
-}
-
-fn labels() -> Labels {
+/// The words for the first toggle, if there is one.
+fn labels(request: &Request<'_>) -> Labels {
+    let of_toggle = |pair: &Pair| Labels {
+        treatment: pair.toggle.about().name.to_owned(),
+        a: pair.state_name(Arm::A),
+        b: pair.state_name(Arm::B),
+        ..Labels::default()
+    };
     Labels {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_utc: live::utc_now(),
-        ..Labels::default()
+        ..request.pairs.first().map(of_toggle).unwrap_or_default()
     }
 }
 
-fn conduct<S: Subject>(
-    subject: &mut S,
-    request: &Request<'_>,
-    labels: &Labels,
-) -> anyhow::Result<ExperimentOutcome>
+fn conduct<S: Subject>(subject: &mut S, request: &Request<'_>, labels: &Labels) -> anyhow::Result<Found>
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    let mut line = Line::new(request.global.quiet).billed();
-    let course = run(subject, &request.rules(subject), &mut line);
+    let toggle = |pair: &Pair| FactorialToggle {
+        name: pair.toggle.about().name.to_owned(),
+        a: pair.value(Arm::A).name.clone(),
+        b: pair.value(Arm::B).name.clone(),
+    };
+    let is_factorial = request.arguments.factorial;
+    let toggles: Vec<FactorialToggle> = request.pairs.iter().filter(|_| is_factorial).map(toggle).collect();
+    let names = toggles.iter().map(|toggle| toggle.name.clone()).collect();
+    let mut line = Line::of_toggles(request.global.quiet, names).billed();
+    let rules = request.rules(subject);
+    let course = if is_factorial {
+        run_factorial(subject, toggles.len(), &rules, &mut line)
+    } else {
+        run(subject, &rules, &mut line)
+    };
     line.end();
     let course = course?;
     line.afforded()?;
-    Ok(outcome(&course, &subject.rows(), &subject.guards(), labels, &request.plan.declared))
-}
-
-/// Prints and writes the outcome; the machine is put back already.
-fn conclude(
-    found: ExperimentOutcome,
-    file: Option<&Path>,
-    restored: &[Restored],
-    request: &Request<'_>,
-) -> anyhow::Result<Outcome> {
-    write_document(&found, file)?;
-    let shown = ExperimentOutcome { raw: Vec::new(), ..found };
-    show(&report::experiment_page(&shown), &shown, file, request)?;
-    let verdicts = Verdicts {
-        failing: failing(shown.ended, &shown.failures),
-        unusable: shown.aa.contaminated || shown.rows.is_empty(),
-        slower: shown.rows.iter().any(|row| row.row.verdict == Verdict::Slower),
-        known: has_verdict(&shown),
-    };
-    Ok(verdicts.judged(restored, request.global))
-}
-
-fn write_document<T: serde::Serialize>(found: &T, file: Option<&Path>) -> anyhow::Result<()> {
-    if let Some(file) = file {
-        write_atomically(file, output::json_text(found)?.as_bytes())
-            .inspect_err(|_| leave_no_folder(file))?;
-    }
-    Ok(())
-}
-
-fn show<T: serde::Serialize>(
-    page: &Page,
-    shown: &T,
-    file: Option<&Path>,
-    request: &Request<'_>,
-) -> anyhow::Result<()> {
-    let (forms, global) = (&request.arguments.forms, request.global);
-    output::print(&forms.text(page, shown, FILE_NAME, global)?)?;
-    if let Some(file) = file.filter(|_| !global.json && !global.quiet && !forms.words.markdown) {
-        output::print_lines(&format!("record  {}\n", file.display()))?;
-    }
-    Ok(())
-}
-
-/// What decides about the exit code.
-struct Verdicts {
-    /// Why a state never worked, if so.
-    failing: Option<String>,
-    /// Nothing can be said.
-    unusable: bool,
-    /// Something became slower.
-    slower: bool,
-    /// What the sentences tell has a verdict.
-    known: bool,
-}
-
-/// What a state says that never worked, where that ended the experiment.
-fn failing(ended: Ended, failures: &[Failures]) -> Option<String> {
-    let never = failures.iter().find(|state| state.failed == state.of).or(failures.first());
-    let never = never.filter(|_| ended == Ended::Failing)?;
-    let (state, why) = (never.state.to_uppercase(), &never.example);
-    Some(format!("cannot compare: state {state} failed in {} of {} runs: {why}", never.failed, never.of))
-}
-
-impl Verdicts {
-    fn judged(&self, restored: &[Restored], global: &Global) -> Outcome {
-        if restored.iter().any(|result| !result.is_settled()) {
-            left_changed()
-        } else if let Some(signal) = live::pending_signal() {
-            Outcome::Interrupted(signal)
-        } else if let Some(why) = &self.failing {
-            Outcome::NotMeasured(anyhow::anyhow!("{why}"))
-        } else if self.unusable {
-            Outcome::Inconclusive
-        } else if global.gate && self.slower {
-            Outcome::Gated
-        } else if global.strict && !self.known {
-            Outcome::Inconclusive
-        } else {
-            Outcome::Done
-        }
-    }
+    let (rows, guards, declared) = (subject.rows(), subject.guards(), &request.plan.declared);
+    Ok(if is_factorial {
+        let ran = Conducted { course: &course, rows: &rows, guards: &guards };
+        Found::Factorial(factorial_outcome(ran, &toggles, labels, declared))
+    } else {
+        Found::Experiment(outcome(&course, &rows, &guards, labels, declared))
+    })
 }
 
 /// Takes the folder of a document that could not be written away, unless something else is in it.
@@ -435,7 +358,7 @@ mod tests {
         // No file system takes a name of more than 255 bytes: Linux, include/uapi/linux/limits.h.
         let file = prepare_folder(&above.path().join("kept"), &"n".repeat(300)).expect("a folder");
         assert!(file.parent().is_some_and(Path::is_dir));
-        assert!(write_document(&1, Some(&file)).is_err());
+        assert!(found::write_document(&1, Some(&file)).is_err());
         assert!(above.path().exists() && !above.path().join("kept").exists());
     }
 }

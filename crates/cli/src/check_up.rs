@@ -16,7 +16,7 @@ use report::{Html, shell_word};
 
 use crate::arguments::{Global, RunArguments};
 use crate::epochs::{self, Course, NoProcess};
-use crate::flaws::{self, Heard};
+use crate::flaws::{self, Examined};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::progress::Line;
 use crate::store::Folder;
@@ -38,7 +38,7 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     let started = Instant::now();
     let only = selection(&arguments.only)?;
     let catalogue = catalogue();
-    let Heard { mut machine, mut evidence } = Heard::of_this_machine(&catalogue);
+    let Examined { mut machine, mut evidence } = Examined::of_this_machine(&catalogue);
     if arguments.full_command_line {
         machine.environment.command_line = host::full_command_line(&Root::live());
         evidence.command_line.clone_from(&machine.environment.command_line);
@@ -73,14 +73,13 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     );
     live::install_handlers()?;
     let line = Line::new(global.quiet);
-    let mut session = Session::start(record, cpus, &line)
-        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
     let folder = Folder::create(arguments.record.as_deref(), arguments.zstd)?;
     let course = Course { arguments, plan: &plan, line: &line, folder: &folder, started };
     let measured = in_epochs(&mut session, &course);
     line.end();
     measured.inspect_err(|_| folder.remove_if_empty())?;
-    // Time has been heard now.
+    // The signatures are measured now.
     judge_flaws(&mut session.record, &catalogue);
     conclude(session.record, arguments, global, &folder, started)
 }
@@ -109,7 +108,7 @@ fn conclude(
     started: Instant,
 ) -> anyhow::Result<Outcome> {
     if let Some(sockets) = &mut record.sockets {
-        sockets.links = sockets::links_told(&record.machine);
+        sockets.links = sockets::reported_links(&record.machine);
     }
     // Levels name the rows of the history, and the neighbours are what findings are made of.
     diagnosis::name_levels(&mut record);
@@ -165,13 +164,7 @@ fn all_failed(record: &Record) -> bool {
 /// What `--gate` and `--strict` make of a record.
 pub(crate) fn verdict(record: &Record, global: &Global) -> Outcome {
     let has = |severity| record.findings.iter().any(|finding| finding.severity == severity);
-    if global.gate && has(Severity::Warning) {
-        Outcome::Gated
-    } else if global.strict && has(Severity::Inconclusive) {
-        Outcome::Inconclusive
-    } else {
-        Outcome::Done
-    }
+    Outcome::judged(global, has(Severity::Warning), has(Severity::Inconclusive))
 }
 
 pub(crate) fn depth(arguments: &RunArguments) -> Depth {

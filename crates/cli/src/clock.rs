@@ -41,7 +41,7 @@ fn ended(
         return Ok(Outcome::Interrupted(signal));
     }
     if let Some(failure) = failure {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(failure));
+        return Err(CouldNotMeasure::because(failure));
     }
     Ok(result())
 }

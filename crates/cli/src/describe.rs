@@ -31,7 +31,7 @@ pub(crate) fn machine(arguments: &MachineArguments, global: &Global) -> anyhow::
     let machine = described(arguments)?;
     let page = report::machine_page(&machine);
     output::print(&arguments.forms.text(&page, &document(&machine)?, "machine.json", global)?)?;
-    Ok(if global.gate && !machine.disagreements.is_empty() { Outcome::Gated } else { Outcome::Done })
+    Ok(Outcome::judged(global, !machine.disagreements.is_empty(), false))
 }
 
 fn described(arguments: &MachineArguments) -> anyhow::Result<Machine> {

@@ -252,8 +252,7 @@ pub(crate) fn run_epoch(arguments: &RunArguments) -> anyhow::Result<Outcome> {
     let part: Vec<(Probe, f64)> = record.plan.entries.iter().filter_map(of_entry).collect();
     let plan = epoch_plan(&record.machine, &cpus, &options, record.provenance.seed, &part);
     record.plan = plan.to_record();
-    let mut session = Session::start(record, cpus, &Silent)
-        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut session = Session::start(record, cpus, &Silent).map_err(CouldNotMeasure::because)?;
     session.random = SplitMix64::new(arguments.seed.unwrap_or_default());
     let back = HandedBack { handover, count: Cell::new(0) };
     measure_plan(&mut session, &plan, started, &back)?;

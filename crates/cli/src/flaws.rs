@@ -16,7 +16,7 @@ use crate::outcome::Outcome;
 use crate::output;
 pub(crate) use arguments::FlawArguments;
 use arguments::{FlawCommand, JudgedArguments};
-pub(crate) use evidence::{Heard, toggles_missing};
+pub(crate) use evidence::{Examined, toggles_missing};
 pub(crate) use timing::telling;
 
 /// The most flaws that are named when a word could mean several.
@@ -40,9 +40,9 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
     // Before minutes of measuring: a norm that cannot be read is said at once.
     let norm = arguments.expect.as_deref().map(norm::load).transpose()?;
     let catalogue = catalogue();
-    let heard = Heard::of(judged, &catalogue, global)?;
-    let verdicts = flaws::judge(&catalogue, &heard.evidence);
-    let uneven = flaws::uneven(&catalogue, &heard.evidence);
+    let examined = Examined::of(judged, &catalogue, global)?;
+    let verdicts = flaws::judge(&catalogue, &examined.evidence);
+    let uneven = flaws::uneven(&catalogue, &examined.evidence);
     let fails =
         |verdict: &FlawVerdict| norm.as_ref().map_or_else(|| unmet(verdict), |norm| norm.worse(verdict));
     let mut gate: Vec<GateReason> = verdicts.iter().filter_map(fails).collect();
@@ -50,10 +50,10 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
         gate.extend(uneven.iter().map(|why| GateReason { id: "uneven".to_owned(), why: why.clone() }));
     }
     let document = json!({
-        "schema": SCHEMA, "machine": heard.machine.identity, "flaws": verdicts, "uneven": uneven,
-        "gate": gate, "evidence": heard.evidence,
+        "schema": SCHEMA, "machine": examined.machine.identity, "flaws": verdicts, "uneven": uneven,
+        "gate": gate, "evidence": examined.evidence,
     });
-    let list = FlawList { machine: &heard.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
+    let list = FlawList { machine: &examined.machine, verdicts: &verdicts, uneven: &uneven, all: judged.all };
     let page = report::flaws_page(&list);
     output::print(&arguments.forms.text(&page, &document, "flaws.json", global)?)?;
     if global.gate || norm.is_some() {
@@ -68,13 +68,7 @@ fn judge(arguments: &FlawArguments, global: &Global) -> anyhow::Result<Outcome> 
 
 /// What `--gate` and `--strict` make of verdicts: of failures, of what protects on request, of what is unknown.
 fn outcome(global: &Global, fails: bool, is_on_request: bool, is_unknown: bool) -> Outcome {
-    if global.gate && (fails || (global.strict && is_on_request)) {
-        Outcome::Gated
-    } else if global.strict && (is_on_request || is_unknown) {
-        Outcome::Inconclusive
-    } else {
-        Outcome::Done
-    }
+    Outcome::judged(global, fails || (global.strict && is_on_request), is_on_request || is_unknown)
 }
 
 /// Counts over reports of many machines.
@@ -117,8 +111,8 @@ fn show(name: &str, judged: &JudgedArguments, forms: &Forms, global: &Global) ->
     let catalogue = catalogue();
     let flaw = named(&catalogue, name)?;
     let alone = Catalogue { flaws: vec![flaw.clone()] };
-    let heard = Heard::of(judged, &alone, global)?;
-    let verdicts = flaws::judge(&alone, &heard.evidence);
+    let examined = Examined::of(judged, &alone, global)?;
+    let verdicts = flaws::judge(&alone, &examined.evidence);
     let [verdict] = verdicts.as_slice() else { unreachable!("one flaw has one verdict") };
     let document = json!({ "schema": SCHEMA, "flaw": flaw, "verdict": verdict });
     output::print(&forms.text(&report::flaw_page(flaw, verdict), &document, "flaw.json", global)?)?;

@@ -14,8 +14,7 @@ use experiments::guard::unit::units_text;
 use experiments::guard::{FEWEST_RUNS, Guard, allowance};
 use experiments::history::entry;
 use host::TrustedFolder;
-use host::live::{effective_root, install_handlers, pending_signal, utc_now, write_atomically};
-use host::state_folder::advice;
+use host::live::{install_handlers, pending_signal, utc_now, write_atomically};
 use machine::Bytes;
 use record::{GUARD_SCHEMA, GuardBaseline, GuardLedger, GuardVerdict, HistoryEntry};
 use serde::Serialize;
@@ -24,7 +23,7 @@ use toggles::Place;
 
 use crate::arguments::{Arguments, Command, Global, parse_budget};
 use crate::forms::Forms;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, unusable};
 use crate::repeat::Schedule;
 use crate::{check_up, output, store};
 
@@ -116,18 +115,12 @@ impl State {
     }
 
     fn opened(&self) -> anyhow::Result<TrustedFolder> {
-        TrustedFolder::open_or_make(&self.path).map_err(|why| self.unusable(why))
-    }
-
-    /// The cause stays in the error: of a full disk nobody is guilty, which the exit code says.
-    fn unusable(&self, why: io::Error) -> anyhow::Error {
-        let line = format!("cannot use {}: {why}; {}", self.path.display(), advice(&why, effective_root()));
-        anyhow::Error::new(why).context(line)
+        TrustedFolder::open_or_make(&self.path).map_err(|why| unusable(&self.path, why))
     }
 
     fn write(&self, name: &str, document: &impl Serialize) -> anyhow::Result<()> {
         let bytes = serde_json::to_vec(document)?;
-        self.opened()?.replace(name, &bytes).map_err(|why| self.unusable(why))
+        self.opened()?.replace(name, &bytes).map_err(|why| unusable(&self.path, why))
     }
 
     /// A document; `None` if there is none.
@@ -135,7 +128,7 @@ impl State {
         let read = TrustedFolder::open(&self.path).and_then(|folder| folder.read(name));
         let bytes = match read {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            read => read.map_err(|why| self.unusable(why))?,
+            read => read.map_err(|why| unusable(&self.path, why))?,
         };
         let Some(bytes) = bytes else { return Ok(None) };
         let unreadable = || {
@@ -273,11 +266,8 @@ fn check(state: &State, arguments: &CheckArguments, global: &Global) -> anyhow::
     }
     let page = report::guard_page(&outcome);
     output::print(&arguments.forms.text(&page, &outcome, "guard.json", global)?)?;
-    Ok(match outcome.verdict {
-        GuardVerdict::Changed if global.gate => Outcome::Gated,
-        GuardVerdict::CannotTell if global.strict => Outcome::Inconclusive,
-        _ => Outcome::Done,
-    })
+    let verdict = outcome.verdict;
+    Ok(Outcome::judged(global, verdict == GuardVerdict::Changed, verdict == GuardVerdict::CannotTell))
 }
 
 fn unit(metrics_file: Option<&Path>, global: &Global) -> anyhow::Result<Outcome> {

@@ -1,14 +1,18 @@
 //! How a command ended, and the exit code that says so.
 
 use std::error::Error;
+use std::fmt::{Debug, Display};
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use host::live::{self, Signal, ThreadRefused, WriteError};
+use host::state_folder::advice;
 use machine::did_you_mean;
 use toggles::ExperimentError;
 
+use crate::arguments::Global;
 use crate::{judging, output};
 
 /// Bad use or bad input.
@@ -44,12 +48,30 @@ pub(crate) enum Outcome {
 #[error("could not measure")]
 pub(crate) struct CouldNotMeasure;
 
+impl CouldNotMeasure {
+    /// The error that says why.
+    pub(crate) fn because(why: impl Display + Debug + Send + Sync + 'static) -> anyhow::Error {
+        anyhow::Error::new(Self).context(why)
+    }
+}
+
 /// Marks what a signal ended before there was a result.
 #[derive(Debug, thiserror::Error)]
 #[error("ended by a signal")]
 pub(crate) struct EndedBySignal(pub(crate) Signal);
 
 impl Outcome {
+    /// What `--gate` makes of a result that fails, and `--strict` of one that is open.
+    pub(crate) fn judged(global: &Global, fails: bool, is_open: bool) -> Self {
+        if global.gate && fails {
+            Self::Gated
+        } else if global.strict && is_open {
+            Self::Inconclusive
+        } else {
+            Self::Done
+        }
+    }
+
     /// The same, unless a thread was refused: then part of what was asked for is missing, and the user is told which was first.
     pub(crate) fn if_all_started(self) -> Self {
         match (self, live::first_refused()) {
@@ -95,6 +117,13 @@ impl Outcome {
             }
         })
     }
+}
+
+/// A folder of files that are trusted cannot be used. The cause stays in the error: of a full disk nobody is guilty, which the
+/// exit code says.
+pub(crate) fn unusable(folder: &Path, why: io::Error) -> anyhow::Error {
+    let line = format!("cannot use {}: {why}; {}", folder.display(), advice(&why, live::effective_root()));
+    anyhow::Error::new(why).context(line)
 }
 
 /// True if other arguments would not have helped: the machine did not let itself be measured or switched, or there is no room.

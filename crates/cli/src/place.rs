@@ -1,11 +1,11 @@
 //! `sidestep place`: which threads of a program belong together, what that is worth, proven in turns against the kernel.
 
 mod arguments;
-mod brevity;
 mod export;
 mod files;
 mod holding;
 mod room;
+mod run_lengths;
 mod running;
 mod sweep;
 mod watch;
@@ -28,11 +28,10 @@ use host::Root;
 use host::live::{self, ChildOutput, Ending};
 use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
-use regex::bytes::Regex;
 use stats::LEVEL_OF_ALARMS;
 use toggles::{PinHold, Restored};
 
-use crate::ab::{Line, leave_no_folder, prepare_folder};
+use crate::ab::{Line, leave_no_folder, metric, prepare_folder};
 use crate::arguments::Global;
 use crate::check_up::seed_of_now;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
@@ -40,8 +39,8 @@ use crate::toggles::{left_changed, offer_to_mend};
 use crate::{describe, output, store};
 
 pub(crate) use arguments::PlaceArguments;
-use brevity::{as_service, names_of, some_fleeting, too_brief, too_fleeting, went_on};
 use room::Room;
+use run_lengths::{as_service, names_of, some_short_lived, too_brief, too_short_lived, went_on};
 
 /// Unless the user says otherwise.
 const BUDGET: Duration = Duration::from_secs(60);
@@ -62,7 +61,7 @@ const FILE_NAME: &str = "place.json";
 /// Profiles, decides, predicts and proves.
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    let metric = metric(arguments)?;
+    let metric = metric(arguments.metric.as_deref(), arguments.better)?;
     arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     for path in file.iter().chain(&arguments.forms.html) {
@@ -167,12 +166,6 @@ fn of_command(request: &Request<'_>, metric: Option<Metric>) -> anyhow::Result<R
     Ok((result, std::mem::take(&mut subject.unfreed)))
 }
 
-fn metric(arguments: &PlaceArguments) -> anyhow::Result<Option<Metric>> {
-    let Some(text) = &arguments.metric else { return Ok(None) };
-    let pattern = Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
-    Ok(Some(Metric { pattern, better: arguments.better.into() }))
-}
-
 /// One run that takes longer than all of them may can show nothing, and the watchdog would end sidestep with it.
 fn how(request: &Request<'_>) -> HowToRun {
     let arguments = request.arguments;
@@ -225,17 +218,17 @@ fn tried(
     let mut line = Line::new(request.global.quiet);
     let profiled = subject.profile(request.arguments.source.into(), request.arguments.confirm);
     let (profile, sharing) = profiled.map_err(|error| match error {
-        PlaceRunError::Source { .. } => anyhow::Error::new(CouldNotMeasure).context(error),
+        PlaceRunError::Source { .. } => CouldNotMeasure::because(error),
         other => other.into(),
     })?;
     worked(request.arguments, &profile)?;
     let room = Room::of(request, profile.cpus.as_ref().unwrap_or(request.allowed));
     let mut setting = room.setting(command_line(command), &profile.census);
     // Where there is one CPU it does not matter how soon threads are gone.
-    let fleeting = || too_fleeting(&profile).filter(|_| room.too_small().is_none());
+    let short_lived = || too_short_lived(&profile).filter(|_| room.too_small().is_none());
     let went_on = went_on(&profile.left_behind);
-    setting.unseen = too_brief(&profile, &went_on).or_else(fleeting);
-    setting.notes.extend(some_fleeting(&profile));
+    setting.unseen = too_brief(&profile, &went_on).or_else(short_lived);
+    setting.notes.extend(some_short_lived(&profile));
     learn(&mut setting, sharing);
     // Being watched costs time, more where threads wake each other: some runs are not.
     let is_worth = room.nothing_to_place(&setting).is_none();
@@ -259,7 +252,7 @@ fn tried(
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
     let mut found = outcome(&course?, &subject.rows(), &subject.guards(), &arms, &setting);
-    found.notes.extend(subject.metric_found.note());
+    found.notes.extend(subject.runs.metric_found.note());
     found.notes.extend(service(subject.left_behind, &went_on));
     Ok(found)
 }
@@ -284,7 +277,7 @@ fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
     let said = String::from_utf8_lossy(&profile.run.errors);
     let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
     let said = if last.is_empty() { String::new() } else { format!(" ({last:?})") };
-    Err(anyhow::Error::new(CouldNotMeasure).context(format!("the command {how}{said}")))
+    Err(CouldNotMeasure::because(format!("the command {how}{said}")))
 }
 
 /// What is to be known of a command that has ended while processes of it run on.
@@ -339,12 +332,10 @@ fn show(request: &Request<'_>, found: PlaceOutcome, unfreed: &[Restored]) -> any
     let is_told = shown.arms.iter().skip(1).all(|arm| arm.verdict != stats::Verdict::Inconclusive);
     let is_tried = shown.unseen.is_none() && !(shown.arms.is_empty() && shown.ended.is_some());
     let is_known = shown.recommended.is_some() || (is_told && is_tried);
-    Ok(if is_failing || (global.strict && !is_known) {
+    Ok(if is_failing {
         Outcome::Inconclusive
-    } else if global.gate && shown.recommended.is_some() {
-        Outcome::Gated
     } else {
-        Outcome::Done
+        Outcome::judged(global, shown.recommended.is_some(), !is_known)
     })
 }
 

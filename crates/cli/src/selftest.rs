@@ -34,8 +34,7 @@ pub(crate) fn selftest(arguments: &SelftestArguments, global: &Global) -> anyhow
     let line = Line::new(global.quiet);
     let provenance = Provenance { seed: check_up::seed_of_now(), ..Provenance::default() };
     let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
-    let mut session = Session::start(record, cpus, &line)
-        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
     let before = live::snapshot();
     let found = measure(&mut session, &settings, &line);
     let steal_share = live::snapshot().steal_share(&before);
@@ -70,7 +69,7 @@ fn verdict(found: &Selftest, global: &Global) -> anyhow::Result<Outcome> {
     }
     if !says_something(found) {
         let reasons = anyhow::anyhow!("nothing could be measured: {}", found.without.join("; "));
-        return Err(anyhow::Error::new(CouldNotMeasure).context(reasons));
+        return Err(CouldNotMeasure::because(reasons));
     }
     let failed = !failures(found).is_empty();
     Ok(if failed && global.strict {

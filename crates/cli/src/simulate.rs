@@ -1,4 +1,4 @@
-//! `sidestep simulate`: a machine on paper: one of those that come with sidestep, one of a file, or this one.
+//! `sidestep simulate`: a modelled machine: one of those that come with sidestep, one of a file, or this one.
 
 mod clusters;
 mod counters;
@@ -143,11 +143,11 @@ pub(crate) fn simulate(arguments: &SimulateArguments, global: &Global) -> anyhow
     if scheduling::is_described(&text) {
         return threads::simulate(&scheduling::parse(&text, &file)?, arguments, global);
     }
-    print_memory(&on_paper(memory::parse(&text, &file)?, arguments)?, arguments, global)
+    print_memory(&of_description(memory::parse(&text, &file)?, arguments)?, arguments, global)
 }
 
 /// A machine of ours or of a file.
-fn on_paper(mut described: Described, arguments: &SimulateArguments) -> anyhow::Result<Simulation> {
+fn of_description(mut described: Described, arguments: &SimulateArguments) -> anyhow::Result<Simulation> {
     no_scenario(arguments)?;
     state(arguments.memory.workaround.as_deref(), &described.machine.workaround.id)?;
     if let Some(clock) = arguments.memory.nb_clock {

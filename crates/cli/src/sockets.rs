@@ -45,8 +45,8 @@ enum SocketsCommand {
 }
 
 /// The links that this machine reports, the most trusted source first.
-pub(crate) fn links_told(machine: &Machine) -> Vec<SocketLinks> {
-    firmware::told(machine, &Root::live())
+pub(crate) fn reported_links(machine: &Machine) -> Vec<SocketLinks> {
+    firmware::reported(machine, &Root::live())
 }
 
 /// Does what was asked for.

@@ -9,9 +9,9 @@ use flate2::write::GzEncoder;
 
 use crate::Root;
 use crate::cpuid;
+use crate::flaw_sources::messages;
 use crate::live::{self, Pinned};
 use crate::root::{Recorded, record_files};
-use crate::witness::messages;
 
 /// Permissions of the files in a recording.
 const MODE: u32 = 0o644;

@@ -27,7 +27,7 @@ use source::Source;
 use vulnerabilities::Vulnerabilities;
 
 /// A machine, with the texts of its kernel that witnesses of flaws need whole.
-pub(crate) struct Told {
+pub(crate) struct Described {
     pub(crate) machine: Machine,
     pub(crate) info: CpuInfo,
     pub(crate) vulnerabilities: Option<Vulnerabilities>,
@@ -40,7 +40,7 @@ pub(crate) fn clock_sources(root: &Root) -> machine::ClockSources {
 
 /// Describes the machine of a root; `cpuid` is of the same machine, live or recorded.
 pub fn describe(root: &Root, cpuid: Option<&Cpuid>) -> Machine {
-    told(root, cpuid).machine
+    described(root, cpuid).machine
 }
 
 /// The kernel's command line with all values; what describes the machine holds those that name nobody.
@@ -49,7 +49,7 @@ pub fn full_command_line(root: &Root) -> Option<String> {
 }
 
 /// Reads the files of a root once.
-pub(crate) fn told(root: &Root, cpuid: Option<&Cpuid>) -> Told {
+pub(crate) fn described(root: &Root, cpuid: Option<&Cpuid>) -> Described {
     let source = Source::new(root);
     let info = CpuInfo::read(&source);
     let vulnerabilities = vulnerabilities::read(&source);
@@ -79,5 +79,5 @@ pub(crate) fn told(root: &Root, cpuid: Option<&Cpuid>) -> Told {
         seen.push(one.clone());
         is_new
     });
-    Told { machine, info, vulnerabilities }
+    Described { machine, info, vulnerabilities }
 }

@@ -2,18 +2,20 @@
 
 pub mod address_space;
 mod amd_node;
+mod answer;
 mod capture;
 pub mod cpuid;
 pub mod describe;
 pub mod door;
+pub mod flaw_sources;
 mod kernel_clocks;
 pub mod live;
 pub mod root;
 pub mod sealed_file;
 mod socket_links;
 pub mod state_folder;
+mod task_stat;
 pub mod trusted_folder;
-pub mod witness;
 
 pub use address_space::{AddressSpace, MappedRange};
 pub use amd_node::{NodeFunction, node_functions};
@@ -21,10 +23,10 @@ pub use capture::{Capture, CaptureOptions, capture};
 pub use cpuid::Cpuid;
 pub use describe::{describe, full_command_line};
 pub use door::{Bindings, Bound, Door, DoorError, Followed, MachineDoor, ProcessId, Registers, Target};
+pub use flaw_sources::FlawSources;
 pub use kernel_clocks::{hardware_clock_seconds, kernel_clocks, kernel_clocks_now};
 pub use root::{ReadError, Root, RootError, each_text};
 pub use sealed_file::{Damaged, SealedFile};
 pub use socket_links::{AcpiTableError, hmat, northbridge_nodes, pci_roots, srat, upi_ports};
 pub use state_folder::{Disk, Holder, Lock, LockError, StateFolder};
 pub use trusted_folder::{Distrust, TrustedFolder, ensure_trusted};
-pub use witness::Witness;

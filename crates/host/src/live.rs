@@ -59,7 +59,7 @@ pub use poll::wait_for_any;
 pub use preload::{PreloadError, PreloadObstacle, PreloadSampler, ProgramKind, StopReason, preload_obstacle};
 pub use process::{
     boot_id, effective_root, effective_user, host_name, is_kernel_thread, is_writable, kernel_release,
-    peak_resident_bytes, process_user, utc_now,
+    own_nice, peak_resident_bytes, process_start_ticks, process_user, utc_now,
 };
 pub use process_memory::read_process_memory;
 pub use process_setting::{
@@ -78,7 +78,7 @@ pub use threads::{
 pub use time_source::TimeSource;
 pub use urgency::run_at_once;
 pub use wake_latency::{WakeLatency, wake_latency_us};
-pub use watchdog::{Watch, Watchdog, process_start_ticks, watch};
+pub use watchdog::{Watch, Watchdog, watch};
 pub use write_watch::{
     Given, MESSAGE_BYTES, OwnPage, PAGE_BYTES, WriteFault, WriteInvitation, WritePost, WriteWatch,
     WriteWatchError, parse_write_faults,

@@ -68,7 +68,7 @@ pub struct PlaceOutcome {
     pub tool_version: String,
     /// When it began, RFC 3339.
     pub started_utc: String,
-    /// Of all throws of the coin.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Wall time in seconds.
     pub elapsed_s: f64,

@@ -203,8 +203,7 @@ impl Keeper {
     fn wait(&self, until: Instant) -> std::io::Result<()> {
         let rights = self.watched.values().map(|watched| watched.watch.as_fd());
         let files: Vec<_> = [self.own.as_fd(), self.post.as_fd()].into_iter().chain(rights).collect();
-        // poll(2) takes whole milliseconds.
-        wait_for_any(&files, until.saturating_duration_since(Instant::now()) + Duration::from_millis(1))
+        wait_for_any(&files, Some(until.saturating_duration_since(Instant::now()))).map(drop)
     }
 
     /// Takes what programs hand over. A process that has become another program hands over anew.

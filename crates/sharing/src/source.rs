@@ -36,7 +36,7 @@ pub trait Source: Send {
     /// Takes what there is.
     fn drain(&mut self, take: &mut dyn FnMut(Observation));
 
-    /// Hears what has been seen so far, and of how much CPU time of the program.
+    /// Takes what has been seen so far, and of how much CPU time of the program.
     fn heed(&mut self, _touches: &Touches, _cpu_s: f64) {}
 
     /// Ends asking who writes to shared pages, and tells; `None` if it does not ask.

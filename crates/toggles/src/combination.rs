@@ -81,13 +81,9 @@ fn exclude_each_other(first: &Pair, second: &Pair) -> Option<CombinationError> {
     if first_name == second_name {
         return Some(CombinationError::Twice { toggle: first_name });
     }
-    let (first, second, names) = (states(first), states(second), (first_name, second_name));
-    let of_both = || first.iter().flat_map(|a| second.iter().map(move |b| (*a, *b)));
+    let names = (first_name, second_name);
+    let of_both = || first.switches.iter().flat_map(|a| second.switches.iter().map(move |b| (a, b)));
     of_both().find_map(|(a, b)| same(a, b, names))
-}
-
-fn states(pair: &Pair) -> [&Switch; 2] {
-    [&pair.to_a, &pair.to_b]
 }
 
 fn same(a: &Switch, b: &Switch, (first, second): (&'static str, &'static str)) -> Option<CombinationError> {
@@ -117,7 +113,7 @@ mod tests {
     fn pair(name: &str, to_a: Switch, to_b: Switch) -> Pair {
         let toggle: &'static dyn Toggle = find(name).expect("it is in the catalogue");
         let value = |name: &str| Value { name: name.to_owned(), means: String::new(), risk: Risk::Process };
-        Pair { toggle, a: value("a"), b: value("b"), to_a, to_b }
+        Pair { toggle, values: ["a", "b"].map(value), switches: [to_a, to_b] }
     }
 
     fn writes(name: &str, path: &str) -> Pair {

@@ -18,7 +18,7 @@ pub(crate) enum Form {
 
 /// What is written for a value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Writes {
+enum Writes {
     /// This text.
     Text(&'static str),
     /// The text of another file in the same folder, such as the lowest frequency of a policy.
@@ -33,13 +33,50 @@ pub(crate) enum Writes {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting {
     /// What the user types.
-    pub(crate) name: &'static str,
+    name: &'static str,
     /// What is written.
-    pub(crate) writes: Writes,
+    writes: Writes,
     /// What it means.
-    pub(crate) means: &'static str,
+    means: &'static str,
     /// The risk of switching to it.
-    pub(crate) risk: Risk,
+    risk: Risk,
+}
+
+impl Setting {
+    /// A value whose name is written; switching to it is reversible.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self { name, writes: Writes::Text(name), means: "", risk: Risk::Reversible }
+    }
+
+    /// The same with another text.
+    pub(crate) const fn text(self, text: &'static str) -> Self {
+        Self { writes: Writes::Text(text), ..self }
+    }
+
+    /// The same with the text of another file in the same folder, such as the lowest frequency of a policy.
+    pub(crate) const fn text_of(self, file: &'static str) -> Self {
+        Self { writes: Writes::TextOf(file), ..self }
+    }
+
+    /// The same with the toggle's word of a list.
+    pub(crate) const fn word(self) -> Self {
+        Self { writes: Writes::Word, ..self }
+    }
+
+    /// The same with the toggle's word after `NO_`.
+    pub(crate) const fn no_word(self) -> Self {
+        Self { writes: Writes::NoWord, ..self }
+    }
+
+    /// The same with what it means.
+    pub(crate) const fn means(self, means: &'static str) -> Self {
+        Self { means, ..self }
+    }
+
+    /// The same with another risk.
+    pub(crate) const fn risk(self, risk: Risk) -> Self {
+        Self { risk, ..self }
+    }
 }
 
 /// Where the values come from.
@@ -71,12 +108,18 @@ pub(crate) struct FileToggle {
     pub(crate) unless: fn(&Surroundings) -> Option<Availability>,
 }
 
-/// Nothing else has to hold.
-pub(crate) fn always(_around: &Surroundings) -> Option<Availability> {
-    None
-}
-
 impl FileToggle {
+    /// What most share: the whole text of each file, and nothing else that has to hold.
+    pub(crate) const BASE: Self = Self {
+        about: About::SYSTEM,
+        files: &[],
+        form: Form::Text,
+        settings: Settings::Fixed(&[]),
+        remedy: "",
+        last_only: false,
+        unless: |_| None,
+    };
+
     /// The files that are there: all of the first pattern that names any.
     fn places(&self, around: &Surroundings) -> Vec<String> {
         let mut found = self.files.iter().map(|pattern| around.expand(pattern));

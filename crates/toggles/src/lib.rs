@@ -28,7 +28,7 @@ pub use hold::{Hold, HoldError, PinHold, PinnedTree, Place, stand_watch};
 pub use journal::{
     Entry, JOURNAL_NAME, Journal, Owner, Unreadable, clear, decode, encode, load, set_aside, store,
 };
-pub use pair::{Pair, PairError, Position};
+pub use pair::{Pair, PairError};
 pub use pinning::{PinError, PinIntent, Pinning, Seen};
 pub use pins::{Pins, ThreadId};
 pub use restore::{Fate, Restored, restore};

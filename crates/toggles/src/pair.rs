@@ -1,45 +1,26 @@
 //! The two states of an experiment: one toggle, value A and value B, and how to switch to each.
 
-use crate::{Consent, Refusal, Surroundings, Switch, SwitchError, Toggle, UnknownToggle, Value, find};
+use stats::Arm;
 
-/// One of the two states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Position {
-    /// The baseline.
-    A,
-    /// What it is compared with.
-    B,
-}
-
-impl Position {
-    /// The other one.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::A => Self::B,
-            Self::B => Self::A,
-        }
-    }
-}
+use crate::{
+    Change, Consent, Refusal, Surroundings, Switch, SwitchError, Toggle, UnknownToggle, Value, find,
+};
 
 /// A toggle with two of its values.
 #[derive(Clone)]
 pub struct Pair {
     /// The toggle.
     pub toggle: &'static dyn Toggle,
-    /// The baseline.
-    pub a: Value,
-    /// What it is compared with.
-    pub b: Value,
-    /// How to switch to A.
-    pub to_a: Switch,
-    /// How to switch to B.
-    pub to_b: Switch,
+    /// The baseline, and what it is compared with.
+    pub values: [Value; 2],
+    /// How to switch to each of them.
+    pub switches: [Switch; 2],
 }
 
 impl std::fmt::Debug for Pair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}:{}", self.toggle.about().name, self.a.name, self.b.name)
+        let [a, b] = &self.values;
+        write!(f, "{} {}:{}", self.toggle.about().name, a.name, b.name)
     }
 }
 
@@ -92,24 +73,36 @@ impl Pair {
             let toggle = toggle.about().name;
             return Err(PairError::Same { toggle, value: b.name, choices: choices.join("|") });
         }
-        let (to_a, to_b) = (toggle.switch(around, &a.name)?, toggle.switch(around, &b.name)?);
-        Ok(Self { toggle, a, b, to_a, to_b })
+        let switches = [toggle.switch(around, &a.name)?, toggle.switch(around, &b.name)?];
+        Ok(Self { toggle, values: [a, b], switches })
     }
 
     /// The value of a state.
-    pub fn value(&self, position: Position) -> &Value {
-        match position {
-            Position::A => &self.a,
-            Position::B => &self.b,
-        }
+    pub fn value(&self, arm: Arm) -> &Value {
+        &self.values[arm as usize]
     }
 
     /// How to switch to a state.
-    pub fn switch(&self, position: Position) -> &Switch {
-        match position {
-            Position::A => &self.to_a,
-            Position::B => &self.to_b,
+    pub fn switch(&self, arm: Arm) -> &Switch {
+        &self.switches[arm as usize]
+    }
+
+    /// What a state is called: `ssbd=on`.
+    pub fn state_name(&self, arm: Arm) -> String {
+        format!("{}={}", self.toggle.about().name, self.value(arm).name)
+    }
+
+    /// The writes of a state; none if it is no state of the machine.
+    pub fn changes(&self, arm: Arm) -> &[Change] {
+        match self.switch(arm) {
+            Switch::System(changes) => changes,
+            Switch::Process(_) | Switch::Buffers(_) => &[],
         }
+    }
+
+    /// The writes of each state of the machine.
+    pub fn written(&self) -> impl Iterator<Item = &[Change]> {
+        [Arm::A, Arm::B].into_iter().map(|arm| self.changes(arm)).filter(|changes| !changes.is_empty())
     }
 
     /// Whether the user has agreed to both states; the one that holds now needs no consent.
@@ -119,7 +112,7 @@ impl Pair {
     pub fn allowed_by(&self, consent: &Consent, around: &Surroundings) -> Result<(), Refusal> {
         let about = self.toggle.about();
         let now = self.toggle.now(around);
-        let mut values = [&self.a, &self.b].into_iter().filter(|value| now.as_ref() != Some(&value.name));
+        let mut values = self.values.iter().filter(|value| now.as_ref() != Some(&value.name));
         values.try_for_each(|value| consent.allows(about.name, value.risk, about.opens))
     }
 }

@@ -5,10 +5,12 @@ use host::live::{PageRequest, ProcessSetting};
 use crate::{About, Availability, Surroundings, Switch, SwitchError, Toggle, User, Value};
 
 /// What a value of a process toggle asks for.
-#[derive(Debug, Clone)]
-pub(crate) enum Asks {
-    /// Settings of a thread or child; none leaves it as it is.
-    Settings(Vec<ProcessSetting>),
+#[derive(Debug, Clone, Copy)]
+enum Asks {
+    /// Nothing: it leaves everything as it is.
+    Nothing,
+    /// A setting of a thread or child.
+    Setting(fn(&Surroundings) -> ProcessSetting),
     /// Pages of a probe's buffers.
     Pages(PageRequest),
 }
@@ -16,11 +18,33 @@ pub(crate) enum Asks {
 /// One value of a process toggle.
 pub(crate) struct Choice {
     /// What the user types.
-    pub(crate) name: &'static str,
+    name: &'static str,
     /// What it means.
-    pub(crate) means: &'static str,
+    means: &'static str,
     /// What it asks for on a machine.
-    pub(crate) asks: fn(&Surroundings) -> Asks,
+    asks: Asks,
+}
+
+impl Choice {
+    /// A value that asks for nothing.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self { name, means: "", asks: Asks::Nothing }
+    }
+
+    /// The same with what it means.
+    pub(crate) const fn means(self, means: &'static str) -> Self {
+        Self { means, ..self }
+    }
+
+    /// The same with a setting of a thread or child.
+    pub(crate) const fn asks(self, setting: fn(&Surroundings) -> ProcessSetting) -> Self {
+        Self { asks: Asks::Setting(setting), ..self }
+    }
+
+    /// The same with pages of a probe's buffers.
+    pub(crate) const fn pages(self, pages: PageRequest) -> Self {
+        Self { asks: Asks::Pages(pages), ..self }
+    }
 }
 
 /// A toggle that ends with a thread or process.
@@ -68,8 +92,9 @@ impl Toggle for ProcessToggle {
         let value = self.value(around, value)?;
         let choice = self.choices.iter().find(|choice| choice.name == value.name);
         let choice = choice.expect("a value is made of a choice");
-        Ok(match (choice.asks)(around) {
-            Asks::Settings(settings) => Switch::Process(settings),
+        Ok(match choice.asks {
+            Asks::Nothing => Switch::Process(Vec::new()),
+            Asks::Setting(setting) => Switch::Process(vec![setting(around)]),
             Asks::Pages(pages) => Switch::Buffers(pages),
         })
     }

@@ -1,25 +1,23 @@
 //! Toggles that are bits of registers: only on CPUs of an allow-list, on every CPU, never in a guest or under lockdown.
 
-use std::time::Duration;
-
 use host::{NodeFunction, Target};
 use machine::{Identity, Vendor};
 
-use crate::{
-    About, Availability, Change, Lifetime, Risk, Surroundings, Switch, SwitchError, Toggle, User, Value,
-};
+use crate::{About, Availability, Change, Risk, Surroundings, Switch, SwitchError, Toggle, User, Value};
 
 /// What all register toggles share.
 pub(crate) const ABOUT: About = About {
-    name: "",
-    title: "",
-    does: "",
     needs: &["root", "a CPU on its list, not in a guest", "the msr module, without lockdown"],
-    risk: Risk::Reversible,
-    opens: "",
-    lifetime: Lifetime::System,
-    settle: Duration::from_millis(1),
-    source: "",
+    ..About::SYSTEM
+};
+
+/// What toggles of a workaround share: without it there is the risk of the toggle.
+pub(crate) const WORKAROUND: RegisterToggle = RegisterToggle {
+    about: ABOUT,
+    models: &[],
+    bits: &[],
+    off: "the workaround is off",
+    on: "the workaround is on",
 };
 
 /// CPUs that a toggle is for.
@@ -36,6 +34,16 @@ pub(crate) struct Models {
 }
 
 impl Models {
+    /// All steppings of these models of an AMD family.
+    pub(crate) const fn amd(family: u32, numbers: &'static [(u32, u32)]) -> Self {
+        Self { vendor: Vendor::Amd, family, numbers, steppings: (0, 15) }
+    }
+
+    /// All steppings of these models of Intel's family 6.
+    pub(crate) const fn intel(numbers: &'static [(u32, u32)]) -> Self {
+        Self { vendor: Vendor::Intel, family: 6, numbers, steppings: (0, 15) }
+    }
+
     fn holds(&self, identity: &Identity) -> bool {
         let (Some(family), Some(model), Some(stepping)) =
             (identity.family, identity.model, identity.stepping)
@@ -84,10 +92,10 @@ pub(crate) struct RegisterToggle {
     pub(crate) models: &'static [Models],
     /// The bits, all of which are switched together.
     pub(crate) bits: &'static [Bits],
-    /// What `off` means, and its risk.
-    pub(crate) off: (&'static str, Risk),
-    /// What `on` means, and its risk.
-    pub(crate) on: (&'static str, Risk),
+    /// What `off` means; its risk is that of the toggle.
+    pub(crate) off: &'static str,
+    /// What `on` means.
+    pub(crate) on: &'static str,
 }
 
 impl RegisterToggle {
@@ -173,12 +181,12 @@ impl Toggle for RegisterToggle {
     }
 
     fn values(&self, _around: &Surroundings) -> Vec<Value> {
-        let value = |name: &str, (means, risk): (&str, Risk)| Value {
+        let value = |name: &str, means: &str, risk: Risk| Value {
             name: name.to_owned(),
             means: means.to_owned(),
             risk,
         };
-        vec![value("off", self.off), value("on", self.on)]
+        vec![value("off", self.off, self.about.risk), value("on", self.on, Risk::Reversible)]
     }
 
     fn switch(&self, around: &Surroundings, value: &str) -> Result<Switch, SwitchError> {

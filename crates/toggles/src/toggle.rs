@@ -55,6 +55,30 @@ pub struct About {
     pub source: &'static str,
 }
 
+impl About {
+    /// What most toggles of the machine share.
+    pub(crate) const SYSTEM: Self = Self {
+        name: "",
+        title: "",
+        does: "",
+        needs: &["root"],
+        risk: Risk::Reversible,
+        opens: "",
+        lifetime: Lifetime::System,
+        settle: Duration::from_millis(1),
+        source: "",
+    };
+
+    /// What most toggles of a process share.
+    pub(crate) const PROCESS: Self = Self {
+        needs: &[],
+        risk: Risk::Process,
+        lifetime: Lifetime::Process,
+        settle: Duration::ZERO,
+        ..Self::SYSTEM
+    };
+}
+
 /// Whether a toggle can be used here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use host::{Door, MachineDoor, Root, Witness};
+use host::{Door, FlawSources, MachineDoor, Root};
 use machine::{Machine, Vendor};
 use record::{Answer, WorkaroundState};
 use toggles::{Consent, Experiment, Intent, Owner, Surroundings, Switch, find};
@@ -115,7 +115,7 @@ fn copy(from: &Path, to: &Path, path: &str) {
 /// What the detector says of clock ramping: affected, and the state of the workaround.
 fn ramping(root: &Root) -> (Answer, WorkaroundState) {
     let catalogue = flaws::catalogue();
-    let evidence = Witness::of(root, None).hear(&catalogue.registers());
+    let evidence = FlawSources::of(root, None).read(&catalogue.registers());
     let verdicts = flaws::judge(&catalogue, &evidence);
     let verdict = verdicts.iter().find(|verdict| verdict.id == "k8-c1-ramping").expect("in the catalogue");
     (verdict.affected, verdict.workaround)

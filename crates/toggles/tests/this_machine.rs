@@ -6,7 +6,8 @@ use std::process::Command;
 use host::Root;
 use host::live::{self, SettingGuard};
 use machine::Machine;
-use toggles::{Availability, Pair, Position, Surroundings, Switch, catalogue, find};
+use stats::Arm;
+use toggles::{Availability, Pair, Surroundings, Switch, catalogue, find};
 
 fn live<T>(work: impl FnOnce(&Surroundings) -> T) -> T {
     let root = Root::live();
@@ -58,8 +59,8 @@ fn store_bypass_and_indirect_branches_are_switched_in_a_child_where_the_kernel_l
         for (name, line, off, on) in cases {
             match Pair::parse(name, around) {
                 Ok(pair) => {
-                    let off_now = field(&status_of_child(pair.switch(Position::A)), line);
-                    let on_now = field(&status_of_child(pair.switch(Position::B)), line);
+                    let off_now = field(&status_of_child(pair.switch(Arm::A)), line);
+                    let on_now = field(&status_of_child(pair.switch(Arm::B)), line);
                     assert_eq!((off_now.as_deref(), on_now.as_deref()), (Some(off), Some(on)), "{name}");
                 }
                 Err(error) => assert!(error.to_string().contains("cannot be switched here"), "{error}"),
@@ -73,10 +74,10 @@ fn huge_pages_are_forbidden_to_a_child_and_to_this_process_only_as_long_as_asked
     live(|around| {
         let Ok(pair) = Pair::parse("thp", around) else { return };
         let allowed = |switch| field(&status_of_child(switch), "THP_enabled:");
-        if let (Some(off), Some(on)) = (allowed(&pair.to_a), allowed(&pair.to_b)) {
+        if let (Some(off), Some(on)) = (allowed(&pair.switches[0]), allowed(&pair.switches[1])) {
             assert_eq!((off.as_str(), on.as_str()), ("0", "1"));
         }
-        let Switch::Process(settings) = &pair.to_a else { panic!("thp is a process toggle") };
+        let Switch::Process(settings) = &pair.switches[0] else { panic!("thp is a process toggle") };
         let guard = SettingGuard::make(settings).expect("it needs no privilege");
         assert!(live::huge_pages_forbidden().expect("the kernel has it"));
         drop(guard);
@@ -97,7 +98,7 @@ fn a_recording_cannot_tell_what_only_a_kernel_knows_and_switches_nothing() {
     let thp = find("thp-system").unwrap();
     assert_eq!(thp.now(&around).as_deref(), Some("madvise"));
     let pair = Pair::parse("thp-system=always", &around).expect("two values");
-    assert_eq!((pair.a.name.as_str(), pair.b.name.as_str()), ("madvise", "always"));
+    assert_eq!((pair.values[0].name.as_str(), pair.values[1].name.as_str()), ("madvise", "always"));
     for (text, expected) in [
         ("thp-system=madvise", "is madvise in both states; name another value: thp-system=never|always"),
         ("thp-system=sometimes", "has no value \"sometimes\" here; choose among never, madvise, always"),

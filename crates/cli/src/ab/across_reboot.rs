@@ -2,7 +2,7 @@
 
 mod arguments;
 mod place;
-mod rest;
+mod settling;
 mod text;
 mod unit_file;
 mod work;
@@ -33,7 +33,7 @@ use crate::output;
 use crate::toggles::Described;
 pub(crate) use arguments::AcrossRebootArguments;
 use place::Place;
-use rest::{Line, rest};
+use settling::{Line, settle};
 use text::NextBoot;
 use unit_file::UnitFile;
 use work::{ensure_only_root_writes, pinned, probe_subject, program_subject};
@@ -85,14 +85,14 @@ fn begin(arguments: &AbArguments, global: &Global) -> anyhow::Result<Outcome> {
         return station.show_plan(&conditions, &plan, &work, &described, global);
     }
     if boot.boot_id.is_empty() {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(Refusal::NoBootId));
+        return Err(CouldNotMeasure::because(Refusal::NoBootId));
     }
     let _lock = station.place.lock()?;
     may_begin::<std::convert::Infallible>(&mut station.place.folder.clone())?;
     station.place.ensure_lasting()?;
     live::install_handlers().context("cannot listen to signals")?;
     let line = Line::new("rehearsal in this boot", global.quiet);
-    station.rest(&plan, &line);
+    station.settle(&plan, &line);
     let seed = plan.seed;
     let tool_version = env!("CARGO_PKG_VERSION").to_owned();
     let intent =
@@ -181,9 +181,9 @@ impl Station {
         Described::open(self.tree.as_deref())
     }
 
-    /// Waits until the machine is at rest; true if it came to that.
-    fn rest(&self, plan: &Plan, line: &Line) -> bool {
-        self.tree.is_some() || rest(plan.settle_s, line)
+    /// Waits until the machine has settled; true if it did.
+    fn settle(&self, plan: &Plan, line: &Line) -> bool {
+        self.tree.is_some() || settle(plan.settle_s, line)
     }
 
     /// `--dry-run`: nothing is measured or written.
@@ -195,9 +195,8 @@ impl Station {
         described: &Described,
         global: &Global,
     ) -> anyhow::Result<Outcome> {
-        let kernel = described.machine.environment.kernel.as_deref();
         let arm = plan.order[0];
-        let next = NextBoot::of(&described.root, kernel, conditions, arm);
+        let next = NextBoot::of(described, conditions, arm);
         // Where the program lies on a recorded machine is not known.
         let unit = described.root.is_live().then(|| UnitFile::text(&self.place)).transpose()?;
         let unit = unit.filter(|_| !conditions.are_told());
@@ -262,8 +261,7 @@ impl Station {
             let arm = Some(place).filter(|_| journal.conditions.are_told());
             return output::print_lines(&text::resume("next    ", arm, &journal.plan, &self.state_words));
         }
-        let kernel = described.machine.environment.kernel.as_deref();
-        let next = NextBoot::of(&described.root, kernel, &journal.conditions, arm);
+        let next = NextBoot::of(described, &journal.conditions, arm);
         let (conditions, plan) = (&journal.conditions, &journal.plan);
         output::print_lines(
             &(text::next(place, arm, plan, conditions, &next, terminal)
@@ -284,10 +282,8 @@ impl Station {
         let page = report::reboots_page(&found);
         let is_running = journal.phase == Phase::Running;
         if global.json {
-            let due = journal.due().filter(|_| is_running).map(|(place, arm)| {
-                let kernel = described.machine.environment.kernel.as_deref();
-                (place, arm, NextBoot::of(&described.root, kernel, &journal.conditions, arm))
-            });
+            let next = |arm| NextBoot::of(described, &journal.conditions, arm);
+            let due = journal.due().filter(|_| is_running).map(|(place, arm)| (place, arm, next(arm)));
             let path = self.place.journal_path().display().to_string();
             let unit = UnitFile::text(&self.place)?;
             let document = text::document(
@@ -307,13 +303,7 @@ impl Station {
         }
         let is_slower = found.rows.iter().any(|row| row.row.verdict == Verdict::Slower);
         let is_known = found.rows.iter().any(|row| row.row.verdict != Verdict::Inconclusive);
-        Ok(if global.gate && is_slower {
-            Outcome::Gated
-        } else if global.strict && !is_running && !is_known {
-            Outcome::Inconclusive
-        } else {
-            Outcome::Done
-        })
+        Ok(Outcome::judged(global, is_slower, !is_running && !is_known))
     }
 
     fn status(&self, global: &Global) -> anyhow::Result<Outcome> {
@@ -354,7 +344,7 @@ impl Station {
         let (place, boots) = (journal.visits[index].place + 1, journal.plan.boots());
         let line = Line::new(&format!("boot {place} of {boots}"), global.quiet);
         if journal.visits[index].settled.is_none() {
-            journal.visits[index].settled = Some(self.rest(&journal.plan, &line));
+            journal.visits[index].settled = Some(self.settle(&journal.plan, &line));
         }
         let work = journal.work.clone();
         let seed = journal.plan.seed.wrapping_add(index as u64);

@@ -1,23 +1,18 @@
 //! `sidestep ab --dry-run`: what would be switched, write by write.
 
 use serde_json::{Value as Json, json};
-use toggles::{Change, Pair, Place, Position, Switch, survey};
+use stats::Arm;
+use toggles::{Change, Pair, Place, Switch, survey};
 
-use super::state_name;
 use crate::arguments::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
 /// Prints the writes of both states of each toggle, and what is put back.
 pub(super) fn dry_run(pairs: &[Pair], global: &Global) -> anyhow::Result<Outcome> {
-    let positions = [Position::A, Position::B];
-    let of_pair = |pair| positions.map(|position| (state_name(pair, position), steps(pair, position)));
+    let of_pair = |pair| [Arm::A, Arm::B].map(|arm| (Pair::state_name(pair, arm), steps(pair, arm)));
     let mut states: Vec<(String, Vec<String>)> = pairs.iter().flat_map(of_pair).collect();
-    let written = pairs.iter().flat_map(|pair| [&pair.to_a, &pair.to_b]).filter_map(|switch| match switch {
-        Switch::System(changes) => Some(changes.as_slice()),
-        Switch::Process(_) | Switch::Buffers(_) => None,
-    });
-    let written: Vec<&[Change]> = written.collect();
+    let written: Vec<&[Change]> = pairs.iter().flat_map(Pair::written).collect();
     if !written.is_empty() {
         let mut door = Place::live().door();
         let entries = survey(&mut door, &written)?;
@@ -37,9 +32,9 @@ pub(super) fn dry_run(pairs: &[Pair], global: &Global) -> anyhow::Result<Outcome
     Ok(Outcome::Done)
 }
 
-fn steps(pair: &Pair, position: Position) -> Vec<String> {
-    let means = &pair.value(position).means;
-    match pair.switch(position) {
+fn steps(pair: &Pair, arm: Arm) -> Vec<String> {
+    let means = &pair.value(arm).means;
+    match pair.switch(arm) {
         Switch::System(changes) => {
             changes.iter().map(|change| format!("write {} to {}", change.value, change.target)).collect()
         }

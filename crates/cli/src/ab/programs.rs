@@ -8,7 +8,7 @@ use experiments::ab::metric::Metric;
 use host::live::ChildOutput;
 use regex::bytes::Regex;
 
-use super::arguments::AbArguments;
+use super::arguments::{AbArguments, Way};
 
 /// What is run in states A and B.
 pub(super) fn programs(arguments: &AbArguments) -> anyhow::Result<[Program; 2]> {
@@ -41,8 +41,8 @@ pub(super) fn how(arguments: &AbArguments) -> HowToRun {
 }
 
 /// The metric asked for.
-pub(super) fn metric(arguments: &AbArguments) -> anyhow::Result<Option<Metric>> {
-    let Some(text) = &arguments.metric else { return Ok(None) };
+pub(crate) fn metric(text: Option<&str>, better: Way) -> anyhow::Result<Option<Metric>> {
+    let Some(text) = text else { return Ok(None) };
     let pattern = Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
-    Ok(Some(Metric { pattern, better: arguments.better.into() }))
+    Ok(Some(Metric { pattern, better: better.into() }))
 }

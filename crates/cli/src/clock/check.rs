@@ -6,7 +6,7 @@ use ::flaws::catalogue;
 use clock::{ExchangeLimits, TickRate, TimeStampCounter};
 use experiments::clock_frequencies::HeldFrequencies;
 use host::live;
-use host::{Root, Witness, kernel_clocks, kernel_clocks_now};
+use host::{FlawSources, Root, kernel_clocks, kernel_clocks_now};
 use machine::{CpuId, Machine};
 use probes::clock_pairs::check_up::Shares;
 use probes::clock_pairs::system_clocks::{ClockMarks, RTC_S};
@@ -54,11 +54,8 @@ pub(crate) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Resu
         ..recording::begun(machine, &cpus, arguments.budget.unwrap_or(BUDGET).as_secs_f64())
     };
     Recording::finish(recording.as_ref(), record, &text, global)?;
-    ended(&left_changed, failure, || match verdict {
-        ClockVerdict::Unsafe | ClockVerdict::Correctable if global.gate => Outcome::Gated,
-        ClockVerdict::CannotTell if global.strict => Outcome::Inconclusive,
-        _ => Outcome::Done,
-    })
+    let fails = matches!(verdict, ClockVerdict::Unsafe | ClockVerdict::Correctable);
+    ended(&left_changed, failure, || Outcome::judged(global, fails, verdict == ClockVerdict::CannotTell))
 }
 
 /// A check, how it went, and of what.
@@ -85,10 +82,10 @@ fn recorded(root: &Root) -> Checked {
 
 fn judged(root: &Root) -> Vec<FlawVerdict> {
     let catalogue = catalogue();
-    let witness = Witness::of(root, None);
-    let mut evidence = witness.hear(&catalogue.registers());
+    let sources = FlawSources::of(root, None);
+    let mut evidence = sources.read(&catalogue.registers());
     if root.is_live() {
-        evidence.toggles_missing = toggles_missing(&catalogue, root, &witness.machine);
+        evidence.toggles_missing = toggles_missing(&catalogue, root, &sources.machine);
     }
     ::flaws::judge(&catalogue, &evidence)
 }

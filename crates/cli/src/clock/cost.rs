@@ -72,13 +72,8 @@ fn outcome(cost: &ClockCost, global: &Global) -> Outcome {
     let backwards = |row: &record::RoundsSeen| row.verdict == RoundsVerdict::Backwards;
     // A clock in one shared word is there to grow.
     let of_clocks = || cost.threads.iter().filter(|row| row.read != SHARED_WORD);
-    if global.gate && (of_clocks().any(grows) || cost.rounds.iter().any(backwards)) {
-        Outcome::Gated
-    } else if global.strict && (cost.verdict != CostVerdict::Repeatable || of_clocks().any(is_open)) {
-        Outcome::Inconclusive
-    } else {
-        Outcome::Done
-    }
+    let fails = of_clocks().any(grows) || cost.rounds.iter().any(backwards);
+    Outcome::judged(global, fails, cost.verdict != CostVerdict::Repeatable || of_clocks().any(is_open))
 }
 
 /// What was found, and how it went.

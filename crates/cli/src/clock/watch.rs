@@ -43,7 +43,7 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     let machine = describe::live_machine();
     let cpus = check_up::chosen_cpus(&machine, arguments.cpus.as_ref())?;
     injection::check(&arguments.inject, &cpus)?;
-    let counter = counter.map_err(|denied| anyhow::Error::new(CouldNotMeasure).context(denied))?;
+    let counter = counter.map_err(CouldNotMeasure::because)?;
     live::install_handlers()?;
     let rate = TickRate::calibrate(CALIBRATION_NS)?;
     let double = injection::double(counter, &cpus, &arguments.inject, rate.hz)?;
@@ -55,8 +55,7 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     let outlets = Outlets::open(arguments, Arc::new(move |format| asked.lock().metrics(format)))?;
     let mut round = Round {
         global,
-        prober: Prober::new(&double, &cpus)
-            .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?,
+        prober: Prober::new(&double, &cpus).map_err(CouldNotMeasure::because)?,
         seen,
         outlets,
         started_ns: monotonic_raw_ns(),
@@ -126,7 +125,7 @@ struct Seen {
 
 impl Seen {
     /// Judges a probe and counts it; what happened is given back.
-    fn hear(&mut self, pulse: Pulse) -> Vec<ClockHappening> {
+    fn take(&mut self, pulse: Pulse) -> Vec<ClockHappening> {
         self.summary.probes += 1;
         self.summary.spared += u64::from(self.has_pairs && pulse.exchange.is_none());
         let is_usable = pulse.exchange.as_ref().is_some_and(|exchange| matches!(exchange.seen, Ok(Some(_))));
@@ -182,7 +181,7 @@ impl<S: CounterSource + Send> Round<'_, S> {
                 (live::process_cpu_time_ns() as f64) < CPU_SHARE * watched_ns + START_NS
             };
             let pulse = self.prober.probe(due_ns, may_compare);
-            let happened = self.seen.lock().hear(pulse);
+            let happened = self.seen.lock().take(pulse);
             for what in happened {
                 self.tell(what)?;
             }

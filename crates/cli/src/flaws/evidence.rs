@@ -1,9 +1,9 @@
-//! What the witnesses of a machine say: gathered here, judged elsewhere.
+//! The evidence of a machine on its flaws: gathered here, judged elsewhere.
 
 use std::collections::BTreeMap;
 
 use ::flaws::Catalogue;
-use host::{Cpuid, Root, Witness};
+use host::{Cpuid, FlawSources, Root};
 use machine::Machine;
 use record::FlawEvidence;
 use toggles::Surroundings;
@@ -12,24 +12,24 @@ use super::arguments::JudgedArguments;
 use super::timing;
 use crate::arguments::Global;
 
-/// A machine with what its witnesses say.
-pub(crate) struct Heard {
+/// A machine with the evidence on its flaws.
+pub(crate) struct Examined {
     pub(crate) machine: Machine,
     pub(crate) evidence: FlawEvidence,
 }
 
-impl Heard {
-    /// Hears kernel and registers of this machine; the check-up hears time later.
+impl Examined {
+    /// Reads kernel and registers of this machine; the check-up measures later.
     pub(crate) fn of_this_machine(catalogue: &Catalogue) -> Self {
         let (root, cpuid) = (Root::live(), Cpuid::live());
-        let witness = Witness::of(&root, cpuid.as_ref());
-        let mut evidence = witness.hear(&catalogue.registers());
-        let machine = witness.machine;
+        let sources = FlawSources::of(&root, cpuid.as_ref());
+        let mut evidence = sources.read(&catalogue.registers());
+        let machine = sources.machine;
         evidence.toggles_missing = toggles_missing(catalogue, &root, &machine);
         Self { machine, evidence }
     }
 
-    /// Hears all witnesses of the machine that the arguments name.
+    /// Reads and measures all evidence of the machine that the arguments name.
     pub(super) fn of(
         judged: &JudgedArguments,
         catalogue: &Catalogue,
@@ -39,12 +39,12 @@ impl Heard {
         let root = judged.sysroot.as_deref().map_or_else(|| Ok(Root::live()), Root::open)?;
         let is_live = judged.sysroot.is_none() && dump.is_none();
         let cpuid = if is_live { Cpuid::live() } else { dump.or_else(|| Cpuid::beside(&root)) };
-        let witness = match &cpuid {
-            Some(dump) if judged.sysroot.is_none() && !is_live => Witness::of_dump(dump),
-            cpuid => Witness::of(&root, cpuid.as_ref()),
+        let sources = match &cpuid {
+            Some(dump) if judged.sysroot.is_none() && !is_live => FlawSources::of_dump(dump),
+            cpuid => FlawSources::of(&root, cpuid.as_ref()),
         };
-        let mut evidence = witness.hear(&catalogue.registers());
-        let machine = witness.machine;
+        let mut evidence = sources.read(&catalogue.registers());
+        let machine = sources.machine;
         if is_live {
             evidence.toggles_missing = toggles_missing(catalogue, &root, &machine);
         }

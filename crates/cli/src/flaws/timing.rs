@@ -1,4 +1,4 @@
-//! Time as a witness: the signature probes of the flaws that may concern this machine.
+//! Time as evidence: the signature probes of the flaws that may concern this machine.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) fn telling(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<Sig
     catalogue.telling_probes(evidence).into_iter().filter_map(SignatureProbe::by_name).collect()
 }
 
-/// Adds what time says to the evidence. A flaw that the CPU cannot have is not measured.
+/// Adds what was measured to the evidence. A flaw that the CPU cannot have is not measured.
 pub(super) fn measure(catalogue: &Catalogue, machine: &Machine, evidence: &mut FlawEvidence, how: &How) {
     let probes = telling(catalogue, evidence);
     let refuse = |evidence: &mut FlawEvidence, reason: &str| {

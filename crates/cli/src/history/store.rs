@@ -6,13 +6,14 @@ use std::process;
 use anyhow::Context;
 use experiments::history::{BOUNDS, FileName, entry, to_prune};
 use host::TrustedFolder;
-use host::live::{effective_root, is_running};
-use host::state_folder::advice;
+use host::live::is_running;
 use host::trusted_folder::UNFINISHED;
 use record::{
     ENTRY_BYTES_MAX, Encoding, EntryError, HistoryEntry, Record, decode, decode_entry, encode, encode_entry,
 };
 use toggles::Place;
+
+use crate::outcome::unusable;
 
 /// Nearly every entry fits; those that do not are read again.
 const TAIL_BYTES: usize = 32 << 10;
@@ -58,8 +59,8 @@ impl Store {
             .with_context(|| format!("{} is no time; set the clock", provenance.started_utc))?;
         let record = Record { raw: Vec::new(), ..record.clone() };
         let bytes = encode_entry(encode(&record, Encoding::Zstd)?, &entry(&record))?;
-        let folder = TrustedFolder::open_or_make(&self.path).map_err(|why| self.unusable(why))?;
-        folder.replace(&name, &bytes).map_err(|why| self.unusable(why))?;
+        let folder = TrustedFolder::open_or_make(&self.path).map_err(|why| unusable(&self.path, why))?;
+        folder.replace(&name, &bytes).map_err(|why| unusable(&self.path, why))?;
         prune(&folder, &name);
         Ok(())
     }
@@ -71,10 +72,10 @@ impl Store {
     pub(crate) fn read(&self) -> anyhow::Result<Found> {
         let folder = match TrustedFolder::open(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::default()),
-            opened => opened.map_err(|why| self.unusable(why))?,
+            opened => opened.map_err(|why| unusable(&self.path, why))?,
         };
         let mut found = Found::default();
-        let files = folder.files().map_err(|why| self.unusable(why))?;
+        let files = folder.files().map_err(|why| unusable(&self.path, why))?;
         for (name, _) in files.into_iter().filter(|(name, _)| !name.contains(UNFINISHED)) {
             match FileName::parse(&name)
                 .ok_or_else(|| EntryError::NoEntry.to_string())
@@ -92,14 +93,9 @@ impl Store {
     /// # Errors
     /// A folder or file that cannot be used.
     pub(crate) fn record(&self, name: &str) -> anyhow::Result<Record> {
-        let folder = TrustedFolder::open(&self.path).map_err(|why| self.unusable(why))?;
+        let folder = TrustedFolder::open(&self.path).map_err(|why| unusable(&self.path, why))?;
         let bytes = folder.read(name)?.with_context(|| format!("{name} is gone"))?;
         Ok(decode(&bytes)?)
-    }
-
-    fn unusable(&self, why: std::io::Error) -> anyhow::Error {
-        let line = format!("cannot use {}: {why}; {}", self.path.display(), advice(&why, effective_root()));
-        anyhow::Error::new(why).context(line)
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn written(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Bad luck, not bad input: the file could be written at the start.
 pub(super) fn unlucky(error: impl Display) -> anyhow::Error {
-    anyhow::Error::new(CouldNotMeasure).context(format!("the result is printed, but {error}"))
+    CouldNotMeasure::because(format!("the result is printed, but {error}"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use host::live::pending_signal;
 use toggles::Restored;
 
 use super::arguments::Held;
-use super::running::{begin, ensure_ours, ensure_wanted, learnt, unfreed};
+use super::running::{begin, ensure_ours, ensure_wanted, observed, unfreed};
 use super::{Request, Room};
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
@@ -69,17 +69,17 @@ fn planned(request: &Request<'_>, follower: &mut Follower, process: u32, held: H
     follower.look()?;
     let is_ours = |seen: &Counted| !seen.is_apart;
     let keys: Vec<Key> = follower.census().into_iter().filter(is_ours).map(|seen| seen.key).collect();
-    let (seat_of, newcomers) = if held == Held::Pack {
-        (packed(keys.len(), room.seats.cpus.len()), Newcomers::together(&room.seats))
+    let (slot_of, newcomers) = if held == Held::Pack {
+        (packed(keys.len(), room.slots.cpus.len()), Newcomers::together(&room.slots))
     } else {
-        (spread(keys.len(), &room.seats), Newcomers::apart(&room.seats))
+        (spread(keys.len(), &room.slots), Newcomers::apart(&room.slots))
     };
-    let arrangement = Arrangement::seated(&keys, &seat_of, &room.seats);
+    let arrangement = Arrangement::in_slots(&keys, &slot_of, &room.slots);
     Ok(Plan { arrangement, newcomers: Some(newcomers), said: String::new() })
 }
 
 fn refused(process: u32, why: &str) -> anyhow::Error {
-    anyhow::Error::new(CouldNotMeasure).context(format!("process {process} cannot be placed: {why}"))
+    CouldNotMeasure::because(format!("process {process} cannot be placed: {why}"))
 }
 
 /// The best by what a profile shows.
@@ -89,7 +89,7 @@ fn best(
     process: u32,
     room: &Room<'_>,
 ) -> anyhow::Result<Plan> {
-    let setting = learnt(request, follower, process, room)?;
+    let setting = observed(request, follower, process, room)?;
     ensure_wanted()?;
     if let Some(why) = room.nothing_to_place(&setting) {
         return Err(refused(process, &why));

@@ -4,12 +4,12 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use experiments::place::arms::Arms;
+use experiments::place::cpu_slots::CpuSlots;
 use experiments::place::decision::{Busy, CPU_SHARE_MIN, THREADS_MAX, decide};
 use experiments::place::outcome::Setting;
 use experiments::place::prediction::{Prediction, Unwatched, Watched};
 use experiments::place::roster::{Counted, Key};
 use experiments::place::run_subject::RunSeen;
-use experiments::place::seats::Seats;
 use host::live;
 use machine::CpuSet;
 use probes::cores::CpuPair;
@@ -24,8 +24,8 @@ pub(super) struct Room<'a> {
     target: CpuSet,
     /// What of that sidestep may use as well.
     cpus: CpuSet,
-    /// The same as seats.
-    pub(super) seats: Seats,
+    /// The same as slots.
+    pub(super) slots: CpuSlots,
     handovers: OnceCell<Result<Handovers, String>>,
 }
 
@@ -33,8 +33,8 @@ impl<'a> Room<'a> {
     /// Of a program that may use these CPUs.
     pub(super) fn of(request: &'a Request<'a>, target: &CpuSet) -> Self {
         let cpus = target.intersection(request.allowed);
-        let seats = Seats::of(request.topology, &cpus);
-        Self { request, target: target.clone(), cpus, seats, handovers: OnceCell::new() }
+        let slots = CpuSlots::of(request.topology, &cpus);
+        Self { request, target: target.clone(), cpus, slots, handovers: OnceCell::new() }
     }
 
     /// Why no thread of it can be put anywhere else; `None` if there are two CPUs or more.
@@ -86,7 +86,7 @@ impl<'a> Room<'a> {
             seed: self.request.seed,
             started_utc: live::utc_now(),
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            notes: self.seats.left_out.iter().map(uneven).collect(),
+            notes: self.slots.left_out.iter().map(uneven).collect(),
         }
     }
 
@@ -105,8 +105,8 @@ impl<'a> Room<'a> {
         let is_worth = self.nothing_to_place(setting).is_none();
         let handovers = if is_worth { self.handovers().as_ref().ok() } else { None };
         let decided =
-            decide(&setting.threads, &self.seats, setting.sharing.as_ref(), self.request.cores, handovers);
-        let mut arms = Arms::of(&threads, &self.seats, decided.as_ref(), prediction);
+            decide(&setting.threads, &self.slots, setting.sharing.as_ref(), self.request.cores, handovers);
+        let mut arms = Arms::of(&threads, &self.slots, decided.as_ref(), prediction);
         if self.request.arguments.aa {
             for plan in &mut arms.plans {
                 plan.arrangement.cpus.clear();
@@ -136,7 +136,7 @@ impl<'a> Room<'a> {
         Prediction::of(
             &threads,
             setting.sharing.as_ref(),
-            &self.seats,
+            &self.slots,
             self.request.cores,
             self.handovers(),
             watched,
@@ -146,7 +146,7 @@ impl<'a> Room<'a> {
     /// What handovers cost on this machine, measured when it is first asked.
     fn handovers(&self) -> &Result<Handovers, String> {
         self.handovers.get_or_init(|| {
-            let far = self.seats.far_apart();
+            let far = self.slots.far_apart();
             handovers(CpuPair { a: far[0], b: far[1] }, self.request.seed).map_err(|error| error.to_string())
         })
     }

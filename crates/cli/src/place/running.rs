@@ -9,7 +9,7 @@ use anyhow::Context;
 use experiments::ab::{Rules, Subject, run_factorial};
 use experiments::place::arms::{ArmPlan, Arms, OS};
 use experiments::place::arrangement::Arrangement;
-use experiments::place::far_worse::{Found, WINDOWS};
+use experiments::place::early_stop::{Found, WINDOWS};
 use experiments::place::follower::Follower;
 use experiments::place::outcome::{FACTORS, Setting, nothing_tried, outcome};
 use experiments::place::roster::Turnover;
@@ -41,7 +41,7 @@ pub(super) fn trial_time(look: Duration) -> Duration {
 pub(super) fn look_asked(request: &Request<'_>, command: &str) -> anyhow::Result<Duration> {
     let asked = Instant::now();
     if let Err(why) = progress(command, request.arguments.window)? {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(format!("--metric-command {why}")));
+        return Err(CouldNotMeasure::because(format!("--metric-command {why}")));
     }
     Ok(look_time(request.arguments.window, asked.elapsed()))
 }
@@ -109,7 +109,7 @@ fn profiled(follower: &mut Follower, process: u32, time: Duration) -> Result<Pro
 }
 
 /// Watches a process for as long as --profile says, and enters what was learnt.
-pub(super) fn learnt(
+pub(super) fn observed(
     request: &Request<'_>,
     follower: &mut Follower,
     process: u32,
@@ -176,7 +176,7 @@ fn decided(
     started: Instant,
 ) -> anyhow::Result<PlaceOutcome> {
     let room = Room::of(request, follower.free());
-    let mut setting = learnt(request, follower, process, &room)?;
+    let mut setting = observed(request, follower, process, &room)?;
     ensure_wanted()?;
     let arms = room.arms(&setting, None);
     let ended = follower.is_over().then(|| "the process ended while it was watched".to_owned());
@@ -241,7 +241,7 @@ impl Turns<'_> {
             let seed = if attempt == 0 { seed } else { Random::for_stream(seed, attempt).next_u64() };
             let mut subject = WindowSubject::new(follower, arms.plans.clone(), command, window, seed);
             if !request.arguments.keep_slow {
-                subject.spare();
+                subject.stop_early();
             }
             let rules = Rules { budget_s: left.as_secs_f64(), seed, ..request.rules(setting.margin) };
             let mut line = Line::new(request.global.quiet);

@@ -12,7 +12,7 @@ use record::PlaceOutcome;
 use serde_json::json;
 use stats::Random;
 
-use super::running::{Turns, begin, ensure_ours, learnt, look_asked, trial_time, unfreed};
+use super::running::{Turns, begin, ensure_ours, look_asked, observed, trial_time, unfreed};
 use super::{Request, Room};
 use crate::outcome::Outcome;
 use crate::output;
@@ -77,7 +77,7 @@ impl Watching<'_> {
     fn round(&mut self, follower: &mut Follower) -> anyhow::Result<bool> {
         let profile = self.request.arguments.profile;
         follower.recount();
-        let mut setting = learnt(self.request, follower, self.process, &self.room)?;
+        let mut setting = observed(self.request, follower, self.process, &self.room)?;
         if self.is_over(follower) {
             return Ok(false);
         }
@@ -85,7 +85,7 @@ impl Watching<'_> {
         let is_worth = self.room.nothing_to_place(&setting).is_none();
         let first = self.room.unpredicted_arms(&setting).plans.into_iter().nth(1);
         let proposal =
-            first.filter(|_| is_worth).map(|plan| Nearness::of(&plan.arrangement, &self.room.seats));
+            first.filter(|_| is_worth).map(|plan| Nearness::of(&plan.arrangement, &self.room.slots));
         let advice = self.state.round(self.started.elapsed(), &proposal);
         match (advice, self.held.clone()) {
             (Advice::Try, _) if proposal.is_none() || self.has_time() => {
@@ -154,7 +154,7 @@ impl Watching<'_> {
         self.hold(follower, still_gains.then_some(held), "kept", &text)
     }
 
-    /// Windows in turns, by throws of the coin of their own.
+    /// Windows in turns, with random choices of their own.
     fn turns(
         &mut self,
         follower: &mut Follower,

@@ -34,13 +34,12 @@ impl Facts {
     pub(super) fn of_this_machine(steal_share: Option<f64>) -> Self {
         let root = Root::live();
         let devices = root.list("/sys/bus/event_source/devices");
-        let stat = root.read("/proc/self/stat").unwrap_or_default();
         let autogroup = root.read("/proc/sys/kernel/sched_autogroup_enabled").unwrap_or_default();
         Self {
             has_pmu: devices.iter().any(|name| is_core_pmu(name)),
             reads_registers: live::effective_root() && root.exists("/dev/cpu/0/msr"),
             autogroup: autogroup.trim() == "1",
-            nice: nice_of(&stat),
+            nice: live::own_nice(),
             steal_share,
         }
     }
@@ -49,12 +48,6 @@ impl Facts {
 /// Names the kernel gives the counters of cores: one kind of core, hybrid x86, Arm.
 fn is_core_pmu(name: &str) -> bool {
     matches!(name, "cpu" | "cpu_core" | "cpu_atom") || name.starts_with("armv")
-}
-
-/// Field 19 of /proc/self/stat, counted after the parenthesised name. proc_pid_stat(5).
-fn nice_of(stat: &str) -> Option<i32> {
-    let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_whitespace().nth(16)?.parse().ok()
 }
 
 /// The blind spots of this machine.
@@ -187,10 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_nice_are_read_by_their_names() {
+    fn counters_are_known_by_their_names() {
         assert!(is_core_pmu("cpu") && is_core_pmu("armv8_pmuv3_0") && !is_core_pmu("software"));
-        let stat = "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 5 1 0";
-        assert_eq!(nice_of(stat), Some(5));
-        assert_eq!(nice_of(""), None);
     }
 }

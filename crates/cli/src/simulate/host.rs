@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use experiments::place::seats::Seats;
+use experiments::place::cpu_slots::CpuSlots;
 use machine::{Bytes, CpuId, Hertz, Machine, TlbKind};
 use models::memory::{LEVELS_MAX, Measured, MeasuredCache, MeasuredChain, MeasuredRead, MeasuredTlb};
 use models::scheduling::{self, SchedulingMachine};
@@ -56,13 +56,13 @@ pub(super) fn record(given: Option<&Path>, wanted: &Wanted, global: &Global) -> 
 pub(super) fn threads(record: &Record) -> anyhow::Result<SchedulingMachine> {
     let topology = &record.machine.topology;
     let allowed = if topology.allowed.is_empty() { topology.online() } else { topology.allowed.clone() };
-    let seats = Seats::of(topology, &allowed);
+    let slots = CpuSlots::of(topology, &allowed);
     let title = record.machine.identity.name.as_deref().unwrap_or("this machine");
     let subject = scheduling::Measured {
         title,
-        cpus: &seats.cpus,
-        levels: &seats.level_sizes(),
-        last_level_cache: seats.last_level_cache,
+        cpus: &slots.cpus,
+        levels: &slots.level_sizes(),
+        last_level_cache: slots.last_level_cache,
         cores: &record.cores,
     };
     scheduling::measured(&subject)
@@ -85,8 +85,7 @@ fn measure(wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
     let line = Line::new(global.quiet);
     let provenance = Provenance { seed, ..Provenance::default() };
     let record = Record { schema: SCHEMA, provenance, machine, ..Record::default() };
-    let mut session = Session::start(record, cpus, &line)
-        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
     let mut left_s: f64 = plan.probes.iter().map(|planned| planned.seconds).sum();
     for planned in &plan.probes {
         line.begin(planned.probe.name(), Duration::from_secs_f64(left_s.max(0.0)));

@@ -76,16 +76,10 @@ pub(super) fn explain(arguments: &ExplainArguments, global: &Global) -> anyhow::
     let document = Document { schema: SCHEMA, source: &name, account: &account, gate: &gate };
     let page = report::socket_account_page(&account, &gate, &sockets, &name);
     output::print(&arguments.forms.text(&page, &document, "sockets.json", global)?)?;
-    let is_told = account.graph.is_some()
+    let is_known = account.graph.is_some()
         && sockets.verdict != SocketVerdict::Inconclusive
         && gate.verdict != GateVerdict::Inconclusive;
-    Ok(if global.gate && gate.verdict == GateVerdict::Outside {
-        Outcome::Gated
-    } else if global.strict && !is_told {
-        Outcome::Inconclusive
-    } else {
-        Outcome::Done
-    })
+    Ok(Outcome::judged(global, gate.verdict == GateVerdict::Outside, !is_known))
 }
 
 /// Measured sockets and what to call them.

@@ -60,11 +60,11 @@ pub(super) fn firmware(arguments: &FirmwareArguments, global: &Global) -> anyhow
     links.findings = contrasted;
     let page = report::firmware_links_page(&links);
     output::print(&arguments.forms.text(&page, &links, "firmware.json", global)?)?;
-    Ok(if global.gate && !links.findings.is_empty() { Outcome::Gated } else { Outcome::Done })
+    Ok(Outcome::judged(global, !links.findings.is_empty(), false))
 }
 
 /// The links that sources tell, the most trusted first: routes that packets take, ports, what firmware says of distances.
-pub(super) fn told(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
+pub(super) fn reported(machine: &Machine, root: &Root) -> Vec<SocketLinks> {
     let mut graphs = of_machine(machine, root).graphs;
     // SLIT is read first and trusted least.
     graphs.sort_by_key(|graph| graph.source == SLIT || graph.source.starts_with("HMAT"));

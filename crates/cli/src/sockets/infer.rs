@@ -59,6 +59,5 @@ pub(super) fn infer(arguments: &InferArguments, global: &Global) -> anyhow::Resu
         Some(Picture::Dot) => report::graph_dot(&picture()),
         None => arguments.forms.text(&page, &document, "links.json", global)?,
     })?;
-    let is_told = inference.verdict == Verdict::Identified;
-    Ok(if global.strict && !is_told { Outcome::Inconclusive } else { Outcome::Done })
+    Ok(Outcome::judged(global, false, inference.verdict != Verdict::Identified))
 }

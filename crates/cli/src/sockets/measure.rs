@@ -107,7 +107,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let begun = recording::begun(machine, &cpus, settings.budget_s);
     let mut record = Recording::around(recording.as_ref(), || run(settings, begun, cpus, started, &line))?;
     let mut sockets = record.sockets.take().unwrap_or_default();
-    sockets.links = super::links_told(&record.machine);
+    sockets.links = super::reported_links(&record.machine);
     if let Some(planted) = arguments.inject {
         let percent = planted.share * 100.0;
         sockets
@@ -117,7 +117,8 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     let account = diagnosis::socket_account(&sockets, Some(&record.machine));
     let gate = explain::gate(&sockets, &account, good.as_ref());
     let is_outside = gate.verdict == GateVerdict::Outside;
-    let is_told = sockets.verdict != SocketVerdict::Inconclusive && gate.verdict != GateVerdict::Inconclusive;
+    let is_known =
+        sockets.verdict != SocketVerdict::Inconclusive && gate.verdict != GateVerdict::Inconclusive;
     sockets.gate = Some(gate);
     record.partial =
         live::pending_signal().map(|signal| format!("stopped by {signal:?} after {:.1} s", record.elapsed_s));
@@ -129,9 +130,7 @@ pub(super) fn measure(arguments: &MeasureArguments, global: &Global) -> anyhow::
     arguments.forms.write_files(&page, &sockets, "sockets.json", Html { script: true })?;
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
-        None if global.gate && is_outside => Outcome::Gated,
-        None if global.strict && !is_told => Outcome::Inconclusive,
-        None => Outcome::Done,
+        None => Outcome::judged(global, is_outside, !is_known),
     }
     .if_all_started())
 }
@@ -167,8 +166,7 @@ fn run(
     begun: Instant,
     line: &Line,
 ) -> anyhow::Result<Record> {
-    let mut session = Session::start(record, cpus, line)
-        .map_err(|error| anyhow::Error::new(CouldNotMeasure).context(error))?;
+    let mut session = Session::start(record, cpus, line).map_err(CouldNotMeasure::because)?;
     let started = Instant::now();
     session.deadline = begun + Duration::from_secs_f64(settings.budget_s);
     line.begin("sockets", session.time_left());
@@ -178,7 +176,7 @@ fn run(
     session.record.elapsed_s = started.elapsed().as_secs_f64();
     let is_empty = session.record.sockets.as_ref().is_none_or(|sockets| sockets.latency.is_empty());
     match measured {
-        Err(error) if is_empty => Err(anyhow::Error::new(CouldNotMeasure).context(error)),
+        Err(error) if is_empty => Err(CouldNotMeasure::because(error)),
         _ => Ok(session.record),
     }
 }

@@ -4,7 +4,8 @@ use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
 use host::{Bindings, Disk, Door, DoorError, Followed, ProcessId, Target};
-use toggles::{Change, Hold, Intent, Pair, Place, Position, Revert, Switch, revert_on, stand_watch};
+use stats::Arm;
+use toggles::{Change, Hold, Intent, Pair, Place, Revert, revert_on, stand_watch};
 
 use super::Described;
 use super::arguments::{RehearseArguments, WatchArguments};
@@ -35,11 +36,9 @@ pub(super) fn rehearse(arguments: &RehearseArguments) -> anyhow::Result<Outcome>
         let mut states: [Vec<Change>; 2] = Default::default();
         for text in &arguments.switches {
             let pair = Pair::parse(text, &described.around())?;
-            for (position, state) in [Position::A, Position::B].into_iter().zip(&mut states) {
-                let Switch::System(changes) = pair.switch(position) else {
-                    anyhow::bail!("{text} is not of the machine; name a system toggle");
-                };
-                state.extend(changes.iter().cloned());
+            anyhow::ensure!(pair.written().count() > 0, "{text} is not of the machine; name a system toggle");
+            for (arm, state) in [Arm::A, Arm::B].into_iter().zip(&mut states) {
+                state.extend_from_slice(pair.changes(arm));
             }
         }
         let [a, b] = &states;

@@ -14,11 +14,11 @@ use super::metric::{Metric, StreamCounts};
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::switcher::{Switcher, SwitchingError};
 
-/// The rows of what a program takes, as the sentence tells them.
+/// The rows of what a program takes, as the sentence names them.
 pub(super) const METRIC: &str = "metric";
 pub(super) const WALL_TIME: &str = "wall time";
 pub(super) const CPU_TIME: &str = "CPU time";
-/// Only so much of a program's complaint is told.
+/// Only so much of a program's complaint is shown.
 const COMPLAINT_CHARACTERS: usize = 120;
 
 /// What is run.
@@ -80,19 +80,82 @@ pub enum CommandError {
     },
 }
 
-/// Runs programs.
-pub struct CommandSubject {
-    programs: [Program; 2],
+/// What runs of programs have in common: how they are made, and what is read of each.
+pub struct ProgramRuns {
     how: HowToRun,
     metric: Option<Metric>,
     /// Where the metric was found.
     pub metric_found: StreamCounts,
+    drift: DriftProbe,
+    begun: Instant,
+}
+
+impl ProgramRuns {
+    /// Gets ready; the clock starts here.
+    pub(crate) fn new(how: HowToRun, metric: Option<Metric>, seed: u64) -> Self {
+        let (metric_found, drift) = (StreamCounts::default(), DriftProbe::new(seed));
+        Self { how, metric, metric_found, drift, begun: Instant::now() }
+    }
+
+    /// What becomes of the output of a run.
+    pub(crate) fn output(&self) -> ChildOutput {
+        if self.metric.is_some() { ChildOutput::Capture } else { self.how.output }
+    }
+
+    /// How long a run may take.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.how.limit
+    }
+
+    /// What every run measures.
+    pub(crate) fn rows(&self) -> Vec<RowSpec> {
+        program_rows(self.metric.as_ref())
+    }
+
+    /// Seconds since it was made.
+    pub(crate) fn elapsed_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// Runs what comes before a run.
+    pub(crate) fn prepare(&self) -> Result<(), CommandError> {
+        self.around("--prepare", self.how.prepare.as_ref())
+    }
+
+    /// What a run brought; then runs what comes after it.
+    pub(crate) fn trial(&mut self, run: &ChildRun) -> Result<Trial, CommandError> {
+        let guards = self.drift.readings();
+        self.around("--cleanup", self.how.cleanup.as_ref())?;
+        let metric = self.metric.as_ref().map(|metric| (metric, &mut self.metric_found));
+        let (values, failure) = program_values(run, metric, self.how.any_exit_code);
+        Ok(Trial { values, guards, failure })
+    }
+
+    /// Runs a command around the runs, if there is one.
+    fn around(&self, flag: &'static str, command: Option<&String>) -> Result<(), CommandError> {
+        let Some(text) = command else { return Ok(()) };
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(text);
+        let run = run_child(shell, &[], self.how.output, None)?;
+        match failure(&run, false) {
+            // After Ctrl-C the trial is thrown away anyway.
+            Some(failed) if run.ending != Ending::Interrupted => {
+                Err(CommandError::Around { flag, command: text.clone(), how: failed })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs programs.
+pub struct CommandSubject {
+    programs: [Program; 2],
+    /// What is read of each run.
+    pub runs: ProgramRuns,
     /// Makes the states.
     pub switcher: Switcher,
-    drift: DriftProbe,
     /// With a toggle: the rate by which a loop is timed that the toggle cannot move.
     control: Option<TickRate>,
-    begun: Instant,
 }
 
 impl CommandSubject {
@@ -105,33 +168,12 @@ impl CommandSubject {
         control: Option<TickRate>,
         seed: u64,
     ) -> Self {
-        let drift = DriftProbe::new(seed);
-        let metric_found = StreamCounts::default();
-        Self { programs, how, metric, metric_found, switcher, drift, control, begun: Instant::now() }
-    }
-}
-
-/// Runs a command around the runs, if there is one.
-pub(crate) fn around(
-    how: &HowToRun,
-    flag: &'static str,
-    command: Option<&String>,
-) -> Result<(), CommandError> {
-    let Some(text) = command else { return Ok(()) };
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(text);
-    let run = run_child(shell, &[], how.output, None)?;
-    match failure(&run, false) {
-        // After Ctrl-C the trial is thrown away anyway.
-        Some(failed) if run.ending != Ending::Interrupted => {
-            Err(CommandError::Around { flag, command: text.clone(), how: failed })
-        }
-        _ => Ok(()),
+        Self { programs, runs: ProgramRuns::new(how, metric, seed), switcher, control }
     }
 }
 
 /// What a run brought, by [`program_rows`]; why it does not count, if it does not. Counts where the metric was found.
-pub(crate) fn program_values(
+fn program_values(
     run: &ChildRun,
     metric: Option<(&Metric, &mut StreamCounts)>,
     any_exit_code: bool,
@@ -160,7 +202,7 @@ pub(crate) fn program_values(
 }
 
 /// The rows of a program.
-pub(crate) fn program_rows(metric: Option<&Metric>) -> Vec<RowSpec> {
+fn program_rows(metric: Option<&Metric>) -> Vec<RowSpec> {
     let row = |name: &str, unit: &str| RowSpec {
         name: name.to_owned(),
         group: "program".to_owned(),
@@ -201,7 +243,7 @@ impl Subject for CommandSubject {
             moved_by: Factors::NONE,
             zero: "the kernel counted nothing in many runs",
         });
-        program_rows(self.metric.as_ref()).into_iter().chain(control).collect()
+        self.runs.rows().into_iter().chain(control).collect()
     }
 
     fn guards(&self) -> Vec<GuardSpec> {
@@ -210,9 +252,8 @@ impl Subject for CommandSubject {
 
     fn trial(&mut self, state: Cell) -> Result<Trial, CommandError> {
         self.switcher.write(state)?;
-        around(&self.how, "--prepare", self.how.prepare.as_ref())?;
+        self.runs.prepare()?;
         let command = self.programs[usize::from(state != Cell::BASELINE)].command();
-        let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
         let control_ns = match self.control {
             Some(rate) => {
                 let _state = self.switcher.make(state)?;
@@ -220,20 +261,15 @@ impl Subject for CommandSubject {
             }
             None => None,
         };
-        let run = run_child(command, &self.switcher.settings(state), output, self.how.limit)?;
-        let guards = self.drift.readings();
-        around(&self.how, "--cleanup", self.how.cleanup.as_ref())?;
-        let (mut values, failure) = program_values(
-            &run,
-            self.metric.as_ref().map(|metric| (metric, &mut self.metric_found)),
-            self.how.any_exit_code,
-        );
-        values.extend(control_ns);
-        Ok(Trial { values, guards, failure })
+        let settings = self.switcher.settings(state);
+        let run = run_child(command, &settings, self.runs.output(), self.runs.limit())?;
+        let mut trial = self.runs.trial(&run)?;
+        trial.values.extend(control_ns);
+        Ok(trial)
     }
 
     fn elapsed_s(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        self.runs.elapsed_s()
     }
 
     fn must_stop(&self) -> bool {
@@ -300,7 +336,7 @@ mod tests {
         let mut value = |arm: Arm| subject.trial(arm.into()).expect("sh is there").values[0];
         let (a, b) = (value(Arm::A), value(Arm::B));
         assert!((a - 1.0).abs() < 1e-12 && (b - 2.0).abs() < 1e-12, "{a} {b}");
-        let note = subject.metric_found.note().unwrap_or_default();
+        let note = subject.runs.metric_found.note().unwrap_or_default();
         assert!(note.contains("standard output in 1 run, on standard error in 1"), "{note}");
     }
 
@@ -310,7 +346,7 @@ mod tests {
         let tunable =
             |value| Switch::Process(vec![ProcessSetting::GlibcTunable("glibc.malloc.hugetlb", value)]);
         let toggle = find("huge-malloc").expect("it is in the catalogue");
-        let pair = Pair { toggle, a: value("off"), b: value("on"), to_a: tunable("0"), to_b: tunable("1") };
+        let pair = Pair { toggle, values: ["off", "on"].map(value), switches: ["0", "1"].map(tunable) };
         let switcher = Switcher::new(&[pair], Duration::ZERO).expect("nothing is written");
         let has_it = "case $GLIBC_TUNABLES in *hugetlb=1*) exit 0;; esac; exit 4";
         let mut subject = subject(has_it, has_it, None);
@@ -328,7 +364,7 @@ mod tests {
     #[test]
     fn a_prepare_that_fails_ends_the_experiment_and_is_named() {
         let mut subject = subject("true", "true", None);
-        subject.how.prepare = Some("exit 9".to_owned());
+        subject.runs.how.prepare = Some("exit 9".to_owned());
         let error = subject.trial(Arm::A.into()).expect_err("prepare fails");
         assert!(error.to_string().contains("--prepare \"exit 9\" failed: exit code 9"), "{error}");
     }

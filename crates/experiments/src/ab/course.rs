@@ -10,7 +10,7 @@ use stats::{
 };
 
 use super::bill::Bill;
-use super::subject::{PASSES_PER_BLOCK, Subject, Taken, Trial, told_row};
+use super::subject::{PASSES_PER_BLOCK, Subject, Taken, Trial, headline_row};
 
 /// Share of the budget for the A/A twin. Source: METHODOLOGY.md, "Experiments".
 const TWIN_SHARE: f64 = 0.2;
@@ -35,11 +35,11 @@ pub struct Rules {
     pub budget_s: f64,
     /// Exactly so many pairs, or runs of each combination, rounded up to whole blocks, unless the budget is spent before.
     pub pairs: Option<usize>,
-    /// Of all throws of the coin.
+    /// Of all random choices.
     pub seed: u64,
 }
 
-/// What to tell while it runs.
+/// How far it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// True while the A/A twin runs.
@@ -55,7 +55,7 @@ pub struct Standing {
     pub left_s: f64,
 }
 
-/// Who is told.
+/// What shows the progress.
 pub trait Progress {
     /// Called once, when the first runs have shown what a run takes: the seconds at which the experiment ends at the latest, or
     /// `None` to leave it.
@@ -91,51 +91,7 @@ pub fn run<S: Subject>(
     rules: &Rules,
     progress: &mut dyn Progress,
 ) -> Result<Course, S::Error> {
-    let mut random = Random::new(rules.seed);
-    let started_s = subject.elapsed_s();
-    let (rehearsal, ended) = rehearse(subject, 1, rules.budget_s)?;
-    if let Some(ended) = ended {
-        return Ok(Course::over(1, rules.seed, rehearsal, ended));
-    }
-    let asked = rules.blocks();
-    let bill = rules.bill(1, TWIN_SHARE_MAX, started_s, subject.elapsed_s(), rehearsal.len());
-    let Some(budget_end_s) = progress.afforded_s(&bill) else {
-        return Ok(Course::over(1, rules.seed, rehearsal, Ended::BudgetSpent));
-    };
-    // What getting ready took is spent.
-    let left_s = (budget_end_s - started_s).max(0.0);
-    let mut twin_phase = Phase {
-        twin: Widening::IsTwin,
-        budget_end_s,
-        started_s,
-        soft_end_s: started_s + left_s * TWIN_SHARE,
-        end_s: started_s + left_s * TWIN_SHARE_MAX,
-        blocks: asked.map(|blocks| blocks.div_ceil(PASSES_PER_BLOCK * 2).max(Twin::FEWEST_ROUNDS)),
-        precision: rules.precision,
-        seed: rules.seed,
-        taken: Taken::of(1),
-    };
-    let twin_ended = twin_phase.run(subject, &mut random, progress)?;
-    let twin_trials = twin_phase.taken;
-    let guarded = twin_trials.guarded(&subject.guards());
-    let twin =
-        twin_of(subject, 1, rules.seed, |row, effect| twin_trials.logs_by_block(row, effect, &guarded));
-    if matches!(twin_ended, Ended::Failing | Ended::Interrupted) {
-        return Ok(Course { rehearsal, twin_trials, twin, trials: Taken::of(1), ended: twin_ended });
-    }
-    let mut phase = Phase {
-        twin: Widening::Before(twin.widening),
-        budget_end_s,
-        started_s: subject.elapsed_s(),
-        soft_end_s: budget_end_s,
-        end_s: budget_end_s,
-        blocks: asked,
-        precision: rules.precision,
-        seed: rules.seed,
-        taken: Taken::of(1),
-    };
-    let ended = phase.run(subject, &mut random, progress)?;
-    Ok(Course { rehearsal, twin_trials, twin, trials: phase.taken, ended })
+    conduct(subject, 1, TWIN_SHARE_MAX, rules, progress)
 }
 
 /// Runs a full factorial experiment with several toggles to its end. Its twin is inside: see [`Taken::twin_logs`].
@@ -148,30 +104,71 @@ pub fn run_factorial<S: Subject>(
     rules: &Rules,
     progress: &mut dyn Progress,
 ) -> Result<Course, S::Error> {
+    conduct(subject, factors, 0.0, rules, progress)
+}
+
+/// Runs an experiment with a twin that takes at most this share of the time before it, or with one inside where that is nothing.
+fn conduct<S: Subject>(
+    subject: &mut S,
+    factors: usize,
+    twin_share: f64,
+    rules: &Rules,
+    progress: &mut dyn Progress,
+) -> Result<Course, S::Error> {
     let mut random = Random::new(rules.seed);
     let started_s = subject.elapsed_s();
-    let (rehearsal, ended) = rehearse(subject, factors, rules.budget_s)?;
-    if let Some(ended) = ended {
-        return Ok(Course::over(factors, rules.seed, rehearsal, ended));
-    }
-    let bill = rules.bill(factors, 0.0, started_s, subject.elapsed_s(), rehearsal.len());
-    let Some(end_s) = progress.afforded_s(&bill) else {
-        return Ok(Course::over(factors, rules.seed, rehearsal, Ended::BudgetSpent));
+    let mut course = Course {
+        rehearsal: Vec::new(),
+        twin_trials: Taken::of(factors),
+        twin: Twin::of(&[], rules.seed),
+        trials: Taken::of(factors),
+        ended: Ended::BudgetSpent,
     };
+    if let Some(ended) = rehearse(subject, factors, rules.budget_s, &mut course.rehearsal)? {
+        return Ok(Course { ended, ..course });
+    }
+    let bill = rules.bill(factors, twin_share, started_s, subject.elapsed_s(), course.rehearsal.len());
+    let Some(budget_end_s) = progress.afforded_s(&bill) else { return Ok(course) };
     let mut phase = Phase {
         twin: Widening::Inside,
-        budget_end_s: end_s,
         started_s: subject.elapsed_s(),
-        soft_end_s: end_s,
-        end_s,
+        budget_end_s,
+        soft_end_s: budget_end_s,
+        end_s: budget_end_s,
         blocks: rules.blocks(),
         precision: rules.precision,
         seed: rules.seed,
         taken: Taken::of(factors),
     };
-    let ended = phase.run(subject, &mut random, progress)?;
-    let twin = phase.twin_inside(subject);
-    Ok(Course { rehearsal, twin_trials: Taken::of(factors), twin, trials: phase.taken, ended })
+    if twin_share > 0.0 {
+        // What getting ready took is spent.
+        let left_s = (budget_end_s - started_s).max(0.0);
+        let blocks = |blocks: usize| blocks.div_ceil(PASSES_PER_BLOCK * 2).max(Twin::FEWEST_ROUNDS);
+        let mut twin_phase = Phase {
+            twin: Widening::IsTwin,
+            started_s,
+            soft_end_s: started_s + left_s * TWIN_SHARE,
+            end_s: started_s + left_s * twin_share,
+            blocks: rules.blocks().map(blocks),
+            taken: Taken::of(factors),
+            ..phase
+        };
+        let ended = twin_phase.run(subject, &mut random, progress)?;
+        course.twin_trials = twin_phase.taken;
+        let guarded = course.twin_trials.guarded(&subject.guards());
+        let logs = |row, effect| course.twin_trials.logs_by_block(row, effect, &guarded);
+        course.twin = twin_of(subject, factors, rules.seed, logs);
+        if matches!(ended, Ended::Failing | Ended::Interrupted) {
+            return Ok(Course { ended, ..course });
+        }
+        (phase.twin, phase.started_s) = (Widening::Before(course.twin.widening), subject.elapsed_s());
+    }
+    course.ended = phase.run(subject, &mut random, progress)?;
+    if matches!(phase.twin, Widening::Inside) {
+        course.twin = phase.twin_inside(subject);
+    }
+    course.trials = phase.taken;
+    Ok(course)
 }
 
 impl Rules {
@@ -185,30 +182,24 @@ impl Rules {
     }
 }
 
-impl Course {
-    /// Over before the first block.
-    fn over(factors: usize, seed: u64, rehearsal: Vec<(Cell, Trial)>, ended: Ended) -> Self {
-        let nothing = || Taken::of(factors);
-        Self { rehearsal, twin_trials: nothing(), twin: Twin::of(&[], seed), trials: nothing(), ended }
-    }
-}
-
-/// What each state did when it ran for the first time, and the end if there is one already.
-type Rehearsal = (Vec<(Cell, Trial)>, Option<Ended>);
-
 /// Runs each state until it works once, as long as there is time: caches are warm then, and what never works is known before time
-/// is spent.
-fn rehearse<S: Subject>(subject: &mut S, factors: usize, end_s: f64) -> Result<Rehearsal, S::Error> {
-    let (mut done, mut ended) = (Vec::new(), None);
+/// is spent. The end, if there is one already.
+fn rehearse<S: Subject>(
+    subject: &mut S,
+    factors: usize,
+    end_s: f64,
+    done: &mut Vec<(Cell, Trial)>,
+) -> Result<Option<Ended>, S::Error> {
+    let mut ended = None;
     for cell in Cell::all(factors) {
         let mut works = false;
         for _ in 0..FAILURES_IN_VAIN {
             if subject.elapsed_s() >= end_s {
-                return Ok((done, Some(Ended::BudgetSpent)));
+                return Ok(Some(Ended::BudgetSpent));
             }
             let trial = subject.trial(cell)?;
             if subject.must_stop() {
-                return Ok((done, Some(Ended::Interrupted)));
+                return Ok(Some(Ended::Interrupted));
             }
             works = trial.failure.is_none();
             done.push((cell, trial));
@@ -220,7 +211,7 @@ fn rehearse<S: Subject>(subject: &mut S, factors: usize, end_s: f64) -> Result<R
             ended = Some(Ended::Failing);
         }
     }
-    Ok((done, ended))
+    Ok(ended)
 }
 
 /// The twin from all effects of all rows, controls included.
@@ -328,25 +319,13 @@ impl Phase {
         let cells = mirrored_block(self.taken.factors, random);
         let mut trials: Vec<Trial> = Vec::with_capacity(cells.len());
         for cell in &cells {
-            let ended = match () {
-                () if subject.must_stop() => Some(Ended::Interrupted),
-                // The machine became slower than it was in the blocks before.
-                () if subject.elapsed_s() >= self.budget_end_s => Some(Ended::BudgetSpent),
-                () => None,
-            };
-            if ended.is_some() {
-                self.taken.unfinished += trials.len();
-                return Ok(ended);
+            // The machine may have become slower than it was in the blocks before.
+            let mut ended = self.ended(subject, true);
+            if ended.is_none() {
+                trials.push(subject.trial(if self.is_twin() { Cell::BASELINE } else { *cell })?);
+                // A trial during which the user wanted the end, or the budget came to its own, was cut short.
+                ended = self.ended(subject, trials.last().is_some_and(is_cut_short));
             }
-            trials.push(subject.trial(if self.is_twin() { Cell::BASELINE } else { *cell })?);
-            // A trial during which the user wanted the end, or the budget came to its own, was cut short.
-            let ended = match trials.last() {
-                _ if subject.must_stop() => Some(Ended::Interrupted),
-                Some(last) if subject.elapsed_s() >= self.budget_end_s && is_cut_short(last) => {
-                    Some(Ended::BudgetSpent)
-                }
-                _ => None,
-            };
             if ended.is_some() {
                 self.taken.unfinished += trials.len();
                 return Ok(ended);
@@ -354,6 +333,15 @@ impl Phase {
         }
         self.taken.push_block(&cells, trials);
         Ok(self.fails_in_vain().then_some(Ended::Failing))
+    }
+
+    /// The end of a block that is not finished: a signal, or where that matters the end of the budget.
+    fn ended<S: Subject>(&self, subject: &S, by_budget: bool) -> Option<Ended> {
+        if subject.must_stop() {
+            Some(Ended::Interrupted)
+        } else {
+            (by_budget && subject.elapsed_s() >= self.budget_end_s).then_some(Ended::BudgetSpent)
+        }
     }
 
     fn is_twin(&self) -> bool {
@@ -369,14 +357,14 @@ impl Phase {
         })
     }
 
-    /// Each effect that is awaited, on the row on which it is told; main effects first.
+    /// Each effect that is awaited, on its headline row; main effects first.
     fn shifts<S: Subject>(&self, subject: &S) -> Vec<Option<Shift>> {
         let guarded = self.taken.guarded(&subject.guards());
         let rows = subject.rows();
         let effects = Factors::effects(self.taken.factors);
         let awaited = effects.into_iter().filter(|effect| effect.order() <= ORDER_AWAITED);
         let shift = |effect| {
-            let row = told_row(&rows, effect)?;
+            let row = headline_row(&rows, effect)?;
             hodges_lehmann(&self.taken.block_logs(row, effect, &guarded), CONFIDENCE)
         };
         awaited.map(shift).collect()

@@ -5,26 +5,17 @@
 //! each combination counts alike: a pass with a combination missing is left out whole.
 
 use record::{
-    AaRow, CellValue, FACTORIAL_SCHEMA, FactorialCell, FactorialOutcome, FactorialRow, FactorialToggle,
+    CellValue, ExperimentRow, FACTORIAL_SCHEMA, FactorialCell, FactorialOutcome, FactorialRow,
+    FactorialToggle,
 };
 use stats::{Arm, Cell, Comparison, Factors, Guarded, Verdict};
 
-use super::course::{Course, ORDER_AWAITED};
+use super::course::ORDER_AWAITED;
 use super::factorial_sentences::sentences;
-use super::judged_rows::{Draft, Sides, draft, judge, percent, too_many_zeros};
-use super::outcome::{Declared, Labels, aa_row, counts, drift, failures, raw, twin};
-use super::subject::{GuardSpec, RowSpec, Taken, told_row};
-
-/// The experiment as its outcome sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct Ran<'a> {
-    /// All that happened.
-    pub course: &'a Course,
-    /// What every trial measured.
-    pub rows: &'a [RowSpec],
-    /// What was watched beside.
-    pub guards: &'a [GuardSpec],
-}
+use super::judged_rows::percent;
+pub use super::outcome::Ran;
+use super::outcome::{Declared, Labels, counts, drift, failures, raw};
+use super::subject::headline_row;
 
 /// What a factorial experiment amounts to. Of `labels` treatment and states are not used: the toggles say them.
 pub fn factorial_outcome(
@@ -36,22 +27,17 @@ pub fn factorial_outcome(
     let taken = &ran.course.trials;
     let guarded = taken.guarded(ran.guards);
     let mut notes = labels.notes.clone();
-    let mut measured = Vec::new();
-    for (index, spec) in ran.rows.iter().enumerate() {
-        let all: Vec<f64> =
-            Cell::all(taken.factors).flat_map(|cell| taken.values_in(cell, index, &guarded)).collect();
-        if all.is_empty() {
-            continue;
-        }
-        if too_many_zeros(&all) {
-            notes.push(format!("{}: left out, {}", spec.name, spec.zero));
-        } else {
-            measured.push(index);
-        }
-    }
+    let measured = ran.measured(&guarded, &mut notes);
+    let name = |effect: Factors| names(effect, toggles).join(" x ");
     let [rows, controls] = [false, true].map(|of_controls| {
-        let family = measured.iter().copied().filter(|index| ran.rows[*index].is_control() == of_controls);
-        judged(ran, &family.collect::<Vec<_>>(), &guarded, toggles, declared)
+        let row = |(effect, index, row): (Factors, usize, ExperimentRow)| FactorialRow {
+            effect: name(effect),
+            toggles: names(effect, toggles),
+            told: headline_row(ran.rows, effect) == Some(index),
+            row,
+        };
+        let judged = ran.judged(&measured, of_controls, &guarded, declared.margin, name);
+        judged.into_iter().map(row).collect::<Vec<_>>()
     });
     let mut found = FactorialOutcome {
         schema: FACTORIAL_SCHEMA,
@@ -62,7 +48,7 @@ pub fn factorial_outcome(
         passes: rows.first().map_or(0, |row| row.row.row.samples[0] / (1 << (taken.factors - 1))),
         rows,
         controls,
-        aa: twin(&ran.course.twin, aa_rows(ran, &guarded, toggles), taken.blocks()),
+        aa: ran.aa(taken.blocks(), name, |row, effect| taken.twin_logs(row, effect, &guarded)),
         pass_counts: counts(taken, &guarded, ran.guards),
         failures: failures(ran.course),
         drift: drift(ran.course),
@@ -87,11 +73,7 @@ pub fn has_verdicts(found: &FactorialOutcome) -> bool {
     awaited.clone().count() > 0 && awaited.clone().all(|row| row.row.row.verdict != Verdict::Inconclusive)
 }
 
-/// What an effect is called: `thp`, or `thp x timer-slack`.
-fn effect_name(effect: Factors, toggles: &[FactorialToggle]) -> String {
-    names(effect, toggles).join(" x ")
-}
-
+/// The toggles of an effect: `thp` for a main effect, `thp` and `timer-slack` for an interaction.
 fn names(effect: Factors, toggles: &[FactorialToggle]) -> Vec<String> {
     effect.members().filter_map(|toggle| toggles.get(toggle)).map(|toggle| toggle.name.clone()).collect()
 }
@@ -103,57 +85,6 @@ pub(super) fn cell_name(cell: Cell, toggles: &[FactorialToggle]) -> String {
         format!("{}={value}", toggle.name)
     };
     toggles.iter().enumerate().map(state).collect::<Vec<_>>().join(", ")
-}
-
-/// Every effect on every row of a family, effects of one row together.
-fn judged(
-    ran: Ran<'_>,
-    family: &[usize],
-    guarded: &Guarded,
-    toggles: &[FactorialToggle],
-    declared: &Declared,
-) -> Vec<FactorialRow> {
-    let (mut drafts, mut kinds) = (Vec::new(), Vec::new());
-    for index in family {
-        for effect in Factors::effects(ran.course.trials.factors) {
-            if let Some(row) = drafted(ran, *index, effect, guarded, &effect_name(effect, toggles)) {
-                drafts.push(row);
-                kinds.push((effect, told_row(ran.rows, effect) == Some(*index)));
-            }
-        }
-    }
-    let row = |(row, (effect, told))| FactorialRow {
-        effect: effect_name(effect, toggles),
-        toggles: names(effect, toggles),
-        told,
-        row,
-    };
-    judge(drafts, declared.margin).into_iter().zip(kinds).map(row).collect()
-}
-
-/// One effect on one row, widened by what the twin showed.
-fn drafted(ran: Ran<'_>, index: usize, effect: Factors, guarded: &Guarded, name: &str) -> Option<Draft> {
-    let taken = &ran.course.trials;
-    let change = Comparison::of_log_ratios(&taken.block_logs(index, effect, guarded))?;
-    let sides = sides(taken, index, effect, guarded)?;
-    Some(draft(&ran.rows[index], change.widened(ran.course.twin.widening), sides, name))
-}
-
-fn sides(taken: &Taken, row: usize, effect: Factors, guarded: &Guarded) -> Option<Sides> {
-    let values = |cell| taken.values_in(cell, row, guarded);
-    let median = |cell| stats::median(&values(cell)).map(f64::ln);
-    let logs: Vec<f64> = Cell::all(taken.factors).map(median).collect::<Option<_>>()?;
-    let set: Vec<f64> = Cell::all(taken.factors)
-        .filter(|cell| effect.are_set(*cell))
-        .map(|cell| logs[cell.index()])
-        .collect();
-    let with = set.iter().sum::<f64>() / set.len() as f64;
-    let samples = [-1.0, 1.0].map(|side| {
-        let of_side = Cell::all(taken.factors).filter(|cell| effect.sign(*cell) * side > 0.0);
-        of_side.map(|cell| values(cell).len()).sum()
-    });
-    let without = with - effect.contrast(&logs);
-    Some(Sides { a: (without.exp(), None), b: (with.exp(), None), samples })
 }
 
 fn cells(
@@ -189,15 +120,4 @@ fn cell_value(ran: Ran<'_>, cell: Cell, index: usize, guarded: &Guarded) -> Opti
         change_percent: change.map(|change| percent(change.ratio)),
         change_interval: change.and_then(|change| change.interval).map(|interval| interval.map(percent)),
     })
-}
-
-fn aa_rows(ran: Ran<'_>, guarded: &Guarded, toggles: &[FactorialToggle]) -> Vec<AaRow> {
-    let taken = &ran.course.trials;
-    let of_row = |(index, spec): (usize, &RowSpec)| {
-        let of_effect = |effect| {
-            aa_row(&spec.name, &effect_name(effect, toggles), &taken.twin_logs(index, effect, guarded))
-        };
-        Factors::effects(taken.factors).into_iter().filter_map(of_effect).collect::<Vec<_>>()
-    };
-    ran.rows.iter().enumerate().flat_map(of_row).collect()
 }

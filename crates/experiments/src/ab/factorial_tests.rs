@@ -8,9 +8,9 @@ use super::outcome::Declared;
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::{Course, Labels, Progress, Rules, Standing, outcome, run, run_factorial};
 
-struct Unheard;
+struct NoProgress;
 
-impl Progress for Unheard {
+impl Progress for NoProgress {
     fn standing(&mut self, _standing: &Standing) {}
 }
 
@@ -112,7 +112,7 @@ fn toggles(factors: usize) -> Vec<FactorialToggle> {
 
 fn conduct(mut subject: Simulated, rules: &Rules) -> (Course, FactorialOutcome) {
     let factors = subject.factors;
-    let course = run_factorial(&mut subject, factors, rules, &mut Unheard).expect("it cannot fail");
+    let course = run_factorial(&mut subject, factors, rules, &mut NoProgress).expect("it cannot fail");
     let labels = Labels { called: "this program".to_owned(), ..Labels::default() };
     let declared = Declared { margin: 0.01, precision: rules.precision, seed: rules.seed };
     let (rows, guards) = (subject.rows(), subject.guards());
@@ -197,8 +197,8 @@ fn one_toggle_is_the_experiment_without_factorial() {
     let rules = Rules { pairs: Some(40), budget_s: 1e6, ..RULES };
     let subject = || Simulated::with(1, &[0.05]);
     let (factorial, found) = conduct(subject(), &rules);
-    let plain = run(&mut subject(), &rules, &mut Unheard).expect("it cannot fail");
-    // The first throws of both coins are the same; without factorial the twin has them.
+    let plain = run(&mut subject(), &rules, &mut NoProgress).expect("it cannot fail");
+    // The first random draws of both are the same; without factorial the twin has them.
     let first = plain.twin_trials.cells.len().min(factorial.trials.cells.len());
     assert_eq!(factorial.trials.cells[..first], plain.twin_trials.cells[..first]);
     assert_eq!(factorial.trials.passes(), plain.trials.passes());
@@ -310,7 +310,7 @@ fn a_run_that_a_guard_saw_move_takes_its_pass_along_and_no_effect_suffers() {
         }
     }
     let mut subject = Guarded(Simulated { noise: 0.001, ..Simulated::with(2, &[0.05, 0.0, 0.0]) });
-    let course = run_factorial(&mut subject, 2, &RULES, &mut Unheard).expect("it cannot fail");
+    let course = run_factorial(&mut subject, 2, &RULES, &mut NoProgress).expect("it cannot fail");
     let (rows, guards) = (subject.rows(), subject.guards());
     let ran = Ran { course: &course, rows: &rows, guards: &guards };
     let declared = Declared { margin: 0.01, precision: 0.005, seed: 3 };

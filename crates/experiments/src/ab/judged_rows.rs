@@ -1,9 +1,9 @@
-//! From a change with its interval to a judged row: what experiments with one toggle and with several share.
+//! From a change with its interval to a judged row: what experiments with one toggle, with several, and across reboots share.
 
-use record::{Better, ComparisonRow, ExperimentRow};
+use record::{Better, ComparisonRow};
 use stats::{Comparison, Interval, Verdict, benjamini_hochberg};
 
-use super::subject::{PASSES_PER_BLOCK, RowSpec};
+use super::across_reboot::journal::JournalRow;
 
 /// A row of which more than this share of the values is zero has no ratio: the kernel's counter is too coarse for it.
 const ZEROS_MAX: f64 = 0.02;
@@ -19,12 +19,14 @@ pub(super) struct Sides {
     pub samples: [usize; 2],
 }
 
-/// A row before its family is known.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Draft {
-    row: ExperimentRow,
-    /// The change as one of costs: above 1 is slower.
-    cost: Comparison,
+impl Sides {
+    /// The medians of both sides; `None` where one has no value.
+    pub(super) fn of(values: [&[f64]; 2]) -> Option<Self> {
+        let side = |values: &[f64]| {
+            Some((stats::median(values)?, stats::quantile_interval(&stats::sorted(values), 0.5)))
+        };
+        Some(Self { a: side(values[0])?, b: side(values[1])?, samples: values.map(<[f64]>::len) })
+    }
 }
 
 /// True if too many values are no amounts at all for a ratio.
@@ -33,14 +35,15 @@ pub(super) fn too_many_zeros(values: &[f64]) -> bool {
     zeros as f64 > ZEROS_MAX * values.len() as f64
 }
 
-/// The change of `spec`, already widened by what the twin showed.
-pub(super) fn draft(spec: &RowSpec, change: Comparison, sides: Sides, candidate: &str) -> Draft {
-    let row = ComparisonRow {
-        name: spec.name.clone(),
-        group: spec.group.clone(),
-        unit: spec.unit.clone(),
-        better: spec.better,
-        candidate: candidate.to_owned(),
+/// A row before its family is known.
+pub(super) fn draft(row: &JournalRow, change: &Comparison, sides: Sides, candidate: String) -> ComparisonRow {
+    let JournalRow { name, group, unit, better, control } = row.clone();
+    ComparisonRow {
+        name,
+        group,
+        unit,
+        better,
+        candidate,
         a: sides.a.0,
         b: sides.b.0,
         a_interval: sides.a.1,
@@ -55,12 +58,9 @@ pub(super) fn draft(spec: &RowSpec, change: Comparison, sides: Sides, candidate:
         further_runs: None,
         samples: sides.samples,
         paired: true,
-        control: spec.is_control(),
+        control,
         knowledge: stats::Knowledge::None,
-    };
-    let row =
-        ExperimentRow { row, ratio: change.ratio, ratio_interval: change.interval, quads: change.pairs };
-    Draft { row, cost: as_cost(change, spec.better) }
+    }
 }
 
 /// A ratio as a change in percent.
@@ -81,18 +81,19 @@ pub(super) fn as_cost(change: Comparison, better: Better) -> Comparison {
     }
 }
 
-/// Verdicts of a family of rows.
-pub(super) fn judge(family: Vec<Draft>, margin: f64) -> Vec<ExperimentRow> {
-    let p_values: Vec<f64> = family.iter().map(|draft| draft.row.row.p.unwrap_or(1.0)).collect();
-    let q_values = benjamini_hochberg(&p_values);
-    let judged = |(Draft { mut row, cost }, q): (Draft, f64)| {
-        row.row.q = Some(q);
-        row.row.margin_percent = 100.0 * margin;
-        row.row.verdict = cost.verdict_in_family(margin, q);
-        let further_blocks =
-            cost.further_pairs_in_family(margin, q).filter(|_| row.row.verdict == Verdict::Inconclusive);
-        row.row.further_runs = further_blocks.map(|blocks| blocks.max(1) * PASSES_PER_BLOCK);
-        row
-    };
-    family.into_iter().zip(q_values).map(judged).collect()
+/// Verdicts of a family of rows, each with its change as one of costs; those without p keep what they have. What is compared are units of
+/// so many runs.
+pub(super) fn judge(family: Vec<(&mut ComparisonRow, Comparison)>, margin: f64, runs_per_unit: usize) {
+    let p_values: Vec<f64> = family.iter().map(|(row, _)| row.p.unwrap_or(1.0)).collect();
+    for ((row, cost), q) in family.into_iter().zip(benjamini_hochberg(&p_values)) {
+        row.margin_percent = 100.0 * margin;
+        if row.p.is_none() {
+            continue;
+        }
+        row.q = Some(q);
+        row.verdict = cost.verdict_in_family(margin, q);
+        let further = cost.further_pairs_in_family(margin, q);
+        let further = further.filter(|_| row.verdict == Verdict::Inconclusive);
+        row.further_runs = further.map(|units| units.max(1) * runs_per_unit);
+    }
 }

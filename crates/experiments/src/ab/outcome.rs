@@ -1,21 +1,18 @@
 //! From the trials of an experiment to judged rows and one sentence.
 
 use record::{
-    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, Failures, LopsidedGuard, PairCounts,
-    RawTrial, SeenDrift,
+    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, ExperimentOutcome, ExperimentRow, Failures,
+    LopsidedGuard, PairCounts, RawTrial, SeenDrift,
 };
-use stats::{Arm, Cell, Comparison, Factors, Guarded, Interval, Twin, Verdict};
+use stats::{Cell, Comparison, Factors, Guarded, Interval, Twin, Verdict};
 
 use super::course::Course;
-use super::judged_rows::{Draft, Sides, draft, judge, percent, too_many_zeros};
+use super::judged_rows::{Sides, as_cost, draft, judge, percent, too_many_zeros};
 use super::sentence::{headline, sentence};
-use super::subject::{GuardSpec, RowSpec, Taken, Trial};
+use super::subject::{GuardSpec, PASSES_PER_BLOCK, RowSpec, Taken, Trial};
 
 /// The treatment where two programs take turns.
 pub const TWO_PROGRAMS: &str = "two programs";
-
-/// The effect of the only toggle, or of the other program.
-const THE_TOGGLE: Factors = Factors::ONE;
 
 /// Words for the document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -47,11 +44,22 @@ pub struct Declared {
     pub margin: f64,
     /// Half-width of the interval that ends the experiment.
     pub precision: f64,
-    /// Of all throws of the coin.
+    /// Of all random choices.
     pub seed: u64,
 }
 
-/// What an experiment amounts to.
+/// The experiment as its outcome sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ran<'a> {
+    /// All that happened.
+    pub course: &'a Course,
+    /// What every trial measured.
+    pub rows: &'a [RowSpec],
+    /// What was watched beside.
+    pub guards: &'a [GuardSpec],
+}
+
+/// What an experiment with one toggle, or two programs, amounts to.
 pub fn outcome(
     course: &Course,
     rows: &[RowSpec],
@@ -59,22 +67,16 @@ pub fn outcome(
     labels: &Labels,
     declared: &Declared,
 ) -> ExperimentOutcome {
+    let ran = Ran { course, rows, guards };
     let guarded = course.trials.guarded(guards);
     let mut notes = labels.notes.clone();
-    let (mut rows_drafted, mut controls_drafted) = (Vec::new(), Vec::new());
-    for (index, spec) in rows.iter().enumerate() {
-        match drafted(course, index, spec, &guarded, &labels.b) {
-            Drafted::Row(row) if spec.is_control() => controls_drafted.push(*row),
-            Drafted::Row(row) => rows_drafted.push(*row),
-            Drafted::Zeros => {
-                notes.push(format!("{}: left out, {}", spec.name, spec.zero));
-            }
-            Drafted::Nothing => {}
-        }
-    }
-    let (rows_judged, controls) =
-        (judge(rows_drafted, declared.margin), judge(controls_drafted, declared.margin));
+    let measured = ran.measured(&guarded, &mut notes);
+    let [rows_judged, controls] = [false, true].map(|of_controls| {
+        let judged = ran.judged(&measured, of_controls, &guarded, declared.margin, |_| labels.b.clone());
+        judged.into_iter().map(|(.., row)| row).collect::<Vec<_>>()
+    });
     let twin_guarded = course.twin_trials.guarded(guards);
+    let twin_logs = |row, effect| course.twin_trials.block_logs(row, effect, &twin_guarded);
     let mut found = ExperimentOutcome {
         schema: EXPERIMENT_SCHEMA,
         sentence: String::new(),
@@ -85,7 +87,7 @@ pub fn outcome(
         pairs: rows_judged.first().map_or(0, |row| row.row.samples[0]),
         rows: rows_judged,
         controls,
-        aa: aa(course, rows, &twin_guarded),
+        aa: ran.aa(course.twin_trials.blocks(), |_| String::new(), twin_logs),
         pair_counts: counts(&course.trials, &guarded, guards),
         failures: failures(course),
         drift: drift(course),
@@ -109,39 +111,89 @@ pub fn has_verdict(found: &ExperimentOutcome) -> bool {
     headline(found).is_some_and(|row| row.row.verdict != Verdict::Inconclusive)
 }
 
-enum Drafted {
-    Row(Box<Draft>),
-    Zeros,
-    Nothing,
-}
-
-/// A row before its family is known, widened by what the twin showed.
-fn drafted(course: &Course, index: usize, spec: &RowSpec, guarded: &Guarded, candidate: &str) -> Drafted {
-    let taken = &course.trials;
-    let [a_side, b_side] = [Arm::A, Arm::B].map(|arm| taken.values_in(arm.into(), index, guarded));
-    let (Some(a), Some(b)) = (stats::median(&a_side), stats::median(&b_side)) else {
-        return Drafted::Nothing;
-    };
-    if too_many_zeros(&[a_side.as_slice(), &b_side].concat()) {
-        return Drafted::Zeros;
+impl Ran<'_> {
+    /// The rows that have a ratio, by index; of those that are mostly zero a note says why they have none.
+    pub(super) fn measured(&self, guarded: &Guarded, notes: &mut Vec<String>) -> Vec<usize> {
+        let taken = &self.course.trials;
+        let mut measured = Vec::new();
+        for (index, spec) in self.rows.iter().enumerate() {
+            let of_cell = |cell| taken.values_in(cell, index, guarded);
+            let all: Vec<f64> = Cell::all(taken.factors).flat_map(of_cell).collect();
+            if too_many_zeros(&all) {
+                notes.push(format!("{}: left out, {}", spec.name, spec.zero));
+            } else if !all.is_empty() {
+                measured.push(index);
+            }
+        }
+        measured
     }
-    let logs = taken.block_logs(index, THE_TOGGLE, guarded);
-    let Some(change) = Comparison::of_log_ratios(&logs) else { return Drafted::Nothing };
-    let interval_of = |side: &[f64]| stats::quantile_interval(&stats::sorted(side), 0.5);
-    let sides = Sides {
-        a: (a, interval_of(&a_side)),
-        b: (b, interval_of(&b_side)),
-        samples: [a_side.len(), b_side.len()],
-    };
-    Drafted::Row(Box::new(draft(spec, change.widened(course.twin.widening), sides, candidate)))
+
+    /// Every effect on every row of a family, or of the controls, widened by what the twin showed; effects of one row together.
+    pub(super) fn judged(
+        &self,
+        measured: &[usize],
+        of_controls: bool,
+        guarded: &Guarded,
+        margin: f64,
+        candidate: impl Fn(Factors) -> String,
+    ) -> Vec<(Factors, usize, ExperimentRow)> {
+        let taken = &self.course.trials;
+        let (mut rows, mut costs) = (Vec::new(), Vec::new());
+        for index in measured.iter().filter(|index| self.rows[**index].is_control() == of_controls) {
+            let spec = &self.rows[*index];
+            for effect in Factors::effects(taken.factors) {
+                let change = Comparison::of_log_ratios(&taken.block_logs(*index, effect, guarded));
+                let Some((change, sides)) = change.zip(sides(taken, *index, effect, guarded)) else {
+                    continue;
+                };
+                let change = change.widened(self.course.twin.widening);
+                let row = ExperimentRow {
+                    row: draft(&spec.into(), &change, sides, candidate(effect)),
+                    ratio: change.ratio,
+                    ratio_interval: change.interval,
+                    quads: change.pairs,
+                };
+                rows.push((effect, *index, row));
+                costs.push(as_cost(change, spec.better));
+            }
+        }
+        let family = rows.iter_mut().map(|(.., row)| &mut row.row).zip(costs).collect();
+        judge(family, margin, PASSES_PER_BLOCK);
+        rows
+    }
+
+    /// The twin of so many blocks: what each row showed in place of each effect.
+    pub(super) fn aa(
+        &self,
+        blocks: usize,
+        name: impl Fn(Factors) -> String,
+        logs: impl Fn(usize, Factors) -> Vec<f64>,
+    ) -> AaTwin {
+        let effects = Factors::effects(self.course.trials.factors);
+        let rows = self.rows.iter().enumerate().flat_map(|(index, spec)| {
+            let of_effect = |effect: &Factors| aa_row(&spec.name, &name(*effect), &logs(index, *effect));
+            effects.iter().filter_map(of_effect).collect::<Vec<_>>()
+        });
+        twin(&self.course.twin, rows.collect(), blocks)
+    }
 }
 
-fn aa(course: &Course, rows: &[RowSpec], guarded: &Guarded) -> AaTwin {
-    let taken = &course.twin_trials;
-    let row = |(index, spec): (usize, &RowSpec)| {
-        aa_row(&spec.name, "", &taken.block_logs(index, THE_TOGGLE, guarded))
-    };
-    twin(&course.twin, rows.iter().enumerate().filter_map(row).collect(), taken.blocks())
+/// The values between which an effect leads: the two states, or what they would be on average over those of the other toggles.
+fn sides(taken: &Taken, row: usize, effect: Factors, guarded: &Guarded) -> Option<Sides> {
+    let cells = || Cell::all(taken.factors);
+    let values: Vec<Vec<f64>> = cells().map(|cell| taken.values_in(cell, row, guarded)).collect();
+    if let [a, b] = values.as_slice() {
+        return Sides::of([a, b]);
+    }
+    let logs = values.iter().map(|values| stats::median(values).map(f64::ln));
+    let logs: Vec<f64> = logs.collect::<Option<_>>()?;
+    let set: Vec<f64> = cells().filter(|cell| effect.are_set(*cell)).map(|cell| logs[cell.index()]).collect();
+    let with = set.iter().sum::<f64>() / set.len() as f64;
+    let samples = [-1.0, 1.0].map(|side| {
+        cells().filter(|cell| effect.sign(*cell) * side > 0.0).map(|cell| values[cell.index()].len()).sum()
+    });
+    let without = with - effect.contrast(&logs);
+    Some(Sides { a: (without.exp(), None), b: (with.exp(), None), samples })
 }
 
 /// What a row showed where nothing was to be seen; of a factorial experiment in place of which effect.

@@ -30,7 +30,7 @@ const TRIAL_PER_SETTLE: f64 = 1.0;
 /// More samples than this add nothing to the fastest.
 const SAMPLES_MAX: usize = 20;
 /// Who waited so long before the first trial wants to know for what.
-const TOLD_READY_S: f64 = 2.0;
+const READY_NOTE_FROM_S: f64 = 2.0;
 /// The stream of random numbers that orders of buffers come from.
 const STREAM_OF_LAYOUTS: u64 = 1;
 /// Time in which the rate of the counter is found: a few ppm.
@@ -264,7 +264,7 @@ impl ProbeSubject {
     }
 
     /// Lays the buffers of a row anew: of each state while it holds, as it may decide about the pages. Which state is
-    /// served first is thrown, so that its place in line is no advantage. Until the end; what is not laid by then stays.
+    /// served first is drawn at random, so that its place in line is no advantage. Until the end; what is not laid by then stays.
     fn lay_anew(&mut self, row: usize, end_s: f64) -> Result<(), SwitchingError> {
         let (from_s, mut is_laid) = (self.elapsed_s(), true);
         let (seed, until) = (self.random.next_u64(), after(self.begun, end_s));
@@ -295,7 +295,7 @@ impl ProbeSubject {
 
     /// What the reader has to know, in the end also of the buffers.
     pub fn notes(&self) -> Vec<String> {
-        let ready = (self.ready_s >= TOLD_READY_S)
+        let ready = (self.ready_s >= READY_NOTE_FROM_S)
             .then(|| format!("getting ready, which is mostly laying buffers, took {:.0} s", self.ready_s));
         let layouts = self.rows.iter().filter_map(|row| row.layout.note(&row.spec.name));
         self.notes.iter().cloned().chain(ready).chain(layouts).collect()

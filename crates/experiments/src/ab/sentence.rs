@@ -7,12 +7,12 @@ use stats::{FEWEST_PAIRS, Interval, Verdict};
 use super::command_subject::{CPU_TIME, METRIC, WALL_TIME};
 use super::outcome::TWO_PROGRAMS;
 
-/// What a program takes; faults and switches stand in the table.
-const TOLD_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
+/// The rows of a program that may be its headline; faults and switches stand in the table.
+pub(super) const HEADLINES_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
 /// From this ratio on, "times as slow" reads better than percent.
 const TIMES_FROM: f64 = 2.0;
 /// A forecast beyond this only says that it is too many.
-const RUNS_TOLD_MAX: usize = 1000;
+const RUNS_FORECAST_MAX: usize = 1000;
 
 /// What was found. `called` is the user's program; for probes it is empty, and rows go by their names.
 pub(super) fn sentence(found: &ExperimentOutcome, called: &str) -> String {
@@ -38,6 +38,9 @@ pub(super) struct Further {
 }
 
 impl Further {
+    /// Boots of both arms.
+    pub(super) const BOOTS: Self = Self { units: "boots", what: Some("boots of each") };
+
     fn pairs(ended: Ended) -> Self {
         Self::of("quads", "pairs", ended)
     }
@@ -61,7 +64,7 @@ pub(super) fn subject(called: &str, row: &str) -> String {
 pub(super) fn of_toggle(row: &ExperimentRow, b: &str, subject: &str, further: Further) -> String {
     let margin = points_in_words(row.row.margin_percent);
     match row.row.verdict {
-        Verdict::Slower | Verdict::Faster => changed(row, b, subject),
+        Verdict::Slower | Verdict::Faster => format!("{b} {}", makes(row, subject, Number::Singular)),
         Verdict::Equivalent => {
             format!("{b} makes no difference beyond {margin} % to {subject}: {}", change(row))
         }
@@ -109,7 +112,7 @@ fn of_two(row: &ExperimentRow, found: &ExperimentOutcome) -> String {
 /// Of a program the first row with a verdict, among those of what it takes; else, and of probes, the first row.
 pub(super) fn headline(found: &ExperimentOutcome) -> Option<&ExperimentRow> {
     let tells = |row: &&ExperimentRow| {
-        TOLD_OF_PROGRAM.contains(&row.row.name.as_str()) && row.row.verdict != Verdict::Inconclusive
+        HEADLINES_OF_PROGRAM.contains(&row.row.name.as_str()) && row.row.verdict != Verdict::Inconclusive
     };
     found.rows.iter().find(tells).or(found.rows.first())
 }
@@ -121,20 +124,18 @@ fn unusable(found: &ExperimentOutcome, called: &str) -> Option<String> {
             _ if found.treatment == TWO_PROGRAMS => "the program",
             called => called,
         };
+        let with = |one: &Failures| if one.state == "b" { &found.b } else { &found.a };
         return Some(match found.failures.as_slice() {
-            [only] if only.state == "b" => format!(
-                "{subject} fails with {} only ({}), so there is nothing to compare",
-                found.b,
-                failed(only)
-            ),
-            [only] => {
-                format!("{subject} fails with {} ({}), so there is nothing to compare", found.a, failed(only))
+            [one] => {
+                let only = if one.state == "b" { " only" } else { "" };
+                let (with, how) = (with(one), failed(one));
+                format!("{subject} fails with {with}{only} ({how}), so there is nothing to compare")
             }
             [a, b] => format!(
                 "{subject} fails with {} ({}) and with {} ({})",
-                found.a,
+                with(a),
                 failed(a),
-                found.b,
+                with(b),
                 failed(b)
             ),
             _ => format!("{subject} fails"),
@@ -158,11 +159,6 @@ fn nothing(found: &ExperimentOutcome) -> String {
         Ended::Interrupted => "ended before the first whole quad; nothing is known".to_owned(),
         _ => "the budget was too short for one quad of runs; give more with --budget".to_owned(),
     }
-}
-
-/// What a toggle does to something for certain.
-pub(super) fn changed(row: &ExperimentRow, b: &str, subject: &str) -> String {
-    format!("{b} {}", makes(row, subject, Number::Singular))
 }
 
 /// Of how many things a verb speaks.
@@ -202,8 +198,8 @@ fn ratio_ends(row: &ExperimentRow) -> String {
 /// What an inconclusive row wants.
 pub(super) fn wanted(row: &ExperimentRow, further: Further) -> String {
     let more = match (row.row.further_runs, further.what) {
-        (Some(runs), Some(what)) if runs > RUNS_TOLD_MAX => {
-            Some(format!("more than {RUNS_TOLD_MAX} further {what}"))
+        (Some(runs), Some(what)) if runs > RUNS_FORECAST_MAX => {
+            Some(format!("more than {RUNS_FORECAST_MAX} further {what}"))
         }
         (Some(runs), Some(what)) => Some(format!("about {runs} more {what}")),
         _ => None,

@@ -34,9 +34,9 @@ impl RowSpec {
     }
 }
 
-/// The row on which an effect is told, and whose width decides when to stop: the first that all of its toggles move, or
-/// else the first that one of them moves.
-pub fn told_row(rows: &[RowSpec], effect: Factors) -> Option<usize> {
+/// The headline row of an effect, whose width decides when to stop: the first that all of its toggles move, or else the first
+/// that one of them moves.
+pub fn headline_row(rows: &[RowSpec], effect: Factors) -> Option<usize> {
     let moved_by_one =
         |row: &RowSpec| effect.members().any(|toggle| row.moved_by.holds(Factors::only(toggle)));
     rows.iter().position(|row| row.moved_by.holds(effect)).or_else(|| rows.iter().position(moved_by_one))
@@ -45,7 +45,7 @@ pub fn told_row(rows: &[RowSpec], effect: Factors) -> Option<usize> {
 /// One thing watched beside the trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GuardSpec {
-    /// What moved, where its drops are told.
+    /// What moved, where its drops are reported.
     pub name: &'static str,
     /// Distances from the median up to this are never a reason to drop.
     pub tolerance: f64,

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use host::live::{PageRequest, ProcessSetting, SettingError, SettingGuard};
-use stats::{Arm, Cell};
-use toggles::{Change, ExperimentError, Hold, HoldError, Intent, Pair, Place, Position, Restored, Switch};
+use stats::Cell;
+use toggles::{Change, ExperimentError, Hold, HoldError, Intent, Pair, Place, Restored, Switch};
 
 /// The watchdog gives this much time beyond the budget.
 const DEADLINE_SLACK: Duration = Duration::from_secs(60);
@@ -24,27 +24,10 @@ pub enum SwitchingError {
     Setting(#[from] SettingError),
 }
 
-/// One toggle's part in it.
-#[derive(Debug)]
-struct Switched {
-    switches: [Switch; 2],
-    settle: Duration,
-}
-
-impl Switched {
-    fn switch(&self, state: Arm) -> &Switch {
-        &self.switches[usize::from(state == Arm::B)]
-    }
-
-    fn is_system(&self) -> bool {
-        matches!(self.switches[0], Switch::System(_))
-    }
-}
-
 /// Switches between the states of one toggle, or between all combinations of several.
 #[derive(Debug)]
 pub struct Switcher {
-    toggles: Vec<Switched>,
+    pairs: Vec<Pair>,
     hold: Option<Hold>,
     now: Option<Cell>,
 }
@@ -56,18 +39,7 @@ impl Switcher {
     /// # Errors
     /// Another experiment, a journal that was left, or no watchdog.
     pub fn new(pairs: &[Pair], budget: Duration) -> Result<Self, SwitchingError> {
-        let switched = |pair: &Pair| Switched {
-            switches: [Position::A, Position::B].map(|position| pair.switch(position).clone()),
-            settle: pair.toggle.about().settle,
-        };
-        let toggles: Vec<Switched> = pairs.iter().map(switched).collect();
-        let of_system = |switch: &Switch| match switch {
-            Switch::System(changes) => Some(changes.clone()),
-            Switch::Process(_) | Switch::Buffers(_) => None,
-        };
-        let states: Vec<Vec<Change>> =
-            toggles.iter().flat_map(|toggle| &toggle.switches).filter_map(of_system).collect();
-        let states: Vec<&[Change]> = states.iter().map(Vec::as_slice).collect();
+        let states: Vec<&[Change]> = pairs.iter().flat_map(Pair::written).collect();
         let label = pairs.iter().map(|pair| format!("{pair:?}")).collect::<Vec<_>>().join(", ");
         let intent = Intent { label: &label, states: &states, kept: false };
         let hold = if states.is_empty() {
@@ -75,17 +47,17 @@ impl Switcher {
         } else {
             Some(Hold::begin(&Place::live(), &intent, budget + DEADLINE_SLACK)?)
         };
-        Ok(Self { toggles, hold, now: None })
+        Ok(Self { pairs: pairs.to_vec(), hold, now: None })
     }
 
     /// Nothing is ever switched: for two programs.
     pub fn none() -> Self {
-        Self { toggles: Vec::new(), hold: None, now: None }
+        Self { pairs: Vec::new(), hold: None, now: None }
     }
 
     /// How long the machine is left alone after a switch.
     pub fn settle(&self) -> Duration {
-        self.toggles.iter().map(|toggle| toggle.settle).max().unwrap_or_default()
+        self.pairs.iter().map(|pair| pair.toggle.about().settle).max().unwrap_or_default()
     }
 
     /// True if states are writes to the machine.
@@ -94,7 +66,7 @@ impl Switcher {
     }
 
     fn switches(&self, state: Cell) -> impl Iterator<Item = &Switch> {
-        self.toggles.iter().enumerate().map(move |(factor, toggle)| toggle.switch(state.arm(factor)))
+        self.pairs.iter().enumerate().map(move |(factor, pair)| pair.switch(state.arm(factor)))
     }
 
     /// The settings of a thread or child that make the state; none for the other kinds.
@@ -133,19 +105,19 @@ impl Switcher {
     }
 
     fn changes(&self, state: Cell) -> Vec<Change> {
-        let of_system = |switch: &Switch| match switch {
-            Switch::System(changes) => changes.clone(),
-            Switch::Process(_) | Switch::Buffers(_) => Vec::new(),
-        };
-        self.switches(state).flat_map(of_system).collect()
+        let of_pair = |(factor, pair): (usize, &Pair)| pair.changes(state.arm(factor)).to_vec();
+        self.pairs.iter().enumerate().flat_map(of_pair).collect()
     }
 
     /// What the slowest of the writes asks for that the state before did not have.
     fn settle_after(&self, state: Cell) -> Duration {
         let changed = |factor: usize| self.now.is_none_or(|now| now.arm(factor) != state.arm(factor));
-        let toggles = self.toggles.iter().enumerate();
-        let written = toggles.filter(|(factor, toggle)| toggle.is_system() && changed(*factor));
-        written.map(|(_, toggle)| toggle.settle).max().unwrap_or_default()
+        let written = self
+            .pairs
+            .iter()
+            .enumerate()
+            .filter(|(factor, pair)| pair.written().count() > 0 && changed(*factor));
+        written.map(|(_, pair)| pair.toggle.about().settle).max().unwrap_or_default()
     }
 
     /// Makes the state hold for the calling thread until the guard is dropped; writes last until the next. Settings that

@@ -7,10 +7,10 @@ use super::outcome::Declared;
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::{Course, Labels, Progress, Rules, Standing, outcome, run};
 
-/// Nobody is told.
-struct Unheard;
+/// No progress is shown.
+struct NoProgress;
 
-impl Progress for Unheard {
+impl Progress for NoProgress {
     fn standing(&mut self, _standing: &Standing) {}
 }
 
@@ -106,7 +106,7 @@ impl Subject for Simulated {
 const RULES: Rules = Rules { precision: 0.005, budget_s: 400.0, pairs: None, seed: 3 };
 
 fn conduct(mut subject: Simulated, rules: &Rules) -> (Course, ExperimentOutcome) {
-    let course = run(&mut subject, rules, &mut Unheard).expect("it cannot fail");
+    let course = run(&mut subject, rules, &mut NoProgress).expect("it cannot fail");
     let labels = Labels {
         called: "this program".to_owned(),
         a: "x=off".to_owned(),
@@ -171,7 +171,7 @@ fn a_quiet_machine_ends_early_and_a_noisy_one_at_its_budget() {
 #[test]
 fn the_budget_holds_for_twin_and_experiment_together() {
     let mut subject = Simulated { noise: 0.05, ..Simulated::default() };
-    let course = run(&mut subject, &RULES, &mut Unheard).expect("it cannot fail");
+    let course = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
     assert!(subject.now_s <= RULES.budget_s, "{}", subject.now_s);
     assert!(subject.now_s > 0.95 * RULES.budget_s, "{}", subject.now_s);
     let share = course.twin_trials.trials.len() as f64 / course.trials.trials.len() as f64;
@@ -181,7 +181,7 @@ fn the_budget_holds_for_twin_and_experiment_together() {
 #[test]
 fn the_twin_never_leaves_the_baseline() {
     let mut subject = Simulated::default();
-    let course = run(&mut subject, &RULES, &mut Unheard).expect("it cannot fail");
+    let course = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
     let (rehearsal, twin) = (course.rehearsal.len(), course.twin_trials.trials.len());
     assert!(subject.states[rehearsal..rehearsal + twin].iter().all(|state| *state == Arm::A));
     let proper: Vec<Arm> = course.trials.cells.iter().map(|cell| cell.arm(0)).collect();
@@ -191,7 +191,7 @@ fn the_twin_never_leaves_the_baseline() {
 #[test]
 fn what_changes_from_block_to_block_never_changes_within_one() {
     let mut subject = Simulated::default();
-    let course = run(&mut subject, &RULES, &mut Unheard).expect("it cannot fail");
+    let course = run(&mut subject, &RULES, &mut NoProgress).expect("it cannot fail");
     let blocks = course.twin_trials.blocks() + course.trials.blocks();
     let begun: Vec<usize> = (0..blocks).map(|block| course.rehearsal.len() + 4 * block).collect();
     assert_eq!(subject.blocks, begun);
@@ -271,7 +271,7 @@ fn a_machine_that_becomes_slow_costs_one_trial_beyond_the_budget() {
         for budget_s in [3.0, 30.0, 100.0] {
             let mut subject = Simulated { disturbance, ..Simulated::default() };
             let rules = Rules { budget_s, ..RULES };
-            let course = run(&mut subject, &rules, &mut Unheard).expect("it cannot fail");
+            let course = run(&mut subject, &rules, &mut NoProgress).expect("it cannot fail");
             whole_quads_only(&course);
             assert!(subject.now_s < budget_s + 15.0, "{slow_from_s} {budget_s}: {}", subject.now_s);
         }
@@ -280,17 +280,17 @@ fn a_machine_that_becomes_slow_costs_one_trial_beyond_the_budget() {
 
 #[test]
 fn progress_tells_a_share_that_never_leaves_its_bounds() {
-    struct Heard(Vec<Standing>);
-    impl Progress for Heard {
+    struct Kept(Vec<Standing>);
+    impl Progress for Kept {
         fn standing(&mut self, standing: &Standing) {
             self.0.push(standing.clone());
         }
     }
-    let mut heard = Heard(Vec::new());
-    run(&mut Simulated { noise: 0.05, ..Simulated::default() }, &RULES, &mut heard).expect("it cannot fail");
-    assert!(heard.0.iter().all(|now| (0.0..=1.0).contains(&now.share) && now.left_s <= RULES.budget_s));
-    let told: Vec<&Shift> = heard.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
-    assert!(told.len() > 5 && heard.0.iter().any(|now| now.twin));
+    let mut kept = Kept(Vec::new());
+    run(&mut Simulated { noise: 0.05, ..Simulated::default() }, &RULES, &mut kept).expect("it cannot fail");
+    assert!(kept.0.iter().all(|now| (0.0..=1.0).contains(&now.share) && now.left_s <= RULES.budget_s));
+    let told: Vec<&Shift> = kept.0.iter().flat_map(|now| now.shifts.iter().flatten()).collect();
+    assert!(told.len() > 5 && kept.0.iter().any(|now| now.twin));
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub(super) struct Cost {
     pub(super) knowledge: Knowledge,
 }
 
-/// A row before the controls were heard.
+/// A row before the controls were judged.
 struct Draft {
     row: ComparisonRow,
     cost: Cost,

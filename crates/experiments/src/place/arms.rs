@@ -6,14 +6,14 @@
 
 use machine::CpuSet;
 use record::{PlaceArm, PlaceDecision};
-use stats::{Interval, cell_count};
+use stats::{Cell, Interval, cell_count};
 
 use super::arrangement::{Arrangement, crossed, is_same_grouping, packed, spread};
+use super::cpu_slots::CpuSlots;
 use super::decision::Decided;
 use super::outcome::FACTORS;
 use super::prediction::{Predicted, Prediction};
 use super::roster::Key;
-use super::seats::Seats;
 
 /// The kernel's own placement.
 pub const OS: &str = "os";
@@ -62,6 +62,11 @@ impl ArmPlan {
     }
 }
 
+/// Where threads go in a cell of the design.
+pub(super) fn arrangement_of(plans: &[ArmPlan], state: Cell) -> Arrangement {
+    plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default()
+}
+
 /// With the kernel's own placement in all cells that are free.
 fn filled(mut plans: Vec<ArmPlan>) -> Vec<ArmPlan> {
     let again = ArmPlan { name: OS_AGAIN, what: "the kernel decides, once more", ..ArmPlan::kernel() };
@@ -86,46 +91,46 @@ impl Arms {
     /// Of threads in the order of creation.
     pub fn of(
         threads: &[Key],
-        seats: &Seats,
+        slots: &CpuSlots,
         decided: Option<&Decided>,
         prediction: Result<Prediction, String>,
     ) -> Self {
-        let mut seatings: Vec<(&'static str, &'static str, Vec<usize>, Option<&'static str>)> = Vec::new();
-        let mut add = |name, what, seat_of: Vec<usize>| {
-            // CPUs of one level are alike; where they differ, only the very same seats are the same.
+        let mut placements: Vec<(&'static str, &'static str, Vec<usize>, Option<&'static str>)> = Vec::new();
+        let mut add = |name, what, slot_of: Vec<usize>| {
+            // CPUs of one level are alike; where they differ, only the very same slots are the same.
             let alike = |other: &Vec<usize>| {
-                *other == seat_of || (seats.levels.len() == 1 && is_same_grouping(other, &seat_of))
+                *other == slot_of || (slots.levels.len() == 1 && is_same_grouping(other, &slot_of))
             };
-            match seatings.iter_mut().find(|(_, _, other, _)| alike(other)) {
+            match placements.iter_mut().find(|(_, _, other, _)| alike(other)) {
                 Some(known) => known.3 = Some(name),
-                None => seatings.push((name, what, seat_of, None)),
+                None => placements.push((name, what, slot_of, None)),
             }
         };
         let decided = decided.filter(|decided| decided.tells_apart());
         if let Some(decided) = decided {
-            add(BEST, "the best by what was learnt", decided.seat_of.clone());
+            add(BEST, "the best by what was learnt", decided.slot_of.clone());
         }
-        if threads.len() > 1 && !seats.cpus.is_empty() {
-            add("spread", "neighbours in the order of creation apart", spread(threads.len(), seats));
+        if threads.len() > 1 && !slots.cpus.is_empty() {
+            add("spread", "neighbours in the order of creation apart", spread(threads.len(), slots));
             add(
                 "pack",
                 "neighbours in the order of creation together",
-                packed(threads.len(), seats.cpus.len()),
+                packed(threads.len(), slots.cpus.len()),
             );
         }
-        if threads.len() > 2 && !seats.cpus.is_empty() && decided.is_none() {
+        if threads.len() > 2 && !slots.cpus.is_empty() && decided.is_none() {
             add(
                 "crossed",
                 "the first with the last in the order of creation",
-                crossed(threads.len(), seats.cpus.len()),
+                crossed(threads.len(), slots.cpus.len()),
             );
         }
         let mut plans = vec![ArmPlan::kernel()];
-        plans.extend(seatings.into_iter().map(|(name, what, seat_of, same_as)| ArmPlan {
+        plans.extend(placements.into_iter().map(|(name, what, slot_of, same_as)| ArmPlan {
             name,
             what,
-            predicted: prediction.as_ref().ok().and_then(|prediction| prediction.predicted(&seat_of)),
-            arrangement: Arrangement::seated(threads, &seat_of, seats),
+            predicted: prediction.as_ref().ok().and_then(|prediction| prediction.predicted(&slot_of)),
+            arrangement: Arrangement::in_slots(threads, &slot_of, slots),
             same_as,
         }));
         Self {
@@ -171,15 +176,15 @@ mod tests {
     fn equal_placements_are_one_arm_and_the_kernel_fills_the_free_ones() {
         let threads: Vec<Key> = (0..4).map(|nth| Key { process: 0, name: "w".to_owned(), nth }).collect();
         let set: CpuSet = (0..2).map(CpuId).collect();
-        let seats = Seats::of(&Topology::default(), &set);
-        let arms = Arms::of(&threads, &seats, None, Err(String::new()));
+        let slots = CpuSlots::of(&Topology::default(), &set);
+        let arms = Arms::of(&threads, &slots, None, Err(String::new()));
         let names = |arms: &Arms| arms.plans.iter().map(|plan| plan.name).collect::<Vec<_>>();
         assert_eq!(names(&arms), [OS, "spread", "pack", "crossed"], "all there are with two on each");
         assert_eq!(arms.sets().len(), 2);
         assert_eq!(names(&arms.without(&[2])), [OS, "spread", "crossed", OS_AGAIN]);
         assert_eq!(names(&arms.without(&[2]).without(&[1, 2])), [OS, OS_AGAIN, OS_AGAIN, OS_AGAIN]);
         assert_eq!(names(&Arms::only(arms.plans[2].clone())), [OS, "pack", OS_AGAIN, OS_AGAIN]);
-        let two = Arms::of(&threads[..2], &seats, None, Err(String::new()));
+        let two = Arms::of(&threads[..2], &slots, None, Err(String::new()));
         assert_eq!(two.plans[1].same_as, Some("pack"), "two threads on two CPUs can only be apart");
         assert_eq!(two.plans.len(), 4);
     }

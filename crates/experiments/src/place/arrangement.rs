@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use machine::{CpuId, CpuSet};
 
+use super::cpu_slots::CpuSlots;
 use super::roster::Key;
-use super::seats::Seats;
 
 /// Where threads go. Without any it is the kernel's own placement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,10 +15,10 @@ pub struct Arrangement {
 }
 
 impl Arrangement {
-    /// Each thread on the CPU of its seat: an index into [`Seats::cpus`].
-    pub fn seated(threads: &[Key], seat_of: &[usize], seats: &Seats) -> Self {
-        let cpu = |seat: &usize| [seats.cpus[*seat]].into_iter().collect::<CpuSet>();
-        Self { cpus: threads.iter().cloned().zip(seat_of.iter().map(cpu)).collect() }
+    /// Each thread on the CPU of its slot: an index into [`CpuSlots::cpus`].
+    pub fn in_slots(threads: &[Key], slot_of: &[usize], slots: &CpuSlots) -> Self {
+        let cpu = |slot: &usize| [slots.cpus[*slot]].into_iter().collect::<CpuSet>();
+        Self { cpus: threads.iter().cloned().zip(slot_of.iter().map(cpu)).collect() }
     }
 
     /// Where a thread goes. One that was not profiled goes where all threads of its process and name do, if they go to the same
@@ -56,61 +56,61 @@ pub struct Nearness {
 
 impl Nearness {
     /// Of threads on single CPUs.
-    pub fn of(arrangement: &Arrangement, seats: &Seats) -> Self {
+    pub fn of(arrangement: &Arrangement, slots: &CpuSlots) -> Self {
         let cpus: Vec<Option<CpuId>> = arrangement.cpus.values().map(|cpus| cpus.iter().next()).collect();
         let level_of = |a: CpuId, b: CpuId| {
             let holds_both = |unit: &CpuSet| unit.contains(a) && unit.contains(b);
-            seats.levels.iter().position(|level| level.units.iter().any(holds_both))
+            slots.levels.iter().position(|level| level.units.iter().any(holds_both))
         };
         let pairs = cpus.iter().enumerate().flat_map(|(index, a)| cpus[..index].iter().map(move |b| (a, b)));
         let level = |(a, b): (&Option<CpuId>, &Option<CpuId>)| {
-            a.zip(*b).and_then(|(a, b)| level_of(a, b)).unwrap_or(seats.levels.len())
+            a.zip(*b).and_then(|(a, b)| level_of(a, b)).unwrap_or(slots.levels.len())
         };
         Self { levels: pairs.map(level).collect(), threads: arrangement.cpus.keys().cloned().collect() }
     }
 }
 
-/// Seats that hold neighbours in the order of creation together: the first few on the first CPU, and so on.
-pub fn packed(threads: usize, seats: usize) -> Vec<usize> {
-    let each = threads.div_ceil(seats.max(1)).max(1);
+/// CpuSlots that hold neighbours in the order of creation together: the first few on the first CPU, and so on.
+pub fn packed(threads: usize, slots: usize) -> Vec<usize> {
+    let each = threads.div_ceil(slots.max(1)).max(1);
     (0..threads).map(|thread| thread / each).collect()
 }
 
-/// Seats dealt out in the order of creation, each as far as can be from the ones before.
-pub fn spread(threads: usize, seats: &Seats) -> Vec<usize> {
-    let order = seats.far_apart();
-    let seat = |thread: usize| {
+/// CpuSlots dealt out in the order of creation, each as far as can be from the ones before.
+pub fn spread(threads: usize, slots: &CpuSlots) -> Vec<usize> {
+    let order = slots.far_apart();
+    let slot = |thread: usize| {
         let cpu = order[thread % order.len()];
-        seats.cpus.iter().position(|have| *have == cpu).expect("the same CPUs in another order")
+        slots.cpus.iter().position(|have| *have == cpu).expect("the same CPUs in another order")
     };
-    (0..threads).map(seat).collect()
+    (0..threads).map(slot).collect()
 }
 
-/// Seats that hold the first with the last in the order of creation, the second with the last but one, and so on.
-pub fn crossed(threads: usize, seats: usize) -> Vec<usize> {
+/// CpuSlots that hold the first with the last in the order of creation, the second with the last but one, and so on.
+pub fn crossed(threads: usize, slots: usize) -> Vec<usize> {
     let half = threads.div_ceil(2);
-    let groups = packed(half, seats);
+    let groups = packed(half, slots);
     (0..threads).map(|thread| groups[if thread < half { thread } else { threads - 1 - thread }]).collect()
 }
 
 /// True if both put the same threads together: on CPUs that are alike it does not matter on which.
 pub fn is_same_grouping(one: &[usize], other: &[usize]) -> bool {
-    let canonical = |seats: &[usize]| {
+    let canonical = |slots: &[usize]| {
         let mut seen: Vec<usize> = Vec::new();
-        let place = |seat: &usize| {
-            seen.iter().position(|have| have == seat).unwrap_or_else(|| {
-                seen.push(*seat);
+        let place = |slot: &usize| {
+            seen.iter().position(|have| have == slot).unwrap_or_else(|| {
+                seen.push(*slot);
                 seen.len() - 1
             })
         };
-        seats.iter().map(place).collect::<Vec<_>>()
+        slots.iter().map(place).collect::<Vec<_>>()
     };
     canonical(one) == canonical(other)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::seats::two_by_two;
+    use super::super::cpu_slots::two_by_two;
     use super::*;
 
     fn key(name: &str, nth: usize) -> Key {
@@ -119,9 +119,9 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_not_profiled_goes_with_its_like_or_is_free() {
-        let seats = Seats::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
+        let slots = CpuSlots::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
         let threads = [key("io", 0), key("io", 1), key("w", 0), key("w", 1)];
-        let arrangement = Arrangement::seated(&threads, &[0, 0, 1, 2], &seats);
+        let arrangement = Arrangement::in_slots(&threads, &[0, 0, 1, 2], &slots);
         let of = |name, nth| arrangement.of(&key(name, nth)).map(ToString::to_string);
         assert_eq!(of("w", 1), Some("1".to_owned()));
         assert_eq!(of("io", 7), Some("0".to_owned()), "all of its name go there");
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn packing_and_spreading_differ_as_soon_as_there_is_a_choice() {
-        let seats = Seats::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
+        let slots = CpuSlots::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
         assert_eq!(packed(4, 2), [0, 0, 1, 1]);
         assert_eq!(packed(2, 4), [0, 1]);
-        assert_eq!(spread(2, &seats), [0, 2], "not in the same L2");
-        assert_eq!(spread(5, &seats), [0, 2, 1, 3, 0]);
+        assert_eq!(spread(2, &slots), [0, 2], "not in the same L2");
+        assert_eq!(spread(5, &slots), [0, 2, 1, 3, 0]);
         assert_eq!(crossed(4, 2), [0, 1, 1, 0]);
         assert_eq!(crossed(5, 2), [0, 0, 1, 0, 0]);
         assert!(is_same_grouping(&[0, 0, 1, 1], &[3, 3, 2, 2]));
@@ -149,14 +149,15 @@ mod tests {
 
     #[test]
     fn a_placement_is_another_one_only_if_somebody_sits_nearer_to_somebody_else() {
-        let seats = Seats::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
+        let slots = CpuSlots::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
         let threads = [key("w", 0), key("w", 1), key("w", 2), key("w", 3)];
-        let of = |seat_of: [usize; 4]| Nearness::of(&Arrangement::seated(&threads, &seat_of, &seats), &seats);
+        let of =
+            |slot_of: [usize; 4]| Nearness::of(&Arrangement::in_slots(&threads, &slot_of, &slots), &slots);
         assert_eq!(of([0, 1, 2, 3]), of([3, 2, 1, 0]), "the mirror image");
         assert_eq!(of([0, 1, 2, 3]), of([2, 3, 0, 1]), "the other L2 first");
         assert_ne!(of([0, 1, 2, 3]), of([0, 2, 1, 3]), "others share an L2");
         assert_ne!(of([0, 0, 2, 3]), of([0, 1, 2, 3]), "two share a CPU");
-        let fewer = Nearness::of(&Arrangement::seated(&threads[..1], &[0], &seats), &seats);
-        assert_ne!(fewer, Nearness::of(&Arrangement::seated(&threads[1..2], &[0], &seats), &seats));
+        let fewer = Nearness::of(&Arrangement::in_slots(&threads[..1], &[0], &slots), &slots);
+        assert_ne!(fewer, Nearness::of(&Arrangement::in_slots(&threads[1..2], &[0], &slots), &slots));
     }
 }

@@ -12,8 +12,8 @@ use record::{Cores, PlaceDecision, PlaceLevel, Sharing};
 use sharing::{SharingWeights, demand, weights};
 use stats::{Random, median};
 
+use super::cpu_slots::{CpuSlots, SlotLevel};
 use super::roster::Key;
-use super::seats::{SeatLevel, Seats};
 
 /// Threads that are busy for less of the time are left free: they cost nothing wherever they are.
 pub const CPU_SHARE_MIN: f64 = 0.02;
@@ -52,8 +52,8 @@ impl Busy {
 /// What was decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decided {
-    /// The seat of each thread, in the order given.
-    pub seat_of: Vec<usize>,
+    /// The slot of each thread, in the order given.
+    pub slot_of: Vec<usize>,
     /// How it was found.
     pub document: PlaceDecision,
 }
@@ -74,24 +74,24 @@ impl Decided {
 /// here to wake another thread, if that was measured.
 pub fn decide(
     threads: &[Busy],
-    seats: &Seats,
+    slots: &CpuSlots,
     sharing: Option<&Sharing>,
     cores: &Cores,
     handovers: Option<&Handovers>,
 ) -> Option<Decided> {
-    if threads.len() < 2 || threads.len() > THREADS_MAX || seats.cpus.len() < 2 || pending_signal().is_some()
+    if threads.len() < 2 || threads.len() > THREADS_MAX || slots.cpus.len() < 2 || pending_signal().is_some()
     {
         return None;
     }
     let (known, learnt_by) = of_threads(threads, sharing);
-    let per_cpu = threads.len().div_ceil(seats.cpus.len()).max(2);
-    let benefits = benefits(seats, cores);
+    let per_cpu = threads.len().div_ceil(slots.cpus.len()).max(2);
+    let benefits = benefits(slots, cores);
     let mut below = 0.0;
     let mut levels = Vec::new();
     let mut terms = Vec::new();
     // From the largest units: what a smaller unit saves beyond the one around it.
-    for (level, (benefit, source)) in seats.levels.iter().zip(&benefits).rev() {
-        let capacity = per_cpu * (seats.cpus.len() / level.units.len());
+    for (level, (benefit, source)) in slots.levels.iter().zip(&benefits).rev() {
+        let capacity = per_cpu * (slots.cpus.len() / level.units.len());
         terms.push(LevelTerms { capacity, benefit: benefit - below, losses: losses(level, cores) });
         levels.push(PlaceLevel {
             name: level.name.to_owned(),
@@ -109,7 +109,7 @@ pub fn decide(
         sharing: weights(&known, worth),
         demand: demand(&known),
         levels: terms,
-        units: seats.cpus.len(),
+        units: slots.cpus.len(),
         clock_by_awake: Vec::new(),
         parking_tax: 0.0,
     };
@@ -123,11 +123,11 @@ pub fn decide(
         bound: answer.bound,
         gap_percent: gap.is_finite().then_some(100.0 * gap),
         proof: answer.proof().name().to_owned(),
-        chance_value: chance_value(&problem, seats.cpus.len(), per_cpu),
+        chance_value: chance_value(&problem, slots.cpus.len(), per_cpu),
         busy: threads.iter().map(|thread| thread.cpu_share).sum(),
         terms: terms_in_words(&known, worth, handovers.is_some()),
     };
-    Some(Decided { seat_of: answer.unit_of, document })
+    Some(Decided { slot_of: answer.unit_of, document })
 }
 
 /// What sharing is worth on this machine, as far as that was measured.
@@ -183,19 +183,19 @@ fn of_threads(threads: &[Busy], sharing: Option<&Sharing>) -> (Sharing, String) 
 }
 
 /// What sitting together in a unit of each level saves, as a share of what far apart costs, and where that is from.
-fn benefits(seats: &Seats, cores: &Cores) -> Vec<(f64, String)> {
-    let unit_of = |level: &SeatLevel, cpu: CpuId| level.units.iter().position(|unit| unit.contains(cpu));
-    let is_within = |level: &SeatLevel, a: CpuId, b: CpuId| {
+fn benefits(slots: &CpuSlots, cores: &Cores) -> Vec<(f64, String)> {
+    let unit_of = |level: &SlotLevel, cpu: CpuId| level.units.iter().position(|unit| unit.contains(cpu));
+    let is_within = |level: &SlotLevel, a: CpuId, b: CpuId| {
         unit_of(level, a).is_some() && unit_of(level, a) == unit_of(level, b)
     };
     let lines = || cores.line_transfer.iter().filter(|line| line.ns.is_finite() && line.ns > 0.0);
     let outside = |line: &&record::LineTransfer| {
-        seats.levels.last().is_none_or(|largest| {
-            !is_within(largest, line.a, line.b) || largest.units.len() == seats.cpus.len()
+        slots.levels.last().is_none_or(|largest| {
+            !is_within(largest, line.a, line.b) || largest.units.len() == slots.cpus.len()
         })
     };
     let far = median(&lines().filter(outside).map(|line| line.ns).collect::<Vec<_>>());
-    let of_level = |(index, level): (usize, &SeatLevel)| {
+    let of_level = |(index, level): (usize, &SlotLevel)| {
         let assumed = BENEFITS_ASSUMED
             .iter()
             .find(|(name, _)| *name == level.name)
@@ -204,7 +204,7 @@ fn benefits(seats: &Seats, cores: &Cores) -> Vec<(f64, String)> {
             // On one CPU there is no line to be moved.
             return (1.0, "no line moves".to_owned());
         }
-        let below = &seats.levels[index - 1];
+        let below = &slots.levels[index - 1];
         let near: Vec<f64> = lines()
             .filter(|line| is_within(level, line.a, line.b) && !is_within(below, line.a, line.b))
             .map(|line| line.ns)
@@ -216,7 +216,7 @@ fn benefits(seats: &Seats, cores: &Cores) -> Vec<(f64, String)> {
             _ => (assumed, "assumed".to_owned()),
         }
     };
-    let mut found: Vec<(f64, String)> = seats.levels.iter().enumerate().map(of_level).collect();
+    let mut found: Vec<(f64, String)> = slots.levels.iter().enumerate().map(of_level).collect();
     // Nearer is never worse: noise of one level must not make it so.
     for index in (0..found.len().saturating_sub(1)).rev() {
         found[index].0 = found[index].0.max(found[index + 1].0);
@@ -225,7 +225,7 @@ fn benefits(seats: &Seats, cores: &Cores) -> Vec<(f64, String)> {
 }
 
 /// What a thread of one class loses beside one of another in a unit of the level.
-fn losses(level: &SeatLevel, cores: &Cores) -> [[f64; CLASSES]; CLASSES] {
+fn losses(level: &SlotLevel, cores: &Cores) -> [[f64; CLASSES]; CLASSES] {
     if level.name == "CPU" {
         return [[TIME_SLICE_LOSS; CLASSES]; CLASSES];
     }
@@ -240,15 +240,15 @@ fn losses(level: &SeatLevel, cores: &Cores) -> [[f64; CLASSES]; CLASSES] {
 fn chance_value(problem: &Problem, cpus: usize, per_cpu: usize) -> f64 {
     let threads = problem.threads();
     let mut random = Random::new(1);
-    let mut seats: Vec<usize> = (0..cpus).collect();
+    let mut slots: Vec<usize> = (0..cpus).collect();
     let mut order: Vec<usize> = (0..threads).collect();
     let mut sum = 0.0;
     for _ in 0..CHANCE_DRAWS {
-        random.shuffle(&mut seats);
+        random.shuffle(&mut slots);
         random.shuffle(&mut order);
         let mut unit_of = vec![0; threads];
         for (place, thread) in order.iter().enumerate() {
-            unit_of[*thread] = seats[place % cpus];
+            unit_of[*thread] = slots[place % cpus];
         }
         debug_assert!(threads.div_ceil(cpus) <= per_cpu);
         sum += problem.value(&unit_of).unwrap_or(0.0);
@@ -277,9 +277,9 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    fn seats(cpus: u32) -> Seats {
+    fn slots(cpus: u32) -> CpuSlots {
         let set: CpuSet = (0..cpus).map(CpuId).collect();
-        Seats::of(&Topology::default(), &set)
+        CpuSlots::of(&Topology::default(), &set)
     }
 
     /// Thread i wakes i + 2 and back, so often per second.
@@ -299,9 +299,9 @@ mod tests {
     fn threads_that_wake_each_other_are_put_together() {
         let threads = busy(4, 0.5);
         let sharing = waking(&threads, 80_000.0);
-        let found = decide(&threads, &seats(2), Some(&sharing), &Cores::default(), None)
+        let found = decide(&threads, &slots(2), Some(&sharing), &Cores::default(), None)
             .expect("four threads, two CPUs");
-        assert!(is_same_grouping(&found.seat_of, &[0, 1, 0, 1]), "{:?}", found.seat_of);
+        assert!(is_same_grouping(&found.slot_of, &[0, 1, 0, 1]), "{:?}", found.slot_of);
         assert_eq!(found.document.gap_percent, Some(0.0));
         assert!(found.tells_apart());
     }
@@ -318,7 +318,7 @@ mod tests {
             stacked: handover(4e3),
         };
         let decided = |handovers: Option<Handovers>| {
-            decide(&threads, &seats(2), Some(&sharing), &Cores::default(), handovers.as_ref())
+            decide(&threads, &slots(2), Some(&sharing), &Cores::default(), handovers.as_ref())
                 .expect("four threads, two CPUs")
                 .document
         };
@@ -334,15 +334,15 @@ mod tests {
     #[test]
     fn independent_threads_are_spread_and_not_told_apart() {
         let threads = busy(2, 1.0);
-        let found = decide(&threads, &seats(2), None, &Cores::default(), None).expect("two threads");
-        assert_ne!(found.seat_of[0], found.seat_of[1]);
+        let found = decide(&threads, &slots(2), None, &Cores::default(), None).expect("two threads");
+        assert_ne!(found.slot_of[0], found.slot_of[1]);
         assert!(!found.tells_apart(), "by chance they are apart as well");
         assert_eq!(found.document.learnt_by, "CPU time only");
     }
 
     #[test]
     fn one_thread_or_one_cpu_leaves_nothing_to_decide() {
-        assert!(decide(&busy(1, 1.0), &seats(2), None, &Cores::default(), None).is_none());
-        assert!(decide(&busy(4, 1.0), &seats(1), None, &Cores::default(), None).is_none());
+        assert!(decide(&busy(1, 1.0), &slots(2), None, &Cores::default(), None).is_none());
+        assert!(decide(&busy(4, 1.0), &slots(1), None, &Cores::default(), None).is_none());
     }
 }

@@ -25,7 +25,7 @@ const MANY_THREADS: usize = 500;
 #[derive(Debug)]
 pub struct Follower {
     arrangement: Arrangement,
-    /// How threads that come later are seated; without it those that the arrangement does not know are free.
+    /// How threads that come later are in_slots; without it those that the arrangement does not know are free.
     newcomers: Option<Newcomers>,
     tree: PinnedTree,
     /// What threads may use that the arrangement leaves free.
@@ -103,7 +103,7 @@ impl Follower {
             self.limit.look(&seen.iter().map(|seen| &seen.thread));
         }
         if is_news && is_placed && self.newcomers.is_some() {
-            self.seat_newcomers();
+            self.assign_newcomers();
         }
         if (self.is_due && (is_placed || self.was_placed)) || (is_news && is_placed) {
             let wanted: Vec<(ThreadId, CpuSet)> = self
@@ -145,12 +145,12 @@ impl Follower {
         self.rearrange(arrangement)
     }
 
-    fn seat_newcomers(&mut self) {
+    fn assign_newcomers(&mut self) {
         let living =
             self.roster.keyed().into_iter().filter(|(_, member)| member.is_there && !member.is_apart);
         let living: Vec<Key> = living.map(|(key, _)| key).collect();
         if let Some(newcomers) = &self.newcomers {
-            newcomers.seat(&living, &mut self.arrangement);
+            newcomers.assign(&living, &mut self.arrangement);
         }
     }
 

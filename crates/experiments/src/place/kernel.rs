@@ -75,13 +75,13 @@ impl Kernel {
 
     /// Where threads begin: each on the next CPU, as an idle machine has it, but those that take turns where they are drawn to.
     fn created(self, roles: &[Role], far: &[usize]) -> Vec<usize> {
-        let mut seats: Vec<usize> = Vec::with_capacity(roles.len());
+        let mut slots: Vec<usize> = Vec::with_capacity(roles.len());
         let mut pairs = 0;
         for (index, role) in roles.iter().enumerate() {
             let nth = match (self, role) {
                 (Self::Stacked, Role::Turns { .. }) => 0,
                 (Self::Grouped, Role::Turns { partner, .. }) if *partner < index => {
-                    seats.push(seats[*partner]);
+                    slots.push(slots[*partner]);
                     continue;
                 }
                 (Self::Grouped, Role::Turns { .. }) => {
@@ -90,9 +90,9 @@ impl Kernel {
                 }
                 _ => index,
             };
-            seats.push(far[nth % far.len()]);
+            slots.push(far[nth % far.len()]);
         }
-        seats
+        slots
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Setting {
     pub sharing: Option<Sharing>,
     /// 0.02 for 2 %.
     pub margin: f64,
-    /// Of all throws of the coin.
+    /// Of all random choices.
     pub seed: u64,
     /// When it began.
     pub started_utc: String,

@@ -11,12 +11,12 @@ use probes::cores::handover::Handovers;
 use record::{Cores, Sharing, SharingThread};
 use stats::Interval;
 
+use super::cpu_slots::CpuSlots;
 use super::decision::Busy;
 use super::handover_costs::Costs;
 use super::kernel::{Kernel, agrees};
 use super::roles::{Role, roles};
 pub use super::roles::{Unwatched, Watched};
-use super::seats::Seats;
 
 /// Two that take turns and whose median rest is longer than a simulated round by this factor wait for something else, which is simulated
 /// as a pause: rests are counted by powers of two, and a partner may wait for its CPU.
@@ -81,7 +81,7 @@ impl Prediction {
     pub fn of(
         threads: &[Busy],
         sharing: Option<&Sharing>,
-        seats: &Seats,
+        slots: &CpuSlots,
         cores: &Cores,
         handovers: &Result<Handovers, String>,
         watched: Watched,
@@ -92,7 +92,7 @@ impl Prediction {
         if let Some(why) = sharing.and_then(|sharing| writers(threads, sharing)) {
             return Err(why);
         }
-        let roles = roles(threads, &known, sharing, seats.cpus.len(), watched)?;
+        let roles = roles(threads, &known, sharing, slots.cpus.len(), watched)?;
         let takes_turns = roles.iter().any(|role| matches!(role, Role::Turns { .. }));
         let readings = match handovers {
             Ok(found) => Costs::readings(found),
@@ -104,13 +104,13 @@ impl Prediction {
         let program = Doings {
             classes: known.iter().map(|thread| class(*thread)).collect(),
             is_slowed: takes_turns && watched == Watched::AllTheTime,
-            far: seats.far_order(),
+            far: slots.far_order(),
             roles,
         };
         let mut variants = Vec::new();
         for costs in readings {
             let machine = costs
-                .machine(&seats.cpus, &seats.level_sizes(), cores)
+                .machine(&slots.cpus, &slots.level_sizes(), cores)
                 .ok_or("one CPU leaves nothing to choose")?;
             let machine = Compiled::new(&machine, false);
             for kernel in Kernel::candidates(takes_turns) {
@@ -130,12 +130,12 @@ impl Prediction {
         })
     }
 
-    /// Change of the time for a seat per thread, in the order of the threads.
-    pub fn predicted(&self, seat_of: &[usize]) -> Option<Predicted> {
+    /// Change of the time for a slot per thread, in the order of the threads.
+    pub fn predicted(&self, slot_of: &[usize]) -> Option<Predicted> {
         let mut percent = None;
         let mut ends = (f64::INFINITY, f64::NEG_INFINITY);
         for variant in &self.variants {
-            let ratios = variant.ratios(seat_of, &self.deciding)?;
+            let ratios = variant.ratios(slot_of, &self.deciding)?;
             let ratio = *ratios.first()?;
             let found = |ratio: f64| 100.0 * (ratio - 1.0);
             // Against the kernel's placement as simulated, and against the runs that were seen.
@@ -154,12 +154,12 @@ impl Prediction {
 
 impl Variant {
     /// Time over the kernel's by each seed: a program takes as long as the thread that lost most.
-    fn ratios(&self, seat_of: &[usize], deciding: &[bool]) -> Option<Vec<f64>> {
-        if seat_of.len() != deciding.len() || seat_of.iter().any(|seat| *seat >= self.machine.cpus()) {
+    fn ratios(&self, slot_of: &[usize], deciding: &[bool]) -> Option<Vec<f64>> {
+        if slot_of.len() != deciding.len() || slot_of.iter().any(|slot| *slot >= self.machine.cpus()) {
             return None;
         }
         let by_seed = |(seed, kernel): (u64, &Vec<f64>)| {
-            let placed = thread_speeds(&self.machine, &self.load, Policy::Pinned, seat_of, seed);
+            let placed = thread_speeds(&self.machine, &self.load, Policy::Pinned, slot_of, seed);
             let ratios = kernel.iter().zip(&placed).zip(deciding).filter(|(_, decides)| **decides);
             let slowest = ratios.map(|((kernel, placed), _)| kernel / placed).fold(0.0, f64::max);
             (slowest.is_finite() && slowest > 0.0).then_some(slowest)
@@ -174,7 +174,7 @@ struct Doings {
     classes: Vec<Class>,
     /// CPU times hold an unknown part of being watched.
     is_slowed: bool,
-    /// Seats, each next one as far as can be from those before.
+    /// CpuSlots, each next one as far as can be from those before.
     far: Vec<usize>,
 }
 

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use host::live::{
-    ChildError, ChildOutput, ChildRun, Ending, ProcessSetting, ThreadError, is_running, observe_child,
-    pending_signal, running_in_group, snapshot,
+    ChildError, ChildRun, Ending, ProcessSetting, ThreadError, is_running, observe_child, pending_signal,
+    running_in_group, snapshot,
 };
 use machine::CpuSet;
 use record::{Sharing, SharingThread};
@@ -15,15 +15,15 @@ use sharing::{
 use stats::{Cell, quantile_interval};
 use toggles::{PinError, PinHold, Restored};
 
-use super::arms::ArmPlan;
+use super::arms::{ArmPlan, arrangement_of};
 use super::arrangement::Arrangement;
 use super::follower::Follower;
-use super::lives::{Fleeting, Lives};
 use super::prediction::Unwatched;
 use super::roster::Counted;
-use crate::ab::command_subject::{CommandError, HowToRun, Program, around, program_rows, program_values};
+use super::thread_lifetimes::{Lifetimes, ShortLived};
+use crate::ab::command_subject::{CommandError, HowToRun, Program, ProgramRuns};
 use crate::ab::drift_probe::DriftProbe;
-use crate::ab::metric::{Metric, StreamCounts};
+use crate::ab::metric::Metric;
 use crate::ab::{GuardSpec, RowSpec, Subject, Trial};
 
 /// How often a child is looked at that cannot be followed any more.
@@ -76,7 +76,7 @@ pub struct RunSeen {
     /// Every thread that was seen.
     pub census: Vec<Counted>,
     /// What was in threads that came and went; of runs other than the profiled one not known.
-    pub fleeting: Option<Fleeting>,
+    pub short_lived: Option<ShortLived>,
     /// Processes that still ran when the command had ended, by number; of runs other than the profiled one only those that somebody saw
     /// before it did.
     pub left_behind: Vec<u32>,
@@ -87,18 +87,14 @@ pub struct RunSeen {
 /// The command and what has been seen of it.
 pub struct RunSubject {
     program: Program,
-    how: HowToRun,
-    metric: Option<Metric>,
-    /// Where the metric was found.
-    pub metric_found: StreamCounts,
+    /// What is read of each run.
+    pub runs: ProgramRuns,
     hold: PinHold,
     label: String,
     plans: Vec<ArmPlan>,
     sets: Vec<CpuSet>,
     /// The CPUs that runs begin with: what the profiled one took, so that its threads are not held for ones that chose theirs.
     cpus: Option<CpuSet>,
-    drift: DriftProbe,
-    begun: Instant,
     /// The most processes that a run left behind.
     pub left_behind: usize,
     /// Threads that could not be set free.
@@ -113,15 +109,11 @@ impl RunSubject {
         Self {
             label: format!("place {}", words.join(" ")),
             program,
-            how,
-            metric,
-            metric_found: StreamCounts::default(),
+            runs: ProgramRuns::new(how, metric, seed),
             hold,
             plans: Vec::new(),
             sets: Vec::new(),
             cpus: None,
-            drift: DriftProbe::new(seed),
-            begun: Instant::now(),
             left_behind: 0,
             unfreed: Vec::new(),
         }
@@ -226,22 +218,22 @@ impl RunSubject {
     }
 
     fn run_profiled(&mut self, command: Command) -> Result<RunSeen, PlaceRunError> {
-        self.run_command(command, &Arrangement::default(), Some(Lives::begin()))
+        self.run_command(command, &Arrangement::default(), Some(Lifetimes::begin()))
     }
 
     fn run_command(
         &mut self,
         command: Command,
         arrangement: &Arrangement,
-        mut lives: Option<Lives>,
+        mut lifetimes: Option<Lifetimes>,
     ) -> Result<RunSeen, PlaceRunError> {
-        let output = if self.metric.is_some() { ChildOutput::Capture } else { self.how.output };
+        let (output, limit) = (self.runs.output(), self.runs.limit());
         let mut follower: Option<Follower> = None;
         let mut failed: Option<PinError> = None;
         let settings: Vec<ProcessSetting> = self.cpus.iter().cloned().map(ProcessSetting::Affinity).collect();
         // Nobody is looked for in later runs, which are timed one after the other.
-        let (is_profiled, mut group) = (lives.is_some(), None);
-        let run = observe_child(command, &settings, output, self.how.limit, &mut |process| {
+        let (is_profiled, mut group) = (lifetimes.is_some(), None);
+        let run = observe_child(command, &settings, output, limit, &mut |process| {
             group = Some(process);
             let looked = match (&mut follower, &failed) {
                 (_, Some(_)) => return IDLE_LOOK,
@@ -251,21 +243,21 @@ impl RunSubject {
                         .and_then(|begun| none.insert(begun).look())
                 }
             };
-            if let (Some(lives), Some(follower)) = (&mut lives, &follower) {
-                lives.look(&follower.roster);
+            if let (Some(lifetimes), Some(follower)) = (&mut lifetimes, &follower) {
+                lifetimes.look(&follower.roster);
             }
             looked.unwrap_or_else(|error| {
                 failed = Some(error);
                 IDLE_LOOK
             })
         });
-        let (mut census, mut fleeting, mut left_behind, mut cpus) = (Vec::new(), None, Vec::new(), None);
+        let (mut census, mut short_lived, mut left_behind, mut cpus) = (Vec::new(), None, Vec::new(), None);
         if let Some(mut follower) = follower.take() {
             left_behind =
                 if failed.is_none() { follower.left_behind().unwrap_or_default() } else { Vec::new() };
             (census, cpus) = (follower.census(), follower.taken().cloned());
             let total_s = run.as_ref().map_or(0.0, |run| run.user_s + run.system_s);
-            fleeting = lives.map(|lives| lives.fleeting(&follower.roster, total_s));
+            short_lived = lifetimes.map(|lifetimes| lifetimes.short_lived(&follower.roster, total_s));
             self.unfreed.extend(follower.release().into_iter().filter(|result| !result.is_settled()));
         }
         if let Some(group) = group.filter(|_| is_profiled) {
@@ -277,7 +269,7 @@ impl RunSubject {
             None | Some(PinError::Gone(_)) => {}
             Some(error) => return Err(error.into()),
         }
-        Ok(RunSeen { run: run?, census, fleeting, left_behind, cpus })
+        Ok(RunSeen { run: run?, census, short_lived, left_behind, cpus })
     }
 }
 
@@ -285,7 +277,7 @@ impl Subject for RunSubject {
     type Error = PlaceRunError;
 
     fn rows(&self) -> Vec<RowSpec> {
-        program_rows(self.metric.as_ref())
+        self.runs.rows()
     }
 
     fn guards(&self) -> Vec<GuardSpec> {
@@ -293,22 +285,14 @@ impl Subject for RunSubject {
     }
 
     fn trial(&mut self, state: Cell) -> Result<Trial, PlaceRunError> {
-        around(&self.how, "--prepare", self.how.prepare.as_ref())?;
-        let arrangement =
-            self.plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default();
+        self.runs.prepare()?;
+        let arrangement = arrangement_of(&self.plans, state);
         let seen = self.run(&arrangement)?;
-        let guards = self.drift.readings();
-        around(&self.how, "--cleanup", self.how.cleanup.as_ref())?;
-        let (values, failure) = program_values(
-            &seen.run,
-            self.metric.as_ref().map(|metric| (metric, &mut self.metric_found)),
-            self.how.any_exit_code,
-        );
-        Ok(Trial { values, guards, failure })
+        Ok(self.runs.trial(&seen.run)?)
     }
 
     fn elapsed_s(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        self.runs.elapsed_s()
     }
 
     fn must_stop(&self) -> bool {

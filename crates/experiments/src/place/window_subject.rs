@@ -10,8 +10,8 @@ use host::live::{ChildOutput, Ending, pending_signal, run_child};
 use record::Better;
 use stats::{Cell, Factors};
 
-use super::arms::ArmPlan;
-use super::far_worse::{FarWorse, Found};
+use super::arms::{ArmPlan, arrangement_of};
+use super::early_stop::{EarlyStop, Found};
 use super::follower::Follower;
 use super::run_subject::PlaceRunError;
 use crate::ab::drift_probe::DriftProbe;
@@ -39,7 +39,7 @@ pub struct WindowSubject<'a> {
     window: Duration,
     drift: DriftProbe,
     begun: Instant,
-    far_worse: Option<FarWorse>,
+    early_stop: Option<EarlyStop>,
     /// Placements that are far worse than the kernel's: once there are any, the experiment is to end.
     pub found: Vec<Found>,
 }
@@ -84,20 +84,20 @@ impl<'a> WindowSubject<'a> {
             window,
             drift: DriftProbe::new(seed),
             begun: Instant::now(),
-            far_worse: None,
+            early_stop: None,
             found: Vec::new(),
         }
     }
 
     /// Ends when placements turn out to be far worse than the kernel's.
-    pub fn spare(&mut self) {
-        self.far_worse = Some(FarWorse::of(self.plans.len()));
+    pub fn stop_early(&mut self) {
+        self.early_stop = Some(EarlyStop::of(self.plans.len()));
     }
 
     fn watch_over(&mut self, arm: usize, progress: f64) {
-        let Some(far_worse) = &mut self.far_worse else { return };
-        far_worse.enter(arm, progress);
-        self.found = far_worse.found();
+        let Some(early_stop) = &mut self.early_stop else { return };
+        early_stop.enter(arm, progress);
+        self.found = early_stop.found();
         self.found.retain(|found| !self.plans[found.arm].is_kernel());
     }
 
@@ -145,8 +145,7 @@ impl Subject for WindowSubject<'_> {
     }
 
     fn trial(&mut self, state: Cell) -> Result<Trial, PlaceRunError> {
-        let arrangement =
-            self.plans.get(state.index()).map(|plan| plan.arrangement.clone()).unwrap_or_default();
+        let arrangement = arrangement_of(&self.plans, state);
         // Who ended in the window before is nobody's neighbour any more.
         self.follower.recount();
         self.follower.rearrange(arrangement)?;

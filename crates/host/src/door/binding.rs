@@ -13,6 +13,7 @@ use machine::{CpuId, CpuSet};
 
 use super::{Target, form, tree};
 use crate::live;
+use crate::task_stat::{Field, TaskStat};
 
 /// More threads than this are not remembered, so nothing is switched: the journal would pass 3 MB.
 const TASKS_MAX: usize = 100_000;
@@ -20,8 +21,6 @@ const TASKS_MAX: usize = 100_000;
 const CPUSET_DEPTH_MAX: usize = 16;
 /// `PF_NO_SETAFFINITY`, include/linux/sched.h: user space is not allowed to change the affinity.
 const NO_SETAFFINITY: u64 = 0x0400_0000;
-/// `PF_KTHREAD`, include/linux/sched.h: a thread of the kernel.
-const KERNEL_THREAD: u64 = 0x0020_0000;
 /// What the kernel calls the thread of an interrupt, before its number (`setup_irq_thread`, kernel/irq/manage.c).
 const INTERRUPT_THREAD: &str = "irq/";
 /// Where cpusets are: cgroup v2, cgroup v1, both mounted together.
@@ -143,10 +142,11 @@ fn read_tasks(top: &Path, own_process: Option<u32>, bindings: &mut Bindings) -> 
     for process in numbers(&top.join("proc")).into_iter().filter(|process| Some(*process) != own_process) {
         for thread in numbers(&top.join(format!("proc/{process}/task"))) {
             // A thread that ends meanwhile has nothing to be put back.
-            let Some(facts) = facts(top, process, thread).filter(Facts::may_be_bound) else { continue };
-            let target = Target::Task { process, thread, start_ticks: facts.start_ticks };
-            let Ok(cpus) = read_task(top, process, thread, facts.start_ticks) else { continue };
-            let found = if facts.is_kernel() { &mut bindings.kernel_tasks } else { &mut bindings.tasks };
+            let Some(stat) = stat(top, process, thread).filter(may_be_bound) else { continue };
+            let Some(start_ticks) = stat.number(Field::StartTicks) else { continue };
+            let target = Target::Task { process, thread, start_ticks };
+            let Ok(cpus) = read_task(top, process, thread, start_ticks) else { continue };
+            let found = if stat.is_of_kernel() { &mut bindings.kernel_tasks } else { &mut bindings.tasks };
             found.push(Bound { target, cpus });
             if bindings.tasks.len() + bindings.kernel_tasks.len() > TASKS_MAX {
                 return Err(io::Error::other(format!("there are more than {TASKS_MAX} threads")));
@@ -156,37 +156,14 @@ fn read_tasks(top: &Path, own_process: Option<u32>, bindings: &mut Bindings) -> 
     Ok(())
 }
 
+fn may_be_bound(stat: &TaskStat) -> bool {
+    let is_of_interrupt = stat.is_of_kernel() && stat.name.starts_with(INTERRUPT_THREAD);
+    stat.number::<u64>(Field::Flags).is_some_and(|flags| flags & NO_SETAFFINITY == 0) && !is_of_interrupt
+}
+
 /// What `stat` of a thread tells.
-struct Facts {
-    name: String,
-    flags: u64,
-    start_ticks: u64,
-}
-
-impl Facts {
-    fn is_kernel(&self) -> bool {
-        self.flags & KERNEL_THREAD != 0
-    }
-
-    fn may_be_bound(&self) -> bool {
-        let is_of_interrupt = self.is_kernel() && self.name.starts_with(INTERRUPT_THREAD);
-        self.flags & NO_SETAFFINITY == 0 && !is_of_interrupt
-    }
-}
-
-fn facts(top: &Path, process: u32, thread: u32) -> Option<Facts> {
-    /// Field 9, counted from the first after the parenthesised name (proc_pid_stat(5)).
-    const FLAGS: usize = 6;
-    /// Field 22, counted alike.
-    const START: usize = 19;
-    let text = form::read_text(&top.join(format!("proc/{process}/task/{thread}/stat"))).ok()?;
-    let (before, after) = text.rsplit_once(')')?;
-    let words: Vec<&str> = after.split_whitespace().collect();
-    Some(Facts {
-        name: before.split_once('(')?.1.to_owned(),
-        flags: words.get(FLAGS)?.parse().ok()?,
-        start_ticks: words.get(START)?.parse().ok()?,
-    })
+pub(super) fn stat(top: &Path, process: u32, thread: u32) -> Option<TaskStat> {
+    TaskStat::parse(&form::read_text(&top.join(format!("proc/{process}/task/{thread}/stat"))).ok()?)
 }
 
 fn status(top: &Path, process: u32, thread: u32) -> std::path::PathBuf {
@@ -195,8 +172,7 @@ fn status(top: &Path, process: u32, thread: u32) -> std::path::PathBuf {
 
 /// The affinity of a thread, offline CPUs included; `NotFound` if it is gone, or its number is another thread's.
 pub(super) fn read_task(top: &Path, process: u32, thread: u32, start_ticks: u64) -> io::Result<String> {
-    let is_same = facts(top, process, thread).is_some_and(|facts| facts.start_ticks == start_ticks);
-    if !is_same {
+    if stat(top, process, thread).and_then(|stat| stat.number(Field::StartTicks)) != Some(start_ticks) {
         return Err(io::ErrorKind::NotFound.into());
     }
     // The file vanishes with the thread, and one that is just ending reads as "no such process".

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{binding, form};
+use super::binding::{self, stat};
+use super::form;
+use crate::task_stat::Field;
 
 /// A clock tick of procfs, the same on all x86: `USER_HZ` is 100 in include/asm-generic/param.h of Linux.
 const TICK_NS: u64 = 10_000_000;
@@ -48,17 +50,15 @@ pub(super) fn read(top: &Path, processes: &[ProcessId]) -> Vec<Followed> {
         if found.contains_key(&process) {
             continue;
         }
-        let Some(stat) = stat(top, process.process, process.process)
-            .filter(|stat| stat.start_ticks == process.start_ticks)
-        else {
-            continue;
-        };
+        let stat = stat(top, process.process, process.process)
+            .filter(|stat| stat.number(Field::StartTicks) == Some(process.start_ticks));
+        let Some(parent) = stat.and_then(|stat| stat.number(Field::Parent)) else { continue };
         let threads = binding::numbers(&top.join(format!("proc/{}/task", process.process)));
         open.extend(children(top, process.process, &threads).unwrap_or_else(|| {
             let parents = parents.get_or_insert_with(|| by_parent(top));
             parents.get(&process.process).cloned().unwrap_or_default()
         }));
-        let of_thread = |thread: u32| followed(top, process, stat.parent, thread);
+        let of_thread = |thread: u32| followed(top, process, parent, thread);
         found.insert(process, threads.into_iter().filter_map(of_thread).collect::<Vec<_>>());
     }
     let mut all: Vec<Followed> = found.into_values().flatten().collect();
@@ -69,14 +69,11 @@ pub(super) fn read(top: &Path, processes: &[ProcessId]) -> Vec<Followed> {
 }
 
 fn followed(top: &Path, process: ProcessId, parent: u32, thread: u32) -> Option<Followed> {
-    let stat = stat(top, process.process, thread)?;
-    if stat.is_dead {
-        return None;
-    }
-    let cpus = binding::read_task(top, process.process, thread, stat.start_ticks).ok()?;
-    let Stat { start_ticks, name, busy_ticks, .. } = stat;
-    let busy_ns = scheduled_ns(top, process.process, thread).unwrap_or(busy_ticks * TICK_NS);
-    Some(Followed { process, parent, thread, start_ticks, name, cpus, busy_ns })
+    let stat = stat(top, process.process, thread).filter(|stat| !stat.has_ended())?;
+    let start_ticks = stat.number(Field::StartTicks)?;
+    let cpus = binding::read_task(top, process.process, thread, start_ticks).ok()?;
+    let busy_ns = scheduled_ns(top, process.process, thread).or_else(|| Some(stat.cpu_ticks()? * TICK_NS))?;
+    Some(Followed { process, parent, thread, start_ticks, name: stat.name, cpus, busy_ns })
 }
 
 /// The children of all threads of a process; `None` where the kernel does not list them (without `CONFIG_PROC_CHILDREN`).
@@ -102,46 +99,18 @@ fn scheduled_ns(top: &Path, process: u32, thread: u32) -> Option<u64> {
 }
 
 fn identity(top: &Path, process: u32) -> Option<ProcessId> {
-    Some(ProcessId { process, start_ticks: stat(top, process, process)?.start_ticks })
+    Some(ProcessId { process, start_ticks: stat(top, process, process)?.number(Field::StartTicks)? })
 }
 
 fn by_parent(top: &Path) -> BTreeMap<u32, Vec<ProcessId>> {
     let mut all: BTreeMap<u32, Vec<ProcessId>> = BTreeMap::new();
     for process in binding::numbers(&top.join("proc")) {
-        if let Some(stat) = stat(top, process, process) {
-            all.entry(stat.parent).or_default().push(ProcessId { process, start_ticks: stat.start_ticks });
+        let Some(stat) = stat(top, process, process) else { continue };
+        if let (Some(parent), Some(start_ticks)) =
+            (stat.number(Field::Parent), stat.number(Field::StartTicks))
+        {
+            all.entry(parent).or_default().push(ProcessId { process, start_ticks });
         }
     }
     all
-}
-
-/// What `stat` of a thread tells.
-struct Stat {
-    name: String,
-    is_dead: bool,
-    parent: u32,
-    busy_ticks: u64,
-    start_ticks: u64,
-}
-
-fn stat(top: &Path, process: u32, thread: u32) -> Option<Stat> {
-    /// Field 4, counted from the first after the parenthesised name (proc_pid_stat(5)).
-    const PARENT: usize = 1;
-    /// Field 14, counted alike: time in user mode.
-    const USER: usize = 11;
-    /// Field 15: time in the kernel.
-    const SYSTEM: usize = 12;
-    /// Field 22.
-    const START: usize = 19;
-    let text = form::read_text(&top.join(format!("proc/{process}/task/{thread}/stat"))).ok()?;
-    let (before, after) = text.rsplit_once(')')?;
-    let words: Vec<&str> = after.split_whitespace().collect();
-    let number = |index: usize| words.get(index)?.parse::<u64>().ok();
-    Some(Stat {
-        name: before.split_once('(')?.1.to_owned(),
-        is_dead: matches!(words.first(), Some(&"Z" | &"X")),
-        parent: u32::try_from(number(PARENT)?).ok()?,
-        busy_ticks: number(USER)? + number(SYSTEM)?,
-        start_ticks: number(START)?,
-    })
 }

@@ -6,6 +6,7 @@ use std::mem;
 use machine::{CpuId, CpuSet};
 
 use super::ThreadError;
+use crate::answer::done;
 
 /// Why a thread is not on its CPU.
 #[derive(Debug, thiserror::Error)]
@@ -78,10 +79,7 @@ pub(super) fn set_affinity(cpus: &CpuSet) -> Result<(), io::Error> {
         unsafe { libc::CPU_SET(cpu.0 as usize, &mut mask) };
     }
     // SAFETY: pid 0 is the calling thread, the mask is valid for the size given.
-    match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const mask) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const mask) })
 }
 
 /// Binds any thread of the machine to CPUs, also beyond the 1024 of a `cpu_set_t`; 0 is the calling thread.
@@ -97,10 +95,7 @@ pub fn set_task_affinity(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     }
     let thread = libc::pid_t::try_from(thread).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: the kernel reads as many bytes as the mask has, and writes none.
-    match unsafe { libc::sched_setaffinity(thread, size_of_val(mask.as_slice()), mask.as_ptr().cast()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(unsafe { libc::sched_setaffinity(thread, size_of_val(mask.as_slice()), mask.as_ptr().cast()) })
 }
 
 impl Pinned {

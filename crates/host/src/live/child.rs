@@ -7,7 +7,7 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use super::ThreadError;
 use super::handover::Handover;
 use super::interrupt::pending_signal;
+use super::poll::wait_for_any;
 use super::process_setting::{ProcessSetting, SettingError, SettingGuard, tunables_for};
+use crate::answer::{done, number, owned};
 
 /// Only the end of a program's complaints is kept, unless its output is searched.
 const ERRORS_KEPT_BYTES: usize = 4096;
@@ -302,14 +304,6 @@ pub(super) fn memory_file() -> io::Result<OwnedFd> {
     owned(fd)
 }
 
-fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 /// The last `bytes_max` bytes of a memory file.
 fn contents(file: &OwnedFd, bytes_max: usize) -> Vec<u8> {
     let size = size(file);
@@ -337,7 +331,7 @@ fn wait_for_end(
         let patience = observe(pid.unsigned_abs()).min(LOOK_FOR_SIGNAL);
         let patience = left.map_or(patience, |left| left.min(patience));
         let is_over = match &pidfd {
-            Some(pidfd) => poll(pidfd, patience)?,
+            Some(pidfd) => wait_for_any(&[pidfd.as_fd()], Some(patience))?,
             None => is_dead_after(pid, patience.min(POLL_WITHOUT_PIDFD))?,
         };
         if is_over {
@@ -352,31 +346,13 @@ fn wait_for_end(
     }
 }
 
-/// True once the process is dead.
-fn poll(pidfd: &OwnedFd, patience: Duration) -> io::Result<bool> {
-    let mut poll = libc::pollfd { fd: pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // Rounded up: a limit of less than a millisecond must not become a loop without pause.
-    let timeout_ms = libc::c_int::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(libc::c_int::MAX);
-    // SAFETY: one valid pollfd, and the count says one.
-    match unsafe { libc::poll(&raw mut poll, 1, timeout_ms) } {
-        0 => Ok(false),
-        count if count > 0 => Ok(true),
-        _ => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-            error => Err(error),
-        },
-    }
-}
-
-/// The same for kernels without pidfd: looks, and pauses if it still runs.
+/// True once the process is dead, for kernels without pidfd: looks, and pauses if it still runs.
 fn is_dead_after(pid: libc::pid_t, pause: Duration) -> io::Result<bool> {
     // SAFETY: an all-zero siginfo is valid.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: `info` is valid to fill; WNOWAIT leaves the child for `reap`.
-    if unsafe { libc::waitid(libc::P_PID, pid.unsigned_abs(), &raw mut info, flags) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    done(unsafe { libc::waitid(libc::P_PID, pid.unsigned_abs(), &raw mut info, flags) })?;
     // SAFETY: waitid filled the fields of a child, or left zero.
     let seen = unsafe { info.si_pid() };
     if seen == 0 {
@@ -401,18 +377,15 @@ fn kill_group(pid: libc::pid_t) {
 }
 
 /// Takes the dead child's status and what it used.
-fn reap(pid: libc::pid_t) -> io::Result<(libc::c_int, libc::rusage)> {
+pub(super) fn reap(pid: libc::pid_t) -> io::Result<(libc::c_int, libc::rusage)> {
     let mut status = 0;
     // SAFETY: rusage is plain numbers, zero is valid.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     loop {
         // SAFETY: both are valid to fill.
-        if unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) } == pid {
-            return Ok((status, usage));
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+        match number(unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) }) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            waited => return waited.map(|_| (status, usage)),
         }
     }
 }

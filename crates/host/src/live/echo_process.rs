@@ -10,6 +10,8 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 
+use super::child::reap;
+
 /// What is sent to and fro.
 const BYTE: u8 = 1;
 
@@ -59,10 +61,8 @@ impl Drop for EchoProcess {
     fn drop(&mut self) {
         // SAFETY: a signal to our own child, which nobody else waits for, so that its number is still its own.
         unsafe { libc::kill(self.child, libc::SIGKILL) };
-        // SAFETY: as above; no status is asked for.
-        while unsafe { libc::waitpid(self.child, std::ptr::null_mut(), 0) } == -1
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
+        // It is gone in any case.
+        let _ = reap(self.child);
     }
 }
 

@@ -1,7 +1,9 @@
 //! An event that one thread signals and another waits for: eventfd(2), the cheapest way to wake a thread by file descriptor.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::answer::{number, owned};
 
 /// A counter in the kernel; waiting takes it to zero.
 #[derive(Debug)]
@@ -14,12 +16,7 @@ impl Event {
     /// Too many open files.
     pub fn new() -> io::Result<Self> {
         // SAFETY: numbers only.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) }).map(Self)
     }
 
     /// Wakes who waits.
@@ -29,7 +26,8 @@ impl Event {
     pub fn signal(&self) -> io::Result<()> {
         let one = 1_u64;
         // SAFETY: the descriptor is open, and eight bytes are read from a number of eight bytes.
-        transferred(unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) })
+        let written = unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
+        number(written).map(drop)
     }
 
     /// Waits until it is signalled.
@@ -39,12 +37,9 @@ impl Event {
     pub fn wait(&self) -> io::Result<()> {
         let mut count = 0_u64;
         // SAFETY: the descriptor is open, and eight bytes are written to a number of eight bytes.
-        transferred(unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) })
+        let read = unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
+        number(read).map(drop)
     }
-}
-
-fn transferred(bytes: isize) -> io::Result<()> {
-    if bytes < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -5,8 +5,11 @@
 //! time limit.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
+
+use super::child::reap;
+use super::poll::wait_for_any;
 
 /// How a forked child ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +66,7 @@ fn answer<const N: usize>(work: fn(&mut [u64; N]), writer: &PipeWriter) -> ! {
 fn await_numbers<const N: usize>(mut reader: PipeReader, deadline: Instant) -> Forked<N> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let mut poll = libc::pollfd { fd: reader.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let milliseconds = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: one descriptor of ours, valid for the kernel to fill.
-        if unsafe { libc::poll(&raw mut poll, 1, milliseconds) } > 0 {
+        if wait_for_any(&[reader.as_fd()], Some(left)).unwrap_or(false) {
             break;
         }
         if left.is_zero() {
@@ -90,11 +90,7 @@ fn bury<const N: usize>(child: libc::pid_t, said: Forked<N>) -> Forked<N> {
         // SAFETY: a signal to our own child, which nobody else waits for, so that its number is still its own.
         unsafe { libc::kill(child, libc::SIGKILL) };
     }
-    let mut status = 0;
-    // SAFETY: `status` is valid for the kernel to fill; the child is ours.
-    while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1
-        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-    {}
+    let status = reap(child).map_or(0, |(status, _)| status);
     if said == Forked::Silent && libc::WIFSIGNALED(status) {
         return Forked::Signal(libc::WTERMSIG(status));
     }

@@ -4,6 +4,8 @@ use std::io;
 use std::mem;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use crate::answer::done;
+
 /// The signal that came first; 0 is none.
 static PENDING: AtomicI32 = AtomicI32::new(0);
 
@@ -50,10 +52,7 @@ fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Resu
     action.sa_sigaction = handler as *const () as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART;
     // SAFETY: the action is valid, the handler is async-signal-safe, no old action is asked for.
-    if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    done(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })
 }
 
 extern "C" fn do_nothing(_signal: libc::c_int) {}

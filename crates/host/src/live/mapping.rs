@@ -9,6 +9,7 @@ use std::slice;
 use machine::Bytes;
 
 use crate::Root;
+use crate::answer::mapped;
 
 /// Size of a huge page on x86-64 and of the transparent kind on most others.
 const HUGE_BYTES: usize = 2 << 20;
@@ -222,10 +223,7 @@ fn map(bytes: usize, extra_flags: libc::c_int) -> io::Result<NonNull<u8>> {
     // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory of ours.
     let address =
         unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(address.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
+    mapped(address)
 }
 
 /// Reads a file of /proc/self of the live process.

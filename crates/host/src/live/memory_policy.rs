@@ -5,6 +5,8 @@
 use std::io;
 use std::ptr;
 
+use crate::answer::done;
+
 /// `MPOL_DEFAULT`, include/uapi/linux/mempolicy.h.
 const MPOL_DEFAULT: libc::c_int = 0;
 /// `MPOL_BIND`, include/uapi/linux/mempolicy.h.
@@ -52,10 +54,7 @@ pub(super) fn set_memory_policy(policy: &MemoryPolicy) -> io::Result<()> {
     mask[0] = nodes;
     let (pointer, bits) = if nodes == 0 { (ptr::null(), 0) } else { (mask.as_ptr(), NODE_BITS_MAX) };
     // SAFETY: the mask, where given, holds as many bits as the kernel is told, and it is only read.
-    match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
 }
 
 /// The policy of the calling thread.
@@ -70,13 +69,13 @@ pub fn current_memory_policy() -> io::Result<MemoryPolicy> {
     let status = unsafe {
         libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), NODE_BITS_MAX, none, 0)
     };
-    match (status, mode) {
-        (0, MPOL_DEFAULT) => Ok(MemoryPolicy::Local),
-        (0, MPOL_BIND) => Ok(MemoryPolicy::Bind(mask[0])),
-        (0, MPOL_INTERLEAVE) => Ok(MemoryPolicy::Interleave(mask[0])),
-        (0, mode) => Ok(MemoryPolicy::Other { mode, nodes: mask[0] }),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(status)?;
+    Ok(match mode {
+        MPOL_DEFAULT => MemoryPolicy::Local,
+        MPOL_BIND => MemoryPolicy::Bind(mask[0]),
+        MPOL_INTERLEAVE => MemoryPolicy::Interleave(mask[0]),
+        mode => MemoryPolicy::Other { mode, nodes: mask[0] },
+    })
 }
 
 #[cfg(test)]

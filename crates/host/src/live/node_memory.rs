@@ -11,6 +11,7 @@ use machine::{Bytes, NodeId};
 use super::memory_policy::{MemoryPolicy, current_memory_policy, set_memory_policy};
 use super::{Mapping, MappingError, PageRequest};
 use crate::Root;
+use crate::answer::number;
 use crate::describe::source::meminfo_bytes;
 
 /// Pages asked about, evenly spread: enough to see a share of a thousandth.
@@ -125,12 +126,9 @@ pub fn page_nodes(mapping: &mut Mapping) -> io::Result<BTreeMap<NodeId, usize>> 
     let mut status = vec![0_i32; count];
     let ask: *const libc::c_int = ptr::null();
     // SAFETY: both lists have `count` entries, the addresses lie in a live mapping, and without nodes nothing moves.
-    let result = unsafe {
+    number(unsafe {
         libc::syscall(libc::SYS_move_pages, 0, count, pages.as_mut_ptr(), ask, status.as_mut_ptr(), 0)
-    };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    })?;
     let mut nodes = BTreeMap::new();
     for node in status.into_iter().filter_map(|node| u32::try_from(node).ok()) {
         *nodes.entry(NodeId(node)).or_insert(0) += 1;

@@ -134,7 +134,7 @@ impl PerfSampler {
     /// What the kernel said to poll(2).
     pub fn wait(samplers: &[&Self], patience: Duration) -> io::Result<()> {
         let rings: Vec<_> = samplers.iter().flat_map(|sampler| &sampler.rings).map(AsFd::as_fd).collect();
-        wait_for_any(&rings, patience)
+        wait_for_any(&rings, Some(patience)).map(drop)
     }
 
     /// Takes all records out of the rings, ring by ring.

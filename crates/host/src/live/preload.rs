@@ -8,7 +8,7 @@ mod obstacle;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Command;
 use std::ptr::NonNull;
@@ -21,6 +21,7 @@ pub use sample_ring::StopReason;
 use sample_ring::{Entry, Event, Sample, SampleRing};
 
 use super::perf::{Code, Observation, RegisterSample, Registers};
+use crate::answer::{done, mapped, owned};
 
 /// Names the shared memory to the library.
 const RING_VARIABLE: &str = "SIDESTEP_SAMPLE_RING";
@@ -173,25 +174,15 @@ fn text(name: &[u8]) -> String {
 /// Memory without a name, zeroed.
 fn map() -> io::Result<(OwnedFd, NonNull<SampleRing>)> {
     // SAFETY: the name ends with a NUL and is only read.
-    let file = unsafe { libc::memfd_create(c"sidestep-samples".as_ptr(), libc::MFD_CLOEXEC) };
-    if file < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    let file = unsafe { OwnedFd::from_raw_fd(file) };
+    let file = owned(unsafe { libc::memfd_create(c"sidestep-samples".as_ptr(), libc::MFD_CLOEXEC) })?;
     let bytes = size_of::<SampleRing>();
     // SAFETY: takes numbers only.
-    if unsafe { libc::ftruncate(file.as_raw_fd(), bytes.cast_signed() as libc::off_t) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    done(unsafe { libc::ftruncate(file.as_raw_fd(), bytes.cast_signed() as libc::off_t) })?;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new mapping at a place that the kernel chooses.
     let base =
         unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
-    if base == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((file, NonNull::new(base.cast()).expect("the kernel never maps at 0 unasked")))
+    Ok((file, mapped(base)?))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::Root;
 use crate::live::mapping;
-use crate::live::process_tree::field_after_name;
+use crate::task_stat::{Field, TaskStat};
 
 /// True if the effective user is root.
 pub fn effective_root() -> bool {
@@ -21,13 +21,18 @@ pub fn process_user(process: u32) -> Option<u32> {
 }
 
 /// True of a thread of the kernel; false, too, if there is no process of this number.
-///
-/// PF_KTHREAD, include/linux/sched.h; the flags are the ninth field of /proc/PID/stat, proc_pid_stat(5).
 pub fn is_kernel_thread(process: u32) -> bool {
-    const PF_KTHREAD: u32 = 0x0020_0000;
-    const FLAGS_BEHIND_NAME: usize = 6;
-    let flags = field_after_name(&Root::live(), &format!("/proc/{process}/stat"), FLAGS_BEHIND_NAME);
-    flags.and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & PF_KTHREAD != 0)
+    TaskStat::read(&Root::live(), &process.to_string()).is_some_and(|stat| stat.is_of_kernel())
+}
+
+/// When a process started, in clock ticks since boot: with the number it names a process for good.
+pub fn process_start_ticks(process: u32) -> Option<u64> {
+    TaskStat::read(&Root::live(), &process.to_string())?.number(Field::StartTicks)
+}
+
+/// The nice value of this process.
+pub fn own_nice() -> Option<i32> {
+    TaskStat::read(&Root::live(), "self")?.number(Field::Nice)
 }
 
 /// The effective user of this process.

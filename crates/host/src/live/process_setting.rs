@@ -15,6 +15,7 @@ use super::affinity::{allowed_cpus, set_affinity};
 use super::memory_policy::{MemoryPolicy, current_memory_policy, set_memory_policy};
 use super::speculation::{Speculation, speculation, stop_speculation};
 use super::wake_latency::{WakeLatency, hold_in_child};
+use crate::answer::{done, number};
 
 /// `PR_GET_THP_DISABLE`, include/uapi/linux/prctl.h.
 const PR_GET_THP_DISABLE: libc::c_int = 42;
@@ -128,10 +129,7 @@ impl ProcessSetting {
 pub fn forbid_huge_pages(forbid: bool) -> io::Result<()> {
     let zero: libc::c_ulong = 0;
     // SAFETY: this prctl takes numbers only.
-    match unsafe { libc::prctl(PR_SET_THP_DISABLE, libc::c_ulong::from(forbid), zero, zero, zero) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(unsafe { libc::prctl(PR_SET_THP_DISABLE, libc::c_ulong::from(forbid), zero, zero, zero) })
 }
 
 /// True if this process may not have transparent huge pages.
@@ -141,10 +139,7 @@ pub fn forbid_huge_pages(forbid: bool) -> io::Result<()> {
 pub fn huge_pages_forbidden() -> io::Result<bool> {
     let zero: libc::c_ulong = 0;
     // SAFETY: this prctl takes numbers only.
-    match unsafe { libc::prctl(PR_GET_THP_DISABLE, zero, zero, zero, zero) } {
-        -1 => Err(io::Error::last_os_error()),
-        flag => Ok(flag & 1 != 0),
-    }
+    Ok(number(unsafe { libc::prctl(PR_GET_THP_DISABLE, zero, zero, zero, zero) })? & 1 != 0)
 }
 
 /// How late a timer of the calling thread may fire, in nanoseconds.
@@ -153,18 +148,12 @@ pub fn huge_pages_forbidden() -> io::Result<bool> {
 /// What the kernel said.
 pub fn timer_slack_ns() -> io::Result<u64> {
     // SAFETY: this prctl takes no arguments.
-    match unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) } {
-        slack if slack >= 0 => Ok(u64::from(slack.unsigned_abs())),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(number(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) })? as u64)
 }
 
 fn set_timer_slack(slack_ns: u64) -> io::Result<()> {
     // SAFETY: this prctl takes numbers only.
-    match unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong) })
 }
 
 /// Settings made in the calling thread; dropping this makes what was before.

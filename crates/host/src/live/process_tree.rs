@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Root;
+use crate::task_stat::{Field, TaskStat};
 
 /// Every thread of the process and of all its descendants; none if it is gone.
 pub fn threads_below(pid: u32) -> Vec<u32> {
@@ -26,8 +27,7 @@ pub fn threads_below(pid: u32) -> Vec<u32> {
 pub fn is_running(pid: u32) -> bool {
     let root = Root::live();
     let runs = |thread: &u32| {
-        let state = field_after_name(&root, &format!("/proc/{pid}/task/{thread}/stat"), 0);
-        state.is_some_and(|state| !["Z", "X"].contains(&state.as_str()))
+        TaskStat::read(&root, &format!("{pid}/task/{thread}")).is_some_and(|stat| !stat.has_ended())
     };
     numbers(&root, &format!("/proc/{pid}/task")).iter().any(runs)
 }
@@ -48,12 +48,10 @@ pub fn is_below(pid: u32, top: u32) -> bool {
 
 /// The processes of a group that have not ended, but for the one that the group is named after.
 pub fn running_in_group(group: u32) -> Vec<u32> {
-    /// Field 5 of `/proc/PID/stat`, behind the name the third; proc_pid_stat(5).
-    const GROUP: usize = 2;
     let root = Root::live();
     let is_in = |pid: &u32| {
-        let own = field_after_name(&root, &format!("/proc/{pid}/stat"), GROUP);
-        *pid != group && own.is_some_and(|own| own.parse() == Ok(group))
+        let stat = TaskStat::read(&root, &pid.to_string()).filter(|_| *pid != group);
+        stat.and_then(|stat| stat.number(Field::Group)) == Some(group)
     };
     numbers(&root, "/proc").into_iter().filter(is_in).filter(|pid| is_running(*pid)).collect()
 }
@@ -62,16 +60,8 @@ fn numbers(root: &Root, folder: &str) -> Vec<u32> {
     root.list(folder).into_iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// Field 4 of `/proc/PID/stat`; proc_pid_stat(5).
 fn parent_of(root: &Root, pid: u32) -> Option<u32> {
-    field_after_name(root, &format!("/proc/{pid}/stat"), 1)?.parse().ok()
-}
-
-/// A field by its place behind the name's closing parenthesis: the name may hold blanks itself.
-pub(super) fn field_after_name(root: &Root, path: &str, place: usize) -> Option<String> {
-    let text = root.read(path).ok()?;
-    let (_, after_name) = text.rsplit_once(')')?;
-    after_name.split_whitespace().nth(place).map(str::to_owned)
+    TaskStat::read(root, &pid.to_string())?.number(Field::Parent)
 }
 
 /// A thread at one time.

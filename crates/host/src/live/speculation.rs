@@ -5,6 +5,8 @@
 
 use std::io;
 
+use crate::answer::{done, number};
+
 /// `PR_GET_SPECULATION_CTRL`, include/uapi/linux/prctl.h.
 const PR_GET_SPECULATION_CTRL: libc::c_int = 52;
 /// `PR_SET_SPECULATION_CTRL`, include/uapi/linux/prctl.h.
@@ -63,10 +65,7 @@ pub fn speculation(kind: Speculation) -> io::Result<SpeculationState> {
     let zero: libc::c_ulong = 0;
     // SAFETY: this prctl takes numbers only and touches no memory of ours.
     let flags = unsafe { libc::prctl(PR_GET_SPECULATION_CTRL, kind.number(), zero, zero, zero) };
-    let Ok(flags) = libc::c_ulong::try_from(flags) else {
-        return Err(io::Error::last_os_error());
-    };
-    Ok(state(flags))
+    Ok(state(number(flags)? as libc::c_ulong))
 }
 
 fn state(flags: libc::c_ulong) -> SpeculationState {
@@ -91,10 +90,7 @@ pub fn stop_speculation(kind: Speculation, stop: bool) -> io::Result<()> {
     let value = if stop { PR_SPEC_DISABLE } else { PR_SPEC_ENABLE };
     let zero: libc::c_ulong = 0;
     // SAFETY: this prctl takes numbers only and touches no memory of ours.
-    match unsafe { libc::prctl(PR_SET_SPECULATION_CTRL, kind.number(), value, zero, zero) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(unsafe { libc::prctl(PR_SET_SPECULATION_CTRL, kind.number(), value, zero, zero) })
 }
 
 #[cfg(test)]

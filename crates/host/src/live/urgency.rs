@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::answer::done;
+
 /// Lets the calling thread run before all threads of the usual kind: real time at the least urgent priority (`SCHED_FIFO`, sched(7)). It must
 /// sleep nearly always. What it starts is of the usual kind again.
 ///
@@ -14,8 +16,5 @@ pub fn run_at_once() -> io::Result<()> {
     parameters.sched_priority = unsafe { libc::sched_get_priority_min(libc::SCHED_FIFO) };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: of the calling thread; the parameters are valid.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
 }

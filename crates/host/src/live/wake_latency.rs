@@ -6,6 +6,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 
+use crate::answer::number;
+
 /// The device.
 const DEVICE: &str = "/dev/cpu_dma_latency";
 /// The same as C text, for the child between fork and exec.
@@ -45,9 +47,7 @@ pub fn wake_latency_us() -> io::Result<u32> {
 pub(super) fn hold_in_child(latency_us: u32) -> io::Result<()> {
     // SAFETY: the path ends with a NUL, and the flags ask for no memory of ours.
     let descriptor = unsafe { libc::open(DEVICE_C.as_ptr(), libc::O_WRONLY) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    number(descriptor)?;
     let bytes = latency_us.to_ne_bytes();
     // SAFETY: the buffer is valid for its length, and it is only read.
     let written = unsafe { libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) };

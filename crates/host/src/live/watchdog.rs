@@ -7,13 +7,14 @@
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Root;
-use crate::live::process_tree::field_after_name;
+use crate::live::poll::wait_for_any;
+use crate::task_stat::TaskStat;
 
 /// This program, even if its file was replaced meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -105,7 +106,7 @@ pub fn watch(deadline: Duration) -> io::Result<Watch> {
     let started = Instant::now();
     loop {
         let left = stage.map(|(at, _)| at.saturating_sub(started.elapsed()));
-        if wait_readable(left)? {
+        if wait_for_any(&[io::stdin().as_fd()], left)? {
             return Ok(if read_word()? == Some(DISMISSED) { Watch::Dismissed } else { Watch::Orphaned });
         }
         if let Some((at, signal)) = stage
@@ -132,22 +133,6 @@ fn detach() {
     }
 }
 
-/// Waits until standard input has something to say, or the time is over (`false`).
-fn wait_readable(left: Option<Duration>) -> io::Result<bool> {
-    let mut poll = libc::pollfd { fd: io::stdin().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let timeout_ms =
-        left.map_or(-1, |left| libc::c_int::try_from(left.as_millis()).unwrap_or(libc::c_int::MAX));
-    // SAFETY: one valid pollfd, and the count says one.
-    match unsafe { libc::poll(&raw mut poll, 1, timeout_ms) } {
-        0 => Ok(false),
-        count if count > 0 => Ok(true),
-        _ => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-            error => Err(error),
-        },
-    }
-}
-
 /// Ends the parent if it is still ours: a number that another process got meanwhile is not our parent's.
 fn end_parent(parent: libc::pid_t, signal: libc::c_int) {
     // SAFETY: no arguments, cannot fail.
@@ -157,23 +142,15 @@ fn end_parent(parent: libc::pid_t, signal: libc::c_int) {
     }
 }
 
-/// True of a process that was stopped by a signal or a debugger: states `T` and `t`, proc_pid_stat(5).
+/// True of a process that was stopped by a signal or a debugger.
 fn is_stopped(process: libc::pid_t) -> bool {
-    let state = field_after_name(&Root::live(), &format!("/proc/{process}/stat"), 0);
-    state.is_some_and(|state| ["T", "t"].contains(&state.as_str()))
-}
-
-/// When a process started, in clock ticks since boot (`/proc/PID/stat`, field 22): with the number it names a process
-/// for good.
-pub fn process_start_ticks(pid: u32) -> Option<u64> {
-    /// Fields between the name's closing parenthesis and the start time (proc(5)).
-    const FIELDS_BEFORE: usize = 19;
-    field_after_name(&Root::live(), &format!("/proc/{pid}/stat"), FIELDS_BEFORE)?.parse().ok()
+    TaskStat::read(&Root::live(), &process.to_string()).is_some_and(|stat| stat.is_stopped())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::process_start_ticks;
 
     #[test]
     fn a_watchdog_that_is_stopped_is_not_waited_for_without_end() {

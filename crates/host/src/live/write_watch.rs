@@ -12,13 +12,15 @@ mod own_page;
 mod post;
 
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 pub use message::{MESSAGE_BYTES, WriteFault, parse_write_faults};
 pub use own_page::OwnPage;
 pub use post::{Given, WriteInvitation, WritePost};
 
 use ioctl::{Api, Range, Register, WriteProtect};
+
+use crate::answer::{number, owned};
 
 /// The smallest page, and the only one that is protected.
 pub const PAGE_BYTES: u64 = 4096;
@@ -50,12 +52,7 @@ impl WriteWatch {
     pub fn of_self() -> Result<Self, WriteWatchError> {
         // SAFETY: takes numbers only.
         let file = unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | libc::O_NONBLOCK) };
-        let file = i32::try_from(file).unwrap_or(-1);
-        if file < 0 {
-            return Err(WriteWatchError::Refused(io::Error::last_os_error()));
-        }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Self::given(unsafe { OwnedFd::from_raw_fd(file) })
+        Self::given(owned(file).map_err(WriteWatchError::Refused)?)
     }
 
     /// Of the process that has made this and given it away; the kernel refuses to agree with anything else by these words.
@@ -108,12 +105,10 @@ impl WriteWatch {
             let mut bytes = [0_u8; MESSAGES * MESSAGE_BYTES];
             // SAFETY: the descriptor is open, and the buffer as long as is said.
             let length = unsafe { libc::read(self.0.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
-            let Ok(length) = usize::try_from(length) else {
-                return match io::Error::last_os_error() {
-                    error if error.kind() == ErrorKind::WouldBlock => Ok(()),
-                    error if error.kind() == ErrorKind::Interrupted => continue,
-                    error => Err(error),
-                };
+            let length = match number(length) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                length => length?,
             };
             parse_write_faults(&bytes[..length], &mut take);
             if length < bytes.len() {

@@ -132,7 +132,7 @@ impl Target {
     }
 
     fn wait(&self) {
-        wait_for_any(&[self.watch.as_fd()], PATIENCE).expect("it can be waited for");
+        wait_for_any(&[self.watch.as_fd()], Some(PATIENCE)).expect("it can be waited for");
     }
 
     fn heard(&self) -> Vec<WriteFault> {
@@ -172,7 +172,7 @@ fn watcher(name: &str, last: &str) {
         target.watch.let_through(fault.page);
     }
     while target.child.try_wait().expect("it is ours").is_none() {
-        wait_for_any(&[target.watch.as_fd()], Duration::from_millis(10)).expect("it can be waited for");
+        wait_for_any(&[target.watch.as_fd()], Some(Duration::from_millis(10))).expect("it can be waited for");
         let more = target.heard();
         for fault in &more {
             target.watch.let_through(fault.page);

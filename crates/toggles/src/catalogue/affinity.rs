@@ -1,11 +1,9 @@
 //! CPU affinity of a thread and what it starts.
 
-use std::time::Duration;
-
 use host::live::{ProcessSetting, allowed_cpus};
 
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Availability, Lifetime, Risk};
+use crate::process_toggle::{Choice, ProcessToggle};
+use crate::{About, Availability};
 
 pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     about: About {
@@ -14,11 +12,8 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         does: "Keeps a process and its threads on one CPU, the first it may use, or leaves them to the scheduler. It spares \
                moves between caches, and costs programs with more than one thread.",
         needs: &["two CPUs that the process may use"],
-        risk: Risk::Process,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "sched_setaffinity(2)",
+        ..About::PROCESS
     },
     available: |_| {
         if allowed_cpus().len() < 2 {
@@ -28,17 +23,11 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     },
     now: |_| Some(if allowed_cpus().len() == 1 { "one" } else { "all" }),
     choices: &[
-        Choice {
-            name: "all",
-            means: "every CPU that it may use",
-            asks: |_| Asks::Settings(vec![ProcessSetting::Affinity(allowed_cpus())]),
-        },
-        Choice {
-            name: "one",
-            means: "the first CPU that it may use",
-            asks: |_| {
-                Asks::Settings(vec![ProcessSetting::Affinity(allowed_cpus().first().into_iter().collect())])
-            },
-        },
+        Choice::named("all")
+            .means("every CPU that it may use")
+            .asks(|_| ProcessSetting::Affinity(allowed_cpus())),
+        Choice::named("one")
+            .means("the first CPU that it may use")
+            .asks(|_| ProcessSetting::Affinity(allowed_cpus().first().into_iter().collect())),
     ],
 };

@@ -1,11 +1,9 @@
 //! Pages of the buffers of our own probes: base pages, or 2 MiB pages by madvise.
 
-use std::time::Duration;
-
 use host::live::{PageRequest, huge_pages_forbidden};
 
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Availability, Lifetime, Risk};
+use crate::process_toggle::{Choice, ProcessToggle};
+use crate::{About, Availability};
 
 pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     about: About {
@@ -14,11 +12,8 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         does: "Asks the kernel by madvise for base or huge pages for the buffers of the probes. It moves what walks page \
                tables: the random chase over large blocks. It does nothing to a program of yours; see thp for that.",
         needs: &["transparent huge pages not set to never"],
-        risk: Risk::Process,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "madvise(2), MADV_HUGEPAGE",
+        ..About::PROCESS
     },
     available: |around| match super::thp::refused(around.root) {
         Some(refused) => refused,
@@ -29,7 +24,7 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     },
     now: |_| None,
     choices: &[
-        Choice { name: "base", means: "pages of 4 KiB", asks: |_| Asks::Pages(PageRequest::Base) },
-        Choice { name: "huge", means: "pages of 2 MiB", asks: |_| Asks::Pages(PageRequest::Huge) },
+        Choice::named("base").means("pages of 4 KiB").pages(PageRequest::Base),
+        Choice::named("huge").means("pages of 2 MiB").pages(PageRequest::Huge),
     ],
 };

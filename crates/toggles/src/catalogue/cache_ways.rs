@@ -1,9 +1,7 @@
 //! Ways of the L3 cache for all tasks that are in no other group.
 
-use std::time::Duration;
-
-use crate::file_toggle::{FileToggle, Form, Settings, always};
-use crate::{About, Lifetime, Risk, Value};
+use crate::file_toggle::{FileToggle, Form, Settings};
+use crate::{About, Risk, Value};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -12,18 +10,14 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         does: "Takes half of the L3 ways away from all tasks that are in no resctrl group, or leaves them all. It shows what \
                cache size is worth to a program.",
         needs: &["root", "Intel RDT or AMD QoS", "resctrl mounted"],
-        risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::System,
-        settle: Duration::from_millis(1),
         source: "Linux, Documentation/filesystems/resctrl.rst",
+        ..About::SYSTEM
     },
     files: &["sys/fs/resctrl/schemata"],
     form: Form::Line("L3"),
     settings: Settings::Derived(halves),
     remedy: "mount -t resctrl resctrl /sys/fs/resctrl, on a CPU with cat_l3",
-    last_only: false,
-    unless: always,
+    ..FileToggle::BASE
 };
 
 /// What holds now, and the same with the upper half of each group of ways left out, in the width of the original.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::file_toggle::{FileToggle, Form, Settings, always};
-use crate::{About, Lifetime, Risk};
+use crate::About;
+use crate::file_toggle::{FileToggle, Settings};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -12,17 +12,13 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         does: "Every reading of the time goes to this clock: the time-stamp counter in 10 to 40 ns, a hypervisor's \
                page in little more, HPET and the ACPI timer in a microsecond and a system call.",
         needs: &["root", "more than one clock source"],
-        risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::System,
         // The switch itself took up to 1.4 ms; the vDSO follows with the next timer tick, at most 10 ms at 100 Hz.
         settle: Duration::from_millis(20),
         source: "Linux, Documentation/timers/timekeeping.rst",
+        ..About::SYSTEM
     },
     files: &["sys/devices/system/clocksource/clocksource0/current_clocksource"],
-    form: Form::Text,
     settings: Settings::ListedIn("available_clocksource", "a clock source that the kernel offers"),
     remedy: "boot a kernel that offers clock sources",
-    last_only: false,
-    unless: always,
+    ..FileToggle::BASE
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::file_toggle::{FileToggle, Form, Setting, Settings, Writes, always};
-use crate::{About, Lifetime, Risk};
+use crate::file_toggle::{FileToggle, Setting, Settings};
+use crate::{About, Risk};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -13,17 +13,16 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         needs: &["root", "CPU hot-plug"],
         risk: Risk::Disruptive,
         opens: "affinities of tasks and interrupts that were bound to the CPU",
-        lifetime: Lifetime::System,
         settle: Duration::from_millis(200),
         source: "Linux, Documentation/core-api/cpu_hotplug.rst",
+        ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/cpu*/online"],
-    form: Form::Text,
     settings: Settings::Fixed(&[
-        Setting { name: "off", writes: Writes::Text("0"), means: "the CPU is away", risk: Risk::Disruptive },
-        Setting { name: "on", writes: Writes::Text("1"), means: "the CPU is there", risk: Risk::Reversible },
+        Setting::named("off").text("0").means("the CPU is away").risk(Risk::Disruptive),
+        Setting::named("on").text("1").means("the CPU is there"),
     ]),
     remedy: "boot a kernel with CONFIG_HOTPLUG_CPU",
     last_only: true,
-    unless: always,
+    ..FileToggle::BASE
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::file_toggle::{FileToggle, Form, Settings, always};
-use crate::{About, Lifetime, Risk};
+use crate::About;
+use crate::file_toggle::{FileToggle, Settings};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -11,19 +11,15 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         title: "Energy or performance preference (EPP)",
         does: "CPUs that choose their own frequency are told how much power to save. power wakes slowly, performance quickly.",
         needs: &["root", "intel_pstate or amd_pstate in active mode"],
-        risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::System,
         settle: Duration::from_millis(20),
         source: "Linux, Documentation/admin-guide/pm/intel_pstate.rst",
+        ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference"],
-    form: Form::Text,
     settings: Settings::ListedIn(
         "energy_performance_available_preferences",
         "a preference that the CPU takes",
     ),
     remedy: "use a machine with intel_pstate or amd_pstate in active mode",
-    last_only: false,
-    unless: always,
+    ..FileToggle::BASE
 };

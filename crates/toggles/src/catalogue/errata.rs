@@ -3,7 +3,7 @@
 use machine::Vendor;
 
 use super::registers::ZEN_2;
-use crate::register_toggle::{ABOUT, Bits, Models, Place, RegisterToggle};
+use crate::register_toggle::{ABOUT, Bits, Models, Place, RegisterToggle, WORKAROUND};
 use crate::{About, Risk};
 
 pub(super) const E298: RegisterToggle = RegisterToggle {
@@ -25,8 +25,7 @@ pub(super) const E298: RegisterToggle = RegisterToggle {
         Bits { place: Place::Msr(0xc001_0015), mask: 1 << 3, off: 0, on: 1 << 3 },
         Bits { place: Place::Msr(0xc001_1023), mask: 1 << 1, off: 0, on: 1 << 1 },
     ],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 pub(super) const E721: RegisterToggle = RegisterToggle {
@@ -39,13 +38,9 @@ pub(super) const E721: RegisterToggle = RegisterToggle {
         source: "AMD 41322, Revision Guide for AMD Family 10h Processors, erratum 721",
         ..ABOUT
     },
-    models: &[
-        Models { vendor: Vendor::Amd, family: 0x10, numbers: &[(0x0, 0xff)], steppings: (0, 15) },
-        Models { vendor: Vendor::Amd, family: 0x12, numbers: &[(0x0, 0xff)], steppings: (0, 15) },
-    ],
+    models: &[Models::amd(0x10, &[(0x0, 0xff)]), Models::amd(0x12, &[(0x0, 0xff)])],
     bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 0, off: 0, on: 1 << 0 }],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 pub(super) const E665: RegisterToggle = RegisterToggle {
@@ -60,8 +55,7 @@ pub(super) const E665: RegisterToggle = RegisterToggle {
     },
     models: &[Models { vendor: Vendor::Amd, family: 0x12, numbers: &[(0x1, 0x1)], steppings: (0, 0) }],
     bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 31, off: 0, on: 1 << 31 }],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 pub(super) const E1021: RegisterToggle = RegisterToggle {
@@ -74,10 +68,9 @@ pub(super) const E1021: RegisterToggle = RegisterToggle {
         source: "AMD 55449, Revision Guide for AMD Family 17h Models 00h-0Fh Processors, erratum 1021",
         ..ABOUT
     },
-    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: &[(0x0, 0xf)], steppings: (0, 15) }],
+    models: &[Models::amd(0x17, &[(0x0, 0xf)])],
     bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 13, off: 0, on: 1 << 13 }],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 pub(super) const E1033: RegisterToggle = RegisterToggle {
@@ -127,15 +120,9 @@ pub(super) const E1485: RegisterToggle = RegisterToggle {
         source: "Linux commit f454b18e07f5, x86/cpu: Fix AMD erratum #1485 on Zen4-based CPUs",
         ..ABOUT
     },
-    models: &[Models {
-        vendor: Vendor::Amd,
-        family: 0x19,
-        numbers: &[(0x10, 0x1f), (0x60, 0xaf)],
-        steppings: (0, 15),
-    }],
+    models: &[Models::amd(0x19, &[(0x10, 0x1f), (0x60, 0xaf)])],
     bits: &[Bits { place: Place::Msr(0xc001_102e), mask: 1 << 5, off: 0, on: 1 << 5 }],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 pub(super) const ZEN_2_OP_CACHE: RegisterToggle = RegisterToggle {
@@ -150,8 +137,7 @@ pub(super) const ZEN_2_OP_CACHE: RegisterToggle = RegisterToggle {
     },
     models: &[ZEN_2],
     bits: &[Bits { place: Place::Msr(0xc001_102e), mask: 1 << 33, off: 0, on: 1 << 33 }],
-    off: ("the workaround is off", Risk::RisksData),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 pub(super) const K8_FLUSH_FILTER: RegisterToggle = RegisterToggle {
@@ -165,8 +151,8 @@ pub(super) const K8_FLUSH_FILTER: RegisterToggle = RegisterToggle {
         source: "AMD 25759, Revision Guide for AMD Athlon 64 and Opteron Processors, errata 63 and 122",
         ..ABOUT
     },
-    models: &[Models { vendor: Vendor::Amd, family: 0xf, numbers: &[(0x0, 0x7f)], steppings: (0, 15) }],
+    models: &[Models::amd(0xf, &[(0x0, 0x7f)])],
     bits: &[Bits { place: Place::Msr(0xc001_0015), mask: 1 << 6, off: 0, on: 1 << 6 }],
-    off: ("the filter works", Risk::RisksData),
-    on: ("the filter is off", Risk::Reversible),
+    off: "the filter works",
+    on: "the filter is off",
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::file_toggle::{FileToggle, Form, Settings, always};
-use crate::{About, Lifetime, Risk};
+use crate::About;
+use crate::file_toggle::{FileToggle, Settings};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -12,16 +12,12 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         does: "Who chooses the frequency of a CPU: powersave and performance hold one end, schedutil and ondemand follow the \
                load and take time to do so.",
         needs: &["root", "a cpufreq driver"],
-        risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::System,
         settle: Duration::from_millis(20),
         source: "Linux, Documentation/admin-guide/pm/cpufreq.rst",
+        ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/cpufreq/policy*/scaling_governor"],
-    form: Form::Text,
     settings: Settings::ListedIn("scaling_available_governors", "a governor that the driver offers"),
     remedy: "use a machine whose kernel controls frequencies, not a guest",
-    last_only: false,
-    unless: always,
+    ..FileToggle::BASE
 };

@@ -1,11 +1,9 @@
 //! Huge pages for the heap of a program that is started, by a tunable of glibc.
 
-use std::time::Duration;
-
 use host::live::ProcessSetting;
 
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Availability, Lifetime, Risk};
+use crate::process_toggle::{Choice, ProcessToggle};
+use crate::{About, Availability};
 
 /// The tunable.
 const TUNABLE: &str = "glibc.malloc.hugetlb";
@@ -17,24 +15,17 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         does: "Makes malloc of a program that is started ask for huge pages (glibc.malloc.hugetlb=1). It spares page walks in \
                programs with a large heap. A statically linked program, or one with its own allocator, does not read it.",
         needs: &["glibc 2.35 in the program", "transparent huge pages not set to never"],
-        risk: Risk::Process,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "The GNU C Library manual, Memory Allocation Tunables",
+        ..About::PROCESS
     },
     available: |around| super::thp::refused(around.root).unwrap_or(Availability::Available),
     now: |_| None,
     choices: &[
-        Choice {
-            name: "off",
-            means: "the heap takes what the policy gives",
-            asks: |_| Asks::Settings(vec![ProcessSetting::GlibcTunable(TUNABLE, "0")]),
-        },
-        Choice {
-            name: "on",
-            means: "malloc asks for huge pages",
-            asks: |_| Asks::Settings(vec![ProcessSetting::GlibcTunable(TUNABLE, "1")]),
-        },
+        Choice::named("off")
+            .means("the heap takes what the policy gives")
+            .asks(|_| ProcessSetting::GlibcTunable(TUNABLE, "0")),
+        Choice::named("on")
+            .means("malloc asks for huge pages")
+            .asks(|_| ProcessSetting::GlibcTunable(TUNABLE, "1")),
     ],
 };

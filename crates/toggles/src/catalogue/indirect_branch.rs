@@ -1,12 +1,10 @@
 //! Indirect-branch speculation of one thread and what it starts, by prctl: a barrier at each switch.
 
-use std::time::Duration;
-
 use host::live::{ProcessSetting, Speculation};
 
 use super::speculation;
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Lifetime, Risk};
+use crate::About;
+use crate::process_toggle::{Choice, ProcessToggle};
 
 pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     about: About {
@@ -16,28 +14,17 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
                switched to or from, and no sharing of predictions with the SMT sibling. It costs programs that \
                switch often, such as two that talk over a pipe on one CPU.",
         needs: &["Linux 4.20", "a CPU with IBPB", "no boot option that fixes it"],
-        risk: Risk::Process,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "Linux, Documentation/userspace-api/spec_ctrl.rst",
+        ..About::PROCESS
     },
     available: |_| speculation::available(Speculation::IndirectBranch, "spectre_v2_user=prctl"),
     now: |_| speculation::now(Speculation::IndirectBranch),
     choices: &[
-        Choice {
-            name: "off",
-            means: "predictions are shared between processes",
-            asks: |_| {
-                Asks::Settings(vec![ProcessSetting::StopSpeculation(Speculation::IndirectBranch, false)])
-            },
-        },
-        Choice {
-            name: "on",
-            means: "a barrier at each switch of process",
-            asks: |_| {
-                Asks::Settings(vec![ProcessSetting::StopSpeculation(Speculation::IndirectBranch, true)])
-            },
-        },
+        Choice::named("off")
+            .means("predictions are shared between processes")
+            .asks(|_| ProcessSetting::StopSpeculation(Speculation::IndirectBranch, false)),
+        Choice::named("on")
+            .means("a barrier at each switch of process")
+            .asks(|_| ProcessSetting::StopSpeculation(Speculation::IndirectBranch, true)),
     ],
 };

@@ -1,9 +1,7 @@
 //! Splitting of executable huge pages of guests.
 
-use std::time::Duration;
-
-use crate::file_toggle::{FileToggle, Form, Setting, Settings, Writes, always};
-use crate::{About, Lifetime, Risk};
+use crate::file_toggle::{FileToggle, Setting, Settings};
+use crate::{About, Risk};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -14,27 +12,14 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         needs: &["root", "a KVM host"],
         risk: Risk::LowersSecurity,
         opens: "CVE-2018-12207 (iTLB multihit): a guest can halt the host",
-        lifetime: Lifetime::System,
-        settle: Duration::from_millis(1),
         source: "Linux, Documentation/admin-guide/hw-vuln/multihit.rst",
+        ..About::SYSTEM
     },
     files: &["sys/module/kvm/parameters/nx_huge_pages"],
-    form: Form::Text,
     settings: Settings::Fixed(&[
-        Setting {
-            name: "off",
-            writes: Writes::Text("N"),
-            means: "huge pages may be executable",
-            risk: Risk::LowersSecurity,
-        },
-        Setting {
-            name: "on",
-            writes: Writes::Text("Y"),
-            means: "executable huge pages are split",
-            risk: Risk::Reversible,
-        },
+        Setting::named("off").text("N").means("huge pages may be executable").risk(Risk::LowersSecurity),
+        Setting::named("on").text("Y").means("executable huge pages are split"),
     ]),
     remedy: "use a KVM host whose module lets it be written",
-    last_only: false,
-    unless: always,
+    ..FileToggle::BASE
 };

@@ -6,17 +6,7 @@ use crate::latch::Latch;
 use crate::{About, Lifetime, Risk};
 
 /// What all latches share.
-const ABOUT: About = About {
-    name: "",
-    title: "",
-    does: "",
-    needs: &[],
-    risk: Risk::OneWay,
-    opens: "",
-    lifetime: Lifetime::System,
-    settle: Duration::ZERO,
-    source: "",
-};
+const ABOUT: About = About { needs: &[], risk: Risk::OneWay, settle: Duration::ZERO, ..About::SYSTEM };
 
 pub(super) const FORCE_DISABLE: Latch = Latch {
     about: About {
@@ -51,7 +41,6 @@ pub(super) const SMT_FORCEOFF: Latch = Latch {
         does: "Writing forceoff to smt/control takes the siblings away for good; smt has off, which can be undone.",
         opens: "forceoff is refused any way back",
         source: "Linux, Documentation/ABI/testing/sysfs-devices-system-cpu",
-
         ..ABOUT
     },
     file: Some("sys/devices/system/cpu/smt/control"),
@@ -64,7 +53,6 @@ pub(super) const UNPRIVILEGED_BPF: Latch = Latch {
         does: "Writing 1 to kernel.unprivileged_bpf_disabled forbids BPF to ordinary users.",
         opens: "the value 1 cannot be written back",
         source: "Linux, Documentation/admin-guide/sysctl/kernel.rst",
-
         ..ABOUT
     },
     file: Some("proc/sys/kernel/unprivileged_bpf_disabled"),
@@ -77,7 +65,6 @@ pub(super) const KEXEC_LOAD: Latch = Latch {
         does: "Writing 1 to kernel.kexec_load_disabled forbids kexec.",
         opens: "the value 1 cannot be written back",
         source: "Linux, Documentation/admin-guide/sysctl/kernel.rst",
-
         ..ABOUT
     },
     file: Some("proc/sys/kernel/kexec_load_disabled"),
@@ -90,7 +77,6 @@ pub(super) const MODULES: Latch = Latch {
         does: "Writing 1 to kernel.modules_disabled forbids loading and unloading modules.",
         opens: "the value 1 cannot be written back",
         source: "Linux, Documentation/admin-guide/sysctl/kernel.rst",
-
         ..ABOUT
     },
     file: Some("proc/sys/kernel/modules_disabled"),
@@ -103,7 +89,6 @@ pub(super) const PTRACE_SCOPE: Latch = Latch {
         does: "Writing 3 to kernel.yama.ptrace_scope forbids ptrace.",
         opens: "the value 3 cannot be written back",
         source: "Linux, Documentation/admin-guide/LSM/Yama.rst",
-
         ..ABOUT
     },
     file: Some("proc/sys/kernel/yama/ptrace_scope"),
@@ -116,7 +101,6 @@ pub(super) const GDS_LOCK: Latch = Latch {
         does: "Bit 5 of IA32_MCU_OPT_CTRL (123h) locks the workaround for Gather Data Sampling.",
         opens: "the lock holds until reset",
         source: "Linux, Documentation/admin-guide/hw-vuln/gather_data_sampling.rst",
-
         ..ABOUT
     },
     file: None,
@@ -129,7 +113,6 @@ pub(super) const MICROCODE: Latch = Latch {
         does: "A newer microcode can bring or remove a workaround while the machine runs.",
         opens: "microcode cannot be taken back before reset",
         source: "Linux, Documentation/arch/x86/microcode.rst",
-
         ..ABOUT
     },
     file: Some("sys/devices/system/cpu/cpu0/microcode/version"),
@@ -143,7 +126,6 @@ pub(super) const L3_INDEX: Latch = Latch {
                l3-subcaches takes larger parts and can be undone.",
         opens: "the kernel frees no slot before reset",
         source: "Linux, arch/x86/kernel/cpu: amd_set_l3_disable_slot answers EEXIST for a slot in use",
-
         ..ABOUT
     },
     file: Some("sys/devices/system/cpu/cpu0/cache/index3/cache_disable_0"),

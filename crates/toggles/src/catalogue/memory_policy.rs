@@ -1,12 +1,10 @@
 //! From which node a process takes its memory.
 
-use std::time::Duration;
-
 use host::live::{MemoryPolicy, ProcessSetting, current_memory_policy, node_mask};
 use machine::NodeId;
 
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Availability, Lifetime, Risk, Surroundings};
+use crate::process_toggle::{Choice, ProcessToggle};
+use crate::{About, Availability, Surroundings};
 
 pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     about: About {
@@ -15,11 +13,8 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         does: "New pages come from the node that touches them first, from all nodes in turn, or from one node only. On machines \
                with several nodes it decides between local latency and the bandwidth of all.",
         needs: &["two NUMA nodes with memory"],
-        risk: Risk::Process,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "set_mempolicy(2)",
+        ..About::PROCESS
     },
     available: |around| {
         if around.machine.topology.nodes.is_empty() {
@@ -42,29 +37,15 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         _ => None,
     },
     choices: &[
-        Choice {
-            name: "local",
-            means: "the node that touches a page first",
-            asks: |_| Asks::Settings(vec![ProcessSetting::Memory(MemoryPolicy::Local)]),
-        },
-        Choice {
-            name: "bind",
-            means: "the first node only",
-            asks: |around| {
-                Asks::Settings(vec![ProcessSetting::Memory(MemoryPolicy::Bind(node_mask(
-                    &nodes(around)[..1],
-                )))])
-            },
-        },
-        Choice {
-            name: "interleave",
-            means: "all nodes in turn",
-            asks: |around| {
-                Asks::Settings(vec![ProcessSetting::Memory(MemoryPolicy::Interleave(node_mask(&nodes(
-                    around,
-                ))))])
-            },
-        },
+        Choice::named("local")
+            .means("the node that touches a page first")
+            .asks(|_| ProcessSetting::Memory(MemoryPolicy::Local)),
+        Choice::named("bind")
+            .means("the first node only")
+            .asks(|around| ProcessSetting::Memory(MemoryPolicy::Bind(node_mask(&nodes(around)[..1])))),
+        Choice::named("interleave")
+            .means("all nodes in turn")
+            .asks(|around| ProcessSetting::Memory(MemoryPolicy::Interleave(node_mask(&nodes(around))))),
     ],
 };
 

@@ -1,9 +1,7 @@
 //! The watchdog that finds hard lockups.
 
-use std::time::Duration;
-
-use crate::file_toggle::{FileToggle, Form, Setting, Settings, Writes};
-use crate::{About, Availability, Lifetime, Risk, Surroundings};
+use crate::file_toggle::{FileToggle, Setting, Settings};
+use crate::{About, Availability, Surroundings};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -11,21 +9,17 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         title: "Hard-lockup watchdog",
         does: "Interrupts each CPU every few seconds by a performance counter, which other users of counters then lack.",
         needs: &["root", "a performance counter"],
-        risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::System,
-        settle: Duration::from_millis(1),
         source: "Linux, Documentation/admin-guide/sysctl/kernel.rst",
+        ..About::SYSTEM
     },
     files: &["proc/sys/kernel/nmi_watchdog"],
-    form: Form::Text,
     settings: Settings::Fixed(&[
-        Setting { name: "off", writes: Writes::Text("0"), means: "no watchdog", risk: Risk::Reversible },
-        Setting { name: "on", writes: Writes::Text("1"), means: "a watchdog", risk: Risk::Reversible },
+        Setting::named("off").text("0").means("no watchdog"),
+        Setting::named("on").text("1").means("a watchdog"),
     ]),
     remedy: "use a machine with performance counters",
-    last_only: false,
     unless: without_counters,
+    ..FileToggle::BASE
 };
 
 fn without_counters(around: &Surroundings) -> Option<Availability> {

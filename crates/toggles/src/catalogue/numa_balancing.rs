@@ -1,9 +1,7 @@
 //! Automatic NUMA balancing.
 
-use std::time::Duration;
-
-use crate::file_toggle::{FileToggle, Form, Setting, Settings, Writes, always};
-use crate::{About, Lifetime, Risk};
+use crate::About;
+use crate::file_toggle::{FileToggle, Setting, Settings};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -12,29 +10,14 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         does: "The kernel unmaps pages now and then to see which node uses them, and moves pages and tasks. It costs page \
                faults, and spares remote accesses of programs that place nothing themselves.",
         needs: &["root", "CONFIG_NUMA_BALANCING"],
-        risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::System,
-        settle: Duration::from_millis(1),
         source: "Linux, Documentation/admin-guide/sysctl/kernel.rst",
+        ..About::SYSTEM
     },
     files: &["proc/sys/kernel/numa_balancing"],
-    form: Form::Text,
     settings: Settings::Fixed(&[
-        Setting {
-            name: "off",
-            writes: Writes::Text("0"),
-            means: "pages stay where they are",
-            risk: Risk::Reversible,
-        },
-        Setting {
-            name: "on",
-            writes: Writes::Text("1"),
-            means: "pages and tasks are moved",
-            risk: Risk::Reversible,
-        },
+        Setting::named("off").text("0").means("pages stay where they are"),
+        Setting::named("on").text("1").means("pages and tasks are moved"),
     ]),
     remedy: "build the kernel with CONFIG_NUMA_BALANCING",
-    last_only: false,
-    unless: always,
+    ..FileToggle::BASE
 };

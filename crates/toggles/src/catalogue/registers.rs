@@ -1,8 +1,6 @@
 //! Registers of performance and security: prefetchers, C1 clock ramping, and workarounds with a bit of their own.
 
-use machine::Vendor;
-
-use crate::register_toggle::{ABOUT, Bits, Models, Place, RegisterToggle};
+use crate::register_toggle::{ABOUT, Bits, Models, Place, RegisterToggle, WORKAROUND};
 use crate::{About, Risk};
 
 pub(super) const PREFETCHERS: RegisterToggle = RegisterToggle {
@@ -10,32 +8,25 @@ pub(super) const PREFETCHERS: RegisterToggle = RegisterToggle {
         name: "prefetchers",
         title: "Hardware prefetchers (Intel)",
         does: "Switches the four prefetchers of L1 and L2 of every CPU. Without them every miss is paid in full.",
-        risk: Risk::Reversible,
-        opens: "",
         source: "Intel, Disclosure of Hardware Prefetcher Control on Some Intel Processors, 2014; Intel SDM vol. 4, MSR 1A4H",
         ..ABOUT
     },
-    models: &[Models {
-        vendor: Vendor::Intel,
-        family: 6,
-        numbers: &[
-            (0x1a, 0x1a),
-            (0x1e, 0x1f),
-            (0x25, 0x25),
-            (0x2a, 0x2a),
-            (0x2c, 0x2f),
-            (0x3a, 0x3a),
-            (0x3c, 0x3f),
-            (0x45, 0x47),
-            (0x4e, 0x4f),
-            (0x55, 0x56),
-            (0x5e, 0x5e),
-        ],
-        steppings: (0, 15),
-    }],
+    models: &[Models::intel(&[
+        (0x1a, 0x1a),
+        (0x1e, 0x1f),
+        (0x25, 0x25),
+        (0x2a, 0x2a),
+        (0x2c, 0x2f),
+        (0x3a, 0x3a),
+        (0x3c, 0x3f),
+        (0x45, 0x47),
+        (0x4e, 0x4f),
+        (0x55, 0x56),
+        (0x5e, 0x5e),
+    ])],
     bits: &[Bits { place: Place::Msr(0x1a4), mask: 0xf, off: 0xf, on: 0 }],
-    off: ("no prefetcher", Risk::Reversible),
-    on: ("all four", Risk::Reversible),
+    off: "no prefetcher",
+    on: "all four",
 };
 
 pub(super) const C1_RAMPING: RegisterToggle = RegisterToggle {
@@ -44,29 +35,22 @@ pub(super) const C1_RAMPING: RegisterToggle = RegisterToggle {
         title: "Clock ramping in C1 (K8)",
         does: "A K8 core that halts slows its clock, and with it its time-stamp counter, so that the counters of cores drift \
                apart. Off cures the drift until the next boot.",
-        risk: Risk::Reversible,
-        opens: "",
         source: "AMD 26094, BKDG for AMD Athlon 64 and Opteron; Xen, arch/x86/cpu/amd.c (PMM7, CpuLowPwrEnh)",
         ..ABOUT
     },
-    models: &[Models { vendor: Vendor::Amd, family: 0xf, numbers: &[(0x0, 0xff)], steppings: (0, 15) }],
+    models: &[Models::amd(0xf, &[(0x0, 0xff)])],
     bits: &[Bits {
         place: Place::AmdNode { function: 3, offset: 0x84 },
         mask: 0x0300_0000,
         off: 0,
         on: 0x0100_0000,
     }],
-    off: ("counters keep together", Risk::Reversible),
-    on: ("halted cores save power", Risk::Reversible),
+    off: "counters keep together",
+    on: "halted cores save power",
 };
 
 /// Zen 2 as Linux has it (arch/x86/kernel/cpu/amd.c).
-pub(super) const ZEN_2: Models = Models {
-    vendor: Vendor::Amd,
-    family: 0x17,
-    numbers: &[(0x30, 0x4f), (0x60, 0x7f), (0x90, 0x91), (0xa0, 0xaf)],
-    steppings: (0, 15),
-};
+pub(super) const ZEN_2: Models = Models::amd(0x17, &[(0x30, 0x4f), (0x60, 0x7f), (0x90, 0x91), (0xa0, 0xaf)]);
 
 pub(super) const ZENBLEED: RegisterToggle = RegisterToggle {
     about: About {
@@ -80,8 +64,7 @@ pub(super) const ZENBLEED: RegisterToggle = RegisterToggle {
     },
     models: &[ZEN_2],
     bits: &[Bits { place: Place::Msr(0xc001_1029), mask: 1 << 9, off: 0, on: 1 << 9 }],
-    off: ("the workaround is off", Risk::LowersSecurity),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 /// Models of Zen 1 as Linux has them (arch/x86/kernel/cpu/amd.c).
@@ -98,10 +81,9 @@ pub(super) const FP_DSS: RegisterToggle = RegisterToggle {
         source: "Linux 6.12.117, arch/x86/kernel/cpu/amd.c: MSR_AMD64_FP_CFG_ZEN1_DENORM_FIX_BIT",
         ..ABOUT
     },
-    models: &[Models { vendor: Vendor::Amd, family: 0x17, numbers: ZEN_1, steppings: (0, 15) }],
+    models: &[Models::amd(0x17, ZEN_1)],
     bits: &[Bits { place: Place::Msr(0xc001_1028), mask: 1 << 9, off: 0, on: 1 << 9 }],
-    off: ("the workaround is off", Risk::LowersSecurity),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 pub(super) const GDS: RegisterToggle = RegisterToggle {
@@ -115,25 +97,19 @@ pub(super) const GDS: RegisterToggle = RegisterToggle {
         source: "Linux, Documentation/admin-guide/hw-vuln/gather_data_sampling.rst; MSR_IA32_MCU_OPT_CTRL",
         ..ABOUT
     },
-    models: &[Models {
-        vendor: Vendor::Intel,
-        family: 6,
-        numbers: &[
-            (0x4e, 0x4e),
-            (0x55, 0x55),
-            (0x5e, 0x5e),
-            (0x6a, 0x6a),
-            (0x6c, 0x6c),
-            (0x7e, 0x7e),
-            (0x8c, 0x8e),
-            (0x9e, 0x9e),
-            (0xa5, 0xa7),
-        ],
-        steppings: (0, 15),
-    }],
+    models: &[Models::intel(&[
+        (0x4e, 0x4e),
+        (0x55, 0x55),
+        (0x5e, 0x5e),
+        (0x6a, 0x6a),
+        (0x6c, 0x6c),
+        (0x7e, 0x7e),
+        (0x8c, 0x8e),
+        (0x9e, 0x9e),
+        (0xa5, 0xa7),
+    ])],
     bits: &[Bits { place: Place::Msr(0x123), mask: 1 << 4, off: 1 << 4, on: 0 }],
-    off: ("the workaround is off", Risk::LowersSecurity),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };
 
 pub(super) const SRBDS: RegisterToggle = RegisterToggle {
@@ -146,22 +122,16 @@ pub(super) const SRBDS: RegisterToggle = RegisterToggle {
         source: "Linux, Documentation/admin-guide/hw-vuln/special-register-buffer-data-sampling.rst",
         ..ABOUT
     },
-    models: &[Models {
-        vendor: Vendor::Intel,
-        family: 6,
-        numbers: &[
-            (0x3a, 0x3a),
-            (0x3c, 0x3d),
-            (0x45, 0x47),
-            (0x4e, 0x4e),
-            (0x5e, 0x5e),
-            (0x8e, 0x8e),
-            (0x9e, 0x9e),
-            (0xa5, 0xa6),
-        ],
-        steppings: (0, 15),
-    }],
+    models: &[Models::intel(&[
+        (0x3a, 0x3a),
+        (0x3c, 0x3d),
+        (0x45, 0x47),
+        (0x4e, 0x4e),
+        (0x5e, 0x5e),
+        (0x8e, 0x8e),
+        (0x9e, 0x9e),
+        (0xa5, 0xa6),
+    ])],
     bits: &[Bits { place: Place::Msr(0x123), mask: 1 << 0, off: 1 << 0, on: 0 }],
-    off: ("the workaround is off", Risk::LowersSecurity),
-    on: ("the workaround is on", Risk::Reversible),
+    ..WORKAROUND
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::file_toggle::{FileToggle, Form, Setting, Settings, Writes};
-use crate::{About, Availability, Lifetime, Risk, Surroundings};
+use crate::file_toggle::{FileToggle, Setting, Settings};
+use crate::{About, Availability, Risk, Surroundings};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -13,24 +13,18 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         needs: &["root", "a CPU with SMT"],
         risk: Risk::Disruptive,
         opens: "affinities of tasks and interrupts that were bound to the siblings",
-        lifetime: Lifetime::System,
         settle: Duration::from_millis(200),
         source: "Linux, Documentation/ABI/testing/sysfs-devices-system-cpu",
+        ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/smt/control"],
-    form: Form::Text,
     settings: Settings::Fixed(&[
-        Setting {
-            name: "off",
-            writes: Writes::Text("off"),
-            means: "one thread per core",
-            risk: Risk::Disruptive,
-        },
-        Setting { name: "on", writes: Writes::Text("on"), means: "all threads", risk: Risk::Reversible },
+        Setting::named("off").text("off").means("one thread per core").risk(Risk::Disruptive),
+        Setting::named("on").text("on").means("all threads"),
     ]),
     remedy: "boot Linux 4.19 or later with CONFIG_HOTPLUG_SMT",
-    last_only: false,
     unless: without_siblings,
+    ..FileToggle::BASE
 };
 
 /// The other states that the kernel knows: Linux, Documentation/ABI/testing/sysfs-devices-system-cpu.

@@ -1,12 +1,10 @@
 //! Speculative Store Bypass Disable for one thread and what it starts, by prctl.
 
-use std::time::Duration;
-
 use host::live::{ProcessSetting, Speculation};
 
 use super::speculation;
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Lifetime, Risk};
+use crate::About;
+use crate::process_toggle::{Choice, ProcessToggle};
 
 pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
     about: About {
@@ -15,24 +13,17 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         does: "Stops loads from passing older stores whose address is not known yet (CVE-2018-3639). \
                It costs code that loads soon after a store through a late address.",
         needs: &["Linux 4.17", "a CPU whose control the kernel knows", "no boot option that fixes it"],
-        risk: Risk::Process,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "Linux, Documentation/userspace-api/spec_ctrl.rst",
+        ..About::PROCESS
     },
     available: |_| speculation::available(Speculation::StoreBypass, "spec_store_bypass_disable=prctl"),
     now: |_| speculation::now(Speculation::StoreBypass),
     choices: &[
-        Choice {
-            name: "off",
-            means: "loads may pass older stores",
-            asks: |_| Asks::Settings(vec![ProcessSetting::StopSpeculation(Speculation::StoreBypass, false)]),
-        },
-        Choice {
-            name: "on",
-            means: "loads wait for the address of older stores",
-            asks: |_| Asks::Settings(vec![ProcessSetting::StopSpeculation(Speculation::StoreBypass, true)]),
-        },
+        Choice::named("off")
+            .means("loads may pass older stores")
+            .asks(|_| ProcessSetting::StopSpeculation(Speculation::StoreBypass, false)),
+        Choice::named("on")
+            .means("loads wait for the address of older stores")
+            .asks(|_| ProcessSetting::StopSpeculation(Speculation::StoreBypass, true)),
     ],
 };

@@ -1,12 +1,10 @@
 //! Transparent huge pages of one process, by prctl.
 
-use std::time::Duration;
-
 use host::Root;
 use host::live::{ProcessSetting, huge_pages_forbidden};
 
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Availability, Lifetime, Risk, Surroundings};
+use crate::process_toggle::{Choice, ProcessToggle};
+use crate::{About, Availability, Surroundings};
 
 /// Where the kernel shows how it manages memory: absent if /sys is not mounted, or was not recorded.
 const MEMORY_FOLDER: &str = "sys/kernel/mm";
@@ -39,25 +37,16 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
                forbids it. Where the policy of the machine is madvise, it matters only to memory that asks for huge \
                pages, as the probes of sidestep do. It spares page walks and page faults.",
         needs: &["Linux 3.15", "transparent huge pages not set to never"],
-        risk: Risk::Process,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "prctl(2), PR_SET_THP_DISABLE",
+        ..About::PROCESS
     },
     available,
     now: |_| huge_pages_forbidden().ok().map(|forbidden| if forbidden { "off" } else { "on" }),
     choices: &[
-        Choice {
-            name: "off",
-            means: "base pages only",
-            asks: |_| Asks::Settings(vec![ProcessSetting::ForbidHugePages(true)]),
-        },
-        Choice {
-            name: "on",
-            means: "huge pages as the policy of the machine allows",
-            asks: |_| Asks::Settings(vec![ProcessSetting::ForbidHugePages(false)]),
-        },
+        Choice::named("off").means("base pages only").asks(|_| ProcessSetting::ForbidHugePages(true)),
+        Choice::named("on")
+            .means("huge pages as the policy of the machine allows")
+            .asks(|_| ProcessSetting::ForbidHugePages(false)),
     ],
 };
 

@@ -1,11 +1,9 @@
 //! How late timers of one thread and what it starts may fire, by prctl.
 
-use std::time::Duration;
-
 use host::live::{ProcessSetting, timer_slack_ns};
 
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Availability, Lifetime, Risk};
+use crate::process_toggle::{Choice, ProcessToggle};
+use crate::{About, Availability};
 
 /// What a thread has unless somebody changed it, in ns: init's `timer_slack_ns` (Linux, init/init_task.c).
 const DEFAULT_NS: u64 = 50_000;
@@ -19,11 +17,8 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         does: "The kernel may fire timers of a thread late by this much, to wake the CPU less often. It costs \
                programs that sleep for short times. Real-time threads have none.",
         needs: &["Linux 2.6.28"],
-        risk: Risk::Process,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "prctl(2), PR_SET_TIMERSLACK",
+        ..About::PROCESS
     },
     available: |_| match timer_slack_ns() {
         Ok(_) => Availability::Available,
@@ -35,15 +30,11 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         _ => None,
     },
     choices: &[
-        Choice {
-            name: "least",
-            means: "1 ns: timers fire on time",
-            asks: |_| Asks::Settings(vec![ProcessSetting::TimerSlackNs(LEAST_NS)]),
-        },
-        Choice {
-            name: "default",
-            means: "50 us: timers may be gathered",
-            asks: |_| Asks::Settings(vec![ProcessSetting::TimerSlackNs(DEFAULT_NS)]),
-        },
+        Choice::named("least")
+            .means("1 ns: timers fire on time")
+            .asks(|_| ProcessSetting::TimerSlackNs(LEAST_NS)),
+        Choice::named("default")
+            .means("50 us: timers may be gathered")
+            .asks(|_| ProcessSetting::TimerSlackNs(DEFAULT_NS)),
     ],
 };

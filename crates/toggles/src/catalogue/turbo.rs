@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::file_toggle::{FileToggle, Form, Setting, Settings, Writes, always};
-use crate::{About, Lifetime, Risk};
+use crate::About;
+use crate::file_toggle::{FileToggle, Setting, Settings};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -12,29 +12,15 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         does: "Lets CPUs rise above their nominal frequency while power and heat allow. Without it times are steadier and \
                longer.",
         needs: &["root", "the intel_pstate driver"],
-        risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::System,
         settle: Duration::from_millis(20),
         source: "Linux, Documentation/admin-guide/pm/intel_pstate.rst",
+        ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/intel_pstate/no_turbo"],
-    form: Form::Text,
     settings: Settings::Fixed(&[
-        Setting {
-            name: "off",
-            writes: Writes::Text("1"),
-            means: "nominal frequency at most",
-            risk: Risk::Reversible,
-        },
-        Setting {
-            name: "on",
-            writes: Writes::Text("0"),
-            means: "above nominal when possible",
-            risk: Risk::Reversible,
-        },
+        Setting::named("off").text("1").means("nominal frequency at most"),
+        Setting::named("on").text("0").means("above nominal when possible"),
     ]),
     remedy: "elsewhere see boost; guests have no frequency",
-    last_only: false,
-    unless: always,
+    ..FileToggle::BASE
 };

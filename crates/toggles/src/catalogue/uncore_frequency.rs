@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::file_toggle::{FileToggle, Form, Setting, Settings, Writes, always};
-use crate::{About, Lifetime, Risk};
+use crate::About;
+use crate::file_toggle::{FileToggle, Setting, Settings};
 
 pub(super) const TOGGLE: FileToggle = FileToggle {
     about: About {
@@ -12,29 +12,15 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         does: "Holds mesh, L3 and memory controllers of Intel servers at their lowest frequency, or lets them rise. It moves the \
                latency of all that misses L2.",
         needs: &["root", "the intel_uncore_frequency module"],
-        risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::System,
         settle: Duration::from_millis(20),
         source: "Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst",
+        ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/intel_uncore_frequency/package_*_die_*/max_freq_khz"],
-    form: Form::Text,
     settings: Settings::Fixed(&[
-        Setting {
-            name: "lowest",
-            writes: Writes::TextOf("initial_min_freq_khz"),
-            means: "the lowest that there was at boot",
-            risk: Risk::Reversible,
-        },
-        Setting {
-            name: "highest",
-            writes: Writes::TextOf("initial_max_freq_khz"),
-            means: "the highest that there was at boot",
-            risk: Risk::Reversible,
-        },
+        Setting::named("lowest").text_of("initial_min_freq_khz").means("the lowest that there was at boot"),
+        Setting::named("highest").text_of("initial_max_freq_khz").means("the highest that there was at boot"),
     ]),
     remedy: "load the module intel_uncore_frequency on an Intel server",
-    last_only: false,
-    unless: always,
+    ..FileToggle::BASE
 };

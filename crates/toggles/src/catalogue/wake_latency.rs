@@ -1,11 +1,9 @@
 //! The longest wake-up that CPUs may take, while a process asks for less.
 
-use std::time::Duration;
-
 use host::live::{ProcessSetting, is_writable, wake_latency_us};
 
-use crate::process_toggle::{Asks, Choice, ProcessToggle};
-use crate::{About, Availability, Lifetime, Risk, User};
+use crate::process_toggle::{Choice, ProcessToggle};
+use crate::{About, Availability, Risk, User};
 
 /// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, Linux, include/linux/pm_qos.h: 2000 s.
 const NO_LIMIT_US: u32 = 2_000_000_000;
@@ -18,10 +16,8 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
                costs power and the turbo of others, and spares wake-ups. A crash ends the request.",
         needs: &["root", "a cpuidle driver, or it moves nothing"],
         risk: Risk::Reversible,
-        opens: "",
-        lifetime: Lifetime::Process,
-        settle: Duration::ZERO,
         source: "Linux, Documentation/power/pm_qos_interface.rst",
+        ..About::PROCESS
     },
     available: |around| {
         if around.user != User::Root {
@@ -38,11 +34,7 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         _ => None,
     },
     choices: &[
-        Choice { name: "any", means: "as deep as the governor likes", asks: |_| Asks::Settings(Vec::new()) },
-        Choice {
-            name: "awake",
-            means: "no idle state at all",
-            asks: |_| Asks::Settings(vec![ProcessSetting::WakeLatencyUs(0)]),
-        },
+        Choice::named("any").means("as deep as the governor likes"),
+        Choice::named("awake").means("no idle state at all").asks(|_| ProcessSetting::WakeLatencyUs(0)),
     ],
 };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use host::{Cpuid, MachineDoor, Root, StateFolder, Witness};
+use host::{Cpuid, FlawSources, MachineDoor, Root, StateFolder};
 use machine::Machine;
 use record::{FlawVerdict, RegistersAsked};
 use toggles::{Change, Experiment, ExperimentError, Intent, Owner, Surroundings, Switch, find};
@@ -50,8 +50,8 @@ impl Board {
     /// What our detector says.
     pub(crate) fn verdict(&self) -> FlawVerdict {
         let catalogue = flaws::catalogue();
-        let witness = Witness::of(&self.root, Some(&self.cpuid));
-        let verdicts = flaws::judge(&catalogue, &witness.hear(&catalogue.registers()));
+        let sources = FlawSources::of(&self.root, Some(&self.cpuid));
+        let verdicts = flaws::judge(&catalogue, &sources.read(&catalogue.registers()));
         verdicts.into_iter().find(|verdict| verdict.id == FLAW).expect("it is in the catalogue")
     }
 
@@ -59,8 +59,8 @@ impl Board {
     pub(crate) fn uneven(&self) -> Vec<String> {
         let catalogue = flaws::catalogue();
         let asked = RegistersAsked { msr: catalogue.registers().msr, ..RegistersAsked::default() };
-        let witness = Witness::of(&self.root, Some(&self.cpuid));
-        flaws::uneven(&catalogue, &witness.hear(&asked))
+        let sources = FlawSources::of(&self.root, Some(&self.cpuid));
+        flaws::uneven(&catalogue, &sources.read(&asked))
     }
 
     /// What our toggle says the state is.

@@ -7,12 +7,13 @@ use experiments::ab::across_reboot::condition::Conditions;
 use experiments::ab::across_reboot::inference::inference;
 use experiments::ab::across_reboot::journal::{Journal, Phase, letter};
 use experiments::ab::across_reboot::plan::Plan;
-use host::Root;
 use machine::shareable_command_line;
 use record::RebootOutcome;
 use report::{Terminal, paragraph};
 use serde_json::{Value as Json, json};
 use stats::Arm;
+
+use crate::toggles::Described;
 
 /// Version of the JSON document of plan and standing.
 const SCHEMA: u32 = 1;
@@ -31,7 +32,8 @@ pub(super) struct NextBoot {
 
 impl NextBoot {
     /// What to do so that the next boot is of `arm`.
-    pub(super) fn of(root: &Root, kernel: Option<&str>, conditions: &Conditions, arm: Arm) -> Self {
+    pub(super) fn of(described: &Described, conditions: &Conditions, arm: Arm) -> Self {
+        let (root, kernel) = (&described.root, described.machine.environment.kernel.as_deref());
         let command_line = root.read("/proc/cmdline").unwrap_or_default();
         let loader = boot_loader(root);
         let wanted = conditions.of(arm);

@@ -6,16 +6,13 @@
 //! differ by themselves.
 
 use record::{ArmFact, BootRow, BootSummary, ComparisonRow, REBOOTS_SCHEMA, RebootOutcome};
-use stats::{
-    Arm, Comparison, Guard, Verdict, benjamini_hochberg, guarded_passes, median, median_absolute_deviation,
-    two_levels,
-};
+use stats::{Arm, Comparison, Guard, guarded_passes, median, median_absolute_deviation, two_levels};
 
 use super::facts::{BootFacts, unsteady};
 use super::journal::{BootTrial, Fate, Journal, JournalRow, Phase, Visit, letter};
 use super::plan::FEWEST_BOOTS;
 use super::sentence::{headline, sentence};
-use crate::ab::judged_rows::{as_cost, percent};
+use crate::ab::judged_rows::{Sides, as_cost, draft, judge, percent};
 
 /// A control further from the median boot than so many deviations is told.
 const FAR_IN_DEVIATIONS: f64 = 5.0;
@@ -127,83 +124,41 @@ fn judged(
     journal: &Journal,
     notes: &mut Vec<String>,
 ) -> Vec<BootRow> {
-    let mut drafts: Vec<(BootRow, Comparison)> = Vec::new();
+    let (mut rows, mut costs): (Vec<BootRow>, Vec<Comparison>) = (Vec::new(), Vec::new());
     for (index, spec) in family {
         let of = |arm: Arm| -> Vec<f64> {
             boots.iter().filter(|boot| boot.visit.arm == arm).filter_map(|boot| boot.value(*index)).collect()
         };
-        let sides = [of(Arm::A), of(Arm::B)];
-        if sides.iter().flatten().any(|value| *value <= 0.0) {
+        let values = [of(Arm::A), of(Arm::B)];
+        if values.iter().flatten().any(|value| *value <= 0.0) {
             notes.push(format!("{}: left out, as it is nothing in some boots", spec.name));
             continue;
         }
-        let Some(change) = Comparison::of_groups(&sides[0], &sides[1]) else { continue };
-        drafts.push(draft(*index, spec, &sides, change, boots, journal));
+        let [a, b] = &values;
+        let Some((change, sides)) = Comparison::of_groups(a, b).zip(Sides::of([a, b])) else { continue };
+        let interval = change.interval.filter(|_| !journal.plan.one_way);
+        let logs = |arm: Arm| -> Vec<Vec<f64>> {
+            let of_arm = boots.iter().filter(|boot| boot.visit.arm == arm);
+            of_arm.map(|boot| boot.values[*index].iter().map(|value| value.ln()).collect()).collect()
+        };
+        let levels = two_levels(&[logs(Arm::A), logs(Arm::B)]);
+        let row = ComparisonRow {
+            interval: interval.map(|interval| interval.map(percent)),
+            p: interval.map(|_| change.p),
+            paired: false,
+            ..draft(spec, &change, sides, journal.conditions.b.name())
+        };
+        rows.push(BootRow {
+            row,
+            ratio: change.ratio,
+            ratio_interval: interval,
+            within_percent: levels.within_deviation().map(|deviation| 100.0 * deviation.exp_m1()),
+            between_percent: levels.between_deviation().map(|deviation| 100.0 * deviation.exp_m1()),
+        });
+        costs.push(as_cost(change, spec.better));
     }
-    let p_values: Vec<f64> = drafts.iter().map(|(row, _)| row.row.p.unwrap_or(1.0)).collect();
-    let q_values = benjamini_hochberg(&p_values);
-    let judged = |((mut row, cost), q): ((BootRow, Comparison), f64)| {
-        if row.row.interval.is_some() {
-            row.row.q = Some(q);
-            row.row.verdict = cost.verdict_in_family(journal.plan.margin, q);
-            let is_open = row.row.verdict == Verdict::Inconclusive;
-            row.row.further_runs = cost
-                .further_pairs_in_family(journal.plan.margin, q)
-                .filter(|_| is_open)
-                .map(|boots| boots.max(1));
-        }
-        row
-    };
-    drafts.into_iter().zip(q_values).map(judged).collect()
-}
-
-/// A row before its family is known, and the change as one of costs.
-fn draft(
-    index: usize,
-    spec: &JournalRow,
-    sides: &[Vec<f64>; 2],
-    change: Comparison,
-    boots: &[Boot<'_>],
-    journal: &Journal,
-) -> (BootRow, Comparison) {
-    let interval = change.interval.filter(|_| !journal.plan.one_way);
-    let end = |side: &[f64]| stats::quantile_interval(&stats::sorted(side), 0.5);
-    let logs = |arm: Arm| -> Vec<Vec<f64>> {
-        let of_arm = boots.iter().filter(|boot| boot.visit.arm == arm);
-        of_arm.map(|boot| boot.values[index].iter().map(|value| value.ln()).collect()).collect()
-    };
-    let levels = two_levels(&[logs(Arm::A), logs(Arm::B)]);
-    let row = ComparisonRow {
-        name: spec.name.clone(),
-        group: spec.group.clone(),
-        unit: spec.unit.clone(),
-        better: spec.better,
-        candidate: journal.conditions.b.name(),
-        a: median(&sides[0]).unwrap_or(f64::NAN),
-        b: median(&sides[1]).unwrap_or(f64::NAN),
-        a_interval: end(&sides[0]),
-        b_interval: end(&sides[1]),
-        change_percent: percent(change.ratio),
-        interval: interval.map(|interval| interval.map(percent)),
-        symmetric_percent: stats::symmetric_percent(1.0, change.ratio),
-        verdict: Verdict::Inconclusive,
-        margin_percent: 100.0 * journal.plan.margin,
-        p: interval.map(|_| change.p),
-        q: None,
-        further_runs: None,
-        samples: [sides[0].len(), sides[1].len()],
-        paired: false,
-        control: spec.control,
-        knowledge: stats::Knowledge::None,
-    };
-    let row = BootRow {
-        row,
-        ratio: change.ratio,
-        ratio_interval: interval,
-        within_percent: levels.within_deviation().map(|deviation| 100.0 * deviation.exp_m1()),
-        between_percent: levels.between_deviation().map(|deviation| 100.0 * deviation.exp_m1()),
-    };
-    (row, as_cost(change, spec.better))
+    judge(rows.iter_mut().map(|row| &mut row.row).zip(costs).collect(), journal.plan.margin, 1);
+    rows
 }
 
 /// All boots that were seen.
@@ -221,13 +176,13 @@ fn summaries(journal: &Journal, counted: &[Boot<'_>]) -> Vec<BootSummary> {
             }
             Fate::NotOfArm(why) => ("not of the arm", why.clone()),
         };
-        let restless = (visit.settled == Some(false)).then(|| "the machine did not settle".to_owned());
+        let unsettled = (visit.settled == Some(false)).then(|| "the machine did not settle".to_owned());
         let late = visit.boot.uptime_s.filter(|own| *own > LATE_S && *own > LATE_FACTOR * age);
         let late =
             late.map(|own| format!("measured {own:.0} s after its start, the others about {age:.0} s"));
         let far =
             far.iter().find(|(boot_id, _)| *boot_id == visit.boot.boot_id).map(|(_, text)| text.clone());
-        let remarks = [Some(why).filter(|why| !why.is_empty()), far, restless, late];
+        let remarks = [Some(why).filter(|why| !why.is_empty()), far, unsettled, late];
         BootSummary {
             place: visit.place + 1,
             arm: letter(visit.arm).to_owned(),

@@ -11,7 +11,7 @@
 //!                       └ abandon ──> Abandoned (everything measured is kept)
 //! ```
 //!
-//! A boot in the other arm is never taken for that arm: the order would then be the user's choice or his slip, and the
+//! A boot in the other arm is never taken for that arm: the order would then be the user's choice or mistake, and the
 //! random order is what keeps drift, and hopes, out of the difference. It costs one more boot.
 
 use host::{Damaged, SealedFile};
@@ -149,7 +149,7 @@ pub struct Visit {
     pub arm: Arm,
     /// When it was first seen, RFC 3339.
     pub seen_utc: String,
-    /// True if the machine came to rest before the first trial; `None` if nothing was measured.
+    /// True if the machine settled before the first trial; `None` if nothing was measured.
     pub settled: Option<bool>,
     /// All that was measured in it.
     pub trials: Vec<BootTrial>,

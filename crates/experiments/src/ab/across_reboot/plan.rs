@@ -1,4 +1,4 @@
-//! How many boots, and in which order: blocks that cancel a straight drift, each by the throw of a coin.
+//! How many boots, and in which order: blocks that cancel a straight drift, each in random order.
 
 use serde::{Deserialize, Serialize};
 use stats::{Arm, Random, random_pairs, random_quads};
@@ -19,7 +19,7 @@ pub const MOST_TRIALS: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Of all throws of the coin.
+    /// Of all random choices.
     pub seed: u64,
     /// The arm of each boot, in order.
     pub order: Vec<Arm>,
@@ -33,7 +33,7 @@ pub struct Plan {
     pub settle_s: f64,
 }
 
-/// The order of `boots` boots of each arm: quads ABBA or BAAB by a coin, and a pair AB or BA for an odd number.
+/// The order of `boots` boots of each arm: quads ABBA or BAAB at random, and a pair AB or BA for an odd number.
 ///
 /// Within a quad a straight drift of the machine cancels, and neighbours of one arm need no change between them. Boots
 /// that can be exchanged make the rank-sum test exact under any order; drift makes it cautious under this one.

@@ -5,19 +5,16 @@ use stats::Verdict;
 use stats::text::points_in_words;
 
 use super::plan::FEWEST_BOOTS;
-use crate::ab::command_subject::{CPU_TIME, METRIC, WALL_TIME};
-use crate::ab::sentence::{change, changed};
-
-/// What a program takes; faults and switches stand in the table.
-const TOLD_OF_PROGRAM: [&str; 3] = [METRIC, WALL_TIME, CPU_TIME];
+use crate::ab::command_subject::WALL_TIME;
+use crate::ab::sentence::{Further, HEADLINES_OF_PROGRAM, change, of_toggle};
 
 /// Of a program the first row with a verdict, among those of what it takes; else, and of probes, the first with one, or
 /// the first.
 pub(super) fn headline(rows: &[BootRow]) -> Option<&BootRow> {
     let is_known = |row: &&BootRow| row.row.verdict != Verdict::Inconclusive;
-    let is_told =
-        |row: &&BootRow| row.row.group != "program" || TOLD_OF_PROGRAM.contains(&row.row.name.as_str());
-    rows.iter().filter(is_told).find(is_known).or(rows.first())
+    let is_candidate =
+        |row: &&BootRow| row.row.group != "program" || HEADLINES_OF_PROGRAM.contains(&row.row.name.as_str());
+    rows.iter().filter(is_candidate).find(is_known).or(rows.first())
 }
 
 /// What was found.
@@ -56,21 +53,7 @@ fn known(row: &BootRow, found: &RebootOutcome) -> String {
         name if is_program => format!("the {name} of this program"),
         name => name.to_owned(),
     };
-    let (experiment, margin) = (as_experiment(row), points_in_words(found.margin_percent));
-    let size = change(&experiment);
-    match row.row.verdict {
-        Verdict::Slower | Verdict::Faster => changed(&experiment, &found.b, &subject),
-        Verdict::Equivalent => {
-            format!("{} makes no difference beyond {margin} % to {subject}: {size}", found.b)
-        }
-        Verdict::Inconclusive => {
-            let wanted = row
-                .row
-                .further_runs
-                .map_or_else(String::new, |boots| format!(", about {boots} more boots of each would tell"));
-            format!("what {} does to {subject} is not known to {margin} %: {size}{wanted}", found.b)
-        }
-    }
+    of_toggle(&as_experiment(row), &found.b, &subject, Further::BOOTS)
 }
 
 fn nothing(found: &RebootOutcome) -> String {

@@ -24,10 +24,10 @@ pub struct Settling {
 pub enum Next {
     /// Look again.
     Wait,
-    /// It came to rest.
+    /// It is quiet.
     Settled,
     /// It did not within the time allowed; it is measured all the same, and that is noted.
-    Restless,
+    Unsettled,
 }
 
 /// One reading.
@@ -51,7 +51,7 @@ impl Settling {
         } else if self.quiet_looks >= QUIET_LOOKS {
             Next::Settled
         } else if look.waited_s >= patience_s {
-            Next::Restless
+            Next::Unsettled
         } else {
             Next::Wait
         }
@@ -73,11 +73,11 @@ mod tests {
     }
 
     #[test]
-    fn three_quiet_looks_in_a_row_settle_and_a_restless_machine_is_not_waited_for_for_ever() {
-        use Next::{Restless, Settled, Wait};
+    fn three_quiet_looks_in_a_row_settle_and_an_unsettled_machine_is_not_waited_for_for_ever() {
+        use Next::{Settled, Unsettled, Wait};
         assert_eq!(run(&[0.0, 0.1, 0.0], 100.0), [Wait, Wait, Settled]);
         assert_eq!(run(&[0.0, 0.0, 0.5, 0.0, 0.0, 0.0], 100.0), [Wait, Wait, Wait, Wait, Wait, Settled]);
-        assert_eq!(run(&[1.0; 6], 100.0), [Wait, Wait, Wait, Wait, Wait, Restless]);
+        assert_eq!(run(&[1.0; 6], 100.0), [Wait, Wait, Wait, Wait, Wait, Unsettled]);
         assert_eq!(run(&[0.0; 3], 0.0), [Wait, Wait, Wait]);
     }
 }

@@ -20,9 +20,9 @@ fn busy(shares: &[f64]) -> Vec<Busy> {
     shares.iter().enumerate().map(one).collect()
 }
 
-fn two_cpus() -> Seats {
+fn two_cpus() -> CpuSlots {
     let set: CpuSet = (0..2).map(CpuId).collect();
-    Seats::of(&Topology::default(), &set)
+    CpuSlots::of(&Topology::default(), &set)
 }
 
 /// Threads 0 and 1 wake each other so often per second, 2 and 3 too.
@@ -74,8 +74,8 @@ fn truth(kernel: Kernel, own_ns: f64) -> (f64, f64, [f64; 2]) {
     let per_s = turns_per_s(&speeds, costs, &[own_ns; 4], 0, 1);
     let [least, most] = kernel.adds_ns(costs);
     let cpu_ns = costs.together + own_ns + f64::midpoint(least, most);
-    let change = |seats: [usize; 4]| {
-        let placed = thread_speeds(&machine, &load, Policy::Pinned, &seats, SEED);
+    let change = |slots: [usize; 4]| {
+        let placed = thread_speeds(&machine, &load, Policy::Pinned, &slots, SEED);
         100.0 * (speeds[0] / placed[0] - 1.0)
     };
     (per_s, per_s * cpu_ns / 2e9, PAIRS_ON_TWO.map(change))
@@ -100,13 +100,13 @@ fn whatever_the_kernel_does_its_pairs_gain_what_the_interval_says() {
         let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
         for watched in [Watched::Once(unwatched(0.95, 1.05)), Watched::AllTheTime] {
             let found = predict_by(&[share; 4], Some(&sharing), watched).expect("two pairs");
-            for (seats, change) in PAIRS_ON_TWO.iter().zip(changes) {
-                let foreseen = found.predicted(seats).expect("four seats");
+            for (slots, change) in PAIRS_ON_TWO.iter().zip(changes) {
+                let foreseen = found.predicted(slots).expect("four slots");
                 let reached = foreseen.interval.low - 0.5..=foreseen.interval.high + 0.5;
                 assert!(reached.contains(&change), "{kernel:?} {own_ns} {change}: {foreseen:?}");
                 assert!(foreseen.interval.contains(foreseen.percent), "{foreseen:?}");
             }
-            assert_eq!(found.predicted(&[0, 0, 1]), None, "a seat is missing");
+            assert_eq!(found.predicted(&[0, 0, 1]), None, "a slot is missing");
             assert_eq!(found.predicted(&[0, 0, 1, 2]), None, "there is no third CPU");
         }
     }
@@ -118,7 +118,7 @@ fn runs_tell_a_kernel_that_stacks_pairs_from_one_that_gives_each_a_cpu() {
         let (per_s, share, _) = truth(kernel, 0.0);
         let sharing = turns(&busy(&[share; 4]), per_s / 2.0);
         let found = predict_by(&[share; 4], Some(&sharing), Watched::Once(runs)).expect("two pairs");
-        found.predicted(&PAIRS_ON_TWO[0]).expect("four seats").interval
+        found.predicted(&PAIRS_ON_TWO[0]).expect("four slots").interval
     };
     let (stacked, grouped) = (truth(Kernel::Stacked, 0.0).2[0], truth(Kernel::Grouped, 0.0).2[0]);
     assert!(stacked < -50.0 && grouped.abs() < 0.5, "{stacked} {grouped}");
@@ -154,7 +154,7 @@ fn turns_are_counted_where_nobody_need_be_woken_as_well() {
     }
     let runs = Watched::Once(unwatched(0.98, 1.02));
     let found = predict_by(&[share; 4], Some(&sharing), runs).expect("two pairs");
-    let together = found.predicted(&PAIRS_ON_TWO[0]).expect("four seats");
+    let together = found.predicted(&PAIRS_ON_TWO[0]).expect("four slots");
     assert!(together.interval.contains(changes[0]) && together.interval.high < -20.0, "{together:?}");
 }
 
@@ -163,12 +163,12 @@ fn free_threads_gain_nothing() {
     for shares in [vec![1.0, 1.0], vec![0.5; 4]] {
         let sharing = turns(&busy(&shares), 0.0);
         let found = predict(&shares, Some(&sharing)).expect("they only compute");
-        let seats: Vec<usize> = (0..shares.len()).map(|thread| thread % 2).collect();
-        let apart = found.predicted(&seats).expect("a seat for each");
+        let slots: Vec<usize> = (0..shares.len()).map(|thread| thread % 2).collect();
+        let apart = found.predicted(&slots).expect("a slot for each");
         assert!(apart.percent.abs() < 0.5 && apart.interval.half_width() < 0.5, "{apart:?}");
     }
     let found = predict(&[1.0, 1.0], None).expect("they only compute");
-    let stacked = found.predicted(&[0, 0]).expect("two seats");
+    let stacked = found.predicted(&[0, 0]).expect("two slots");
     assert!((stacked.percent - 100.0).abs() < 1.0, "two on one CPU take twice as long: {stacked:?}");
 }
 
@@ -193,12 +193,12 @@ fn what_is_not_known_is_said() {
     let free = turns(&busy(&[0.7, 0.7, 0.6]), 0.0);
     check(predict(&[0.7, 0.7, 0.6], Some(&free)), "how the kernel moves them");
     let sharing = turns(&busy(&[0.4; 4]), 90_000.0);
-    let seats = two_cpus();
+    let slots = two_cpus();
     check(
         Prediction::of(
             &busy(&[0.4; 4]),
             Some(&sharing),
-            &seats,
+            &slots,
             &Cores::default(),
             &Err("no thread".to_owned()),
             Watched::AllTheTime,
@@ -220,7 +220,7 @@ fn turns_that_wait_for_something_else_gain_less() {
         thread.idle_gaps = Some(vec![IdleGaps { from_us: 512.0, below_us: 1024.0, count: 990 }]);
     }
     let found = predict(&[0.005; 2], Some(&sharing)).expect("one pair");
-    let together = found.predicted(&[0, 0]).expect("two seats");
+    let together = found.predicted(&[0, 0]).expect("two slots");
     assert!((-5.0..=0.0).contains(&together.percent), "a millisecond of waiting per round: {together:?}");
 }
 
@@ -250,8 +250,8 @@ fn threads_that_rest_are_simulated_with_their_rests() {
         thread.idle_gaps = Some(vec![IdleGaps { from_us: 512.0, below_us: 1024.0, count: 690 }]);
     }
     let found = predict(&[0.5, 0.5], Some(&sharing)).expect("bursts and rests");
-    let apart = found.predicted(&[0, 1]).expect("two seats");
-    let stacked = found.predicted(&[0, 0]).expect("two seats");
+    let apart = found.predicted(&[0, 1]).expect("two slots");
+    let stacked = found.predicted(&[0, 0]).expect("two slots");
     assert!(apart.percent.abs() < 5.0 && stacked.percent > 10.0, "{apart:?} {stacked:?}");
     let ends = stacked.interval;
     assert!(ends.contains(stacked.percent) && ends.half_width() > 0.1, "lengths are by chance: {stacked:?}");

@@ -1,7 +1,7 @@
 //! What is asked of `perf_event_open`, and why the kernel may say no.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use machine::CpuId;
@@ -10,6 +10,7 @@ use super::record::SAMPLED_REGISTERS;
 use super::refusal::{Permission, Refusal};
 use super::tracepoint::WakeTracepoint;
 use crate::Root;
+use crate::answer::owned;
 
 /// The attributes up to the registers; PERF_ATTR_SIZE_VER5, include/uapi/linux/perf_event.h.
 #[repr(C)]
@@ -180,16 +181,9 @@ fn asked(pid: libc::pid_t, cpu: CpuId, watch: PerfWatch, begin: Begin) -> io::Re
     };
     let cpu = libc::c_int::try_from(cpu.0).unwrap_or(libc::c_int::MAX);
     // SAFETY: the attributes are as large as they say, and the kernel only reads them.
-    let file = unsafe {
+    owned(unsafe {
         libc::syscall(libc::SYS_perf_event_open, &raw const attributes, pid, cpu, -1, CLOSE_ON_EXEC)
-    };
-    if let Ok(file) = libc::c_int::try_from(file)
-        && file >= 0
-    {
-        // SAFETY: the kernel has just opened it for us alone.
-        return Ok(unsafe { OwnedFd::from_raw_fd(file) });
-    }
-    Err(io::Error::last_os_error())
+    })
 }
 
 #[cfg(test)]

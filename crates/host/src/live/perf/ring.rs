@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use machine::CpuId;
 
+use crate::answer::{done, mapped};
+
 /// The first page tells how far the kernel has written and we have read.
 const PAGE_BYTES: usize = 4096;
 /// Offset of `data_head` in `struct perf_event_mmap_page`, include/uapi/linux/perf_event.h; `data_tail` follows it.
@@ -41,16 +43,13 @@ impl Ring {
             let base = unsafe {
                 libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, event.as_raw_fd(), 0)
             };
-            if base != libc::MAP_FAILED {
-                break base;
+            match mapped(base) {
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) && data_bytes > PAGE_BYTES => {
+                    data_bytes /= 2;
+                }
+                base => break base?,
             }
-            let error = io::Error::last_os_error();
-            if error.raw_os_error() != Some(libc::EPERM) || data_bytes == PAGE_BYTES {
-                return Err(error);
-            }
-            data_bytes /= 2;
         };
-        let base = NonNull::new(base.cast()).expect("the kernel never maps at 0 unasked");
         Ok(Self { event, cpu, base, data_bytes, straight: Vec::with_capacity(data_bytes) })
     }
 
@@ -62,10 +61,7 @@ impl Ring {
     /// Lets another event of the same CPU write here too.
     pub(super) fn take_records_of(&self, event: &OwnedFd) -> io::Result<()> {
         // SAFETY: both are open events; the call takes numbers only.
-        match unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, self.event.as_raw_fd()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        done(unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, self.event.as_raw_fd()) })
     }
 
     fn position(&self, offset: usize) -> &AtomicU64 {

@@ -5,6 +5,7 @@ use std::io;
 use std::thread;
 
 use crate::Root;
+use crate::answer::done;
 use crate::live::start_thread;
 
 /// Where tracefs is mounted, if it is.
@@ -99,17 +100,16 @@ fn read() -> Result<WakeTracepoint, WakesUnseen> {
 
 /// Gives the calling thread mounts of its own, and tracefs among them.
 fn mount_for_this_thread() -> io::Result<()> {
-    let checked = |status: libc::c_int| if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let nothing = std::ptr::null();
     // SAFETY: takes flags only; other threads keep their mounts, root and working directory.
-    checked(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+    done(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
     // SAFETY: strings that end with NUL; from here on what this thread mounts reaches nobody else.
-    checked(unsafe {
+    done(unsafe {
         libc::mount(nothing, c"/".as_ptr(), nothing, libc::MS_REC | libc::MS_PRIVATE, nothing.cast())
     })?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     // SAFETY: as above.
-    checked(unsafe {
+    done(unsafe {
         libc::mount(c"tracefs".as_ptr(), MOUNT_POINT.as_ptr(), c"tracefs".as_ptr(), flags, nothing.cast())
     })
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use crate::answer::done;
+
 /// UFFD_API.
 pub(super) const VERSION: u64 = 0xaa;
 /// UFFD_FEATURE_PAGEFAULT_FLAG_WP.
@@ -86,12 +88,11 @@ pub(super) fn call<T: Argument>(file: &OwnedFd, argument: &mut T) -> io::Result<
     let mut failure = io::ErrorKind::WouldBlock.into();
     for _ in 0..TRIES {
         // SAFETY: the descriptor is open, and the argument is what this call takes, ours for the kernel to write.
-        if unsafe { libc::ioctl(file.as_raw_fd(), T::CALL, std::ptr::from_mut(argument)) } == 0 {
-            return Ok(());
-        }
-        failure = io::Error::last_os_error();
-        if ![io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&failure.kind()) {
-            break;
+        match done(unsafe { libc::ioctl(file.as_raw_fd(), T::CALL, std::ptr::from_mut(argument)) }) {
+            Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind()) => {
+                failure = error;
+            }
+            called => return called,
         }
     }
     Err(failure)

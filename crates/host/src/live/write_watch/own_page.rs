@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{PAGE_BYTES, WriteWatch};
+use crate::answer::mapped;
 
 /// A page of its own.
 #[derive(Debug)]
@@ -24,10 +25,7 @@ impl OwnPage {
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at a place that the kernel chooses.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), PAGE_BYTES as usize, access, kind, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let page = Self(NonNull::new(base.cast()).expect("the kernel never maps at 0 unasked"));
+        let page = Self(mapped(base)?);
         page.write();
         watch.cover(page.address(), PAGE_BYTES)?;
         Ok(page)

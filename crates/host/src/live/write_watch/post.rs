@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::Command;
 
 use super::WriteWatch;
+use crate::answer::owned;
 use crate::live::preload::{PreloadError, PreloadLibrary};
 use crate::live::process::effective_user;
 
@@ -93,12 +94,7 @@ impl AsFd for WritePost {
 fn open() -> io::Result<(OwnedFd, String)> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes numbers only.
-    let socket = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-    if socket < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let socket = owned(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
     let on: libc::c_int = 1;
     let bytes = size_of_val(&on) as libc::socklen_t;
     // SAFETY: the option is a number of as many bytes as is said.

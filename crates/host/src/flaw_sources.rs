@@ -13,15 +13,15 @@ use record::{CpuSignature, FlawEvidence, MachineShape, RegistersAsked};
 
 use crate::describe::cpuinfo::CpuInfo;
 use crate::describe::vulnerabilities::Vulnerabilities;
-use crate::describe::{Told, told};
+use crate::describe::{Described, described};
 use crate::{Cpuid, Root};
 
 /// Fields of /proc/PID/status that tell of speculation; Linux, fs/proc/array.c.
 const STATUS_FIELDS: [&str; 2] = ["Speculation_Store_Bypass", "SpeculationIndirectBranch"];
 
-/// A machine whose witnesses are heard.
+/// A machine and what says something of its flaws.
 #[derive(Debug)]
-pub struct Witness<'a> {
+pub struct FlawSources<'a> {
     /// What it says it is.
     pub machine: Machine,
     root: Option<&'a Root>,
@@ -30,10 +30,10 @@ pub struct Witness<'a> {
     vulnerabilities: Option<Vulnerabilities>,
 }
 
-impl<'a> Witness<'a> {
+impl<'a> FlawSources<'a> {
     /// The machine of a root; `cpuid` is of the same machine, live or recorded.
     pub fn of(root: &'a Root, cpuid: Option<&'a Cpuid>) -> Self {
-        let Told { machine, info, vulnerabilities } = told(root, cpuid);
+        let Described { machine, info, vulnerabilities } = described(root, cpuid);
         Self { machine, root: Some(root), cpuid, info, vulnerabilities }
     }
 
@@ -44,9 +44,9 @@ impl<'a> Witness<'a> {
     }
 }
 
-impl Witness<'_> {
-    /// Hears kernel and registers; time is added by whoever measures.
-    pub fn hear(&self, asked: &RegistersAsked) -> FlawEvidence {
+impl FlawSources<'_> {
+    /// Reads kernel and registers; time is added by whoever measures.
+    pub fn read(&self, asked: &RegistersAsked) -> FlawEvidence {
         let identity = &self.machine.identity;
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         let mut evidence = FlawEvidence {

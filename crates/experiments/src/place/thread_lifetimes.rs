@@ -1,9 +1,9 @@
 //! How long the threads of a run lived, and how much of its CPU time was in those that came and went too fast to be placed.
 //!
 //! A look finds who is there at that moment. A thread that ends between two looks used more than they saw, and one that comes and goes
-//! between them is not seen at all: what it used is in the CPU time of the whole run only. Doubt counts for long lives: a thread is
+//! between them is not seen at all: what it used is in the CPU time of the whole run only. Doubt counts for long lifetimes: a thread is
 //! taken to have begun at the look before the first that saw it, and to have gone on as before from the last that saw it to the next, and while
-//! nobody looked for longer than a short life (the looks come late on a busy machine) nothing is taken for short.
+//! nobody looked for longer than a short lifetime (the looks come late on a busy machine) nothing is taken for short.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,23 +15,23 @@ use super::roster::Roster;
 
 /// A thread that lives for less of the run is none to be placed by itself: it has no neighbours for most of the time. Assumed.
 const LIFE_SHARE_MIN: f64 = 0.1;
-/// Looking at lives takes at most one part in so many of a CPU's time, however many threads there were.
+/// Looking at lifetimes takes at most one part in so many of a CPU's time, however many threads there were.
 const EFFORT: u32 = 20;
 
 /// CPU time in threads that came and went.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Fleeting {
+pub struct ShortLived {
     /// Threads that were seen, of all kinds.
     pub seen: usize,
     /// CPU time in seconds in those that lived for less than `limit_s`, and in those that nobody saw.
     pub busy_s: f64,
     /// That of the whole run.
     pub total_s: f64,
-    /// Who lives for less is fleeting, in seconds.
+    /// Who lives for less is short-lived, in seconds.
     pub limit_s: f64,
 }
 
-impl Fleeting {
+impl ShortLived {
     /// The part of the CPU time that is in such threads; 0 of nothing.
     pub fn share(&self) -> f64 {
         if self.total_s > 0.0 { self.busy_s / self.total_s } else { 0.0 }
@@ -40,7 +40,7 @@ impl Fleeting {
 
 /// The times between which one thread lived, since the start of the run.
 #[derive(Debug)]
-struct Life {
+struct Lifetime {
     /// The last look without it.
     before: Duration,
     /// The last look that saw it.
@@ -52,17 +52,17 @@ struct Life {
 
 /// The threads of a run.
 #[derive(Debug)]
-pub(super) struct Lives {
+pub(super) struct Lifetimes {
     begun: Instant,
     last_look: Duration,
     /// The times between two looks.
     gaps: Vec<Duration>,
     last_effort: Duration,
     /// By start and number.
-    of: BTreeMap<(u64, u32), Life>,
+    of: BTreeMap<(u64, u32), Lifetime>,
 }
 
-impl Lives {
+impl Lifetimes {
     /// The run begins now.
     pub(super) fn begin() -> Self {
         Self {
@@ -100,38 +100,38 @@ impl Lives {
     /// Enters one thread of a look at `at`.
     fn enter(&mut self, id: ThreadId, is_there: bool, busy_ns: u64, at: Duration) {
         let before = self.last_look;
-        let new = || Life { before, last: before, gone: None, busy_ns };
-        let life = self.of.entry((id.start_ticks, id.thread)).or_insert_with(new);
-        life.busy_ns = busy_ns;
+        let new = || Lifetime { before, last: before, gone: None, busy_ns };
+        let lifetime = self.of.entry((id.start_ticks, id.thread)).or_insert_with(new);
+        lifetime.busy_ns = busy_ns;
         if is_there {
-            life.last = at;
-        } else if life.gone.is_none() {
-            life.gone = Some(at);
+            lifetime.last = at;
+        } else if lifetime.gone.is_none() {
+            lifetime.gone = Some(at);
         }
     }
 
     /// What it amounts to in a run that is over and used so much CPU time.
-    pub(super) fn fleeting(mut self, roster: &Roster, total_s: f64) -> Fleeting {
+    pub(super) fn short_lived(mut self, roster: &Roster, total_s: f64) -> ShortLived {
         let end = self.begun.elapsed();
         self.enter_all(roster, end);
-        self.fleeting_until(end, total_s)
+        self.short_lived_until(end, total_s)
     }
 
-    fn fleeting_until(&self, end: Duration, total_s: f64) -> Fleeting {
+    fn short_lived_until(&self, end: Duration, total_s: f64) -> ShortLived {
         let limit = end.mul_f64(LIFE_SHARE_MIN);
         // What the threads that stayed may have used at most.
         let blind: Duration = self.gaps.iter().filter(|gap| **gap >= limit).sum();
         let mut staying_s = total_s * blind.as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
-        for life in self.of.values() {
-            let gone = life.gone.unwrap_or(end);
-            if gone.saturating_sub(life.before) >= limit {
-                let busy_s = life.busy_ns as f64 / 1e9;
-                let seen_s = life.last.saturating_sub(life.before).as_secs_f64();
+        for lifetime in self.of.values() {
+            let gone = lifetime.gone.unwrap_or(end);
+            if gone.saturating_sub(lifetime.before) >= limit {
+                let busy_s = lifetime.busy_ns as f64 / 1e9;
+                let seen_s = lifetime.last.saturating_sub(lifetime.before).as_secs_f64();
                 let busy_share = if seen_s > 0.0 { (busy_s / seen_s).min(1.0) } else { 1.0 };
-                staying_s += busy_s + busy_share * gone.saturating_sub(life.last).as_secs_f64();
+                staying_s += busy_s + busy_share * gone.saturating_sub(lifetime.last).as_secs_f64();
             }
         }
-        Fleeting {
+        ShortLived {
             seen: self.of.len(),
             busy_s: (total_s - staying_s).max(0.0),
             total_s,
@@ -145,20 +145,20 @@ mod tests {
     use super::*;
 
     /// Looks of a run at these milliseconds; each names who is there, and the CPU time used so far in milliseconds.
-    fn fleeting(looks: &[(u64, &[(u32, u64)])], end_ms: u64, total_ms: u64) -> Fleeting {
-        let mut lives = Lives::begin();
+    fn short_lived(looks: &[(u64, &[(u32, u64)])], end_ms: u64, total_ms: u64) -> ShortLived {
+        let mut lifetimes = Lifetimes::begin();
         let mut known = BTreeMap::new();
         for (at_ms, there) in looks {
             known.extend(there.iter().copied());
             for (thread, busy_ms) in &known {
                 let id = ThreadId { process: 1, thread: *thread, start_ticks: 0 };
                 let is_there = there.iter().any(|(one, _)| one == thread);
-                lives.enter(id, is_there, busy_ms * 1_000_000, Duration::from_millis(*at_ms));
+                lifetimes.enter(id, is_there, busy_ms * 1_000_000, Duration::from_millis(*at_ms));
             }
-            lives.looked(Duration::from_millis(*at_ms));
+            lifetimes.looked(Duration::from_millis(*at_ms));
         }
-        lives.looked(Duration::from_millis(end_ms));
-        lives.fleeting_until(Duration::from_millis(end_ms), total_ms as f64 / 1e3)
+        lifetimes.looked(Duration::from_millis(end_ms));
+        lifetimes.short_lived_until(Duration::from_millis(end_ms), total_ms as f64 / 1e3)
     }
 
     #[test]
@@ -170,19 +170,19 @@ mod tests {
         let parent: Vec<(u64, &[(u32, u64)])> =
             parent.iter().zip(1..).map(|(there, n)| (50 * n, &there[..])).collect();
         let idle: Vec<(u64, &[(u32, u64)])> = (1..=20).map(|n| (50 * n, &[(1, 9)][..])).collect();
-        let rows: [(&str, Fleeting, f64, usize); 7] = [
+        let rows: [(&str, ShortLived, f64, usize); 7] = [
             (
                 "two that stay",
-                fleeting(&[(2, &[(1, 2), (2, 2)]), (90, &[(1, 89), (2, 89)])], 100, 196),
+                short_lived(&[(2, &[(1, 2), (2, 2)]), (90, &[(1, 89), (2, 89)])], 100, 196),
                 0.0,
                 2,
             ),
-            ("seen late and gone early", fleeting(&[(60, &[(1, 60), (2, 60)])], 130, 260), 0.0, 2),
-            ("one at a time", fleeting(&crowd, 1000, 2000), 1.0, 200),
-            ("nobody but an idle parent seen", fleeting(&idle, 1000, 2000), 0.995, 1),
-            ("a parent as busy as its children", fleeting(&parent, 1000, 1800), 0.5, 1),
-            ("nobody looked", fleeting(&[(2, &[(1, 1)])], 1000, 2000), 0.0, 1),
-            ("nothing", fleeting(&[], 1000, 0), 0.0, 0),
+            ("seen late and gone early", short_lived(&[(60, &[(1, 60), (2, 60)])], 130, 260), 0.0, 2),
+            ("one at a time", short_lived(&crowd, 1000, 2000), 1.0, 200),
+            ("nobody but an idle parent seen", short_lived(&idle, 1000, 2000), 0.995, 1),
+            ("a parent as busy as its children", short_lived(&parent, 1000, 1800), 0.5, 1),
+            ("nobody looked", short_lived(&[(2, &[(1, 1)])], 1000, 2000), 0.0, 1),
+            ("nothing", short_lived(&[], 1000, 0), 0.0, 0),
         ];
         for (name, found, share, seen) in rows {
             assert!((found.share() - share).abs() < 0.01 && found.seen == seen, "{name}: {found:?}");

@@ -1,4 +1,4 @@
-//! Waits until a boot has come to rest, and shows how far it is measured.
+//! Waits until a boot has settled, and shows how far it is measured.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -45,16 +45,13 @@ impl Standing for Line {
     }
 }
 
-/// Waits, and says whether the machine came to rest; a signal ends it early.
-pub(super) fn rest(patience_s: f64, line: &Line) -> bool {
+/// Waits, and says whether the machine settled; a signal ends it early.
+pub(super) fn settle(patience_s: f64, line: &Line) -> bool {
     let begun = Instant::now();
     let mut settling = Settling::default();
     let mut before = snapshot();
     while pending_signal().is_none() {
-        line.say(&format!(
-            "coming to rest, {:.0} s of at most {patience_s:.0} s",
-            begun.elapsed().as_secs_f64()
-        ));
+        line.say(&format!("settling, {:.0} s of at most {patience_s:.0} s", begun.elapsed().as_secs_f64()));
         let looked = Instant::now();
         thread::sleep(Duration::from_secs_f64(LOOK_S));
         let now = snapshot();
@@ -68,7 +65,7 @@ pub(super) fn rest(patience_s: f64, line: &Line) -> bool {
         match settling.look(&look, patience_s) {
             Next::Wait => {}
             Next::Settled => return true,
-            Next::Restless => return false,
+            Next::Unsettled => return false,
         }
     }
     false

@@ -1,8 +1,8 @@
 //! Runs and threads that are over too soon to be placed, and what to do instead.
 
 use experiments::place::decision::CPU_SHARE_MIN;
-use experiments::place::lives::Fleeting;
 use experiments::place::run_subject::RunSeen;
+use experiments::place::thread_lifetimes::ShortLived;
 use host::live::thread_state;
 
 /// A run that is over sooner is looked at a few times only. Assumed: ten looks, which follow each other by 2 ms as long as threads come.
@@ -11,11 +11,11 @@ const RUN_S_MIN: f64 = 0.02;
 /// nothing takes to be started.
 const BUSY_S_MIN: f64 = 0.005;
 /// With more of the CPU time in threads that come and go, placing the others says nothing of the program: most of it.
-const FLEETING_SHARE_MAX: f64 = 0.5;
+const SHORT_LIVED_SHARE_MAX: f64 = 0.5;
 /// Processes named of those that went on.
 const PROCESSES_NAMED: usize = 3;
 /// With more it is worth a note. Assumed.
-const FLEETING_SHARE_TOLD: f64 = 0.2;
+const SHORT_LIVED_NOTE_FROM: f64 = 0.2;
 
 /// Why nothing can be told of the threads of a run that is over at once: what was seen of them is chance. `went_on` are the processes that
 /// were not over with it.
@@ -55,8 +55,8 @@ pub(super) fn names_of(went_on: &[String]) -> String {
 }
 
 /// Why nothing can be told of threads that are gone before they are known.
-pub(super) fn too_fleeting(profile: &RunSeen) -> Option<String> {
-    let found = fleeting(profile).filter(|found| found.share() > FLEETING_SHARE_MAX)?;
+pub(super) fn too_short_lived(profile: &RunSeen) -> Option<String> {
+    let found = short_lived(profile).filter(|found| found.share() > SHORT_LIVED_SHARE_MAX)?;
     Some(format!(
         "its threads come and go too fast to be placed one by one: {} seen, and {}. sidestep place --pid PID places a process that goes on; taskset -c CPUS COMMAND keeps all of a program on some CPUs",
         found.seen,
@@ -65,18 +65,18 @@ pub(super) fn too_fleeting(profile: &RunSeen) -> Option<String> {
 }
 
 /// What is to be known of such threads beside others.
-pub(super) fn some_fleeting(profile: &RunSeen) -> Option<String> {
-    let range = FLEETING_SHARE_TOLD..=FLEETING_SHARE_MAX;
-    let found = fleeting(profile).filter(|found| range.contains(&found.share()))?;
+pub(super) fn some_short_lived(profile: &RunSeen) -> Option<String> {
+    let range = SHORT_LIVED_NOTE_FROM..=SHORT_LIVED_SHARE_MAX;
+    let found = short_lived(profile).filter(|found| range.contains(&found.share()))?;
     Some(format!("{}: those are seldom placed in time", in_short_lives(found)))
 }
 
 /// Threads that came and went, unless they did next to nothing.
-fn fleeting(profile: &RunSeen) -> Option<&Fleeting> {
-    profile.fleeting.as_ref().filter(|found| found.busy_s > CPU_SHARE_MIN * profile.run.wall_s)
+fn short_lived(profile: &RunSeen) -> Option<&ShortLived> {
+    profile.short_lived.as_ref().filter(|found| found.busy_s > CPU_SHARE_MIN * profile.run.wall_s)
 }
 
-fn in_short_lives(found: &Fleeting) -> String {
+fn in_short_lives(found: &ShortLived) -> String {
     format!(
         "{:.0} % of {:.2} s of CPU time was in threads that lived for less than {:.2} s, or that were not observed",
         100.0 * found.share(),
@@ -111,8 +111,14 @@ mod tests {
             cpu_share: 0.0,
             is_apart: false,
         };
-        let fleeting = Fleeting { seen: 7, busy_s: fleeting_s, total_s: user_s, limit_s: wall_s / 10.0 };
-        RunSeen { run, census: vec![one], fleeting: Some(fleeting), left_behind: Vec::new(), cpus: None }
+        let short_lived = ShortLived { seen: 7, busy_s: fleeting_s, total_s: user_s, limit_s: wall_s / 10.0 };
+        RunSeen {
+            run,
+            census: vec![one],
+            short_lived: Some(short_lived),
+            left_behind: Vec::new(),
+            cpus: None,
+        }
     }
 
     #[test]
@@ -133,8 +139,8 @@ mod tests {
     #[test]
     fn short_runs_and_short_lives_are_named_with_what_to_do() {
         let check = |profile: &RunSeen, why: Option<&str>, note: Option<&str>| {
-            let why_not = too_brief(profile, &[]).or_else(|| too_fleeting(profile));
-            let found = (why_not, some_fleeting(profile));
+            let why_not = too_brief(profile, &[]).or_else(|| too_short_lived(profile));
+            let found = (why_not, some_short_lived(profile));
             for (found, expected) in [(&found.0, why), (&found.1, note)] {
                 let is_told = found.as_deref().unwrap_or("").contains(expected.unwrap_or(""));
                 assert!(found.is_some() == expected.is_some() && is_told, "{profile:?}: {found:?}");

@@ -1,6 +1,6 @@
 //! A tree of which half is missing is heard as far as it goes, and says what could not be read.
 
-use host::{Root, Witness};
+use host::{FlawSources, Root};
 use record::{PciWord, Reading, RegistersAsked};
 
 const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";
@@ -28,8 +28,8 @@ fn a_half_present_tree_is_heard_as_far_as_it_goes() {
         cpuid: [(7, 0)].into(),
         ..RegistersAsked::default()
     };
-    let witness = Witness::of(&root, None);
-    let evidence = witness.hear(&asked);
+    let sources = FlawSources::of(&root, None);
+    let evidence = sources.read(&asked);
     assert_eq!(evidence.kernel_release.as_deref(), Some("6.1.0-13-amd64"));
     let told = evidence.vulnerabilities.expect("the folder is there");
     assert_eq!(told["mds"], Reading::Is("Mitigation: Clear CPU buffers; SMT disabled".to_owned()));
@@ -45,7 +45,7 @@ fn a_half_present_tree_is_heard_as_far_as_it_goes() {
 #[test]
 fn nothing_at_all_is_heard_of_an_empty_root() {
     let root = Root::empty();
-    let evidence = Witness::of(&root, None).hear(&RegistersAsked::default());
+    let evidence = FlawSources::of(&root, None).read(&RegistersAsked::default());
     assert_eq!((evidence.vulnerabilities, evidence.bugs, evidence.command_line), (None, None, None));
     assert!(evidence.cpus.is_empty() && evidence.task_status.is_empty());
 }
@@ -62,7 +62,7 @@ fn a_whole_machine_of_a_cloud_is_no_guest() {
     for (product, hypervisor) in [("m5.metal", None), ("m5.large", Some("KVM"))] {
         std::fs::write(names.join("product_name"), product).expect("a file");
         let root = Root::open(base).expect("a recording");
-        let evidence = Witness::of(&root, None).hear(&RegistersAsked::default());
+        let evidence = FlawSources::of(&root, None).read(&RegistersAsked::default());
         assert_eq!(evidence.hypervisor.as_deref(), hypervisor, "{product}");
     }
 }

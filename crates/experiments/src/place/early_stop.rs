@@ -13,7 +13,7 @@ pub const WINDOWS: usize = 3;
 
 /// What got done under each placement, the kernel's first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FarWorse {
+pub struct EarlyStop {
     progress: Vec<Vec<f64>>,
 }
 
@@ -26,7 +26,7 @@ pub struct Found {
     pub share: f64,
 }
 
-impl FarWorse {
+impl EarlyStop {
     /// Nothing yet, of so many placements.
     pub fn of(arms: usize) -> Self {
         Self { progress: vec![Vec::new(); arms] }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn check(passes: &[[f64; 3]], expected: &[(usize, f64)]) {
-        let mut state = FarWorse::of(3);
+        let mut state = EarlyStop::of(3);
         for (pass, values) in passes.iter().enumerate() {
             for (arm, progress) in values.iter().enumerate() {
                 assert_eq!(state.found(), [], "pass {pass} of {passes:?} is not over");

@@ -6,7 +6,7 @@ use machine::{CpuId, CpuSet, Topology};
 
 /// Units of one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeatLevel {
+pub struct SlotLevel {
     /// What it is called.
     pub name: &'static str,
     /// Its units, in the order of the CPUs.
@@ -15,11 +15,11 @@ pub struct SeatLevel {
 
 /// CPUs in the order of the tree: what is near stands together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seats {
+pub struct CpuSlots {
     /// The CPUs.
     pub cpus: Vec<CpuId>,
     /// From single CPUs to the largest units; all units of a level have as many CPUs. The whole is no level.
-    pub levels: Vec<SeatLevel>,
+    pub levels: Vec<SlotLevel>,
     /// Levels of the machine that are left out as their units are not alike among the CPUs at hand.
     pub left_out: Vec<&'static str>,
     /// The level whose units have a last-level cache each; none where one cache serves all CPUs, each CPU has its own, or the
@@ -27,7 +27,7 @@ pub struct Seats {
     pub last_level_cache: Option<&'static str>,
 }
 
-impl Seats {
+impl CpuSlots {
     /// Of the CPUs that may be used.
     pub fn of(topology: &Topology, allowed: &CpuSet) -> Self {
         let shared = |cpu: CpuId, level: u8| {
@@ -54,7 +54,7 @@ impl Seats {
             (near, *cpu)
         });
         let single = cpus.iter().map(|cpu| [*cpu].into_iter().collect()).collect();
-        let mut levels = vec![SeatLevel { name: "CPU", units: single }];
+        let mut levels = vec![SlotLevel { name: "CPU", units: single }];
         let mut left_out = Vec::new();
         let units_of = |of: &dyn Fn(CpuId) -> CpuSet| {
             let mut units: Vec<CpuSet> = Vec::new();
@@ -68,14 +68,14 @@ impl Seats {
         };
         for (name, of) in candidates {
             let units = units_of(of);
-            let below = levels.last().map_or(0, |level: &SeatLevel| level.units.len());
+            let below = levels.last().map_or(0, |level: &SlotLevel| level.units.len());
             if units.len() >= below || units.len() < 2 {
                 continue;
             }
             let sizes: BTreeSet<usize> = units.iter().map(CpuSet::len).collect();
             let is_nested = below.is_multiple_of(units.len());
             if sizes.len() == 1 && is_nested {
-                levels.push(SeatLevel { name, units });
+                levels.push(SlotLevel { name, units });
             } else {
                 left_out.push(name);
             }
@@ -93,7 +93,7 @@ impl Seats {
         self.levels.iter().skip(1).map(|level| (level.name, cpus / level.units.len())).collect()
     }
 
-    /// The places in `cpus` in the order of [`Seats::far_apart`].
+    /// The places in `cpus` in the order of [`CpuSlots::far_apart`].
     pub fn far_order(&self) -> Vec<usize> {
         let place = |cpu: CpuId| self.cpus.iter().position(|own| *own == cpu);
         self.far_apart().into_iter().filter_map(place).collect()
@@ -160,12 +160,12 @@ mod tests {
 
     #[test]
     fn near_cpus_stand_together_and_far_ones_are_dealt_in_turns() {
-        let seats = Seats::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
-        assert_eq!(numbers(&seats.cpus), [0, 2, 1, 3]);
-        let names: Vec<_> = seats.levels.iter().map(|level| (level.name, level.units.len())).collect();
+        let slots = CpuSlots::of(&two_by_two(), &CpuSet::from_list("0-3").expect("a list"));
+        assert_eq!(numbers(&slots.cpus), [0, 2, 1, 3]);
+        let names: Vec<_> = slots.levels.iter().map(|level| (level.name, level.units.len())).collect();
         assert_eq!(names, [("CPU", 4), ("L2", 2)], "one core each, one last-level cache for all");
-        assert_eq!(numbers(&seats.far_apart()), [0, 1, 2, 3]);
-        assert_eq!(seats.last_level_cache, None, "one for all");
+        assert_eq!(numbers(&slots.far_apart()), [0, 1, 2, 3]);
+        assert_eq!(slots.last_level_cache, None, "one for all");
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
         let allowed = CpuSet::from_list("0-3").expect("a list");
         let mut without_third = two_by_two();
         without_third.caches.pop();
-        assert_eq!(Seats::of(&without_third, &allowed).last_level_cache, Some("L2"));
+        assert_eq!(CpuSlots::of(&without_third, &allowed).last_level_cache, Some("L2"));
         let mut own_thirds = two_by_two();
         let third = own_thirds.caches.pop().expect("the third");
         for (second, cpus) in own_thirds.caches.iter_mut().zip(["0", "2"]) {
@@ -183,17 +183,17 @@ mod tests {
             let shared_by = CpuSet::from_list(cpus).expect("a list");
             own_thirds.caches.push(machine::Cache { shared_by, ..third.clone() });
         }
-        assert_eq!(Seats::of(&own_thirds, &allowed).last_level_cache, Some("last-level cache"));
+        assert_eq!(CpuSlots::of(&own_thirds, &allowed).last_level_cache, Some("last-level cache"));
         let bare = Topology { caches: Vec::new(), ..two_by_two() };
-        assert_eq!(Seats::of(&bare, &allowed).last_level_cache, None);
+        assert_eq!(CpuSlots::of(&bare, &allowed).last_level_cache, None);
     }
 
     #[test]
     fn a_level_whose_units_are_cut_unevenly_is_left_out_and_told() {
-        let seats = Seats::of(&two_by_two(), &CpuSet::from_list("0-2").expect("a list"));
-        assert_eq!(seats.levels.len(), 1);
-        assert_eq!(seats.left_out, ["L2"]);
-        let one = Seats::of(&two_by_two(), &CpuSet::from_list("3").expect("a list"));
+        let slots = CpuSlots::of(&two_by_two(), &CpuSet::from_list("0-2").expect("a list"));
+        assert_eq!(slots.levels.len(), 1);
+        assert_eq!(slots.left_out, ["L2"]);
+        let one = CpuSlots::of(&two_by_two(), &CpuSet::from_list("3").expect("a list"));
         assert_eq!((numbers(&one.cpus), one.levels.len()), (vec![3], 1));
     }
 }
