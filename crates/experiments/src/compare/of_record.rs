@@ -304,8 +304,12 @@ fn cores(tests: &mut Tests, record: &Record) {
     }
 }
 
+/// Reads of a coarse clock are left out: they take some 20 cycles, 18 or 28 of them in runs of one machine by where code lies in
+/// memory, and were all that 12 of 120 comparisons of unchanged runs claimed.
+const COARSE: &str = "_COARSE)";
+
 fn clocks(tests: &mut Tests, record: &Record) {
-    for read in &record.clocks {
+    for read in record.clocks.iter().filter(|read| !read.name.ends_with(COARSE)) {
         let heading = nanoseconds(read.name.clone(), "clocks", RowClass::ClockReads);
         let measured = Measured { core_cycles: read.core_cycles, ..Measured::new(read.ns, &read.spread) };
         tests.add(&heading, of_cpu(read.cpu), measured);
