@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
     let mut part = || parts.next().unwrap_or_default();
     let (definition, results, log) = (part(), part(), part());
     if let Ok(profile) = pts::read(definition, Some(results)) {
-        assert!(profile.results(log, "-n 1").iter().all(|one| one.value.is_finite()));
+        assert!(profile.result(log, "-n 1").map_or(true, f64::is_finite));
         let _ = profile.rehearse();
     }
 });

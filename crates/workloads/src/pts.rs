@@ -68,21 +68,6 @@ pub struct PtsEntry {
     pub value: String,
 }
 
-/// One number of a log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PtsResult {
-    /// Which number, where a profile has several; empty otherwise.
-    pub name: String,
-    /// The number.
-    pub value: f64,
-    /// Its unit.
-    pub unit: String,
-    /// Which direction is the good one.
-    pub better: Better,
-    /// Shown beside another that counts.
-    pub is_secondary: bool,
-}
-
 /// Why a profile or a log is not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PtsError {
@@ -199,32 +184,20 @@ impl PtsProfile {
         Ok(parts.join(" "))
     }
 
-    /// Every number of a log of a run with these arguments, in the order of the profile.
-    pub fn results(&self, log: &str, arguments: &str) -> Vec<PtsResult> {
-        let chosen = self.chosen_part(arguments);
-        let result = |parser: &ResultsParser| {
-            Some(PtsResult {
-                name: parser.name(),
-                value: parser.value(log, arguments, &chosen)?,
-                unit: parser.text("ResultScale").unwrap_or(&self.unit).to_owned(),
-                better: parser.better().or(self.better).unwrap_or(Better::Higher),
-                is_secondary: parser.is_secondary(),
-            })
-        };
-        let mut found: Vec<PtsResult> = self.of(arguments).filter_map(result).collect();
-        // Templates of several versions of a program may find the same number.
-        found.dedup_by(|a, b| a.name == b.name && a.value.to_bits() == b.value.to_bits());
-        found
-    }
-
-    /// The number that counts of a log: the first that is not secondary.
+    /// The number that counts of a log of a run with these arguments: the first that is found in the unit of [`Self::unit`], those
+    /// that are not secondary before the others.
     ///
     /// # Errors
     /// The log holds none.
     pub fn result(&self, log: &str, arguments: &str) -> Result<f64, PtsError> {
-        let found = self.results(log, arguments);
-        let first = found.iter().find(|one| !one.is_secondary).or(found.first());
-        first.map(|one| one.value).ok_or(PtsError::NoResult)
+        let chosen = self.chosen_part(arguments);
+        let of =
+            |is_secondary: bool| self.parsers.iter().filter(move |one| one.is_secondary() == is_secondary);
+        let (unit, _) = self.unit(arguments);
+        let is_in_unit = |parser: &&ResultsParser| parser.text("ResultScale").unwrap_or(&self.unit) == unit;
+        let fitting = of(false).chain(of(true)).filter(|one| one.is_for(arguments)).filter(is_in_unit);
+        let mut values = fitting.filter_map(|parser| parser.value(log, arguments, &chosen));
+        values.next().ok_or(PtsError::NoResult)
     }
 
     /// Unit of the number that counts, and which direction of it is the good one.
@@ -235,11 +208,6 @@ impl PtsProfile {
         let unit = own.and_then(|parser| parser.text("ResultScale"));
         let better = own.and_then(ResultsParser::better).or(self.better);
         (unit.unwrap_or(otherwise.0), better.unwrap_or(otherwise.1))
-    }
-
-    /// Templates that hold for these arguments.
-    fn of<'a>(&'a self, arguments: &'a str) -> impl Iterator<Item = &'a ResultsParser> {
-        self.parsers.iter().filter(|parser| parser.is_for(arguments))
     }
 
     /// The arguments without those of the profile.

@@ -40,12 +40,6 @@ impl ResultsParser {
         self.0.get(element).map(String::as_str)
     }
 
-    /// Which number it is, where a profile has several.
-    pub(super) fn name(&self) -> String {
-        let names = ["ArgumentsDescription", "AppendToArgumentsDescription"].map(|name| self.text(name));
-        names.into_iter().flatten().collect::<Vec<_>>().join(" - ")
-    }
-
     pub(super) fn better(&self) -> Option<Better> {
         self.text("ResultProportion").and_then(better)
     }
@@ -106,8 +100,10 @@ impl ResultsParser {
             self.text("DeleteOutputBefore").and_then(|text| log.find(text)).map_or(log, |at| &log[at..]);
         let log = self.text("DeleteOutputAfter").and_then(|text| log.find(text)).map_or(log, |at| &log[..at]);
         let lines = self.candidates(log, &place);
+        // Of several lines in a row each counts; what stands before a line without a number belongs to another table.
+        let numbers = lines.into_iter().map(|line| self.number(line, &place));
         let mut numbers =
-            lines.into_iter().filter_map(|line| self.number(line, &place)).map(|it| self.scaled(it));
+            numbers.skip_while(Option::is_none).map_while(|number| number).map(|number| self.scaled(number));
         let value = if self.is_mean() {
             let numbers: Vec<f64> = numbers.collect();
             let mean =
