@@ -1,4 +1,5 @@
-//! Lists the files of `flaws/` at the root of the repository, so that adding a flaw is adding one file.
+//! Lists the files of the folder at the root of the repository that bears the name of the crate, so that adding a flaw or a workload is
+//! adding one file.
 
 use std::env;
 use std::fmt::Write;
@@ -7,10 +8,11 @@ use std::path::Path;
 
 fn main() {
     let here = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it for build scripts");
-    let folder = Path::new(&here).join("../../flaws");
+    let name = env::var("CARGO_PKG_NAME").expect("cargo sets it for build scripts");
+    let folder = Path::new(&here).join("../..").join(name);
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut names: Vec<String> = fs::read_dir(&folder)
-        .expect("the repository has a folder flaws")
+        .expect("the repository has a folder of that name")
         .map(|entry| entry.expect("the folder can be listed").file_name().to_string_lossy().into_owned())
         .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "toml"))
         .collect();

@@ -4,7 +4,7 @@ use crate::totals::Totals;
 use crate::{
     ab_evidence, bench, bench_clock, between_runs, browser, clock_evidence, dist, estimators, flaws_coverage,
     fuzz, golden, guard_evidence, kill_toggles, links_evidence, numa_guest, placement_evidence,
-    placement_programs, promise, schema, sharing_evidence, sockets_evidence, steps, tidy,
+    placement_programs, promise, pts_coverage, schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// One task of `cargo xtask`.
@@ -77,6 +77,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "the catalogue of flaws against a kernel tree",
         help: flaws_coverage::HELP,
         run: flaws_coverage::run,
+    },
+    Command {
+        name: "pts-coverage",
+        summary: "the reader of Phoronix profiles against the public collection",
+        help: pts_coverage::HELP,
+        run: pts_coverage::run,
     },
     Command {
         name: "ab-evidence",

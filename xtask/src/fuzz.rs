@@ -63,6 +63,7 @@ const TARGETS: &[Target] = &[
     Target { name: "sample_ring", seeds: &["fuzz/seeds/sample_ring"] },
     Target { name: "sockets_document", seeds: &["tests/cli/records"] },
     Target { name: "wording", seeds: &["fuzz/seeds/wording"] },
+    Target { name: "workload", seeds: &["workloads", "fuzz/seeds/workload"] },
     Target { name: "write_faults", seeds: &["fuzz/seeds/write_faults"] },
 ];
 

@@ -29,6 +29,7 @@ pub mod placement_evidence;
 pub mod placement_programs;
 mod placement_proof;
 pub mod promise;
+pub mod pts_coverage;
 pub mod schema;
 pub mod sharing_evidence;
 pub mod sockets_evidence;

@@ -22,6 +22,7 @@ use crate::repeat::RepeatArguments;
 use crate::simulate::SimulateArguments;
 use crate::sockets::SocketsArguments;
 use crate::toggles::ToggleArguments;
+use crate::workloads::WorkloadArguments;
 use crate::{forms, judging};
 
 /// Finds what a computing platform hides, what that costs, and what to do about it
@@ -105,6 +106,8 @@ pub(crate) enum Command {
     Simulate(SimulateArguments),
     /// What can be switched here, at which risk; set and restore
     Toggles(ToggleArguments),
+    /// Programs to measure with: list them, run one turn of each
+    Workloads(WorkloadArguments),
     /// Record this machine as a tarball: now `machine --save`
     #[command(hide = true)]
     Capture(CaptureArguments),

@@ -7,7 +7,7 @@ use clap::Command;
 /// Commands by what a user wants, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Check this machine", &["run", "flaws", "clock", "sockets", "guard", "history"]),
-    ("Prove an effect", &["ab", "compare", "place"]),
+    ("Prove an effect", &["ab", "compare", "place", "workloads"]),
     ("Model a machine", &["simulate"]),
     ("Tools", &["machine", "show", "toggles", "selftest", "completions"]),
 ];
@@ -178,6 +178,14 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("toggles show thp", "what one does, requires and risks"),
             ("toggles set thp=always --for 30s", "switch it; it is restored after 30 s, even after a crash"),
             ("toggles revert", "restore now"),
+        ],
+    ),
+    (
+        &["workloads"],
+        &[
+            ("workloads --suite server", "what there is, what it stresses, what is missing here"),
+            ("workloads install --suite server", "the command that installs what is missing; it is not run"),
+            ("workloads check x264-pass-1 --turns 5", "turns of one, and how they vary"),
         ],
     ),
     (

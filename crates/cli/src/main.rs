@@ -28,6 +28,7 @@ mod simulate;
 mod sockets;
 mod store;
 mod toggles;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::simulate(&arguments, &global),
         Command::Sockets(arguments) => sockets::sockets(&arguments, &global),
         Command::Toggles(arguments) => toggles::toggles(&arguments, &global),
+        Command::Workloads(arguments) => workloads::workloads(&arguments, &global),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { directory } => shell::man(&directory),
     };

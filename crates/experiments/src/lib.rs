@@ -17,3 +17,4 @@ pub mod history;
 pub mod neighbours;
 pub mod place;
 pub mod reach;
+pub mod workload;

@@ -8,6 +8,7 @@ mod echo_process;
 mod echo_thread;
 mod event;
 mod forked;
+mod generated_folder;
 mod handover;
 mod interrupt;
 mod mapping;
@@ -44,6 +45,7 @@ pub use echo_process::EchoProcess;
 pub use echo_thread::EchoThread;
 pub use event::Event;
 pub use forked::{Forked, in_forked_child};
+pub use generated_folder::{FolderError, ScratchFolder, cache_folder, filled_once};
 pub use handover::Handover;
 pub use interrupt::{Signal, install_handlers, outlive_file_size_limit, pending_signal};
 pub use mapping::{Mapping, MappingError, PageRequest, Pages};
@@ -66,7 +68,9 @@ pub use process_setting::{
     ProcessSetting, SettingError, SettingGuard, forbid_huge_pages, huge_pages_forbidden, node_mask, prepare,
     timer_slack_ns,
 };
-pub use process_tree::{ThreadState, is_below, is_running, running_in_group, thread_state, threads_below};
+pub use process_tree::{
+    ThreadState, is_below, is_running, is_stopped, running_in_group, thread_state, threads_below,
+};
 pub use program_file::ProgramFile;
 pub use speculation::{Speculation, SpeculationState, speculation, stop_speculation};
 pub use standard_output::standard_output;

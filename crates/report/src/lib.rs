@@ -43,3 +43,7 @@ pub use view::{
     measured_sockets_page, memory_page, place_page, place_sweep_page, plan_page, population_page,
     reboots_page, schedulers_page, selftest_page, socket_account_page, toggle_page, toggles_page,
 };
+pub use view::{
+    CheckedWorkload, WorkloadCheck, WorkloadInstall, WorkloadLine, WorkloadList, workload_check_page,
+    workload_install_page, workloads_page,
+};

@@ -26,6 +26,7 @@ mod selftest;
 mod simulated;
 pub(crate) mod socket_account;
 mod toggles;
+mod workloads;
 
 pub use check_up::check_up_page;
 pub use clock_check::clock_check_page;
@@ -51,3 +52,7 @@ pub use schedulers::schedulers_page;
 pub use selftest::{SelftestReport, selftest_page};
 pub use socket_account::socket_account_page;
 pub use toggles::{ToggleState, ToggleValue, toggle_page, toggles_page};
+pub use workloads::{
+    CheckedWorkload, WorkloadCheck, WorkloadInstall, WorkloadLine, WorkloadList, workload_check_page,
+    workload_install_page, workloads_page,
+};

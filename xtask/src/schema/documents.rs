@@ -101,6 +101,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
     all.extend(of_models());
     all.extend(of_experiments());
     all.extend(of_toggles());
+    all.extend(of_workloads());
     all.push(("guard-baseline", schemars::schema_for!(record::GuardBaseline).to_value()));
     for (name, schema) in &mut all {
         if let Some(members) = schema.as_object_mut() {
@@ -262,6 +263,14 @@ fn of_experiments() -> Vec<(&'static str, Value)> {
             "place-event",
             Parts::new().document("PlaceEvent", "One line of sidestep place --pid --watch.", &event),
         ),
+    ]
+}
+
+fn of_workloads() -> Vec<(&'static str, Value)> {
+    vec![
+        ("workloads", schemars::schema_for!(report::WorkloadList).to_value()),
+        ("workloads-check", schemars::schema_for!(report::WorkloadCheck).to_value()),
+        ("workloads-install", schemars::schema_for!(report::WorkloadInstall).to_value()),
     ]
 }
 

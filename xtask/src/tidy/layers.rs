@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("flaws", 2),
     ("models", 2),
     ("placement", 2),
+    ("workloads", 2),
     ("probes", 3),
     ("sharing", 3),
     ("toggles", 3),

@@ -21,6 +21,7 @@ const DOORS_OF_HOST: &[&str] = &[
     "crates/host/src/door/",
     // Whole files, and the folder of the journal.
     "crates/host/src/live/atomic_file.rs",
+    "crates/host/src/live/generated_folder.rs",
     "crates/host/src/state_folder.rs",
     "crates/host/src/trusted_folder.rs",
     "crates/host/src/trusted_folder/",
@@ -37,7 +38,8 @@ const DOORS_OF_HOST: &[&str] = &[
 /// Crates that print.
 const PRINTING_CRATES: &[&str] = &["cli", "xtask"];
 /// Crates that compute from plain data only.
-const PURE_CRATES: &[&str] = &["machine", "stats", "models", "placement", "flaws", "diagnosis", "report"];
+const PURE_CRATES: &[&str] =
+    &["machine", "stats", "models", "placement", "flaws", "workloads", "diagnosis", "report"];
 /// The one file of the stand-alone clock crate that may open (named) files.
 const CLOCK_PLATFORM: &str = "crates/clock/src/platform.rs";
 /// That, and of the preload libraries those that ask for the clock source, and that map the memory for samples.

@@ -32,6 +32,11 @@ pub fn is_running(pid: u32) -> bool {
     numbers(&root, &format!("/proc/{pid}/task")).iter().any(runs)
 }
 
+/// True if the process is stopped, as one in the background is that reads from a terminal.
+pub fn is_stopped(pid: u32) -> bool {
+    field_after_name(&Root::live(), &format!("/proc/{pid}/stat"), 0).is_some_and(|state| state == "T")
+}
+
 /// True if `top` started the process, or one that started it, and so on; of itself too.
 pub fn is_below(pid: u32, top: u32) -> bool {
     let root = Root::live();

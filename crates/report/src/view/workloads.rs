@@ -1,0 +1,288 @@
+//! Workloads: what there is to measure with, what of it can run here, and what one turn of each gave.
+
+use record::Better;
+use serde::Serialize;
+
+use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+
+/// Workloads on a first screen.
+const WORKLOADS_FIRST: usize = 16;
+
+/// What `sidestep workloads` lists.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct WorkloadList {
+    /// Version of this document.
+    pub schema: u32,
+    /// Each workload.
+    pub workloads: Vec<WorkloadLine>,
+}
+
+/// One workload on this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct WorkloadLine {
+    /// As it is typed.
+    pub id: String,
+    /// What it does.
+    pub title: String,
+    /// The suites in which it is.
+    pub suites: Vec<String>,
+    /// Its heading in a table.
+    pub group: String,
+    /// The row of an article for which it stands.
+    pub article_row: Option<String>,
+    /// What its time depends on, the most important first.
+    pub stresses: Vec<String>,
+    /// Seconds of a turn on a current machine.
+    pub seconds_a_turn: f64,
+    /// Threads that it keeps busy; `None` is one for each CPU.
+    pub threads: Option<u16>,
+    /// Unit of its number.
+    pub unit: String,
+    /// Which direction of it is the good one.
+    pub better: Better,
+    /// True where a mitigation in memory or kernel cannot move it.
+    pub control: bool,
+    /// Why its turns differ, where they do.
+    pub why_noisy: Option<String>,
+    /// Licence of the program.
+    pub licence: String,
+    /// Packages that it requires on this distribution.
+    pub packages: Vec<String>,
+    /// Those that are not installed; `None` if that is unknown.
+    pub missing: Option<Vec<String>>,
+    /// What is run, as a script.
+    pub command: String,
+}
+
+/// What `sidestep workloads check` found.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct WorkloadCheck {
+    /// Version of this document.
+    pub schema: u32,
+    /// Turns of each workload, without the first where there are several.
+    pub turns: usize,
+    /// Each workload.
+    pub checked: Vec<CheckedWorkload>,
+}
+
+/// Turns of one workload: means over all of them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
+pub struct CheckedWorkload {
+    /// As it is typed.
+    pub id: String,
+    /// Seconds of a turn.
+    pub wall_s: Option<f64>,
+    /// CPU time in user mode, in seconds.
+    pub user_s: Option<f64>,
+    /// CPU time in the kernel, in seconds.
+    pub system_s: Option<f64>,
+    /// Coefficient of variation of the CPU time in user mode, in percent, from three turns on.
+    pub user_cv_percent: Option<f64>,
+    /// Its number.
+    pub value: Option<f64>,
+    /// Unit of that.
+    pub unit: String,
+    /// Why it has no number, in one line.
+    pub problem: Option<String>,
+}
+
+/// What `sidestep workloads install` says.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
+pub struct WorkloadInstall {
+    /// Version of this document.
+    pub schema: u32,
+    /// Packages that are not installed; all that are required if that is unknown.
+    pub missing: Vec<String>,
+    /// The command that installs them; one for each kind of distribution if this one is unknown.
+    pub commands: Vec<String>,
+}
+
+/// The list.
+pub fn workloads_page(list: &WorkloadList) -> Page {
+    let lines = &list.workloads;
+    let count = machine::counted(lines.len(), "workload");
+    let lacking = lines.iter().filter(|line| line.missing.as_ref().is_some_and(|it| !it.is_empty())).count();
+    let is_known = lines.iter().all(|line| line.missing.is_some());
+    let answer = match (is_known, lacking) {
+        (false, _) => {
+            Statement::new(Tone::Doubt, format!("{count}; whether their packages are here is unknown"))
+        }
+        (true, 0) => Statement::new(Tone::Good, format!("{count}, all packages are here")),
+        (true, _) => Statement::new(Tone::Look, format!("{count}, {lacking} of them lack packages")),
+    };
+    let columns = vec![
+        Column::word("workload"),
+        Column::prose("stresses"),
+        Column::number("a turn", "s"),
+        Column::word("threads").priority(2),
+        Column::word("group").priority(3),
+        Column::word("packages").priority(1),
+    ];
+    let mut table = Table::new("workloads", columns);
+    for line in lines {
+        let packages = match line.missing.as_deref() {
+            None => Cell::State(Tone::Doubt, "unknown".to_owned()),
+            Some([]) => Cell::State(Tone::Good, "here".to_owned()),
+            Some([one]) => Cell::State(Tone::Look, format!("no {one}")),
+            Some(several) => Cell::State(Tone::Look, format!("{} missing", several.len())),
+        };
+        table.row(vec![
+            Cell::text(&line.id),
+            Cell::text(line.stresses.join(", ")),
+            Cell::shown(format!("{:.1}", line.seconds_a_turn), line.seconds_a_turn),
+            Cell::text(line.threads.map_or("all".to_owned(), |count| count.to_string())),
+            Cell::text(&line.group),
+            packages,
+        ]);
+    }
+    table.first_rows = Some(WORKLOADS_FIRST);
+    let mut next = vec!["One turn of each: sidestep workloads check".to_owned()];
+    if lacking > 0 || !is_known {
+        next.insert(0, "The command that installs what is missing: sidestep workloads install".to_owned());
+    }
+    let sections = vec![Section::new("workloads", "").with(Block::Table(table)), titles(lines)];
+    Page { answer, sections, next, ..Page::default() }
+}
+
+/// What each does, and for what it stands.
+fn titles(lines: &[WorkloadLine]) -> Section {
+    let facts = lines.iter().map(|line| {
+        let control = if line.control { "; a control" } else { "" };
+        let row = line.article_row.as_ref().map_or(String::new(), |row| format!("; stands for {row}"));
+        let noisy = line.why_noisy.as_ref().map_or(String::new(), |why| format!("; noisy: {why}"));
+        (line.id.clone(), format!("{}{control}{row}{noisy}", line.title))
+    });
+    Section::detail("titles", "What each does").with(Block::Facts(facts.collect()))
+}
+
+/// What turns gave.
+pub fn workload_check_page(check: &WorkloadCheck) -> Page {
+    let failed = check.checked.iter().filter(|one| one.problem.is_some()).count();
+    let count = machine::counted(check.checked.len(), "workload");
+    let answer = match failed {
+        0 => Statement::new(Tone::Good, format!("{count} checked, all run")),
+        _ => Statement::new(Tone::Look, format!("{count} checked, {failed} of them without a number")),
+    };
+    let columns = vec![
+        Column::word("workload"),
+        Column::number("a turn", "s"),
+        Column::number("user", "s"),
+        Column::number("system", "s").priority(2),
+        Column::number("user CV", "%").priority(1),
+        Column::number("metric", ""),
+        Column::word("unit"),
+    ];
+    let mut table = Table::new("checked", columns);
+    for one in &check.checked {
+        let cells = vec![
+            Cell::text(&one.id),
+            Cell::known(one.wall_s),
+            Cell::known(one.user_s),
+            Cell::known(one.system_s),
+            Cell::known(one.user_cv_percent),
+            Cell::known(one.value),
+            Cell::text(if one.value.is_some() { &one.unit } else { "" }),
+        ];
+        table.rows.push(Row { cells, detail: one.problem.clone() });
+    }
+    let sections = vec![Section::new("checked", "").with(Block::Table(table))];
+    Page { answer, sections, ..Page::default() }
+}
+
+/// What to type.
+pub fn workload_install_page(install: &WorkloadInstall) -> Page {
+    let answer = match install.missing.as_slice() {
+        [] => Statement::new(Tone::Good, "nothing is missing"),
+        missing => Statement::new(
+            Tone::Look,
+            format!(
+                "{} required; nothing is run, copy the command",
+                machine::counted(missing.len(), "package")
+            ),
+        ),
+    };
+    let commands = install.commands.iter().cloned().map(Block::Command);
+    let section = commands.fold(Section::new("install", ""), Section::with);
+    Page { answer, sections: vec![section], ..Page::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Terminal;
+
+    fn line(id: &str, missing: Option<&[&str]>) -> WorkloadLine {
+        WorkloadLine {
+            id: id.to_owned(),
+            title: format!("does {id}"),
+            stresses: vec!["branches".to_owned(), "TLB".to_owned()],
+            seconds_a_turn: 1.5,
+            missing: missing.map(|all| all.iter().map(|&one| one.to_owned()).collect()),
+            article_row: Some("WinZip".to_owned()),
+            suites: Vec::new(),
+            group: "archives".to_owned(),
+            threads: None,
+            unit: "s".to_owned(),
+            better: Better::Lower,
+            control: false,
+            why_noisy: None,
+            licence: "MIT".to_owned(),
+            packages: Vec::new(),
+            command: "zip".to_owned(),
+        }
+    }
+
+    fn list(lines: Vec<WorkloadLine>, long: bool) -> String {
+        let list = WorkloadList { schema: 1, workloads: lines };
+        workloads_page(&list).terminal(Terminal::default(), long)
+    }
+
+    #[test]
+    fn the_list_begins_with_what_is_missing() {
+        let text = list(vec![line("zip", Some(&[])), line("x264", Some(&["x264"]))], true);
+        assert!(text.starts_with("2 workloads, 1 of them lack packages\n"), "{text}");
+        for part in [
+            "zip",
+            "branches, TLB",
+            "1.5",
+            "all",
+            "here",
+            "no x264",
+            "workloads install",
+            "stands for WinZip",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(list(vec![line("zip", Some(&[]))], false).starts_with("1 workload, all packages are here"));
+        assert!(list(vec![line("zip", None)], false).contains("is unknown"));
+    }
+
+    #[test]
+    fn a_workload_without_a_number_says_why_below_its_row() {
+        let good = CheckedWorkload {
+            wall_s: Some(2.0),
+            value: Some(3.0),
+            unit: "fps".to_owned(),
+            ..Default::default()
+        };
+        let bad = CheckedWorkload { problem: Some("it printed none".to_owned()), ..Default::default() };
+        let check = WorkloadCheck { schema: 1, turns: 1, checked: vec![good, bad] };
+        let text = workload_check_page(&check).terminal(Terminal::default(), false);
+        assert!(text.starts_with("2 workloads checked, 1 of them without a number\n"), "{text}");
+        assert!(text.contains("fps") && text.contains("it printed none"), "{text}");
+    }
+
+    #[test]
+    fn the_command_that_installs_stands_alone_on_its_line() {
+        let command = format!("sudo apt-get install {}", "package ".repeat(20).trim());
+        let install = WorkloadInstall {
+            missing: vec!["x".to_owned()],
+            commands: vec![command.clone()],
+            ..Default::default()
+        };
+        let text = workload_install_page(&install).terminal(Terminal::default(), false);
+        assert!(text.lines().any(|line| line.trim() == command), "{text}");
+        let text = workload_install_page(&WorkloadInstall::default()).terminal(Terminal::default(), false);
+        assert_eq!(text.trim(), "nothing is missing");
+    }
+}

@@ -1,0 +1,14 @@
+//! Programs to measure with: one file of `workloads/` for each, and profiles of the Phoronix Test Suite as they are installed.
+//!
+//! Text in, values out: nothing here starts a program or opens a file. `experiments` prepares and runs what stands here.
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod metric;
+mod phoronix_workload;
+pub mod pts;
+mod workload;
+
+pub use catalogue::{WorkloadError, all, find, read, suite};
+pub use metric::{Metric, MetricError, NoNumber, Output, Stream};
+pub use workload::{Server, Suite, Workload};

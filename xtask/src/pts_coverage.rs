@@ -1,0 +1,115 @@
+//! `cargo xtask pts-coverage`: of how many public Phoronix profiles the reader understands every part.
+//!
+//! The profiles are not part of this repository: whoever wants to know clones the collection and names its folder.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use workloads::pts;
+
+use crate::flags::{BadUse, Flags};
+use crate::totals::Totals;
+
+/// The rest of `cargo xtask pts-coverage --help`.
+pub const HELP: &str =
+    "Reads the newest version of every profile and holds each ResultsParser against its own template.
+
+  --profiles DIR   the collection: folders NAME-VERSION with test-definition.xml and results-definition.xml
+  --at-least N     fail below so many profiles of which everything is understood; 430 unless given
+  --all            say what is not understood, profile by profile
+";
+
+/// Profiles of the public collection that must be understood.
+const AT_LEAST: usize = 430;
+
+/// `cargo xtask pts-coverage`.
+pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
+    let flags = Flags::parse(arguments, &["--profiles", "--at-least"], &["--all"])?;
+    let folder = flags.value("--profiles").ok_or_else(|| BadUse("--profiles DIR is missing".into()))?;
+    let at_least = flags.count("--at-least", AT_LEAST)?;
+    let newest = newest(Path::new(folder))?;
+    let (mut understood, mut timed) = (0, 0);
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, (_, path)) in &newest {
+        let failed = failures(path, &mut timed);
+        understood += usize::from(failed.is_empty());
+        for why in &failed {
+            // What differs from profile to profile is left out of the sum.
+            let kind = why.split_once(": ").map_or(why.as_str(), |(_, kind)| kind);
+            let kind = kind.split(" gives ").next().unwrap_or(kind);
+            *reasons.entry(kind.to_owned()).or_default() += 1;
+            if flags.has("--all") {
+                println!("{name}: {why}");
+            }
+        }
+    }
+    for (why, count) in &reasons {
+        println!("{count:>4}  {why}");
+    }
+    println!("{understood} of {} profiles understood, {timed} of them timed as a whole", newest.len());
+    let line = format!("pts-coverage: {understood} profiles understood; at least {at_least} must be");
+    Ok(Totals::one(understood >= at_least, line))
+}
+
+/// What is not understood of a profile.
+fn failures(path: &Path, timed: &mut usize) -> Vec<String> {
+    let text = |name: &str| std::fs::read_to_string(path.join(name));
+    let definition = text("test-definition.xml").unwrap_or_default();
+    match pts::read(&definition, text("results-definition.xml").ok().as_deref()) {
+        Ok(profile) => {
+            *timed += usize::from(profile.is_timed);
+            profile.rehearse()
+        }
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// A version as numbers, which sort.
+type Version = Vec<u32>;
+
+/// The newest version of each profile.
+fn newest(folder: &Path) -> anyhow::Result<BTreeMap<String, (Version, PathBuf)>> {
+    let mut newest: BTreeMap<String, (Version, PathBuf)> = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        let path = entry.context("cannot list profiles")?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some((name, version)) = name.rsplit_once('-') else { continue };
+        let Ok(version) = version.split('.').map(str::parse).collect::<Result<Version, _>>() else {
+            continue;
+        };
+        if newest.get(name).is_none_or(|(known, _)| *known < version) {
+            newest.insert(name.to_owned(), (version, path));
+        }
+    }
+    Ok(newest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_of_a_profile_counts() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let profile = |name: &str, results: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(&path).expect("writable");
+            let title =
+                "<PhoronixTestSuite><TestInformation><Title>A</Title></TestInformation></PhoronixTestSuite>";
+            std::fs::write(path.join("test-definition.xml"), title).expect("writable");
+            let results = format!("<PhoronixTestSuite>{results}</PhoronixTestSuite>");
+            std::fs::write(path.join("results-definition.xml"), results).expect("writable");
+        };
+        let good = "<ResultsParser><OutputTemplate>t #_RESULT_#</OutputTemplate></ResultsParser>";
+        profile("a-b-1.9.0", "<ImageParser/>");
+        profile("a-b-1.10.0", good);
+        profile("c-1.0.0", "<ImageParser/>");
+        profile("not-versioned", good);
+        let path = folder.path().to_str().expect("UTF-8").to_owned();
+        let run = |at_least: &str| {
+            run(&["--profiles", &path, "--at-least", at_least].map(str::to_owned)).expect("profiles").failed
+        };
+        assert_eq!((run("1"), run("2")), (0, 1));
+    }
+}
