@@ -1,6 +1,7 @@
 //! `cargo xtask between-runs`: what `sidestep compare` claims of runs with nothing changed between them, and what it finds of changes put
 //! into the windows of one side.
 
+mod precision;
 mod saved;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,9 @@ use crate::totals::Totals;
 use saved::Saved;
 
 /// The rest of `cargo xtask between-runs --help`.
-pub const HELP: &str = "  FILE...         windows of many check-ups (quantiles by series, JSON packed by gzip), each check-up an epoch, three a run
+pub const HELP: &str = "  PATH...         windows of many check-ups (quantiles by series, JSON packed by gzip), each check-up an epoch, three a run;
+                  or a folder of records, or of runs, of one unchanged machine
+  --most N        unchanged pairs at most, chosen by chance, default all
   --seed N        of every choice of runs, default 1
   --splits N      comparisons of several runs a side, and of each planted change, default 100
 
@@ -108,20 +111,22 @@ impl Chosen {
 
 /// `cargo xtask between-runs`.
 pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let is_file = |argument: &&String| Path::new(argument).is_file();
+    let is_file = |argument: &&String| argument.contains(['/', '.']) && Path::new(argument).exists();
     let files: Vec<&String> = arguments.iter().filter(is_file).collect();
     let rest: Vec<String> = arguments.iter().filter(|one| !is_file(one)).cloned().collect();
-    let flags = Flags::parse(&rest, &["--seed", "--splits"], &[])?;
+    let flags = Flags::parse(&rest, &["--seed", "--splits", "--most"], &[])?;
     anyhow::ensure!(!files.is_empty(), "give the files with the windows of many check-ups");
     let (seed, splits) = (flags.count("--seed", 1)? as u64, flags.count("--splits", 100)?);
+    let most = flags.count("--most", usize::MAX)?;
     let mut totals = Totals::default();
     for file in files {
         let saved = saved::read(Path::new(file))?;
-        println!("\n{}: {} runs of {} epochs\n", saved.name, saved.runs, saved::EPOCHS);
-        totals.add(unchanged(&saved, splits, seed));
+        println!("\n{}: {} runs\n", saved.name, saved.count());
+        totals.add(unchanged(&saved, (splits, most), seed));
         changed(&saved, splits, seed);
         totals.add(equivalence(&saved, splits, seed));
         power(&saved, splits, seed);
+        precision::print(&saved);
     }
     print!("{}", totals.closing());
     Ok(totals)
@@ -140,13 +145,17 @@ fn percent(part: usize, of: usize) -> f64 {
 }
 
 /// Nothing planted.
-fn unchanged(saved: &Saved, splits: usize, seed: u64) -> Totals {
+fn unchanged(saved: &Saved, (splits, most): (usize, usize), seed: u64) -> Totals {
     println!(
         "| nothing changed | comparisons | claim anything | rows claimed | doubtful | claimed |\n|---|---|---|---|---|---|"
     );
     let mut totals = Totals::default();
     for design in DESIGNS {
-        let chosen = design.chosen(saved.runs, splits, &mut Random::new(seed));
+        let mut chosen = design.chosen(saved.count(), splits, &mut Random::new(seed));
+        if chosen.len() > most {
+            Random::new(seed).shuffle(&mut chosen);
+            chosen.truncate(most);
+        }
         let (mut any, mut claimed, mut of, mut doubtful) = (0, 0, 0, 0);
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         for one in &chosen {
@@ -185,7 +194,7 @@ fn unchanged(saved: &Saved, splits: usize, seed: u64) -> Totals {
 fn changed(saved: &Saved, splits: usize, seed: u64) {
     println!("\n| all memory rows slower by | 3 % | 5 % | 10 % | 20 % | 50 % |\n|---|---|---|---|---|---|");
     for design in DESIGNS {
-        let mut chosen = design.chosen(saved.runs, splits, &mut Random::new(seed));
+        let mut chosen = design.chosen(saved.count(), splits, &mut Random::new(seed));
         Random::new(seed).shuffle(&mut chosen);
         chosen.truncate(splits);
         if chosen.is_empty() {
@@ -235,7 +244,7 @@ fn equivalence(saved: &Saved, splits: usize, seed: u64) -> Totals {
     println!("\n| differ by twice the margin | margin 5 % | 10 % | 20 % |\n|---|---|---|---|");
     let mut totals = Totals::default();
     for design in DESIGNS {
-        let mut chosen = design.chosen(saved.runs, splits, &mut Random::new(seed));
+        let mut chosen = design.chosen(saved.count(), splits, &mut Random::new(seed));
         Random::new(seed).shuffle(&mut chosen);
         chosen.truncate(splits);
         let mut line = format!("| {}: called equivalent |", design.name());
@@ -263,10 +272,10 @@ fn power(saved: &Saved, splits: usize, seed: u64) {
     );
     let truth = true_spreads(saved);
     for design in DESIGNS {
-        let mut chosen = design.chosen(saved.runs, splits, &mut Random::new(seed));
+        let mut chosen = design.chosen(saved.count(), splits, &mut Random::new(seed));
         Random::new(seed).shuffle(&mut chosen);
         chosen.truncate(splits);
-        let (mut found, mut by_oracle, mut of) = (0, 0, 0);
+        let mut by_class: BTreeMap<RowClass, [usize; 3]> = BTreeMap::new();
         for one in &chosen {
             let per_run: f64 = one.sides.iter().map(|side| 1.0 / side.len() as f64).sum();
             let error = |spread: f64| spread * per_run.sqrt();
@@ -275,6 +284,7 @@ fn power(saved: &Saved, splits: usize, seed: u64) {
                 if class == RowClass::Arithmetic { 1.0 } else { moved.exp() }
             };
             let table = one.compared(saved, &shift, None);
+            let class_of = classes_of(&table);
             let rows: Vec<&ComparisonRow> = table.rows.iter().filter(|row| !row.control).collect();
             let p_values: Vec<f64> = rows
                 .iter()
@@ -285,25 +295,37 @@ fn power(saved: &Saved, splits: usize, seed: u64) {
                 })
                 .collect();
             let oracle = stats::benjamini_hochberg(&p_values);
-            by_oracle += oracle.iter().filter(|q| **q <= LEVEL_OF_ALARMS).count();
-            found += rows.iter().filter(|row| is_claim(row.verdict)).count();
-            of += rows.len();
+            for (row, q) in rows.iter().zip(oracle) {
+                let Some(class) = class_of.get(row.name.as_str()) else { continue };
+                let counts = by_class.entry(*class).or_default();
+                counts[0] += usize::from(is_claim(row.verdict));
+                counts[1] += usize::from(q <= LEVEL_OF_ALARMS);
+                counts[2] += 1;
+            }
         }
-        println!(
-            "| {} | {:.0} % | {:.0} % | {:.0} % |",
-            design.name(),
-            percent(found, of),
-            percent(by_oracle, of),
-            percent(found, by_oracle)
-        );
+        let line = |name: &str, [found, by_oracle, of]: [usize; 3]| {
+            let [ours, best] = [found, by_oracle].map(|part| percent(part, of));
+            println!("| {name} | {ours:.0} % | {best:.0} % | {:.0} % |", percent(found, by_oracle));
+        };
+        let all = by_class.values().fold([0; 3], |sum, one| std::array::from_fn(|at| sum[at] + one[at]));
+        line(&design.name(), all);
+        for (class, counts) in by_class {
+            line(&format!("- {}", class.name()), counts);
+        }
     }
+}
+
+/// The class of each row.
+fn classes_of(table: &ComparisonTable) -> BTreeMap<&str, RowClass> {
+    let of = |class: &record::ComparisonClass| class.class;
+    table.classes.iter().flat_map(|class| class.rows.iter().map(move |row| (row.as_str(), of(class)))).collect()
 }
 
 /// Standard deviation of the logarithm of every row over all runs.
 fn true_spreads(saved: &Saved) -> BTreeMap<String, f64> {
     let first = saved.run(0, &|_, _| 1.0);
     let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for run in 1..saved.runs {
+    for run in 1..saved.count() {
         let sides = [first.clone(), saved.run(run, &|_, _| 1.0)];
         let table = compare(&sides, &[], &Options::default()).expect("runs of one file hold the same tests");
         for row in table.rows {

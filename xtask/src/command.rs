@@ -2,7 +2,7 @@
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, between_runs, browser, clock_evidence, dist, estimators, flaws_coverage,
+    ab_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence, dist, estimators, flaws_coverage,
     fuzz, golden, guard_evidence, kill_toggles, links_evidence, numa_guest, placement_evidence,
     placement_programs, promise, pts_coverage, schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
@@ -89,6 +89,12 @@ pub const COMMANDS: &[Command] = &[
         summary: "sidestep ab on a loaded machine: claims from nothing, and a planted 1 %",
         help: ab_evidence::HELP,
         run: ab_evidence::run_all,
+    },
+    Command {
+        name: "bill-evidence",
+        summary: "bills of programs with known costs: named, ranked, added up; and of nothing",
+        help: bill_evidence::HELP,
+        run: bill_evidence::run,
     },
     Command {
         name: "clock-evidence",

@@ -7,6 +7,7 @@ pub mod ab_evidence;
 pub mod bench;
 pub mod bench_clock;
 pub mod between_runs;
+pub mod bill_evidence;
 pub mod browser;
 pub mod cargo;
 pub mod clock_evidence;

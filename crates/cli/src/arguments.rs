@@ -10,6 +10,7 @@ use probes::planting;
 use record::Planted;
 
 use crate::ab::AbArguments;
+use crate::bill::BillArguments;
 use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
@@ -92,6 +93,8 @@ pub(crate) enum Command {
     Flaws(FlawArguments),
     /// What a setting or another program costs, in random order
     Ab(Box<AbArguments>),
+    /// What every setting and mitigation costs a program, ranked
+    Bill(Box<BillArguments>),
     /// Compare check-ups or result files: what changed, how certainly
     Compare(CompareArguments),
     /// Is time safe? Counters of all CPUs, cost of each clock, a watch

@@ -7,7 +7,7 @@ use clap::Command;
 /// Commands by what a user wants, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Check this machine", &["run", "flaws", "clock", "sockets", "guard", "history"]),
-    ("Prove an effect", &["ab", "compare", "place", "workloads"]),
+    ("Prove an effect", &["bill", "ab", "compare", "place", "workloads"]),
     ("Model a machine", &["simulate"]),
     ("Tools", &["machine", "show", "toggles", "selftest", "completions"]),
 ];
@@ -125,6 +125,16 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
                 "ab --across-reboot --a mitigations=auto --b mitigations=off",
                 "boot options, five boots of each",
             ),
+        ],
+    ),
+    (
+        &["bill"],
+        &[
+            ("bill -- ./program", "every setting that can be switched here, in 10 minutes"),
+            ("bill --for 30m --toggles thp,ssbd -- ./program", "two settings, more precisely"),
+            ("bill --metric 'score ([0-9.]+)' --better higher -- ./program", "by a number it prints"),
+            ("bill --dry-run -- ./program", "what would be switched, and what is skipped"),
+            ("bill --resume", "go on after Ctrl-C, a crash or a power cut"),
         ],
     ),
     (

@@ -51,6 +51,7 @@ const JUDGES: &[Judge] = &[
         gate: Some("Exit with 1 when something got slower"),
         strict: Some("Exit with 3 when what was compared has no verdict"),
     },
+    Judge { words: &["bill"], gate: Some("Exit with 1 when a setting has a confirmed cost"), strict: None },
     // Its --gate takes a percentage.
     Judge { words: &["compare"], gate: None, strict: Some("Exit with 3 when a test has no verdict") },
     Judge {

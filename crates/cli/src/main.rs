@@ -3,6 +3,7 @@
 
 mod ab;
 mod arguments;
+mod bill;
 mod capture;
 mod check_up;
 mod clock;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Guard(arguments) => guard::guard(&arguments, &global),
         Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
         Command::Ab(arguments) => ab::ab(&arguments, &global),
+        Command::Bill(arguments) => bill::bill(&arguments, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),
         Command::Place(arguments) => place::place(&arguments, &global),
         Command::Selftest(selftest) => selftest::selftest(&selftest, &global),

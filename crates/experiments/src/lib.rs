@@ -4,11 +4,12 @@
 //! a file, reads a clock or asks a CPU: bytes in, documents out. `ab` takes the measurements itself, in turns: it flips a
 //! toggle, or changes programs, between trials. `clock_frequencies` holds P-states while clocks are checked,
 //! `place` puts threads on CPUs and proves what that gains, `held_clock_source` changes the clock source while they are priced.
-//! `history` says what is kept of earlier check-ups, `guard` whether a new one is as they were, `reach` what such runs can show,
+//! `bill` prices every setting at once; `history` says what is kept of earlier check-ups, `guard` whether a new one is as they were, `reach` what such runs can show,
 //! `neighbours` whether others were at work beside one; all are as pure as `compare`.
 #![forbid(unsafe_code)]
 
 pub mod ab;
+pub mod bill;
 pub mod clock_frequencies;
 pub mod compare;
 pub mod guard;

@@ -5,7 +5,7 @@ use std::io::Read;
 use machine::Machine;
 
 use crate::{
-    ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, GuardOutcome,
+    Bill, ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, GuardOutcome,
     HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record, SCHEMA, SOCKETS_SCHEMA, Sharing,
     Sockets,
 };
@@ -213,9 +213,10 @@ fn absurd(value: &serde_json::Value) -> Option<(String, &serde_json::Number)> {
 }
 
 /// The JSON Schema of each document of this crate, generated from the types, by the document's name.
-pub fn json_schemas() -> [(&'static str, serde_json::Value); 14] {
+pub fn json_schemas() -> [(&'static str, serde_json::Value); 15] {
     [
         ("record", schemars::schema_for!(Record).to_value()),
+        ("bill", schemars::schema_for!(Bill).to_value()),
         ("comparison", schemars::schema_for!(ComparisonTable).to_value()),
         ("experiment", schemars::schema_for!(ExperimentOutcome).to_value()),
         ("factorial", schemars::schema_for!(FactorialOutcome).to_value()),

@@ -4,6 +4,7 @@
 //! files are the business of `host`.
 #![forbid(unsafe_code)]
 
+mod bill;
 mod clock_check;
 mod clock_cost;
 mod clock_event;
@@ -32,6 +33,7 @@ mod socket_gate;
 mod sockets;
 mod spread;
 
+pub use bill::*;
 pub use clock_check::*;
 pub use clock_cost::{
     CLOCK_COST_SCHEMA, ClockCost, CostControl, CostVerdict, FailedRead, PublishedCost, RoundsSeen,

@@ -1,5 +1,6 @@
 //! From documents to pages: one view per kind of document, each `document -> Page` and nothing else.
 
+mod bill;
 pub(crate) mod check_up;
 pub(crate) mod clock_check;
 pub(crate) mod clock_cost;
@@ -28,6 +29,7 @@ pub(crate) mod socket_account;
 mod toggles;
 mod workloads;
 
+pub use bill::bill_page;
 pub use check_up::check_up_page;
 pub use clock_check::clock_check_page;
 pub use clock_cost::clock_cost_page;

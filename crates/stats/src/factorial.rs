@@ -41,6 +41,13 @@ impl Cell {
     }
 }
 
+impl From<Factors> for Cell {
+    /// These factors at B, all others at A.
+    fn from(factors: Factors) -> Self {
+        Self(factors.0)
+    }
+}
+
 impl From<Arm> for Cell {
     fn from(arm: Arm) -> Self {
         Self(u32::from(arm == Arm::B))

@@ -10,7 +10,9 @@ mod bca;
 mod beta;
 mod between_runs;
 mod binomial;
+mod blocks;
 mod drift;
+mod dunnett;
 mod equality;
 mod estimate;
 mod factorial;
@@ -43,7 +45,9 @@ pub use between_runs::{
     RowClass, RowRuns, between_runs, equal_latencies, equal_rates, prior_of, reach, two_runs_of_latency,
 };
 pub use binomial::{binomial_at_most, binomial_quantile, clopper_pearson};
+pub use blocks::{BlockEffect, BlockFit, BlockRun};
 pub use drift::{ChangePoint, change_points, lag1_autocorrelation};
+pub use dunnett::Dunnett;
 pub use equality::{Equality, FEWEST_ROUNDS, Likeness, SubjectRatio, SubjectVisit, Tolerance, equality};
 pub use estimate::{Estimate, Mode};
 pub use factorial::{Cell, Factors, cell_count, mirrored_block};

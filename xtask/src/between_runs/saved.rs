@@ -1,13 +1,16 @@
-//! Quantiles of the windows of many check-ups, as configurations of runs of three epochs each.
+//! Unchanged runs to compare: quantiles of the windows of many check-ups, three epochs a run, or records.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use experiments::compare::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight};
+use experiments::compare::{
+    Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight, configuration_of_record,
+};
 use machine::Bytes;
 use record::Better;
-use stats::RowClass;
+use stats::{Interval, RowClass};
 
 use crate::window_quantiles::WindowQuantiles;
 
@@ -36,18 +39,40 @@ struct Epochs {
     values: Vec<f64>,
 }
 
-/// All runs of one file.
+/// All runs of one file or folder.
 pub(super) struct Saved {
     pub(super) name: String,
-    series: Vec<Epochs>,
-    pub(super) runs: usize,
+    runs: Vec<Configuration>,
 }
 
 /// What is planted into one run: the factor of the cost, by class and name of the row.
 pub(super) type Planted<'p> = &'p dyn Fn(RowClass, &str) -> f64;
 
-/// Reads a file of `extract.py`, packed by gzip.
+/// Reads a file of windows' quantiles, or a folder of records in the order of their names.
 pub(super) fn read(path: &Path) -> anyhow::Result<Saved> {
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let runs = if path.is_dir() { records(path)? } else { quantiles(path)? };
+    anyhow::ensure!(runs.len() > 1, "{} holds fewer than two runs", path.display());
+    Ok(Saved { name, runs })
+}
+
+/// Every record in the folder, or in a folder of it.
+fn records(folder: &Path) -> anyhow::Result<Vec<Configuration>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    let files = paths.into_iter().map(|path| if path.is_dir() { path.join("record.json") } else { path });
+    let is_record = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "json") && file.exists();
+    let one = |file: PathBuf| {
+        let record = record::decode(&fs::read(&file)?).with_context(|| file.display().to_string())?;
+        Ok(configuration_of_record(&file.display().to_string(), &record))
+    };
+    files.filter(is_record).map(one).collect()
+}
+
+/// Runs made of the check-ups of a file that `extract.py` made, packed by gzip.
+fn quantiles(path: &Path) -> anyhow::Result<Vec<Configuration>> {
     let recorded = WindowQuantiles::read(path)?;
     let mut series = Vec::new();
     for (name, found) in &recorded.rows {
@@ -61,8 +86,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Saved> {
         }
     }
     let epochs = series.iter().map(|one| one.values.len()).min().context("no series is known")?;
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    Ok(Saved { name, series, runs: epochs / EPOCHS })
+    Ok((0..epochs / EPOCHS).map(|index| of_epochs(&series, index)).collect())
 }
 
 /// The quantile that is stable between runs, by class (METHODOLOGY.md, True between runs).
@@ -156,40 +180,25 @@ fn level(block: Bytes) -> &'static str {
 }
 
 impl Saved {
-    /// One run: the median of its epochs, with the variance between them.
+    /// So many runs.
+    pub(super) fn count(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// One run, with changes planted into its rows.
     pub(super) fn run(&self, index: usize, planted: Planted<'_>) -> Configuration {
-        let mut tests: Vec<Test> = Vec::new();
-        for Epochs { place, values } in &self.series {
-            let row =
-                place.level.map_or_else(|| place.test.clone(), |level| format!("{}, {level}", place.test));
-            let factor = planted(place.class, &row);
-            let scaled =
-                |value: &f64| if place.better == Better::Lower { value * factor } else { value / factor };
-            let epochs: Vec<f64> = values[index * EPOCHS..(index + 1) * EPOCHS].iter().map(scaled).collect();
-            let at = tests.iter().position(|test| test.name == place.test).unwrap_or_else(|| {
-                tests.push(test(place));
-                tests.len() - 1
-            });
-            let sample = Sample {
-                epoch_variance: Some(variance_of_mean_log(&epochs)),
-                ..Sample::plain(stats::median(&epochs).unwrap_or(f64::NAN))
-            };
-            let level = place.level.map(str::to_owned);
-            tests[at].cells.insert(place.at, Cell { level, class: Some(place.class), samples: vec![sample] });
+        let mut run = self.runs[index].clone();
+        for test in &mut run.tests {
+            for cell in test.cells.values_mut() {
+                let Some(class) = cell.class else { continue };
+                let level = cell.level.as_ref();
+                let row = level.map_or_else(|| test.name.clone(), |level| format!("{}, {level}", test.name));
+                let factor = planted(class, &row);
+                let samples = cell.samples.iter().map(|sample| costlier(sample, test.better, factor)).collect();
+                cell.samples = samples;
+            }
         }
-        Configuration {
-            name: format!("run {index}"),
-            kind: SourceKind::Record,
-            runs: 1,
-            starts_utc: vec![format!("run {index}")],
-            taken_shares: Vec::new(),
-            facts: vec![experiments::compare::Fact {
-                name: "hypervisor".to_owned(),
-                value: "KVM".to_owned(),
-            }],
-            cautions: Vec::new(),
-            tests,
-        }
+        run
     }
 
     /// Several runs as one configuration.
@@ -198,6 +207,45 @@ impl Saved {
         let mut side = runs.next().expect("a side has a run");
         runs.for_each(|run| side.absorb(run));
         Configuration { name: name.to_owned(), ..side }
+    }
+}
+
+/// A sample whose every window cost so many times as much.
+fn costlier(sample: &Sample, better: Better, factor: f64) -> Sample {
+    let scale = if better == Better::Lower { factor } else { 1.0 / factor };
+    Sample {
+        value: sample.value * scale,
+        interval: sample.interval.map(|own| Interval { low: own.low * scale, high: own.high * scale }),
+        core_cycles: sample.core_cycles.map(|cycles| cycles * factor),
+        ..*sample
+    }
+}
+
+/// One run: the median of its epochs, with the variance between them.
+fn of_epochs(series: &[Epochs], index: usize) -> Configuration {
+    let mut tests: Vec<Test> = Vec::new();
+    for Epochs { place, values } in series {
+        let epochs = &values[index * EPOCHS..(index + 1) * EPOCHS];
+        let at = tests.iter().position(|test| test.name == place.test).unwrap_or_else(|| {
+            tests.push(test(place));
+            tests.len() - 1
+        });
+        let sample = Sample {
+            epoch_variance: Some(variance_of_mean_log(epochs)),
+            ..Sample::plain(stats::median(epochs).unwrap_or(f64::NAN))
+        };
+        let level = place.level.map(str::to_owned);
+        tests[at].cells.insert(place.at, Cell { level, class: Some(place.class), samples: vec![sample] });
+    }
+    Configuration {
+        name: format!("run {index}"),
+        kind: SourceKind::Record,
+        runs: 1,
+        starts_utc: vec![format!("run {index}")],
+        taken_shares: Vec::new(),
+        facts: vec![experiments::compare::Fact { name: "hypervisor".to_owned(), value: "KVM".to_owned() }],
+        cautions: Vec::new(),
+        tests,
     }
 }
 

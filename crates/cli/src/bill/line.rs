@@ -1,0 +1,61 @@
+//! The progress of a bill: time left, what runs, and what costs most so far; on a terminal only.
+
+use experiments::bill::Course;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use record::BillPhase;
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+/// Redraws per second.
+const REDRAWS_PER_S: u8 = 4;
+/// Settings shown while it runs.
+const SHOWN: usize = 2;
+
+/// The line at the foot of the terminal.
+pub(super) struct Line {
+    bar: ProgressBar,
+    program: String,
+    settings: Vec<String>,
+}
+
+impl Line {
+    pub(super) fn new(program: &str, settings: &[String], quiet: bool) -> Self {
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S)
+        };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        let style = ProgressStyle::with_template("{prefix:>10} {bar:20} {wide_msg}")
+            .expect("the template is well-formed");
+        bar.set_style(style.progress_chars("━━─"));
+        Self { bar, program: program.to_owned(), settings: settings.to_vec() }
+    }
+
+    pub(super) fn show(&mut self, course: &Course) {
+        let (spent_s, budget_s) = (course.spent_s(), course.rules.budget_s);
+        self.bar.set_position((spent_s / budget_s * STEPS as f64) as u64);
+        self.bar.set_prefix(format!("{:.0} s left", (budget_s - spent_s).max(0.0)));
+        // Fitting all runs takes time: only for someone who watches.
+        if self.bar.is_hidden() {
+            return;
+        }
+        let phase = match course.phase() {
+            BillPhase::WarmUp => "warming up",
+            BillPhase::Screening => "screening",
+            BillPhase::Confirming => "confirming",
+            BillPhase::Joint => "all together",
+        };
+        let most: Vec<String> = course
+            .standing()
+            .into_iter()
+            .take(SHOWN)
+            .map(|one| format!("{} {:+.1} %", self.settings[one.setting], 100.0 * one.cost.exp_m1()))
+            .collect();
+        self.bar.set_message(format!("{}: {phase} {}", self.program, most.join(", ")));
+    }
+
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,204 @@
+//! Which settings a bill prices here: everything that can be switched at the risk that was agreed to, against what holds now.
+
+use std::ffi::OsString;
+
+use flaws::catalogue as flaw_catalogue;
+use host::Target;
+use host::live::ProcessSetting;
+use record::{Answer, FlawVerdict, SkippedSetting, WorkaroundState};
+use experiments::bill::Setting;
+use toggles::{Pair, Risk, Surroundings, Switch, Toggle, catalogue, combinable};
+
+use super::arguments::BillArguments;
+use crate::flaws::Heard;
+use crate::toggles::Described;
+
+/// A state holds one bit for each setting.
+const SETTINGS_MAX: usize = u32::BITS as usize;
+
+/// What takes part, and what does not.
+pub(super) struct Chosen {
+    pub(super) pairs: Vec<Pair>,
+    pub(super) settings: Vec<Setting>,
+    pub(super) skipped: Vec<SkippedSetting>,
+    /// True if the kernel mitigates a flaw by a word of its command line.
+    is_mitigated_at_boot: bool,
+}
+
+/// Chooses for this machine.
+pub(super) fn chosen(arguments: &BillArguments, described: &Described) -> anyhow::Result<Chosen> {
+    let around = described.around();
+    let flaws = flaw_catalogue();
+    let evidence = Heard::of_this_machine(&flaws).evidence;
+    let verdicts = flaws::judge(&flaws, &evidence);
+    let is_mitigated_at_boot = flaws.flaws.iter().any(|flaw| {
+        let at_boot = flaw.workaround.iter().any(|workaround| workaround.switch.boot.is_some());
+        at_boot && verdict_of(&verdicts, &flaw.id).is_some_and(|one| one.workaround == WorkaroundState::On)
+    });
+    let mut chosen =
+        Chosen { pairs: Vec::new(), settings: Vec::new(), skipped: Vec::new(), is_mitigated_at_boot };
+    let consent = arguments.consent.into();
+    for text in texts(arguments, &around) {
+        let name = text.split('=').next().unwrap_or(&text).to_owned();
+        let is_named = !arguments.toggles.is_empty();
+        let pair = against_now(&text, &around).and_then(|pair| {
+            pair.allowed_by(&consent, &around).map_err(|why| why.to_string())?;
+            chosen.ensure_fits(&pair)?;
+            Ok(pair)
+        });
+        match pair {
+            Ok(pair) => {
+                let of_toggle = flaws.flaws.iter().filter(|flaw| {
+                    flaw.workaround.iter().any(|one| one.switch.toggle.as_deref() == Some(&*name))
+                });
+                let of_toggle: Vec<&FlawVerdict> =
+                    of_toggle.filter_map(|flaw| verdict_of(&verdicts, &flaw.id)).collect();
+                chosen.settings.push(setting(&pair, &of_toggle));
+                chosen.pairs.push(pair);
+            }
+            Err(why) if is_named => anyhow::bail!("{why}"),
+            Err(why) => chosen.skipped.push(SkippedSetting { setting: name, why }),
+        }
+    }
+    Ok(chosen)
+}
+
+fn verdict_of<'v>(verdicts: &'v [FlawVerdict], id: &str) -> Option<&'v FlawVerdict> {
+    verdicts.iter().find(|one| one.id == id)
+}
+
+/// The settings asked for, or all that are there.
+fn texts(arguments: &BillArguments, around: &Surroundings) -> Vec<String> {
+    if !arguments.toggles.is_empty() {
+        return arguments.toggles.clone();
+    }
+    let is_there = |toggle: &&&dyn Toggle| toggle.availability(around).is_available();
+    catalogue().iter().filter(is_there).map(|toggle| toggle.about().name.to_owned()).collect()
+}
+
+/// What holds now against the value asked for, or against the other one of the toggle's own pair.
+fn against_now(text: &str, around: &Surroundings) -> Result<Pair, String> {
+    let plain = |error: &dyn std::fmt::Display| error.to_string();
+    if text.contains('=') {
+        return Pair::parse(text, around).map_err(|error| plain(&error));
+    }
+    let toggle = toggles::find(text).map_err(|error| plain(&error))?;
+    let Some((without, with)) = toggle.default_values(around) else {
+        return Err("it has only one value here".to_owned());
+    };
+    let now = toggle.now(around).ok_or("its present value is unknown; name both with NAME=A:B")?;
+    let other = if now == without { with } else { without };
+    Pair::parse(&format!("{text}={now}:{other}"), around).map_err(|error| plain(&error))
+}
+
+impl Chosen {
+    /// Names of the settings.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.settings.iter().map(|setting| setting.name.clone()).collect()
+    }
+
+    /// Why nothing takes part, shortly.
+    pub(super) fn reasons(&self) -> String {
+        self.skipped.first().map_or_else(
+            || "there is none".to_owned(),
+            |first| format!("{}: {}", first.setting, first.why),
+        )
+    }
+
+    /// True if the engine has to write.
+    pub(super) fn writes_to_the_machine(&self) -> bool {
+        self.pairs.iter().any(|pair| matches!(pair.to_b, Switch::System(_)))
+    }
+
+    fn ensure_fits(&self, pair: &Pair) -> Result<(), String> {
+        if matches!(pair.to_b, Switch::Buffers(_)) {
+            return Err("it does nothing to a program".to_owned());
+        }
+        if self.pairs.len() >= SETTINGS_MAX {
+            return Err(format!("{SETTINGS_MAX} settings are enough for one bill; name it with --toggles"));
+        }
+        let conflict = |have: &Pair| combinable(&[have.clone(), pair.clone()]).err();
+        self.pairs.iter().find_map(conflict).map_or(Ok(()), |conflict| Err(conflict.to_string()))
+    }
+
+    /// Complete commands for what only a boot can switch.
+    pub(super) fn boot_commands(&self, command: &[OsString]) -> Vec<String> {
+        if !self.is_mitigated_at_boot {
+            return Vec::new();
+        }
+        let words: Vec<String> = command.iter().map(|word| report::shell_word(&word.to_string_lossy())).collect();
+        let program = words.join(" ");
+        vec![format!(
+            "sidestep ab --across-reboot --a mitigations=auto --b mitigations=off -- {program}"
+        )]
+    }
+}
+
+fn setting(pair: &Pair, flaws: &[&FlawVerdict]) -> Setting {
+    let about = pair.toggle.about();
+    let exposes = if pair.b.risk > Risk::Disruptive { about.opens } else { "" };
+    let not_affected = flaws.iter().all(|flaw| flaw.affected == Answer::No);
+    Setting {
+        name: about.name.to_owned(),
+        title: about.title.to_owned(),
+        now: pair.a.name.clone(),
+        other: pair.b.name.clone(),
+        risk: pair.b.risk.class().to_owned(),
+        exposes: exposes.to_owned(),
+        needless: (!flaws.is_empty()).then_some(not_affected),
+        how: for_good(pair),
+    }
+}
+
+/// How the other value is had without sidestep.
+fn for_good(pair: &Pair) -> String {
+    match &pair.to_b {
+        Switch::System(changes) => match changes.first().map(|change| (&change.target, &change.value)) {
+            Some((Target::File { path }, value)) => {
+                let path = format!("/{}", path.trim_start_matches('/'));
+                format!("echo {value} > {path} at each boot (a line `w {path} - - - - {value}` in /etc/tmpfiles.d)")
+            }
+            _ => format!("sidestep toggles set {}={} after each boot", pair.toggle.about().name, pair.b.name),
+        },
+        Switch::Process(settings) => settings.first().map_or_else(String::new, of_process),
+        Switch::Buffers(_) => String::new(),
+    }
+}
+
+fn of_process(setting: &ProcessSetting) -> String {
+    match setting {
+        ProcessSetting::GlibcTunable(name, value) => {
+            format!("start the program with GLIBC_TUNABLES={name}={value}")
+        }
+        ProcessSetting::ForbidHugePages(true) => "prctl(PR_SET_THP_DISABLE, 1) in the program".to_owned(),
+        ProcessSetting::TimerSlackNs(slack_ns) => format!("prctl(PR_SET_TIMERSLACK, {slack_ns}) in the program"),
+        ProcessSetting::WakeLatencyUs(latency_us) => {
+            format!("hold /dev/cpu_dma_latency open with the value {latency_us}")
+        }
+        other => format!("{} in the program or what starts it", other.what()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_now_is_the_baseline_and_no_setting_of_the_catalogue_is_lost() {
+        let described = Described::open(None).expect("this machine");
+        let around = described.around();
+        for toggle in catalogue().iter().filter(|toggle| toggle.availability(&around).is_available()) {
+            let name = toggle.about().name;
+            match against_now(name, &around) {
+                Ok(pair) => assert_eq!(Some(&pair.a.name), toggle.now(&around).as_ref(), "{name}"),
+                Err(why) => assert!(!why.is_empty(), "{name}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_tunable_is_had_for_good_by_a_variable() {
+        let text = of_process(&ProcessSetting::GlibcTunable("glibc.malloc.hugetlb", "1"));
+        assert_eq!(text, "start the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1");
+    }
+}

@@ -1,0 +1,320 @@
+//! From the runs of a bill to its lines: what each setting costs, how sure that is, what all of it costs together, in one sentence.
+
+use record::{
+    Better, BillAmount, BillAverage, BillEnded, BillEntry, BillPhase, BillTurn, BillVerdict, ProgramBill,
+};
+use stats::{BlockEffect, BlockFit, Interval};
+
+use super::course::{CONFIDENCE, Course};
+
+/// Four of five bills show a difference this many standard errors beyond the critical value.
+const Z_OF_POWER: f64 = 0.84;
+/// Mean of the size of a standard normal number: what noise alone makes of a symmetric difference.
+const MEAN_SIZE_OF_NORMAL: f64 = 0.797_884_560_802_865_4;
+
+/// What stays the same about a setting.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Setting {
+    /// Name of the toggle.
+    pub name: String,
+    /// What it switches.
+    pub title: String,
+    /// The value that holds now.
+    pub now: String,
+    /// The value that it is compared with.
+    pub other: String,
+    /// Risk class of the other value.
+    pub risk: String,
+    /// What is exposed with the other value, and to whom.
+    pub exposes: String,
+    /// True if a mitigation is active on a CPU that is not affected.
+    pub needless: Option<bool>,
+    /// How to switch it for good.
+    pub how: String,
+}
+
+/// What is known of a program before it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramFacts {
+    /// What it is called.
+    pub name: String,
+    /// What averages are taken by.
+    pub group: String,
+    /// True if nothing that is switched can move it.
+    pub control: bool,
+    /// What is measured.
+    pub measured: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is the good one.
+    pub better: Better,
+}
+
+/// The bill of one program, from all runs so far; `interrupted` if it was not led to its end.
+pub fn program_bill(
+    course: &Course,
+    settings: &[Setting],
+    facts: &ProgramFacts,
+    ended: BillEnded,
+) -> ProgramBill {
+    let judged = Judged::of(course);
+    let mut entries: Vec<BillEntry> =
+        settings.iter().enumerate().map(|(place, setting)| entry(course, (place, setting), &judged)).collect();
+    let rank = |entry: &BillEntry| {
+        let amount = entry.amount.map_or(f64::NEG_INFINITY, |amount| amount.cost_percent);
+        (entry.needless == Some(true) && entry.verdict == BillVerdict::Costs, class(entry.verdict), amount)
+    };
+    entries.sort_by(|a, b| {
+        let (a, b) = (rank(a), rank(b));
+        b.0.cmp(&a.0).then(a.1.cmp(&b.1)).then(b.2.total_cmp(&a.2))
+    });
+    let recommended: Vec<usize> = course.recommended().members().collect();
+    let (joint, remainder) = together(course, &recommended, judged.fresh.as_ref());
+    let deviation = judged.screening.as_ref().map(|one| one.fit.deviation);
+    ProgramBill {
+        program: facts.name.clone(),
+        group: facts.group.clone(),
+        control: facts.control,
+        measured: facts.measured.clone(),
+        unit: facts.unit.clone(),
+        better: facts.better,
+        as_is: median_of(course, |switched| switched.is_empty()),
+        recommended: median_of(course, |switched| !recommended.is_empty() && switched == recommended.as_slice()),
+        noise_percent: deviation.map(percent_of_log),
+        entries,
+        joint,
+        remainder,
+        ended,
+        runs: course.turns.len(),
+        turns: course.turns.clone(),
+    }
+}
+
+/// The order of verdicts on a bill.
+fn class(verdict: BillVerdict) -> u8 {
+    match verdict {
+        BillVerdict::Costs => 0,
+        BillVerdict::Fails => 1,
+        BillVerdict::NotShown => 2,
+        BillVerdict::BelowMargin => 3,
+        BillVerdict::Saves => 4,
+    }
+}
+
+/// A fit with the t that the largest of all differences exceeds by chance once in twenty bills.
+struct Critical {
+    fit: BlockFit,
+    t: f64,
+}
+
+impl Critical {
+    fn of(fit: BlockFit) -> Self {
+        let t = fit.family().quantile(CONFIDENCE);
+        Self { fit, t }
+    }
+}
+
+/// What the phases of a bill showed.
+struct Judged {
+    screening: Option<Critical>,
+    fresh: Option<Critical>,
+    confirmed: Vec<(usize, BlockEffect)>,
+}
+
+impl Judged {
+    fn of(course: &Course) -> Self {
+        let of = |phase| course.fit(phase).map(Critical::of);
+        Self {
+            screening: of(BillPhase::Screening),
+            fresh: of(BillPhase::Confirming),
+            confirmed: course.confirmed(),
+        }
+    }
+}
+
+fn entry(course: &Course, (place, setting): (usize, &Setting), judged: &Judged) -> BillEntry {
+    let switched = |turn: &&BillTurn| turn.switched == [place];
+    let runs = course.turns.iter().filter(switched).count();
+    let failed = course.turns.iter().filter(switched).filter(|turn| turn.value.is_none());
+    let failures: Vec<&String> = failed.filter_map(|turn| turn.failure.as_ref()).collect();
+    let failure = failures.first().map(|first| format!("{first}, in {} of {runs} runs", failures.len()));
+    let of = |one: &Option<Critical>| one.as_ref().and_then(|one| Some((one.fit.effects[place]?, one.t, one.fit.family())));
+    let confirmed = judged.confirmed.iter().find(|(setting, _)| *setting == place);
+    // Of what is not confirmed the screening had the most runs.
+    let shown = of(if confirmed.is_some() { &judged.fresh } else { &judged.screening });
+    let verdict = match confirmed {
+        _ if course.failing().contains(&place) => BillVerdict::Fails,
+        Some((_, effect)) if effect.difference < 0.0 => BillVerdict::Costs,
+        Some(_) => BillVerdict::Saves,
+        None if course.below_margin().contains(&place) => BillVerdict::BelowMargin,
+        None => BillVerdict::NotShown,
+    };
+    BillEntry {
+        setting: setting.name.clone(),
+        title: setting.title.clone(),
+        now: setting.now.clone(),
+        other: setting.other.clone(),
+        risk: setting.risk.clone(),
+        exposes: setting.exposes.clone(),
+        needless: setting.needless,
+        verdict,
+        amount: shown.map(|(effect, critical, _)| amount(effect, critical)),
+        p: shown.map(|(effect, _, family)| family.exceeds(effect.t())),
+        smallest_percent: of(&judged.screening)
+            .map(|(effect, critical, _)| percent_of_log((critical + Z_OF_POWER) * effect.standard_error)),
+        how: setting.how.clone(),
+        failure,
+        runs,
+    }
+}
+
+/// What all recommended changes are worth, and what that is beyond their sum.
+fn together(
+    course: &Course,
+    recommended: &[usize],
+    fresh: Option<&Critical>,
+) -> (Option<BillAmount>, Option<BillAmount>) {
+    let Some(Critical { fit: fresh, t }) = fresh.filter(|_| !recommended.is_empty()) else {
+        return (None, None);
+    };
+    if let [only] = recommended {
+        return (fresh.effects[*only].map(|effect| amount(effect, *t)), None);
+    }
+    let Some(fit) = course.joint_fit() else { return (None, None) };
+    let Some(joint) = fit.effects[0] else { return (None, None) };
+    let own = amount(joint, stats::student_quantile(CONFIDENCE, fit.degrees));
+    let places: Vec<usize> = recommended.iter().map(|setting| setting + 1).collect();
+    let beyond = fresh.sum(&places).map(|sum| {
+        let effect = BlockEffect {
+            difference: joint.difference - sum.difference,
+            standard_error: joint.standard_error.hypot(sum.standard_error),
+            runs: joint.runs,
+        };
+        amount(effect, stats::student_quantile(CONFIDENCE, fit.degrees.min(fresh.degrees)))
+    });
+    (Some(own), beyond)
+}
+
+/// A difference of logarithms of costs, other value less present one, as the cost of the present one.
+fn amount(effect: BlockEffect, critical: f64) -> BillAmount {
+    let Interval { low, high } = effect.interval(critical);
+    BillAmount {
+        cost_percent: percent_of_log(-effect.difference),
+        interval: Interval { low: percent_of_log(-high), high: percent_of_log(-low) },
+    }
+}
+
+fn percent_of_log(log: f64) -> f64 {
+    100.0 * log.exp_m1()
+}
+
+fn median_of(course: &Course, is_state: impl Fn(&[usize]) -> bool) -> Option<f64> {
+    let counted = course.turns.iter().filter(|turn| turn.phase != BillPhase::WarmUp && is_state(&turn.switched));
+    stats::median(&counted.filter_map(|turn| turn.value).collect::<Vec<_>>())
+}
+
+/// Averages of several bills: over all, by group, and without each group.
+pub fn averages(programs: &[ProgramBill]) -> Vec<BillAverage> {
+    let mut groups: Vec<&str> = Vec::new();
+    for program in programs {
+        if !program.group.is_empty() && !groups.contains(&program.group.as_str()) {
+            groups.push(&program.group);
+        }
+    }
+    let average = |group: String, is_in: &dyn Fn(&ProgramBill) -> bool| {
+        let all: Vec<(f64, f64)> = programs.iter().filter(|one| is_in(one)).filter_map(differs).collect();
+        let count = all.len();
+        let mean = |of: fn(&(f64, f64)) -> f64| all.iter().map(of).sum::<f64>() / count.max(1) as f64;
+        (count > 0).then(|| BillAverage {
+            group,
+            symmetric_percent: mean(|one| one.0),
+            floor_percent: mean(|one| one.1),
+            programs: count,
+        })
+    };
+    let mut found = vec![average("all".to_owned(), &|_| true)];
+    if groups.len() > 1 {
+        found.extend(groups.iter().map(|group| average((*group).to_owned(), &|one| one.group == *group)));
+        found.extend(groups.iter().map(|group| average(format!("without:{group}"), &|one| one.group != *group)));
+    }
+    found.into_iter().flatten().collect()
+}
+
+/// The symmetric difference of a program in percent, and what noise alone would make of it.
+fn differs(program: &ProgramBill) -> Option<(f64, f64)> {
+    let noise = program.noise_percent?;
+    let joint = program.joint.map_or(1.0, |joint| 1.0 + joint.cost_percent / 100.0);
+    let baseline_runs = program.turns.iter().filter(|turn| turn.switched.is_empty()).count().max(1);
+    let error = noise * (2.0 / baseline_runs as f64).sqrt();
+    Some((stats::symmetric_percent(1.0, joint), MEAN_SIZE_OF_NORMAL * error))
+}
+
+/// The answer in one sentence.
+pub fn headline(programs: &[ProgramBill]) -> String {
+    match programs {
+        [] => "nothing was measured".to_owned(),
+        [one] => of_one(one),
+        several => of_several(several),
+    }
+}
+
+fn of_one(bill: &ProgramBill) -> String {
+    if bill.ended == BillEnded::Failing {
+        return "not measured: the program fails with everything as it is".to_owned();
+    }
+    let costs: Vec<&BillEntry> =
+        bill.entries.iter().filter(|entry| entry.verdict == BillVerdict::Costs).collect();
+    let largest = costs.first().map(|entry| format!("{}={}", entry.setting, entry.now));
+    match (bill.joint, costs.as_slice(), largest) {
+        (Some(joint), [_], Some(largest)) => {
+            format!("{largest} costs this program {}; no other setting has a cost that was shown", with_interval(joint))
+        }
+        (Some(joint), [first, ..], Some(largest)) => format!(
+            "settings cost this program {}; {:.1} % of it is {largest}",
+            with_interval(joint),
+            first.amount.map_or(0.0, |amount| amount.cost_percent)
+        ),
+        (None, [first, ..], Some(largest)) => format!(
+            "{largest} costs this program {}; what all {} settings cost together was not measured",
+            first.amount.map_or_else(String::new, with_interval),
+            costs.len()
+        ),
+        _ => nothing_shown(bill),
+    }
+}
+
+fn nothing_shown(bill: &ProgramBill) -> String {
+    let tested = bill.entries.iter().filter(|entry| entry.verdict != BillVerdict::Fails).count();
+    let smallest = bill.entries.iter().filter_map(|entry| entry.smallest_percent).reduce(f64::max);
+    smallest.map_or_else(
+        || format!("undetermined: too few runs to price {} settings; give more time with --for", bill.entries.len()),
+        |smallest| {
+            format!(
+                "no cost detected for {tested} settings (smaller than {smallest:.1} %, with all of them considered at once)"
+            )
+        },
+    )
+}
+
+fn of_several(programs: &[ProgramBill]) -> String {
+    let moved = programs.iter().filter(|one| one.joint.is_some()).count();
+    let worst = programs
+        .iter()
+        .filter_map(|one| Some((one, one.joint?)))
+        .max_by(|a, b| a.1.cost_percent.total_cmp(&b.1.cost_percent));
+    match worst {
+        None => format!("no cost detected in {} programs", programs.len()),
+        Some((program, joint)) => format!(
+            "settings cost {moved} of {} programs; most {}: {}",
+            programs.len(),
+            program.program,
+            with_interval(joint)
+        ),
+    }
+}
+
+/// `11.3 % [9.8, 12.7]`.
+fn with_interval(amount: BillAmount) -> String {
+    let Interval { low, high } = amount.interval;
+    format!("{:.1} % [{low:.1}, {high:.1}]", amount.cost_percent)
+}

@@ -1,0 +1,352 @@
+//! Treatments against a control in randomised blocks, runs of which may be missing or wild: robust least squares.
+//!
+//! A run is the sum of its block, its treatment and noise. Residuals beyond a few robust deviations are pulled in, and the fit is
+//! made again of what that leaves, until it stands (Huber, "Robust Statistics", 1981, section 7.8: pseudo-values); the variance is
+//! corrected for what was pulled in.
+
+use crate::{Dunnett, Interval, median, student_two_sided};
+
+/// A residual is pulled in to this many robust deviations. Source: Huber's 2 to 3 for errors with rare wild values.
+const PULLED_IN_FROM: f64 = 2.5;
+/// A normal distribution's standard deviation over its median absolute deviation.
+const DEVIATION_OF_MEDIAN: f64 = 1.4826;
+/// Rounds of pulling in; five suffice to stand within a hundredth of a standard error.
+const ROUNDS: usize = 8;
+/// A pivot below this share of its row is none: the treatment cannot be told from blocks.
+const PIVOT_MIN: f64 = 1e-9;
+
+/// One run: the treatment's number (0 is the control), its block, and its value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BlockRun {
+    /// 0 for the control.
+    pub treatment: usize,
+    /// Blocks need not be numbered without gaps.
+    pub block: usize,
+    /// On the log scale for ratios.
+    pub value: f64,
+}
+
+/// What one treatment differs from the control by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BlockEffect {
+    /// Its value less the control's.
+    pub difference: f64,
+    /// Of the difference.
+    pub standard_error: f64,
+    /// Runs of the treatment.
+    pub runs: usize,
+}
+
+/// All treatments against the control.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockFit {
+    /// By treatment, the control left out: place 0 is treatment 1. `None` without enough runs.
+    pub effects: Vec<Option<BlockEffect>>,
+    /// Standard deviation of one run's noise.
+    pub deviation: f64,
+    /// Degrees of freedom of the deviation.
+    pub degrees: u32,
+    /// Runs of the control.
+    pub control_runs: usize,
+    /// Covariances of all differences, by treatment; 0 where there is none.
+    covariances: Vec<Vec<f64>>,
+}
+
+impl BlockFit {
+    /// Fits so many treatments; `None` if the runs leave no degree of freedom.
+    pub fn of(runs: &[BlockRun], treatments: usize) -> Option<Self> {
+        let runs: Vec<BlockRun> =
+            runs.iter().copied().filter(|run| run.value.is_finite() && run.treatment <= treatments).collect();
+        let design = Design::of(&runs, treatments)?;
+        let mut values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+        let mut fitted = design.fitted(&values);
+        let (mut deviation, mut kept) = (0.0, 1.0);
+        for _ in 0..ROUNDS {
+            let residuals: Vec<f64> = runs.iter().zip(&fitted.of_runs).map(|(run, fit)| run.value - fit).collect();
+            let sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
+            // Residuals have fewer degrees than runs: their median is small by that share.
+            let scale = (runs.len() as f64 / f64::from(design.degrees)).sqrt();
+            let limit = PULLED_IN_FROM * DEVIATION_OF_MEDIAN * median(&sizes)? * scale;
+            let pulled = |residual: f64| if limit > 0.0 { residual.clamp(-limit, limit) } else { residual };
+            let squares: f64 = residuals.iter().map(|residual| pulled(*residual).powi(2)).sum();
+            let inside = sizes.iter().filter(|size| limit <= 0.0 || **size <= limit).count();
+            kept = inside as f64 / runs.len() as f64;
+            deviation = (squares / f64::from(design.degrees)).sqrt() / kept;
+            for ((value, fit), residual) in values.iter_mut().zip(&fitted.of_runs).zip(&residuals) {
+                *value = fit + pulled(*residual);
+            }
+            // Pulling in shortens a step of the fit; the share that was kept makes up for it.
+            let next = design.fitted(&values);
+            fitted = fitted.stepped(&next, kept.recip());
+        }
+        debug_assert!(kept > 0.0, "half of all residuals lie within their median");
+        let effects = (1..=treatments)
+            .map(|treatment| {
+                let factor = design.variance_factors[treatment - 1]?;
+                Some(BlockEffect {
+                    difference: fitted.of_treatments[treatment - 1],
+                    standard_error: deviation * factor.sqrt(),
+                    runs: design.counts[treatment],
+                })
+            })
+            .collect();
+        let mut covariances = vec![vec![0.0; treatments]; treatments];
+        for (row, a) in design.inverse.iter().zip(&design.estimable) {
+            for (factor, b) in row.iter().zip(&design.estimable) {
+                covariances[a - 1][b - 1] = factor * deviation * deviation;
+            }
+        }
+        Some(Self { effects, deviation, degrees: design.degrees, control_runs: design.counts[0], covariances })
+    }
+
+    /// What these treatments (1 is the first) differ by together if they add up, and its standard error; `None` if one was not
+    /// estimated.
+    pub fn sum(&self, treatments: &[usize]) -> Option<BlockEffect> {
+        let effects: Vec<BlockEffect> =
+            treatments.iter().map(|treatment| self.effects[treatment - 1]).collect::<Option<_>>()?;
+        let covariance = |a: usize| treatments.iter().map(move |b| self.covariances[a - 1][b - 1]).sum::<f64>();
+        Some(BlockEffect {
+            difference: effects.iter().map(|effect| effect.difference).sum(),
+            standard_error: treatments.iter().map(|a| covariance(*a)).sum::<f64>().sqrt(),
+            runs: effects.iter().map(|effect| effect.runs).sum(),
+        })
+    }
+
+    /// How large the largest t of these treatments is by chance.
+    pub fn family(&self) -> Dunnett {
+        let known: Vec<f64> = self.effects.iter().flatten().map(|effect| effect.runs as f64).collect();
+        let control = (self.control_runs.max(1) as f64).recip();
+        let share = |runs: &f64| control / (control + runs.recip());
+        let correlation = known.iter().map(share).sum::<f64>() / known.len().max(1) as f64;
+        Dunnett { treatments: known.len().max(1), correlation, degrees: self.degrees }
+    }
+}
+
+impl BlockEffect {
+    /// The difference in standard errors.
+    pub fn t(&self) -> f64 {
+        if self.standard_error > 0.0 { self.difference / self.standard_error } else { 0.0 }
+    }
+
+    /// The chance of so large a difference of this treatment alone.
+    pub fn p(&self, degrees: u32) -> f64 {
+        student_two_sided(self.t(), degrees)
+    }
+
+    /// So many standard errors to either side.
+    pub fn interval(&self, critical: f64) -> Interval {
+        let half = critical * self.standard_error;
+        Interval { low: self.difference - half, high: self.difference + half }
+    }
+}
+
+/// Values of runs and treatments by a fit.
+struct Fitted {
+    of_runs: Vec<f64>,
+    of_treatments: Vec<f64>,
+}
+
+impl Fitted {
+    fn stepped(&self, next: &Self, factor: f64) -> Self {
+        let step = |from: &[f64], to: &[f64]| from.iter().zip(to).map(|(a, b)| a + factor * (b - a)).collect();
+        Self {
+            of_runs: step(&self.of_runs, &next.of_runs),
+            of_treatments: step(&self.of_treatments, &next.of_treatments),
+        }
+    }
+}
+
+/// Which runs there are, and what solves for the treatments once blocks are taken out.
+struct Design {
+    /// Treatment and block (numbered without gaps) of each run.
+    places: Vec<(usize, usize)>,
+    /// Runs by treatment.
+    counts: Vec<usize>,
+    block_counts: Vec<f64>,
+    /// Inverse of the normal matrix of the treatments that can be estimated.
+    inverse: Vec<Vec<f64>>,
+    /// Treatments in it.
+    estimable: Vec<usize>,
+    /// Variance of each difference, over that of a run; `None` where there is no difference.
+    variance_factors: Vec<Option<f64>>,
+    degrees: u32,
+}
+
+impl Design {
+    fn of(runs: &[BlockRun], treatments: usize) -> Option<Self> {
+        let mut blocks: Vec<usize> = runs.iter().map(|run| run.block).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        let place = |run: &BlockRun| (run.treatment, blocks.binary_search(&run.block).unwrap_or(0));
+        let places: Vec<(usize, usize)> = runs.iter().map(place).collect();
+        let (mut counts, mut block_counts) = (vec![0; treatments + 1], vec![0.0; blocks.len()]);
+        let mut incidence = vec![vec![0.0; blocks.len()]; treatments + 1];
+        for (treatment, block) in &places {
+            counts[*treatment] += 1;
+            block_counts[*block] += 1.0;
+            incidence[*treatment][*block] += 1.0;
+        }
+        let shares_block = |treatment: usize| {
+            (0..blocks.len()).any(|block| incidence[treatment][block] > 0.0 && incidence[0][block] > 0.0)
+        };
+        let estimable: Vec<usize> = (1..=treatments).filter(|treatment| shares_block(*treatment)).collect();
+        let parameters = blocks.len() + estimable.len();
+        let degrees = u32::try_from(runs.len().checked_sub(parameters)?).ok().filter(|degrees| *degrees > 0)?;
+        let entry = |a: usize, b: usize| {
+            let shared: f64 = (0..blocks.len())
+                .map(|block| incidence[a][block] * incidence[b][block] / block_counts[block])
+                .sum();
+            if a == b { counts[a] as f64 - shared } else { -shared }
+        };
+        let matrix = estimable.iter().map(|a| estimable.iter().map(|b| entry(*a, *b)).collect()).collect();
+        let inverse = inverse(matrix)?;
+        let mut variance_factors = vec![None; treatments];
+        for (at, treatment) in estimable.iter().enumerate() {
+            variance_factors[treatment - 1] = Some(inverse[at][at]);
+        }
+        Some(Self { places, counts, block_counts, inverse, estimable, variance_factors, degrees })
+    }
+
+    /// Least squares of these values.
+    fn fitted(&self, values: &[f64]) -> Fitted {
+        let mut block_sums = vec![0.0; self.block_counts.len()];
+        for ((_, block), value) in self.places.iter().zip(values) {
+            block_sums[*block] += value;
+        }
+        let block_mean = |block: usize| block_sums[block] / self.block_counts[block];
+        let mut adjusted = vec![0.0; self.counts.len()];
+        for ((treatment, block), value) in self.places.iter().zip(values) {
+            adjusted[*treatment] += value - block_mean(*block);
+        }
+        let mut effects = vec![0.0; self.counts.len()];
+        for (row, treatment) in self.inverse.iter().zip(&self.estimable) {
+            effects[*treatment] =
+                row.iter().zip(&self.estimable).map(|(factor, other)| factor * adjusted[*other]).sum();
+        }
+        let mut block_effects = block_sums;
+        for (treatment, block) in &self.places {
+            block_effects[*block] -= effects[*treatment];
+        }
+        let of_run = |(treatment, block): &(usize, usize)| {
+            block_effects[*block] / self.block_counts[*block] + effects[*treatment]
+        };
+        Fitted { of_runs: self.places.iter().map(of_run).collect(), of_treatments: effects[1..].to_vec() }
+    }
+}
+
+/// The inverse by Gauss and Jordan; `None` if there is none. Of nothing: nothing.
+fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let size = matrix.len();
+    let mut inverse: Vec<Vec<f64>> =
+        (0..size).map(|row| (0..size).map(|column| f64::from(u8::from(row == column))).collect()).collect();
+    for column in 0..size {
+        let pivot = (column..size).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
+        if matrix[pivot][column].abs() < PIVOT_MIN {
+            return None;
+        }
+        matrix.swap(column, pivot);
+        inverse.swap(column, pivot);
+        let factor = matrix[column][column].recip();
+        for value in matrix[column].iter_mut().chain(&mut inverse[column]) {
+            *value *= factor;
+        }
+        let (row_of, inverse_of) = (matrix[column].clone(), inverse[column].clone());
+        for row in (0..size).filter(|row| *row != column) {
+            let factor = matrix[row][column];
+            for (value, pivot) in matrix[row].iter_mut().zip(&row_of) {
+                *value -= factor * pivot;
+            }
+            for (value, pivot) in inverse[row].iter_mut().zip(&inverse_of) {
+                *value -= factor * pivot;
+            }
+        }
+    }
+    Some(inverse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Random, mean};
+
+    /// So many blocks: each treatment once, the control so often; differences as given.
+    fn blocks(count: usize, controls: usize, differences: &[f64], noise: &mut dyn FnMut() -> f64) -> Vec<BlockRun> {
+        let mut runs = Vec::new();
+        for block in 0..count {
+            let level = (block as f64).sin();
+            for _ in 0..controls {
+                runs.push(BlockRun { treatment: 0, block, value: level + noise() });
+            }
+            for (index, difference) in differences.iter().enumerate() {
+                runs.push(BlockRun { treatment: index + 1, block, value: level + difference + noise() });
+            }
+        }
+        runs
+    }
+
+    #[test]
+    fn without_noise_the_differences_are_found_exactly() {
+        let mut runs = blocks(5, 2, &[0.1, -0.2, 0.0], &mut || 0.0);
+        // A missing run changes nothing.
+        runs.remove(3);
+        let fit = BlockFit::of(&runs, 3).expect("enough runs");
+        let found: Vec<f64> = fit.effects.iter().flatten().map(|effect| effect.difference).collect();
+        for (found, expected) in found.iter().zip([0.1, -0.2, 0.0]) {
+            assert!((found - expected).abs() < 1e-9, "{found}");
+        }
+        assert!(fit.deviation < 1e-9);
+    }
+
+    #[test]
+    fn a_balanced_fit_is_the_difference_of_means() {
+        let mut random = Random::new(3);
+        let runs = blocks(6, 3, &[0.3], &mut || 0.01 * random.normal());
+        let fit = BlockFit::of(&runs, 1).expect("enough runs");
+        let of = |treatment: usize| {
+            let values: Vec<f64> =
+                runs.iter().filter(|run| run.treatment == treatment).map(|run| run.value).collect();
+            mean(&values)
+        };
+        let effect = fit.effects[0].expect("it ran");
+        assert!((effect.difference - (of(1) - of(0))).abs() < effect.standard_error * 0.5);
+        let expected = fit.deviation * (1.0 / 6.0 + 1.0 / 18.0_f64).sqrt();
+        assert!((effect.standard_error / expected - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_never_ran_beside_the_control_has_no_effect_and_nothing_has_no_fit() {
+        let runs = blocks(4, 1, &[0.0], &mut || 0.0);
+        let fit = BlockFit::of(&runs, 2).expect("enough runs");
+        assert!(fit.effects[0].is_some() && fit.effects[1].is_none());
+        assert_eq!(BlockFit::of(&[], 2), None);
+        assert_eq!(BlockFit::of(&runs[..2], 1), None);
+    }
+
+    /// Share of experiments in which any of eight treatments that do nothing is beyond the critical value, and the mean width.
+    fn alarms(wild_share: f64) -> f64 {
+        const EXPERIMENTS: u64 = 300;
+        let (mut alarms, mut critical) = (0, None);
+        for seed in 0..EXPERIMENTS {
+            let mut random = Random::new(seed);
+            let mut noise = || {
+                let wild = if random.unit() < wild_share { 10.0 } else { 1.0 };
+                0.02 * wild * random.normal()
+            };
+            let fit = BlockFit::of(&blocks(8, 3, &[0.0; 8], &mut noise), 8).expect("enough runs");
+            // Every experiment has the same design.
+            let critical = *critical.get_or_insert_with(|| fit.family().quantile(0.95));
+            alarms += usize::from(fit.effects.iter().flatten().any(|effect| effect.t().abs() > critical));
+        }
+        alarms as f64 / EXPERIMENTS as f64
+    }
+
+    #[test]
+    fn treatments_that_do_nothing_seldom_seem_to_with_and_without_wild_runs() {
+        // 5 % are asked for. With a tenth of the runs ten times as wild, t values of eight runs have longer tails than Student's:
+        // whoever names a treatment has to see it again in fresh runs.
+        for (wild_share, most) in [(0.0, 0.08), (0.1, 0.12)] {
+            let share = alarms(wild_share);
+            assert!(share < most, "{wild_share}: {share}");
+        }
+    }
+}
