@@ -34,7 +34,7 @@ pub fn is_running(pid: u32) -> bool {
 
 /// True if the process is stopped, as one in the background is that reads from a terminal.
 pub fn is_stopped(pid: u32) -> bool {
-    field_after_name(&Root::live(), &format!("/proc/{pid}/stat"), 0).is_some_and(|state| state == "T")
+    TaskStat::read(&Root::live(), &pid.to_string()).is_some_and(|stat| stat.is_stopped())
 }
 
 /// True if `top` started the process, or one that started it, and so on; of itself too.

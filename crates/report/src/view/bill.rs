@@ -1,39 +1,34 @@
 //! A bill: what every setting costs a program, the most expensive first, with what is exposed without it.
 
-use record::{Better, Bill, BillAmount, BillEnded, BillEntry, BillVerdict, ProgramBill};
+use record::{Better, Bill, BillAmount, BillEnded, BillEntry, BillVerdict, ProgramBill, SkippedSetting};
 
 use crate::number;
-use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
 /// Entries of one program on a first screen.
 const ENTRIES_SHOWN: usize = 12;
+/// Below this a chance is only said to be small.
+const SMALLEST_P: f64 = 0.001;
 
 /// The bill as a page.
 pub fn bill_page(bill: &Bill) -> Page {
     let mut sections: Vec<Section> = match bill.programs.as_slice() {
-        [one] => of_program(one, ""),
+        [one] => vec![of_program(one, "")],
         several => {
-            let mut sections = vec![Section::new("programs", "Programs").with(Block::Table(programs(several)))];
-            sections.extend(averages(bill));
-            sections.push(Section::new("settings", "Settings").with(Block::Table(settings(several))));
-            let details = several.iter().flat_map(|one| of_program(one, &one.program));
-            sections.extend(details.map(|section| Section { is_detail: true, ..section }));
-            sections
+            let tables = [
+                programs(several).section("Programs"),
+                averages(bill).section("Averages"),
+                settings(several).section("Settings"),
+            ];
+            let details = several.iter().map(|one| of_program(one, &one.program).as_detail());
+            tables.into_iter().flatten().chain(details).collect()
         }
     };
-    if !bill.skipped.is_empty() {
-        let mut table = Table::new("skipped", vec![Column::word("setting"), Column::prose("skipped because")]);
-        for skipped in &bill.skipped {
-            table.row(vec![Cell::text(&skipped.setting), Cell::text(&skipped.why)]);
-        }
-        sections.push(Section::detail("skipped", "Skipped").with(Block::Table(table)));
-    }
-    if !bill.notes.is_empty() {
-        sections.push(Section::detail("notes", "Notes").with(Block::List(bill.notes.clone())));
-    }
+    sections.extend(skipped(&bill.skipped).section("Skipped").map(Section::as_detail));
+    sections.extend(Section::new("notes", "Notes").list(bill.notes.clone()).filled().map(Section::as_detail));
     let subject = match bill.programs.as_slice() {
         [one] => one.program.clone(),
-        several => format!("{} programs", several.len()),
+        several => machine::counted(several.len(), "program"),
     };
     Page {
         subject,
@@ -43,6 +38,13 @@ pub fn bill_page(bill: &Bill) -> Page {
         about: super::experiment::about(bill.seed, &bill.tool_version, &bill.started_utc),
         ..Page::default()
     }
+}
+
+fn skipped(skipped: &[SkippedSetting]) -> Table {
+    Table::of("skipped", skipped)
+        .word("setting", |one| &one.setting)
+        .prose("skipped because", |one| &one.why)
+        .table()
 }
 
 fn tone(bill: &Bill) -> Tone {
@@ -58,45 +60,32 @@ fn tone(bill: &Bill) -> Tone {
     }
 }
 
-fn of_program(bill: &ProgramBill, title: &str) -> Vec<Section> {
-    let mut table = Table::new("bill", vec![
-        Column::word("setting"),
-        Column::number("cost", "%"),
-        Column::word("verdict"),
-        Column::number("p", "").priority(2),
-        Column::number("detectable", "%").priority(3),
-        Column::word("risk").priority(4),
-        Column::number("runs", "").priority(5),
-    ]);
-    table.first_rows = Some(ENTRIES_SHOWN);
-    table.legend = Some(
-        "cost: what the present value takes beyond the other; detectable: the smallest cost that would be found"
-            .to_owned(),
-    );
-    for entry in &bill.entries {
-        table.rows.push(Row { cells: cells(entry), detail: advice(entry) });
-    }
-    let mut section = Section::new("bill", title).with(Block::Table(table));
-    if let Some(line) = together(bill) {
-        section = section.saying(Tone::Plain, line);
-    }
-    section = section.saying(Tone::Faint, conditions(bill));
-    vec![section]
+fn of_program(bill: &ProgramBill, title: &str) -> Section {
+    let works = |entry: &BillEntry| entry.verdict != BillVerdict::Fails;
+    let table = Table::of("bill", &bill.entries)
+        .word("setting", |entry| format!("{}: {} -> {}", entry.setting, entry.now, entry.other))
+        .number(("cost", "%"), |entry| entry.amount.filter(|_| works(entry)).map(amount))
+        .word("verdict", |entry| verdict(entry.verdict))
+        .number(("p", 2), |entry| entry.p.filter(|_| works(entry)).map(chance))
+        .number(("detectable", "%", 3), |entry| entry.smallest_percent.map(tenths))
+        .word(("risk", 4), |entry| &entry.risk)
+        .number(("runs", 5), |entry| entry.runs)
+        .detail(|entry| advice(entry))
+        .first(ENTRIES_SHOWN)
+        .legend(
+            "cost: what the present value takes beyond the other; detectable: the smallest cost that would be found",
+        );
+    let section = Section::new("bill", title).table(table);
+    let section = section.stating(together(bill).map(Statement::plain));
+    section.saying(Tone::Faint, conditions(bill))
 }
 
-fn cells(entry: &BillEntry) -> Vec<Cell> {
-    let (tone, word) = verdict(entry.verdict);
-    let p = |p: f64| Cell::shown(if p < 0.001 { "<.001".to_owned() } else { format!("{p:.3}") }, p);
-    let shown = entry.verdict != BillVerdict::Fails;
-    vec![
-        Cell::text(format!("{}: {} -> {}", entry.setting, entry.now, entry.other)),
-        entry.amount.filter(|_| shown).map_or(Cell::Empty, amount),
-        Cell::State(tone, word.to_owned()),
-        entry.p.filter(|_| shown).map_or(Cell::Empty, p),
-        entry.smallest_percent.map_or(Cell::Empty, |percent| Cell::shown(format!("{percent:.1}"), percent)),
-        Cell::text(&entry.risk),
-        Cell::count(entry.runs),
-    ]
+fn chance(p: f64) -> Cell {
+    Cell::shown(if p < SMALLEST_P { "<.001".to_owned() } else { format!("{p:.3}") }, p)
+}
+
+fn tenths(percent: f64) -> Cell {
+    Cell::shown(format!("{percent:.1}"), percent)
 }
 
 fn amount(amount: BillAmount) -> Cell {
@@ -172,91 +161,60 @@ fn conditions(bill: &ProgramBill) -> String {
 
 /// The table of the article: one row for each program in its own unit.
 fn programs(bills: &[ProgramBill]) -> Table {
-    let mut table = Table::new("programs", vec![
-        Column::word("program"),
-        Column::number("as is", "").priority(1),
-        Column::number("recommended", "").priority(1),
-        Column::word("unit").priority(2),
-        Column::word("better").priority(4),
-        Column::number("cost", "%"),
-        Column::number("symmetric", "%").priority(3),
-        Column::word("most expensive"),
-    ]);
-    for bill in bills {
-        let mark = if bill.control { " (control)" } else { "" };
-        let largest = bill.entries.iter().find(|entry| entry.verdict == BillVerdict::Costs);
-        let symmetric = bill.as_is.zip(bill.recommended).map(|(a, b)| stats::symmetric_percent(a, b));
-        table.row(vec![
-            Cell::text(format!("{}{mark}", bill.program)),
-            Cell::known(bill.as_is),
-            Cell::known(bill.recommended),
-            Cell::text(&bill.unit),
-            Cell::text(if bill.better == Better::Lower { "lower" } else { "higher" }),
-            bill.joint.map_or(Cell::text("undetected"), amount),
-            symmetric.map_or(Cell::Empty, |percent| Cell::shown(format!("{percent:.1}"), percent)),
-            largest.map_or(Cell::Empty, |entry| Cell::text(format!("{}={}", entry.setting, entry.now))),
-        ]);
-    }
-    table
+    let symmetric = |bill: &ProgramBill| {
+        bill.as_is.zip(bill.recommended).map(|(a, b)| tenths(stats::symmetric_percent(a, b)))
+    };
+    Table::of("programs", bills)
+        .word("program", |bill| format!("{}{}", bill.program, if bill.control { " (control)" } else { "" }))
+        .number(("as is", 1), |bill| Cell::known(bill.as_is))
+        .number(("recommended", 1), |bill| Cell::known(bill.recommended))
+        .word(("unit", 2), |bill| &bill.unit)
+        .word(("better", 4), |bill| if bill.better == Better::Lower { "lower" } else { "higher" })
+        .number(("cost", "%"), |bill| bill.joint.map_or_else(|| "undetected".into(), amount))
+        .number(("symmetric", "%", 3), |bill| symmetric(bill))
+        .word("most expensive", |bill| {
+            let largest = bill.entries.iter().find(|entry| entry.verdict == BillVerdict::Costs);
+            largest.map(|entry| format!("{}={}", entry.setting, entry.now))
+        })
+        .table()
 }
 
-fn averages(bill: &Bill) -> Option<Section> {
-    let mut table = Table::new("averages", vec![
-        Column::word("group"),
-        Column::number("symmetric", "%"),
-        Column::number("noise alone", "%"),
-        Column::number("programs", "").priority(1),
-    ]);
-    for average in &bill.averages {
-        let group = average.group.strip_prefix("without:").map_or_else(
-            || average.group.clone(),
-            |group| format!("without {group}"),
-        );
-        table.row(vec![
-            Cell::text(group),
-            Cell::shown(format!("{:.2}", average.symmetric_percent), average.symmetric_percent),
-            Cell::shown(format!("{:.2}", average.floor_percent), average.floor_percent),
-            Cell::count(average.programs),
-        ]);
-    }
-    table.under("averages", "Averages")
+fn averages(bill: &Bill) -> Table {
+    let hundredths = |percent: f64| Cell::shown(format!("{percent:.2}"), percent);
+    Table::of("averages", &bill.averages)
+        .word("group", |average| average.group.replacen("without:", "without ", 1))
+        .number(("symmetric", "%"), |average| hundredths(average.symmetric_percent))
+        .number(("noise alone", "%"), |average| hundredths(average.floor_percent))
+        .number(("programs", 1), |average| average.programs)
+        .table()
 }
 
 /// Every setting over all programs.
 fn settings(bills: &[ProgramBill]) -> Table {
-    let mut table = Table::new("settings", vec![
-        Column::word("setting"),
-        Column::number("costs in", ""),
-        Column::number("saves in", ""),
-        Column::number("fails in", "").priority(2),
-        Column::number("largest cost", "%"),
-        Column::word("in").priority(1),
-    ]);
-    let mut names: Vec<&str> = Vec::new();
-    for entry in bills.iter().flat_map(|one| &one.entries) {
-        if !names.contains(&entry.setting.as_str()) {
-            names.push(&entry.setting);
+    let mut by_setting: Vec<(&str, Vec<(&ProgramBill, &BillEntry)>)> = Vec::new();
+    for (bill, entry) in bills.iter().flat_map(|bill| bill.entries.iter().map(move |entry| (bill, entry))) {
+        match by_setting.iter_mut().find(|(name, _)| *name == entry.setting) {
+            Some((_, all)) => all.push((bill, entry)),
+            None => by_setting.push((&entry.setting, vec![(bill, entry)])),
         }
     }
-    for name in names {
-        let of = bills.iter().flat_map(|bill| bill.entries.iter().map(move |entry| (bill, entry)));
-        let all: Vec<(&ProgramBill, &BillEntry)> = of.filter(|(_, entry)| entry.setting == name).collect();
-        let count = |verdict: BillVerdict| all.iter().filter(|(_, entry)| entry.verdict == verdict).count();
+    let count = |all: &[(&ProgramBill, &BillEntry)], verdict: BillVerdict| {
+        all.iter().filter(|(_, entry)| entry.verdict == verdict).count()
+    };
+    let largest = |all: &[(&ProgramBill, &BillEntry)]| {
         let costs = all.iter().filter(|(_, entry)| entry.verdict == BillVerdict::Costs);
-        let largest = costs
-            .filter_map(|(bill, entry)| Some((bill, entry.amount?)))
-            .max_by(|a, b| a.1.cost_percent.total_cmp(&b.1.cost_percent));
-        let label = all.first().map_or_else(String::new, |(_, entry)| {
-            format!("{name}: {} -> {}", entry.now, entry.other)
-        });
-        table.row(vec![
-            Cell::text(label),
-            Cell::count(count(BillVerdict::Costs)),
-            Cell::count(count(BillVerdict::Saves)),
-            Cell::count(count(BillVerdict::Fails)),
-            largest.map_or(Cell::Empty, |(_, found)| amount(found)),
-            largest.map_or(Cell::Empty, |(bill, _)| Cell::text(&bill.program)),
-        ]);
-    }
-    table
+        costs
+            .filter_map(|(bill, entry)| Some((bill.program.clone(), entry.amount?)))
+            .max_by(|a, b| a.1.cost_percent.total_cmp(&b.1.cost_percent))
+    };
+    Table::of("settings", by_setting)
+        .word("setting", |(name, all)| {
+            all.first().map(|(_, entry)| format!("{name}: {} -> {}", entry.now, entry.other))
+        })
+        .number("costs in", |(_, all)| count(all, BillVerdict::Costs))
+        .number("saves in", |(_, all)| count(all, BillVerdict::Saves))
+        .number(("fails in", 2), |(_, all)| count(all, BillVerdict::Fails))
+        .number(("largest cost", "%"), |(_, all)| largest(all).map(|(_, found)| amount(found)))
+        .word(("in", 1), |(_, all)| largest(all).map(|(program, _)| program))
+        .table()
 }

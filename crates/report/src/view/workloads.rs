@@ -3,7 +3,7 @@
 use record::Better;
 use serde::Serialize;
 
-use crate::page::{Block, Cell, Column, Page, Row, Section, Statement, Table, Tone};
+use crate::page::{Block, Cell, Page, Section, Statement, Table, Tone};
 
 /// Workloads on a first screen.
 const WORKLOADS_FIRST: usize = 16;
@@ -110,37 +110,25 @@ pub fn workloads_page(list: &WorkloadList) -> Page {
         (true, 0) => Statement::new(Tone::Good, format!("{count}, all packages are here")),
         (true, _) => Statement::new(Tone::Look, format!("{count}, {lacking} of them lack packages")),
     };
-    let columns = vec![
-        Column::word("workload"),
-        Column::prose("stresses"),
-        Column::number("a turn", "s"),
-        Column::word("threads").priority(2),
-        Column::word("group").priority(3),
-        Column::word("packages").priority(1),
-    ];
-    let mut table = Table::new("workloads", columns);
-    for line in lines {
-        let packages = match line.missing.as_deref() {
-            None => Cell::State(Tone::Doubt, "unknown".to_owned()),
-            Some([]) => Cell::State(Tone::Good, "here".to_owned()),
-            Some([one]) => Cell::State(Tone::Look, format!("no {one}")),
-            Some(several) => Cell::State(Tone::Look, format!("{} missing", several.len())),
-        };
-        table.row(vec![
-            Cell::text(&line.id),
-            Cell::text(line.stresses.join(", ")),
-            Cell::shown(format!("{:.1}", line.seconds_a_turn), line.seconds_a_turn),
-            Cell::text(line.threads.map_or("all".to_owned(), |count| count.to_string())),
-            Cell::text(&line.group),
-            packages,
-        ]);
-    }
-    table.first_rows = Some(WORKLOADS_FIRST);
+    let table = Table::of("workloads", lines)
+        .word("workload", |line| &line.id)
+        .prose("stresses", |line| line.stresses.join(", "))
+        .number(("a turn", "s"), |line| Cell::shown(format!("{:.1}", line.seconds_a_turn), line.seconds_a_turn))
+        .word(("threads", 2), |line| line.threads.map_or("all".to_owned(), |count| count.to_string()))
+        .word(("group", 3), |line| &line.group)
+        .word(("packages", 1), |line| match line.missing.as_deref() {
+            None => (Tone::Doubt, "unknown".to_owned()),
+            Some([]) => (Tone::Good, "here".to_owned()),
+            Some([one]) => (Tone::Look, format!("no {one}")),
+            Some(several) => (Tone::Look, format!("{} missing", several.len())),
+        })
+        .first(WORKLOADS_FIRST)
+        .table();
     let mut next = vec!["One turn of each: sidestep workloads check".to_owned()];
     if lacking > 0 || !is_known {
         next.insert(0, "The command that installs what is missing: sidestep workloads install".to_owned());
     }
-    let sections = vec![Section::new("workloads", "").with(Block::Table(table)), titles(lines)];
+    let sections = vec![Section::new("workloads", "").table(table), titles(lines)];
     Page { answer, sections, next, ..Page::default() }
 }
 
@@ -152,7 +140,7 @@ fn titles(lines: &[WorkloadLine]) -> Section {
         let noisy = line.why_noisy.as_ref().map_or(String::new(), |why| format!("; noisy: {why}"));
         (line.id.clone(), format!("{}{control}{row}{noisy}", line.title))
     });
-    Section::detail("titles", "What each does").with(Block::Facts(facts.collect()))
+    Section::new("titles", "What each does").facts(facts).as_detail()
 }
 
 /// What turns gave.
@@ -163,29 +151,17 @@ pub fn workload_check_page(check: &WorkloadCheck) -> Page {
         0 => Statement::new(Tone::Good, format!("{count} checked, all run")),
         _ => Statement::new(Tone::Look, format!("{count} checked, {failed} of them without a number")),
     };
-    let columns = vec![
-        Column::word("workload"),
-        Column::number("a turn", "s"),
-        Column::number("user", "s"),
-        Column::number("system", "s").priority(2),
-        Column::number("user CV", "%").priority(1),
-        Column::number("metric", ""),
-        Column::word("unit"),
-    ];
-    let mut table = Table::new("checked", columns);
-    for one in &check.checked {
-        let cells = vec![
-            Cell::text(&one.id),
-            Cell::known(one.wall_s),
-            Cell::known(one.user_s),
-            Cell::known(one.system_s),
-            Cell::known(one.user_cv_percent),
-            Cell::known(one.value),
-            Cell::text(if one.value.is_some() { &one.unit } else { "" }),
-        ];
-        table.rows.push(Row { cells, detail: one.problem.clone() });
-    }
-    let sections = vec![Section::new("checked", "").with(Block::Table(table))];
+    let table = Table::of("checked", &check.checked)
+        .word("workload", |one| &one.id)
+        .number(("a turn", "s"), |one| Cell::known(one.wall_s))
+        .number(("user", "s"), |one| Cell::known(one.user_s))
+        .number(("system", "s", 2), |one| Cell::known(one.system_s))
+        .number(("user CV", "%", 1), |one| Cell::known(one.user_cv_percent))
+        .number("metric", |one| Cell::known(one.value))
+        .word("unit", |one| one.value.map(|_| &one.unit))
+        .detail(|one| one.problem.clone())
+        .table();
+    let sections = vec![Section::new("checked", "").table(table)];
     Page { answer, sections, ..Page::default() }
 }
 
