@@ -31,7 +31,7 @@ impl How {
 
 /// The signature probes of flaws that may concern a machine, those that can decide first.
 pub(crate) fn telling(catalogue: &Catalogue, evidence: &FlawEvidence) -> Vec<SignatureProbe> {
-    catalogue.telling_probes(evidence).into_iter().filter_map(SignatureProbe::by_name).collect()
+    catalogue.telling_probes(evidence).into_iter().filter_map(SignatureProbe::from_name).collect()
 }
 
 /// Adds what was measured to the evidence. A flaw that the CPU cannot have is not measured.
