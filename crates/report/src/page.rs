@@ -119,7 +119,7 @@ impl Section {
     }
 
     /// The same, but a detail.
-    pub(crate) fn as_detail(self) -> Self {
+    pub(crate) fn detailed(self) -> Self {
         Self { is_detail: true, ..self }
     }
 

@@ -87,7 +87,7 @@ fn table(points: &[BandwidthPoint], keys: &[Key<'_>]) -> Table {
             let is_it = |point: &&BandwidthPoint| {
                 key(point) == *wanted && (&point.cpus, point.block_bytes) == (cpus, *block)
             };
-            let last = shown().filter(is_it).last();
+            let last = shown().rfind(is_it);
             last.map(|point| number::told_as(gigabytes(point.bytes_per_s), &point.spread, gigabytes))
         })
     });

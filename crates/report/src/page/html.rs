@@ -90,7 +90,7 @@ pub(crate) fn blocks(sections: &[Section], charts: &mut Charts) -> String {
 fn inner(part: &Section, charts: &mut Charts) -> String {
     let mut inner = String::new();
     for block in &part.blocks {
-        inner += &match block {
+        let text = match block {
             Block::Text(one) => paragraph(one),
             Block::List(lines) => list(lines),
             Block::Facts(facts) => terms(facts),
@@ -100,6 +100,7 @@ fn inner(part: &Section, charts: &mut Charts) -> String {
             }
             Block::Figure(one) => placed(one.name, &one.heading, one.drawn.clone(), charts),
         };
+        inner.push_str(&text);
     }
     inner
 }

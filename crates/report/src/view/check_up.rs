@@ -37,7 +37,7 @@ pub fn check_up_page(record: &Record, path: Option<&str>) -> Page {
         subject,
         answer,
         status,
-        sections: memory::levels(record).into_iter().chain(details(record).map(Section::as_detail)).collect(),
+        sections: memory::levels(record).into_iter().chain(details(record).map(Section::detailed)).collect(),
         next: findings::next(record, path.unwrap_or("RECORD")),
         more: path.map(|path| format!("sidestep show --long {path}")),
         about: vec![conditions::run(record)],

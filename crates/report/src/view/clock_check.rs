@@ -69,7 +69,7 @@ pub(crate) fn sections(check: &ClockCheck) -> Vec<Section> {
         Some(kernel.facts(kernel_facts(&check.kernel))),
         Section::new("not-checked", "Not measured").list(check.without.clone()).filled(),
     ];
-    let details = details.into_iter().flatten().map(Section::as_detail);
+    let details = details.into_iter().flatten().map(Section::detailed);
     [pairs(check), regimes(check), backwards(check)].into_iter().flatten().chain(details).collect()
 }
 

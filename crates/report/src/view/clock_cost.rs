@@ -80,7 +80,7 @@ pub(crate) fn around_reads(cost: &ClockCost) -> Vec<Section> {
     let failed = cost.failed.iter().map(|failed| (brief(&failed.name), failed.reason.clone()));
     let failed = Section::new("failed", "Not measured").facts(failed).filled();
     let sections = [threads(&cost.threads), rounds(&cost.rounds), failed];
-    sections.into_iter().flatten().map(Section::as_detail).collect()
+    sections.into_iter().flatten().map(Section::detailed).collect()
 }
 
 /// The control loops beside the reads.

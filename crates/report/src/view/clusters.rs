@@ -19,7 +19,7 @@ pub fn clusters_page(simulation: &ClusterSimulation) -> Page {
         because,
         sections: vec![
             Section::new("latencies", "Latency of a read, ns").table(matrix(simulation)),
-            Section::new("reads", "Read by read").table(reads(simulation)).as_detail(),
+            Section::new("reads", "Read by read").table(reads(simulation)).detailed(),
             simulated::numbers(simulation.numbers.iter().cloned()),
         ],
         ..Page::default()

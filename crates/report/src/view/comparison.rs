@@ -225,7 +225,7 @@ fn classes(table: &ComparisonTable) -> Option<Section> {
             "One cause moves all rows of a class: what they share, against what it does between unchanged runs. \
              Positive is slower, whatever the unit.",
         );
-    classes.section("Classes of tests").map(Section::as_detail)
+    classes.section("Classes of tests").map(Section::detailed)
 }
 
 /// The candidate where there are several.
@@ -265,7 +265,7 @@ fn notes(table: &ComparisonTable) -> Option<Section> {
         naming::grouped(table.unmatched.iter().map(|test| (test.present_in.join(", "), test.name.as_str())));
     let only = only.into_iter().map(|(holders, tests)| format!("only in {holders}: {}", tests.join("; ")));
     Section::new("notes", "Notes")
-        .as_detail()
+        .detailed()
         .list(
             (table.cautions.iter().skip(CAUTIONS_FIRST).cloned())
                 .chain(spread_from(table))

@@ -23,7 +23,7 @@ pub fn drift_page(simulation: &DriftSimulation) -> Page {
     });
     let sections = [
         Some(Section::new("remedies", "").table(remedies(simulation))),
-        Some(Section::new("how", "How each is switched").facts(how).as_detail()),
+        Some(Section::new("how", "How each is switched").facts(how).detailed()),
         drift,
         Some(simulated::numbers(numbers(simulation))),
     ];

@@ -75,7 +75,7 @@ pub(super) fn method(
     let details = others.iter().chain(notes).map(Statement::plain);
     let sections = [
         Section::new("method", "").stating(shown),
-        Section::new("conditions", "Conditions").stating(details).as_detail(),
+        Section::new("conditions", "Conditions").stating(details).detailed(),
     ];
     sections.into_iter().filter_map(Section::filled)
 }

@@ -108,7 +108,7 @@ pub(crate) fn sections(verdicts: &[FlawVerdict], all: bool) -> Vec<Section> {
     let rest = format!("{hidden} more do not concern this machine; --all lists them.");
     let section =
         Section::new("flaws", "").table(table).stating((hidden > 0).then(|| Statement::faint(rest)));
-    let mut details = Section::new("flaw-evidence", "Evidence").as_detail();
+    let mut details = Section::new("flaw-evidence", "Evidence").detailed();
     for one in shown.iter().filter(|one| one.special.is_some() || !one.disagreements.is_empty()) {
         let said = format!("{}: {}", one.id, one.special_says().unwrap_or_default());
         details = details.saying(Tone::Look, said).facts(evidence(one));

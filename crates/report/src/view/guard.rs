@@ -24,7 +24,7 @@ pub fn guard_page(found: &GuardOutcome) -> Page {
         changes(found).section(""),
         facts(found).section(""),
         proofs.filled(),
-        classes.map(Section::as_detail),
+        classes.map(Section::detailed),
     ];
     let is_changed = !found.facts.is_empty() || !found.changes.is_empty();
     let fix = "Is this intended? Take a new baseline: sidestep guard init".to_owned();

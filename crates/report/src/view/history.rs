@@ -71,9 +71,8 @@ fn trends(listing: &HistoryListing) -> Table {
         .number(("a day", "%", 1), |trend| {
             trend.percent_per_day.map(|percent| Cell::shown(format!("{percent:+.2}"), percent))
         })
-        .word("level", |trend| match trend.changes.is_empty() {
-            true => (Tone::Plain, "stable"),
-            false => (Tone::Look, "changed"),
+        .word("level", |trend| {
+            if trend.changes.is_empty() { (Tone::Plain, "stable") } else { (Tone::Look, "changed") }
         })
         .detail(|trend| changes(trend))
         .first(TRENDS_FIRST)

@@ -22,7 +22,7 @@ pub fn linked_sockets_page(simulation: &SocketSimulation) -> Page {
     let sections = [
         Some(Section::new("sockets", "").table(rows(simulation))),
         simulation.fit.as_ref().map(fit),
-        details.filled().map(Section::as_detail),
+        details.filled().map(Section::detailed),
         Some(pictures(simulation)),
         Some(simulated::numbers(numbers)),
     ];

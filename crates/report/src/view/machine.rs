@@ -26,8 +26,8 @@ pub fn machine_page(machine: &Machine) -> Page {
         caches(&machine.topology.caches).section(""),
         nodes(machine).section(""),
         Some(Section::new("environment", "").facts(environment(machine)).stating(missing)),
-        tlbs(&machine.tlbs).section("TLBs").map(Section::as_detail),
-        flaws.filled().map(Section::as_detail),
+        tlbs(&machine.tlbs).section("TLBs").map(Section::detailed),
+        flaws.filled().map(Section::detailed),
     ];
     Page {
         answer: Statement::plain(headline(machine)),

@@ -46,7 +46,7 @@ pub(crate) fn sections(sockets: &Sockets, inference: Option<&Inference>) -> Vec<
     let memory = Section::new("memory", "").table(memory(sockets)).table(points(sockets));
     [memory]
         .into_iter()
-        .chain(details.into_iter().flatten().map(Section::as_detail))
+        .chain(details.into_iter().flatten().map(Section::detailed))
         .chain(inference.into_iter().flat_map(inferred_links::sections))
         .chain(sockets.gate.iter().flat_map(socket_account::reasons))
         .collect()
@@ -180,10 +180,10 @@ fn alike(sockets: &Sockets) -> Table {
         .word("quantity", |(of, _)| &of.quantity)
         .number("CPU", |(_, row)| row.cpu)
         .number(("difference", "%"), |(_, row)| difference(row))
-        .word("verdict", |(_, row)| match row.differs {
-            true => (Tone::Look, "differs"),
-            false => (Tone::Plain, "alike"),
-        })
+        .word(
+            "verdict",
+            |(_, row)| if row.differs { (Tone::Look, "differs") } else { (Tone::Plain, "alike") },
+        )
         .legend(format!("The same CPU differs from itself within this run by: {noise}."))
 }
 
@@ -207,9 +207,8 @@ fn loaded(sockets: &Sockets) -> Table {
     Table::of("loaded", &sockets.loaded)
         .number("node", |one| one.node.0)
         .number("CPU", |one| one.point.cpu)
-        .word("while these CPUs also load memory", |one| match is_idle(one) {
-            true => "none (idle)".to_owned(),
-            false => one.point.loading.to_string(),
+        .word("while these CPUs also load memory", |one| {
+            if is_idle(one) { "none (idle)".to_owned() } else { one.point.loading.to_string() }
         })
         .number(("their load", "GB/s"), |one| (!is_idle(one)).then(|| gigabytes(one.point.load_bytes_per_s)))
         .number(("latency", "ns"), |one| cell(one.point.ns, &one.point.spread, |ns| ns))

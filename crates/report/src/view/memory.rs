@@ -67,8 +67,8 @@ pub fn memory_page(simulation: &Simulation, view: MemoryView) -> Page {
         asked(view.strides, strides(simulation), "A chain of loads through memory"),
         asked(view.bandwidth, bandwidth(simulation, view), BANDWIDTH),
     ];
-    let rest = [details.filled().map(Section::as_detail), where_time_goes(simulation)];
-    let last = Section::new("meanings", "The tests").with(Block::Facts(meanings)).as_detail();
+    let rest = [details.filled().map(Section::detailed), where_time_goes(simulation)];
+    let last = Section::new("meanings", "The tests").with(Block::Facts(meanings)).detailed();
     Page {
         subject,
         answer: words::answer(simulation),
@@ -190,5 +190,5 @@ fn where_time_goes(simulation: &Simulation) -> Option<Section> {
         })
     });
     let table = columns.legend("A test that the workaround does not change has one row.");
-    table.section("Where the time goes, ns per access").map(Section::as_detail)
+    table.section("Where the time goes, ns per access").map(Section::detailed)
 }

@@ -31,13 +31,14 @@ const NAME_CHARACTERS: usize = 15;
 /// The placement as a page.
 pub fn place_page(found: &PlaceOutcome) -> Page {
     let pairs = strongest_pairs(found).into_iter().chain(confirmed(found));
-    let regions = found.sharing.as_ref().and_then(|sharing| {
-        sharing::regions(found, sharing).section("Shared memory").map(Section::as_detail)
-    });
+    let regions = found
+        .sharing
+        .as_ref()
+        .and_then(|sharing| sharing::regions(found, sharing).section("Shared memory").map(Section::detailed));
     let meaning = |arm: &PlaceArm| (arm_name(arm), format!("{}; {}", arm.what, count(arm.runs, "run")));
     let meanings = Section::new("meanings", "The placements")
         .with(Block::Facts(found.arms.iter().map(meaning).collect()))
-        .as_detail();
+        .detailed();
     let sections = [
         arms(found).section(""),
         Section::new("sharing", "Threads that share data").list(pairs).filled(),
@@ -47,7 +48,7 @@ pub fn place_page(found: &PlaceOutcome) -> Page {
         found.sharing.as_ref().and_then(|sharing| figures::heat_maps(found, sharing)),
         regions,
         Some(meanings),
-        Some(Section::new("facts", "How it was found").facts(facts(found)).as_detail()),
+        Some(Section::new("facts", "How it was found").facts(facts(found)).detailed()),
     ];
     let tone = if found.recommended.is_some() { Tone::Good } else { Tone::Plain };
     Page {

@@ -32,7 +32,7 @@ pub fn schedulers_page(simulation: &SchedulingSimulation) -> Page {
         policies.map(|section| section.table(all_numbers(&simulation.policies))),
         compared,
         curve,
-        published(simulation).section("Published numbers, joined afterwards").map(Section::as_detail),
+        published(simulation).section("Published numbers, joined afterwards").map(Section::detailed),
         Some(simulated::numbers(numbers.map(|(name, value, source)| [name, value, source.to_owned()]))),
     ];
     Page {
@@ -79,7 +79,7 @@ fn gains(simulation: &SchedulingSimulation) -> Table {
 
 /// What each policy gains over random placement, a column each.
 fn side_by_side(rows: &[PolicyRow]) -> Table {
-    let of = |row: &PolicyRow, policy| row.policies.iter().find(|one| one.policy == policy).cloned();
+    let of = |row: &PolicyRow, policy| row.policies.iter().find(|one| one.policy == policy).copied();
     let policies = || Policy::ALL.into_iter().filter(|policy| *policy != Policy::Random);
     let gain = |one: PolicyGain| {
         let text = number::signed_percent(one.over_random.percent);

@@ -52,7 +52,7 @@ pub fn selftest_page(report: &SelftestReport) -> Page {
             .chain(short)
             .chain((spots > 0).then(|| Statement::faint(more)))
             .collect(),
-        sections: resolution(found).section("").into_iter().chain(details.map(Section::as_detail)).collect(),
+        sections: resolution(found).section("").into_iter().chain(details.map(Section::detailed)).collect(),
         about: vec![format!("took {:.0} s", report.elapsed_s)],
         ..Page::default()
     }
@@ -128,10 +128,10 @@ fn overlap(found: &Selftest) -> Table {
         .word("CPUs", |pair| format!("{} and {}", pair.a, pair.b))
         .number("seen per ms", |pair| Cell::shown(number::short(pair.fresh_per_ms), pair.fresh_per_ms))
         .number("slices together", |pair| Cell::percent(pair.together_share))
-        .word("usable", |pair| match pair.can_tell {
-            true => (Tone::Good, "yes"),
-            false => (Tone::Doubt, "undetermined"),
-        })
+        .word(
+            "usable",
+            |pair| if pair.can_tell { (Tone::Good, "yes") } else { (Tone::Doubt, "undetermined") },
+        )
         .table()
 }
 

@@ -52,5 +52,5 @@ pub(super) const IN_THE_FILE: &str = "the machine file gives the reasons";
 /// Each number of a machine: its name, its value with the unit, its source.
 pub(super) fn numbers(numbers: impl IntoIterator<Item = [String; 3]>) -> Section {
     let facts = numbers.into_iter().map(|[name, value, source]| (name, format!("{value}; {source}")));
-    Section::new("numbers", "The machine").facts(facts).as_detail()
+    Section::new("numbers", "The machine").facts(facts).detailed()
 }

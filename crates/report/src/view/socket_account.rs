@@ -39,7 +39,7 @@ pub fn socket_account_page(
         sections: [Section::new("cpus", "").table(rows(account))]
             .into_iter()
             .chain(reasons(gate))
-            .chain(details.filled().map(Section::as_detail))
+            .chain(details.filled().map(Section::detailed))
             .collect(),
         ..Page::default()
     }

@@ -98,8 +98,8 @@ pub fn toggles_page(toggles: &[ToggleState]) -> Page {
     let classes = classes.into_iter().map(|(class, means)| (class.to_owned(), means.to_owned())).collect();
     let sections = [
         available.section(""),
-        missing.section("Not available here").map(Section::as_detail),
-        Some(Section::new("classes", "Classes").with(Block::Facts(classes)).as_detail()),
+        missing.section("Not available here").map(Section::detailed),
+        Some(Section::new("classes", "Classes").with(Block::Facts(classes)).detailed()),
     ];
     Page {
         answer: Statement::new(tone, answer),

@@ -33,7 +33,7 @@ fn largest<'r, R>(
     if all > ROWS_MAX {
         shown.sort_by(|a, b| value(b).total_cmp(&value(a)));
         shown.truncate(ROWS_MAX);
-        legend += &format!(" The {ROWS_MAX} largest of {all}; all: sidestep show --csv RECORD");
+        legend = format!("{legend} The {ROWS_MAX} largest of {all}; all: sidestep show --csv RECORD");
     }
     columns(Table::of(id, shown)).legend(legend)
 }

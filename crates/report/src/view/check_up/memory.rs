@@ -140,9 +140,8 @@ fn loaded(record: &Record) -> Option<Section> {
     };
     Table::of("loaded", &record.memory.loaded)
         .word("chases", |result| format!("CPU {}", result.cpu))
-        .word("others stream", |result| match result.loading.is_empty() {
-            true => "none".to_owned(),
-            false => format!("CPUs {}", result.loading),
+        .word("others stream", |result| {
+            if result.loading.is_empty() { "none".to_owned() } else { format!("CPUs {}", result.loading) }
         })
         .number(("block", 3), |result| result.block_bytes)
         .number(("page", 4), |result| result.page_bytes)

@@ -135,7 +135,7 @@ fn of_measured(fit: &MeasuredFit) -> Vec<Section> {
             streams.to_owned(),
         ])),
         scenarios(fit).section("A random load over 200 MiB, by how a walk might be read"),
-        Some(errors.table(self::errors(fit)).as_detail()),
+        Some(errors.table(self::errors(fit)).detailed()),
     ];
     sections.into_iter().flatten().collect()
 }

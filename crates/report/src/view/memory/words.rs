@@ -128,9 +128,12 @@ fn near_published(simulation: &Simulation) -> Option<String> {
 /// Which numbers are withheld, once for each reason.
 fn withheld(simulation: &Simulation) -> Vec<String> {
     // What was measured without the workaround may stand in the table.
-    let name = |row: &Row| match row.off.is_finite() {
-        true => format!("{} with {}", row.name, simulation.workaround),
-        false => row.name.clone(),
+    let name = |row: &Row| {
+        if row.off.is_finite() {
+            format!("{} with {}", row.name, simulation.workaround)
+        } else {
+            row.name.clone()
+        }
     };
     let reasons = simulation.rows.iter().filter_map(|row| Some((row.withheld.as_deref()?, name(row))));
     let reasons = naming::grouped(reasons).into_iter();
