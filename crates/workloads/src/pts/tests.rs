@@ -1,3 +1,5 @@
+//! Profiles, logs and numbers: what the suite finds, and what it is refused for.
+
 use proptest::prelude::*;
 
 use super::*;
