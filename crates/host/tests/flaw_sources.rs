@@ -6,7 +6,7 @@ use record::{PciWord, Reading, RegistersAsked};
 const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";
 
 #[test]
-fn a_half_present_tree_is_heard_as_far_as_it_goes() {
+fn a_half_present_tree_is_read_as_far_as_it_goes() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let base = folder.path();
     let files = base.join(VULNERABILITIES);
@@ -43,7 +43,7 @@ fn a_half_present_tree_is_heard_as_far_as_it_goes() {
 }
 
 #[test]
-fn nothing_at_all_is_heard_of_an_empty_root() {
+fn nothing_at_all_is_read_of_an_empty_root() {
     let root = Root::empty();
     let evidence = FlawSources::of(&root, None).read(&RegistersAsked::default());
     assert_eq!((evidence.vulnerabilities, evidence.bugs, evidence.command_line), (None, None, None));

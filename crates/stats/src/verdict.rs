@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     FEWEST_PAIRS, Interval, Shift, group_shift, hodges_lehmann, normal_cdf, normal_quantile, rank_sum_p,
-    signed_rank_p,
+    signed_rank_p, student_quantile,
 };
 
 /// Share of false alarms that a row, or a family of rows after correction, may raise.
@@ -197,6 +197,13 @@ impl Comparison {
         let (reached, wanted) = (deviate(self.p), deviate(self.p * LEVEL_OF_ALARMS / q));
         let further = (self.pairs as f64 * ((wanted / reached).powi(2) - 1.0)).ceil().max(alone as f64);
         (further <= FORECAST_MAX).then_some(further as usize)
+    }
+
+    /// Standard error of the log ratio, as the width of its interval tells it; `None` without an interval.
+    pub fn standard_error(&self) -> Option<f64> {
+        let degrees = u32::try_from(self.pairs.saturating_sub(1)).unwrap_or(u32::MAX);
+        let reach = student_quantile(1.0 - LEVEL_OF_ALARMS, degrees);
+        Some(self.interval?.map(f64::ln).half_width() / reach)
     }
 
     /// The same with intervals `factor` times as wide, on the log scale, and p to match: for what an A/A twin showed to be
