@@ -10,7 +10,7 @@ use experiments::bill::Setting;
 use toggles::{Pair, Risk, Surroundings, Switch, Toggle, catalogue, combinable};
 
 use super::arguments::BillArguments;
-use crate::flaws::Heard;
+use crate::flaws::Examined;
 use crate::toggles::Described;
 
 /// A state holds one bit for each setting.
@@ -29,7 +29,7 @@ pub(super) struct Chosen {
 pub(super) fn chosen(arguments: &BillArguments, described: &Described) -> anyhow::Result<Chosen> {
     let around = described.around();
     let flaws = flaw_catalogue();
-    let evidence = Heard::of_this_machine(&flaws).evidence;
+    let evidence = Examined::of_this_machine(&flaws).evidence;
     let verdicts = flaws::judge(&flaws, &evidence);
     let is_mitigated_at_boot = flaws.flaws.iter().any(|flaw| {
         let at_boot = flaw.workaround.iter().any(|workaround| workaround.switch.boot.is_some());
@@ -107,11 +107,11 @@ impl Chosen {
 
     /// True if the engine has to write.
     pub(super) fn writes_to_the_machine(&self) -> bool {
-        self.pairs.iter().any(|pair| matches!(pair.to_b, Switch::System(_)))
+        self.pairs.iter().any(|pair| matches!(pair.switches[1], Switch::System(_)))
     }
 
     fn ensure_fits(&self, pair: &Pair) -> Result<(), String> {
-        if matches!(pair.to_b, Switch::Buffers(_)) {
+        if matches!(pair.switches[1], Switch::Buffers(_)) {
             return Err("it does nothing to a program".to_owned());
         }
         if self.pairs.len() >= SETTINGS_MAX {
@@ -136,14 +136,14 @@ impl Chosen {
 
 fn setting(pair: &Pair, flaws: &[&FlawVerdict]) -> Setting {
     let about = pair.toggle.about();
-    let exposes = if pair.b.risk > Risk::Disruptive { about.opens } else { "" };
+    let exposes = if pair.values[1].risk > Risk::Disruptive { about.opens } else { "" };
     let not_affected = flaws.iter().all(|flaw| flaw.affected == Answer::No);
     Setting {
         name: about.name.to_owned(),
         title: about.title.to_owned(),
-        now: pair.a.name.clone(),
-        other: pair.b.name.clone(),
-        risk: pair.b.risk.class().to_owned(),
+        now: pair.values[0].name.clone(),
+        other: pair.values[1].name.clone(),
+        risk: pair.values[1].risk.class().to_owned(),
         exposes: exposes.to_owned(),
         needless: (!flaws.is_empty()).then_some(not_affected),
         how: for_good(pair),
@@ -152,13 +152,13 @@ fn setting(pair: &Pair, flaws: &[&FlawVerdict]) -> Setting {
 
 /// How the other value is had without sidestep.
 fn for_good(pair: &Pair) -> String {
-    match &pair.to_b {
+    match &pair.switches[1] {
         Switch::System(changes) => match changes.first().map(|change| (&change.target, &change.value)) {
             Some((Target::File { path }, value)) => {
                 let path = format!("/{}", path.trim_start_matches('/'));
                 format!("echo {value} > {path} at each boot (a line `w {path} - - - - {value}` in /etc/tmpfiles.d)")
             }
-            _ => format!("sidestep toggles set {}={} after each boot", pair.toggle.about().name, pair.b.name),
+            _ => format!("sidestep toggles set {}={} after each boot", pair.toggle.about().name, pair.values[1].name),
         },
         Switch::Process(settings) => settings.first().map_or_else(String::new, of_process),
         Switch::Buffers(_) => String::new(),
@@ -190,7 +190,7 @@ mod tests {
         for toggle in catalogue().iter().filter(|toggle| toggle.availability(&around).is_available()) {
             let name = toggle.about().name;
             match against_now(name, &around) {
-                Ok(pair) => assert_eq!(Some(&pair.a.name), toggle.now(&around).as_ref(), "{name}"),
+                Ok(pair) => assert_eq!(Some(&pair.values[0].name), toggle.now(&around).as_ref(), "{name}"),
                 Err(why) => assert!(!why.is_empty(), "{name}"),
             }
         }

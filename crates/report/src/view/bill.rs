@@ -20,12 +20,12 @@ pub fn bill_page(bill: &Bill) -> Page {
                 averages(bill).section("Averages"),
                 settings(several).section("Settings"),
             ];
-            let details = several.iter().map(|one| of_program(one, &one.program).as_detail());
+            let details = several.iter().map(|one| of_program(one, &one.program).detailed());
             tables.into_iter().flatten().chain(details).collect()
         }
     };
-    sections.extend(skipped(&bill.skipped).section("Skipped").map(Section::as_detail));
-    sections.extend(Section::new("notes", "Notes").list(bill.notes.clone()).filled().map(Section::as_detail));
+    sections.extend(skipped(&bill.skipped).section("Skipped").map(Section::detailed));
+    sections.extend(Section::new("notes", "Notes").list(bill.notes.clone()).filled().map(Section::detailed));
     let subject = match bill.programs.as_slice() {
         [one] => one.program.clone(),
         several => machine::counted(several.len(), "program"),

@@ -140,7 +140,7 @@ fn titles(lines: &[WorkloadLine]) -> Section {
         let noisy = line.why_noisy.as_ref().map_or(String::new(), |why| format!("; noisy: {why}"));
         (line.id.clone(), format!("{}{control}{row}{noisy}", line.title))
     });
-    Section::new("titles", "What each does").facts(facts).as_detail()
+    Section::new("titles", "What each does").facts(facts).detailed()
 }
 
 /// What turns gave.
