@@ -11,13 +11,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::cargo;
-use crate::flags::Flags;
 use crate::totals::Totals;
-
-/// The rest of `cargo xtask golden --help`.
-pub const HELP: &str = "Runs the transcripts of tests/cli against target/release/sidestep; build that first.
-UPDATE_EXPECT=1 rewrites them.
-";
 
 /// Where transcripts are, from the repository's root.
 const FOLDER: &str = "tests/cli";
@@ -26,17 +20,9 @@ const COLUMNS: &str = "80";
 /// The line between the two streams.
 const STDERR_LINE: &str = "--- stderr";
 
-/// `cargo xtask golden`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    Flags::parse(arguments, &[], &[])?;
-    let totals = check()?;
-    print!("{}", totals.closing());
-    Ok(totals)
-}
-
-/// Runs every transcript against the release binary.
-pub fn check() -> anyhow::Result<Totals> {
-    let binary = cargo::target().join("release/sidestep");
+/// `cargo xtask golden`: runs every transcript against the release binary.
+pub fn run() -> anyhow::Result<Totals> {
+    let binary = cargo::sidestep();
     let mut totals = Totals::default();
     for file in transcripts()? {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
