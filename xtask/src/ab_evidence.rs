@@ -16,34 +16,30 @@ use record::{ExperimentOutcome, ExperimentRow, RawTrial};
 use stats::{Comparison, Interval, Verdict, clopper_pearson};
 
 use crate::cargo;
-use crate::flags::{BadUse, Flags};
 use crate::load;
+use crate::table::head;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask ab-evidence --help`.
-pub const HELP: &str = "  --experiments N  experiments with nothing to find, default 100
-  --seconds N      budget of each, default 8
-  --planted N      experiments with 1 % planted, 60 s at most each, default 10
-  --load N         threads of load meanwhile, default 4
+/// sidestep ab on a loaded machine: claims from nothing, and a planted 1 %
+///
+/// Prints two Markdown tables. Fails if more than 2 of 100 experiments with nothing to find claim something. With the defaults it
+/// takes 25 minutes.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Experiments with nothing to find
+    #[arg(long, default_value_t = 100)]
+    experiments: usize,
+    /// Budget of each in seconds
+    #[arg(long, default_value_t = 8)]
+    seconds: usize,
+    /// Experiments with 1 % planted, 60 s at most each
+    #[arg(long, default_value_t = 10)]
+    planted: usize,
+    /// Threads of load meanwhile
+    #[arg(long, default_value_t = 4)]
+    load: usize,
+}
 
-Prints two Markdown tables. Fails if more than 2 of 100 experiments with nothing to find claim something.
-With the defaults it takes 25 minutes.
-";
-
-/// The rest of `cargo xtask spin --help`.
-pub const SPIN_HELP: &str = "  ROUNDS  rounds of 64 dependent multiplications each
-
-The program that ab-evidence runs.
-";
-
-/// Experiments with nothing to find, unless asked otherwise.
-const EXPERIMENTS: usize = 100;
-/// Budget of each in seconds.
-const SECONDS: usize = 8;
-/// Experiments with something planted.
-const PLANTED: usize = 10;
-/// Threads of load.
-const LOAD: usize = 4;
 /// Budget of an experiment with something planted, in seconds. Source: the promise of METHODOLOGY.md.
 const PLANTED_SECONDS: f64 = 60.0;
 /// What is planted: 1 %.
@@ -56,50 +52,39 @@ const CLAIMS_MAX: f64 = 0.02;
 const NEVER: f64 = 1e-6;
 /// Level of the tests and intervals.
 const LEVEL: f64 = 0.95;
+
 /// `cargo xtask spin ROUNDS`.
-pub fn spin(arguments: &[String]) -> anyhow::Result<Totals> {
-    let rounds = arguments.first().and_then(|text| text.parse().ok());
-    let rounds: u64 = rounds.ok_or_else(|| BadUse("spin takes a number of rounds".to_owned()))?;
+pub fn spin(rounds: u64) -> Totals {
     black_box(multiply_chain(rounds));
-    Ok(Totals::default())
+    Totals::default()
 }
 
 /// `cargo xtask ab-evidence`.
-pub fn run_all(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--experiments", "--seconds", "--planted", "--load"], &[])?;
-    let experiments = flags.count("--experiments", EXPERIMENTS)?;
-    let seconds = flags.count("--seconds", SECONDS)? as f64;
-    let planted = flags.count("--planted", PLANTED)?;
-    let load = flags.count("--load", LOAD)?;
+pub fn run_all(arguments: &Arguments) -> anyhow::Result<Totals> {
     if cfg!(debug_assertions) {
-        return cargo::again_in_release("ab-evidence", arguments);
+        return cargo::again_in_release();
     }
-    load::beside(load, || show(experiments, seconds, planted, load))
+    load::beside(arguments.load, || show(arguments))
 }
 
-fn show(experiments: usize, seconds: f64, planted: usize, load: usize) -> anyhow::Result<Totals> {
-    let mut totals = Totals::default();
-    let nothing = Tally::of(experiments, seconds, 0.0, 0.01)?;
+fn show(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let Arguments { experiments, seconds, planted, load } = *arguments;
+    let nothing = Tally::of(experiments, seconds as f64, 0.0, 0.01)?;
     let average = snapshot().load_average.unwrap_or(f64::NAN);
     println!(
-        "Load: {load} threads; load average at the end {average:.1}. A program that spins for about 20 ms.\n\n\
-         | planted | experiments | pairs, median | design | differs, wall time | differs, CPU time \
-         | half-width, CPU time, median |\n|---|---|---|---|---|---|---|"
+        "Load: {load} threads; load average at the end {average:.1}. A program that spins for about 20 ms.\n"
+    );
+    head(
+        "planted | experiments | pairs, median | design | differs, wall time | differs, CPU time | half-width, CPU time, median",
     );
     nothing.print("nothing");
-    println!(
-        "\nclaims of `sidestep ab` (verdict faster or slower in any row): {} of {experiments}",
-        nothing.claims
-    );
-    let share = nothing.claims as f64 / experiments.max(1) as f64;
-    let line = || format!("ab-evidence: {} of {experiments} experiments claim something", nothing.claims);
-    totals.add(Totals::one(share <= CLAIMS_MAX, line()));
     if planted > 0 {
-        println!();
         Tally::of(planted, PLANTED_SECONDS, PLANTED_SHARE, 0.005)?.print("1 %");
     }
-    print!("\n{}", totals.closing());
-    Ok(totals)
+    let share = nothing.claims as f64 / experiments.max(1) as f64;
+    let line = format!("ab-evidence: {} of {experiments} experiments claim something", nothing.claims);
+    println!("\n{line} (verdict faster or slower in any row)");
+    Ok(Totals::one(share <= CLAIMS_MAX, line))
 }
 
 /// Experiments of one kind.

@@ -7,77 +7,75 @@ mod contest;
 mod own;
 mod peer;
 
-use std::fmt::Write;
+use std::path::PathBuf;
 
 use anyhow::Context;
 use stats::{Arm, Random, Shift, hodges_lehmann, median, random_quads};
 
 use crate::cargo;
-use crate::flags::{BadUse, Flags};
+use crate::table::head;
 use crate::totals::Totals;
 use contest::{Contest, Side};
 
-pub use own::{HELP as ONE_HELP, run as run_own};
+pub use own::{Own, run as run_own};
 
-/// The rest of `cargo xtask bench --help`.
-pub const HELP: &str = "  --stream PATH      STREAM 5.10, built with gcc -O3 -march=native, one thread
-  --likwid PATH      likwid-bench
-  --multichase PATH  multichase
-  --quads N          quads of runs per contest, default 15 (30 pairs), at least 3
-  --cpu N            the CPU that all run on, default 1
-  --seed N           of the order of runs, default 1
-  --only WORDS       contests whose name has these words, such as \"non-temporal\"
+/// Our kernels against STREAM, likwid-bench, multichase
+///
+/// A contest is run for each program that is given. Build the programs yourself; this repository has no recipes for them. Needs taskset
+/// (util-linux). A contest takes one to five minutes; leave the machine alone meanwhile.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// STREAM 5.10, built with gcc -O3 -march=native, one thread
+    #[arg(long, value_name = "PATH", required_unless_present_any = ["likwid", "multichase"])]
+    stream: Option<PathBuf>,
+    /// likwid-bench
+    #[arg(long, value_name = "PATH")]
+    likwid: Option<PathBuf>,
+    /// multichase
+    #[arg(long, value_name = "PATH")]
+    multichase: Option<PathBuf>,
+    /// Quads of runs per contest; fewer than 3 have no 95 % interval
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..))]
+    quads: u64,
+    /// The CPU that all run on
+    #[arg(long, default_value_t = 1)]
+    cpu: usize,
+    /// Of the order of runs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Contests whose name has these words, such as "non-temporal"
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    only: String,
+}
 
-A contest is run for each program that is given. Build the programs yourself; this repository has no recipes for
-them. Needs taskset (util-linux). A contest takes one to five minutes; leave the machine alone meanwhile.
-";
-
-/// Fewer pairs have no 95 % interval. Source: Wilcoxon's test, smallest p is 2^(1-n).
-const FEWEST_QUADS: usize = 3;
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
 
 /// `cargo xtask bench`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let valued = ["--stream", "--likwid", "--multichase", "--quads", "--cpu", "--seed", "--only"];
-    let flags = Flags::parse(arguments, &valued, &[])?;
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     if cfg!(debug_assertions) {
-        return cargo::again_in_release("bench", arguments);
+        return cargo::again_in_release();
     }
-    let quads = flags.count("--quads", 15)?;
-    if quads < FEWEST_QUADS {
-        return Err(BadUse(format!("--quads {quads} gives no interval; take {FEWEST_QUADS} or more")).into());
-    }
-    let cpu = flags.count("--cpu", 1)?;
-    let mut random = Random::new(flags.count("--seed", 1)? as u64);
-    let mut contests = contest::all(&flags, cpu)?;
-    if contests.is_empty() {
-        return Err(BadUse("name at least one of --stream, --likwid, --multichase".to_owned()).into());
-    }
-    if let Some(words) = flags.value("--only") {
-        let names: Vec<String> = contests.iter().map(|contest| contest.name.to_owned()).collect();
-        contests.retain(|contest| contest.name.contains(words));
-        if contests.is_empty() {
-            return Err(
-                BadUse(format!("--only {words:?} names no contest; there are {}", names.join(", "))).into()
-            );
-        }
-    }
-    let mut totals = Totals::default();
-    let mut table = String::from("| contest | ours | theirs | ratio | 95 % interval | pairs | target |\n");
-    table.push_str("|---|---|---|---|---|---|---|\n");
+    let mut random = Random::new(arguments.seed);
+    let mut contests = contest::all(arguments)?;
+    let names: Vec<&str> = contests.iter().map(|contest| contest.name).collect();
+    let names = names.join(", ");
+    contests.retain(|contest| contest.name.contains(&arguments.only));
+    anyhow::ensure!(!contests.is_empty(), "--only {:?} names no contest; there are {names}", arguments.only);
+    let (mut totals, mut rows) = (Totals::default(), Vec::new());
     for contest in &contests {
-        let result = hold(contest, &random_quads(quads, &mut random))?;
+        let result = hold(contest, &random_quads(arguments.quads as usize, &mut random))?;
         let met = contest.target.is_met(&result.ratio);
-        writeln!(table, "{}", row(contest, &result, met)).context("cannot write the table")?;
+        rows.push(row(contest, &result, met));
         let line = format!("bench: {} misses its target: {}", contest.name, contest.target);
         totals.add(Totals::one(met, line));
     }
-    println!("\n{table}");
+    println!();
+    head("contest | ours | theirs | ratio | 95 % interval | pairs | target");
+    println!("{}\n", rows.join("\n"));
     for contest in &contests {
         println!("{}: {} against {}", contest.name, contest.ours.words(), contest.theirs.words());
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 

@@ -6,46 +6,42 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::cargo;
-use crate::flags::Flags;
+use crate::table::head;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask bench-clock --help`.
-pub const HELP: &str = "Parts: cost, causality, faults, calibration (the benchmark of sidestep-clock), served (the tests of the preload
-library with 100,000 rounds each), clients (PostgreSQL's pg_test_timing, stress-ng --clock, fio --cpuclock-test, a Java
-and a Python loop, in turns with and without the library; what is not installed is skipped by name).
-A part that misses its target fails. The whole takes some minutes and keeps two CPUs busy.
+/// The clock against its peers, and its preload library under real programs
+///
+/// A part that misses its target fails. The whole takes some minutes and keeps two CPUs busy.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Parts: cost, causality, faults, calibration (the benchmark of sidestep-clock), served (the tests of the preload library with
+    /// 100,000 rounds each), clients (PostgreSQL's pg_test_timing, stress-ng --clock, fio --cpuclock-test, a Java and a Python loop, in
+    /// turns with and without the library; what is not installed is skipped by name)
+    #[arg(long, value_delimiter = ',', default_values = PARTS, value_parser = PARTS)]
+    only: Vec<String>,
+    /// Turns of each client
+    #[arg(long, default_value_t = 12)]
+    rounds: usize,
+}
 
-  --only PART,PART   these parts
-  --rounds N         turns of each client; 12 unless given
-";
-
-const PARTS: &[&str] = &["cost", "causality", "faults", "calibration", "served", "clients"];
+const PARTS: [&str; 6] = ["cost", "causality", "faults", "calibration", "served", "clients"];
 /// Rounds of each test of the preload library. Source: the project's targets.
 const SERVED_ROUNDS: &str = "100000";
-/// Turns of each client unless the user says how many.
-const ROUNDS: usize = 12;
 
 /// `cargo xtask bench-clock`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--only", "--rounds"], &[])?;
-    let wanted: Vec<&str> = flags.value("--only").map_or(PARTS.to_vec(), |list| list.split(',').collect());
-    if let Some(word) = wanted.iter().find(|word| !PARTS.contains(word)) {
-        return Err(crate::flags::BadUse(format!("--only {word}: there are {}", PARTS.join(", "))).into());
-    }
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     let mut totals = Totals::default();
-    for part in wanted {
+    for part in &arguments.only {
         println!("\n== {part}");
-        match part {
+        match part.as_str() {
             "served" => totals.add(served()?),
-            "clients" => totals.add(clients(flags.count("--rounds", ROUNDS)?)?),
+            "clients" => totals.add(clients(arguments.rounds)?),
             section => {
-                let arguments =
-                    ["bench", "--quiet", "--package=sidestep-clock", "--bench=clocks", "--", section];
-                totals.add(verdict(cargo::succeeds(&mut cargo::cargo(&arguments))?, section));
+                let words = format!("bench --quiet --package=sidestep-clock --bench=clocks -- {section}");
+                totals.add(verdict(cargo::succeeds(&mut cargo::cargo(&words))?, section));
             }
         }
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 
@@ -54,8 +50,7 @@ fn verdict(passed: bool, name: &str) -> Totals {
 }
 
 fn served() -> anyhow::Result<Totals> {
-    let mut command =
-        cargo::cargo(&["test", "--quiet", "--release", "--package=sidestep-clock-preload", "--test=served"]);
+    let mut command = cargo::cargo("test --quiet --release --package=sidestep-clock-preload --test=served");
     Ok(verdict(cargo::succeeds(command.env("SIDESTEP_SERVED_ROUNDS", SERVED_ROUNDS))?, "served"))
 }
 
@@ -147,14 +142,12 @@ fn postgresql() -> String {
 }
 
 fn clients(rounds: usize) -> anyhow::Result<Totals> {
-    let build = ["build", "--quiet", "--release", "--package=sidestep-clock-preload"];
-    anyhow::ensure!(cargo::succeeds(&mut cargo::cargo(&build))?, "the preload library does not build");
+    let mut build = cargo::cargo("build --quiet --release --package=sidestep-clock-preload");
+    anyhow::ensure!(cargo::succeeds(&mut build)?, "the preload library does not build");
     let library = cargo::target().join("release/libsidestep_clock_preload.so");
     let folder = tempfile::tempdir().context("cannot make a folder")?;
     let mut totals = Totals::default();
-    println!(
-        "| client, lower quartile of {rounds} turns | without | with | ratio | calls served, least |\n|---|---|---|---|---|"
-    );
+    head(&format!("client, lower quartile of {rounds} turns | without | with | ratio | calls served, least"));
     for client in all_clients(folder.path())? {
         let is_there = Path::new(&client.command[0]).is_file() || cargo::find(&client.command[0]).is_some();
         if !is_there {

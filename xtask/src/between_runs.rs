@@ -6,28 +6,38 @@ mod saved;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 
 use experiments::compare::{Configuration, Options, compare};
 use record::{ComparisonRow, ComparisonTable};
 use stats::{LEVEL_OF_ALARMS, Random, RowClass, Verdict};
 
-use crate::flags::Flags;
+use crate::table::{head, percent};
 use crate::totals::Totals;
 use saved::Saved;
 
-/// The rest of `cargo xtask between-runs --help`.
-pub const HELP: &str = "  PATH...         windows of many check-ups (quantiles by series, JSON packed by gzip), each check-up an epoch, three a run;
-                  or a folder of records, or of runs, of one unchanged machine
-  --most N        unchanged pairs at most, chosen by chance, default all
-  --seed N        of every choice of runs, default 1
-  --splits N      comparisons of several runs a side, and of each planted change, default 100
-
-Prints Markdown tables: comparisons of unchanged runs that claim anything, rows claimed; rows and classes found of changes planted
-into all memory rows of one side; rows called equivalent that differ by twice the margin; power against a test that knows
-the true spread. Fails if more than 5 % of unchanged comparisons claim anything or 0.5 % of their rows, or if more than 5 % of rows that
-differ by twice the margin are called equivalent.
-";
+/// What compare claims of unchanged and of changed runs, from saved windows
+///
+/// Prints Markdown tables: comparisons of unchanged runs that claim anything, rows claimed; rows and classes found of changes planted
+/// into all memory rows of one side; rows called equivalent that differ by twice the margin; power against a test that knows the true
+/// spread. Fails if more than 5 % of unchanged comparisons claim anything or 0.5 % of their rows, or if more than 5 % of rows that
+/// differ by twice the margin are called equivalent.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Windows of many check-ups (quantiles by series, JSON packed by gzip), each check-up an epoch, three a run; or a folder of records
+    /// of one unchanged machine
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Of every choice of runs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Comparisons of several runs a side, and of each planted change
+    #[arg(long, default_value_t = 100)]
+    splits: usize,
+    /// Unchanged pairs at most, chosen by chance
+    #[arg(long, default_value_t = usize::MAX)]
+    most: usize,
+}
 
 /// Changes of the cost that are planted.
 const PLANTED: [f64; 5] = [0.03, 0.05, 0.1, 0.2, 0.5];
@@ -91,6 +101,14 @@ impl Design {
             Self::Splits { .. } => Vec::new(),
         }
     }
+
+    /// At most so many of them.
+    fn some(self, runs: usize, splits: usize, seed: u64) -> Vec<Chosen> {
+        let mut chosen = self.chosen(runs, splits, &mut Random::new(seed));
+        Random::new(seed).shuffle(&mut chosen);
+        chosen.truncate(splits);
+        chosen
+    }
 }
 
 /// The runs of one comparison.
@@ -110,25 +128,18 @@ impl Chosen {
 }
 
 /// `cargo xtask between-runs`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let is_file = |argument: &&String| argument.contains(['/', '.']) && Path::new(argument).exists();
-    let files: Vec<&String> = arguments.iter().filter(is_file).collect();
-    let rest: Vec<String> = arguments.iter().filter(|one| !is_file(one)).cloned().collect();
-    let flags = Flags::parse(&rest, &["--seed", "--splits", "--most"], &[])?;
-    anyhow::ensure!(!files.is_empty(), "give the files with the windows of many check-ups");
-    let (seed, splits) = (flags.count("--seed", 1)? as u64, flags.count("--splits", 100)?);
-    let most = flags.count("--most", usize::MAX)?;
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let Arguments { files, seed, splits, most } = arguments;
     let mut totals = Totals::default();
     for file in files {
-        let saved = saved::read(Path::new(file))?;
+        let saved = saved::read(file)?;
         println!("\n{}: {} runs\n", saved.name, saved.count());
-        totals.add(unchanged(&saved, (splits, most), seed));
-        changed(&saved, splits, seed);
-        totals.add(equivalence(&saved, splits, seed));
-        power(&saved, splits, seed);
+        totals.add(unchanged(&saved, (*splits, *most), *seed));
+        changed(&saved, *splits, *seed);
+        totals.add(equivalence(&saved, *splits, *seed));
+        power(&saved, *splits, *seed);
         precision::print(&saved);
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 
@@ -140,15 +151,9 @@ fn rows_claimed(table: &ComparisonTable) -> impl Iterator<Item = &ComparisonRow>
     table.rows.iter().filter(|row| is_claim(row.verdict))
 }
 
-fn percent(part: usize, of: usize) -> f64 {
-    100.0 * part as f64 / of.max(1) as f64
-}
-
 /// Nothing planted.
 fn unchanged(saved: &Saved, (splits, most): (usize, usize), seed: u64) -> Totals {
-    println!(
-        "| nothing changed | comparisons | claim anything | rows claimed | doubtful | claimed |\n|---|---|---|---|---|---|"
-    );
+    head("nothing changed | comparisons | claim anything | rows claimed | doubtful | claimed");
     let mut totals = Totals::default();
     for design in DESIGNS {
         let mut chosen = design.chosen(saved.count(), splits, &mut Random::new(seed));
@@ -192,11 +197,10 @@ fn unchanged(saved: &Saved, (splits, most): (usize, usize), seed: u64) -> Totals
 
 /// The same change of the cost in all memory rows of one side.
 fn changed(saved: &Saved, splits: usize, seed: u64) {
-    println!("\n| all memory rows slower by | 3 % | 5 % | 10 % | 20 % | 50 % |\n|---|---|---|---|---|---|");
+    println!();
+    head("all memory rows slower by | 3 % | 5 % | 10 % | 20 % | 50 %");
     for design in DESIGNS {
-        let mut chosen = design.chosen(saved.count(), splits, &mut Random::new(seed));
-        Random::new(seed).shuffle(&mut chosen);
-        chosen.truncate(splits);
+        let chosen = design.some(saved.count(), splits, seed);
         if chosen.is_empty() {
             continue;
         }
@@ -241,12 +245,11 @@ fn changed(saved: &Saved, splits: usize, seed: u64) {
 
 /// Rows that differ by twice the margin: how many are called equivalent.
 fn equivalence(saved: &Saved, splits: usize, seed: u64) -> Totals {
-    println!("\n| differ by twice the margin | margin 5 % | 10 % | 20 % |\n|---|---|---|---|");
+    println!();
+    head("differ by twice the margin | margin 5 % | 10 % | 20 %");
     let mut totals = Totals::default();
     for design in DESIGNS {
-        let mut chosen = design.chosen(saved.count(), splits, &mut Random::new(seed));
-        Random::new(seed).shuffle(&mut chosen);
-        chosen.truncate(splits);
+        let chosen = design.some(saved.count(), splits, seed);
         let mut line = format!("| {}: called equivalent |", design.name());
         for margin in MARGINS_PERCENT {
             let (mut equivalent, mut of) = (0, 0);
@@ -267,14 +270,11 @@ fn equivalence(saved: &Saved, splits: usize, seed: u64) -> Totals {
 
 /// Every row moved by five of its own true standard errors: found by us, and by a test that knows them.
 fn power(saved: &Saved, splits: usize, seed: u64) {
-    println!(
-        "\n| 5 true standard errors planted in every row | found | by the oracle | share |\n|---|---|---|---|"
-    );
+    println!();
+    head("5 true standard errors planted in every row | found | by the oracle | share");
     let truth = true_spreads(saved);
     for design in DESIGNS {
-        let mut chosen = design.chosen(saved.count(), splits, &mut Random::new(seed));
-        Random::new(seed).shuffle(&mut chosen);
-        chosen.truncate(splits);
+        let chosen = design.some(saved.count(), splits, seed);
         let mut by_class: BTreeMap<RowClass, [usize; 3]> = BTreeMap::new();
         for one in &chosen {
             let per_run: f64 = one.sides.iter().map(|side| 1.0 / side.len() as f64).sum();

@@ -15,21 +15,33 @@ use record::{Better, BillAmount, BillEnded, BillPhase, BillTurn, BillVerdict, Pr
 use stats::{Cell, Factors, Interval, Random};
 
 use crate::cargo;
-use crate::flags::Flags;
 use crate::load;
+use crate::table::head;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask bill-evidence --help`.
-pub const HELP: &str = "  --bills N    bills of each kind, default 20
-  --live       a program that runs in place of simulated ones: settings that do nothing
-  --seconds N  with --live: time of each bill, default 40
-  --load N     with --live: threads of load meanwhile, default 0
-  --kills N    instead: kill and resume bills that switch settings of this machine (root)
-
-Twelve settings, three of them with true costs of 1, 3 and 10 %. Prints Markdown tables. Fails if a bill of twenty misses, misranks or
-misstates a planted cost, if more than one bill of twenty names what is not there, if more than two joint runs miss the true sum or a
-planted interaction of 5 %, or if a bill takes more than 0.6 of the runs of one ab for each setting at equal width.
-";
+/// Bills of programs with known costs: named, ranked, added up; and of nothing
+///
+/// Twelve settings, three of them with true costs of 1, 3 and 10 %. Prints Markdown tables. Fails if a bill of twenty misses, misranks or
+/// misstates a planted cost, if more than one bill of twenty names what is not there, if more than two joint runs miss the true sum or a
+/// planted interaction of 5 %, or if a bill takes more than 0.6 of the runs of one ab for each setting at equal width.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Bills of each kind
+    #[arg(long, default_value_t = 20)]
+    bills: usize,
+    /// A program that runs in place of simulated ones: settings that do nothing
+    #[arg(long)]
+    live: bool,
+    /// With --live: seconds of each bill
+    #[arg(long, default_value_t = 40.0)]
+    seconds: f64,
+    /// With --live: threads of load meanwhile
+    #[arg(long, default_value_t = 0)]
+    load: usize,
+    /// Instead: kill and resume so many bills that switch settings of this machine (root)
+    #[arg(long)]
+    kills: Option<usize>,
+}
 
 /// Settings of a bill.
 const SETTINGS: usize = 12;
@@ -49,6 +61,8 @@ const JOINT_OF_20: usize = 18;
 const RUNS_SHARE_MAX: f64 = 0.6;
 /// Rounds of the live program: about 20 ms at 3 GHz.
 const ROUNDS: u64 = 312_500;
+/// What the tables show.
+const COLUMNS: &str = "noise or load | planted | bills | all named and ranked | within their intervals | name what is not there | joint holds the sum | interaction found | runs, median";
 /// Costs within this are of no matter.
 const MARGIN: f64 = 0.01;
 
@@ -105,25 +119,15 @@ impl Subject for Simulated {
 }
 
 /// `cargo xtask bill-evidence`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--bills", "--seconds", "--load", "--kills"], &["--live"])?;
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     if cfg!(debug_assertions) {
-        return cargo::again_in_release("bill-evidence", arguments);
+        return cargo::again_in_release();
     }
-    if flags.value("--kills").is_some() {
-        let totals = kills::run(flags.count("--kills", 0)?)?;
-        print!("\n{}", totals.closing());
-        return Ok(totals);
+    match (arguments.kills, arguments.live) {
+        (Some(kills), _) => kills::run(kills),
+        (None, true) => load::beside(arguments.load, || live(arguments.bills, arguments.seconds, arguments.load)),
+        (None, false) => simulated(arguments.bills),
     }
-    let bills = flags.count("--bills", 20)?;
-    let totals = if flags.has("--live") {
-        let (seconds, threads) = (flags.count("--seconds", 40)? as f64, flags.count("--load", 0)?);
-        load::beside(threads, || live(bills, seconds, threads))?
-    } else {
-        simulated(bills)?
-    };
-    print!("\n{}", totals.closing());
-    Ok(totals)
 }
 
 fn effects(planted: &[(usize, f64)]) -> Vec<f64> {
@@ -137,9 +141,7 @@ fn effects(planted: &[(usize, f64)]) -> Vec<f64> {
 
 fn simulated(bills: usize) -> anyhow::Result<Totals> {
     let mut totals = Totals::default();
-    println!(
-        "| noise | planted | bills | all named and ranked | within their intervals | name what is not there | joint holds the sum | interaction found | runs, median |\n|---|---|---|---|---|---|---|---|---|"
-    );
+    head(COLUMNS);
     for (noise, budget_s) in NOISES.into_iter().zip(BUDGETS_S) {
         for (name, planted, interaction) in [
             ("1, 3, 10 %", PLANTED.to_vec(), 0.0),
@@ -322,9 +324,7 @@ fn live(bills: usize, seconds: f64, threads: usize) -> anyhow::Result<Totals> {
         anyhow::ensure!(bill.ended != BillEnded::Failing, "the program does not run");
         tally.add(&bill, &[], 0.0);
     }
-    println!(
-        "| load | planted | bills | all named and ranked | within their intervals | name what is not there | joint holds the sum | interaction found | runs, median |\n|---|---|---|---|---|---|---|---|---|"
-    );
+    head(COLUMNS);
     tally.print(&format!("{threads} threads"), "nothing");
     Ok(tally.judged("live", false, false))
 }

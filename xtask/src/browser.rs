@@ -14,33 +14,34 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::flags::Flags;
 use crate::totals::Totals;
 use crate::{cargo, schema};
 
-/// The rest of `cargo xtask browser --help`.
-pub const HELP: &str =
-    "  --report FILE      the report to open; without it a quick check-up makes one (release build)
-  --screenshots DIR  where the pictures go; without it target/screenshots
-
-Looks for: console errors, requests, static figures, interactive figures, a page without
-scripts or WebGL, a 390 px wide screen, light and dark, paper. Skipped where chromium is absent.
-docs/report.png of the README is surface-light.png of a default check-up on a quiet machine.
-";
+/// The report in headless Chromium
+///
+/// Looks for: console errors, requests, static figures, interactive figures, a page without scripts or WebGL, a 390 px wide screen, light
+/// and dark, paper. Skipped where chromium is absent. docs/report.png of the README is surface-light.png of a default check-up on a
+/// quiet machine.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The report to open; without it a quick check-up makes one (release build)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Where the pictures go; without it target/screenshots
+    #[arg(long, value_name = "DIR")]
+    screenshots: Option<PathBuf>,
+}
 
 /// The browser as Debian names it.
 const PROGRAM: &str = "chromium";
 
 /// `cargo xtask browser`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--report", "--screenshots"], &[])?;
-    let screenshots = flags.value("--screenshots").map_or_else(default_screenshots, PathBuf::from);
-    let totals = match flags.value("--report") {
-        Some(report) => check_report(Path::new(report), &screenshots)?,
-        None => check_fresh_report_into(&screenshots)?,
-    };
-    print!("{}", totals.closing());
-    Ok(totals)
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let screenshots = arguments.screenshots.clone().unwrap_or_else(default_screenshots);
+    match &arguments.report {
+        Some(report) => check_report(report, &screenshots),
+        None => check_fresh_report_into(&screenshots),
+    }
 }
 
 /// Makes a record and a report with a quick check-up of the release binary; holds the one against its schema and
@@ -52,7 +53,7 @@ pub fn check_fresh_report() -> anyhow::Result<Totals> {
 fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let record = folder.path().join("run");
-    let binary = cargo::target().join("release/sidestep");
+    let binary = cargo::sidestep();
     println!("making a report: {} run --quick", binary.display());
     let mut check_up = Command::new(&binary);
     check_up.args(["run", "--quick", "--quiet", "--no-history", "--record"]).arg(&record);
@@ -106,41 +107,47 @@ fn check_other(
     parts: &[&str],
 ) -> anyhow::Result<Totals> {
     if cargo::find(PROGRAM).is_none() {
-        println!("SKIPPED {name}: no {PROGRAM} here");
-        return Ok(Totals::one_skipped(format!("browser: {name}: no {PROGRAM} here")));
+        return Ok(skipped(name));
     }
     let page = page()?;
+    let mut totals = Totals::default();
     for part in parts {
-        for (check, result) in look(&page, screenshots, part)? {
-            if let Err(error) = result {
-                println!("FAILED  {name}: {check}: {error:#}");
-                return Ok(Totals::one_failed(format!("browser: {name}: {check}: {error:#}")));
-            }
-        }
+        totals.add(told(name, look(&page, screenshots, part)?));
     }
-    println!("ok      {name}");
-    Ok(Totals::one_passed())
+    Ok(totals)
 }
 
 fn check_report(report: &Path, screenshots: &Path) -> anyhow::Result<Totals> {
     if cargo::find(PROGRAM).is_none() {
-        return Ok(skip_all());
+        return Ok(skipped("the report"));
     }
-    let mut totals = Totals::default();
-    for (name, result) in look(report, screenshots, "")? {
-        match result {
-            Ok(words) => {
-                println!("ok      {name}{}{words}", if words.is_empty() { "" } else { ": " });
-                totals.add(Totals::one_passed());
-            }
-            Err(error) => {
-                println!("FAILED  {name}: {error:#}");
-                totals.add(Totals::one_failed(format!("browser: {name}: {error:#}")));
-            }
-        }
-    }
+    let totals = told("the report", look(report, screenshots, "")?);
     println!("screenshots: {}", screenshots.display());
     Ok(totals)
+}
+
+/// Prints what was seen of a page.
+fn told(page: &str, looks: Vec<Look>) -> Totals {
+    let mut totals = Totals::default();
+    for (check, result) in looks {
+        let line = format!("{page}: {check}");
+        totals.add(match result {
+            Ok(words) => {
+                println!("ok      {line}{}{words}", if words.is_empty() { "" } else { ": " });
+                Totals::one_passed()
+            }
+            Err(error) => {
+                println!("FAILED  {line}: {error:#}");
+                Totals::one_failed(format!("browser: {line}: {error:#}"))
+            }
+        });
+    }
+    totals
+}
+
+fn skipped(page: &str) -> Totals {
+    println!("SKIPPED {page}: no {PROGRAM} here");
+    Totals::one_skipped(format!("browser: {page}: no {PROGRAM} here"))
 }
 
 /// The name of a check, and words worth printing or why it does not hold.
@@ -153,15 +160,6 @@ pub fn look(report: &Path, screenshots: &Path, part: &str) -> anyhow::Result<Vec
     let place = checks::Place { report: &report, screenshots };
     let chosen = checks::CHECKS.iter().filter(|(name, _)| name.contains(part));
     Ok(chosen.map(|(name, check)| (*name, check(&place))).collect())
-}
-
-fn skip_all() -> Totals {
-    let mut totals = Totals::default();
-    for (name, _) in checks::CHECKS {
-        println!("SKIPPED {name}: no {PROGRAM} here");
-        totals.add(Totals::one_skipped(format!("browser: {name}: no {PROGRAM} here")));
-    }
-    totals
 }
 
 fn default_screenshots() -> PathBuf {

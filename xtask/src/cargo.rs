@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
+use crate::tidy::PLATFORM;
 use crate::totals::Totals;
 
 /// The repository's root: the folder above this crate, wherever it was cloned.
@@ -18,12 +21,28 @@ pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The cargo that started us, to be run at the root.
-pub fn cargo(arguments: &[&str]) -> Command {
+/// The cargo that started us with words parted by blanks, to be run at the root.
+pub fn cargo(words: &str) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(root());
+    command.args(words.split_whitespace()).current_dir(root());
     command
+}
+
+/// What `cargo metadata` says of every package that the published platform uses.
+pub fn metadata() -> anyhow::Result<Value> {
+    let words = format!("metadata --format-version=1 --locked --filter-platform {PLATFORM}");
+    serde_json::from_str(&output(&mut cargo(&words))?).context("cargo metadata did not print JSON")
+}
+
+/// The release build of the program.
+pub fn sidestep() -> PathBuf {
+    target().join("release/sidestep")
+}
+
+/// The document that `command` prints.
+pub fn document<T: DeserializeOwned>(command: &mut Command) -> anyhow::Result<T> {
+    serde_json::from_str(&output(command)?).context("it printed another document")
 }
 
 /// The compiler that cargo uses.
@@ -40,11 +59,11 @@ pub fn this_program() -> anyhow::Result<PathBuf> {
     Ok(renewed.filter(|_| !own.exists()).unwrap_or(own))
 }
 
-/// Loops are not worth timing in a debug build: the task `name` again with the same arguments, built for release.
-pub fn again_in_release(name: &str, arguments: &[String]) -> anyhow::Result<Totals> {
-    let mut command = cargo(&["run", "--quiet", "--release", "--package", "xtask", "--", name]);
-    let fine = succeeds(command.args(arguments))?;
-    Ok(Totals::one(fine, format!("{name}: see above")))
+/// Loops are not worth timing in a debug build: the same task with the same arguments, built for release.
+pub fn again_in_release() -> anyhow::Result<Totals> {
+    let mut command = cargo("run --quiet --release --package xtask --");
+    anyhow::ensure!(succeeds(command.args(std::env::args_os().skip(1)))?, "see above");
+    Ok(Totals::default())
 }
 
 /// Runs `command` with its output on ours; `Ok(false)` when it ends with an error.

@@ -14,20 +14,24 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::cargo;
-use crate::flags::Flags;
 use crate::tidy::PLATFORM;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask dist --help`.
-pub const HELP: &str = "Makes target/dist: a tarball, a Debian package, an RPM, an OCI image (an archive for podman and docker load), a
-CycloneDX SBOM and SHA256SUMS. In each: sidestep (static, no -march), the libraries that sample programs and serve the clock,
-man pages, completions, licences.
-Checks that the program is static and no larger than 14 MB, and installs and runs each in an empty root (as root, or in a user
-namespace; skipped by name where neither is possible, or where rpm is not installed).
-cargo-deb and cargo-generate-rpm are installed below target when they are not there.
-
-  --twice   build a second time from nothing: the same bytes?
-";
+/// What people install, made and tried
+///
+/// Makes target/dist: a tarball, a Debian package, an RPM, an OCI image (an archive for podman and docker load), a CycloneDX SBOM and
+/// SHA256SUMS. In each: sidestep (static, no -march), the libraries that sample programs and serve the clock, man pages, completions,
+/// licences.
+///
+/// Checks that the program is static and no larger than 14 MB, and installs and runs each in an empty root (as root, or in a user
+/// namespace; skipped by name where neither is possible, or where rpm is not installed). cargo-deb and cargo-generate-rpm are installed
+/// below target when they are not there.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Build a second time from nothing: the same bytes?
+    #[arg(long)]
+    twice: bool,
+}
 
 /// What is made, and the facts it carries.
 struct Release {
@@ -41,23 +45,37 @@ struct Release {
 }
 
 /// `cargo xtask dist`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &[], &["--twice"])?;
-    let mut totals = Totals::default();
-    let release = make(&cargo::target())?;
-    totals.add(checks::is_static(&release.program())?);
-    totals.add(checks::is_small(&release.program())?);
-    totals.add(checks::installs(&release)?);
-    if flags.has("--twice") {
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let (release, mut totals) = made(true)?;
+    if arguments.twice {
         totals.add(is_the_same_again(&release)?);
     }
     println!("{}", release.folder.display());
-    print!("{}", totals.closing());
     Ok(totals)
 }
 
+/// The program as it ships, where every check looks for the release build: what is tested is what is published, and it is built once.
+pub fn build_program() -> anyhow::Result<Totals> {
+    let program = build::program(&cargo::target())?;
+    build::copy(&program, &cargo::sidestep())?;
+    Ok(Totals::one_passed())
+}
+
+/// All that can be made and tried without installing a packager, which takes minutes.
+pub fn check() -> anyhow::Result<Totals> {
+    made(false).map(|(_, totals)| totals)
+}
+
+fn made(may_install: bool) -> anyhow::Result<(Release, Totals)> {
+    let (release, mut totals) = make(&cargo::target(), may_install)?;
+    totals.add(checks::is_static(&release.program())?);
+    totals.add(checks::is_small(&release.program())?);
+    totals.add(checks::installs(&release)?);
+    Ok((release, totals))
+}
+
 /// Builds below `target` and packs.
-fn make(target: &Path) -> anyhow::Result<Release> {
+fn make(target: &Path, may_install: bool) -> anyhow::Result<(Release, Totals)> {
     let epoch_s =
         cargo::output(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(cargo::root()))
             .map_or_else(|_| "0".to_owned(), |text| text.trim().to_owned());
@@ -76,12 +94,11 @@ fn make(target: &Path) -> anyhow::Result<Release> {
     }
     build::fill(&release, target)?;
     bundle::tarball(&release)?;
-    packages::debian(&release, target)?;
-    packages::rpm(&release, target)?;
+    let totals = packages::all(&release, target, may_install)?;
     image::write(&release)?;
     sbom::write(&release)?;
     bundle::sums(&release)?;
-    Ok(release)
+    Ok((release, totals))
 }
 
 impl Release {
@@ -97,7 +114,7 @@ impl Release {
 
 fn is_the_same_again(first: &Release) -> anyhow::Result<Totals> {
     let other = tempfile::tempdir_in(cargo::target()).context("cannot make a folder for the second build")?;
-    let second = make(other.path())?;
+    let (second, _) = make(other.path(), true)?;
     let sums = [first, &second].map(|release| fs::read_to_string(release.folder.join(bundle::SUMS)));
     let [first, second] = sums.map(|text| text.context("cannot read the sums"));
     let (first, second) = (first?, second?);

@@ -7,19 +7,23 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use probes::epochs::estimator::{self, Estimator, Noise, TABLE};
 use probes::plan::EPOCHS;
 
 use crate::totals::Totals;
 use crate::window_quantiles::WindowQuantiles;
 
-/// The rest of `cargo xtask estimators --help`.
-pub const HELP: &str = "  PATH...   records or folders of runs, in the order they were made; or one extract of windows' quantiles (.json.gz)
-
-Every record stands for one epoch (make them with sidestep run --epochs 1). Prints a Markdown table: by class, quantile of the windows and
-join of three epochs, the standard deviation between runs. The choice is crates/probes/src/epochs/estimator.rs.
-";
+/// Which estimator of each class is steady between runs
+///
+/// Every record stands for one epoch (make them with sidestep run --epochs 1). Prints a Markdown table: by class, quantile of the
+/// windows and join of three epochs, the standard deviation between runs. The choice is crates/probes/src/epochs/estimator.rs.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Records or folders of runs, in the order they were made; or one extract of windows' quantiles (.json.gz)
+    #[arg(required = true)]
+    paths: Vec<String>,
+}
 
 /// Quantiles that are tried, in percent from the undisturbed end.
 const PERCENTS: [u8; 6] = [0, 5, 10, 25, 50, 75];
@@ -58,12 +62,8 @@ impl Join {
 ///
 /// # Errors
 /// What cannot be read, or is too few.
-pub fn run(paths: &[String]) -> anyhow::Result<Totals> {
-    ensure!(
-        !paths.is_empty(),
-        "name records, folders of runs, or an extract: cargo xtask estimators PATH..."
-    );
-    let table = match paths {
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let table = match arguments.paths.as_slice() {
         [only] if only.ends_with(".json.gz") => of_extract(&WindowQuantiles::read(Path::new(only))?),
         records => of_records(records)?,
     };

@@ -7,27 +7,32 @@ mod cells;
 mod kernel_tree;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Context;
 use flaws::{Catalogue, CpuRange, Flaw};
 use record::Answer;
 use serde::Deserialize;
 
-use crate::flags::{BadUse, Flags};
 use crate::totals::Totals;
 use cells::CellSet;
 use kernel_tree::KernelTree;
 
-/// The rest of `cargo xtask flaws-coverage --help`.
-pub const HELP: &str = "Reads a kernel tree: the vulnerability files of drivers/base/cpu.c, the bugs of cpufeatures.h, the list of
-affected CPUs of common.c, errata and their CPUs in amd.c, intel.c and apic.c. Prints what has no entry in the
-catalogue of flaws, and which cells of family x model x stepping differ. Gaps with a reason are in
-xtask/flaws_coverage.toml. A tree: Debian package linux-source-6.1, or any checkout.
-
-  --linux DIR  root of the tree
-  --all        also what is accepted, with its reason
-";
+/// The catalogue of flaws against a kernel tree
+///
+/// Reads a kernel tree: the vulnerability files of drivers/base/cpu.c, the bugs of cpufeatures.h, the list of affected CPUs of common.c,
+/// errata and their CPUs in amd.c, intel.c and apic.c. Prints what has no entry in the catalogue of flaws, and which cells of family x
+/// model x stepping differ. Gaps with a reason are in xtask/flaws_coverage.toml. A tree: Debian package linux-source-6.1, or any
+/// checkout.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Root of the tree
+    #[arg(long, value_name = "DIR")]
+    linux: PathBuf,
+    /// Also what is accepted, with its reason
+    #[arg(long)]
+    all: bool,
+}
 
 /// Gaps that are accepted, and words of the kernel for entries of ours.
 const ACCEPTED: &str = include_str!("../flaws_coverage.toml");
@@ -115,10 +120,8 @@ struct Comparison {
 }
 
 /// `cargo xtask flaws-coverage`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--linux"], &["--all"])?;
-    let folder = flags.value("--linux").ok_or_else(|| BadUse("--linux DIR is missing".into()))?;
-    let tree = KernelTree::read(Path::new(folder))?;
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let tree = KernelTree::read(&arguments.linux)?;
     let catalogue = flaws::catalogue();
     let accepted: Accepted = toml::from_str(ACCEPTED).context("xtask/flaws_coverage.toml")?;
     let found = compare(&tree, &catalogue, &accepted);
@@ -141,12 +144,11 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
             let line = format!("{title} {}: {}", difference.name, difference.says);
             match &difference.reason {
                 None => totals.add(Totals::one_failed(line)),
-                Some(reason) if flags.has("--all") => println!("  accepted: {line}: {reason}"),
+                Some(reason) if arguments.all => println!("  accepted: {line}: {reason}"),
                 Some(_) => {}
             }
         }
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 

@@ -9,23 +9,25 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::cargo;
-use crate::flags::Flags;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask fuzz --help`.
-pub const HELP: &str =
-    "Builds the targets of fuzz/ with cargo-fuzz and gives each an equal share of the time. Inputs that were found to
-reach new code are kept below the target folder and used again; an input that fails is kept beside them and named.
-Without cargo-fuzz or a C++ compiler the task says what is missing and is counted as skipped.
-
-  --seconds N     for all targets together; 60 unless given
-  --target NAME   one target alone
-";
+/// Every parser against inputs that nobody meant
+///
+/// Builds the targets of fuzz/ with cargo-fuzz and gives each an equal share of the time. Inputs that were found to reach new code are
+/// kept below the target folder and used again; an input that fails is kept beside them and named. Without cargo-fuzz or a C++ compiler
+/// the task says what is missing and is counted as skipped.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// For all targets together
+    #[arg(long, default_value_t = 60)]
+    seconds: usize,
+    /// One target alone
+    #[arg(long, value_name = "NAME")]
+    target: Option<String>,
+}
 
 /// The workspace of the targets.
 const MANIFEST: &str = "fuzz/Cargo.toml";
-/// Seconds for all targets unless the user says how many.
-const SECONDS: usize = 60;
 /// An input that takes longer has failed.
 const INPUT_SECONDS_MAX: usize = 5;
 /// A target that takes more memory has failed; the largest archive that is read decodes to 256 MiB.
@@ -68,10 +70,8 @@ const TARGETS: &[Target] = &[
 ];
 
 /// `cargo xtask fuzz`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--seconds", "--target"], &[])?;
-    let seconds = flags.count("--seconds", SECONDS)?;
-    let wanted: Vec<&Target> = match flags.value("--target") {
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let wanted: Vec<&Target> = match &arguments.target {
         None => TARGETS.iter().collect(),
         Some(name) => vec![named(name)?],
     };
@@ -80,7 +80,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         return Ok(Totals::one_skipped(format!("fuzz: {missing}")));
     }
     let place = cargo::target().join("fuzz");
-    let mut build = cargo::cargo(&["fuzz", "build", "--sanitizer=none"]);
+    let mut build = cargo::cargo("fuzz build --sanitizer=none");
     if wanted.len() == 1 {
         build.arg(wanted[0].name);
     }
@@ -88,13 +88,12 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         cargo::succeeds(build.env("CARGO_TARGET_DIR", &place))?,
         "the targets of fuzz/ do not build; see above"
     );
-    let share = (seconds / wanted.len()).max(1);
+    let share = (arguments.seconds / wanted.len()).max(1);
     let mut totals = Totals::default();
     println!("\n{:<18} {:>12} {:>9} {:>9}", "target", "executions", "per s", "kept");
     for target in wanted {
         totals.add(one(target, &place, share)?);
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 
@@ -103,7 +102,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
 /// # Errors
 /// Cargo cannot be started.
 pub fn check() -> anyhow::Result<Totals> {
-    let mut check = cargo::cargo(&["check", "--quiet", "--bins", "--locked", "--manifest-path", MANIFEST]);
+    let mut check = cargo::cargo(&format!("check --quiet --bins --locked --manifest-path {MANIFEST}"));
     // Nothing is linked, so libFuzzer, which is C++, need not be built.
     check.env("CUSTOM_LIBFUZZER_PATH", cargo::root().join(MANIFEST));
     // Beside the workspace's own: the crates that both depend on are checked once.

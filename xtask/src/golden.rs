@@ -1,8 +1,9 @@
 //! Golden command lines: what `sidestep` prints, on which stream and with which exit code, as transcripts in `tests/cli`.
 //!
 //! A transcript begins with `$ sidestep ARGUMENTS`, then `exit N`, then what stands on standard output, then, after a
-//! line `--- stderr`, what stands on standard error. Runs happen at the repository's root, 80 columns wide, without
-//! colour. `UPDATE_EXPECT=1` rewrites all but the command. A command that ends in `>FILE` has its standard output there.
+//! line `--- stderr`, what stands on standard error. Runs happen at the repository's root, 80 columns wide unless the
+//! command begins with `COLUMNS=N`, without colour. `UPDATE_EXPECT=1` rewrites all but the command. A command that ends in
+//! `>FILE` has its standard output there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,30 +11,18 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::cargo;
-use crate::flags::Flags;
 use crate::totals::Totals;
-
-/// The rest of `cargo xtask golden --help`.
-pub const HELP: &str = "Runs the transcripts of tests/cli against target/release/sidestep; build that first.
-UPDATE_EXPECT=1 rewrites them.
-";
 
 /// Where transcripts are, from the repository's root.
 const FOLDER: &str = "tests/cli";
+/// The width of a run whose command names none.
+const COLUMNS: &str = "80";
 /// The line between the two streams.
 const STDERR_LINE: &str = "--- stderr";
 
-/// `cargo xtask golden`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    Flags::parse(arguments, &[], &[])?;
-    let totals = check()?;
-    print!("{}", totals.closing());
-    Ok(totals)
-}
-
-/// Runs every transcript against the release binary.
-pub fn check() -> anyhow::Result<Totals> {
-    let binary = cargo::target().join("release/sidestep");
+/// `cargo xtask golden`: runs every transcript against the release binary.
+pub fn run() -> anyhow::Result<Totals> {
+    let binary = cargo::sidestep();
     let mut totals = Totals::default();
     for file in transcripts()? {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -69,7 +58,8 @@ fn transcripts() -> anyhow::Result<Vec<PathBuf>> {
 /// Runs the command of a transcript and writes down what happened in the same form.
 fn replay(binary: &Path, transcript: &str) -> anyhow::Result<String> {
     let line = transcript.lines().next().unwrap_or_default();
-    let arguments = line.strip_prefix("$ sidestep").context("the first line is not `$ sidestep ...`")?;
+    let (columns, arguments) =
+        command_of(line).context("the first line is not `$ [COLUMNS=N] sidestep ...`")?;
     let mut command = Command::new(binary);
     let (arguments, redirection) = match arguments.split_once('>') {
         Some((arguments, target)) => (arguments, Some(target)),
@@ -81,12 +71,20 @@ fn replay(binary: &Path, transcript: &str) -> anyhow::Result<String> {
         let opened = std::fs::OpenOptions::new().write(true).open(target);
         command.stdout(opened.with_context(|| format!("cannot write to {target}"))?);
     }
-    command.env("NO_COLOR", "1").env("COLUMNS", "80").env_remove("RUST_BACKTRACE");
+    command.env("NO_COLOR", "1").env("COLUMNS", columns).env_remove("RUST_BACKTRACE");
     let done = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
     let code = done.status.code().context("ended by a signal")?;
     let (stdout, stderr) = (String::from_utf8(done.stdout)?, String::from_utf8(done.stderr)?);
     let second = if stderr.is_empty() { String::new() } else { format!("{STDERR_LINE}\n{stderr}") };
     Ok(format!("{line}\nexit {code}\n{stdout}{second}"))
+}
+
+/// The width, and what stands behind the program's name.
+fn command_of(line: &str) -> Option<(&str, &str)> {
+    let typed = line.strip_prefix("$ ")?;
+    let (columns, typed) =
+        typed.strip_prefix("COLUMNS=").map_or(Some((COLUMNS, typed)), |rest| rest.split_once(' '))?;
+    Some((columns, typed.strip_prefix("sidestep")?))
 }
 
 fn first_difference(expected: &str, actual: &str) -> String {
@@ -111,6 +109,11 @@ mod tests {
         let full = replay(&echo, "$ sidestep a >/dev/full").unwrap();
         assert!(full.starts_with("$ sidestep a >/dev/full\nexit 1\n--- stderr\n"), "{full}");
         assert!(replay(&echo, "sidestep").is_err());
+        let printenv = cargo::find("printenv").expect("every Linux has printenv");
+        for (before, columns) in [("", "80"), ("COLUMNS=40 ", "40")] {
+            let command = format!("$ {before}sidestep COLUMNS");
+            assert_eq!(replay(&printenv, &command).unwrap(), format!("{command}\nexit 0\n{columns}\n"));
+        }
     }
 
     #[test]

@@ -15,19 +15,27 @@ use experiments::history::entry;
 use record::{GUARD_SCHEMA, GuardBaseline, GuardLedger, GuardVerdict, HistoryEntry};
 
 use crate::cargo;
-use crate::flags::Flags;
+use crate::table::{head, percent};
 use crate::totals::Totals;
 use crate::window_quantiles::WindowQuantiles;
 
-/// The rest of `cargo xtask guard-evidence --help`.
-pub const HELP: &str = "  --data FILE  quantiles of recorded check-ups (json.gz), default both of ../shared/prototypes/between-runs
-  --records D  instead: records of one unchanged machine, or folders of runs, in this folder, in the order of their names
-  --baseline N with --records: so many of them are the baseline, the others checks (20)
-
-Prints Markdown tables: for baselines of 20, 25 and 30 runs the alarms among unchanged checks, the smallest change of each class
-that a check can show, and the share of planted changes of 3, 5, 10, 20 and 50 % that are found. Fails if more than one in a hundred
-of all unchanged checks raises an alarm.
-";
+/// A guard on recorded check-ups: alarms from nothing, and planted changes
+///
+/// Prints Markdown tables: for baselines of 20, 25 and 30 runs the alarms among unchanged checks, the smallest change of each class
+/// that a check can show, and the share of planted changes of 3, 5, 10, 20 and 50 % that are found. Fails if more than one in a hundred
+/// of all unchanged checks raises an alarm.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Quantiles of recorded check-ups (json.gz); else both of ../shared/prototypes/between-runs
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Instead: records of one unchanged machine, or folders of runs, in this folder, in the order of their names
+    #[arg(long, value_name = "DIR", conflicts_with = "data")]
+    records: Option<PathBuf>,
+    /// So many of the records are the baseline, the others checks
+    #[arg(long, default_value_t = FEWEST_RUNS)]
+    baseline: usize,
+}
 
 const BASELINES: [usize; 3] = [FEWEST_RUNS, 25, 30];
 /// Changes planted, in percent.
@@ -43,37 +51,34 @@ struct Data {
 }
 
 /// `cargo xtask guard-evidence`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--data", "--records", "--baseline"], &[])?;
-    if let Some(folder) = flags.value("--records") {
-        let runs = flags.value("--baseline").map_or(Ok(FEWEST_RUNS), str::parse)?;
-        return of_records(Path::new(folder), runs);
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    if let Some(folder) = &arguments.records {
+        return of_records(folder, arguments.baseline);
     }
     let folder = cargo::root().join("../shared/prototypes/between-runs");
-    let files: Vec<PathBuf> = match flags.value("--data") {
-        Some(file) => vec![file.into()],
-        None => ["quick60.json.gz", "busy45.json.gz"].map(|name| folder.join(name)).to_vec(),
-    };
+    let both = || ["quick60.json.gz", "busy45.json.gz"].map(|name| folder.join(name)).to_vec();
     let (mut totals, mut checks, mut alarms) = (Totals::default(), 0, 0);
-    for file in files {
+    for file in arguments.data.clone().map_or_else(both, |file| vec![file]) {
         if !file.exists() {
             totals.add(Totals::one_skipped(format!("guard-evidence: no {}", file.display())));
             continue;
         }
         let data = read(&file)?;
-        println!("\n{}: {} rows", file.file_name().unwrap_or_default().display(), data.rows.len());
+        println!("\n{}: {} rows", file.display(), data.rows.len());
         for runs in BASELINES {
             let (of_checks, of_alarms) = replay(&data, runs)?;
             (checks, alarms) = (checks + of_checks, alarms + of_alarms);
         }
     }
     if checks > 0 {
-        let holds = alarms as f64 <= ALARMS_MAX * checks as f64;
-        totals
-            .add(Totals::one(holds, format!("guard-evidence: {alarms} alarms in {checks} unchanged checks")));
+        totals.add(few(alarms, checks));
     }
-    print!("{}", totals.closing());
     Ok(totals)
+}
+
+fn few(alarms: usize, checks: usize) -> Totals {
+    let line = format!("guard-evidence: {alarms} alarms in {checks} unchanged checks");
+    Totals::one(alarms as f64 <= ALARMS_MAX * checks as f64, line)
 }
 
 /// Judges each record after the first `runs` by those, with the record after it as the check-up that confirms.
@@ -92,18 +97,13 @@ fn of_records(folder: &Path, runs: usize) -> anyhow::Result<Totals> {
     let checks: Vec<HistoryEntry> = entries.split_off(runs);
     let baseline = GuardBaseline { schema: GUARD_SCHEMA, runs: entries };
     let guard = Guard::new(&baseline, allowance(&[], "")).context("no runs")?;
-    let (mut answers, mut alarms, mut beyond) = (BTreeMap::<&str, usize>::new(), 0_usize, 0_usize);
+    let (mut answers, mut alarms, mut beyond) = (BTreeMap::<String, usize>::new(), 0_usize, 0_usize);
     for pair in checks.windows(2) {
         let is_confirming = guard.is_to_be_confirmed(&pair[0]);
         beyond += usize::from(is_confirming);
         // Each is the first check after the baseline: records of minutes are no days of a trend.
         let found = guard.judge(&pair[..=usize::from(is_confirming)], &mut GuardLedger::default());
-        let answer = match found.verdict {
-            GuardVerdict::AsBefore => "as before",
-            GuardVerdict::CannotTell => "cannot tell",
-            GuardVerdict::Changed => "changed",
-        };
-        *answers.entry(answer).or_default() += 1;
+        *answers.entry(format!("{:?}", found.verdict)).or_default() += 1;
         if found.verdict == GuardVerdict::Changed {
             alarms += 1;
             println!("{}: {}", found.checked_utc, found.sentence);
@@ -118,10 +118,7 @@ fn of_records(folder: &Path, runs: usize) -> anyhow::Result<Totals> {
     for class in guard.classes() {
         println!("{}: {} rows, smallest change {:.0} %", class.class, class.rows, class.smallest_percent);
     }
-    let holds = alarms as f64 <= ALARMS_MAX * count as f64;
-    let totals = Totals::one(holds, format!("guard-evidence: {alarms} alarms in {count} unchanged checks"));
-    print!("{}", totals.closing());
-    Ok(totals)
+    Ok(few(alarms, count))
 }
 
 fn read(file: &Path) -> anyhow::Result<Data> {
@@ -177,14 +174,13 @@ fn replay(data: &Data, runs: usize) -> anyhow::Result<(usize, usize)> {
     println!(
         "\nbaseline of {runs}: {alarms} alarms in {checks} unchanged checks ({alone} before confirmation)\n"
     );
-    println!("| class | rows | smallest shown % | found of 3, 5, 10, 20, 50 %, in % |\n|---|---|---|---|");
+    head("class | rows | smallest shown % | found of 3, 5, 10, 20, 50 %, in %");
     for (class, smallest) in limits.smallest_by_class() {
-        let found = PLANTED.map(|percent| {
+        let found = PLANTED.map(|planted| {
             let is_found = |run: &usize| {
-                check(*run, class, percent).iter().any(|one| one.row.is_none() && one.class == class)
+                check(*run, class, planted).iter().any(|one| one.row.is_none() && one.class == class)
             };
-            let found = first_runs.clone().filter(is_found).count();
-            format!("{:.0}", 100.0 * found as f64 / checks.max(1) as f64)
+            format!("{:.0}", percent(first_runs.clone().filter(is_found).count(), checks))
         });
         let rows = data.rows.iter().filter(|row| row.class == class).count();
         println!("| {class} | {rows} | {:.0} | {} |", smallest.exp_m1() * 100.0, found.join(", "));

@@ -4,9 +4,9 @@
 
 use anyhow::Context;
 use serde_json::Value;
+use spdx::{Expression, ParseMode};
 
 use crate::cargo;
-use crate::tidy::PLATFORM;
 use crate::totals::Totals;
 
 /// Checks the licence of every package in the lock file that the published platform uses.
@@ -14,9 +14,7 @@ pub fn check() -> anyhow::Result<Totals> {
     let path = cargo::root().join("deny.toml");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let allowed = allow_list(&text)?;
-    let arguments = ["metadata", "--format-version=1", "--locked", "--filter-platform", PLATFORM];
-    let metadata = cargo::output(&mut cargo::cargo(&arguments))?;
-    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata did not print JSON")?;
+    let metadata = cargo::metadata()?;
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let refused: Vec<String> = packages.iter().filter_map(|package| refusal(package, &allowed)).collect();
     println!("{} packages, {} refused, allowed: {}", packages.len(), refused.len(), allowed.join(", "));
@@ -47,43 +45,10 @@ fn refusal(package: &Value, allowed: &[String]) -> Option<String> {
     }
 }
 
-/// May we use something under the SPDX expression `text`? `AND` binds before `OR`; old crates write `/` for `OR`.
+/// May we use something under the SPDX expression `text`? Old crates write `/` for `OR`.
 fn is_allowed(text: &str, allowed: &[String]) -> bool {
-    let spaced = text.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
-    let mut words = spaced.split_whitespace().peekable();
-    let holds = any_of(&mut words, allowed);
-    holds && words.next().is_none()
-}
-
-type Words<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
-
-fn any_of(words: &mut Words<'_>, allowed: &[String]) -> bool {
-    let mut holds = all_of(words, allowed);
-    while words.next_if_eq(&"OR").is_some() {
-        holds |= all_of(words, allowed);
-    }
-    holds
-}
-
-fn all_of(words: &mut Words<'_>, allowed: &[String]) -> bool {
-    let mut holds = one(words, allowed);
-    while words.next_if_eq(&"AND").is_some() {
-        holds &= one(words, allowed);
-    }
-    holds
-}
-
-fn one(words: &mut Words<'_>, allowed: &[String]) -> bool {
-    if words.next_if_eq(&"(").is_some() {
-        let holds = any_of(words, allowed);
-        return words.next_if_eq(&")").is_some() && holds;
-    }
-    let Some(name) = words.next() else { return false };
-    let name = match words.next_if_eq(&"WITH").and_then(|_| words.next()) {
-        Some(exception) => format!("{name} WITH {exception}"),
-        None => name.to_owned(),
-    };
-    allowed.contains(&name)
+    Expression::parse_mode(text, ParseMode::LAX)
+        .is_ok_and(|parsed| parsed.evaluate(|one| allowed.contains(&one.to_string())))
 }
 
 #[cfg(test)]

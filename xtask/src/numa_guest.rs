@@ -10,17 +10,22 @@ use anyhow::Context;
 use serde_json::Value;
 
 use crate::cargo;
-use crate::flags::Flags;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask numa-guest --help`.
-pub const HELP: &str = "  --kernel FILE   a Linux kernel for x86-64 with NUMA and a serial console built in, such as Debian's cloud kernel; else the
-                  newest /boot/vmlinuz-*
-  --seconds N     budget of each measurement in the guest, default 15
-
-Boots each machine with qemu-system-x86_64 (no KVM) from a folder that holds target/release/sidestep, its libraries and busybox;
-needs busybox and cpio. What is missing is named, and the task is counted as skipped.
-";
+/// Machines of several nodes in QEMU: tables read, every command of sockets run, no link invented
+///
+/// Boots each machine with qemu-system-x86_64 (no KVM) from a folder that holds target/release/sidestep, its libraries and busybox;
+/// needs busybox and cpio. What is missing is named, and the task is counted as skipped.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A Linux kernel for x86-64 with NUMA and a serial console built in, such as Debian's cloud kernel; else the newest
+    /// /boot/vmlinuz-*
+    #[arg(long, value_name = "FILE")]
+    kernel: Option<PathBuf>,
+    /// Budget of each measurement in the guest
+    #[arg(long, default_value_t = 15)]
+    seconds: usize,
+}
 
 /// A guest that has not ended by then hangs: emulation on a loaded machine boots in half a minute.
 const PATIENCE: Duration = Duration::from_secs(420);
@@ -131,11 +136,9 @@ echo $$ > /group/one/cgroup.procs
 ";
 
 /// `cargo xtask numa-guest`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--kernel", "--seconds"], &[])?;
-    let seconds = flags.count("--seconds", 15)?;
-    let binary = cargo::target().join("release/sidestep");
-    let kernel = flags.value("--kernel").map(PathBuf::from).or_else(newest_kernel);
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let binary = cargo::sidestep();
+    let kernel = arguments.kernel.clone().or_else(newest_kernel);
     let missing = ["qemu-system-x86_64", "busybox", "cpio"].into_iter().find(|program| !is_there(program));
     let missing = missing.map(|program| format!("{program} is absent"));
     let missing = missing.or_else(|| kernel.is_none().then(|| "no kernel; give --kernel FILE".to_owned()));
@@ -150,7 +153,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
         binary.display()
     );
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let initrd = initrd(folder.path(), &binary, seconds)?;
+    let initrd = initrd(folder.path(), &binary, arguments.seconds)?;
     let mut totals = Totals::default();
     for machine in MACHINES {
         let told = boot(machine, &kernel, &initrd)?;
@@ -164,7 +167,6 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
             format!("numa-guest: {}: {}", machine.name, wrong.join("; ")),
         ));
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 

@@ -6,37 +6,39 @@
 mod families;
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use host::live::thread_cpu_time_ns;
 use placement::{Answer, Effort, Level, PairValues, Problem, solve};
 
 use crate::cargo;
-use crate::flags::Flags;
 use crate::placement_proof;
+use crate::table::head;
 use crate::totals::Totals;
 use families::Family;
 
-/// The rest of `cargo xtask placement-evidence --help`.
-pub const HELP: &str = "  --seeds N     instances of each kind, default 3
-  --write DIR   also each instance with up to 24 threads as DIR/FAMILY-THREADS-CAPACITY-SEED.txt: capacity, value found, bound, then
-                the values of pairs row by row
+/// The optimiser of placements on every family: gaps, proofs, times
+///
+/// Prints a Markdown table: the largest gap and the longest CPU time of each kind, and what proved the bounds. Fails if pairs have a
+/// gap, if a planted or sparse instance with up to 64 threads has one above 2 %, or if an answer takes a second.
+///
+/// With --end-to-end or --aa it fails if the pairs gain less than 1.8 times in the median run, if anything is recommended for
+/// independent threads that is more than 1 % worse than the kernel, or if more than 2 in 100 experiments without any change recommend
+/// something.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Instances of each kind
+    #[arg(long, default_value_t = 3)]
+    seeds: u64,
+    /// Also write each instance with up to 24 threads as DIR/FAMILY-THREADS-CAPACITY-SEED.txt: capacity, value found, bound, then the
+    /// values of pairs row by row
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
+    #[command(flatten)]
+    proof: placement_proof::Proof,
+}
 
-Prints a Markdown table: the largest gap and the longest CPU time of each kind, and what proved the bounds. Fails if pairs
-have a gap, if a planted or sparse instance with up to 64 threads has one above 2 %, or if an answer takes a second.
-
-  --end-to-end N  instead: sidestep place (release build) on two pairs of threads that wake each other by eventfd and on independent
-                  threads, N times each
-  --aa N          instead: N experiments of sidestep place in which no arm changes anything
-  --seconds N     of each run of sidestep place, default 40
-
-Fails if the pairs gain less than 1.8 times in the median run, if anything is recommended for independent threads that is more than 1 %
-worse than the kernel, or if more than 2 in 100 experiments without any change recommend something.
-";
-
-/// Instances of each kind.
-const SEEDS: usize = 3;
 /// Threads and capacity of the units; all places are taken.
 const SHAPES: [(usize, usize); 17] = [
     (16, 2),
@@ -66,23 +68,19 @@ const PROMISED_THREADS_MAX: usize = 64;
 const SECONDS_PROMISED: f64 = 1.0;
 
 /// `cargo xtask placement-evidence`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--seeds", "--write", "--end-to-end", "--aa", "--seconds"], &[])?;
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     if cfg!(debug_assertions) {
-        return cargo::again_in_release("placement-evidence", arguments);
+        return cargo::again_in_release();
     }
-    if flags.value("--end-to-end").is_some() || flags.value("--aa").is_some() {
-        return placement_proof::run(&flags);
+    if arguments.proof.is_asked() {
+        return placement_proof::run(&arguments.proof);
     }
-    let seeds = flags.count("--seeds", SEEDS)?;
     let mut totals = Totals::default();
-    println!(
-        "| family | threads | in a unit | largest gap | CPU time, ms | proof |\n|---|---|---|---|---|---|"
-    );
+    head("family | threads | in a unit | largest gap | CPU time, ms | proof");
     for (threads, capacity) in SHAPES {
         for family in Family::ALL {
             let (mut gap, mut seconds, mut proofs) = (0.0_f64, 0.0_f64, Vec::new());
-            for seed in 0..seeds as u64 {
+            for seed in 0..arguments.seeds {
                 let pairs = family.pairs(threads, seed);
                 let level = vec![Level { capacity, pairs: pairs.clone() }];
                 let problem = Problem::new(threads, level, threads / capacity, Vec::new())?;
@@ -93,9 +91,9 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
                 if !proofs.contains(&answer.proof().name()) {
                     proofs.push(answer.proof().name());
                 }
-                if let Some(folder) = flags.value("--write").filter(|_| threads <= WRITTEN_THREADS_MAX) {
+                if let Some(folder) = arguments.write.as_ref().filter(|_| threads <= WRITTEN_THREADS_MAX) {
                     let name = format!("{family:?}-{threads}-{capacity}-{seed}.txt").to_lowercase();
-                    write(&Path::new(folder).join(name), &pairs, capacity, &answer)?;
+                    write(&folder.join(name), &pairs, capacity, &answer)?;
                 }
             }
             println!(
@@ -112,14 +110,10 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
                 _ => true,
             };
             let line = format!("placement-evidence: {family:?}, {threads} threads by {capacity}");
-            totals.add(match (is_promised, seconds < SECONDS_PROMISED) {
-                (true, true) => Totals::one_passed(),
-                (false, _) => Totals::one_failed(format!("{line}: a gap of {gap}")),
-                (true, false) => Totals::one_failed(format!("{line}: {seconds} s")),
-            });
+            let holds = is_promised && seconds < SECONDS_PROMISED;
+            totals.add(Totals::one(holds, format!("{line}: a gap of {gap}, {seconds} s")));
         }
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 

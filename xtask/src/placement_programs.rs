@@ -8,23 +8,32 @@ use std::thread;
 use host::live::Event;
 use kernels::multiply_chain;
 
-use crate::flags::BadUse;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask threads --help`.
-pub const HELP: &str = "  pairs N ROUNDS  N pairs of threads that wake each other by eventfd, so many times
-  free N ROUNDS   N threads that multiply so many times, and know nothing of each other
-";
+/// Which program.
+#[derive(Debug, Clone, Copy, clap::Subcommand)]
+pub enum Programs {
+    /// Pairs of threads that wake each other by eventfd, so many times
+    Pairs {
+        /// Pairs.
+        count: u64,
+        /// Round trips of each.
+        rounds: u64,
+    },
+    /// Threads that multiply so many times, and know nothing of each other
+    Free {
+        /// Threads.
+        count: u64,
+        /// Multiplications of each.
+        rounds: u64,
+    },
+}
 
 /// `cargo xtask threads`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let numbers: Vec<u64> = arguments.iter().skip(1).filter_map(|text| text.parse().ok()).collect();
-    match (arguments.first().map(String::as_str), numbers.as_slice()) {
-        (Some("pairs"), [count, rounds]) => pairs(*count, *rounds)?,
-        (Some("free"), [count, rounds]) => free(*count, *rounds),
-        _ => {
-            return Err(BadUse("threads takes pairs or free, a number of them, and rounds".to_owned()).into());
-        }
+pub fn run(programs: &Programs) -> anyhow::Result<Totals> {
+    match *programs {
+        Programs::Pairs { count, rounds } => pairs(count, rounds)?,
+        Programs::Free { count, rounds } => free(count, rounds),
     }
     Ok(Totals::default())
 }

@@ -7,11 +7,11 @@ use record::{PlaceArm, PlaceOutcome};
 use stats::median;
 
 use crate::cargo;
-use crate::flags::Flags;
+use crate::table::head;
 use crate::totals::Totals;
 
-/// Round trips of each pair: some 100 ms on two CPUs with other work.
-const PAIR_ROUNDS: &str = "5000";
+/// Two pairs, and round trips of each: some 100 ms on two CPUs with other work.
+const PAIRS: [&str; 3] = ["pairs", "2", "5000"];
 /// Multiplications of each free thread: some 50 ms.
 const FREE_ROUNDS: &str = "1500000";
 /// How much faster pairs must become in the median run.
@@ -21,33 +21,41 @@ const FREE_LOSS_PERCENT: f64 = 1.0;
 /// Recommendations of a hundred experiments that change nothing.
 const FALSE_OF_100: usize = 2;
 
-/// What the flags ask for.
-pub(crate) fn run(flags: &Flags) -> anyhow::Result<Totals> {
-    let seconds = flags.count("--seconds", 40)?;
+/// What is proven on this machine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Proof {
+    /// Instead: sidestep place (release build) on two pairs of threads that wake each other by eventfd and on independent threads, N
+    /// times each
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    end_to_end: usize,
+    /// Instead: N experiments of sidestep place in which no arm changes anything
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    aa: usize,
+    /// Of each run of sidestep place
+    #[arg(long, default_value_t = 40)]
+    seconds: usize,
+}
+
+impl Proof {
+    pub(crate) fn is_asked(&self) -> bool {
+        self.end_to_end + self.aa > 0
+    }
+}
+
+/// Does what is asked for.
+pub(crate) fn run(arguments: &Proof) -> anyhow::Result<Totals> {
+    let Proof { end_to_end: runs, aa: twins, seconds } = *arguments;
     let mut totals = Totals::default();
-    let runs = flags.count("--end-to-end", 0)?;
     if runs > 0 {
-        println!(
-            "| program | kernel, s | recommended | speed-up | 95 % | predicted | runs of each |\n|---|---|---|---|---|---|---|"
-        );
-        let pairs = all(runs, seconds, &["pairs", "2", PAIR_ROUNDS], false)?;
+        let pairs = all(runs, seconds, &PAIRS, false)?;
         let gains: Vec<f64> = pairs.iter().map(|found| recommended(found).map_or(1.0, speed_up)).collect();
         let gain = median(&gains).unwrap_or(1.0);
         println!("\npairs: {gain:.2} times in the median of {runs} runs of sidestep place");
         totals.add(verdict(&format!("pairs gain {gain:.2} times"), gain >= PAIRS_GAIN));
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-        println!(
-            "\n| program | kernel, s | recommended | speed-up | 95 % | predicted | runs of each |\n|---|---|---|---|---|---|---|"
-        );
-        let free = all(runs, seconds, &["free", &cpus, FREE_ROUNDS], false)?;
-        totals.add(never_worse(&free, seconds)?);
+        totals.add(never_worse(runs, seconds)?);
     }
-    let twins = flags.count("--aa", 0)?;
     if twins > 0 {
-        println!(
-            "\n| nothing changed | kernel, s | recommended | speed-up | 95 % | predicted | runs of each |\n|---|---|---|---|---|---|---|"
-        );
-        let found = all(twins, seconds, &["pairs", "2", PAIR_ROUNDS], true)?;
+        let found = all(twins, seconds, &PAIRS, true)?;
         let wrong = found.iter().filter(|found| found.recommended.is_some()).count();
         let refused = found.iter().filter(|found| found.aa.contaminated).count();
         println!(
@@ -56,23 +64,24 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<Totals> {
         let is_few = wrong * 100 <= FALSE_OF_100 * twins.max(100 / FALSE_OF_100 - 1);
         totals.add(verdict(&format!("{wrong} of {twins} false recommendations"), is_few));
     }
-    print!("\n{}", totals.closing());
     Ok(totals)
 }
 
 /// What was recommended is tried again in fresh runs: in those that it was picked by it is the best, whatever it does.
-fn never_worse(free: &[PlaceOutcome], seconds: usize) -> anyhow::Result<Totals> {
+fn never_worse(runs: usize, seconds: usize) -> anyhow::Result<Totals> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+    let program = ["free", &cpus, FREE_ROUNDS];
+    let free = all(runs, seconds, &program, false)?;
     let mut worse = 0;
     let picked: Vec<&PlaceArm> = free.iter().filter_map(recommended).collect();
     for arm in &picked {
-        let again = all(1, seconds, &["free", &cpus, FREE_ROUNDS], false)?;
+        let again = all(1, seconds, &program, false)?;
         let fresh = again.iter().flat_map(|found| &found.arms).find(|fresh| fresh.name == arm.name);
         let change = fresh.and_then(|fresh| fresh.change_percent).context("the arm was not tried again")?;
         println!("{} again: {change:+.1} %", arm.name);
         worse += usize::from(change > FREE_LOSS_PERCENT);
     }
-    let (runs, tried) = (free.len(), picked.len());
+    let tried = picked.len();
     let what = format!(
         "{worse} of {tried} placements recommended in {runs} runs for free threads are worse in fresh ones"
     );
@@ -99,10 +108,12 @@ fn all(
     program: &[&str],
     changes_nothing: bool,
 ) -> anyhow::Result<Vec<PlaceOutcome>> {
+    println!();
+    head("program | kernel, s | recommended | speed-up | 95 % | predicted | runs of each");
     let own = cargo::this_program()?;
     let mut found = Vec::new();
     for _ in 0..runs {
-        let mut command = Command::new(cargo::target().join("release/sidestep"));
+        let mut command = Command::new(cargo::sidestep());
         command.args(["place", "--json", "--quiet", "--budget", &format!("{seconds}s")]);
         if changes_nothing {
             command.arg("--aa");

@@ -8,27 +8,31 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use workloads::pts;
 
-use crate::flags::{BadUse, Flags};
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask pts-coverage --help`.
-pub const HELP: &str =
-    "Reads the newest version of every profile and holds each ResultsParser against its own template.
-
-  --profiles DIR   the collection: folders NAME-VERSION with test-definition.xml and results-definition.xml
-  --at-least N     fail below so many profiles of which everything is understood; 430 unless given
-  --all            say what is not understood, profile by profile
-";
+/// Of how many public Phoronix profiles the reader understands every part
+///
+/// Reads the newest version of every profile and holds each ResultsParser against its own template.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The collection: folders NAME-VERSION with test-definition.xml and results-definition.xml
+    #[arg(long, value_name = "DIR")]
+    profiles: PathBuf,
+    /// Fail below so many profiles of which everything is understood
+    #[arg(long, default_value_t = AT_LEAST)]
+    at_least: usize,
+    /// Say what is not understood, profile by profile
+    #[arg(long)]
+    all: bool,
+}
 
 /// Profiles of the public collection that must be understood.
 const AT_LEAST: usize = 430;
 
 /// `cargo xtask pts-coverage`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--profiles", "--at-least"], &["--all"])?;
-    let folder = flags.value("--profiles").ok_or_else(|| BadUse("--profiles DIR is missing".into()))?;
-    let at_least = flags.count("--at-least", AT_LEAST)?;
-    let newest = newest(Path::new(folder))?;
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let at_least = arguments.at_least;
+    let newest = newest(&arguments.profiles)?;
     let (mut understood, mut timed) = (0, 0);
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for (name, (_, path)) in &newest {
@@ -39,7 +43,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
             let kind = why.split_once(": ").map_or(why.as_str(), |(_, kind)| kind);
             let kind = kind.split(" gives ").next().unwrap_or(kind);
             *reasons.entry(kind.to_owned()).or_default() += 1;
-            if flags.has("--all") {
+            if arguments.all {
                 println!("{name}: {why}");
             }
         }

@@ -3,29 +3,33 @@
 
 mod documents;
 mod fresh;
-mod validator;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::cargo;
-use crate::flags::Flags;
 use crate::totals::Totals;
 
 pub use fresh::check as check_fresh;
 
-/// The rest of `cargo xtask schema --help`.
-pub const HELP: &str =
-    "Writes docs/NAME.schema.json anew from the types, for every document that --json prints, and says
-which changed. Read the difference before committing it: a field that changes its meaning raises the
-number of its document.
-
-  --fresh            instead, hold fresh documents of the release binary against the committed schemas
-  --check FILE       instead, hold a document (JSON) against a committed schema
-  --as NAME          which; record unless given
-";
+/// Rewrite the committed JSON Schemas, or hold documents against them
+///
+/// Writes docs/NAME.schema.json anew from the types, for every document that --json prints, and says which changed. Read the difference
+/// before committing it: a field that changes its meaning raises the number of its document.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Instead, hold fresh documents of the release binary against the committed schemas
+    #[arg(long, conflicts_with = "check")]
+    fresh: bool,
+    /// Instead, hold a document (JSON) against a committed schema
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+    /// Which schema that is
+    #[arg(long = "as", value_name = "NAME", default_value = "record")]
+    name: String,
+}
 
 /// The folder of the committed schemas, from the repository's root.
 const COMMITTED: &str = "docs";
@@ -33,17 +37,12 @@ const COMMITTED: &str = "docs";
 const BREACHES_SHOWN: usize = 20;
 
 /// `cargo xtask schema`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--check", "--as"], &["--fresh"])?;
-    if flags.has("--fresh") {
-        let totals = check_fresh()?;
-        print!("{}", totals.closing());
-        return Ok(totals);
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    if arguments.fresh {
+        return check_fresh();
     }
-    if let Some(document) = flags.value("--check") {
-        let totals = check_file(flags.value("--as").unwrap_or("record"), Path::new(document))?;
-        print!("{}", totals.closing());
-        return Ok(totals);
+    if let Some(document) = &arguments.check {
+        return check_file(&arguments.name, document);
     }
     let mut totals = Totals::default();
     for (name, schema) in all() {
@@ -108,11 +107,113 @@ pub fn check_text(name: &str, text: &[u8]) -> anyhow::Result<Totals> {
     Ok(if breaches.is_empty() { Totals::one_passed() } else { totals })
 }
 
-/// What in `document` is not as `schema` says, by place.
+/// What in `document` is not as `schema` says, by place. A member that the schema does not name is a breach as well, unless the schema
+/// says that any may stand there.
+///
+/// # Panics
+/// Where the schema is none: it is made from types.
 pub fn breaches(schema: &Value, document: &Value) -> Vec<String> {
-    validator::Validator::new(schema).breaches(document)
+    let mut strict = schema.clone();
+    close(&mut strict, schema);
+    let validator = jsonschema::validator_for(&strict).expect("a schema that was made from types is one");
+    validator.iter_errors(document).map(|breach| format!("${}: {breach}", breach.instance_path())).collect()
+}
+
+/// Forbids members that are not named, wherever a value of its own stands. Parts of one value, such as the forms of `oneOf` and what
+/// `$ref` leads to, name its members together, so these stay open.
+fn close(schema: &mut Value, root: &Value) {
+    let names = names_members(schema, root);
+    let Some(rules) = schema.as_object_mut() else { return };
+    if names {
+        rules.insert("unevaluatedProperties".to_owned(), false.into());
+    }
+    close_within(rules, root);
+}
+
+/// The same for what stands in a value.
+fn close_within(rules: &mut Map<String, Value>, root: &Value) {
+    for (keyword, rule) in rules {
+        match keyword.as_str() {
+            "properties" => {
+                rule.as_object_mut().into_iter().flatten().for_each(|(_, rule)| close(rule, root))
+            }
+            "prefixItems" => rule.as_array_mut().into_iter().flatten().for_each(|rule| close(rule, root)),
+            "items" | "additionalProperties" => close(rule, root),
+            "$defs" => {
+                let parts = rule.as_object_mut().into_iter().flatten().map(|(_, part)| part);
+                parts.filter_map(Value::as_object_mut).for_each(|part| close_within(part, root));
+            }
+            "allOf" | "anyOf" | "oneOf" => {
+                let parts = rule.as_array_mut().into_iter().flatten();
+                parts.filter_map(Value::as_object_mut).for_each(|part| close_within(part, root));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a schema, or a part of it, names members.
+fn names_members(schema: &Value, root: &Value) -> bool {
+    let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array());
+    let reference = schema["$ref"].as_str().and_then(|to| root.pointer(to.trim_start_matches('#')));
+    schema["properties"].as_object().is_some_and(|members| !members.is_empty())
+        || parts.flatten().chain(reference).any(|part| names_members(part, root))
 }
 
 fn path(name: &str) -> PathBuf {
     cargo::root().join(COMMITTED).join(format!("{name}.schema.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_keyword_accepts_the_good_and_names_the_bad() {
+        let rows = [
+            (json!({"type": "integer"}), json!(3), json!(3.5)),
+            (json!({"type": ["string", "null"]}), json!(null), json!(1)),
+            (json!({"enum": ["a", "b"]}), json!("b"), json!("c")),
+            (json!({"anyOf": [{"type": "null"}, {"minimum": 1}]}), json!(2), json!(0)),
+            (json!({"properties": {"a": {"type": "string"}}}), json!({"a": "x"}), json!({"a": 1})),
+            (json!({"required": ["a"]}), json!({"a": 1}), json!({})),
+            (
+                json!({"properties": {"a": true}, "additionalProperties": false}),
+                json!({"a": 1}),
+                json!({"b": 1}),
+            ),
+            (json!({"items": {"type": "number"}}), json!([1, 2]), json!([1, "x"])),
+            (json!({"$ref": "#/$defs/N", "$defs": {"N": {"type": "number"}}}), json!(1), json!("x")),
+        ];
+        for (schema, good, bad) in rows {
+            assert_eq!(breaches(&schema, &good), [""; 0], "{schema}");
+            assert!(!breaches(&schema, &bad).is_empty(), "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_member_is_named_by_any_part_of_its_schema_and_no_other_may_stand() {
+        let schema = json!({
+            "properties": {"a": true},
+            "oneOf": [{"$ref": "#/$defs/B", "properties": {"kind": {"const": "b"}}}, {"required": ["c"]}],
+            "$defs": {"B": {"properties": {"b": {"properties": {"x": true}}}, "required": ["b"]}},
+        });
+        let breaches = |document| breaches(&schema, &document);
+        assert_eq!(breaches(json!({"a": 1, "b": {"x": 1}, "kind": "b"})), [""; 0]);
+        let strange = breaches(json!({"b": {}, "kind": "b", "z": 1}));
+        assert!(strange.len() == 1 && strange[0].contains("'z'"), "{strange:?}");
+        let within = breaches(json!({"b": {"y": 1}, "kind": "b"}));
+        assert!(!within.is_empty());
+        let free = json!({"properties": {"a": {"type": "object"}}});
+        assert_eq!(super::breaches(&free, &json!({"a": {"any": 1}})), [""; 0]);
+    }
+
+    #[test]
+    fn a_breach_says_where() {
+        let schema = json!({"properties": {"a": {"items": {"type": "string"}}}});
+        let found = breaches(&schema, &json!({"a": ["x", 1]}));
+        assert!(found.iter().any(|line| line.starts_with("$/a/1: ")), "{found:?}");
+    }
 }

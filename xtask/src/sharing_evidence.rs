@@ -17,22 +17,30 @@ use sharing::{
 };
 
 use crate::cargo;
-use crate::flags::{BadUse, Flags};
+use crate::table::head;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask sharing-evidence --help`.
-pub const HELP: &str = "  --repeats N   programs of each kind, with other pairs; default 5
-  --source S    clock (the kernel's clock; default) or preload (the library in the program)
-  --user UID    as this user, such as 65534; only root can become another
-  --overhead N  in place of that: N turns of a program watched by neither, clock and preload, and what it takes more
+/// Hidden pairs of threads found by samples of their registers
+///
+/// Watches programs of 8 and 32 threads in hidden pairs (cargo xtask sharing-subject) for as many samples as are promised, and prints a
+/// Markdown table: area under the curve of pairs against strangers, pairs found by matching, samples. Fails if a pair is missed or an
+/// area is below 0.99. With --overhead it fails if a program can be shown to take more than 1 % longer.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Programs of each kind, with other pairs
+    #[arg(long, default_value_t = 5)]
+    repeats: u64,
+    /// The kernel's clock, or the library in the program
+    #[arg(long, default_value = "clock", value_parser = ["clock", "preload"])]
+    source: String,
+    /// As this user, such as 65534; only root can become another
+    #[arg(long, value_name = "UID")]
+    user: Option<u32>,
+    /// Instead: N turns of a program watched by neither, clock and preload, and what it takes more
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    overhead: usize,
+}
 
-Watches programs of 8 and 32 threads in hidden pairs (cargo xtask sharing-subject) for as many samples as are promised, and
-prints a Markdown table: area under the curve of pairs against strangers, pairs found by matching, samples. Fails if a pair is
-missed or an area is below 0.99. With --overhead it fails if a program can be shown to take more than 1 % longer.
-";
-
-/// Programs of each kind.
-const REPEATS: usize = 5;
 /// Threads, and the samples that touch memory within which all pairs are to be found.
 const SIZES: [(usize, u64); 2] = [(8, 500), (32, 1000)];
 /// Per cent of accesses that are shared.
@@ -43,40 +51,30 @@ const AREA_PROMISED: f64 = 0.99;
 const WARM_UP: Duration = Duration::from_millis(300);
 
 /// `cargo xtask sharing-evidence`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--repeats", "--source", "--user", "--overhead"], &[])?;
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     if cfg!(debug_assertions) {
         build_library()?;
-        return cargo::again_in_release("sharing-evidence", arguments);
+        return cargo::again_in_release();
     }
-    if flags.value("--user").is_some() {
-        return as_user(u32::try_from(flags.count("--user", 0)?)?, arguments);
+    if let Some(user) = arguments.user {
+        return as_user(user);
     }
-    let turns = flags.count("--overhead", 0)?;
-    if turns > 0 {
-        return overhead::run(turns);
+    if arguments.overhead > 0 {
+        return overhead::run(arguments.overhead);
     }
-    let source = match flags.value("--source") {
-        None | Some("clock") => SourceChoice::Clock,
-        Some("preload") => SourceChoice::Preload,
-        Some(other) => return Err(BadUse(format!("--source {other}: give clock or preload")).into()),
-    };
-    let repeats = flags.count("--repeats", REPEATS)?;
+    let source = if arguments.source == "clock" { SourceChoice::Clock } else { SourceChoice::Preload };
     let mut totals = Totals::default();
-    println!(
-        "| threads | shared accesses, % | memory samples | of a thread, least | seconds | undecodable | pairs unknown | area, least | pairs found, least |"
+    head(
+        "threads | shared accesses, % | memory samples | of a thread, least | seconds | undecodable | pairs unknown | area, least | pairs found, least",
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
     for (threads, samples) in SIZES {
         for percent in PERCENTS {
-            let mut rows = Vec::new();
-            for seed in 1..=repeats as u64 {
-                rows.push(recover(&Hidden { threads, percent, seed }, source, samples)?);
-            }
+            let rows = (1..=arguments.repeats)
+                .map(|seed| recover(&Hidden { threads, percent, seed }, source, samples))
+                .collect::<anyhow::Result<Vec<_>>>()?;
             totals.add(show(threads, percent, &rows));
         }
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 
@@ -99,7 +97,7 @@ struct Hidden {
 
 /// The library stands beside this program then.
 fn build_library() -> anyhow::Result<()> {
-    let mut build = cargo::cargo(&["build", "--quiet", "--release", "--package", "sidestep-sampler-preload"]);
+    let mut build = cargo::cargo("build --quiet --release --package sidestep-sampler-preload");
     anyhow::ensure!(
         cargo::succeeds(&mut build)?,
         "the library of the source preload does not build; see above"
@@ -108,13 +106,15 @@ fn build_library() -> anyhow::Result<()> {
 }
 
 /// The same with the rights of another user.
-fn as_user(user: u32, arguments: &[String]) -> anyhow::Result<Totals> {
+fn as_user(user: u32) -> anyhow::Result<Totals> {
     let mut command = Command::new(cargo::this_program()?);
-    let at = arguments.iter().position(|word| word == "--user").unwrap_or(0);
-    let others = arguments.iter().enumerate().filter(|(place, _)| *place != at && *place != at + 1);
-    command.arg("sharing-evidence").args(others.map(|(_, word)| word)).uid(user).gid(user);
-    let fine = cargo::succeeds(&mut command)?;
-    Ok(Totals::one(fine, format!("user {user}: see above")))
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let at = words.iter().position(|word| word.starts_with("--user")).context("the user was named")?;
+    let named = if words[at].contains('=') { at..=at } else { at..=at + 1 };
+    let others = words.iter().enumerate().filter(|(place, _)| !named.contains(place));
+    command.args(others.map(|(_, word)| word)).uid(user).gid(user);
+    anyhow::ensure!(cargo::succeeds(&mut command)?, "as user {user}: see above");
+    Ok(Totals::default())
 }
 
 fn recover(hidden: &Hidden, source: SourceChoice, samples: u64) -> anyhow::Result<Recovered> {
@@ -156,13 +156,16 @@ fn recover(hidden: &Hidden, source: SourceChoice, samples: u64) -> anyhow::Resul
 /// The subject, for so many rounds of each thread or until it is killed.
 fn subject_command(hidden: &Hidden, rounds: Option<u64>) -> anyhow::Result<Command> {
     let mut command = Command::new(cargo::this_program()?);
-    command.args(subject::words(hidden.threads, hidden.percent, hidden.seed, rounds));
+    let Hidden { threads, percent, seed } = *hidden;
+    command.arg("sharing-subject").arg(format!("--threads={threads}"));
+    command.arg(format!("--percent={percent}")).arg(format!("--seed={seed}"));
+    command.args(rounds.map(|rounds| format!("--rounds={rounds}")));
     command.stdin(Stdio::null()).stdout(Stdio::null());
     Ok(command)
 }
 
 fn start(command: &mut Command) -> anyhow::Result<Child> {
-    command.spawn().map_err(|error| BadUse(format!("cannot start the subject: {error}")).into())
+    command.spawn().context("cannot start the subject")
 }
 
 /// Looks at a program once it is warm, and ends it.
@@ -189,11 +192,7 @@ fn show(threads: usize, percent: usize, rows: &[Recovered]) -> Totals {
         most(|row| row.unknown as f64),
         threads / 2
     );
-    if area >= AREA_PROMISED && pairs_found == threads / 2 {
-        Totals::one_passed()
-    } else {
-        Totals::one_failed(format!(
-            "sharing-evidence: {threads} threads, {percent} %: area {area:.4}, {pairs_found} pairs"
-        ))
-    }
+    let line =
+        format!("sharing-evidence: {threads} threads, {percent} %: area {area:.4}, {pairs_found} pairs");
+    Totals::one(area >= AREA_PROMISED && pairs_found == threads / 2, line)
 }

@@ -1,28 +1,40 @@
 //! `cargo xtask sockets-evidence`: does `sidestep sockets` call equal CPUs equal on a busy machine, find 5 % that are put in, and
-//! take a thief for what it is?
+//! take another program on one CPU for what it is?
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
 use record::{SocketVerdict, Sockets};
 
 use crate::cargo;
-use crate::flags::Flags;
+use crate::table::head;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask sockets-evidence --help`.
-pub const HELP: &str = "  --seconds N   of each run, default 6
-  --equal N     runs with nothing put in, default 100
-  --planted N   runs with 5 % more work on one CPU, default 20
-  --thief N     runs beside a program that takes one CPU 30 % of the time, default 20
-  --write DIR   also the document of each run as DIR/KIND-NUMBER.json
-
-Prints a Markdown table. Build sidestep for release first; it needs two equal CPUs, 0 and 1. Fails if more than
-2 of 100 equal runs or 1 of 20 runs beside the thief are called asymmetric, or if less than 19 of 20 planted ones are
-among those whose A/A half-width is 1.5 % or less.
-";
+/// sidestep sockets on a busy machine: equal CPUs, 5 % put in, another program
+///
+/// Prints a Markdown table. Build sidestep for release first; it needs two equal CPUs, 0 and 1. Fails if more than 2 of 100 equal runs
+/// or 1 of 20 runs beside another program are called asymmetric, or if less than 19 of 20 planted ones are among those whose A/A
+/// half-width is 1.5 % or less.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Of each run
+    #[arg(long, default_value_t = 6)]
+    seconds: usize,
+    /// Runs with nothing put in
+    #[arg(long, default_value_t = 100)]
+    equal: usize,
+    /// Runs with 5 % more work on one CPU
+    #[arg(long, default_value_t = 20)]
+    planted: usize,
+    /// Runs beside a program that takes one CPU 30 % of the time
+    #[arg(long, default_value_t = 20)]
+    beside: usize,
+    /// Also keep the document of each run as DIR/KIND-NUMBER.json
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
+}
 
 /// A difference can be told if the same CPU differs from itself by no more.
 const AA_ENOUGH: f64 = 0.015;
@@ -40,80 +52,66 @@ struct Tally {
     aa_half_widths: Vec<f64>,
 }
 
+/// A kind of runs: its name, what is planted, and what must hold of them.
+type Kind = (&'static str, Option<&'static str>, &'static str, fn(&Tally) -> bool);
+
+const KINDS: [Kind; 3] = [
+    ("equal", None, "equal CPUs called asymmetric", |found| found.asymmetric * 50 <= found.runs),
+    ("planted", Some("1:slow=5"), "5 % missed", |found| found.quiet_asymmetric * 20 >= found.quiet * 19),
+    ("beside", None, "another program called an asymmetry", |found| found.asymmetric * 20 <= found.runs),
+];
+
 /// `cargo xtask sockets-evidence`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--seconds", "--equal", "--planted", "--thief", "--write"], &[])?;
-    let seconds = flags.count("--seconds", 6)?;
-    println!(
-        "| runs | asymmetric | alike | inconclusive | A/A <= 1.5 % | of those asymmetric | median A/A |\n|---|---|---|---|---|---|---|"
-    );
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    head("runs | asymmetric | alike | inconclusive | A/A <= 1.5 % | of those asymmetric | median A/A");
     let mut totals = Totals::default();
-    let written = flags.value("--write").map(Path::new);
-    let runs = |kind: &'static str, inject| Runs { kind, seconds, inject, written };
-    if let Some(equal) = runs("equal", None).tally(flags.count("--equal", 100)?)? {
-        equal.print("equal");
-        totals.add(verdict("equal CPUs called asymmetric", equal.asymmetric * 50 <= equal.runs));
-    }
-    if let Some(planted) = runs("planted", Some("1:slow=5")).tally(flags.count("--planted", 20)?)? {
-        planted.print("5 % planted");
-        totals.add(verdict("5 % missed", planted.quiet_asymmetric * 20 >= planted.quiet * 19));
-    }
-    let mut thief = Thief::start()?;
-    let beside = runs("thief", None).tally(flags.count("--thief", 20)?);
-    thief.0.kill().context("the thief is gone already")?;
-    thief.0.wait().context("the thief is gone already")?;
-    if let Some(beside) = beside? {
-        beside.print("a thief");
-        totals.add(verdict("a thief called an asymmetry", beside.asymmetric * 20 <= beside.runs));
-    }
-    print!("{}", totals.closing());
-    Ok(totals)
-}
-
-fn verdict(what: &str, holds: bool) -> Totals {
-    Totals::one(holds, format!("sockets-evidence: {what}"))
-}
-
-/// A program that works 6 ms of every 20 on CPU 1.
-struct Thief(Child);
-
-impl Thief {
-    fn start() -> anyhow::Result<Self> {
-        let program = "import time\nwhile True:\n    end = time.perf_counter() + 0.006\n    while time.perf_counter() < end: pass\n    time.sleep(0.014)";
-        let child =
-            Command::new("taskset").args(["-c", "1", "python3", "-c", program]).stdout(Stdio::null()).spawn();
-        Ok(Self(child.context("cannot run taskset and python3, which make the thief")?))
-    }
-}
-
-/// Runs of one kind.
-struct Runs<'a> {
-    kind: &'static str,
-    seconds: usize,
-    inject: Option<&'static str>,
-    /// Where each document is kept.
-    written: Option<&'a Path>,
-}
-
-impl Runs<'_> {
-    /// `None` of no runs.
-    fn tally(&self, runs: usize) -> anyhow::Result<Option<Tally>> {
+    for ((kind, inject, wrong, holds), runs) in
+        KINDS.into_iter().zip([arguments.equal, arguments.planted, arguments.beside])
+    {
+        let other = (kind == "beside" && runs > 0).then(Other::start).transpose()?;
         let mut tally = Tally::default();
         for number in 0..runs {
-            let mut command = Command::new(cargo::target().join("release/sidestep"));
-            command.args(["sockets", "--json", "--quiet", "--per", "cpu", "--cpus", "0,1", "--budget"]);
-            command.arg(format!("{}s", self.seconds));
-            if let Some(inject) = self.inject {
-                command.args(["--inject", inject]);
-            }
-            let text = cargo::output(&mut command)?;
-            if let Some(folder) = self.written {
-                let path = folder.join(format!("{}-{number}.json", self.kind));
+            let text = measured(arguments.seconds, inject)?;
+            if let Some(folder) = &arguments.write {
+                let path = folder.join(format!("{kind}-{number}.json"));
                 fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
             }
             tally.add(&serde_json::from_str(&text).context("the document is not one of sockets")?);
         }
-        Ok((runs > 0).then_some(tally))
+        drop(other);
+        if runs > 0 {
+            tally.print(kind);
+            totals.add(Totals::one(holds(&tally), format!("sockets-evidence: {wrong}")));
+        }
+    }
+    Ok(totals)
+}
+
+/// The document of one run.
+fn measured(seconds: usize, inject: Option<&str>) -> anyhow::Result<String> {
+    let mut command = Command::new(cargo::sidestep());
+    command.args(["sockets", "--json", "--quiet", "--per", "cpu", "--cpus", "0,1"]);
+    command.arg(format!("--budget={seconds}s")).args(inject.map(|inject| format!("--inject={inject}")));
+    cargo::output(&mut command)
+}
+
+/// A program that works 6 ms of every 20 on CPU 1, until dropped.
+struct Other(Child);
+
+impl Other {
+    fn start() -> anyhow::Result<Self> {
+        let program = "import time\nwhile True:\n    end = time.perf_counter() + 0.006\n    while time.perf_counter() < end: pass\n    time.sleep(0.014)";
+        let child =
+            Command::new("taskset").args(["-c", "1", "python3", "-c", program]).stdout(Stdio::null()).spawn();
+        Ok(Self(child.context("cannot run taskset and python3, which make the other program")?))
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // Both fail only if it is gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

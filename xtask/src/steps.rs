@@ -5,72 +5,80 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::flags::Flags;
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, fuzz, golden, licences, packages, schema};
+use crate::{browser, cargo, dist, fuzz, golden, licences, packages, schema};
 
-/// The rest of `cargo xtask test --help`.
-pub const HELP: &str = "Steps, in this order: Debian packages, fmt, clippy, fuzz targets and all crates for
-arm64 (both checked, not built), tests (unit, golden, property, disassembly, tidy), kernels in a release build, doc,
-licences, cargo deny where installed, release build, golden command lines, fresh documents against their schemas, a quick
-check-up with its record and report.
-A step that fails does not stop the others. The last line is `N passed, N failed, N skipped`.
-";
-
-/// One step: its heading and what it does.
-type Step = (&'static str, fn() -> anyhow::Result<Totals>);
+/// How a step is done.
+#[derive(Clone, Copy)]
+enum Step {
+    /// By cargo, with these words.
+    Cargo(&'static str),
+    /// By `cargo test` with these words, its results counted.
+    Tests(&'static str),
+    /// By ourselves.
+    Own(fn() -> anyhow::Result<Totals>),
+}
 
 /// The other architecture on which sidestep has to compile.
 const OTHER_TARGET: &str = "aarch64-unknown-linux-gnu";
 
-const STEPS: &[Step] = &[
-    ("Debian packages the tests need", debian_packages),
-    ("format: cargo fmt --check", format),
-    ("lints: cargo clippy", clippy),
-    ("fuzz targets: cargo check in fuzz", fuzz::check),
-    ("another architecture: cargo check --target aarch64-unknown-linux-gnu", other_target),
-    ("tests: cargo test --workspace", tests),
-    ("tests of the kernels as they are measured: cargo test --release", kernel_tests),
-    ("documentation: cargo doc", documentation),
-    ("licences: cargo metadata against deny.toml", licences::check),
-    ("advisories and sources: cargo deny", cargo_deny),
-    ("release build", release_build),
-    ("golden command lines", golden::check),
-    ("fresh documents against their schemas", schema::check_fresh),
-    ("a quick check-up: its record, and its report in headless Chromium", browser::check_fresh_report),
+/// Each with its heading. Probes measure release builds only: there, too, timing wrappers must be inlined and loops give the right
+/// values, so the kernels are tested in one as well.
+const STEPS: &[(&str, Step)] = &[
+    ("Debian packages the tests need", Step::Own(|| Ok(packages::ensure()))),
+    ("format: cargo fmt --all", Step::Cargo("fmt --all --check")),
+    ("lints", Step::Cargo("clippy --quiet --workspace --all-targets --locked -- -D warnings")),
+    ("fuzz targets: cargo check in fuzz", Step::Own(fuzz::check)),
+    ("another architecture, checked alone", Step::Own(other_target)),
+    ("tests", Step::Tests("test --workspace --locked --no-fail-fast -- --show-output")),
+    (
+        "tests of the kernels as they are measured",
+        Step::Tests("test --release --package=kernels --tests --locked --no-fail-fast -- --show-output"),
+    ),
+    ("documentation: cargo doc", Step::Own(documentation)),
+    ("licences: cargo metadata against deny.toml", Step::Own(licences::check)),
+    ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
+    ("the program as it ships", Step::Own(dist::build_program)),
+    ("golden command lines", Step::Own(golden::run)),
+    ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
+    (
+        "a quick check-up: its record, and its report in headless Chromium",
+        Step::Own(browser::check_fresh_report),
+    ),
+    ("what is published: each form installed and run in an empty root", Step::Own(dist::check)),
 ];
 
+impl Step {
+    fn run(self, heading: &str) -> anyhow::Result<Totals> {
+        match self {
+            Self::Cargo(words) => {
+                println!("cargo {words}");
+                one(words, heading)
+            }
+            Self::Tests(words) => {
+                println!("cargo {words}");
+                counted(words)
+            }
+            Self::Own(step) => step(),
+        }
+    }
+}
+
 /// `cargo xtask test`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    Flags::parse(arguments, &[], &[])?;
+pub fn run() -> anyhow::Result<Totals> {
     let started = Instant::now();
     let mut totals = Totals::default();
     for (index, (heading, step)) in STEPS.iter().enumerate() {
         println!("\n== {}/{} {heading}", index + 1, STEPS.len());
         let begun = Instant::now();
-        let result = step().unwrap_or_else(|error| Totals::one_failed(format!("{heading}: {error:#}")));
+        let result =
+            step.run(heading).unwrap_or_else(|error| Totals::one_failed(format!("{heading}: {error:#}")));
         println!("== {result} in {:.1} s", begun.elapsed().as_secs_f64());
         totals.add(result);
     }
     println!("\n== all steps in {:.1} s", started.elapsed().as_secs_f64());
-    print!("{}", totals.closing());
     Ok(totals)
-}
-
-// A step is a row of `STEPS`; those that cannot fail have the same shape as those that can.
-#[expect(clippy::unnecessary_wraps)]
-fn debian_packages() -> anyhow::Result<Totals> {
-    Ok(packages::ensure())
-}
-
-fn format() -> anyhow::Result<Totals> {
-    one(&["fmt", "--all", "--check"], "format: run cargo fmt --all")
-}
-
-fn clippy() -> anyhow::Result<Totals> {
-    let arguments = ["clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    one(&arguments, "lints: cargo clippy --workspace --all-targets")
 }
 
 /// All crates for another architecture, without linking: its standard library is all that this needs.
@@ -80,8 +88,7 @@ fn other_target() -> anyhow::Result<Totals> {
         println!("{why}");
         return Ok(Totals::one_skipped(format!("another architecture: {why}")));
     }
-    let arguments = ["check", "--quiet", "--workspace", "--locked", "--target", OTHER_TARGET];
-    one(&arguments, "another architecture: cargo check --workspace --target aarch64-unknown-linux-gnu")
+    one("check --quiet --workspace --locked --target aarch64-unknown-linux-gnu", "another architecture")
 }
 
 fn has_standard_library(target: &str) -> bool {
@@ -95,32 +102,14 @@ fn can_add(target: &str) -> anyhow::Result<bool> {
     cargo::succeeds(Command::new(rustup).args(["target", "add", target]))
 }
 
-fn tests() -> anyhow::Result<Totals> {
-    counted(&["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"])
-}
-
-/// Probes measure release builds only: there, too, timing wrappers must be inlined and loops give the right values.
-fn kernel_tests() -> anyhow::Result<Totals> {
-    counted(&[
-        "test",
-        "--release",
-        "--package=kernels",
-        "--tests",
-        "--locked",
-        "--no-fail-fast",
-        "--",
-        "--show-output",
-    ])
-}
-
 /// Lines of a test program that died which are repeated: enough to name the test it was in.
 const LAST_LINES: usize = 40;
 
 /// Runs `cargo test` with these arguments, shows what failed, and counts its results.
-fn counted(arguments: &[&str]) -> anyhow::Result<Totals> {
+fn counted(words: &str) -> anyhow::Result<Totals> {
     let mut reader = Reader::default();
     let mut last = VecDeque::with_capacity(LAST_LINES);
-    let passed = cargo::follow(&mut cargo::cargo(arguments), |line| {
+    let passed = cargo::follow(&mut cargo::cargo(words), |line| {
         if reader.see(line) {
             println!("{line}");
         }
@@ -140,7 +129,7 @@ fn counted(arguments: &[&str]) -> anyhow::Result<Totals> {
 }
 
 fn documentation() -> anyhow::Result<Totals> {
-    let mut command = cargo::cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--locked"]);
+    let mut command = cargo::cargo("doc --quiet --workspace --no-deps --locked");
     let passed = cargo::succeeds(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(Totals::one(passed, "documentation: cargo doc --workspace --no-deps"))
 }
@@ -150,16 +139,10 @@ fn cargo_deny() -> anyhow::Result<Totals> {
         println!("cargo-deny is not installed (cargo install cargo-deny); the licence check above has run");
         return Ok(Totals::one_skipped("cargo deny: not installed"));
     }
-    one(&["deny", "check"], "cargo deny check")
+    one("deny check", "cargo deny check")
 }
 
-fn release_build() -> anyhow::Result<Totals> {
-    one(
-        &["build", "--quiet", "--release", "--locked", "--package", "cli"],
-        "release build: cargo build --release",
-    )
-}
-
-fn one(arguments: &[&str], name: &str) -> anyhow::Result<Totals> {
-    Ok(Totals::one(cargo::succeeds(&mut cargo::cargo(arguments))?, name))
+fn one(words: &str, name: &str) -> anyhow::Result<Totals> {
+    let passed = cargo::succeeds(&mut cargo::cargo(words))?;
+    Ok(Totals::one(passed, name))
 }

@@ -22,16 +22,8 @@ pub use layers::manifests;
 pub use published::{PLATFORM, published_crates, too_many};
 pub use scan::Source;
 
-use crate::flags::Flags;
 use crate::totals::Totals;
 use crate::{cargo, licences};
-
-/// The rest of `cargo xtask tidy --help`.
-pub const HELP: &str =
-    "Checks layers, file and function length, where `unsafe`, files and printing may stand,
-names, dead markers, links, lengths, words and examples of documents, licences and the number of published crates. The same
-rules run in `cargo test`.
-";
 
 /// One breach of a house rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,8 +94,7 @@ pub fn violations(root: &Path) -> anyhow::Result<Vec<Violation>> {
 }
 
 /// `cargo xtask tidy`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    Flags::parse(arguments, &[], &[])?;
+pub fn run() -> anyhow::Result<Totals> {
     let mut found = violations(&cargo::root())?;
     found.extend(too_many(published_crates()?.len()));
     let mut totals = licences::check()?;
@@ -113,7 +104,6 @@ pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
     for violation in &found {
         totals.add(Totals::one_failed(violation.to_string()));
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 

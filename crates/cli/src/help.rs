@@ -240,13 +240,20 @@ fn with_examples(command: Command, words: &[&'static str], examples: &[Example])
     if let Some((first, rest)) = words.split_first() {
         return command.mut_subcommand(first, |below| with_examples(below, rest, examples));
     }
+    let after = command.get_after_help().map_or_else(String::new, |after| format!("\n{after}"));
+    command.after_help(example_lines(examples) + &after)
+}
+
+fn example_lines(examples: &[Example]) -> String {
     let mut text = "Examples:\n".to_owned();
     for (line, purpose) in examples {
         let _ = writeln!(text, "  {}\n      {purpose}", format!("sidestep {line}").trim_end());
     }
-    let after = command.get_after_help().map_or_else(String::new, |after| format!("\n{after}"));
-    command.after_help(text + &after)
+    text
 }
+
+#[cfg(test)]
+mod pages;
 
 #[cfg(test)]
 mod tests {

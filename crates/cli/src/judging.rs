@@ -42,7 +42,7 @@ const JUDGES: &[Judge] = &[
     Judge {
         words: &["flaws"],
         gate: Some(
-            "Exit with 1 when the kernel calls the machine vulnerable, when witnesses disagree and one says not protected, or when CPUs differ; with --expect, when something got worse",
+            "Exit with 1 when the kernel calls the machine vulnerable, when sources disagree and one says not protected, or when CPUs differ; with --expect, when something got worse",
         ),
         strict: Some("Exit with 3 when a flaw is protected on request or unknown"),
     },

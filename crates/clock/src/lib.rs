@@ -17,6 +17,11 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("sidestep-clock follows the clocks of Linux; on other systems use std::time::Instant");
 
+/// A page for programs that use `quanta`.
+#[doc = include_str!("../docs/moving-from-quanta.md")]
+#[cfg(any(doc, doctest))]
+pub mod moving_from_quanta {}
+
 mod alignment;
 mod atomics;
 mod bracket;

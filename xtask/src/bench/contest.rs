@@ -1,15 +1,14 @@
 //! The contests: what of ours runs against what of theirs, and what ratio is good enough.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
 use stats::Shift;
 
-use super::peer;
+use super::{Arguments, peer};
 use crate::cargo;
-use crate::flags::Flags;
 
 /// Block of the memory contests with likwid-bench: more than ten times the largest third-level cache of a chiplet that
 /// is common today, 32 MiB.
@@ -111,23 +110,21 @@ impl fmt::Display for Target {
 }
 
 /// The contests for which a program was given.
-pub(super) fn all(flags: &Flags, cpu: usize) -> anyhow::Result<Vec<Contest>> {
+pub(super) fn all(asked: &Arguments) -> anyhow::Result<Vec<Contest>> {
+    let cpu = asked.cpu;
     let mut contests = Vec::new();
-    if let Some(program) = flags.value("--stream") {
+    if let Some(program) = &asked.stream {
         contests.push(against_stream(program, cpu)?);
     }
-    if let Some(program) = flags.value("--likwid") {
+    if let Some(program) = &asked.likwid {
         contests.extend(against_likwid(program, cpu)?);
     }
-    if let Some(program) = flags.value("--multichase") {
-        let arguments = ["-m", "256m", "-s", "64", "-H", "-T", "256m"].map(str::to_owned);
+    if let Some(program) = &asked.multichase {
         let huge_bytes = CHASE_BYTES / 100 * 95;
-        let theirs = side(program, arguments.to_vec(), cpu, peer::last_number, huge_bytes);
-        let ours = own(cpu, &["chase".to_owned(), CHASE_BYTES.to_string(), "64".to_owned()])?;
         contests.push(Contest {
             name: "random chase, 256 MiB, huge pages",
-            ours,
-            theirs,
+            ours: own(cpu, &format!("chase {CHASE_BYTES} 64"))?,
+            theirs: side(program, "-m 256m -s 64 -H -T 256m", cpu, peer::last_number, huge_bytes),
             target: Target::Latency,
             runs_per_trial: 1,
         });
@@ -136,42 +133,50 @@ pub(super) fn all(flags: &Flags, cpu: usize) -> anyhow::Result<Vec<Contest>> {
 }
 
 /// STREAM prints its array size; ours takes the same, and as many sweeps.
-fn against_stream(program: &str, cpu: usize) -> anyhow::Result<Contest> {
-    let theirs = side(program, vec![], cpu, peer::stream_triad, 0);
+fn against_stream(program: &Path, cpu: usize) -> anyhow::Result<Contest> {
+    let theirs = side(program, "", cpu, peer::stream_triad, 0);
     let text = cargo::output(&mut Command::new(program)).context("cannot try STREAM")?;
     let shape = peer::stream_shape(&text).context("STREAM did not print its array size and repetitions")?;
     let block_bytes = shape.array_bytes * 3;
-    let ours = own(cpu, &bandwidth("triad", "plain", block_bytes, &format!("best:{}", shape.repetitions)))?;
+    let ours = own(cpu, &format!("bandwidth triad plain {block_bytes} best:{}", shape.repetitions))?;
     Ok(Contest { name: "triad against STREAM", ours, theirs, target: Target::Bandwidth, runs_per_trial: 1 })
 }
 
-/// For each contest the fastest of its kernels that this CPU can run, found by one try each.
-///
+/// A contest with likwid-bench: its name, their kernels, what ours does, block and runs per datum.
+type LikwidRow = (&'static str, &'static str, &'static str, u64, usize);
+
 /// likwid's `stream` is STREAM's triad; its `triad` has a fourth array.
-fn against_likwid(program: &str, cpu: usize) -> anyhow::Result<Vec<Contest>> {
-    let rows = [
-        (
-            "triad against likwid-bench",
-            ["stream_avx512_fma", "stream_avx512", "stream_avx_fma", "stream_avx"].as_slice(),
-            ("triad", "plain", MEMORY_BYTES, MEMORY_RUNS),
-        ),
-        (
-            "non-temporal triad against likwid-bench",
-            &["stream_mem_avx512_fma", "stream_mem_avx512", "stream_mem_avx_fma", "stream_mem_avx"],
-            ("triad", "non_temporal", MEMORY_BYTES, MEMORY_RUNS),
-        ),
-        (
-            "first-level read against likwid-bench",
-            &["load_avx512", "load_avx"],
-            ("read", "none", FIRST_LEVEL_BYTES, FIRST_LEVEL_RUNS),
-        ),
-    ];
-    let mut contests = Vec::new();
-    for (name, kernels, (operation, store, block_bytes, runs_per_trial)) in rows {
+const LIKWID: [LikwidRow; 3] = [
+    (
+        "triad against likwid-bench",
+        "stream_avx512_fma stream_avx512 stream_avx_fma stream_avx",
+        "triad plain",
+        MEMORY_BYTES,
+        MEMORY_RUNS,
+    ),
+    (
+        "non-temporal triad against likwid-bench",
+        "stream_mem_avx512_fma stream_mem_avx512 stream_mem_avx_fma stream_mem_avx",
+        "triad non_temporal",
+        MEMORY_BYTES,
+        MEMORY_RUNS,
+    ),
+    (
+        "first-level read against likwid-bench",
+        "load_avx512 load_avx",
+        "read none",
+        FIRST_LEVEL_BYTES,
+        FIRST_LEVEL_RUNS,
+    ),
+];
+
+/// For each contest the fastest of its kernels that this CPU can run, found by one try each.
+fn against_likwid(program: &Path, cpu: usize) -> anyhow::Result<Vec<Contest>> {
+    let contest = |(name, kernels, does, block_bytes, runs_per_trial): LikwidRow| {
         let mut tried = Vec::new();
-        for kernel in kernels {
-            let arguments = ["-t", kernel, "-w", &format!("N:{block_bytes}B:1")].map(str::to_owned);
-            let side = side(program, arguments.to_vec(), cpu, peer::likwid_rate, 0);
+        for kernel in kernels.split(' ') {
+            let words = format!("-t {kernel} -w N:{block_bytes}B:1");
+            let side = side(program, &words, cpu, peer::likwid_rate, 0);
             match side.run() {
                 Ok(rate) => tried.push((rate, side)),
                 Err(error) => eprintln!("{kernel} does not run here: {error:#}"),
@@ -179,36 +184,20 @@ fn against_likwid(program: &str, cpu: usize) -> anyhow::Result<Vec<Contest>> {
         }
         let best = tried.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
         let (_, theirs) = best.with_context(|| format!("{name}: no kernel of likwid-bench runs here"))?;
-        let ours = own(cpu, &bandwidth(operation, store, block_bytes, "mean:1"))?;
-        contests.push(Contest { name, ours, theirs, target: Target::Bandwidth, runs_per_trial });
-    }
-    Ok(contests)
-}
-
-fn bandwidth(operation: &str, store: &str, block_bytes: u64, how: &str) -> Vec<String> {
-    vec![
-        "bandwidth".to_owned(),
-        operation.to_owned(),
-        store.to_owned(),
-        block_bytes.to_string(),
-        how.to_owned(),
-    ]
+        let ours = own(cpu, &format!("bandwidth {does} {block_bytes} mean:1"))?;
+        Ok(Contest { name, ours, theirs, target: Target::Bandwidth, runs_per_trial })
+    };
+    LIKWID.into_iter().map(contest).collect()
 }
 
 /// This program again, as the process that measures our side.
-fn own(cpu: usize, arguments: &[String]) -> anyhow::Result<Side> {
+fn own(cpu: usize, words: &str) -> anyhow::Result<Side> {
     let program = cargo::this_program()?;
-    let arguments = [&["bench-one".to_owned()], arguments].concat();
-    Ok(Side { program, arguments, cpu, read: peer::last_number, huge_bytes: 0 })
+    Ok(side(&program, &format!("bench-one {words}"), cpu, peer::last_number, 0))
 }
 
-fn side(
-    program: &str,
-    arguments: Vec<String>,
-    cpu: usize,
-    read: fn(&str) -> Option<f64>,
-    huge_bytes: u64,
-) -> Side {
+fn side(program: &Path, words: &str, cpu: usize, read: fn(&str) -> Option<f64>, huge_bytes: u64) -> Side {
+    let arguments = words.split_whitespace().map(str::to_owned).collect();
     Side { program: program.into(), arguments, cpu, read, huge_bytes }
 }
 

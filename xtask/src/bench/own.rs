@@ -11,17 +11,50 @@ use kernels::{
 use machine::Bytes;
 use models::memory::{KNOWN, Program, Workaround, parse, trace};
 
-use crate::flags::BadUse;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask bench-one --help`.
-pub const HELP: &str = "  bandwidth OPERATION STORE BYTES best:N|mean:SECONDS   prints MB/s
-  chase BYTES STRIDE                                    prints ns per load
-  simulate PROGRAM BYTES STRIDE                         prints 10^6 modelled accesses per s of CPU time
-  schedule MACHINE LOAD POLICY THREADS                  prints 10^6 simulated events per s of CPU time
-
-What `bench` starts for our side of a contest. Use a release build, and pin it with taskset.
-";
+/// What `bench` starts for our side of a contest; the answer stands alone on a line. Use a release build, and pin it with taskset.
+#[derive(Debug, clap::Subcommand)]
+pub enum Own {
+    /// MB/s of a stream kernel
+    Bandwidth {
+        /// Such as triad.
+        operation: String,
+        /// Such as plain.
+        store: String,
+        /// Of all arrays.
+        block_bytes: usize,
+        /// best:SWEEPS or mean:SECONDS
+        how: String,
+    },
+    /// Nanoseconds per load of a random chase in huge pages
+    Chase {
+        /// Of the whole chain.
+        block_bytes: usize,
+        /// From link to link.
+        stride_bytes: usize,
+    },
+    /// Millions of modelled accesses per second of CPU time
+    Simulate {
+        /// linear-chase, random-chase or stream
+        program: String,
+        /// Of its memory.
+        block_bytes: u64,
+        /// From access to access.
+        stride_bytes: u64,
+    },
+    /// Millions of simulated events of threads per second of CPU time
+    Schedule {
+        /// Such as fx-8150.
+        machine: String,
+        /// Such as copies.
+        load: String,
+        /// Such as kernel-like.
+        policy: String,
+        /// How many.
+        threads: usize,
+    },
+}
 
 /// Samples of the chase, of which the fastest counts, as multichase does it.
 const CHASE_SAMPLES: usize = 5;
@@ -38,42 +71,36 @@ const HUGE_SHARE: f64 = 0.95;
 /// The switch that decides which pages the peers get, as they do not ask.
 const THP_SWITCH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// `bench-one`; prints MB/s, ns per load or accesses, alone on a line.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let value = match words[..] {
-        ["bandwidth", operation, store, block_bytes, how] => bandwidth(operation, store, block_bytes, how)?,
-        ["simulate", program, block_bytes, stride_bytes] => {
-            simulate(program, number(block_bytes)?, number(stride_bytes)?)?
+/// `cargo xtask bench-one`.
+pub fn run(own: &Own) -> anyhow::Result<Totals> {
+    let value = match own {
+        Own::Bandwidth { operation, store, block_bytes, how } => {
+            bandwidth(operation, store, *block_bytes, how)?
         }
-        ["schedule", machine, load, policy, threads] => schedule(machine, load, policy, number(threads)?)?,
-        ["chase", block_bytes, stride_bytes] => chase(number(block_bytes)?, number(stride_bytes)?)?,
-        _ => {
-            return Err(BadUse(
-                "bench-one takes bandwidth or schedule and four words, simulate and three, or chase and two"
-                    .to_owned(),
-            )
-            .into());
+        Own::Chase { block_bytes, stride_bytes } => chase(*block_bytes, *stride_bytes)?,
+        Own::Simulate { program, block_bytes, stride_bytes } => {
+            simulate(program, Bytes(*block_bytes), Bytes(*stride_bytes))?
         }
+        Own::Schedule { machine, load, policy, threads } => schedule(machine, load, policy, *threads)?,
     };
     println!("{value:.4}");
-    Ok(Totals::one_passed())
+    Ok(Totals::default())
 }
 
-fn bandwidth(operation: &str, store: &str, block_bytes: &str, how: &str) -> anyhow::Result<f64> {
+fn bandwidth(operation: &str, store: &str, block_bytes: usize, how: &str) -> anyhow::Result<f64> {
     let operation = Operation::from_name(operation).with_context(|| format!("no operation {operation}"))?;
     let store = Store::from_name(store).with_context(|| format!("no store {store}"))?;
     let kernel = StreamKernel::widest(operation, store).context("no such kernel on this CPU")?;
-    let mut mapping = Mapping::new(number(block_bytes)?, pages_of_the_peers())?;
+    let mut mapping = Mapping::new(block_bytes, pages_of_the_peers())?;
     let mut arrays = Arrays::from_block(mapping.as_mut_slice(), operation)?;
     arrays.fill();
     let sweep_bytes = (arrays.elements() * kernel.kernel().accounting().counted_bytes as usize) as f64;
     let bytes_per_s = match how.split_once(':') {
         Some(("best", count)) => {
-            let sweeps = (0..number(count)?).map(|_| seconds(|| kernel.run(&mut arrays, 1)));
+            let sweeps = (0..count.parse::<u64>()?).map(|_| seconds(|| kernel.run(&mut arrays, 1)));
             sweep_bytes / sweeps.fold(f64::INFINITY, f64::min)
         }
-        Some(("mean", length)) => mean(kernel, &mut arrays, sweep_bytes, number(length)? as f64),
+        Some(("mean", length)) => mean(kernel, &mut arrays, sweep_bytes, length.parse()?),
         _ => anyhow::bail!("{how} is neither best:N nor mean:SECONDS"),
     };
     Ok(bytes_per_s / 1e6)
@@ -112,18 +139,17 @@ fn chase(block_bytes: usize, stride_bytes: usize) -> anyhow::Result<f64> {
 
 /// Modelled accesses of the Phenom on paper with its workaround on, in 10^6 per second of CPU time: wall time would
 /// count what others do on this CPU.
-fn simulate(program: &str, block_bytes: usize, stride_bytes: usize) -> anyhow::Result<f64> {
+fn simulate(program: &str, block: Bytes, stride: Bytes) -> anyhow::Result<f64> {
     let program = match program {
         "linear-chase" => Program::LinearChase,
         "random-chase" => Program::RandomChase,
         "stream" => Program::Stream,
-        _ => return Err(BadUse(format!("no program {program}")).into()),
+        _ => anyhow::bail!("no program {program}"),
     };
     let (name, text) = KNOWN.first().context("sidestep comes with a machine")?;
     let machine = parse(text, name)?.machine;
     let board = machine.board.first().context("a machine has a board")?;
     let geometry = machine.geometry(board, Workaround::On);
-    let (block, stride) = (Bytes(block_bytes as u64), Bytes(stride_bytes as u64));
     anyhow::ensure!(stride.0 > 0 && block >= stride, "a block holds at least one stride");
     let (mut accesses, begun_ns) = (0, thread_cpu_time_ns());
     let mut elapsed_ns = 0;
@@ -166,8 +192,4 @@ fn seconds<T>(work: impl FnOnce() -> T) -> f64 {
 fn pages_of_the_peers() -> PageRequest {
     let switch = std::fs::read_to_string(THP_SWITCH).unwrap_or_default();
     if switch.contains("[always]") { PageRequest::Huge } else { PageRequest::Base }
-}
-
-fn number(text: &str) -> anyhow::Result<usize> {
-    text.parse().map_err(|_| BadUse(format!("{text} is not a whole number")).into())
 }

@@ -6,6 +6,7 @@ use experiments::compare::{Configuration, Coordinates, Sample};
 use stats::RowClass;
 
 use super::saved::Saved;
+use crate::table::{head, percent};
 
 /// Runs whose median stands for what a machine does. Source: the goal for coverage, 20 later runs.
 const RUNS_OF_A_MEDIAN: usize = 20;
@@ -46,14 +47,14 @@ pub(super) fn print(saved: &Saved) {
             known.held = [known.held[0] + held, known.held[1] + all];
         }
     }
-    println!("\n| class | cells | spread between runs, median (90 %) | interval of one run holds the median of others |");
-    println!("|---|---|---|---|");
+    println!();
+    head("class | cells | spread between runs, median (90 %) | interval of one run holds the median of others");
     for (class, known) in classes {
         let ascending = stats::sorted(&known.spreads);
         let at = |share: f64| stats::quantile_of_sorted(&ascending, share).unwrap_or(f64::NAN);
         let [held, all] = known.held;
         let covered =
-            if all == 0 { "too few runs".to_owned() } else { format!("{:.0} % of {all}", super::percent(held, all)) };
+            if all == 0 { "too few runs".to_owned() } else { format!("{:.0} % of {all}", percent(held, all)) };
         println!(
             "| {} | {} | {:.2} ({:.2}) % | {covered} |",
             class.name(),

@@ -1,7 +1,7 @@
 //! The program, its libraries and what comes with them, as they lie below a prefix.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
@@ -33,11 +33,8 @@ const FILES: [(&str, &str); 5] = [
 
 /// Builds and lays out everything.
 pub(super) fn fill(release: &Release, target: &Path) -> anyhow::Result<()> {
-    // No target-cpu: kernels choose their instructions at run time, so the program starts on the oldest x86-64. Nobody loads it at
-    // another address, so it needs no table of relocations.
-    build(target, "cli", &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"])?;
+    copy(&program(target)?, &release.program())?;
     let built = target.join(PLATFORM).join("release");
-    copy(&built.join("sidestep"), &release.program())?;
     for (package, files) in LIBRARIES {
         build(target, package, &[])?;
         for file in files {
@@ -59,6 +56,14 @@ pub(super) fn fill(release: &Release, target: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Builds the program; where it is.
+pub(super) fn program(target: &Path) -> anyhow::Result<PathBuf> {
+    // No target-cpu: kernels choose their instructions at run time, so the program starts on the oldest x86-64. Nobody loads it at
+    // another address, so it needs no table of relocations.
+    build(target, "cli", &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"])?;
+    Ok(target.join(PLATFORM).join("release/sidestep"))
+}
+
 /// Builds one package for the published platform. No path of this machine gets into it.
 fn build(target: &Path, package: &str, flags: &[&str]) -> anyhow::Result<()> {
     let mut all: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
@@ -75,14 +80,14 @@ fn build(target: &Path, package: &str, flags: &[&str]) -> anyhow::Result<()> {
     for (path, name) in known.into_iter().flatten() {
         all.push(format!("--remap-path-prefix={}={name}", path.display()));
     }
-    let arguments = ["build", "--release", "--locked", "--package", package, "--target", PLATFORM];
-    let mut command = cargo::cargo(&arguments);
+    let mut command =
+        cargo::cargo(&format!("build --release --locked --package {package} --target {PLATFORM}"));
     command.env("CARGO_ENCODED_RUSTFLAGS", all.join("\u{1f}")).env("CARGO_TARGET_DIR", target);
     anyhow::ensure!(cargo::succeeds(&mut command)?, "{package} does not build; see above");
     Ok(())
 }
 
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+pub(super) fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     make_folder(to.parent().context("a file lies in a folder")?)?;
     fs::copy(from, to)
         .map(drop)

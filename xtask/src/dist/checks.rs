@@ -5,6 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::Context;
+use object::Endianness;
+use object::elf::{PT_INTERP, ProgramHeader64};
+use object::read::elf::{ElfFile64, ProgramHeader};
 use serde_json::Value;
 
 use super::bundle::sha256;
@@ -22,23 +25,10 @@ const INSTALLED: &str = "/usr/bin/sidestep";
 /// A static program names no interpreter: no PT_INTERP among its program headers (System V gABI, chapter 5).
 pub(super) fn is_static(program: &Path) -> anyhow::Result<Totals> {
     let bytes = fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
-    let interpreters = program_header_kinds(&bytes)?.into_iter().filter(|kind| *kind == PT_INTERP).count();
-    Ok(verdict(interpreters == 0, "the program names no dynamic loader"))
-}
-
-/// "Program interpreter" segment. Source: System V gABI, chapter 5, "Program Header".
-const PT_INTERP: u32 = 3;
-
-/// The kind of each program header of a 64-bit little-endian ELF file.
-fn program_header_kinds(bytes: &[u8]) -> anyhow::Result<Vec<u32>> {
-    // Offsets in Elf64_Ehdr: e_phoff 32, e_phentsize 54, e_phnum 56. Source: System V gABI, chapter 4.
-    let number = |at: usize, width: usize| -> anyhow::Result<usize> {
-        let part = bytes.get(at..at + width).context("the program is cut short")?;
-        Ok(part.iter().rev().fold(0, |value, byte| value << 8 | usize::from(*byte)))
-    };
-    anyhow::ensure!(bytes.starts_with(b"\x7fELF\x02\x01"), "the program is no 64-bit little-endian ELF file");
-    let (start, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
-    (0..count).map(|index| Ok(u32::try_from(number(start + index * size, 4)?)?)).collect()
+    let file = ElfFile64::<Endianness>::parse(&*bytes).context("the program is no 64-bit ELF file")?;
+    let is_named = |header: &ProgramHeader64<Endianness>| header.p_type(file.endian()) == PT_INTERP;
+    let holds = !file.elf_program_headers().iter().any(is_named);
+    Ok(verdict(holds, "the program names no dynamic loader"))
 }
 
 pub(super) fn is_small(program: &Path) -> anyhow::Result<Totals> {
@@ -58,7 +48,7 @@ pub(super) fn installs(release: &Release) -> anyhow::Result<Totals> {
     for (name, install) in FORMS {
         let root = tempfile::tempdir().context("cannot make an empty root")?;
         let Some(program) = install(release, root.path())? else {
-            totals.add(skipped(&format!("{name}: no tool here that installs it")));
+            totals.add(skipped(&format!("{name}: not made, or no tool here that installs it")));
             continue;
         };
         totals.add(runs(name, root.path(), program)?);
@@ -95,7 +85,7 @@ fn tarball(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str
 }
 
 fn debian(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>> {
-    if cargo::find("dpkg").is_none() || !cargo::is_root() {
+    if !release.file("deb").exists() || cargo::find("dpkg").is_none() || !cargo::is_root() {
         return Ok(None);
     }
     let database = root.join("var/lib/dpkg");
@@ -112,7 +102,7 @@ fn debian(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>
 }
 
 fn rpm(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>> {
-    if cargo::find("rpm").is_none() || !cargo::is_root() {
+    if !release.file("rpm").exists() || cargo::find("rpm").is_none() || !cargo::is_root() {
         return Ok(None);
     }
     let mut rpm = Command::new("rpm");
@@ -167,20 +157,4 @@ fn in_root(folder: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<O
     };
     command.arg(folder).arg(program).args(arguments);
     command.output().map(Some).context("cannot change the root")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kinds_of_program_headers_are_read() {
-        let mut bytes = vec![0; 64 + 2 * 56];
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        (bytes[32], bytes[54], bytes[56]) = (64, 56, 2);
-        (bytes[64], bytes[64 + 56]) = (1, 3);
-        assert_eq!(program_header_kinds(&bytes).unwrap(), [1, PT_INTERP]);
-        assert!(program_header_kinds(&bytes[..100]).is_err());
-        assert!(program_header_kinds(b"#!/bin/sh").is_err());
-    }
 }

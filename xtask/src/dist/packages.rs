@@ -1,50 +1,50 @@
 //! The Debian package and the RPM, by cargo-deb and cargo-generate-rpm from the metadata in crates/cli/Cargo.toml.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::Release;
 use crate::cargo;
 use crate::tidy::PLATFORM;
+use crate::totals::Totals;
 
-/// The packagers and the versions that were tried.
-const DEB: (&str, &str) = ("cargo-deb", "3.7.0");
-const RPM: (&str, &str) = ("cargo-generate-rpm", "0.21.0");
+/// A packager, the version that was tried, what its files are called, and its words.
+type Packager = (&'static str, &'static str, &'static str, &'static str);
 
-/// `sidestep-VERSION-x86_64-linux.deb`.
-pub(super) fn debian(release: &Release, target: &Path) -> anyhow::Result<()> {
-    let mut command = packager(DEB)?;
-    command.args(["deb", "--package", "cli", "--no-build", "--no-strip", "--target", PLATFORM, "--output"]);
-    finish(command.arg(release.file("deb")), release, target)
-}
+const DEB: Packager = ("cargo-deb", "3.7.0", "deb", "deb --package cli --no-build --no-strip");
+const RPM: Packager =
+    ("cargo-generate-rpm", "0.21.0", "rpm", "generate-rpm --package crates/cli --auto-req disabled");
 
-/// `sidestep-VERSION-x86_64-linux.rpm`.
-pub(super) fn rpm(release: &Release, target: &Path) -> anyhow::Result<()> {
-    let mut command = packager(RPM)?;
-    command.args(["generate-rpm", "--package", "crates/cli", "--target", PLATFORM, "--auto-req", "disabled"]);
-    command.args(["--source-date", &release.epoch_s, "--target-dir"]).arg(target);
-    finish(command.arg("--output").arg(release.file("rpm")), release, target)
-}
-
-fn finish(command: &mut Command, release: &Release, target: &Path) -> anyhow::Result<()> {
-    command
-        .env("SOURCE_DATE_EPOCH", &release.epoch_s)
-        .env("CARGO_TARGET_DIR", target)
-        .current_dir(cargo::root());
-    cargo::output(command).map(drop)
+/// `sidestep-VERSION-x86_64-linux.deb` and `.rpm`. A packager that is not there and may not be installed is skipped by name.
+pub(super) fn all(release: &Release, target: &Path, may_install: bool) -> anyhow::Result<Totals> {
+    let mut totals = Totals::default();
+    for (name, version, extension, words) in [DEB, RPM] {
+        let Some(mut command) = packager(name, version, may_install)? else {
+            println!("SKIPPED {name} is not installed; cargo xtask dist installs it");
+            totals.add(Totals::one_skipped(format!("dist: no {name} here, which makes the .{extension}")));
+            continue;
+        };
+        command.args(words.split(' ')).args(["--target", PLATFORM]).current_dir(cargo::root());
+        if name == RPM.0 {
+            command.args(["--source-date", &release.epoch_s, "--target-dir"]).arg(target);
+        }
+        command.env("SOURCE_DATE_EPOCH", &release.epoch_s).env("CARGO_TARGET_DIR", target);
+        cargo::output(command.arg("--output").arg(release.file(extension)))?;
+    }
+    Ok(totals)
 }
 
 /// A packager that is there, or was put below the target folder.
-fn packager((name, version): (&str, &str)) -> anyhow::Result<Command> {
+fn packager(name: &str, version: &str, may_install: bool) -> anyhow::Result<Option<Command>> {
     let own = cargo::target().join("packagers");
-    let found: Option<PathBuf> =
-        cargo::find(name).or_else(|| Some(own.join("bin").join(name)).filter(|file| file.is_file()));
-    if let Some(found) = found {
-        return Ok(Command::new(found));
+    let file = own.join("bin").join(name);
+    let found = cargo::find(name).or_else(|| file.is_file().then(|| file.clone()));
+    if found.is_none() && may_install {
+        println!("installing {name} {version} below {}", own.display());
+        let mut install =
+            cargo::cargo(&format!("install --quiet --locked --version {version} {name} --root"));
+        let fine = cargo::succeeds(install.arg(&own))?;
+        anyhow::ensure!(fine, "{name} cannot be installed; see above");
     }
-    println!("installing {name} {version} below {}", own.display());
-    let mut install = cargo::cargo(&["install", "--quiet", "--locked", "--version", version, name, "--root"]);
-    let fine = cargo::succeeds(install.arg(&own))?;
-    anyhow::ensure!(fine, "{name} cannot be installed; see above");
-    Ok(Command::new(own.join("bin").join(name)))
+    Ok(found.or_else(|| may_install.then_some(file)).map(Command::new))
 }

@@ -7,14 +7,10 @@ use serde_json::{Value, json};
 
 use super::Release;
 use crate::cargo;
-use crate::tidy::PLATFORM;
 
 /// Writes `sidestep-VERSION-x86_64-linux.cdx.json`.
 pub(super) fn write(release: &Release) -> anyhow::Result<()> {
-    let arguments = ["metadata", "--format-version=1", "--locked", "--filter-platform", PLATFORM];
-    let metadata = cargo::output(&mut cargo::cargo(&arguments))?;
-    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata did not print JSON")?;
-    let text = serde_json::to_string_pretty(&document(&metadata, &release.version)?)
+    let text = serde_json::to_string_pretty(&document(&cargo::metadata()?, &release.version)?)
         .context("the SBOM is no JSON")?;
     super::write(&release.file("cdx.json"), text)
 }

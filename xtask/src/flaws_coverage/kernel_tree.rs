@@ -3,10 +3,12 @@
 //! A reader of C by its looks: comments and white space are dropped, macros are found by name. It knows the forms of Linux 6.1
 //! to 6.18 and says what it cannot read; no compiler is asked.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, ensure};
+use regex::Regex;
 
 use super::cells::{Cell, CellSet};
 
@@ -98,7 +100,7 @@ impl KernelTree {
     }
 
     fn read_amd_ranges(&mut self, source: &str) {
-        let source = &without_comments(source);
+        let source = without_comments(source);
         for (at, _) in source.match_indices("static const int amd_") {
             let declaration = &source[at..at + source[at..].find(';').unwrap_or(0)];
             let name = declaration["static const int amd_".len()..].split('[').next().unwrap_or_default();
@@ -194,10 +196,14 @@ fn number(text: &str) -> Option<u32> {
 
 fn version(makefile: &str) -> String {
     let of = |key: &str| {
-        let line = makefile.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
-        line.map_or("?", str::trim).to_owned()
+        let found = pattern(&format!(r"(?m)^{key} = (\S+)")).captures(makefile);
+        found.map_or_else(|| "?".to_owned(), |found| found[1].to_owned())
     };
-    format!("{}.{}.{}", of("VERSION"), of("PATCHLEVEL"), of("SUBLEVEL"))
+    ["VERSION", "PATCHLEVEL", "SUBLEVEL"].map(of).join(".")
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is sound")
 }
 
 /// `DEVICE_ATTR(gather_data_sampling, 0444, cpu_show_gds, NULL)`.
@@ -212,39 +218,25 @@ fn vulnerability_files(source: &str) -> BTreeSet<String> {
 
 /// `#define X86_BUG_SRSO X86_BUG(1*32 + 0) /* "srso" AMD SRSO bug */`: the quoted word, else the name.
 fn bugs(source: &str) -> BTreeSet<String> {
-    let word = |line: &str| {
-        let rest = line.trim_start_matches('#').trim_start().strip_prefix("define X86_BUG_")?;
-        let (name, rest) = rest.split_once(char::is_whitespace)?;
-        let quoted = rest.split_once("/*").and_then(|(_, comment)| comment.trim_start().strip_prefix('"'));
-        let quoted = quoted.and_then(|text| text.split('"').next()).filter(|word| !word.is_empty());
-        Some(quoted.map_or_else(|| name.to_lowercase(), str::to_owned))
+    let define = pattern(r#"(?m)^#\s*define X86_BUG_(\w+)\s(?:[^\n]*/\*\s*"([^"\n]+)")?"#);
+    let word = |found: regex::Captures<'_>| {
+        found.get(2).map_or_else(|| found[1].to_lowercase(), |quoted| quoted.as_str().to_owned())
     };
-    source.lines().filter_map(word).collect()
+    define.captures_iter(source).map(word).collect()
 }
 
 /// Models of family 6 by the names of macros, with and without what stands before them: 6.1 writes
 /// `INTEL_FAM6_SKYLAKE_X 0x55` and drops the front in tables, 6.12 `INTEL_SKYLAKE_X IFM(6, 0x55)`.
 fn intel_models(source: &str) -> BTreeMap<String, u32> {
+    let define = pattern(r"(?m)^\s*#define (\w+)\s+(?:IFM\(6, *(\w+)\)|(\w+))\s*$");
     let mut found = BTreeMap::new();
-    for line in without_comments(source).lines() {
-        let Some((name, value)) =
-            line.trim().strip_prefix("#define ").and_then(|rest| rest.split_once(char::is_whitespace))
-        else {
-            continue;
-        };
-        let value = value.trim();
-        let model = match value.strip_prefix("IFM(").and_then(|rest| rest.strip_suffix(')')) {
-            Some(pair) => pair
-                .split_once(',')
-                .filter(|(family, _)| number(family) == Some(6))
-                .and_then(|(_, model)| number(model)),
-            None => number(value),
-        };
-        let Some(model) = model else { continue };
-        if let Some(short) = name.strip_prefix("INTEL_FAM6_") {
+    for one in define.captures_iter(&without_comments(source)) {
+        let value = one.get(2).or_else(|| one.get(3)).and_then(|value| number(value.as_str()));
+        let Some(model) = value else { continue };
+        if let Some(short) = one[1].strip_prefix("INTEL_FAM6_") {
             found.insert(short.to_owned(), model);
         }
-        found.insert(name.to_owned(), model);
+        found.insert(one[1].to_owned(), model);
     }
     found
 }
@@ -287,15 +279,8 @@ fn calls(source: &str, prefix: &str) -> Vec<Call> {
 }
 
 /// The text with each comment replaced by a space.
-fn without_comments(source: &str) -> String {
-    let mut text = String::with_capacity(source.len());
-    let mut rest = source;
-    while let Some((before, behind)) = rest.split_once("/*") {
-        text.push_str(before);
-        text.push(' ');
-        rest = behind.split_once("*/").map_or("", |(_, after)| after);
-    }
-    text + rest
+fn without_comments(source: &str) -> Cow<'_, str> {
+    pattern(r"(?s)/\*.*?(?:\*/|\z)").replace_all(source, " ")
 }
 
 /// Numbers and codes beside the word erratum: `erratum_1485`, `Erratum 383`, `erratum #1054`, `AAI65, CLFLUSH`, `SKX102`.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use stats::{Comparison, Random, Verdict};
 
+use crate::table::head;
+
 use super::experiment::{Source, by_pairs};
 use super::rates::TRIALS;
 
@@ -58,15 +60,14 @@ impl Row {
     }
 }
 
-/// The heading of the table whose rows are [`Power`].
-pub(super) fn power_heading(experiments: usize) -> String {
-    format!(
-        "Power: {experiments} experiments per row; the share that sees a planted effect at 95 %, and the share that \
-         proves \"no cost\" within {:.0} % where there is none\n\n\
-         | series | pairs | sees 1 % | sees 2 % | sees 5 % | proves no cost | mean error |\n\
-         |---|---|---|---|---|---|---|",
+/// Prints the head of the table whose rows are [`Power`].
+pub(super) fn power_head(experiments: usize) {
+    println!(
+        "\nPower: {experiments} experiments per row; the share that sees a planted effect at 95 %, and the share that \
+         proves \"no cost\" within {:.0} % where there is none\n",
         100.0 * MARGIN
-    )
+    );
+    head("series | pairs | sees 1 % | sees 2 % | sees 5 % | proves no cost | mean error");
 }
 
 impl fmt::Display for Power {

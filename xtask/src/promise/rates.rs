@@ -7,6 +7,8 @@ use stats::{
     quantile, signed_rank_p,
 };
 
+use crate::table::head;
+
 use super::experiment::{Source, before_after, by_pairs, by_quads};
 
 /// Level of all intervals.
@@ -100,16 +102,16 @@ impl Alarms {
     }
 }
 
-/// The heading of the table whose rows are [`Alarms`].
-pub(super) fn alarms_heading(experiments: usize) -> String {
-    format!(
+/// Prints the head of the table whose rows are [`Alarms`].
+pub(super) fn alarms_head(experiments: usize) {
+    println!(
         "False alarms at 5 %: {experiments} experiments per row, {PAIRS} pairs, best of 5 samples per trial, the same \
-         trials in all designs; Clopper-Pearson intervals at 95 %\n\n\
-         | series | before/after, Welch | its error, p95 | coin per pair, raw | interval | its error, p95 | half-width \
-         | claims beyond {:.0} % | coin per quad, by pair | interval | half-width | coin per quad, by quad \
-         | half-width |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+         trials in all designs; Clopper-Pearson intervals at 95 %; claims are beyond {:.0} %\n",
         100.0 * MARGIN
-    )
+    );
+    head(
+        "series | before/after, Welch | its error, p95 | by pair, raw | interval | its error, p95 | half-width | claims | by quad, of pairs | interval | half-width | by quad, of quads | half-width",
+    );
 }
 
 impl fmt::Display for Alarms {
@@ -174,14 +176,14 @@ impl Stops {
     }
 }
 
-/// The heading of the table whose rows are [`Stops`].
-pub(super) fn stops_heading(experiments: usize) -> String {
-    format!(
-        "False alarms at 5 % by what ends an experiment: {experiments} experiments per row, {PAIRS_MIN} to {PAIRS_MAX} \
-         pairs\n\n\
-         | series | half-width below {:.0} % | its pairs, median | significance |\n|---|---|---|---|",
+/// Prints the head of the table whose rows are [`Stops`].
+pub(super) fn stops_head(experiments: usize) {
+    println!(
+        "\nFalse alarms at 5 % by what ends an experiment: {experiments} experiments per row, {PAIRS_MIN} to {PAIRS_MAX} \
+         pairs; the half-width is below {:.0} %\n",
         100.0 * PRECISION
-    )
+    );
+    head("series | half-width | its pairs, median | significance");
 }
 
 impl fmt::Display for Stops {

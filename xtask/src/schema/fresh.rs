@@ -9,80 +9,56 @@ use super::{all, check_text};
 use crate::cargo;
 use crate::totals::Totals;
 
-/// A command, what its documents are called, and the folder it may write to as `{}`.
-struct Row {
-    schema: &'static str,
-    /// What is typed after `sidestep --json --quiet`, cut at blanks.
-    typed: &'static str,
-}
+/// What documents are called, and what is typed for them after `sidestep --json --quiet`, cut at blanks; `{}` is a folder to write to.
+const ROWS: &str = "\
+machine           machine
+machine           machine --sysroot tests/machines/synthetic-hybrid
+run-plan          run --plan
+guard-baseline    guard init --runs 1 --state {}/guard
+guard             guard check --state {}/guard
+history           history --trend --state {}/history
+flaws             flaws --no-timing
+flaws             flaws --sysroot tests/machines/synthetic-upi-ring
+flaws-list        flaws list
+flaws-show        flaws show mds --no-timing
+flaws-census      flaws --lscpu fuzz/seeds/lscpu_report
+comparison        compare examples/phenom-9600/no-patch.csv examples/phenom-9600/patch.csv
+experiment        ab --budget 2s --a true --b true
+factorial         ab --budget 4s --factorial --toggle timer-slack --toggle thp -- true
+ab-dry-run        ab --toggle timer-slack --dry-run
+ab-across-reboot  ab --across-reboot --a !mitigations --b mitigations=off --dry-run
+workloads         workloads
+workloads-check   workloads check fork-exec
+workloads-install workloads install
+place             place --budget 2s --state {}/state -- sh -c :
+place-sweep       place --budget 2s --threads 1..2 --state {}/state -- sh -c :
+clock-check       clock check --budget 1s
+clock-cost        clock cost --budget 2s
+clock-event       clock watch --budget 1s
+sockets           sockets --budget 3s
+sockets-infer     sockets infer tests/cli/matrices/diamond.csv
+sockets-firmware  sockets firmware --sysroot tests/machines/synthetic-upi-ring
+sockets-explain   sockets explain tests/cli/records/sockets-missing-channel.json
+simulate-memory   simulate phenom-9600
+simulate-clocks   simulate k8-opteron
+simulate-sockets  simulate x6440-8380
+simulate-clusters simulate spr-snc4
+simulate-threads  simulate fx-8150
+capture           capture {}/machine.tar.gz
+selftest          selftest --budget 3s
+toggles           toggles
+toggles-show      toggles show thp
+toggles-status    toggles status --state {}/state
+toggles-revert    toggles revert --state {}/state
+toggles-plan      toggles set numa-balancing=off --dry-run --tree {}/tree --state {}/tree-state
+toggles-held      toggles set numa-balancing=off --for 300ms --tree {}/tree --state {}/tree-state
+toggles-set       toggles set numa-balancing=off --tree {}/tree --state {}/tree-state
+toggles-status    toggles status --tree {}/tree --state {}/tree-state
+toggles-revert    toggles revert --tree {}/tree --state {}/tree-state";
 
-const ROWS: &[Row] = &[
-    Row { schema: "machine", typed: "machine" },
-    Row { schema: "machine", typed: "machine --sysroot tests/machines/synthetic-hybrid" },
-    Row { schema: "run-plan", typed: "run --plan" },
-    Row { schema: "guard-baseline", typed: "guard init --runs 1 --state {}/guard" },
-    Row { schema: "guard", typed: "guard check --state {}/guard" },
-    Row { schema: "history", typed: "history --trend --state {}/history" },
-    Row { schema: "flaws", typed: "flaws --no-timing" },
-    Row { schema: "flaws", typed: "flaws --sysroot tests/machines/synthetic-upi-ring" },
-    Row { schema: "flaws-list", typed: "flaws list" },
-    Row { schema: "flaws-show", typed: "flaws show mds --no-timing" },
-    Row { schema: "flaws-census", typed: "flaws --lscpu fuzz/seeds/lscpu_report" },
-    Row {
-        schema: "comparison",
-        typed: "compare examples/phenom-9600/no-patch.csv examples/phenom-9600/patch.csv",
-    },
-    Row { schema: "experiment", typed: "ab --budget 2s --a true --b true" },
-    Row {
-        schema: "factorial",
-        typed: "ab --budget 4s --factorial --toggle timer-slack --toggle thp -- true",
-    },
-    Row { schema: "ab-dry-run", typed: "ab --toggle timer-slack --dry-run" },
-    Row {
-        schema: "ab-across-reboot",
-        typed: "ab --across-reboot --a !mitigations --b mitigations=off --dry-run",
-    },
-    Row { schema: "place", typed: "place --budget 2s --state {}/state -- sh -c :" },
-    Row { schema: "place-sweep", typed: "place --budget 2s --threads 1..2 --state {}/state -- sh -c :" },
-    Row { schema: "clock-check", typed: "clock check --budget 1s" },
-    Row { schema: "clock-cost", typed: "clock cost --budget 2s" },
-    Row { schema: "clock-event", typed: "clock watch --budget 1s" },
-    Row { schema: "sockets", typed: "sockets --budget 3s" },
-    Row { schema: "sockets-infer", typed: "sockets infer tests/cli/matrices/diamond.csv" },
-    Row { schema: "sockets-firmware", typed: "sockets firmware --sysroot tests/machines/synthetic-upi-ring" },
-    Row {
-        schema: "sockets-explain",
-        typed: "sockets explain tests/cli/records/sockets-missing-channel.json",
-    },
-    Row { schema: "simulate-memory", typed: "simulate phenom-9600" },
-    Row { schema: "simulate-clocks", typed: "simulate k8-opteron" },
-    Row { schema: "simulate-sockets", typed: "simulate x6440-8380" },
-    Row { schema: "simulate-clusters", typed: "simulate spr-snc4" },
-    Row { schema: "simulate-threads", typed: "simulate fx-8150" },
-    Row { schema: "capture", typed: "capture {}/machine.tar.gz" },
-    Row { schema: "selftest", typed: "selftest --budget 3s" },
-    Row { schema: "workloads", typed: "workloads" },
-    Row { schema: "workloads-check", typed: "workloads check fork-exec" },
-    Row { schema: "workloads-install", typed: "workloads install" },
-    Row { schema: "toggles", typed: "toggles" },
-    Row { schema: "toggles-show", typed: "toggles show thp" },
-    Row { schema: "toggles-status", typed: "toggles status --state {}/state" },
-    Row { schema: "toggles-revert", typed: "toggles revert --state {}/state" },
-    Row {
-        schema: "toggles-plan",
-        typed: "toggles set numa-balancing=off --dry-run --tree {}/tree --state {}/tree-state",
-    },
-    Row {
-        schema: "toggles-held",
-        typed: "toggles set numa-balancing=off --for 300ms --tree {}/tree --state {}/tree-state",
-    },
-    Row {
-        schema: "toggles-set",
-        typed: "toggles set numa-balancing=off --tree {}/tree --state {}/tree-state",
-    },
-    Row { schema: "toggles-status", typed: "toggles status --tree {}/tree --state {}/tree-state" },
-    Row { schema: "toggles-revert", typed: "toggles revert --tree {}/tree --state {}/tree-state" },
-];
+fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ROWS.lines().filter_map(|line| line.split_once(' ')).map(|(schema, typed)| (schema, typed.trim()))
+}
 
 /// Documents of which none is made here, and who does.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -100,17 +76,17 @@ const EXITS: [i32; 2] = [0, 3];
 /// # Errors
 /// There is no release binary, or no temporary folder.
 pub fn check() -> anyhow::Result<Totals> {
-    let binary = cargo::target().join("release/sidestep");
+    let binary = cargo::sidestep();
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let switched = folder.path().join("tree/proc/sys/kernel");
     std::fs::create_dir_all(&switched)
         .and_then(|()| std::fs::write(switched.join("numa_balancing"), "1\n"))?;
     let mut totals = Totals::default();
-    for row in ROWS {
-        totals.add(one(&binary, row, folder.path()).with_context(|| format!("sidestep {}", row.typed))?);
+    for (schema, typed) in rows() {
+        totals.add(one(&binary, schema, typed, folder.path()).with_context(|| format!("sidestep {typed}"))?);
     }
     let is_checked = |name: &str| {
-        ROWS.iter().any(|row| row.schema == name) || ELSEWHERE.iter().any(|(other, _)| *other == name)
+        rows().any(|(schema, _)| schema == name) || ELSEWHERE.iter().any(|(other, _)| *other == name)
     };
     for (name, _) in all().into_iter().filter(|(name, _)| !is_checked(name)) {
         totals.add(Totals::one_failed(format!("schema of the {name}: no fresh document is held against it")));
@@ -118,9 +94,9 @@ pub fn check() -> anyhow::Result<Totals> {
     Ok(totals)
 }
 
-fn one(binary: &Path, row: &Row, folder: &Path) -> anyhow::Result<Totals> {
+fn one(binary: &Path, schema: &str, typed: &str, folder: &Path) -> anyhow::Result<Totals> {
     let folder = folder.to_str().context("the temporary folder's name is not UTF-8")?;
-    let words: Vec<String> = row.typed.split_whitespace().map(|word| word.replace("{}", folder)).collect();
+    let words: Vec<String> = typed.split_whitespace().map(|word| word.replace("{}", folder)).collect();
     // After `--` the flags would be the program's.
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let mut command = Command::new(binary);
@@ -128,27 +104,18 @@ fn one(binary: &Path, row: &Row, folder: &Path) -> anyhow::Result<Totals> {
     let printed = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
     if !printed.status.code().is_some_and(|code| EXITS.contains(&code)) {
         let said = String::from_utf8_lossy(&printed.stderr);
-        return Ok(Totals::one_failed(format!(
-            "document {}: sidestep {} ended with {}: {}",
-            row.schema,
-            row.typed,
-            printed.status,
-            said.trim()
-        )));
+        let (status, said) = (printed.status, said.trim());
+        return Ok(Totals::one_failed(format!("{schema}: sidestep {typed} ended with {status}: {said}")));
     }
     let mut totals = Totals::default();
     let documents = serde_json::Deserializer::from_slice(&printed.stdout).into_iter::<serde_json::Value>();
     let mut count = 0;
     for document in documents {
-        totals.add(check_text(
-            row.schema,
-            document.context("the document is not JSON")?.to_string().as_bytes(),
-        )?);
+        totals.add(check_text(schema, document.context("the document is not JSON")?.to_string().as_bytes())?);
         count += 1;
     }
     if count == 0 {
-        let line = format!("document {}: sidestep {} printed none", row.schema, row.typed);
-        totals.add(Totals::one_failed(line));
+        totals.add(Totals::one_failed(format!("{schema}: sidestep {typed} printed no document")));
     }
     Ok(totals)
 }

@@ -9,6 +9,7 @@ use sharing::{ClockRegisters, ProfileOptions, RATE_HZ, SignalRegisters, Source, 
 use stats::{Random, hodges_lehmann, median};
 
 use super::{Hidden, start, subject_command};
+use crate::table::head;
 use crate::totals::Totals;
 
 /// As many threads as the smallest machine has CPUs, so that they need not wait for each other.
@@ -55,9 +56,7 @@ pub(super) fn run(turns: usize) -> anyhow::Result<Totals> {
 }
 
 fn show(times: &[[f64; ARMS.len()]], samples: [u64; ARMS.len()]) -> anyhow::Result<Totals> {
-    println!(
-        "| watched by | CPU time, ms, median | samples | more, % | 95 % | turns | at most 1 % |\n|---|---|---|---|---|---|---|"
-    );
+    head("watched by | CPU time, ms, median | samples | more, % | 95 % | turns | at most 1 %");
     let mut totals = Totals::default();
     for (arm, name) in ARMS.iter().enumerate() {
         let of_arm: Vec<f64> = times.iter().map(|row| row[arm] / 1e6).collect();
@@ -84,7 +83,6 @@ fn show(times: &[[f64; ARMS.len()]], samples: [u64; ARMS.len()]) -> anyhow::Resu
             format!("sharing-evidence: {name} costs at least {low:.2} %"),
         ));
     }
-    print!("{}", totals.closing());
     Ok(totals)
 }
 

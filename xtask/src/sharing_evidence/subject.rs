@@ -1,6 +1,5 @@
 //! A program with known sharing: threads in hidden pairs, each thread with 1 MiB of its own and 1 MiB of its pair.
 
-use std::ffi::OsString;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +9,27 @@ use anyhow::Context;
 use host::live::thread_cpu_time_ns;
 use stats::Random;
 
-use crate::flags::Flags;
 use crate::totals::Totals;
 
-/// The rest of `cargo xtask sharing-subject --help`.
-pub const HELP: &str = "  --threads N     threads, in pairs; default 8
-  --percent P     accesses to the memory of the pair, in per cent; default 10
-  --seed S        which threads are pairs; default 1
-  --rounds R      for each line that comes, so many rounds by new threads, and a line with their CPU time in nanoseconds;
-                  without it the same threads work until they are killed
-";
+/// The program that sharing-evidence watches
+///
+/// Each thread has 1 MiB of its own and 1 MiB of its pair.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Threads, in pairs
+    #[arg(long, default_value_t = 8)]
+    threads: usize,
+    /// Accesses to the memory of the pair, in per cent
+    #[arg(long, default_value_t = 10)]
+    percent: u64,
+    /// Which threads are pairs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// For each line that comes, so many rounds by new threads, and a line with their CPU time in nanoseconds; without it the same
+    /// threads work until they are killed
+    #[arg(long, default_value_t = 0)]
+    rounds: u64,
+}
 
 /// Words of 8 bytes in a block: 1 MiB.
 const BLOCK_WORDS: usize = (1 << 20) / 8;
@@ -40,28 +50,10 @@ pub fn pairs(threads: usize, seed: u64) -> Vec<usize> {
     pair_of
 }
 
-/// The words that start it.
-pub fn words(threads: usize, percent: usize, seed: u64, rounds: Option<u64>) -> Vec<OsString> {
-    let mut words: Vec<String> = vec!["sharing-subject".to_owned()];
-    let seed = seed.to_string();
-    for (flag, value) in
-        [("--threads", threads.to_string()), ("--percent", percent.to_string()), ("--seed", seed)]
-    {
-        words.extend([flag.to_owned(), value]);
-    }
-    if let Some(rounds) = rounds {
-        words.extend(["--rounds".to_owned(), rounds.to_string()]);
-    }
-    words.into_iter().map(OsString::from).collect()
-}
-
 /// `cargo xtask sharing-subject`.
-pub fn run(arguments: &[String]) -> anyhow::Result<Totals> {
-    let flags = Flags::parse(arguments, &["--threads", "--percent", "--seed", "--rounds"], &[])?;
-    let threads = flags.count("--threads", 8)?;
-    let percent = flags.count("--percent", 10)? as u64;
-    let rounds = flags.count("--rounds", 0)? as u64;
-    let pair_of = pairs(threads, flags.count("--seed", 1)? as u64);
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let Arguments { threads, percent, seed, rounds } = *arguments;
+    let pair_of = pairs(threads, seed);
     let block = || -> Box<Block> {
         let words: Vec<AtomicU64> = (0..BLOCK_WORDS as u64).map(AtomicU64::new).collect();
         words.try_into().expect("as many words as a block has")

@@ -13,14 +13,14 @@ const CONTENTS_LINES: usize = 80;
 pub(super) fn first_line(source: &Source) -> Vec<Violation> {
     let says = source.raw.first().is_some_and(|line| line.starts_with("//! "));
     let reason = "line 1 must be `//!` and a sentence that says what the file is";
-    if says { vec![] } else { vec![breach(source, 1, reason.to_owned())] }
+    if says { vec![] } else { vec![source.breach(1, reason.to_owned())] }
 }
 
 pub(super) fn lengths(source: &Source) -> Vec<Violation> {
     let mut found = Vec::new();
     let count = source.raw.len();
     if count >= FILE_LINES {
-        found.push(breach(source, 0, format!("{count} lines; a file has fewer than {FILE_LINES}")));
+        found.push(source.breach(0, format!("{count} lines; a file has fewer than {FILE_LINES}")));
     }
     for (number, line) in source.numbered() {
         let Some(name) = function_name(line) else { continue };
@@ -28,7 +28,7 @@ pub(super) fn lengths(source: &Source) -> Vec<Violation> {
         let count = end + 2 - number;
         if count >= FUNCTION_LINES {
             let reason = format!("fn {name} has {count} lines; a function has fewer than {FUNCTION_LINES}");
-            found.push(breach(source, number, reason));
+            found.push(source.breach(number, reason));
         }
     }
     found
@@ -39,7 +39,7 @@ pub(super) fn table_of_contents(source: &Source) -> Vec<Violation> {
     if !source.path.ends_with("/lib.rs") || count < CONTENTS_LINES {
         return vec![];
     }
-    vec![breach(source, 0, format!("{count} lines; lib.rs is a table of contents under {CONTENTS_LINES}"))]
+    vec![source.breach(0, format!("{count} lines; lib.rs is a table of contents under {CONTENTS_LINES}"))]
 }
 
 /// The name of the function that this line begins, if it begins one; `fn(u8)` is a type and begins none.
@@ -50,10 +50,6 @@ fn function_name(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("fn ")?;
     let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()?;
     (!name.is_empty()).then_some(name)
-}
-
-fn breach(source: &Source, line: usize, reason: String) -> Violation {
-    Violation { path: source.path.clone(), line, reason }
 }
 
 #[cfg(test)]

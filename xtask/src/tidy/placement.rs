@@ -54,7 +54,7 @@ pub(super) fn unsafe_code(source: &Source) -> Vec<Violation> {
         each(source, source.numbered(), &["unsafe"], "unsafe stands only in kernels, host and clock");
     let is_root = ["/src/lib.rs", "/src/main.rs"].iter().any(|end| source.path.ends_with(end));
     if is_root && !source.code.iter().any(|line| line.contains("#![forbid(unsafe_code)]")) {
-        found.push(breach(source, 0, "a crate root says #![forbid(unsafe_code)]".to_owned()));
+        found.push(source.breach(0, "a crate root says #![forbid(unsafe_code)]".to_owned()));
     }
     found
 }
@@ -85,13 +85,10 @@ pub(super) fn system_paths(source: &Source) -> Vec<Violation> {
         |line: usize| ["root.", "Root::"].iter().any(|word| source.code[line - 1].contains(word));
     let paths = source.literals.iter().filter(|(line, text)| !source.is_test[line - 1] && is_path(text));
     let paths = paths.filter(|(line, _)| !through_root(*line));
-    paths.map(|(line, text)| breach(source, *line, format!("{text}: reach it through host::Root"))).collect()
+    paths.map(|(line, text)| source.breach(*line, format!("{text}: reach it through host::Root"))).collect()
 }
 
 pub(super) fn purity(source: &Source) -> Vec<Violation> {
-    if !PURE_CRATES.contains(&source.crate_name()) {
-        return vec![];
-    }
     let words = [
         "Instant",
         "SystemTime",
@@ -104,36 +101,36 @@ pub(super) fn purity(source: &Source) -> Vec<Violation> {
         "asm!",
         "libc::",
     ];
-    each(source, source.production(), &words, "this crate touches no file, clock, thread, process or CPU")
+    let rule = "this crate touches no file, clock, thread, process or CPU";
+    where_it_holds(source, PURE_CRATES.contains(&source.crate_name()), &words, rule)
 }
 
 pub(super) fn allocation(source: &Source) -> Vec<Violation> {
-    if source.crate_name() != "kernels" {
-        return vec![];
-    }
     let words =
         ["Vec<", "Vec::", "vec!", "Box<", "Box::", "String::", "format!", "to_vec", "to_owned", "std::io"];
-    each(source, source.production(), &words, "kernels never allocates, prints or opens")
+    let rule = "kernels never allocates, prints or opens";
+    where_it_holds(source, source.crate_name() == "kernels", &words, rule)
 }
 
 pub(super) fn threads(source: &Source) -> Vec<Violation> {
-    // Benchmarks and examples are programs of their own, and so is xtask.
-    let is_program = ["/benches/", "/examples/"].iter().any(|folder| source.path.contains(folder));
-    if is_program || source.crate_name() == "xtask" {
-        return vec![];
-    }
-    let words = ["scope.spawn", "thread::spawn"];
-    each(source, source.production(), &words, "it panics at a limit on tasks; see host::live::start_thread")
+    let holds = !is_program(source) && source.crate_name() != "xtask";
+    let rule = "it panics at a limit on tasks; see host::live::start_thread";
+    where_it_holds(source, holds, &["scope.spawn", "thread::spawn"], rule)
 }
 
 pub(super) fn printing(source: &Source) -> Vec<Violation> {
-    // Benchmarks and examples are programs of their own.
-    let is_program = ["/benches/", "/examples/"].iter().any(|folder| source.path.contains(folder));
-    if is_program || PRINTING_CRATES.contains(&source.crate_name()) {
-        return vec![];
-    }
+    let holds = !is_program(source) && !PRINTING_CRATES.contains(&source.crate_name());
     let words = ["println!", "print!", "eprintln!", "eprint!"];
-    each(source, source.production(), &words, "printing stands only in cli and xtask")
+    where_it_holds(source, holds, &words, "printing stands only in cli and xtask")
+}
+
+/// Benchmarks and examples are programs of their own.
+fn is_program(source: &Source) -> bool {
+    ["/benches/", "/examples/"].iter().any(|folder| source.path.contains(folder))
+}
+
+fn where_it_holds(source: &Source, holds: bool, words: &[&str], rule: &str) -> Vec<Violation> {
+    if holds { each(source, source.production(), words, rule) } else { vec![] }
 }
 
 fn each<'a>(
@@ -145,14 +142,10 @@ fn each<'a>(
     let mut found = Vec::new();
     for (number, line) in lines {
         if let Some(word) = words.iter().find(|word| has_word(line, word)) {
-            found.push(breach(source, number, format!("{word}: {rule}")));
+            found.push(source.breach(number, format!("{word}: {rule}")));
         }
     }
     found
-}
-
-fn breach(source: &Source, line: usize, reason: String) -> Violation {
-    Violation { path: source.path.clone(), line, reason }
 }
 
 #[cfg(test)]

@@ -14,15 +14,8 @@ pub const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 ///
 /// Asked of `cargo tree`, as the resolve graph of `cargo metadata` also holds optional crates nobody switched on.
 pub fn published_crates() -> anyhow::Result<BTreeSet<String>> {
-    let text = cargo::output(&mut cargo::cargo(&[
-        "tree",
-        "--locked",
-        "--package=cli",
-        "--edges=normal,build",
-        "--prefix=none",
-        "--target",
-        PLATFORM,
-    ]))?;
+    let words = format!("tree --locked --package=cli --edges=normal,build --prefix=none --target {PLATFORM}");
+    let text = cargo::output(&mut cargo::cargo(&words))?;
     Ok(names(&text))
 }
 

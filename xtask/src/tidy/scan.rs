@@ -1,5 +1,11 @@
 //! One Rust file with its strings and comments told apart from its code, line by line.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Violation;
+
 /// A Rust file, split into what the rules ask about. All parts have the line structure of the file.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -20,13 +26,12 @@ pub struct Source {
 impl Source {
     /// Splits `text`, the content of the file at `path`.
     pub fn new(path: &str, text: &str) -> Self {
-        let mut scanner = Scanner::new(text);
-        scanner.scan();
-        let code: Vec<String> = scanner.code.split('\n').map(str::to_owned).collect();
-        let comments = scanner.comments.split('\n').map(str::to_owned).collect();
+        let parts = Parts::of(text);
+        let code: Vec<String> = parts.code.split('\n').map(str::to_owned).collect();
+        let comments = parts.comments.split('\n').map(str::to_owned).collect();
         let is_test = test_lines(path, &code);
         let raw = text.lines().map(str::to_owned).collect();
-        Self { path: path.to_owned(), raw, code, comments, literals: scanner.literals, is_test }
+        Self { path: path.to_owned(), raw, code, comments, literals: parts.literals, is_test }
     }
 
     /// The crate this file belongs to: the folder below `crates`, or the first folder.
@@ -36,6 +41,11 @@ impl Source {
             Some("crates") => parts.next().unwrap_or(""),
             first => first.unwrap_or(""),
         }
+    }
+
+    /// A breach in a line of this file; 0 is the whole file.
+    pub(super) fn breach(&self, line: usize, reason: impl Into<String>) -> Violation {
+        Violation { path: self.path.clone(), line, reason: reason.into() }
     }
 
     /// Code lines outside tests, with their numbers from 1.
@@ -102,145 +112,110 @@ pub(super) fn block_end(code: &[String], start: usize) -> Option<usize> {
     None
 }
 
-struct Scanner {
-    letters: Vec<char>,
-    at: usize,
-    line: usize,
+/// What begins a comment, a string, or a whole character literal; the quote of a lifetime begins nothing.
+static BEGINS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"//|/\*|\bb?r#*"|"|'(?:\\.[^']*|[^\\'])'"#).expect("the pattern is sound"));
+
+/// The text in its parts, each with its line structure.
+#[derive(Default)]
+struct Parts {
     code: String,
     comments: String,
     literals: Vec<(usize, String)>,
+    /// Line ends so far.
+    lines: usize,
 }
 
-impl Scanner {
-    fn new(text: &str) -> Self {
-        let letters = text.chars().collect();
-        Self { letters, at: 0, line: 1, code: String::new(), comments: String::new(), literals: Vec::new() }
-    }
-
-    fn scan(&mut self) {
-        while let Some(letter) = self.peek(0) {
-            match letter {
-                '/' if self.peek(1) == Some('/') => self.line_comment(),
-                '/' if self.peek(1) == Some('*') => self.block_comment(),
-                '"' => self.string(),
-                'r' if !self.follows_a_word() && self.raw_hashes().is_some() => self.raw_string(),
-                '\'' => self.character(),
-                _ => self.keep(),
-            }
+impl Parts {
+    fn of(text: &str) -> Self {
+        let (mut parts, mut rest) = (Self::default(), text);
+        while let Some(found) = BEGINS.find(rest) {
+            let (before, begin, after) = (&rest[..found.start()], found.as_str(), &rest[found.end()..]);
+            parts.keep(before);
+            rest = match begin {
+                "//" => parts.comment(&rest[found.start()..], begin.len() + line_end(after)),
+                "/*" => parts.comment(&rest[found.start()..], begin.len() + comment_end(after)),
+                "\"" => parts.literal(begin, after, string_end(after), "\""),
+                _ if begin.starts_with('\'') => {
+                    parts.keep("'");
+                    parts.blank(&begin[1..begin.len() - 1]);
+                    parts.keep("'");
+                    after
+                }
+                _ => {
+                    let closing = format!("\"{}", "#".repeat(begin.matches('#').count()));
+                    parts.literal(begin, after, after.find(&closing).unwrap_or(after.len()), &closing)
+                }
+            };
         }
+        parts.keep(rest);
+        parts
     }
 
-    fn peek(&self, ahead: usize) -> Option<char> {
-        self.letters.get(self.at + ahead).copied()
+    fn keep(&mut self, text: &str) {
+        self.code.push_str(text);
+        let ends = text.matches('\n').count();
+        self.comments.extend(std::iter::repeat_n('\n', ends));
+        self.lines += ends;
     }
 
-    /// `br"` is a raw string as well, hence `b` does not count as a word.
-    fn follows_a_word(&self) -> bool {
-        let before = self.at.checked_sub(1).and_then(|index| self.letters.get(index));
-        before.is_some_and(|letter| (letter.is_alphanumeric() || *letter == '_') && *letter != 'b')
+    fn blank(&mut self, text: &str) {
+        self.keep(&blanked(text));
     }
 
-    /// Takes one letter: line ends go to all parts, others to the part that `code` and `comment` name.
-    fn take(&mut self, code: bool, comment: bool) -> Option<char> {
-        let letter = self.peek(0)?;
-        self.at += 1;
-        if letter == '\n' {
-            self.line += 1;
-            self.code.push('\n');
-            self.comments.push('\n');
+    /// Takes the comment of so many bytes with which `text` begins; what is behind it.
+    fn comment<'t>(&mut self, text: &'t str, length: usize) -> &'t str {
+        let (comment, behind) = text.split_at(length);
+        self.code.push_str(&blanked(comment));
+        self.lines += comment.matches('\n').count();
+        self.comments.push_str(comment);
+        behind
+    }
+
+    /// Takes a string; what is behind it.
+    fn literal<'t>(&mut self, begin: &str, text: &'t str, length: usize, closing: &str) -> &'t str {
+        self.keep(begin);
+        let (inside, behind) = text.split_at(length);
+        self.literals.push((self.lines + 1, inside.to_owned()));
+        self.blank(inside);
+        let behind = behind.strip_prefix(closing).inspect(|_| self.keep(closing));
+        behind.unwrap_or("")
+    }
+}
+
+fn blanked(text: &str) -> String {
+    text.chars().map(|letter| if letter == '\n' { letter } else { ' ' }).collect()
+}
+
+fn line_end(text: &str) -> usize {
+    text.find('\n').unwrap_or(text.len())
+}
+
+/// Comments may stand within comments.
+fn comment_end(text: &str) -> usize {
+    let (mut depth, mut at) = (1, 0);
+    while depth > 0 {
+        let Some(next) = ["*/", "/*"].iter().filter_map(|mark| text[at..].find(mark)).min() else {
+            return text.len();
+        };
+        if text[at + next..].starts_with("*/") {
+            depth -= 1
         } else {
-            self.code.push(if code { letter } else { ' ' });
-            if comment {
-                self.comments.push(letter);
-            }
+            depth += 1
         }
-        Some(letter)
+        at += next + 2;
     }
+    at
+}
 
-    fn keep(&mut self) {
-        self.take(true, false);
-    }
-
-    fn line_comment(&mut self) {
-        while self.peek(0).is_some_and(|letter| letter != '\n') {
-            self.take(false, true);
-        }
-    }
-
-    fn block_comment(&mut self) {
-        let mut depth = 0;
-        loop {
-            let pair = (self.peek(0), self.peek(1));
-            if pair == (Some('/'), Some('*')) {
-                depth += 1;
-                self.take(false, true);
-            } else if pair == (Some('*'), Some('/')) {
-                depth -= 1;
-                self.take(false, true);
-            }
-            if self.take(false, true).is_none() || depth == 0 {
-                return;
-            }
-        }
-    }
-
-    fn string(&mut self) {
-        let line = self.line;
-        let mut inside = String::new();
-        self.keep();
-        while let Some(letter) = self.peek(0) {
-            if letter == '"' {
-                self.keep();
-                break;
-            }
-            self.take(false, false);
-            inside.push(letter);
-            if letter == '\\' {
-                inside.extend(self.take(false, false));
-            }
-        }
-        self.literals.push((line, inside));
-    }
-
-    /// How many `#` stand between this `r` and its quote, if it begins a raw string.
-    fn raw_hashes(&self) -> Option<usize> {
-        let hashes = self.letters[self.at + 1..].iter().take_while(|letter| **letter == '#').count();
-        (self.peek(1 + hashes) == Some('"')).then_some(hashes)
-    }
-
-    fn raw_string(&mut self) {
-        let hashes = self.raw_hashes().unwrap_or(0);
-        let line = self.line;
-        let mut inside = String::new();
-        (0..hashes + 2).for_each(|_| self.keep());
-        while let Some(letter) = self.peek(0) {
-            let closes = letter == '"' && (1..=hashes).all(|ahead| self.peek(ahead) == Some('#'));
-            if closes {
-                (0..=hashes).for_each(|_| self.keep());
-                break;
-            }
-            self.take(false, false);
-            inside.push(letter);
-        }
-        self.literals.push((line, inside));
-    }
-
-    /// A character literal is blanked; a lifetime is code.
-    fn character(&mut self) {
-        let is_escape = self.peek(1) == Some('\\');
-        if !is_escape && self.peek(2) != Some('\'') {
-            return self.keep();
-        }
-        self.keep();
-        if is_escape {
-            self.take(false, false);
-        }
-        self.take(false, false);
-        while self.peek(0).is_some_and(|letter| letter != '\'') {
-            self.take(false, false);
-        }
-        self.keep();
-    }
+fn string_end(text: &str) -> usize {
+    let mut is_escaped = false;
+    let is_end = |letter| {
+        let is_end = letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_end
+    };
+    text.find(is_end).unwrap_or(text.len())
 }
 
 #[cfg(test)]

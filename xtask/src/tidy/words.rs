@@ -14,11 +14,8 @@ pub(super) fn module_names(source: &Source) -> Vec<Violation> {
         let is_item = before.trim().is_empty() || before.trim_end().ends_with(')') || before.trim() == "pub";
         let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap_or("");
         if is_item && EMPTY_NAMES.contains(&name) {
-            found.push(breach(
-                source,
-                number,
-                format!("mod {name}: a module is named by a noun of the field"),
-            ));
+            found
+                .push(source.breach(number, format!("mod {name}: a module is named by a noun of the field")));
         }
     }
     found
@@ -29,22 +26,20 @@ pub(super) fn dead_markers(source: &Source) -> Vec<Violation> {
     for (number, line) in source.numbered() {
         let dead = ["todo!", "unimplemented!", "dbg!", "#[ignore", "should_panic"];
         if let Some(word) = dead.iter().find(|word| has_word(line, word)) {
-            found.push(breach(
-                source,
-                number,
-                format!("{word}: nothing is left undone, ignored or unexplained"),
-            ));
+            found.push(
+                source.breach(number, format!("{word}: nothing is left undone, ignored or unexplained")),
+            );
         }
         if line.contains("allow(dead_code)") {
-            found.push(breach(source, number, "dead code is deleted; git remembers".to_owned()));
+            found.push(source.breach(number, "dead code is deleted; git remembers".to_owned()));
         }
         if source.is_test[number - 1] && has_word(line, "sleep") {
-            found.push(breach(source, number, "sleep: tests do not wait".to_owned()));
+            found.push(source.breach(number, "sleep: tests do not wait".to_owned()));
         }
         let comment = &source.comments[number - 1];
         let mark = ["TODO", "FIXME", "XXX"].into_iter().find(|mark| has_word(comment, mark));
         if let Some(mark) = mark.filter(|mark| !comment.contains(&format!("{mark}(#"))) {
-            found.push(breach(source, number, format!("{mark} without an issue: write {mark}(#number)")));
+            found.push(source.breach(number, format!("{mark} without an issue: write {mark}(#number)")));
         }
     }
     found
@@ -53,7 +48,7 @@ pub(super) fn dead_markers(source: &Source) -> Vec<Violation> {
 pub(super) fn unwraps(source: &Source) -> Vec<Violation> {
     let lines = source.production().filter(|(_, line)| line.contains(".unwrap()"));
     let rule = "unwrap stands only in tests; elsewhere expect(\"why it cannot fail\")";
-    lines.map(|(number, _)| breach(source, number, rule.to_owned())).collect()
+    lines.map(|(number, _)| source.breach(number, rule.to_owned())).collect()
 }
 
 /// Written in pieces, so that this file passes its own rule.
@@ -76,10 +71,6 @@ pub(super) fn machine_paths(path: &str, text: &str) -> Vec<Violation> {
 fn stands_alone(line: &str, word: &str) -> bool {
     let inside = |letter: char| letter.is_alphanumeric() || "._-}*".contains(letter);
     line.match_indices(word).any(|(start, _)| !line[..start].chars().next_back().is_some_and(inside))
-}
-
-fn breach(source: &Source, line: usize, reason: String) -> Violation {
-    Violation { path: source.path.clone(), line, reason }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(crate) struct CompareArguments {
     /// The n-th values of a test were taken as a pair in all files: only if they really were
     #[arg(long)]
     pub(crate) paired: bool,
-    /// Earlier records of the baseline's machine, or folders of them: how far its runs spread is learnt from these; may be given
+    /// Earlier records of the baseline's machine, or folders of them: how far its runs spread is taken from these; may be given
     /// several times [default: the check-ups with the same plan that this user's history holds of that machine]
     #[arg(long, value_name = "DIR|FILE[,FILE...]", value_delimiter = ',')]
     pub(crate) history: Vec<PathBuf>,

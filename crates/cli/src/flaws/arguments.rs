@@ -10,7 +10,7 @@ const AFTER_HELP: &str = "\
 States: not affected, protected, on request (programs that ask for it: the kernel's default for some), partly, not protected, \
 unknown.
 
-Exit codes: 0 whatever is found; 1 with --gate, if the kernel calls the machine vulnerable, if witnesses disagree and one says \
+Exit codes: 0 whatever is found; 1 with --gate, if the kernel calls the machine vulnerable, if sources disagree and one says \
 not protected, or if CPUs differ; with --expect, if something got worse; with --gate --strict, also if a flaw is on request; 2 \
 bad use; 3 with --strict, if a flaw is on request or unknown.";
 
