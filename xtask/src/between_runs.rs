@@ -318,7 +318,11 @@ fn power(saved: &Saved, splits: usize, seed: u64) {
 /// The class of each row.
 fn classes_of(table: &ComparisonTable) -> BTreeMap<&str, RowClass> {
     let of = |class: &record::ComparisonClass| class.class;
-    table.classes.iter().flat_map(|class| class.rows.iter().map(move |row| (row.as_str(), of(class)))).collect()
+    table
+        .classes
+        .iter()
+        .flat_map(|class| class.rows.iter().map(move |row| (row.as_str(), of(class))))
+        .collect()
 }
 
 /// Standard deviation of the logarithm of every row over all runs.

@@ -102,7 +102,8 @@ impl Subject for Simulated {
 
     fn trial(&mut self, state: Cell) -> Result<Trial, Self::Error> {
         let switched = (0..self.effects.len()).filter(|setting| Factors::only(*setting).are_set(state));
-        let (count, sum) = switched.fold((0, 0.0), |(count, sum), setting| (count + 1, sum + self.effects[setting]));
+        let (count, sum) =
+            switched.fold((0, 0.0), |(count, sum), setting| (count + 1, sum + self.effects[setting]));
         let beyond = if count > 1 { self.interaction } else { 0.0 };
         let value = (sum + beyond + self.noise * self.random.normal()).exp();
         self.now_s += value;
@@ -125,7 +126,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     }
     match (arguments.kills, arguments.live) {
         (Some(kills), _) => kills::run(kills),
-        (None, true) => load::beside(arguments.load, || live(arguments.bills, arguments.seconds, arguments.load)),
+        (None, true) => {
+            load::beside(arguments.load, || live(arguments.bills, arguments.seconds, arguments.load))
+        }
         (None, false) => simulated(arguments.bills),
     }
 }
@@ -224,16 +227,20 @@ impl Tally {
         let mut by_cost: Vec<(usize, f64)> = planted.to_vec();
         by_cost.sort_by(|a, b| b.1.total_cmp(&a.1));
         let is_planted = |place: usize| planted.iter().find(|(one, _)| *one == place);
-        let order: Vec<usize> = named.iter().map(|(place, _)| *place).filter(|place| is_planted(*place).is_some()).collect();
+        let order: Vec<usize> =
+            named.iter().map(|(place, _)| *place).filter(|place| is_planted(*place).is_some()).collect();
         self.bills += 1;
         self.ranked += usize::from(order.iter().eq(by_cost.iter().map(|(place, _)| place)));
         let holds = |interval: Interval, percent: f64| interval.low <= percent && percent <= interval.high;
         self.within += usize::from(named.iter().all(|(place, amount)| {
-            is_planted(*place).is_none_or(|(_, percent)| amount.is_some_and(|one| holds(one.interval, *percent)))
+            is_planted(*place)
+                .is_none_or(|(_, percent)| amount.is_some_and(|one| holds(one.interval, *percent)))
         }));
         self.false_bills += usize::from(named.iter().any(|(place, _)| is_planted(*place).is_none()));
-        let sum: f64 = planted.iter().map(|(_, percent)| (percent / 100.0).ln_1p()).sum::<f64>() - interaction;
-        self.joint += usize::from(bill.joint.is_some_and(|joint| holds(joint.interval, 100.0 * sum.exp_m1())));
+        let sum: f64 =
+            planted.iter().map(|(_, percent)| (percent / 100.0).ln_1p()).sum::<f64>() - interaction;
+        self.joint +=
+            usize::from(bill.joint.is_some_and(|joint| holds(joint.interval, 100.0 * sum.exp_m1())));
         self.interaction += usize::from(bill.remainder.is_some_and(|one| !holds(one.interval, 0.0)));
         self.runs.push(bill.runs as f64);
     }
@@ -259,13 +266,17 @@ impl Tally {
         );
         if is_planted {
             let right = self.ranked.min(self.within) >= share(RIGHT_OF_20);
-            totals.add(Totals::one(right, format!("bill-evidence, {name}: ranked {}, within {}", self.ranked, self.within)));
+            totals.add(Totals::one(
+                right,
+                format!("bill-evidence, {name}: ranked {}, within {}", self.ranked, self.within),
+            ));
             let joint = self.joint >= share(JOINT_OF_20);
             totals.add(Totals::one(joint, format!("bill-evidence, {name}: joint {}", self.joint)));
         }
         if has_interaction {
             let found = self.interaction >= share(JOINT_OF_20);
-            totals.add(Totals::one(found, format!("bill-evidence, {name}: interaction {}", self.interaction)));
+            totals
+                .add(Totals::one(found, format!("bill-evidence, {name}: interaction {}", self.interaction)));
         }
         totals
     }
@@ -302,12 +313,16 @@ fn against_ab(bills: usize) -> anyhow::Result<Totals> {
         of_ab.push(runs as f64);
         widths.push(100.0 * precision);
     }
-    let [bill, by_hand, width] = [&of_bill, &of_ab, &widths].map(|all| stats::median(all).unwrap_or(f64::NAN));
+    let [bill, by_hand, width] =
+        [&of_bill, &of_ab, &widths].map(|all| stats::median(all).unwrap_or(f64::NAN));
     println!(
         "\nRuns until intervals of ±{width:.2} %: a bill {bill:.0}, one ab for each of {SETTINGS} settings {by_hand:.0}: {:.2}",
         bill / by_hand
     );
-    Ok(Totals::one(bill / by_hand <= RUNS_SHARE_MAX, "bill-evidence: runs against one ab for each setting".to_owned()))
+    Ok(Totals::one(
+        bill / by_hand <= RUNS_SHARE_MAX,
+        "bill-evidence: runs against one ab for each setting".to_owned(),
+    ))
 }
 
 /// Bills of a program that spins, whose settings do nothing.

@@ -6,9 +6,10 @@ use clap::{Parser, Subcommand};
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence, commands, dist, estimators,
-    flaws_coverage, fuzz, golden, guard_evidence, kill_toggles, links_evidence, numa_guest,
-    placement_evidence, placement_programs, promise, pts_coverage, schema, sharing_evidence, sockets_evidence, steps, tidy,
+    ab_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence, commands, dist,
+    estimators, flaws_coverage, fuzz, golden, guard_evidence, kill_toggles, links_evidence, numa_guest,
+    placement_evidence, placement_programs, promise, pts_coverage, schema, sharing_evidence,
+    sockets_evidence, steps, tidy,
 };
 
 /// Does the task that the command line names.

@@ -110,10 +110,10 @@ mod tests {
         profile("a-b-1.10.0", good);
         profile("c-1.0.0", "<ImageParser/>");
         profile("not-versioned", good);
-        let path = folder.path().to_str().expect("UTF-8").to_owned();
-        let run = |at_least: &str| {
-            run(&["--profiles", &path, "--at-least", at_least].map(str::to_owned)).expect("profiles").failed
+        let run = |at_least: usize| {
+            let profiles = folder.path().to_owned();
+            run(&Arguments { profiles, at_least, all: false }).expect("profiles").failed
         };
-        assert_eq!((run("1"), run("2")), (0, 1));
+        assert_eq!((run(1), run(2)), (0, 1));
     }
 }

@@ -114,7 +114,8 @@ impl Priced {
         global: &Global,
     ) -> anyhow::Result<bool> {
         let course = Course::resumed(rules, journal.turns(place));
-        let mut course = course.context("the journal holds the runs of another bill; begin anew without --resume")?;
+        let mut course =
+            course.context("the journal holds the runs of another bill; begin anew without --resume")?;
         let budget = Duration::from_secs_f64(rules.budget_s);
         let switcher = Switcher::new(&chosen.pairs, budget)?;
         let twice = [task.program.clone(), task.program.clone()];
@@ -160,7 +161,8 @@ fn lead(
             return Ok(BillEnded::Interrupted);
         }
         let value = trial.values.get(row).copied().filter(|value| value.is_finite() && *value > 0.0);
-        let failure = trial.failure.or_else(|| value.is_none().then(|| "nothing above zero was measured".to_owned()));
+        let failure =
+            trial.failure.or_else(|| value.is_none().then(|| "nothing above zero was measured".to_owned()));
         course.take(BillTurn {
             phase: planned.phase,
             block: planned.block,
@@ -193,7 +195,8 @@ fn tasks(arguments: &BillArguments) -> anyhow::Result<Vec<Task>> {
         "give the program to price after --, as in sidestep bill -- ./program"
     );
     let metric = arguments.metric.as_ref().map(|text| {
-        let pattern = Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
+        let pattern =
+            Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
         anyhow::Ok(Metric { pattern, better: arguments.better.into() })
     });
     let metric = metric.transpose()?;
@@ -202,7 +205,8 @@ fn tasks(arguments: &BillArguments) -> anyhow::Result<Vec<Task>> {
         (None, Measured::Wall) => ("wall time", "s", FIRST_ROW),
         (None, Measured::Cpu) => ("CPU time", "s", CPU_TIME_ROW),
     };
-    let words: Vec<String> = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> =
+        arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let facts = ProgramFacts {
         name: words.join(" "),
         group: String::new(),
@@ -222,7 +226,12 @@ fn tasks(arguments: &BillArguments) -> anyhow::Result<Vec<Task>> {
 }
 
 /// What would be switched, and how long it may take.
-fn plan(chosen: &Chosen, tasks: &[Task], arguments: &BillArguments, global: &Global) -> anyhow::Result<Outcome> {
+fn plan(
+    chosen: &Chosen,
+    tasks: &[Task],
+    arguments: &BillArguments,
+    global: &Global,
+) -> anyhow::Result<Outcome> {
     let budget_s = arguments.budget.unwrap_or(BUDGET).as_secs_f64();
     let bill = Bill {
         sentence: format!(
@@ -297,8 +306,12 @@ fn conclude(
     if let Some(failing) = bill.programs.iter().find(|one| one.ended == BillEnded::Failing) {
         let why = failing.turns.iter().find_map(|turn| turn.failure.as_ref());
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        return after_error(anyhow::Error::new(CouldNotMeasure).context(format!("{} fails{why}", failing.program)), &[]);
+        return after_error(
+            anyhow::Error::new(CouldNotMeasure).context(format!("{} fails{why}", failing.program)),
+            &[],
+        );
     }
-    let costs = bill.programs.iter().flat_map(|one| &one.entries).any(|one| one.verdict == BillVerdict::Costs);
+    let costs =
+        bill.programs.iter().flat_map(|one| &one.entries).any(|one| one.verdict == BillVerdict::Costs);
     Ok(if global.gate && costs { Outcome::Gated } else { Outcome::Done })
 }

@@ -5,9 +5,9 @@ use std::io::Read;
 use machine::Machine;
 
 use crate::{
-    Bill, ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, GuardOutcome,
-    HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record, SCHEMA, SOCKETS_SCHEMA, Sharing,
-    Sockets,
+    Bill, ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome,
+    GuardOutcome, HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record, SCHEMA, SOCKETS_SCHEMA,
+    Sharing, Sockets,
 };
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.

@@ -62,7 +62,8 @@ impl BlockFit {
         let mut fitted = design.fitted(&values);
         let (mut deviation, mut kept) = (0.0, 1.0);
         for _ in 0..ROUNDS {
-            let residuals: Vec<f64> = runs.iter().zip(&fitted.of_runs).map(|(run, fit)| run.value - fit).collect();
+            let residuals: Vec<f64> =
+                runs.iter().zip(&fitted.of_runs).map(|(run, fit)| run.value - fit).collect();
             let sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
             // Residuals have fewer degrees than runs: their median is small by that share.
             let scale = (runs.len() as f64 / f64::from(design.degrees)).sqrt();
@@ -96,7 +97,13 @@ impl BlockFit {
                 covariances[a - 1][b - 1] = factor * deviation * deviation;
             }
         }
-        Some(Self { effects, deviation, degrees: design.degrees, control_runs: design.counts[0], covariances })
+        Some(Self {
+            effects,
+            deviation,
+            degrees: design.degrees,
+            control_runs: design.counts[0],
+            covariances,
+        })
     }
 
     /// What these treatments (1 is the first) differ by together if they add up, and its standard error; `None` if one was not
@@ -104,7 +111,8 @@ impl BlockFit {
     pub fn sum(&self, treatments: &[usize]) -> Option<BlockEffect> {
         let effects: Vec<BlockEffect> =
             treatments.iter().map(|treatment| self.effects[treatment - 1]).collect::<Option<_>>()?;
-        let covariance = |a: usize| treatments.iter().map(move |b| self.covariances[a - 1][b - 1]).sum::<f64>();
+        let covariance =
+            |a: usize| treatments.iter().map(move |b| self.covariances[a - 1][b - 1]).sum::<f64>();
         Some(BlockEffect {
             difference: effects.iter().map(|effect| effect.difference).sum(),
             standard_error: treatments.iter().map(|a| covariance(*a)).sum::<f64>().sqrt(),
@@ -148,7 +156,8 @@ struct Fitted {
 
 impl Fitted {
     fn stepped(&self, next: &Self, factor: f64) -> Self {
-        let step = |from: &[f64], to: &[f64]| from.iter().zip(to).map(|(a, b)| a + factor * (b - a)).collect();
+        let step =
+            |from: &[f64], to: &[f64]| from.iter().zip(to).map(|(a, b)| a + factor * (b - a)).collect();
         Self {
             of_runs: step(&self.of_runs, &next.of_runs),
             of_treatments: step(&self.of_treatments, &next.of_treatments),
@@ -191,7 +200,8 @@ impl Design {
         };
         let estimable: Vec<usize> = (1..=treatments).filter(|treatment| shares_block(*treatment)).collect();
         let parameters = blocks.len() + estimable.len();
-        let degrees = u32::try_from(runs.len().checked_sub(parameters)?).ok().filter(|degrees| *degrees > 0)?;
+        let degrees =
+            u32::try_from(runs.len().checked_sub(parameters)?).ok().filter(|degrees| *degrees > 0)?;
         let entry = |a: usize, b: usize| {
             let shared: f64 = (0..blocks.len())
                 .map(|block| incidence[a][block] * incidence[b][block] / block_counts[block])
@@ -240,7 +250,8 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let mut inverse: Vec<Vec<f64>> =
         (0..size).map(|row| (0..size).map(|column| f64::from(u8::from(row == column))).collect()).collect();
     for column in 0..size {
-        let pivot = (column..size).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
+        let pivot =
+            (column..size).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
         if matrix[pivot][column].abs() < PIVOT_MIN {
             return None;
         }
@@ -270,7 +281,12 @@ mod tests {
     use crate::{Random, mean};
 
     /// So many blocks: each treatment once, the control so often; differences as given.
-    fn blocks(count: usize, controls: usize, differences: &[f64], noise: &mut dyn FnMut() -> f64) -> Vec<BlockRun> {
+    fn blocks(
+        count: usize,
+        controls: usize,
+        differences: &[f64],
+        noise: &mut dyn FnMut() -> f64,
+    ) -> Vec<BlockRun> {
         let mut runs = Vec::new();
         for block in 0..count {
             let level = (block as f64).sin();

@@ -56,7 +56,8 @@ impl Dunnett {
         let (mut inside, mut all) = (0.0, 0.0);
         for z in steps(-LARGEST_Z, LARGEST_Z) {
             let weight = (-z * z / 2.0).exp();
-            let one = crate::normal_cdf((bound - shared * z) / own) - crate::normal_cdf((-bound - shared * z) / own);
+            let one = crate::normal_cdf((bound - shared * z) / own)
+                - crate::normal_cdf((-bound - shared * z) / own);
             all += weight;
             inside += weight * one.powi(i32::try_from(self.treatments.max(1)).unwrap_or(i32::MAX));
         }

@@ -48,13 +48,18 @@ pub(super) fn print(saved: &Saved) {
         }
     }
     println!();
-    head("class | cells | spread between runs, median (90 %) | interval of one run holds the median of others");
+    head(
+        "class | cells | spread between runs, median (90 %) | interval of one run holds the median of others",
+    );
     for (class, known) in classes {
         let ascending = stats::sorted(&known.spreads);
         let at = |share: f64| stats::quantile_of_sorted(&ascending, share).unwrap_or(f64::NAN);
         let [held, all] = known.held;
-        let covered =
-            if all == 0 { "too few runs".to_owned() } else { format!("{:.0} % of {all}", percent(held, all)) };
+        let covered = if all == 0 {
+            "too few runs".to_owned()
+        } else {
+            format!("{:.0} % of {all}", percent(held, all))
+        };
         println!(
             "| {} | {} | {:.2} ({:.2}) % | {covered} |",
             class.name(),

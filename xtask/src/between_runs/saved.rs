@@ -194,7 +194,8 @@ impl Saved {
                 let level = cell.level.as_ref();
                 let row = level.map_or_else(|| test.name.clone(), |level| format!("{}, {level}", test.name));
                 let factor = planted(class, &row);
-                let samples = cell.samples.iter().map(|sample| costlier(sample, test.better, factor)).collect();
+                let samples =
+                    cell.samples.iter().map(|sample| costlier(sample, test.better, factor)).collect();
                 cell.samples = samples;
             }
         }

@@ -29,7 +29,9 @@ const JOURNAL: &str = "/var/lib/sidestep/bill/bill.json";
 /// Kills so many bills.
 pub(super) fn run(kills: usize) -> anyhow::Result<Totals> {
     if !cargo::is_root() {
-        return Ok(Totals::one_skipped("bill-evidence: only root can switch settings of the machine".to_owned()));
+        return Ok(Totals::one_skipped(
+            "bill-evidence: only root can switch settings of the machine".to_owned(),
+        ));
     }
     let folder = tempfile::tempdir().context("cannot make a folder")?;
     let log = folder.path().join("runs");
@@ -53,7 +55,9 @@ pub(super) fn run(kills: usize) -> anyhow::Result<Totals> {
         twice += usize::from(counted > ran || ran > counted + since_begun);
     }
     let _ = fs::remove_file(JOURNAL);
-    println!("{killed} kills of {bills} bills: {lost} settings lost, {twice} times runs counted twice or lost");
+    println!(
+        "{killed} kills of {bills} bills: {lost} settings lost, {twice} times runs counted twice or lost"
+    );
     Ok(Totals::one(lost == 0 && twice == 0, format!("bill-evidence: {lost} lost, {twice} miscounted")))
 }
 

@@ -64,24 +64,26 @@ impl Journal {
 
     /// The one that was left.
     pub(super) fn open() -> anyhow::Result<Self> {
-        let nothing = || anyhow::anyhow!("no bill was interrupted; begin one with sidestep bill -- ./program");
+        let nothing =
+            || anyhow::anyhow!("no bill was interrupted; begin one with sidestep bill -- ./program");
         let path = path();
         let folder = match TrustedFolder::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(nothing()),
             opened => opened.with_context(|| format!("cannot use {}", path.display()))?,
         };
         let bytes = folder.read(FILE)?.ok_or_else(nothing)?;
-        let kept: Kept = serde_json::from_slice(&bytes)
-            .ok()
-            .filter(|kept: &Kept| kept.schema == SCHEMA)
-            .with_context(|| format!("{} is no journal of this version; remove it", path.join(FILE).display()))?;
+        let kept: Kept =
+            serde_json::from_slice(&bytes).ok().filter(|kept: &Kept| kept.schema == SCHEMA).with_context(
+                || format!("{} is no journal of this version; remove it", path.join(FILE).display()),
+            )?;
         Self::with(kept)
     }
 
     fn with(kept: Kept) -> anyhow::Result<Self> {
         let path = path();
-        let unusable =
-            |why: std::io::Error| format!("cannot use {}: {why}; {}", path.display(), advice(&why, effective_root()));
+        let unusable = |why: std::io::Error| {
+            format!("cannot use {}: {why}; {}", path.display(), advice(&why, effective_root()))
+        };
         let folder = TrustedFolder::open_or_make(&path).map_err(|why| anyhow::anyhow!(unusable(why)))?;
         let lock = StateFolder::new(&path).try_lock().context("another bill is running")?;
         Ok(Self { kept, folder, path, _lock: lock })
@@ -92,7 +94,9 @@ impl Journal {
         let words = self.kept.words.iter().map(|word| OsString::from_vec(word.clone()));
         match Arguments::parsed(words) {
             Ok((Command::Bill(arguments), _)) => Ok(*arguments),
-            _ => anyhow::bail!("the journal holds no command line of this version; begin anew without --resume"),
+            _ => anyhow::bail!(
+                "the journal holds no command line of this version; begin anew without --resume"
+            ),
         }
     }
 
@@ -102,7 +106,10 @@ impl Journal {
         if let Some((then, now)) = self.kept.settings.iter().zip(&now).find(|(then, now)| then != now) {
             anyhow::bail!(
                 "{}={} when the bill began, and {}={} now: its runs no longer show the present state; begin anew without --resume",
-                then[0], then[1], now[0], now[1]
+                then[0],
+                then[1],
+                now[0],
+                now[1]
             );
         }
         anyhow::ensure!(
@@ -129,7 +136,8 @@ impl Journal {
     fn write(&self) -> anyhow::Result<()> {
         let bytes = serde_json::to_vec(&self.kept)?;
         self.folder.replace(FILE, &bytes).map_err(|why| {
-            let line = format!("cannot write {}: {why}; {}", self.path.display(), advice(&why, effective_root()));
+            let line =
+                format!("cannot write {}: {why}; {}", self.path.display(), advice(&why, effective_root()));
             anyhow::Error::new(why).context(line)
         })
     }

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
+use experiments::bill::Setting;
 use flaws::catalogue as flaw_catalogue;
 use host::Target;
 use host::live::ProcessSetting;
 use record::{Answer, FlawVerdict, SkippedSetting, WorkaroundState};
-use experiments::bill::Setting;
 use toggles::{Pair, Risk, Surroundings, Switch, Toggle, catalogue, combinable};
 
 use super::arguments::BillArguments;
@@ -99,10 +99,9 @@ impl Chosen {
 
     /// Why nothing takes part, shortly.
     pub(super) fn reasons(&self) -> String {
-        self.skipped.first().map_or_else(
-            || "there is none".to_owned(),
-            |first| format!("{}: {}", first.setting, first.why),
-        )
+        self.skipped
+            .first()
+            .map_or_else(|| "there is none".to_owned(), |first| format!("{}: {}", first.setting, first.why))
     }
 
     /// True if the engine has to write.
@@ -126,11 +125,10 @@ impl Chosen {
         if !self.is_mitigated_at_boot {
             return Vec::new();
         }
-        let words: Vec<String> = command.iter().map(|word| report::shell_word(&word.to_string_lossy())).collect();
+        let words: Vec<String> =
+            command.iter().map(|word| report::shell_word(&word.to_string_lossy())).collect();
         let program = words.join(" ");
-        vec![format!(
-            "sidestep ab --across-reboot --a mitigations=auto --b mitigations=off -- {program}"
-        )]
+        vec![format!("sidestep ab --across-reboot --a mitigations=auto --b mitigations=off -- {program}")]
     }
 }
 
@@ -156,9 +154,15 @@ fn for_good(pair: &Pair) -> String {
         Switch::System(changes) => match changes.first().map(|change| (&change.target, &change.value)) {
             Some((Target::File { path }, value)) => {
                 let path = format!("/{}", path.trim_start_matches('/'));
-                format!("echo {value} > {path} at each boot (a line `w {path} - - - - {value}` in /etc/tmpfiles.d)")
+                format!(
+                    "echo {value} > {path} at each boot (a line `w {path} - - - - {value}` in /etc/tmpfiles.d)"
+                )
             }
-            _ => format!("sidestep toggles set {}={} after each boot", pair.toggle.about().name, pair.values[1].name),
+            _ => format!(
+                "sidestep toggles set {}={} after each boot",
+                pair.toggle.about().name,
+                pair.values[1].name
+            ),
         },
         Switch::Process(settings) => settings.first().map_or_else(String::new, of_process),
         Switch::Buffers(_) => String::new(),
@@ -171,7 +175,9 @@ fn of_process(setting: &ProcessSetting) -> String {
             format!("start the program with GLIBC_TUNABLES={name}={value}")
         }
         ProcessSetting::ForbidHugePages(true) => "prctl(PR_SET_THP_DISABLE, 1) in the program".to_owned(),
-        ProcessSetting::TimerSlackNs(slack_ns) => format!("prctl(PR_SET_TIMERSLACK, {slack_ns}) in the program"),
+        ProcessSetting::TimerSlackNs(slack_ns) => {
+            format!("prctl(PR_SET_TIMERSLACK, {slack_ns}) in the program")
+        }
         ProcessSetting::WakeLatencyUs(latency_us) => {
             format!("hold /dev/cpu_dma_latency open with the value {latency_us}")
         }

@@ -400,13 +400,15 @@ impl Course {
 
     /// What fresh runs confirmed, with the direction that the screening had: settings and their effects.
     pub(super) fn confirmed(&self) -> Vec<(usize, BlockEffect)> {
-        let (Some(first), Some(fresh)) = (self.fit(BillPhase::Screening), self.fit(BillPhase::Confirming)) else {
+        let (Some(first), Some(fresh)) = (self.fit(BillPhase::Screening), self.fit(BillPhase::Confirming))
+        else {
             return Vec::new();
         };
         let family = fresh.family();
         let of = |setting: &usize| {
             let (before, now) = (first.effects[*setting]?, fresh.effects[*setting]?);
-            let holds = before.difference * now.difference > 0.0 && family.is_beyond(now.t().abs(), CONFIDENCE);
+            let holds =
+                before.difference * now.difference > 0.0 && family.is_beyond(now.t().abs(), CONFIDENCE);
             holds.then_some((*setting, now))
         };
         self.candidates.iter().filter_map(of).collect()

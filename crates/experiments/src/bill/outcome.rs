@@ -58,8 +58,11 @@ pub fn program_bill(
     ended: BillEnded,
 ) -> ProgramBill {
     let judged = Judged::of(course);
-    let mut entries: Vec<BillEntry> =
-        settings.iter().enumerate().map(|(place, setting)| entry(course, (place, setting), &judged)).collect();
+    let mut entries: Vec<BillEntry> = settings
+        .iter()
+        .enumerate()
+        .map(|(place, setting)| entry(course, (place, setting), &judged))
+        .collect();
     let rank = |entry: &BillEntry| {
         let amount = entry.amount.map_or(f64::NEG_INFINITY, |amount| amount.cost_percent);
         (entry.needless == Some(true) && entry.verdict == BillVerdict::Costs, class(entry.verdict), amount)
@@ -79,7 +82,9 @@ pub fn program_bill(
         unit: facts.unit.clone(),
         better: facts.better,
         as_is: median_of(course, |switched| switched.is_empty()),
-        recommended: median_of(course, |switched| !recommended.is_empty() && switched == recommended.as_slice()),
+        recommended: median_of(course, |switched| {
+            !recommended.is_empty() && switched == recommended.as_slice()
+        }),
         noise_percent: deviation.map(percent_of_log),
         entries,
         joint,
@@ -138,7 +143,9 @@ fn entry(course: &Course, (place, setting): (usize, &Setting), judged: &Judged) 
     let failed = course.turns.iter().filter(switched).filter(|turn| turn.value.is_none());
     let failures: Vec<&String> = failed.filter_map(|turn| turn.failure.as_ref()).collect();
     let failure = failures.first().map(|first| format!("{first}, in {} of {runs} runs", failures.len()));
-    let of = |one: &Option<Critical>| one.as_ref().and_then(|one| Some((one.fit.effects[place]?, one.t, one.fit.family())));
+    let of = |one: &Option<Critical>| {
+        one.as_ref().and_then(|one| Some((one.fit.effects[place]?, one.t, one.fit.family())))
+    };
     let confirmed = judged.confirmed.iter().find(|(setting, _)| *setting == place);
     // Of what is not confirmed the screening had the most runs.
     let shown = of(if confirmed.is_some() { &judged.fresh } else { &judged.screening });
@@ -209,7 +216,8 @@ fn percent_of_log(log: f64) -> f64 {
 }
 
 fn median_of(course: &Course, is_state: impl Fn(&[usize]) -> bool) -> Option<f64> {
-    let counted = course.turns.iter().filter(|turn| turn.phase != BillPhase::WarmUp && is_state(&turn.switched));
+    let counted =
+        course.turns.iter().filter(|turn| turn.phase != BillPhase::WarmUp && is_state(&turn.switched));
     stats::median(&counted.filter_map(|turn| turn.value).collect::<Vec<_>>())
 }
 
@@ -235,7 +243,9 @@ pub fn averages(programs: &[ProgramBill]) -> Vec<BillAverage> {
     let mut found = vec![average("all".to_owned(), &|_| true)];
     if groups.len() > 1 {
         found.extend(groups.iter().map(|group| average((*group).to_owned(), &|one| one.group == *group)));
-        found.extend(groups.iter().map(|group| average(format!("without:{group}"), &|one| one.group != *group)));
+        found.extend(
+            groups.iter().map(|group| average(format!("without:{group}"), &|one| one.group != *group)),
+        );
     }
     found.into_iter().flatten().collect()
 }
@@ -267,7 +277,10 @@ fn of_one(bill: &ProgramBill) -> String {
     let largest = costs.first().map(|entry| format!("{}={}", entry.setting, entry.now));
     match (bill.joint, costs.as_slice(), largest) {
         (Some(joint), [_], Some(largest)) => {
-            format!("{largest} costs this program {}; no other setting has a cost that was shown", with_interval(joint))
+            format!(
+                "{largest} costs this program {}; no other setting has a cost that was shown",
+                with_interval(joint)
+            )
         }
         (Some(joint), [first, ..], Some(largest)) => format!(
             "settings cost this program {}; {:.1} % of it is {largest}",

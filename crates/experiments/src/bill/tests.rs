@@ -70,7 +70,8 @@ fn on(course: &mut Course, double: &mut Double, most: usize) -> BillEnded {
 }
 
 fn settings(count: usize) -> Vec<Setting> {
-    let one = |place| Setting { name: format!("setting-{place}"), now: "on".to_owned(), ..Setting::default() };
+    let one =
+        |place| Setting { name: format!("setting-{place}"), now: "on".to_owned(), ..Setting::default() };
     (0..count).map(one).collect()
 }
 

@@ -90,10 +90,7 @@ fn tenths(percent: f64) -> Cell {
 
 fn amount(amount: BillAmount) -> Cell {
     Cell::within(
-        format!(
-            "{:+.1} [{:+.1}, {:+.1}]",
-            amount.cost_percent, amount.interval.low, amount.interval.high
-        ),
+        format!("{:+.1} [{:+.1}, {:+.1}]", amount.cost_percent, amount.interval.low, amount.interval.high),
         amount.cost_percent,
         amount.interval,
     )
@@ -133,7 +130,8 @@ fn together(bill: &ProgramBill) -> Option<String> {
     let joint = bill.joint?;
     let beyond = bill.remainder?;
     let adds_up = beyond.interval.low <= 0.0 && 0.0 <= beyond.interval.high;
-    let words = if adds_up { "the parts add up" } else { "the parts do not add up: settings act on each other" };
+    let words =
+        if adds_up { "the parts add up" } else { "the parts do not add up: settings act on each other" };
     Some(format!(
         "All recommended changes at once: {:.1} % [{:.1}, {:.1}]; beyond the sum of the parts {:+.1} % [{:+.1}, {:+.1}]: {words}.",
         joint.cost_percent,
@@ -149,7 +147,8 @@ fn conditions(bill: &ProgramBill) -> String {
     let as_is = bill.as_is.map_or_else(String::new, |value| {
         format!("{} {} {} as things are; ", bill.measured, number::short(value), bill.unit)
     });
-    let noise = bill.noise_percent.map_or_else(String::new, |noise| format!("one run varies by {noise:.1} %; "));
+    let noise =
+        bill.noise_percent.map_or_else(String::new, |noise| format!("one run varies by {noise:.1} %; "));
     let ended = match bill.ended {
         BillEnded::Answered => "every question answered within the margin",
         BillEnded::TimeUp => "ended by --for; more time shows smaller costs",
