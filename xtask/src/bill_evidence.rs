@@ -176,7 +176,7 @@ fn priced<S: Subject>(subject: &mut S, budget_s: f64, seed: u64) -> Result<Progr
     };
     let mut course = Course::new(rules);
     let ended = loop {
-        let planned = match course.next() {
+        let planned = match course.step() {
             Step::Done(ended) => break ended,
             Step::Run(planned) => planned,
         };

@@ -148,7 +148,7 @@ fn lead(
         if subject.must_stop() {
             return Ok(BillEnded::Interrupted);
         }
-        let planned = match course.next() {
+        let planned = match course.step() {
             Step::Done(ended) => return Ok(ended),
             Step::Run(planned) => planned,
         };

@@ -68,6 +68,8 @@ pub(crate) fn require(holds: bool, key: impl Into<String>, problem: impl FnOnce(
 }
 
 /// Holds a number to its bounds; what is no number is outside.
+// Bounds are written where they are used.
+#[expect(clippy::needless_pass_by_value)]
 pub(crate) fn within<T: PartialOrd + Display>(
     key: impl Into<String>,
     value: T,

@@ -45,7 +45,7 @@ pub(crate) fn forwarding<'w>() -> TimedLoop<'w> {
 /// Divisions of floats.
 pub(crate) fn float_divisions<'w>(operands: FloatOperands) -> TimedLoop<'w> {
     TimedLoop::new(FLOAT_DIVISIONS_PER_ROUND, move |rounds| {
-        _ = black_box(float_divide_chain(operands, rounds))
+        _ = black_box(float_divide_chain(operands, rounds));
     })
 }
 

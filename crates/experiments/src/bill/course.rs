@@ -132,7 +132,7 @@ impl Course {
     pub fn resumed(rules: Rules, turns: Vec<BillTurn>) -> Option<Self> {
         let mut course = Self::new(rules);
         for turn in turns {
-            let Step::Run(planned) = course.next() else { return None };
+            let Step::Run(planned) = course.step() else { return None };
             let is_same = (planned.phase, planned.block) == (turn.phase, turn.block)
                 && planned.state.members().eq(turn.switched.iter().copied());
             if !is_same {
@@ -144,7 +144,7 @@ impl Course {
     }
 
     /// What is to run next. Asked again without a run in between it says the same.
-    pub fn next(&mut self) -> Step {
+    pub fn step(&mut self) -> Step {
         loop {
             if let Some(ended) = self.ended {
                 return Step::Done(ended);
@@ -156,7 +156,7 @@ impl Course {
         }
     }
 
-    /// Adds the run that [`Course::next`] asked for.
+    /// Adds the run that [`Course::step`] asked for.
     pub fn take(&mut self, turn: BillTurn) {
         let state = self.queue.pop_front().unwrap_or(Factors::NONE);
         let failed = turn.value.is_none();
@@ -218,8 +218,8 @@ impl Course {
     }
 
     fn warm_end_s(&self) -> f64 {
-        let warm = self.turns.iter().filter(|turn| turn.phase == BillPhase::WarmUp);
-        warm.last().map_or(0.0, |turn| turn.ended_s)
+        let last = self.turns.iter().rfind(|turn| turn.phase == BillPhase::WarmUp);
+        last.map_or(0.0, |turn| turn.ended_s)
     }
 
     /// Costs so far of the settings that take part, the largest first: for whoever watches.
@@ -238,10 +238,9 @@ impl Course {
     fn end_s(&self) -> f64 {
         let left_s = (self.rules.budget_s - self.warm_s).max(0.0);
         match self.phase {
-            BillPhase::WarmUp => self.rules.budget_s,
             BillPhase::Screening => self.warm_s + left_s * SCREENING_SHARE,
             BillPhase::Confirming => self.warm_s + left_s * CONFIRMING_SHARE,
-            BillPhase::Joint => self.rules.budget_s,
+            BillPhase::WarmUp | BillPhase::Joint => self.rules.budget_s,
         }
     }
 
@@ -315,13 +314,11 @@ impl Course {
     fn lay(&mut self) {
         self.block += 1;
         self.blocks_of_phase += 1;
-        let mut states: Vec<Factors> = match self.phase {
-            BillPhase::Joint => vec![Factors::NONE, self.recommended()],
-            _ => {
-                let settings = self.active.iter().map(|setting| Factors::only(*setting));
-                let baselines = baselines(self.active.len());
-                settings.chain(std::iter::repeat_n(Factors::NONE, baselines)).collect()
-            }
+        let mut states: Vec<Factors> = if self.phase == BillPhase::Joint {
+            vec![Factors::NONE, self.recommended()]
+        } else {
+            let settings = self.active.iter().map(|setting| Factors::only(*setting));
+            settings.chain(std::iter::repeat_n(Factors::NONE, baselines(self.active.len()))).collect()
         };
         self.random.shuffle(&mut states);
         self.queue.extend(states);

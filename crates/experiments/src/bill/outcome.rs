@@ -81,7 +81,7 @@ pub fn program_bill(
         measured: facts.measured.clone(),
         unit: facts.unit.clone(),
         better: facts.better,
-        as_is: median_of(course, |switched| switched.is_empty()),
+        as_is: median_of(course, <[usize]>::is_empty),
         recommended: median_of(course, |switched| {
             !recommended.is_empty() && switched == recommended.as_slice()
         }),

@@ -51,7 +51,7 @@ fn course(double: &mut Double, rules: Rules, most: usize) -> (Course, BillEnded)
 
 fn on(course: &mut Course, double: &mut Double, most: usize) -> BillEnded {
     while course.turns.len() < most {
-        let planned = match course.next() {
+        let planned = match course.step() {
             Step::Done(ended) => return ended,
             Step::Run(planned) => planned,
         };
@@ -168,12 +168,12 @@ fn a_bill_that_was_killed_after_any_run_ends_as_the_one_that_was_not() {
         let journal = whole.turns[..killed_after].to_vec();
         let mut resumed = Course::resumed(rules(4, 120.0, 3), journal).expect("its own runs");
         for turn in &whole.turns[killed_after..] {
-            let Step::Run(planned) = resumed.next() else { panic!("ended early after {killed_after}") };
+            let Step::Run(planned) = resumed.step() else { panic!("ended early after {killed_after}") };
             assert_eq!((planned.phase, planned.block), (turn.phase, turn.block));
             assert!(planned.state.members().eq(turn.switched.iter().copied()));
             resumed.take(turn.clone());
         }
-        assert_eq!(resumed.next(), Step::Done(ended), "{killed_after}");
+        assert_eq!(resumed.step(), Step::Done(ended), "{killed_after}");
     }
 }
 

@@ -74,7 +74,7 @@ fn plan<'w>(probe: SignatureProbe) -> Result<Plan<'w>, String> {
         SignatureProbe::IndirectBranch => Ok(indirect_branch()),
         SignatureProbe::Rdrand => rdrand(),
         SignatureProbe::Divide => Ok(beside_rotations(TimedLoop::new(DIVISIONS_PER_ROUND, |rounds| {
-            _ = black_box(divide_chain(rounds))
+            _ = black_box(divide_chain(rounds));
         }))),
         SignatureProbe::DenormalDivide => Ok(denormal_divide()),
         SignatureProbe::Xbegin => transactions(),
@@ -105,7 +105,7 @@ fn gather<'w>() -> Result<Plan<'w>, String> {
     let loads = || {
         let table = GatherTable::new();
         TimedLoop::new(GATHERS_PER_ROUND, move |rounds| {
-            _ = black_box(scalar_loads(black_box(&table), rounds))
+            _ = black_box(scalar_loads(black_box(&table), rounds));
         })
     };
     let (one, other) = (GatherTable::new(), GatherTable::new());
@@ -166,7 +166,7 @@ fn segment_check<'w>() -> Plan<'w> {
     let selector = SegmentSelector::of_the_stack();
     let work = move |check| {
         TimedLoop::new(CHECKS_PER_ROUND, move |rounds| {
-            _ = black_box(black_box(&selector).check(check, rounds))
+            _ = black_box(black_box(&selector).check(check, rounds));
         })
     };
     Plan {
