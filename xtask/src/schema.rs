@@ -135,7 +135,7 @@ fn close_within(rules: &mut Map<String, Value>, root: &Value) {
     for (keyword, rule) in rules {
         match keyword.as_str() {
             "properties" => {
-                rule.as_object_mut().into_iter().flatten().for_each(|(_, rule)| close(rule, root))
+                rule.as_object_mut().into_iter().flatten().for_each(|(_, rule)| close(rule, root));
             }
             "prefixItems" => rule.as_array_mut().into_iter().flatten().for_each(|rule| close(rule, root)),
             "items" | "additionalProperties" => close(rule, root),

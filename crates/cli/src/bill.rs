@@ -92,7 +92,7 @@ pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result
             break;
         }
     }
-    conclude(priced, chosen, journal, &arguments, global)
+    conclude(priced, &chosen, journal, &arguments, global)
 }
 
 /// What was priced so far.
@@ -279,7 +279,7 @@ fn document(chosen: &Chosen, arguments: &BillArguments, seed: u64) -> Bill {
 /// Prints the bill; the machine is put back already.
 fn conclude(
     priced: Priced,
-    chosen: Chosen,
+    chosen: &Chosen,
     journal: Journal,
     arguments: &BillArguments,
     global: &Global,
@@ -290,7 +290,7 @@ fn conclude(
         started_utc: journal.kept.started_utc.clone(),
         elapsed_s: priced.elapsed_s,
         programs: priced.programs,
-        ..document(&chosen, arguments, journal.kept.seed)
+        ..document(chosen, arguments, journal.kept.seed)
     };
     let is_interrupted = bill.programs.iter().any(|one| one.ended == BillEnded::Interrupted);
     if !is_interrupted {

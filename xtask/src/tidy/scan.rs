@@ -198,11 +198,7 @@ fn comment_end(text: &str) -> usize {
         let Some(next) = ["*/", "/*"].iter().filter_map(|mark| text[at..].find(mark)).min() else {
             return text.len();
         };
-        if text[at + next..].starts_with("*/") {
-            depth -= 1
-        } else {
-            depth += 1
-        }
+        depth += if text[at + next..].starts_with("*/") { -1 } else { 1 };
         at += next + 2;
     }
     at

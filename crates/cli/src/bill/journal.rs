@@ -103,13 +103,10 @@ impl Journal {
     /// The same, if the settings still are what they were.
     pub(super) fn continued(self, chosen: &Chosen) -> anyhow::Result<Self> {
         let now = settings(chosen);
-        if let Some((then, now)) = self.kept.settings.iter().zip(&now).find(|(then, now)| then != now) {
+        let changed = self.kept.settings.iter().zip(&now).find(|(then, now)| then != now);
+        if let Some(([name, then, _], [other, value, _])) = changed {
             anyhow::bail!(
-                "{}={} when the bill began, and {}={} now: its runs no longer show the present state; begin anew without --resume",
-                then[0],
-                then[1],
-                now[0],
-                now[1]
+                "{name}={then} when the bill began, and {other}={value} now: its runs no longer show the present state; begin anew without --resume"
             );
         }
         anyhow::ensure!(

@@ -120,22 +120,8 @@ fn priced(cost: ClockCost) -> ClockCost {
     ClockCost { clock_sources: Some(SourceCosts { current: "tsc".to_owned(), turns: 40, rows }), ..cost }
 }
 
-/// A self-test that found something of everything.
-fn selftest() -> Page {
-    let resolution = |kind: &str, detectable: f64| Resolution {
-        kind: kind.to_owned(),
-        unit: "ns".to_owned(),
-        typical: 112.345,
-        pairs: 500,
-        seconds: 2.0,
-        shift: -0.001,
-        interval: Interval { low: -0.004, high: 0.002 },
-        half_width: 0.003,
-        detectable,
-        seconds_for_one_percent: 0.72,
-        groups: 41,
-        alarms: 2,
-    };
+/// Cells of a surface that were called different, and one that was not covered.
+fn surface_checks() -> (Twins, Coverage) {
     let (block_bytes, stride_bytes) = (Bytes(12 << 20), Bytes(2048));
     let pair = CellPair {
         block_bytes,
@@ -155,17 +141,6 @@ fn selftest() -> Page {
         scatter: 0.01,
         far_unmarked_share: 0.0,
         converged_share: 0.8,
-    };
-    let control = |cpu: u32, core_hz: Option<f64>| ControlState {
-        cpu: CpuId(cpu),
-        core_hz: core_hz.map(Hertz),
-        unknown_because: None,
-        multiply_per_rotate: 3.0,
-        core_share: 0.98,
-        multiply_ns: 0.87,
-        port_ns: 0.073,
-        multiply_drift: core_hz.map(|_| 0.012),
-        port_drift: Some(-0.004),
     };
     let twins = Twins {
         page_bytes: Bytes(4096),
@@ -190,6 +165,37 @@ fn selftest() -> Page {
         factor_for_95_percent: 1.2,
         named: vec![cell],
         seconds: 60.0,
+    };
+    (twins, coverage)
+}
+
+/// A self-test that found something of everything.
+fn selftest() -> Page {
+    let resolution = |kind: &str, detectable: f64| Resolution {
+        kind: kind.to_owned(),
+        unit: "ns".to_owned(),
+        typical: 112.345,
+        pairs: 500,
+        seconds: 2.0,
+        shift: -0.001,
+        interval: Interval { low: -0.004, high: 0.002 },
+        half_width: 0.003,
+        detectable,
+        seconds_for_one_percent: 0.72,
+        groups: 41,
+        alarms: 2,
+    };
+    let (twins, coverage) = surface_checks();
+    let control = |cpu: u32, core_hz: Option<f64>| ControlState {
+        cpu: CpuId(cpu),
+        core_hz: core_hz.map(Hertz),
+        unknown_because: None,
+        multiply_per_rotate: 3.0,
+        core_share: 0.98,
+        multiply_ns: 0.87,
+        port_ns: 0.073,
+        multiply_drift: core_hz.map(|_| 0.012),
+        port_drift: Some(-0.004),
     };
     let overlap = |b: u32, can_tell: bool| Overlap {
         a: CpuId(0),
