@@ -32,11 +32,7 @@ impl Selection {
     pub(crate) fn workloads(&self, names: &[String]) -> anyhow::Result<Vec<Workload>> {
         let mut chosen = Vec::new();
         for name in names {
-            chosen.push(if name.contains('/') || name.ends_with(".toml") {
-                file(name)?
-            } else {
-                built_in(name)?
-            });
+            chosen.push(if name.contains(['/', '.']) { file(name)? } else { built_in(name)? });
         }
         if let Some(suite) = self.suite {
             chosen.extend(workloads::suite(suite).into_iter().cloned());
