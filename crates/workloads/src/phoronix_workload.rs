@@ -84,7 +84,7 @@ mod tests {
         assert!(workload.command.contains("cd '/o'\\''k' ") && workload.command.contains("./'a-b' "));
         assert_eq!(workload.metric.file(), Some(LOG));
         let read = |file: Option<&[u8]>, stdout: &[u8]| {
-            workload.metric.read(&Output { file, stdout, ..Output::default() })
+            workload.metric.read(&Output { stdout, file, ..Output::default() })
         };
         assert_eq!(read(Some(b"t 5\n"), b"t 6\n"), Ok(5.0));
         assert_eq!(read(None, b"t 6\n"), Ok(6.0), "a launcher may leave LOG_FILE alone");

@@ -1,7 +1,7 @@
 //! Which workloads are meant: all, a suite, some by name, files of the user's own, installed Phoronix profiles.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
@@ -32,13 +32,7 @@ impl Selection {
     pub(crate) fn workloads(&self, names: &[String]) -> anyhow::Result<Vec<Workload>> {
         let mut chosen = Vec::new();
         for name in names {
-            chosen.push(
-                if name.contains('/') || Path::new(name).extension().is_some_and(|ending| ending == "toml") {
-                    file(name)?
-                } else {
-                    built_in(name)?
-                },
-            );
+            chosen.push(if name.contains(['/', '.']) { file(name)? } else { built_in(name)? });
         }
         if let Some(suite) = self.suite {
             chosen.extend(workloads::suite(suite).into_iter().cloned());

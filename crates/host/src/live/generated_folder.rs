@@ -145,9 +145,8 @@ mod tests {
         let fill = |folder: &Path| {
             assert!(!folder.join("half").exists());
             (0..1000).for_each(|_| thread::yield_now());
-            fs::write(folder.join("whole"), "x").inspect(|()| {
-                count.fetch_add(1, Ordering::Relaxed);
-            })
+            count.fetch_add(1, Ordering::Relaxed);
+            fs::write(folder.join("whole"), "x")
         };
         thread::scope(|scope| {
             for _ in 0..4 {
