@@ -297,6 +297,6 @@ mod tests {
         let groups = groups(&command);
         assert!(groups.lines().all(|line| line.chars().count() <= 80), "{groups}");
         let help = judging::command().render_help().to_string();
-        assert!(help.contains("Prove an effect:\n  ab"), "{help}");
+        assert!(help.contains("Prove an effect:\n  bill"), "{help}");
     }
 }

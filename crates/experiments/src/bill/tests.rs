@@ -112,7 +112,12 @@ fn planted_costs_are_ranked_and_nothing_else_is_named() {
         .filter(|entry| entry.verdict == BillVerdict::Costs)
         .map(|entry| entry.setting.as_str())
         .collect();
-    assert_eq!(named, ["setting-2", "setting-5", "setting-7"], "{:?}", headline(&[found.clone()]));
+    assert_eq!(
+        named,
+        ["setting-2", "setting-5", "setting-7"],
+        "{:?}",
+        headline(std::slice::from_ref(&found))
+    );
     for (place, percent) in [(2, 10.0), (5, 3.0), (7, 1.0)] {
         let (_, shown) = cost(&found, place);
         assert!((shown - percent).abs() < 0.8, "{place}: {shown}");
