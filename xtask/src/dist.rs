@@ -46,8 +46,10 @@ struct Release {
 
 /// `cargo xtask dist`.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
-    let (release, mut totals) = made(true)?;
+    let release = make(&cargo::target())?;
+    let mut totals = checks::is_static(&release.program())?;
     totals.add(checks::is_small(&release.program())?);
+    totals.add(checks::installs(&release)?);
     if arguments.twice {
         totals.add(is_the_same_again(&release)?);
     }
@@ -62,21 +64,8 @@ pub fn build_program() -> anyhow::Result<Totals> {
     Ok(Totals::one_passed())
 }
 
-/// All that can be made and tried without installing a packager, which takes minutes. The program is larger than its limit, which
-/// `cargo xtask dist` alone judges: here that would hide every other failure.
-pub fn check() -> anyhow::Result<Totals> {
-    made(false).map(|(_, totals)| totals)
-}
-
-fn made(may_install: bool) -> anyhow::Result<(Release, Totals)> {
-    let (release, mut totals) = make(&cargo::target(), may_install)?;
-    totals.add(checks::is_static(&release.program())?);
-    totals.add(checks::installs(&release)?);
-    Ok((release, totals))
-}
-
 /// Builds below `target` and packs.
-fn make(target: &Path, may_install: bool) -> anyhow::Result<(Release, Totals)> {
+fn make(target: &Path) -> anyhow::Result<Release> {
     let epoch_s =
         cargo::output(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(cargo::root()))
             .map_or_else(|_| "0".to_owned(), |text| text.trim().to_owned());
@@ -95,11 +84,11 @@ fn make(target: &Path, may_install: bool) -> anyhow::Result<(Release, Totals)> {
     }
     build::fill(&release, target)?;
     bundle::tarball(&release)?;
-    let totals = packages::all(&release, target, may_install)?;
+    packages::all(&release, target)?;
     image::write(&release)?;
     sbom::write(&release)?;
     bundle::sums(&release)?;
-    Ok((release, totals))
+    Ok(release)
 }
 
 impl Release {
@@ -115,7 +104,7 @@ impl Release {
 
 fn is_the_same_again(first: &Release) -> anyhow::Result<Totals> {
     let other = tempfile::tempdir_in(cargo::target()).context("cannot make a folder for the second build")?;
-    let (second, _) = make(other.path(), true)?;
+    let second = make(other.path())?;
     let sums = [first, &second].map(|release| fs::read_to_string(release.folder.join(bundle::SUMS)));
     let [first, second] = sums.map(|text| text.context("cannot read the sums"));
     let (first, second) = (first?, second?);

@@ -46,7 +46,6 @@ const STEPS: &[(&str, Step)] = &[
         "a quick check-up: its record, and its report in headless Chromium",
         Step::Own(browser::check_fresh_report),
     ),
-    ("what is published: each form installed and run in an empty root", Step::Own(dist::check)),
 ];
 
 impl Step {

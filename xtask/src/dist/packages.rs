@@ -6,7 +6,6 @@ use std::process::Command;
 use super::Release;
 use crate::cargo;
 use crate::tidy::PLATFORM;
-use crate::totals::Totals;
 
 /// A packager, the version that was tried, what its files are called, and its words.
 type Packager = (&'static str, &'static str, &'static str, &'static str);
@@ -15,15 +14,10 @@ const DEB: Packager = ("cargo-deb", "3.7.0", "deb", "deb --package cli --no-buil
 const RPM: Packager =
     ("cargo-generate-rpm", "0.21.0", "rpm", "generate-rpm --package crates/cli --auto-req disabled");
 
-/// `sidestep-VERSION-x86_64-linux.deb` and `.rpm`. A packager that is not there and may not be installed is skipped by name.
-pub(super) fn all(release: &Release, target: &Path, may_install: bool) -> anyhow::Result<Totals> {
-    let mut totals = Totals::default();
+/// `sidestep-VERSION-x86_64-linux.deb` and `.rpm`.
+pub(super) fn all(release: &Release, target: &Path) -> anyhow::Result<()> {
     for (name, version, extension, words) in [DEB, RPM] {
-        let Some(mut command) = packager(name, version, may_install)? else {
-            println!("SKIPPED {name} is not installed; cargo xtask dist installs it");
-            totals.add(Totals::one_skipped(format!("dist: no {name} here, which makes the .{extension}")));
-            continue;
-        };
+        let mut command = packager(name, version)?;
         command.args(words.split(' ')).args(["--target", PLATFORM]).current_dir(cargo::root());
         if name == RPM.0 {
             command.args(["--source-date", &release.epoch_s, "--target-dir"]).arg(target);
@@ -31,20 +25,20 @@ pub(super) fn all(release: &Release, target: &Path, may_install: bool) -> anyhow
         command.env("SOURCE_DATE_EPOCH", &release.epoch_s).env("CARGO_TARGET_DIR", target);
         cargo::output(command.arg("--output").arg(release.file(extension)))?;
     }
-    Ok(totals)
+    Ok(())
 }
 
 /// A packager that is there, or was put below the target folder.
-fn packager(name: &str, version: &str, may_install: bool) -> anyhow::Result<Option<Command>> {
+fn packager(name: &str, version: &str) -> anyhow::Result<Command> {
     let own = cargo::target().join("packagers");
     let file = own.join("bin").join(name);
     let found = cargo::find(name).or_else(|| file.is_file().then(|| file.clone()));
-    if found.is_none() && may_install {
+    if found.is_none() {
         println!("installing {name} {version} below {}", own.display());
         let mut install =
             cargo::cargo(&format!("install --quiet --locked --version {version} {name} --root"));
         let fine = cargo::succeeds(install.arg(&own))?;
         anyhow::ensure!(fine, "{name} cannot be installed; see above");
     }
-    Ok(found.or_else(|| may_install.then_some(file)).map(Command::new))
+    Ok(Command::new(found.unwrap_or(file)))
 }

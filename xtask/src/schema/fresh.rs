@@ -30,6 +30,7 @@ ab-across-reboot  ab --across-reboot --a !mitigations --b mitigations=off --dry-
 workloads         workloads
 workloads-check   workloads check fork-exec
 workloads-install workloads install
+bill              bill --for 3s --toggles timer-slack,thp -- true
 place             place --budget 2s --state {}/state -- sh -c :
 place-sweep       place --budget 2s --threads 1..2 --state {}/state -- sh -c :
 clock-check       clock check --budget 1s
