@@ -35,10 +35,7 @@ mod spread;
 
 pub use bill::*;
 pub use clock_check::*;
-pub use clock_cost::{
-    CLOCK_COST_SCHEMA, ClockCost, CostControl, CostVerdict, FailedRead, PublishedCost, RoundsSeen,
-    RoundsVerdict, ScalingVerdict, SourceCost, SourceCosts, ThreadCost,
-};
+pub use clock_cost::*;
 pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 pub use clocks::{ClockRead, SlowRead};
 pub use codec::{
