@@ -147,8 +147,8 @@ fn entry(course: &Course, (place, setting): (usize, &Setting), judged: &Judged) 
         one.as_ref().and_then(|one| Some((one.fit.effects[place]?, one.t, one.fit.family())))
     };
     let confirmed = judged.confirmed.iter().find(|(setting, _)| *setting == place);
-    // Of what is not confirmed the screening had the most runs.
-    let shown = of(if confirmed.is_some() { &judged.fresh } else { &judged.screening });
+    // What had fresh runs is judged by them alone: it was chosen by the others.
+    let shown = of(&judged.fresh).or_else(|| of(&judged.screening));
     let verdict = match confirmed {
         _ if course.failing().contains(&place) => BillVerdict::Fails,
         Some((_, effect)) if effect.difference < 0.0 => BillVerdict::Costs,
