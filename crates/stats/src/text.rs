@@ -331,7 +331,7 @@ mod tests {
             assert_eq!(points(value), expected);
         }
         assert_eq!([3.0, -3.04, -0.001].map(signed_points), ["+3.0", "-3.0", "0.00"]);
-        assert_eq!([124.6, -0.001, 3.14].map(points_in_words), ["125", "0.00", "3.1"]);
+        assert_eq!([124.6, -0.001, 3.12].map(points_in_words), ["125", "0.00", "3.1"]);
         assert_eq!([0.52, 0.04].map(points_of_share), ["52", "4.0"]);
     }
 }
