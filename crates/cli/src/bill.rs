@@ -15,10 +15,9 @@ use experiments::ab::switcher::Switcher;
 use experiments::bill::{Course, ProgramFacts, Rules, Step, averages, headline, program_bill};
 use host::live::{self, ChildOutput, utc_now};
 use record::{BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, ProgramBill};
-use regex::bytes::Regex;
-use stats::Factors;
 use toggles::{Place, Restored};
 
+use crate::ab;
 use crate::arguments::Global;
 use crate::check_up::seed_of_now;
 use crate::outcome::{CouldNotMeasure, Outcome};
@@ -75,21 +74,22 @@ pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result
     }
     let mut journal = match journal {
         Some(journal) => journal.continued(&chosen)?,
-        None => Journal::begin(&arguments, &chosen, arguments.seed.unwrap_or_else(seed_of_now))?,
+        None => Journal::begin(&chosen, arguments.seed.unwrap_or_else(seed_of_now))?,
     };
     let mut priced = Priced::default();
     let budget = arguments.budget.unwrap_or(BUDGET) / u32::try_from(tasks.len().max(1))?;
     for (place, task) in tasks.iter().enumerate() {
         let rules = Rules {
             settings: chosen.pairs.len(),
-            combinable: Factors::ALL,
             budget_s: budget.as_secs_f64(),
             margin: (arguments.margin / 100.0).ln_1p(),
             seed: journal.kept.seed.wrapping_add(place as u64),
             higher_is_better: task.facts.better == Better::Higher,
         };
-        if !priced.add(task, rules, &chosen, (&mut journal, place), global)? {
-            break;
+        match priced.add(task, rules, &chosen, (&mut journal, place), global) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return after_error(error, &priced.restored),
         }
     }
     conclude(priced, &chosen, journal, &arguments, global)
@@ -180,9 +180,11 @@ fn afford(course: &Course) -> anyhow::Result<()> {
     let Some(needs) = course.affordable() else { return Ok(()) };
     let budget_s = course.rules.budget_s;
     if needs.least_s > budget_s {
-        return Err(anyhow::Error::new(CouldNotMeasure).context(format!(
+        return Err(CouldNotMeasure::because(format!(
             "cannot price {} settings in {budget_s:.0} s: a run takes {:.2} s; give --for {:.0}s, or fewer settings with --toggles",
-            course.rules.settings, needs.run_s, needs.least_s.ceil()
+            course.rules.settings,
+            needs.run_s,
+            needs.least_s.ceil()
         )));
     }
     Ok(())
@@ -194,12 +196,7 @@ fn tasks(arguments: &BillArguments) -> anyhow::Result<Vec<Task>> {
         !arguments.command.is_empty(),
         "give the program to price after --, as in sidestep bill -- ./program"
     );
-    let metric = arguments.metric.as_ref().map(|text| {
-        let pattern =
-            Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
-        anyhow::Ok(Metric { pattern, better: arguments.better.into() })
-    });
-    let metric = metric.transpose()?;
+    let metric = ab::metric(arguments.metric.as_deref(), arguments.better)?;
     let (measured, unit, row) = match (&metric, arguments.measure) {
         (Some(_), _) => ("metric", "", FIRST_ROW),
         (None, Measured::Wall) => ("wall time", "s", FIRST_ROW),
@@ -247,14 +244,8 @@ fn plan(
 }
 
 fn unmeasured(task: &Task, chosen: &Chosen) -> ProgramBill {
-    let rules = Rules {
-        settings: chosen.pairs.len(),
-        combinable: Factors::ALL,
-        budget_s: 0.0,
-        margin: 0.0,
-        seed: 0,
-        higher_is_better: false,
-    };
+    let rules =
+        Rules { settings: chosen.pairs.len(), budget_s: 0.0, margin: 0.0, seed: 0, higher_is_better: false };
     program_bill(&Course::new(rules), &chosen.settings, &task.facts, BillEnded::TimeUp)
 }
 
@@ -306,10 +297,7 @@ fn conclude(
     if let Some(failing) = bill.programs.iter().find(|one| one.ended == BillEnded::Failing) {
         let why = failing.turns.iter().find_map(|turn| turn.failure.as_ref());
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        return after_error(
-            anyhow::Error::new(CouldNotMeasure).context(format!("{} fails{why}", failing.program)),
-            &[],
-        );
+        return Err(CouldNotMeasure::because(format!("{} fails{why}", failing.program)));
     }
     let costs =
         bill.programs.iter().flat_map(|one| &one.entries).any(|one| one.verdict == BillVerdict::Costs);

@@ -47,7 +47,7 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Begins one anew, in place of any that lies there.
-    pub(super) fn begin(_: &BillArguments, chosen: &Chosen, seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn begin(chosen: &Chosen, seed: u64) -> anyhow::Result<Self> {
         let words = std::env::args_os().map(|word| word.as_bytes().to_vec()).collect();
         let kept = Kept {
             schema: SCHEMA,

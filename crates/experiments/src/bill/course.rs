@@ -31,8 +31,6 @@ const HEADROOM: f64 = 1.1;
 pub struct Rules {
     /// Settings that take part, at most 32.
     pub settings: usize,
-    /// Settings that cannot be combined are left out of the joint run: which take part in it at most.
-    pub combinable: Factors,
     /// Seconds of measuring.
     pub budget_s: f64,
     /// Costs up to this are of no practical matter, as a logarithm.
@@ -193,11 +191,6 @@ impl Course {
     /// Settings whose cost is below the margin.
     pub fn below_margin(&self) -> &[usize] {
         &self.below_margin
-    }
-
-    /// Settings that went on to fresh runs.
-    pub fn candidates(&self) -> &[usize] {
-        &self.candidates
     }
 
     /// The part it is in.
@@ -411,11 +404,10 @@ impl Course {
         self.candidates.iter().filter_map(of).collect()
     }
 
-    /// The confirmed changes that make the program faster and can be made together.
+    /// The confirmed changes that make the program faster.
     pub(super) fn recommended(&self) -> Factors {
         let gains = self.confirmed().into_iter().filter(|(_, effect)| effect.difference < 0.0);
-        let together = gains.map(|(setting, _)| setting);
-        Factors::of(together.filter(|setting| self.rules.combinable.holds(Factors::only(*setting))))
+        Factors::of(gains.map(|(setting, _)| setting))
     }
 }
 
