@@ -166,7 +166,8 @@ fn simulated(bills: usize) -> anyhow::Result<Totals> {
 
 /// A bill, led to its end.
 fn priced<S: Subject>(subject: &mut S, budget_s: f64, seed: u64) -> Result<ProgramBill, S::Error> {
-    let rules = Rules { settings: SETTINGS, budget_s, margin: MARGIN, seed, higher_is_better: false };
+    let rules =
+        Rules { settings: SETTINGS, budget_s, margin: MARGIN, seed, higher_is_better: false, programs: 1 };
     let mut course = Course::new(rules);
     let ended = loop {
         let planned = match course.step() {

@@ -18,7 +18,7 @@ use experiments::ab::outcome::{Declared, TWO_PROGRAMS};
 use experiments::ab::probe_subject::{AGGREGATE, ProbeSubject, ProbeSubjectError};
 use experiments::ab::switcher::Switcher;
 use experiments::ab::{Labels, PAIRS_MIN, Rules, Subject, outcome, run, run_factorial};
-use host::live::{self, Pinned};
+use host::live::{self, ChildOutput, Pinned};
 use machine::CpuId;
 use record::FactorialToggle;
 use stats::Arm;
@@ -29,10 +29,9 @@ use crate::check_up::{chosen_cpus, seed_of_now};
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
 use crate::output;
 use crate::toggles::{Described, after_error, offer_to_mend};
-pub(crate) use arguments::{AbArguments, Way};
+pub(crate) use arguments::AbArguments;
 use found::Found;
 pub(crate) use line::Line;
-pub(crate) use programs::metric;
 
 /// Version of the document of `--dry-run --json`.
 const DRY_RUN_SCHEMA: u32 = 1;
@@ -190,14 +189,15 @@ type Ran = (anyhow::Result<Found>, Vec<Restored>);
 fn start_programs(request: &Request<'_>) -> anyhow::Result<(CommandSubject, Option<Pinned>)> {
     let arguments = request.arguments;
     let programs = programs::programs(arguments)?;
-    let metric = metric(arguments.metric.as_deref(), arguments.better)?;
+    let metric = arguments.program.metric()?;
     let pinned = arguments.cpu().map(Pinned::to).transpose()?;
     let is_switched = !request.pairs.is_empty();
     let switcher =
         if is_switched { Switcher::new(request.pairs, request.plan.budget())? } else { Switcher::none() };
     // Without a usable counter there is no control; the program is timed by the kernel's clock in any case.
     let control = if is_switched { TickRate::calibrate(CALIBRATION_NS).ok() } else { None };
-    let how = programs::how(arguments);
+    let output = if arguments.show_output { ChildOutput::Show } else { ChildOutput::Discard };
+    let how = arguments.program.how(output);
     let subject = CommandSubject::new(programs, how, metric, switcher, control, request.plan.rules.seed);
     Ok((subject, pinned))
 }

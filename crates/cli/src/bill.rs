@@ -4,60 +4,49 @@ mod arguments;
 mod journal;
 mod line;
 mod settings;
+mod tasks;
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use experiments::ab::Subject;
-use experiments::ab::command_subject::{CommandSubject, HowToRun, Program};
-use experiments::ab::metric::Metric;
+use experiments::ab::command_subject::CommandSubject;
 use experiments::ab::switcher::Switcher;
-use experiments::bill::{Course, ProgramFacts, Rules, Step, averages, headline, program_bill};
-use host::live::{self, ChildOutput, utc_now};
+use experiments::bill::{Course, Rules, Step, averages, headline, program_bill, setting_averages};
+use host::live::{self, utc_now};
 use record::{BILL_SCHEMA, Better, Bill, BillEnded, BillPhase, BillTurn, BillVerdict, ProgramBill};
 use toggles::{Place, Restored};
 
-use crate::ab;
 use crate::arguments::Global;
 use crate::check_up::seed_of_now;
 use crate::outcome::{CouldNotMeasure, Outcome};
 use crate::output;
 use crate::toggles::{Described, after_error, left_changed, offer_to_mend};
 pub(crate) use arguments::BillArguments;
-use arguments::Measured;
 use journal::Journal;
 use line::Line;
 use settings::Chosen;
+use tasks::Task;
 
-/// Time for one program, and for several.
+/// Time for one program.
 const BUDGET: Duration = Duration::from_secs(10 * 60);
-/// Rows of a program, as its subject gives them: the metric or wall time first, then CPU time.
-const FIRST_ROW: usize = 0;
-const CPU_TIME_ROW: usize = 1;
+/// Time for several.
+const BUDGET_OF_SEVERAL: Duration = Duration::from_secs(40 * 60);
 /// The name of the document for pages that carry it.
 const FILE_NAME: &str = "bill.json";
-
-/// One program that is priced.
-#[derive(Debug, Clone)]
-struct Task {
-    facts: ProgramFacts,
-    program: Program,
-    how: HowToRun,
-    metric: Option<Metric>,
-    row: usize,
-}
 
 /// Prices what was asked for.
 pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result<Outcome> {
     let (journal, arguments) = if arguments.resume {
         let journal = Journal::open()?;
+        journal.enter_its_folder()?;
         let again = journal.arguments()?;
         (Some(journal), BillArguments { forms: arguments.forms.clone(), ..again })
     } else {
         (None, arguments.clone())
     };
     arguments.forms.ensure_writable()?;
-    let tasks = tasks(&arguments)?;
+    let tasks = Task::all(&arguments)?;
     let described = Described::open(None)?;
     let chosen = settings::chosen(&arguments, &described)?;
     if arguments.dry_run {
@@ -77,29 +66,52 @@ pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result
         None => Journal::begin(&chosen, arguments.seed.unwrap_or_else(seed_of_now))?,
     };
     let mut priced = Priced::default();
-    let budget = arguments.budget.unwrap_or(BUDGET) / u32::try_from(tasks.len().max(1))?;
+    let budget_s = budget(&arguments, &tasks).as_secs_f64();
     for (place, task) in tasks.iter().enumerate() {
         let rules = Rules {
             settings: chosen.pairs.len(),
-            budget_s: budget.as_secs_f64(),
+            budget_s: (budget_s - priced.elapsed_s).max(0.0) * share(&tasks[place..]),
             margin: (arguments.margin / 100.0).ln_1p(),
-            seed: journal.kept.seed.wrapping_add(place as u64),
+            seed: journal.begun.seed.wrapping_add(place as u64),
             higher_is_better: task.facts.better == Better::Higher,
+            programs: tasks.len(),
         };
         match priced.add(task, rules, &chosen, (&mut journal, place), global) {
             Ok(true) => {}
             Ok(false) => break,
+            // One of several that cannot be priced is no reason to leave out the others.
+            Err(why) if tasks.len() > 1 && why.is::<NotPriced>() => {
+                priced.notes.push(format!("{}: not priced: {why:#}", task.facts.name));
+            }
             Err(error) => return after_error(error, &priced.restored),
         }
     }
     conclude(priced, &chosen, journal, &arguments, global)
 }
 
+/// How long it may take.
+fn budget(arguments: &BillArguments, tasks: &[Task]) -> Duration {
+    arguments.budget.unwrap_or(if tasks.len() > 1 { BUDGET_OF_SEVERAL } else { BUDGET })
+}
+
+/// The share of the first of these programs in the time that is left: each has as many runs as the others.
+fn share(tasks: &[Task]) -> f64 {
+    let known: Option<Vec<f64>> = tasks.iter().map(Task::expected_s).collect();
+    let even = || 1.0 / tasks.len() as f64;
+    known.map_or_else(even, |all| all[0] / all.iter().sum::<f64>())
+}
+
+/// A program that cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:#}")]
+struct NotPriced(anyhow::Error);
+
 /// What was priced so far.
 #[derive(Default)]
 struct Priced {
     programs: Vec<ProgramBill>,
     restored: Vec<Restored>,
+    notes: Vec<String>,
     elapsed_s: f64,
 }
 
@@ -113,18 +125,19 @@ impl Priced {
         (journal, place): (&mut Journal, usize),
         global: &Global,
     ) -> anyhow::Result<bool> {
-        let course = Course::resumed(rules, journal.turns(place));
+        let course = Course::resumed(rules, journal.runs_of(place));
         let mut course =
             course.context("the journal holds the runs of another bill; begin anew without --resume")?;
         let budget = Duration::from_secs_f64(rules.budget_s);
+        let ready = task.ready(budget).map_err(NotPriced)?;
         let switcher = Switcher::new(&chosen.pairs, budget)?;
-        let twice = [task.program.clone(), task.program.clone()];
+        let twice = [ready.program.clone(), ready.program];
         let mut subject =
-            CommandSubject::new(twice, task.how.clone(), task.metric.clone(), switcher, None, rules.seed);
+            CommandSubject::new(twice, ready.how, task.metric.clone(), switcher, None, rules.seed);
         let mut line = Line::new(&task.facts.name, &chosen.names(), global.quiet);
-        let led = lead(&mut subject, &mut course, task.row, &mut |course| {
+        let led = lead(&mut subject, &mut course, ready.row, &mut |course| {
             line.show(course);
-            journal.keep(place, &course.turns)
+            journal.keep(place, course.turns.last().context("a run was just taken")?)
         });
         line.end();
         self.restored.extend(subject.switcher.end());
@@ -143,7 +156,6 @@ fn lead(
     keep: &mut dyn FnMut(&Course) -> anyhow::Result<()>,
 ) -> anyhow::Result<BillEnded> {
     let (before_s, begun) = (course.spent_s(), Instant::now());
-    let mut is_announced = false;
     loop {
         if subject.must_stop() {
             return Ok(BillEnded::Interrupted);
@@ -152,10 +164,6 @@ fn lead(
             Step::Done(ended) => return Ok(ended),
             Step::Run(planned) => planned,
         };
-        if planned.phase != BillPhase::WarmUp && !is_announced {
-            is_announced = true;
-            afford(course)?;
-        }
         let trial = subject.trial(planned.into())?;
         if subject.must_stop() {
             return Ok(BillEnded::Interrupted);
@@ -172,54 +180,29 @@ fn lead(
             ended_s: before_s + begun.elapsed().as_secs_f64(),
         });
         keep(course)?;
+        if planned.phase == BillPhase::WarmUp {
+            afford(course)?;
+        }
     }
 }
 
-/// Refuses a time in which nothing can be shown.
+/// Refuses a time in which nothing can be shown of one program; of several each has what it has.
 fn afford(course: &Course) -> anyhow::Result<()> {
-    let Some(needs) = course.affordable() else { return Ok(()) };
-    let budget_s = course.rules.budget_s;
-    if needs.least_s > budget_s {
+    let Rules { settings, budget_s, programs, .. } = course.rules;
+    let (run_s, least_s) = match course.affordable() {
+        Some(needs) => (needs.run_s, needs.least_s),
+        // The first run was killed at the end of all time.
+        None if course.spent_s() >= budget_s => (budget_s, Rules::least_s(settings, budget_s)),
+        None => return Ok(()),
+    };
+    if programs == 1 && least_s > budget_s {
         return Err(CouldNotMeasure::because(format!(
-            "cannot price {} settings in {budget_s:.0} s: a run takes {:.2} s; give --for {:.0}s, or fewer settings with --toggles",
-            course.rules.settings,
-            needs.run_s,
-            needs.least_s.ceil()
+            "cannot price {} in {budget_s:.0} s: a run takes {run_s:.2} s or more; give --for {:.0}s, or fewer settings with --toggles",
+            machine::counted(settings, "setting"),
+            least_s.ceil()
         )));
     }
     Ok(())
-}
-
-/// The programs asked for.
-fn tasks(arguments: &BillArguments) -> anyhow::Result<Vec<Task>> {
-    anyhow::ensure!(
-        !arguments.command.is_empty(),
-        "give the program to price after --, as in sidestep bill -- ./program"
-    );
-    let metric = ab::metric(arguments.metric.as_deref(), arguments.better)?;
-    let (measured, unit, row) = match (&metric, arguments.measure) {
-        (Some(_), _) => ("metric", "", FIRST_ROW),
-        (None, Measured::Wall) => ("wall time", "s", FIRST_ROW),
-        (None, Measured::Cpu) => ("CPU time", "s", CPU_TIME_ROW),
-    };
-    let words: Vec<String> =
-        arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let facts = ProgramFacts {
-        name: words.join(" "),
-        group: String::new(),
-        control: false,
-        measured: measured.to_owned(),
-        unit: unit.to_owned(),
-        better: metric.as_ref().map_or(Better::Lower, |metric| metric.better),
-    };
-    let how = HowToRun {
-        prepare: arguments.prepare.clone(),
-        limit: arguments.timeout,
-        any_exit_code: false,
-        output: ChildOutput::Discard,
-        ..HowToRun::default()
-    };
-    Ok(vec![Task { facts, program: Program::of(arguments.command.clone()), how, metric, row }])
 }
 
 /// What would be switched, and how long it may take.
@@ -229,11 +212,14 @@ fn plan(
     arguments: &BillArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
-    let budget_s = arguments.budget.unwrap_or(BUDGET).as_secs_f64();
+    let budget_s = budget(arguments, tasks).as_secs_f64();
+    let least: Option<f64> =
+        tasks.iter().map(|task| Some(Rules::least_s(chosen.pairs.len(), task.expected_s()?))).sum();
+    let least = least.map_or_else(String::new, |least_s| format!(", and at least about {least_s:.0} s"));
     let bill = Bill {
         sentence: format!(
-            "{} settings would be priced for {} in at most {budget_s:.0} s; nothing was run",
-            chosen.pairs.len(),
+            "{} would be priced for {} in at most {budget_s:.0} s{least}; nothing was run",
+            machine::counted(chosen.pairs.len(), "setting"),
             machine::counted(tasks.len(), "program"),
         ),
         programs: tasks.iter().map(|task| unmeasured(task, chosen)).collect(),
@@ -244,8 +230,14 @@ fn plan(
 }
 
 fn unmeasured(task: &Task, chosen: &Chosen) -> ProgramBill {
-    let rules =
-        Rules { settings: chosen.pairs.len(), budget_s: 0.0, margin: 0.0, seed: 0, higher_is_better: false };
+    let rules = Rules {
+        settings: chosen.pairs.len(),
+        budget_s: 0.0,
+        margin: 0.0,
+        seed: 0,
+        higher_is_better: false,
+        programs: 1,
+    };
     program_bill(&Course::new(rules), &chosen.settings, &task.facts, BillEnded::TimeUp)
 }
 
@@ -256,6 +248,7 @@ fn document(chosen: &Chosen, arguments: &BillArguments, seed: u64) -> Bill {
         sentence: String::new(),
         programs: Vec::new(),
         averages: Vec::new(),
+        settings: Vec::new(),
         skipped: chosen.skipped.clone(),
         boot_commands: chosen.boot_commands(&arguments.command),
         notes: Vec::new(),
@@ -275,13 +268,21 @@ fn conclude(
     arguments: &BillArguments,
     global: &Global,
 ) -> anyhow::Result<Outcome> {
+    let programs = priced.programs;
+    let is_one = programs.len() < 2;
+    let mut notes = priced.notes;
+    if !is_one {
+        notes.extend(programs.iter().filter_map(failing));
+    }
     let bill = Bill {
-        sentence: headline(&priced.programs),
-        averages: if priced.programs.len() > 1 { averages(&priced.programs) } else { Vec::new() },
-        started_utc: journal.kept.started_utc.clone(),
+        sentence: headline(&programs),
+        averages: if is_one { Vec::new() } else { averages(&programs) },
+        settings: if is_one { Vec::new() } else { setting_averages(&programs) },
+        started_utc: journal.begun.started_utc.clone(),
         elapsed_s: priced.elapsed_s,
-        programs: priced.programs,
-        ..document(chosen, arguments, journal.kept.seed)
+        notes,
+        programs,
+        ..document(chosen, arguments, journal.begun.seed)
     };
     let is_interrupted = bill.programs.iter().any(|one| one.ended == BillEnded::Interrupted);
     if !is_interrupted {
@@ -294,12 +295,17 @@ fn conclude(
     if let Some(signal) = live::pending_signal() {
         return Ok(Outcome::Interrupted(signal));
     }
-    if let Some(failing) = bill.programs.iter().find(|one| one.ended == BillEnded::Failing) {
-        let why = failing.turns.iter().find_map(|turn| turn.failure.as_ref());
-        let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        return Err(CouldNotMeasure::because(format!("{} fails{why}", failing.program)));
+    if bill.programs.iter().all(|one| one.ended == BillEnded::Failing) {
+        let why = bill.notes.first().cloned().or_else(|| bill.programs.iter().find_map(failing));
+        return Err(CouldNotMeasure::because(why.unwrap_or_else(|| "nothing was measured".to_owned())));
     }
     let costs =
         bill.programs.iter().flat_map(|one| &one.entries).any(|one| one.verdict == BillVerdict::Costs);
     Ok(if global.gate && costs { Outcome::Gated } else { Outcome::Done })
+}
+
+/// Why a program could not be priced, if it could not.
+fn failing(bill: &ProgramBill) -> Option<String> {
+    let why = bill.turns.iter().find_map(|turn| turn.failure.as_ref()).map_or("", String::as_str);
+    (bill.ended == BillEnded::Failing).then(|| format!("{} fails: {why}", bill.program))
 }

@@ -19,6 +19,7 @@ mod judging;
 mod outcome;
 mod output;
 mod place;
+mod program_arguments;
 mod progress;
 mod recording;
 mod repeat;

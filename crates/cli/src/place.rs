@@ -31,7 +31,7 @@ use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
 use stats::LEVEL_OF_ALARMS;
 use toggles::{PinHold, Restored};
 
-use crate::ab::{Line, leave_no_folder, metric, prepare_folder};
+use crate::ab::{Line, leave_no_folder, prepare_folder};
 use crate::arguments::Global;
 use crate::check_up::seed_of_now;
 use crate::outcome::{CouldNotMeasure, EndedBySignal, Outcome};
@@ -61,7 +61,7 @@ const FILE_NAME: &str = "place.json";
 /// Profiles, decides, predicts and proves.
 pub(crate) fn place(arguments: &PlaceArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    let metric = metric(arguments.metric.as_deref(), arguments.better)?;
+    let metric = arguments.program.metric()?;
     arguments.forms.ensure_writable()?;
     let file = arguments.record.as_deref().map(|folder| prepare_folder(folder, FILE_NAME)).transpose()?;
     for path in file.iter().chain(&arguments.forms.html) {
@@ -169,13 +169,8 @@ fn of_command(request: &Request<'_>, metric: Option<Metric>) -> anyhow::Result<R
 /// One run that takes longer than all of them may can show nothing, and the watchdog would end sidestep with it.
 fn how(request: &Request<'_>) -> HowToRun {
     let arguments = request.arguments;
-    HowToRun {
-        prepare: arguments.prepare.clone(),
-        cleanup: arguments.cleanup.clone(),
-        limit: Some(arguments.timeout.unwrap_or_else(|| request.budget())),
-        any_exit_code: arguments.ignore_failure,
-        output: ChildOutput::Discard,
-    }
+    let limit = Some(arguments.program.timeout.unwrap_or_else(|| request.budget()));
+    HowToRun { limit, ..arguments.program.how(ChildOutput::Discard) }
 }
 
 /// Enters who shares what, or why that is not known.
@@ -261,10 +256,10 @@ fn tried(
 fn worked(arguments: &PlaceArguments, profile: &RunSeen) -> anyhow::Result<()> {
     let how = match profile.run.ending {
         Ending::Code(0) => return Ok(()),
-        Ending::Code(_) if arguments.ignore_failure => return Ok(()),
+        Ending::Code(_) if arguments.program.ignore_failure => return Ok(()),
         Ending::Code(code) => format!("ended with exit code {code}; correct it, or add --ignore-failure"),
         Ending::Signal(signal) => format!("was ended by signal {signal}"),
-        Ending::TimedOut if arguments.timeout.is_some() => "took longer than --timeout".to_owned(),
+        Ending::TimedOut if arguments.program.timeout.is_some() => "took longer than --timeout".to_owned(),
         Ending::TimedOut => {
             "took longer than --budget for a single run; give some eighty times that, or a shorter task"
                 .to_owned()

@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use check::CheckArguments;
 use packages::Packages;
-use selection::Selection;
+pub(crate) use selection::Selection;
 
 /// Version of the JSON documents of this command.
 const SCHEMA: u32 = 1;

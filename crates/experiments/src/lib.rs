@@ -12,6 +12,7 @@ pub mod ab;
 pub mod bill;
 pub mod clock_frequencies;
 pub mod compare;
+pub mod failed_run;
 pub mod guard;
 pub mod held_clock_source;
 pub mod history;

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use host::live::{ChildOutput, ChildRun, Ending, FolderError, ScratchFolder, filled_once, run_child};
+use host::live::{ChildOutput, ChildRun, FolderError, ScratchFolder, filled_once, run_child};
 use workloads::{Metric, MetricError, Output, Workload};
 
 use crate::ab::command_subject::Program;
+use crate::failed_run::how_it_failed;
 
 /// The longest that an input may take to be made.
 const GENERATE_LIMIT: Duration = Duration::from_secs(300);
-/// Only so much of a generator's complaint is shown.
-const COMPLAINT_CHARACTERS: usize = 120;
 
 /// A workload that is ready to run.
 #[derive(Debug)]
@@ -79,22 +78,6 @@ fn generate(script: &str, folder: &Path) -> Result<(), String> {
     how.map_or(Ok(()), |how| {
         Err(format!("its script ended with {how}; sidestep workloads install names what it requires"))
     })
-}
-
-/// How a run failed, with the last line of its complaint; `None` if it worked.
-pub fn how_it_failed(run: &ChildRun) -> Option<String> {
-    let how = match &run.ending {
-        Ending::Code(0) => return None,
-        Ending::Code(127) => "exit code 127, a program that is not found".to_owned(),
-        Ending::Code(code) => format!("exit code {code}"),
-        Ending::Signal(signal) => format!("signal {signal}"),
-        Ending::TimedOut => format!("its time limit, {:.0} s", run.wall_s),
-        Ending::Interrupted => "an interrupt".to_owned(),
-    };
-    let said = String::from_utf8_lossy(&run.errors);
-    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let last: Option<String> = last.map(|line| line.chars().take(COMPLAINT_CHARACTERS).collect());
-    Some(last.map_or(how.clone(), |line| format!("{how}: {line:?}")))
 }
 
 impl Prepared {

@@ -22,6 +22,8 @@ pub struct Bill {
     pub programs: Vec<ProgramBill>,
     /// Of several programs: averages over all, by group, and without one.
     pub averages: Vec<BillAverage>,
+    /// Of several programs: what each setting costs on average over them.
+    pub settings: Vec<BillSettingAverage>,
     /// What could not be switched here, or not without consent.
     pub skipped: Vec<SkippedSetting>,
     /// What only a boot can switch: complete commands.
@@ -143,6 +145,17 @@ pub struct BillAverage {
     pub symmetric_percent: f64,
     /// What that would be if nothing differed, from the noise of the runs.
     pub floor_percent: f64,
+    /// Programs in it.
+    pub programs: usize,
+}
+
+/// What a setting costs on average over several programs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BillSettingAverage {
+    /// Name of the toggle.
+    pub setting: String,
+    /// The geometric mean over the programs; its interval stands on how much the programs differ, and holds all settings at once.
+    pub amount: BillAmount,
     /// Programs in it.
     pub programs: usize,
 }

@@ -10,5 +10,5 @@ pub mod pts;
 mod workload;
 
 pub use catalogue::{WorkloadError, all, find, read, suite};
-pub use metric::{Metric, MetricError, NoNumber, Output, Stream};
+pub use metric::{Metric, MetricError, NoNumber, Output, Stream, last_lines};
 pub use workload::{Server, Suite, Workload};

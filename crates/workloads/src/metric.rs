@@ -193,8 +193,8 @@ fn one_number(pattern: &Regex, text: &str) -> Result<f64, NoNumber> {
     }
 }
 
-/// The last lines that hold something; progress that is written over counts line by line.
-fn last_lines(text: &str) -> String {
+/// The last lines that hold something, each in quotes; progress that is written over counts line by line.
+pub fn last_lines(text: &str) -> String {
     let held = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty());
     let mut last: Vec<String> = held
         .rev()
@@ -228,6 +228,13 @@ mod tests {
         assert_eq!(metric("file:a/log").file(), Some("a/log"));
         assert_eq!(Metric::Time.read(&output), Ok(2.5));
         assert_eq!((Metric::Time.unit().0, metric("stdout").unit().0), ("s", "MB/s"));
+    }
+
+    #[test]
+    fn of_a_text_its_last_lines_are_shown() {
+        assert_eq!(last_lines("\n \n"), "nothing");
+        assert_eq!(last_lines("a\nb\n1 %\r2 %\r\nc\n"), "\"1 %\", \"2 %\", \"c\"");
+        assert_eq!(last_lines(&"ä".repeat(200)).chars().count(), LINE_CHARACTERS + 2);
     }
 
     #[test]

@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use machine::CpuId;
-use record::Better;
 
 use super::across_reboot::AcrossRebootArguments;
 use crate::arguments::parse_budget;
 use crate::compare::parse_percent;
 use crate::forms::Forms;
+use crate::program_arguments::ProgramArguments;
 use crate::toggles::ConsentArguments;
 
 /// Options of `ab`.
@@ -46,24 +46,8 @@ pub(crate) struct AbArguments {
     /// Differences up to this are of no practical matter [default: 1% for probes, 2% for programs]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) margin: Option<f64>,
-    /// Look for a number in the program's output: the first group of this pattern
-    #[arg(long, value_name = "REGEX")]
-    pub(crate) metric: Option<String>,
-    /// Which direction of the metric is the good one
-    #[arg(long, value_name = "WAY", requires = "metric", default_value = "lower")]
-    pub(crate) better: Way,
-    /// Run this by sh before each run, outside the timing
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) prepare: Option<String>,
-    /// Run this by sh after each run, outside the timing
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) cleanup: Option<String>,
-    /// Kill a run that takes longer, such as 10s; it counts as failed
-    #[arg(long, value_name = "TIME", value_parser = parse_budget)]
-    pub(crate) timeout: Option<Duration>,
-    /// Count runs that end with another code than 0
-    #[arg(long)]
-    pub(crate) ignore_failure: bool,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
     /// Show what the program prints, on stderr
     #[arg(long, conflicts_with = "metric")]
     pub(crate) show_output: bool,
@@ -88,24 +72,6 @@ pub(crate) struct AbArguments {
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) across: AcrossRebootArguments,
-}
-
-/// A direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Way {
-    /// Times and costs
-    Lower,
-    /// Rates and scores
-    Higher,
-}
-
-impl From<Way> for Better {
-    fn from(way: Way) -> Self {
-        match way {
-            Way::Lower => Self::Lower,
-            Way::Higher => Self::Higher,
-        }
-    }
 }
 
 fn parse_pairs(text: &str) -> Result<usize, String> {

@@ -1,14 +1,10 @@
-//! Programs as the subject of an experiment: what is run in each state, and how.
+//! Programs as the subject of an experiment: what is run in each state.
 
 use std::ffi::OsString;
 
-use anyhow::Context;
-use experiments::ab::command_subject::{HowToRun, Program};
-use experiments::ab::metric::Metric;
-use host::live::ChildOutput;
-use regex::bytes::Regex;
+use experiments::ab::command_subject::Program;
 
-use super::arguments::{AbArguments, Way};
+use super::arguments::AbArguments;
 
 /// What is run in states A and B.
 pub(super) fn programs(arguments: &AbArguments) -> anyhow::Result<[Program; 2]> {
@@ -27,22 +23,4 @@ fn program(text: &str, no_shell: bool) -> anyhow::Result<Program> {
     };
     anyhow::ensure!(!text.trim().is_empty(), "--a and --b need a command each");
     Ok(Program::of(words))
-}
-
-/// How programs are run.
-pub(super) fn how(arguments: &AbArguments) -> HowToRun {
-    HowToRun {
-        prepare: arguments.prepare.clone(),
-        cleanup: arguments.cleanup.clone(),
-        limit: arguments.timeout,
-        any_exit_code: arguments.ignore_failure,
-        output: if arguments.show_output { ChildOutput::Show } else { ChildOutput::Discard },
-    }
-}
-
-/// The metric asked for.
-pub(crate) fn metric(text: Option<&str>, better: Way) -> anyhow::Result<Option<Metric>> {
-    let Some(text) = text else { return Ok(None) };
-    let pattern = Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
-    Ok(Some(Metric { pattern, better: better.into() }))
 }

@@ -1,10 +1,13 @@
-//! What a bill keeps of itself: its command line and every run, whole on disk before the next run begins.
+//! What a bill keeps of itself: its command line and every run, on disk before the next run begins.
 //!
-//! One file, replaced as a whole and synced, so that a run is in it once or not at all. A lock keeps a second bill away.
+//! One file of lines: what the bill is, then each run in a line of its own. A line that a kill or a power cut left half written has no
+//! end, counts for nothing and is cut off, so that a run is in it once or not at all. A lock keeps a second bill away.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use host::live::{effective_root, utc_now};
@@ -19,27 +22,37 @@ use super::settings::Chosen;
 use crate::arguments::{Arguments, Command};
 
 /// Version of the journal.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 /// Its name in the folder of the bill.
-const FILE: &str = "bill.json";
+const FILE: &str = "bill.ndjson";
 
-/// What stands in the file.
+/// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct Begun {
     schema: u32,
     /// The command line, argument by argument, as bytes.
     words: Vec<Vec<u8>>,
+    /// The folder it was given in: programs and files may be named from there.
+    folder: Vec<u8>,
     /// The settings that take part, with both values.
     settings: Vec<[String; 3]>,
     pub(super) seed: u64,
     pub(super) started_utc: String,
-    /// Runs by program.
-    programs: Vec<Vec<BillTurn>>,
+}
+
+/// Every other line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Run {
+    /// Place of the program.
+    program: usize,
+    run: BillTurn,
 }
 
 /// The journal of a bill under way.
 pub(super) struct Journal {
-    pub(super) kept: Kept,
+    pub(super) begun: Begun,
+    runs: Vec<Run>,
+    file: File,
     folder: TrustedFolder,
     path: PathBuf,
     _lock: Lock,
@@ -48,18 +61,19 @@ pub(super) struct Journal {
 impl Journal {
     /// Begins one anew, in place of any that lies there.
     pub(super) fn begin(chosen: &Chosen, seed: u64) -> anyhow::Result<Self> {
-        let words = std::env::args_os().map(|word| word.as_bytes().to_vec()).collect();
-        let kept = Kept {
+        let begun = Begun {
             schema: SCHEMA,
-            words,
+            words: std::env::args_os().map(|word| word.as_bytes().to_vec()).collect(),
+            folder: std::env::current_dir()?.into_os_string().into_vec(),
             settings: settings(chosen),
             seed,
             started_utc: utc_now(),
-            programs: Vec::new(),
         };
-        let journal = Self::with(kept)?;
-        journal.write()?;
-        Ok(journal)
+        let path = path();
+        let folder = TrustedFolder::open_or_make(&path).map_err(|why| unusable(&path, "use", why))?;
+        let lock = locked(&path)?;
+        folder.replace(FILE, &line(&begun)?).map_err(|why| unusable(&path.join(FILE), "write", why))?;
+        Self::with(begun, Vec::new(), folder, lock)
     }
 
     /// The one that was left.
@@ -69,29 +83,30 @@ impl Journal {
         let path = path();
         let folder = match TrustedFolder::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(nothing()),
-            opened => opened.with_context(|| format!("cannot use {}", path.display()))?,
+            opened => opened.map_err(|why| unusable(&path, "use", why))?,
         };
+        let lock = locked(&path)?;
         let bytes = folder.read(FILE)?.ok_or_else(nothing)?;
-        let kept: Kept =
-            serde_json::from_slice(&bytes).ok().filter(|kept: &Kept| kept.schema == SCHEMA).with_context(
-                || format!("{} is no journal of this version; remove it", path.join(FILE).display()),
-            )?;
-        Self::with(kept)
+        let (begun, runs) = parsed(&bytes).with_context(|| {
+            format!("{} is no journal of this version; remove it", path.join(FILE).display())
+        })?;
+        Self::with(begun, runs, folder, lock)
     }
 
-    fn with(kept: Kept) -> anyhow::Result<Self> {
+    fn with(begun: Begun, runs: Vec<Run>, folder: TrustedFolder, lock: Lock) -> anyhow::Result<Self> {
         let path = path();
-        let unusable = |why: std::io::Error| {
-            format!("cannot use {}: {why}; {}", path.display(), advice(&why, effective_root()))
-        };
-        let folder = TrustedFolder::open_or_make(&path).map_err(|why| anyhow::anyhow!(unusable(why)))?;
-        let lock = StateFolder::new(&path).try_lock().context("another bill is running")?;
-        Ok(Self { kept, folder, path, _lock: lock })
+        let failed = |why| unusable(&path.join(FILE), "open", why);
+        let whole = folder.read(FILE).map_err(failed)?.unwrap_or_default();
+        let mut file = folder.open_file(FILE).map_err(failed)?;
+        file.set_len(whole_lines(&whole).len() as u64)
+            .and_then(|()| file.seek(SeekFrom::End(0)))
+            .map_err(failed)?;
+        Ok(Self { begun, runs, file, folder, path, _lock: lock })
     }
 
     /// The options that the bill began with.
     pub(super) fn arguments(&self) -> anyhow::Result<BillArguments> {
-        let words = self.kept.words.iter().map(|word| OsString::from_vec(word.clone()));
+        let words = self.begun.words.iter().map(|word| OsString::from_vec(word.clone()));
         match Arguments::parsed(words) {
             Ok((Command::Bill(arguments), _)) => Ok(*arguments),
             _ => anyhow::bail!(
@@ -103,46 +118,73 @@ impl Journal {
     /// The same, if the settings still are what they were.
     pub(super) fn continued(self, chosen: &Chosen) -> anyhow::Result<Self> {
         let now = settings(chosen);
-        let changed = self.kept.settings.iter().zip(&now).find(|(then, now)| then != now);
+        let changed = self.begun.settings.iter().zip(&now).find(|(then, now)| then != now);
         if let Some(([name, then, _], [other, value, _])) = changed {
             anyhow::bail!(
                 "{name}={then} when the bill began, and {other}={value} now: its runs no longer show the present state; begin anew without --resume"
             );
         }
         anyhow::ensure!(
-            now.len() == self.kept.settings.len(),
+            now.len() == self.begun.settings.len(),
             "other settings can be switched than when the bill began; begin anew without --resume"
         );
         Ok(self)
     }
 
+    /// Goes to the folder in which the bill began.
+    pub(super) fn enter_its_folder(&self) -> anyhow::Result<()> {
+        let folder = PathBuf::from(OsString::from_vec(self.begun.folder.clone()));
+        std::env::set_current_dir(&folder)
+            .with_context(|| format!("cannot enter {}, where the bill began", folder.display()))
+    }
+
     /// The runs of a program.
-    pub(super) fn turns(&self, place: usize) -> Vec<BillTurn> {
-        self.kept.programs.get(place).cloned().unwrap_or_default()
+    pub(super) fn runs_of(&self, program: usize) -> Vec<BillTurn> {
+        self.runs.iter().filter(|one| one.program == program).map(|one| one.run.clone()).collect()
     }
 
-    /// Keeps the runs of a program, in place of those before.
-    pub(super) fn keep(&mut self, place: usize, turns: &[BillTurn]) -> anyhow::Result<()> {
-        if self.kept.programs.len() <= place {
-            self.kept.programs.resize(place + 1, Vec::new());
-        }
-        self.kept.programs[place] = turns.to_vec();
-        self.write()
-    }
-
-    fn write(&self) -> anyhow::Result<()> {
-        let bytes = serde_json::to_vec(&self.kept)?;
-        self.folder.replace(FILE, &bytes).map_err(|why| {
-            let line =
-                format!("cannot write {}: {why}; {}", self.path.display(), advice(&why, effective_root()));
-            anyhow::Error::new(why).context(line)
-        })
+    /// Keeps a run of a program.
+    pub(super) fn keep(&mut self, program: usize, run: &BillTurn) -> anyhow::Result<()> {
+        let bytes = line(&Run { program, run: run.clone() })?;
+        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
+        written.map_err(|why| unusable(&self.path.join(FILE), "write", why))
     }
 
     /// Takes the journal away: the bill is done.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         self.folder.remove(FILE).with_context(|| format!("cannot remove {}", self.path.join(FILE).display()))
     }
+}
+
+/// A value and the end of its line.
+fn line(value: &impl Serialize) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(value)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// What was written to its end.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    &bytes[..end]
+}
+
+/// What stands in a journal; `None` if it is none of this version.
+fn parsed(bytes: &[u8]) -> Option<(Begun, Vec<Run>)> {
+    let mut lines = whole_lines(bytes).split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let begun: Begun = serde_json::from_slice(lines.next()?).ok()?;
+    let runs = lines.map(|line| serde_json::from_slice(line).ok()).collect::<Option<Vec<Run>>>()?;
+    (begun.schema == SCHEMA).then_some((begun, runs))
+}
+
+fn locked(path: &Path) -> anyhow::Result<Lock> {
+    StateFolder::new(path).try_lock().context("another bill is running")
+}
+
+/// What cannot be done with a file or folder, and what helps.
+fn unusable(path: &Path, what: &str, why: std::io::Error) -> anyhow::Error {
+    let line = format!("cannot {what} {}: {why}; {}", path.display(), advice(&why, effective_root()));
+    anyhow::Error::new(why).context(line)
 }
 
 fn path() -> PathBuf {
@@ -154,4 +196,60 @@ fn settings(chosen: &Chosen) -> Vec<[String; 3]> {
         [setting.name.clone(), setting.now.clone(), setting.other.clone()]
     };
     chosen.settings.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use record::BillPhase;
+
+    use super::*;
+
+    fn bytes(runs: usize) -> Vec<u8> {
+        let begun = Begun {
+            schema: SCHEMA,
+            words: vec![b"sidestep".to_vec(), b"bill".to_vec()],
+            folder: b"/".to_vec(),
+            settings: Vec::new(),
+            seed: 7,
+            started_utc: "2026-01-01T00:00:00Z".to_owned(),
+        };
+        let mut bytes = line(&begun).expect("plain values");
+        for block in 0..runs {
+            let run = BillTurn {
+                phase: BillPhase::Screening,
+                block,
+                switched: vec![1],
+                value: Some(0.1),
+                failure: None,
+                ended_s: block as f64,
+            };
+            bytes.extend(line(&Run { program: 0, run }).expect("plain values"));
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_holds_the_runs_that_were_whole() {
+        let whole = bytes(5);
+        let first = whole_lines(&bytes(0)).len();
+        for length in 0..=whole.len() {
+            let cut = &whole[..length];
+            let lines = cut.split(|byte| *byte == b'\n').count() - 1;
+            match parsed(cut) {
+                Some((_, runs)) => assert_eq!(runs.len() + 1, lines, "{length}"),
+                None => assert!(length < first, "{length}"),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(cut in 0usize..900, other in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let mut text = bytes(5);
+            text.truncate(cut);
+            text.extend(other);
+            let _ = parsed(&text);
+        }
+    }
 }

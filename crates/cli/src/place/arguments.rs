@@ -9,10 +9,10 @@ use sharing::SourceChoice;
 use toggles::Place;
 
 use super::export::Form;
-use crate::ab::Way;
 use crate::arguments::parse_budget;
 use crate::compare::parse_percent;
 use crate::forms::Forms;
+use crate::program_arguments::{GROUP, ProgramArguments};
 
 /// Options of `place`.
 #[derive(Debug, Clone, Args)]
@@ -26,24 +26,8 @@ pub(crate) struct PlaceArguments {
     /// Run each placement exactly so often, if the budget allows, in place of until the interval is narrow
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) runs: Option<u16>,
-    /// Look for a number in the program's output: the first group of this pattern; else wall time counts
-    #[arg(long, value_name = "REGEX", conflicts_with = "pid")]
-    pub(crate) metric: Option<String>,
-    /// Which direction of the metric is the good one
-    #[arg(long, value_name = "WAY", default_value = "lower", conflicts_with = "pid")]
-    pub(crate) better: Way,
-    /// Run this by sh before each run, outside the timing
-    #[arg(long, value_name = "COMMAND", conflicts_with = "pid")]
-    pub(crate) prepare: Option<String>,
-    /// Run this by sh after each run, outside the timing
-    #[arg(long, value_name = "COMMAND", conflicts_with = "pid")]
-    pub(crate) cleanup: Option<String>,
-    /// Kill a run that takes longer, such as 10s; it counts as failed [default: --budget]
-    #[arg(long, value_name = "TIME", value_parser = parse_budget, conflicts_with = "pid")]
-    pub(crate) timeout: Option<Duration>,
-    /// Count runs that end with another code than 0
-    #[arg(long, conflicts_with = "pid")]
-    pub(crate) ignore_failure: bool,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
     /// What the check-up measured of this machine (a record, or its folder): contention, line transfer, waking
     #[arg(long, value_name = "RECORD")]
     pub(crate) check_up: Option<PathBuf>,
@@ -82,7 +66,7 @@ pub(crate) struct PlaceArguments {
     /// them, in some of which it may be several times slower while that window lasts: think before you do so to a live service.
     /// The threads are free again in the end; if sidestep is killed its watchdog frees them at once, and where that was killed
     /// too, sidestep toggles revert does
-    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", GROUP])]
     pub(crate) pid: Option<u32>,
     /// With --pid: a shell command that prints a number which rises with the work done; without it nothing can be proven
     #[arg(long, value_name = "COMMAND", requires = "pid", conflicts_with = "command")]

@@ -30,6 +30,15 @@ impl Selection {
     /// # Errors
     /// A name, file or folder that is no workload.
     pub(crate) fn workloads(&self, names: &[String]) -> anyhow::Result<Vec<Workload>> {
+        let named = self.named(names)?;
+        Ok(if named.is_empty() { workloads::all().to_vec() } else { named })
+    }
+
+    /// The same; none where nothing is named.
+    ///
+    /// # Errors
+    /// A name, file or folder that is no workload.
+    pub(crate) fn named(&self, names: &[String]) -> anyhow::Result<Vec<Workload>> {
         let mut chosen = Vec::new();
         for name in names {
             chosen.push(if name.contains(['/', '.']) { file(name)? } else { built_in(name)? });
@@ -39,9 +48,6 @@ impl Selection {
         }
         for folder in &self.pts {
             chosen.push(profile::installed(folder, &self.choose)?);
-        }
-        if chosen.is_empty() {
-            chosen.extend(workloads::all().iter().cloned());
         }
         Ok(chosen)
     }

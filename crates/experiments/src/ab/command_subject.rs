@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clock::TickRate;
@@ -13,13 +14,13 @@ use super::drift_probe::DriftProbe;
 use super::metric::{Metric, StreamCounts};
 use super::subject::{GuardSpec, RowSpec, Subject, Trial};
 use super::switcher::{Switcher, SwitchingError};
+use crate::failed_run::how_it_failed;
+use crate::workload::Prepared;
 
 /// The rows of what a program takes, as the sentence names them.
 pub(super) const METRIC: &str = "metric";
 pub(super) const WALL_TIME: &str = "wall time";
 pub(super) const CPU_TIME: &str = "CPU time";
-/// Only so much of a program's complaint is shown.
-const COMPLAINT_CHARACTERS: usize = 120;
 
 /// What is run.
 #[derive(Debug, Clone)]
@@ -55,8 +56,10 @@ pub struct HowToRun {
     pub limit: Option<Duration>,
     /// Runs that end with another code than 0 count all the same.
     pub any_exit_code: bool,
-    /// What becomes of its output, unless a metric is looked for.
+    /// What becomes of its output, unless a number is looked for.
     pub output: ChildOutput,
+    /// The workload that is run, if it is one: its folder is emptied before each run, and its number read.
+    pub workload: Option<Arc<Prepared>>,
 }
 
 /// Why a run ends the experiment.
@@ -68,6 +71,9 @@ pub enum CommandError {
     /// The state cannot be made.
     #[error("{0}")]
     Switching(#[from] SwitchingError),
+    /// What a run of a workload wrote cannot be taken away.
+    #[error("cannot empty the folder of the workload: {0}")]
+    Scratch(std::io::Error),
     /// A command around the runs failed.
     #[error("{flag} {command:?} failed: {how}; correct it, or leave it out")]
     Around {
@@ -99,7 +105,27 @@ impl ProgramRuns {
 
     /// What becomes of the output of a run.
     pub(crate) fn output(&self) -> ChildOutput {
-        if self.metric.is_some() { ChildOutput::Capture } else { self.how.output }
+        if self.better().is_some() { ChildOutput::Capture } else { self.how.output }
+    }
+
+    /// Which direction of the number that is looked for in a run is the good one; `None` if only its time counts.
+    fn better(&self) -> Option<Better> {
+        let of_workload = |workload: &Arc<Prepared>| match workload.metric {
+            workloads::Metric::Time => None,
+            _ => Some(workload.metric.unit().1),
+        };
+        let printed = self.metric.as_ref().map(|metric| metric.better);
+        printed.or_else(|| self.how.workload.as_ref().and_then(of_workload))
+    }
+
+    /// The number that is looked for in a run; what was searched without success.
+    fn number(&mut self, run: &ChildRun) -> Option<Result<f64, String>> {
+        self.better()?;
+        if let Some(metric) = &self.metric {
+            return Some(metric.found(run, &mut self.metric_found));
+        }
+        let workload = self.how.workload.as_ref()?;
+        Some(workload.number(run).map_err(|why| why.to_string()))
     }
 
     /// How long a run may take.
@@ -109,7 +135,7 @@ impl ProgramRuns {
 
     /// What every run measures.
     pub(crate) fn rows(&self) -> Vec<RowSpec> {
-        program_rows(self.metric.as_ref())
+        program_rows(self.better())
     }
 
     /// Seconds since it was made.
@@ -119,6 +145,9 @@ impl ProgramRuns {
 
     /// Runs what comes before a run.
     pub(crate) fn prepare(&self) -> Result<(), CommandError> {
+        if let Some(workload) = &self.how.workload {
+            workload.scratch.clear().map_err(CommandError::Scratch)?;
+        }
         self.around("--prepare", self.how.prepare.as_ref())
     }
 
@@ -126,8 +155,8 @@ impl ProgramRuns {
     pub(crate) fn trial(&mut self, run: &ChildRun) -> Result<Trial, CommandError> {
         let guards = self.drift.readings();
         self.around("--cleanup", self.how.cleanup.as_ref())?;
-        let metric = self.metric.as_ref().map(|metric| (metric, &mut self.metric_found));
-        let (values, failure) = program_values(run, metric, self.how.any_exit_code);
+        let number = self.number(run);
+        let (values, failure) = program_values(run, number, self.how.any_exit_code);
         Ok(Trial { values, guards, failure })
     }
 
@@ -172,17 +201,16 @@ impl CommandSubject {
     }
 }
 
-/// What a run brought, by [`program_rows`]; why it does not count, if it does not. Counts where the metric was found.
+/// What a run brought, by [`program_rows`]; why it does not count, if it does not.
 fn program_values(
     run: &ChildRun,
-    metric: Option<(&Metric, &mut StreamCounts)>,
+    own: Option<Result<f64, String>>,
     any_exit_code: bool,
 ) -> (Vec<f64>, Option<String>) {
     let memory = run.max_resident_bytes;
     // The kernel counts what this process held at the start of the child as the child's.
     let floor_bytes = peak_resident_bytes().unwrap_or(0);
     let memory = if memory > floor_bytes { memory as f64 / f64::from(1 << 20) } else { 0.0 };
-    let own = metric.map(|(metric, counts)| metric.found(run, counts));
     let of_kernel = [
         run.wall_s,
         run.user_s + run.system_s,
@@ -202,7 +230,7 @@ fn program_values(
 }
 
 /// The rows of a program.
-fn program_rows(metric: Option<&Metric>) -> Vec<RowSpec> {
+fn program_rows(metric: Option<Better>) -> Vec<RowSpec> {
     let row = |name: &str, unit: &str| RowSpec {
         name: name.to_owned(),
         group: "program".to_owned(),
@@ -211,8 +239,8 @@ fn program_rows(metric: Option<&Metric>) -> Vec<RowSpec> {
         moved_by: Factors::ALL,
         zero: "the kernel counted nothing in many runs",
     };
-    let own = metric.map(|metric| RowSpec {
-        better: metric.better,
+    let own = metric.map(|better| RowSpec {
+        better,
         zero: "it was zero or less in many runs, and such numbers have no ratio",
         ..row(METRIC, "")
     });
@@ -277,20 +305,9 @@ impl Subject for CommandSubject {
     }
 }
 
-/// How a run failed; `None` if it worked.
+/// How a run failed; `None` if it counts.
 fn failure(run: &ChildRun, any_exit_code: bool) -> Option<String> {
-    let how = match &run.ending {
-        Ending::Code(0) => return None,
-        Ending::Code(_) if any_exit_code => return None,
-        Ending::Code(code) => format!("exit code {code}"),
-        Ending::Signal(signal) => format!("ended by signal {signal}"),
-        Ending::TimedOut => format!("killed after {:.1} s by --timeout", run.wall_s),
-        Ending::Interrupted => "interrupted".to_owned(),
-    };
-    let said = String::from_utf8_lossy(&run.errors);
-    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let last: Option<String> = last.map(|line| line.chars().take(COMPLAINT_CHARACTERS).collect());
-    Some(last.map_or(how.clone(), |line| format!("{how}, {line:?}")))
+    if any_exit_code && matches!(run.ending, Ending::Code(_)) { None } else { how_it_failed(run) }
 }
 
 #[cfg(test)]
@@ -315,7 +332,7 @@ mod tests {
         assert_eq!(worked.values.len(), subject.rows().len());
         assert_eq!(worked.guards.len(), subject.guards().len());
         let failed = subject.trial(Arm::B.into()).expect("sh is there");
-        assert_eq!(failed.failure.as_deref(), Some("exit code 2, \"no input\""));
+        assert_eq!(failed.failure.as_deref(), Some("exit code 2: \"no input\""));
         assert!(failed.values.iter().all(|value| value.is_nan()));
     }
 

@@ -4,11 +4,7 @@ use host::live::ChildRun;
 use machine::counted;
 use record::Better;
 use regex::bytes::Regex;
-
-/// Lines shown of each stream in which no number was found; results come last.
-const LINES_SHOWN: usize = 3;
-/// Only so much of a line is shown.
-const LINE_CHARACTERS: usize = 80;
+use workloads::last_lines;
 
 /// A number that the program prints.
 #[derive(Debug, Clone)]
@@ -37,7 +33,7 @@ impl Metric {
             return Ok(number);
         }
         let number = last_number(&self.pattern, &run.errors).ok_or_else(|| {
-            let [output, errors] = [&run.output, &run.errors].map(|stream| last_lines(stream));
+            let [output, errors] = [&run.output, &run.errors].map(|stream| last_lines(&String::from_utf8_lossy(stream)));
             format!(
                 "its output holds no number where --metric looks for one; last lines of standard output: {output}; of standard error: {errors}"
             )
@@ -70,19 +66,6 @@ fn last_number(pattern: &Regex, output: &[u8]) -> Option<f64> {
     text.trim().replace(',', "").parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// The last lines of a stream that hold something; progress that is written over counts line by line.
-fn last_lines(stream: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stream);
-    let held = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty());
-    let mut last: Vec<String> = held
-        .rev()
-        .take(LINES_SHOWN)
-        .map(|line| format!("{:?}", line.chars().take(LINE_CHARACTERS).collect::<String>()))
-        .collect();
-    last.reverse();
-    if last.is_empty() { "nothing".to_owned() } else { last.join(", ") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,13 +83,6 @@ mod tests {
         }
         let whole = Regex::new(r"\d+").expect("a pattern");
         assert_eq!(last_number(&whole, b"7 of 9"), Some(9.0));
-    }
-
-    #[test]
-    fn of_a_stream_without_the_number_its_last_lines_are_shown() {
-        assert_eq!(last_lines(b"\n \n"), "nothing");
-        assert_eq!(last_lines(b"a\nb\n1 %\r2 %\r\nc\n"), "\"1 %\", \"2 %\", \"c\"");
-        assert_eq!(last_lines("ä".repeat(200).as_bytes()).chars().count(), LINE_CHARACTERS + 2);
     }
 
     #[test]

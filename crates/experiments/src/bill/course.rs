@@ -1,4 +1,4 @@
-//! What runs next: each state once to warm up, blocks of all settings, fresh blocks of what seemed to matter, then all changes at once.
+//! What runs next: the present state to warm up, blocks of all settings, fresh blocks of what seemed to matter, then all changes at once.
 //!
 //! A block holds every setting that still takes part once, and the baseline as often as the root of their number, which makes all
 //! differences together narrowest for the runs (Dunnett 1955). The order within a block is drawn anew. Settings leave early for one
@@ -13,13 +13,19 @@ use stats::{BlockEffect, BlockFit, BlockRun, Cell, Factors, Random};
 /// confirming few, and the joint run two states: with equal widths they take about so long. Assumed.
 const SCREENING_SHARE: f64 = 0.5;
 const CONFIRMING_SHARE: f64 = 0.8;
-/// Fewer blocks than this have no trustworthy residual variance.
-const BLOCKS_MIN: usize = 4;
+/// Fewer blocks than this cannot tell a change between blocks from one of a setting.
+const BLOCKS_MIN: usize = 2;
+/// A residual variance of fewer degrees of freedom is not trustworthy: Student's t is 3.2 with three, and 4.3 with two.
+const DEGREES_MIN: usize = 3;
+/// Runs of the present state before anything counts: files and caches are as after a run, and the second run tells how long one takes.
+const WARM_UPS: usize = 2;
+/// The first run reads files for the first time; later ones may take this share of it.
+const FIRST_RUN_SHARE: f64 = 0.5;
 /// A setting goes on to fresh runs where chance alone would show as much this often or less: lax, as they decide.
 const CANDIDATE_P: f64 = 0.2;
 /// With so many runs failed in one state, and none that worked, going on is useless.
 const FAILURES_IN_VAIN: usize = 3;
-/// Intervals hold all differences at once with this chance.
+/// Intervals hold all differences of all programs at once with this chance.
 pub(super) const CONFIDENCE: f64 = 0.95;
 /// A half-width of this share of the margin answers the question.
 const PRECISION_OF_MARGIN: f64 = 0.5;
@@ -39,6 +45,21 @@ pub struct Rules {
     pub seed: u64,
     /// True if a higher value is better.
     pub higher_is_better: bool,
+    /// Programs that are priced together: what is said of this one holds together with what is said of the others.
+    pub programs: usize,
+}
+
+impl Rules {
+    /// The chance with which all intervals of this program hold (Bonferroni over the programs).
+    pub(super) fn confidence(&self) -> f64 {
+        1.0 - (1.0 - CONFIDENCE) / self.programs.max(1) as f64
+    }
+
+    /// Seconds in which so many settings can be judged if a run takes so long.
+    pub fn least_s(settings: usize, run_s: f64) -> f64 {
+        let screening = blocks_min(settings) * block_size(settings);
+        run_s * (WARM_UPS as f64 + screening as f64 / SCREENING_SHARE)
+    }
 }
 
 /// One run that is to be made.
@@ -108,14 +129,13 @@ pub struct Course {
 impl Course {
     /// A bill of which nothing has run.
     pub fn new(rules: Rules) -> Self {
-        let states = std::iter::once(Factors::NONE).chain((0..rules.settings).map(Factors::only));
         Self {
             rules,
             turns: Vec::new(),
             random: Random::new(rules.seed),
             phase: BillPhase::WarmUp,
             block: 0,
-            queue: states.collect(),
+            queue: std::iter::repeat_n(Factors::NONE, WARM_UPS).collect(),
             blocks_of_phase: 0,
             warm_s: 0.0,
             active: (0..rules.settings).collect(),
@@ -159,15 +179,19 @@ impl Course {
         let state = self.queue.pop_front().unwrap_or(Factors::NONE);
         let failed = turn.value.is_none();
         self.turns.push(turn);
-        if self.phase == BillPhase::WarmUp && failed {
+        if failed {
             self.try_again(state);
         }
     }
 
-    /// A state that failed in the warm-up has two more tries.
+    /// A state in which the program never worked has three tries; then it takes no part, and if it is the present state, nothing does.
     fn try_again(&mut self, state: Factors) {
         let switched: Vec<usize> = state.members().collect();
-        let tries = self.turns.iter().filter(|turn| turn.switched == switched).count();
+        let mut of_state = self.turns.iter().filter(|turn| turn.switched == switched);
+        let tries = of_state.clone().count();
+        if of_state.any(|turn| turn.value.is_some()) || switched.len() > 1 {
+            return;
+        }
         if tries < FAILURES_IN_VAIN {
             self.queue.push_front(state);
         } else if let Some(setting) = switched.first() {
@@ -198,21 +222,15 @@ impl Course {
         self.phase
     }
 
-    /// What the time has to be at least, once the warm-up has shown what a run takes; `None` before.
+    /// What the time has to be at least, as the runs of the warm-up show; `None` before the first.
     pub fn affordable(&self) -> Option<Affordable> {
-        if self.phase == BillPhase::WarmUp && !self.queue.is_empty() {
-            return None;
-        }
-        let warm = self.turns.iter().filter(|turn| turn.phase == BillPhase::WarmUp).count();
-        let run_s = self.warm_end_s() / warm.max(1) as f64;
-        let block = block_size(self.rules.settings - self.failing.len());
-        let screening_s = (BLOCKS_MIN * block) as f64 * run_s / SCREENING_SHARE;
-        Some(Affordable { run_s, least_s: (self.warm_end_s() + screening_s) * HEADROOM })
-    }
-
-    fn warm_end_s(&self) -> f64 {
-        let last = self.turns.iter().rfind(|turn| turn.phase == BillPhase::WarmUp);
-        last.map_or(0.0, |turn| turn.ended_s)
+        let begun_s = |place: usize| place.checked_sub(1).map_or(0.0, |before| self.turns[before].ended_s);
+        let warm = self.turns.iter().enumerate().take_while(|(_, turn)| turn.phase == BillPhase::WarmUp);
+        let worked = warm.filter(|(_, turn)| turn.value.is_some());
+        let lengths_s: Vec<f64> = worked.map(|(place, turn)| turn.ended_s - begun_s(place)).collect();
+        let shortest_s = lengths_s.iter().copied().reduce(f64::min)?;
+        let run_s = if lengths_s.len() < WARM_UPS { shortest_s * FIRST_RUN_SHARE } else { shortest_s };
+        Some(Affordable { run_s, least_s: Rules::least_s(self.rules.settings, run_s) * HEADROOM })
     }
 
     /// Costs so far of the settings that take part, the largest first: for whoever watches.
@@ -263,14 +281,14 @@ impl Course {
     }
 
     fn screened(&mut self) {
-        if self.blocks_of_phase >= BLOCKS_MIN
+        if self.has_enough_blocks()
             && let Some(fit) = self.fit(BillPhase::Screening)
         {
             let family = fit.family();
             let is_small = |setting: &usize| {
                 fit.effects[*setting].is_some_and(|effect| {
                     let room = self.rules.margin - effect.difference.abs();
-                    family.is_beyond(room / effect.standard_error, CONFIDENCE)
+                    family.is_beyond(room / effect.standard_error, self.rules.confidence())
                 })
             };
             let small: Vec<usize> = self.active.iter().copied().filter(is_small).collect();
@@ -319,8 +337,14 @@ impl Course {
 
     /// Whether there is no time for another block, and enough of them to say anything.
     fn is_over(&self) -> bool {
-        let least = if self.spent_s() < self.rules.budget_s { BLOCKS_MIN } else { 0 };
-        self.blocks_of_phase >= least && (self.spent_s() >= self.end_s() || self.is_next_too_long())
+        let is_enough = self.spent_s() >= self.rules.budget_s || self.has_enough_blocks();
+        is_enough && (self.spent_s() >= self.end_s() || self.is_next_too_long())
+    }
+
+    /// Whether the blocks of this phase have a variance that can be trusted.
+    fn has_enough_blocks(&self) -> bool {
+        let treatments = if self.phase == BillPhase::Joint { 1 } else { self.active.len() };
+        self.blocks_of_phase >= blocks_min(treatments)
     }
 
     fn is_next_too_long(&self) -> bool {
@@ -331,20 +355,20 @@ impl Course {
 
     /// Whether every interval is narrow enough.
     fn is_precise(&self, settings: &[usize]) -> bool {
-        if self.blocks_of_phase < BLOCKS_MIN {
+        if !self.has_enough_blocks() {
             return false;
         }
         let Some(fit) = self.fit(self.phase) else { return false };
         let errors = settings.iter().map(|setting| fit.effects[*setting].map(|effect| effect.standard_error));
         let widest = errors.collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max));
         let precision = PRECISION_OF_MARGIN * self.rules.margin;
-        widest.is_some_and(|widest| fit.family().is_beyond(precision / widest, CONFIDENCE))
+        widest.is_some_and(|widest| fit.family().is_beyond(precision / widest, self.rules.confidence()))
     }
 
     fn is_joint_precise(&self) -> bool {
-        let fit = if self.blocks_of_phase < BLOCKS_MIN { None } else { self.joint_fit() };
+        let fit = if self.has_enough_blocks() { self.joint_fit() } else { None };
         fit.is_some_and(|fit| {
-            let critical = stats::student_quantile(CONFIDENCE, fit.degrees);
+            let critical = stats::student_quantile(self.rules.confidence(), fit.degrees);
             let narrow = |effect: &BlockEffect| {
                 critical * effect.standard_error <= PRECISION_OF_MARGIN * self.rules.margin
             };
@@ -397,8 +421,8 @@ impl Course {
         let family = fresh.family();
         let of = |setting: &usize| {
             let (before, now) = (first.effects[*setting]?, fresh.effects[*setting]?);
-            let holds =
-                before.difference * now.difference > 0.0 && family.is_beyond(now.t().abs(), CONFIDENCE);
+            let holds = before.difference * now.difference > 0.0
+                && family.is_beyond(now.t().abs(), self.rules.confidence());
             holds.then_some((*setting, now))
         };
         self.candidates.iter().filter_map(of).collect()
@@ -419,6 +443,11 @@ fn baselines(settings: usize) -> usize {
 /// Runs of a block.
 fn block_size(settings: usize) -> usize {
     settings + baselines(settings)
+}
+
+/// Blocks of so many settings that leave enough degrees of freedom: one for each run, less one a block and one a setting.
+fn blocks_min(settings: usize) -> usize {
+    (settings + DEGREES_MIN).div_ceil((block_size(settings) - 1).max(1)).max(BLOCKS_MIN)
 }
 
 /// A state as the switcher takes it.

@@ -1,7 +1,8 @@
 //! From the runs of a bill to its lines: what each setting costs, how sure that is, what all of it costs together, in one sentence.
 
 use record::{
-    Better, BillAmount, BillAverage, BillEnded, BillEntry, BillPhase, BillTurn, BillVerdict, ProgramBill,
+    Better, BillAmount, BillAverage, BillEnded, BillEntry, BillPhase, BillSettingAverage, BillTurn,
+    BillVerdict, ProgramBill,
 };
 use stats::{BlockEffect, BlockFit, Interval};
 
@@ -113,8 +114,8 @@ struct Critical {
 }
 
 impl Critical {
-    fn of(fit: BlockFit) -> Self {
-        let t = fit.family().quantile(CONFIDENCE);
+    fn of(fit: BlockFit, confidence: f64) -> Self {
+        let t = fit.family().quantile(confidence);
         Self { fit, t }
     }
 }
@@ -128,7 +129,7 @@ struct Judged {
 
 impl Judged {
     fn of(course: &Course) -> Self {
-        let of = |phase| course.fit(phase).map(Critical::of);
+        let of = |phase| course.fit(phase).map(|fit| Critical::of(fit, course.rules.confidence()));
         Self {
             screening: of(BillPhase::Screening),
             fresh: of(BillPhase::Confirming),
@@ -189,7 +190,8 @@ fn together(
     }
     let Some(fit) = course.joint_fit() else { return (None, None) };
     let Some(joint) = fit.effects[0] else { return (None, None) };
-    let own = amount(joint, stats::student_quantile(CONFIDENCE, fit.degrees));
+    let confidence = course.rules.confidence();
+    let own = amount(joint, stats::student_quantile(confidence, fit.degrees));
     let places: Vec<usize> = recommended.iter().map(|setting| setting + 1).collect();
     let beyond = fresh.sum(&places).map(|sum| {
         let effect = BlockEffect {
@@ -197,7 +199,7 @@ fn together(
             standard_error: joint.standard_error.hypot(sum.standard_error),
             runs: joint.runs,
         };
-        amount(effect, stats::student_quantile(CONFIDENCE, fit.degrees.min(fresh.degrees)))
+        amount(effect, stats::student_quantile(confidence, fit.degrees.min(fresh.degrees)))
     });
     (Some(own), beyond)
 }
@@ -248,6 +250,32 @@ pub fn averages(programs: &[ProgramBill]) -> Vec<BillAverage> {
         );
     }
     found.into_iter().flatten().collect()
+}
+
+/// What each setting costs on average, the most expensive first. Programs are the sample: the interval is of their mean.
+pub fn setting_averages(programs: &[ProgramBill]) -> Vec<BillSettingAverage> {
+    let mut names: Vec<&str> = Vec::new();
+    for entry in programs.iter().flat_map(|program| &program.entries) {
+        if !names.contains(&entry.setting.as_str()) {
+            names.push(&entry.setting);
+        }
+    }
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / names.len().max(1) as f64;
+    let average = |name: &&str| {
+        let of_setting = programs.iter().flat_map(|program| &program.entries);
+        let logs: Vec<f64> = of_setting
+            .filter(|entry| entry.setting == **name && entry.verdict != BillVerdict::Fails)
+            .filter_map(|entry| Some((entry.amount?.cost_percent / 100.0).ln_1p()))
+            .collect();
+        let degrees = u32::try_from(logs.len()).ok()?.checked_sub(1).filter(|degrees| *degrees > 0)?;
+        let standard_error = (stats::sample_variance(&logs) / logs.len() as f64).sqrt();
+        let effect = BlockEffect { difference: -stats::mean(&logs), standard_error, runs: logs.len() };
+        let amount = amount(effect, stats::student_quantile(confidence, degrees));
+        Some(BillSettingAverage { setting: (*name).to_owned(), amount, programs: logs.len() })
+    };
+    let mut all: Vec<BillSettingAverage> = names.iter().filter_map(average).collect();
+    all.sort_by(|a, b| b.amount.cost_percent.total_cmp(&a.amount.cost_percent));
+    all
 }
 
 /// The symmetric difference of a program in percent, and what noise alone would make of it.

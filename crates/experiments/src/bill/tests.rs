@@ -39,7 +39,7 @@ impl Double {
 }
 
 fn rules(settings: usize, budget_s: f64, seed: u64) -> Rules {
-    Rules { settings, budget_s, margin: 0.01, seed, higher_is_better: false }
+    Rules { settings, budget_s, margin: 0.01, seed, higher_is_better: false, programs: 1 }
 }
 
 /// Runs a bill to its end, or for so many runs.

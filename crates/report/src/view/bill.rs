@@ -18,7 +18,7 @@ pub fn bill_page(bill: &Bill) -> Page {
             let tables = [
                 programs(several).section("Programs"),
                 averages(bill).section("Averages"),
-                settings(several).section("Settings"),
+                settings(bill).section("Settings"),
             ];
             let details = several.iter().map(|one| of_program(one, &one.program).detailed());
             tables.into_iter().flatten().chain(details).collect()
@@ -189,7 +189,8 @@ fn averages(bill: &Bill) -> Table {
 }
 
 /// Every setting over all programs.
-fn settings(bills: &[ProgramBill]) -> Table {
+fn settings(bill: &Bill) -> Table {
+    let bills = &bill.programs;
     let mut by_setting: Vec<(&str, Vec<(&ProgramBill, &BillEntry)>)> = Vec::new();
     for (bill, entry) in bills.iter().flat_map(|bill| bill.entries.iter().map(move |entry| (bill, entry))) {
         match by_setting.iter_mut().find(|(name, _)| *name == entry.setting) {
@@ -197,6 +198,7 @@ fn settings(bills: &[ProgramBill]) -> Table {
             None => by_setting.push((&entry.setting, vec![(bill, entry)])),
         }
     }
+    by_setting.sort_by_key(|(name, _)| bill.settings.iter().position(|one| one.setting == *name));
     let count = |all: &[(&ProgramBill, &BillEntry)], verdict: BillVerdict| {
         all.iter().filter(|(_, entry)| entry.verdict == verdict).count()
     };
@@ -209,6 +211,9 @@ fn settings(bills: &[ProgramBill]) -> Table {
     Table::of("settings", by_setting)
         .word("setting", |(name, all)| {
             all.first().map(|(_, entry)| format!("{name}: {} -> {}", entry.now, entry.other))
+        })
+        .number(("mean cost", "%"), |(name, _)| {
+            bill.settings.iter().find(|one| one.setting == *name).map(|one| amount(one.amount))
         })
         .number("costs in", |(_, all)| count(all, BillVerdict::Costs))
         .number("saves in", |(_, all)| count(all, BillVerdict::Saves))

@@ -14,14 +14,15 @@ use experiments::ab::metric::Metric;
 use experiments::ab::probe_subject::ProbeSubject;
 use experiments::ab::switcher::Switcher;
 use host::ensure_trusted;
-use host::live::{ChildOutput, Pinned, effective_root};
+use host::live::{Pinned, effective_root};
 use machine::{CpuId, Machine};
 use record::Better;
 use regex::bytes::Regex;
 
-use crate::ab::arguments::{AbArguments, Way};
+use crate::ab::arguments::AbArguments;
 use crate::ab::not_started;
 use crate::check_up::chosen_cpus;
+use crate::program_arguments::Way;
 
 /// Time in which the rate of the counter is found: a few ppm.
 const CALIBRATION_NS: u64 = 20_000_000;
@@ -38,23 +39,22 @@ pub(super) fn work(arguments: &AbArguments) -> anyhow::Result<Work> {
     if let Some(program) = command.first_mut() {
         *program = text(&located(program, &directory).into_os_string())?;
     }
-    if let Some(pattern) = &arguments.metric {
-        Regex::new(pattern).with_context(|| format!("--metric {pattern} is no regular expression"))?;
-    }
+    let program = &arguments.program;
+    program.metric()?;
     anyhow::ensure!(
         !command.is_empty()
-            || (arguments.metric.is_none() && arguments.prepare.is_none() && arguments.cleanup.is_none()),
+            || (program.metric.is_none() && program.prepare.is_none() && program.cleanup.is_none()),
         "--metric, --prepare and --cleanup belong to a program; give one after --"
     );
     Ok(Work {
         command,
         directory: text(&directory.into_os_string())?,
-        metric: arguments.metric.clone(),
-        higher_is_better: arguments.better == Way::Higher,
-        prepare: arguments.prepare.clone(),
-        cleanup: arguments.cleanup.clone(),
-        timeout_s: arguments.timeout.map(|limit| limit.as_secs_f64()),
-        ignore_failure: arguments.ignore_failure,
+        metric: program.metric.clone(),
+        higher_is_better: program.better == Way::Higher,
+        prepare: program.prepare.clone(),
+        cleanup: program.cleanup.clone(),
+        timeout_s: program.timeout.map(|limit| limit.as_secs_f64()),
+        ignore_failure: program.ignore_failure,
         cpu: arguments.cpu().map(|cpu| cpu.0),
     })
 }
@@ -108,7 +108,7 @@ pub(super) fn program_subject(work: &Work, seed: u64) -> anyhow::Result<CommandS
         cleanup: work.cleanup.clone(),
         limit: work.timeout_s.and_then(|limit_s| Duration::try_from_secs_f64(limit_s).ok()),
         any_exit_code: work.ignore_failure,
-        output: ChildOutput::Discard,
+        ..HowToRun::default()
     };
     let better = if work.higher_is_better { Better::Higher } else { Better::Lower };
     let metric = match &work.metric {
