@@ -1,7 +1,7 @@
 //! Tables of ACPI, as they are and with a head that fits, and the links that are read from them.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 use machine::acpi::{affinity_domains, locality_matrices};
 
 fn read(bytes: &[u8]) {

@@ -1,8 +1,8 @@
 //! Texts of `/proc/PID/maps`, and ranges put over what they say.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use fuzz::fuzz_target;
 use host::{AddressSpace, MappedRange};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((address, text)) = bytes.split_first_chunk::<8>() else { return };

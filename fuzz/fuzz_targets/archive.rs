@@ -1,10 +1,10 @@
 //! A tarball of a machine, of CPUID answers or of reports, in any of its compressions, cut and damaged.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::io::Write;
 
+use fuzz::fuzz_target;
 use host::{Cpuid, Root, each_text};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");

@@ -1,8 +1,8 @@
 //! Words of boot options that tell the arms of an experiment apart.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use experiments::ab::across_reboot::condition::Conditions;
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let parts: Vec<&str> = text.splitn(4, '\n').collect();

@@ -1,8 +1,8 @@
 //! A flaw of the catalogue: what is accepted is judged, too.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use flaws::Catalogue;
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 use record::FlawEvidence;
 
 fuzz_target!(|text: &str| {

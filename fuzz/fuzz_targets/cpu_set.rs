@@ -1,7 +1,7 @@
 //! Lists and masks of CPUs: what is read says the same when it is written and read again.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 use machine::CpuSet;
 
 fuzz_target!(|text: &str| {

@@ -1,8 +1,8 @@
 //! CPUID answers of up to three CPUs, as a dump holds them.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use fuzz::fuzz_target;
 use host::Cpuid;
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let cpus = text.splitn(3, "\n\n").zip(0..).map(|(answers, cpu)| (cpu, answers));

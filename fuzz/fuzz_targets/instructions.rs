@@ -1,8 +1,8 @@
 //! Code around a sample and the registers there: what it touches, in 64 and 32 bits.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use fuzz::fuzz_target;
 use host::live::{CODE_BEFORE_BYTES, Code, Registers};
-use libfuzzer_sys::fuzz_target;
 use sharing::Run;
 
 /// Registers are made of so many bytes, and stand in front of the code.

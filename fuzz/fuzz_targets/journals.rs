@@ -1,8 +1,8 @@
 //! The journals of toggles and of experiments across reboots: sealed bytes, and the text inside the seal.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use experiments::ab::across_reboot::journal::Journal as BootJournal;
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 use toggles::Journal;
 
 fuzz_target!(|bytes: &[u8]| {

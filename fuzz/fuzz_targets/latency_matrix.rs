@@ -1,7 +1,7 @@
 //! A matrix of latencies in any format, and the links that are inferred from a small one; and a machine of linked sockets.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 
 /// Larger ones are searched for longer than an input may take.
 const NODES_MAX: usize = 5;
@@ -23,6 +23,7 @@ fuzz_target!(|text: &str| {
         }
     }
     if let Ok(machine) = models::interconnect::parse(text, "machine.toml") {
-        let _ = models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), Some(&[]));
+        let _ =
+            models::interconnect::simulate(&machine, &models::interconnect::Variant::default(), Some(&[]));
     }
 });

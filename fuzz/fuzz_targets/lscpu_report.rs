@@ -1,10 +1,10 @@
 //! Reports of lscpu in any version and language, alone and counted.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::OnceLock;
 
 use flaws::{Catalogue, Census};
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 
 static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
 

@@ -1,7 +1,7 @@
 //! A machine on paper: its memory, its schedulers.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let _ = models::memory::parse(text, "machine.toml");

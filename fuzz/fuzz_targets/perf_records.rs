@@ -1,10 +1,10 @@
 //! Bytes of a ring of performance events.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::time::Duration;
 
+use fuzz::fuzz_target;
 use host::live::{Observation, PerfWatch, parse_records};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     for watch in [PerfWatch::Registers(Duration::from_millis(4)), PerfWatch::Switches] {

@@ -1,8 +1,8 @@
 //! The first bytes of a file that is to be started.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use fuzz::fuzz_target;
 use host::live::ProgramKind;
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     if let ProgramKind::Dynamic(path) | ProgramKind::Script(path) = ProgramKind::of(bytes) {

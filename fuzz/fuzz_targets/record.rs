@@ -1,7 +1,7 @@
 //! A record: JSON, or JSON compressed with Zstandard.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = record::decode(bytes);

@@ -1,13 +1,13 @@
 //! The files of a recorded machine, each with a text of its own: described, heard as a witness, and judged.
 //!
 //! The input is cut at NUL bytes; each piece is the text of the next path. `N` stands for CPUs or nodes 0 to 2.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::OnceLock;
 
 use flaws::Catalogue;
+use fuzz::fuzz_target;
 use host::{FlawSources, Root};
-use libfuzzer_sys::fuzz_target;
 
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";

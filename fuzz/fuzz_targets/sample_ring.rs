@@ -1,7 +1,7 @@
 //! Slots that a watched program may have scribbled into.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 use sample_ring::{Entry, Event, SLOT_WORDS};
 
 fuzz_target!(|bytes: &[u8]| {

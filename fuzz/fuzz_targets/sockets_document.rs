@@ -1,7 +1,7 @@
 //! Measured sockets from a file: what a model makes of them, and what they are gated on.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 
 /// Larger machines are searched for longer than an input may take.
 const NODES_MAX: usize = 5;

@@ -1,10 +1,10 @@
 //! What a kernel may say in a file of vulnerabilities, by the general rule and by every entry's own wordings.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::OnceLock;
 
 use flaws::{Catalogue, spoken};
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 
 static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
 

@@ -1,7 +1,7 @@
 //! A workload, and a profile of the Phoronix Test Suite with a log: parted by lines of dashes.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use fuzz::fuzz_target;
 use workloads::pts;
 
 fuzz_target!(|text: &str| {

@@ -1,8 +1,8 @@
 //! Messages of a userfaultfd.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
+use fuzz::fuzz_target;
 use host::live::{MESSAGE_BYTES, PAGE_BYTES, parse_write_faults};
-use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut count = 0;

@@ -41,7 +41,7 @@ struct Arguments {
 enum Task {
     /// Everything a change has to pass
     ///
-    /// Debian packages, fmt, clippy, fuzz targets and all crates for arm64 (both checked, not built), tests (unit, golden, property,
+    /// Debian packages, fmt, clippy, what ships checked for arm64, tests (unit, golden, property,
     /// disassembly, tidy), kernels in a release build, doc, licences, cargo deny where installed, the build that ships, golden command
     /// lines, fresh documents against their schemas, and a quick check-up with its record and report. A step that fails does not
     /// stop the others. The last line is `N passed, N failed, N skipped`.

@@ -26,8 +26,6 @@ pub struct Arguments {
     target: Option<String>,
 }
 
-/// The workspace of the targets.
-const MANIFEST: &str = "fuzz/Cargo.toml";
 /// An input that takes longer has failed.
 const INPUT_SECONDS_MAX: usize = 5;
 /// A target that takes more memory has failed; the largest archive that is read decodes to 256 MiB.
@@ -80,7 +78,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
         return Ok(Totals::one_skipped(format!("fuzz: {missing}")));
     }
     let place = cargo::target().join("fuzz");
-    let mut build = cargo::cargo("fuzz build --sanitizer=none");
+    let mut build = cargo::cargo("fuzz build --sanitizer=none --debug-assertions");
     if wanted.len() == 1 {
         build.arg(wanted[0].name);
     }
@@ -95,19 +93,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
         totals.add(one(target, &place, share)?);
     }
     Ok(totals)
-}
-
-/// That the targets compile: `cargo xtask test` does not run them.
-///
-/// # Errors
-/// Cargo cannot be started.
-pub fn check() -> anyhow::Result<Totals> {
-    let mut check = cargo::cargo(&format!("check --quiet --bins --locked --manifest-path {MANIFEST}"));
-    // Nothing is linked, so libFuzzer, which is C++, need not be built.
-    check.env("CUSTOM_LIBFUZZER_PATH", cargo::root().join(MANIFEST));
-    // Beside the workspace's own: the crates that both depend on are checked once.
-    let passed = cargo::succeeds(check.env("CARGO_TARGET_DIR", cargo::target()))?;
-    Ok(Totals::one(passed, "fuzz targets: cargo check --manifest-path fuzz/Cargo.toml"))
 }
 
 fn named(name: &str) -> anyhow::Result<&'static Target> {

@@ -203,6 +203,27 @@ mod tests {
     }
 
     #[test]
+    fn a_mitigation_is_needless_only_if_every_flaw_behind_it_is_known_not_to_be_here() {
+        let flaws = flaw_catalogue();
+        let evidence = Examined::of_this_machine(&flaws).evidence;
+        let verdict = flaws::judge(&flaws, &evidence).swap_remove(0);
+        let described = Described::open(None).expect("this machine");
+        let around = described.around();
+        let pair = catalogue().iter().find_map(|toggle| against_now(toggle.about().name, &around).ok());
+        let pair = pair.expect("timer slack can be switched everywhere");
+        let needless = |affected: &[Answer]| {
+            let all: Vec<FlawVerdict> =
+                affected.iter().map(|one| FlawVerdict { affected: *one, ..verdict.clone() }).collect();
+            setting(&pair, &all.iter().collect::<Vec<_>>()).needless
+        };
+        assert_eq!(needless(&[]), None, "it is no mitigation");
+        assert_eq!(needless(&[Answer::No, Answer::No]), Some(true));
+        for other in [Answer::Yes, Answer::Unknown] {
+            assert_eq!(needless(&[Answer::No, other]), Some(false), "{other:?}");
+        }
+    }
+
+    #[test]
     fn a_tunable_is_had_for_good_by_a_variable() {
         let text = of_process(&ProcessSetting::GlibcTunable("glibc.malloc.hugetlb", "1"));
         assert_eq!(text, "start the program with GLIBC_TUNABLES=glibc.malloc.hugetlb=1");
