@@ -255,7 +255,7 @@ fn on_programs(request: &Request<'_>) -> anyhow::Result<Ran> {
     };
     let labels = Labels { called: CALLED.to_owned(), aggregate: RUN_ONCE.to_owned(), ..labels };
     let result = conduct(&mut subject, request, &labels).map(|mut found| {
-        found.notes().extend(subject.runs.metric_found.note());
+        found.notes().extend(subject.runs.notes());
         found
     });
     Ok((result, subject.switcher.end()))

@@ -141,6 +141,7 @@ impl Priced {
         });
         line.end();
         self.restored.extend(subject.switcher.end());
+        self.notes.extend(subject.runs.notes().map(|note| format!("{}: {note}", task.facts.name)));
         let ended = led?;
         self.elapsed_s += course.spent_s();
         self.programs.push(program_bill(&course, &chosen.settings, &task.facts, ended));
@@ -189,15 +190,17 @@ fn lead(
 /// Refuses a time in which nothing can be shown of one program; of several each has what it has.
 fn afford(course: &Course) -> anyhow::Result<()> {
     let Rules { settings, budget_s, programs, .. } = course.rules;
-    let (run_s, least_s) = match course.affordable() {
-        Some(needs) => (needs.run_s, needs.least_s),
+    let (run, least_s) = match course.affordable() {
+        Some(needs) => (format!("takes {:.2} s", needs.run_s), needs.least_s),
         // The first run was killed at the end of all time.
-        None if course.spent_s() >= budget_s => (budget_s, Rules::least_s(settings, budget_s)),
+        None if course.spent_s() >= budget_s => {
+            ("takes longer".to_owned(), Rules::least_s(settings, budget_s))
+        }
         None => return Ok(()),
     };
     if programs == 1 && least_s > budget_s {
         return Err(CouldNotMeasure::because(format!(
-            "cannot price {} in {budget_s:.0} s: a run takes {run_s:.2} s or more; give --for {:.0}s, or fewer settings with --toggles",
+            "cannot price {} in {budget_s:.0} s: a run {run}; give --for {:.0}s or more, or fewer settings with --toggles",
             machine::counted(settings, "setting"),
             least_s.ceil()
         )));

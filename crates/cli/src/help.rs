@@ -152,7 +152,10 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("place -- ./program", "profile it, place its threads, prove the gain"),
             ("place --metric 'ops: ([0-9]+)' --better higher -- ./server", "by a number it prints"),
             ("place --export taskset -- ./program", "also print a script that binds the threads"),
-            ("place --threads 1..8 -- ./program -t {}", "at which number of threads placement matters"),
+            (
+                "place --threads 1..8 -- ./program -t {threads}",
+                "at which number of threads placement matters",
+            ),
         ],
     ),
     (

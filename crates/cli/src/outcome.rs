@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use host::live::{self, Signal, ThreadRefused, WriteError};
 use host::state_folder::advice;
 use machine::did_you_mean;
@@ -182,10 +182,42 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         return Outcome::of(printed.map(|()| Outcome::Done)).exit_code();
     }
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
-    let hint = error_hint(error).map(|word| format!("; did you mean {word}?")).unwrap_or_default();
-    let line = usage_line(&error.to_string());
-    output::complain(&format!("{line}{hint}; see {} --help", command_of(&usage, &judging::command())));
+    let command = command_of(&usage, &judging::command());
+    let line = missing_subcommand(error, &command).unwrap_or_else(|| usage_line(&error.to_string()));
+    let hint = error_hint(error).map(|word| format!("; did you mean {word}?"));
+    let hint = hint.or_else(|| meant(error, &command)).unwrap_or_default();
+    output::complain(&format!("{line}{hint}; see {command} --help"));
     ExitCode::from(BAD_INPUT)
+}
+
+/// Which subcommands there are, where one has to be chosen: clap would print the whole help.
+fn missing_subcommand(error: &clap::Error, command: &str) -> Option<String> {
+    let is_missing = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let all = judging::command();
+    let found = command.split(' ').skip(1).try_fold(&all, |command, word| command.find_subcommand(word))?;
+    let names: Vec<&str> =
+        found.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "help").collect();
+    let names = stats::text::listed(&names, "or");
+    is_missing.then(|| format!("{command} needs one of its commands: {names}"))
+}
+
+/// What was meant by a word that clap did not expect: a program without `--`, or a flaw without `show`.
+fn meant(error: &clap::Error, command: &str) -> Option<String> {
+    let text = |kind| error.get(kind).map(ToString::to_string);
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let word = text(ContextKind::InvalidArg).filter(|word| !word.starts_with('-'))?;
+            let takes_a_program = ["ab", "bill", "place"].iter().any(|name| command.ends_with(name));
+            takes_a_program.then(|| format!("; put -- before the program: {command} ... -- {word}"))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let word = text(ContextKind::InvalidSubcommand)?;
+            let is_flaw = flaws::catalogue().flaws.iter().any(|flaw| flaw.id == word);
+            (is_flaw && command.ends_with("flaws"))
+                .then(|| format!("; did you mean sidestep flaws show {word}?"))
+        }
+        _ => None,
+    }
 }
 
 /// What the user may have meant who typed something else.

@@ -247,7 +247,7 @@ fn tried(
     let course = run_factorial(subject, FACTORS, &request.rules(setting.margin), &mut line);
     line.end();
     let mut found = outcome(&course?, &subject.rows(), &subject.guards(), &arms, &setting);
-    found.notes.extend(subject.runs.metric_found.note());
+    found.notes.extend(subject.runs.notes());
     found.notes.extend(service(subject.left_behind, &went_on));
     Ok(found)
 }

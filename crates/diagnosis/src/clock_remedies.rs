@@ -73,8 +73,8 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
         add(&mut check.remedies, line.to_owned());
     }
     if check.backwards.iter().any(|count| !count.ordered && count.backwards > 0) {
-        let line = "never compare bare RDTSC values of two threads: it runs before earlier loads are done; RDTSCP or LFENCE; \
-                    RDTSC waits for them";
+        let line = "never compare bare RDTSC values of two threads: it may run before earlier loads are done; use RDTSCP, or \
+                    LFENCE before RDTSC";
         add(&mut check.remedies, line.to_owned());
     }
 }

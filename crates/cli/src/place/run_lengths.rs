@@ -102,6 +102,7 @@ mod tests {
             max_resident_bytes: 0,
             page_faults: 0,
             context_switches: 0,
+            left_processes: false,
             output: Vec::new(),
             errors: Vec::new(),
         };

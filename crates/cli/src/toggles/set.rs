@@ -93,6 +93,10 @@ fn switches(switches: &[String], around: &Surroundings, consent: Consent) -> any
     for text in switches {
         let (name, wanted) = text.split_once('=').unwrap_or((text, ""));
         let toggle = find(name)?;
+        anyhow::ensure!(
+            text.contains('='),
+            "give a value, {name}=VALUE; sidestep toggles show {name} names them"
+        );
         let about = toggle.about();
         let value = toggle.value(around, wanted)?;
         if toggle.now(around).as_deref() != Some(wanted) {

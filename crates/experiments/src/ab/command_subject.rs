@@ -91,7 +91,9 @@ pub struct ProgramRuns {
     how: HowToRun,
     metric: Option<Metric>,
     /// Where the metric was found.
-    pub metric_found: StreamCounts,
+    metric_found: StreamCounts,
+    /// Runs that left processes behind, of all.
+    left_processes: [usize; 2],
     drift: DriftProbe,
     begun: Instant,
 }
@@ -100,7 +102,16 @@ impl ProgramRuns {
     /// Gets ready; the clock starts here.
     pub(crate) fn new(how: HowToRun, metric: Option<Metric>, seed: u64) -> Self {
         let (metric_found, drift) = (StreamCounts::default(), DriftProbe::new(seed));
-        Self { how, metric, metric_found, drift, begun: Instant::now() }
+        Self { how, metric, metric_found, left_processes: [0, 0], drift, begun: Instant::now() }
+    }
+
+    /// What a reader has to know of the runs, one sentence each.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let [left, all] = self.left_processes;
+        let left = (left > 0).then(|| {
+            format!("{left} of {all} runs left processes behind, whose work is in no number here: let the program wait for them")
+        });
+        self.metric_found.note().into_iter().chain(left)
     }
 
     /// What becomes of the output of a run.
@@ -155,6 +166,8 @@ impl ProgramRuns {
     pub(crate) fn trial(&mut self, run: &ChildRun) -> Result<Trial, CommandError> {
         let guards = self.drift.readings();
         self.around("--cleanup", self.how.cleanup.as_ref())?;
+        self.left_processes[0] += usize::from(run.left_processes);
+        self.left_processes[1] += 1;
         let number = self.number(run);
         let (values, failure) = program_values(run, number, self.how.any_exit_code);
         Ok(Trial { values, guards, failure })

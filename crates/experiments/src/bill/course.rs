@@ -94,7 +94,7 @@ pub struct Suspect {
 /// Whether the time can bring an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Affordable {
-    /// Seconds a run takes.
+    /// Seconds the shortest run of the warm-up took.
     pub run_s: f64,
     /// Seconds at least.
     pub least_s: f64,
@@ -229,8 +229,11 @@ impl Course {
         let worked = warm.filter(|(_, turn)| turn.value.is_some());
         let lengths_s: Vec<f64> = worked.map(|(place, turn)| turn.ended_s - begun_s(place)).collect();
         let shortest_s = lengths_s.iter().copied().reduce(f64::min)?;
-        let run_s = if lengths_s.len() < WARM_UPS { shortest_s * FIRST_RUN_SHARE } else { shortest_s };
-        Some(Affordable { run_s, least_s: Rules::least_s(self.rules.settings, run_s) * HEADROOM })
+        let later_s = if lengths_s.len() < WARM_UPS { shortest_s * FIRST_RUN_SHARE } else { shortest_s };
+        Some(Affordable {
+            run_s: shortest_s,
+            least_s: Rules::least_s(self.rules.settings, later_s) * HEADROOM,
+        })
     }
 
     /// Costs so far of the settings that take part, the largest first: for whoever watches.

@@ -291,9 +291,16 @@ fn differs(program: &ProgramBill) -> Option<(f64, f64)> {
 pub fn headline(programs: &[ProgramBill]) -> String {
     match programs {
         [] => "nothing was measured".to_owned(),
-        [one] => of_one(one),
+        [one] => of_one(one) + &with_which_it_fails(one),
         several => of_several(several),
     }
+}
+
+/// Settings with which the program does not work, as the end of a sentence; empty if there are none.
+fn with_which_it_fails(bill: &ProgramBill) -> String {
+    let failing = bill.entries.iter().filter(|entry| entry.verdict == BillVerdict::Fails);
+    let names: Vec<String> = failing.map(|entry| format!("{}={}", entry.setting, entry.other)).collect();
+    if names.is_empty() { String::new() } else { format!("; it fails with {}", names.join(", ")) }
 }
 
 fn of_one(bill: &ProgramBill) -> String {
@@ -328,10 +335,16 @@ fn nothing_shown(bill: &ProgramBill) -> String {
     let tested = bill.entries.iter().filter(|entry| entry.verdict != BillVerdict::Fails).count();
     let smallest = bill.entries.iter().filter_map(|entry| entry.smallest_percent).reduce(f64::max);
     smallest.map_or_else(
-        || format!("undetermined: too few runs to price {} settings; give more time with --for", bill.entries.len()),
+        || {
+            format!(
+                "undetermined: too few runs to price {}; give more time with --for",
+                machine::counted(bill.entries.len(), "setting")
+            )
+        },
         |smallest| {
             format!(
-                "no cost detected for {tested} settings (smaller than {smallest:.1} %, with all of them considered at once)"
+                "no cost detected for {} (smaller than {smallest:.1} %, with all of them considered at once)",
+                machine::counted(tested, "setting")
             )
         },
     )

@@ -73,6 +73,8 @@ pub struct ChildRun {
     pub page_faults: u64,
     /// Context switches, voluntary and not.
     pub context_switches: u64,
+    /// True if something that it started still runs: what that does is in no number here.
+    pub left_processes: bool,
     /// What it printed, if that was captured.
     pub output: Vec<u8>,
     /// What it said on standard error, or the end of it, unless that was shown.
@@ -222,6 +224,7 @@ fn observe_as(
         kill_group(pid);
     }
     let (status, usage) = reap(pid).map_err(wait)?;
+    let left_processes = is_group_alive(pid);
     let wall_s = begun.elapsed().as_secs_f64();
     let ending = forced.unwrap_or_else(|| ending_of(status));
     Ok(ChildRun {
@@ -233,6 +236,7 @@ fn observe_as(
         max_resident_bytes: usage.ru_maxrss.unsigned_abs() << 10,
         page_faults: usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs(),
         context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
+        left_processes,
         output: kept.output.map(|file| contents(&file, OUTPUT_KEPT_BYTES)).unwrap_or_default(),
         errors: kept.errors.map(|file| contents(&file, kept.errors_bytes_max)).unwrap_or_default(),
     })
@@ -374,6 +378,12 @@ fn ask_to_end(pid: libc::pid_t, patience: Duration) {
 fn kill_group(pid: libc::pid_t) {
     // SAFETY: a signal touches no memory of ours. The child is not reaped yet, so the number is still its own.
     unsafe { libc::kill(-pid, libc::SIGKILL) };
+}
+
+/// Whether a process is left in the group of a child that is gone.
+fn is_group_alive(pid: libc::pid_t) -> bool {
+    // SAFETY: the signal 0 is sent to nobody. A group keeps its number from being given away as long as it has a member.
+    unsafe { libc::kill(-pid, 0) == 0 }
 }
 
 /// Takes the dead child's status and what it used.

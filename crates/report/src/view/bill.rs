@@ -1,6 +1,8 @@
 //! A bill: what every setting costs a program, the most expensive first, with what is exposed without it.
 
-use record::{Better, Bill, BillAmount, BillEnded, BillEntry, BillVerdict, ProgramBill, SkippedSetting};
+use record::{
+    Better, Bill, BillAmount, BillEnded, BillEntry, BillTurn, BillVerdict, ProgramBill, SkippedSetting,
+};
 
 use crate::number;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
@@ -65,7 +67,7 @@ fn of_program(bill: &ProgramBill, title: &str) -> Section {
     let table = Table::of("bill", &bill.entries)
         .word("setting", |entry| format!("{}: {} -> {}", entry.setting, entry.now, entry.other))
         .number(("cost", "%"), |entry| entry.amount.filter(|_| works(entry)).map(amount))
-        .word("verdict", |entry| verdict(entry.verdict))
+        .word("verdict", |entry| if bill.runs == 0 { (Tone::Plain, "not run") } else { verdict(entry.verdict) })
         .number(("p", 2), |entry| entry.p.filter(|_| works(entry)).map(chance))
         .number(("detectable", "%", 3), |entry| entry.smallest_percent.map(tenths))
         .word(("risk", 4), |entry| &entry.risk)
@@ -77,7 +79,8 @@ fn of_program(bill: &ProgramBill, title: &str) -> Section {
         );
     let section = Section::new("bill", title).table(table);
     let section = section.stating(together(bill).map(Statement::plain));
-    section.saying(Tone::Faint, conditions(bill))
+    let section = section.stating(failures(bill).map(Statement::look));
+    if bill.runs == 0 { section } else { section.saying(Tone::Faint, conditions(bill)) }
 }
 
 fn chance(p: f64) -> Cell {
@@ -141,6 +144,17 @@ fn together(bill: &ProgramBill) -> Option<String> {
         beyond.interval.low,
         beyond.interval.high
     ))
+}
+
+/// Runs that failed although others in the same state worked.
+fn failures(bill: &ProgramBill) -> Option<String> {
+    let never = |turn: &BillTurn| {
+        bill.turns.iter().all(|other| other.switched != turn.switched || other.value.is_none())
+    };
+    let failed: Vec<&BillTurn> =
+        bill.turns.iter().filter(|turn| turn.value.is_none() && !never(turn)).collect();
+    let first = failed.first()?.failure.as_deref().unwrap_or("no number");
+    Some(format!("{} of {} runs failed ({first}) and are left out.", failed.len(), bill.runs))
 }
 
 fn conditions(bill: &ProgramBill) -> String {

@@ -19,7 +19,7 @@ pub fn clock_check_page(check: &ClockCheck) -> Page {
     Page {
         subject: "Clocks of this machine".to_owned(),
         answer: answer(check),
-        because: injected.map(Statement::doubt).chain(reasons(check)).collect(),
+        because: injected.map(Statement::doubt).chain(reasons(check)).chain(wall_clock(check)).collect(),
         sections: sections(check),
         next: check.remedies.iter().map(|remedy| fix(remedy)).collect(),
         ..Page::default()
@@ -40,6 +40,14 @@ pub(crate) fn answer(check: &ClockCheck) -> Statement {
         ClockVerdict::CannotTell => (Tone::Doubt, "undetermined"),
     };
     Statement::new(tone, format!("Time on this machine: {word}"))
+}
+
+/// What is said of dates, which the verdict on counters does not cover.
+fn wall_clock(check: &ClockCheck) -> Option<Statement> {
+    let is_free = check.kernel.ntp.as_ref().is_some_and(|ntp| !ntp.synchronised);
+    is_free.then(|| {
+        Statement::faint("wall clock: not synchronised (NTP), so dates may be wrong; durations are not")
+    })
 }
 
 /// What the verdict rests on, and what would not have been detected.
@@ -155,8 +163,11 @@ fn backwards(check: &ClockCheck) -> Option<Section> {
     let mut sorted: Vec<&BackwardsCount> = check.backwards.iter().collect();
     sorted.sort_by_key(|count| std::cmp::Reverse(count.backwards > 0));
     let (all, back) = (sorted.len(), sorted.iter().filter(|count| count.backwards > 0).count());
-    let reads = machine::counted(all, "clock read");
-    let text = format!("{} of {reads} never went backwards between two threads", all - back);
+    let kinds = machine::counted(all, "way");
+    let text = match back {
+        0 => format!("Read in {kinds}, time never went backwards between two threads"),
+        _ => format!("Read in {back} of {kinds}, time went backwards between two threads"),
+    };
     let table = Table::of("backwards", sorted)
         .word("read", |count| brief(&count.name))
         .word("ordered", |count| count.ordered)

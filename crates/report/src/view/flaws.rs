@@ -53,13 +53,16 @@ pub(crate) fn sum(verdicts: &[FlawVerdict], concern: impl Fn(usize) -> String) -
     };
     let open = of(&[Protection::NotProtected, Protection::Partly]);
     let on_request = of(&[Protection::OnRequest]);
-    let unknown = of(&[Protection::Unknown]).len();
+    let (here, perhaps): (Vec<&FlawVerdict>, Vec<&FlawVerdict>) =
+        of(&[Protection::Unknown]).into_iter().partition(|one| one.affected == Answer::Yes);
+    let of_unknown = (!here.is_empty()).then(|| format!("{} of unknown state", here.len()));
+    let may_be_here = (!perhaps.is_empty()).then(|| format!("{} more may be in it", perhaps.len()));
+    let doubts: Vec<String> = of_unknown.into_iter().chain(may_be_here).collect();
     let concern = concern(verdicts.iter().filter(|one| one.affected == Answer::Yes).count());
     if open.is_empty() && on_request.is_empty() {
-        return match unknown {
-            0 => Statement::good(format!("{concern}: all mitigated")),
-            // Some of them may not be here.
-            _ => Statement::doubt(format!("{concern}; state of {unknown} unknown")),
+        return match doubts.as_slice() {
+            [] => Statement::good(format!("{concern}: all mitigated")),
+            doubts => Statement::doubt(format!("{concern}: {}", doubts.join("; "))),
         };
     }
     let mut clauses = Vec::new();
@@ -69,9 +72,7 @@ pub(crate) fn sum(verdicts: &[FlawVerdict], concern: impl Fn(usize) -> String) -
     if !on_request.is_empty() {
         clauses.push(requested(&on_request));
     }
-    if unknown > 0 {
-        clauses.push(format!("{unknown} unknown"));
-    }
+    clauses.extend(doubts);
     Statement::look(format!("{concern}: {}", clauses.join("; ")))
 }
 

@@ -119,6 +119,16 @@ pub fn catalogue() -> &'static [&'static dyn Toggle] {
     ]
 }
 
+/// Words of the field for what is called otherwise here.
+const MEANT: [(&str, &str); 6] = [
+    ("hugepages", "thp"),
+    ("huge-pages", "thp"),
+    ("transparent-hugepages", "thp-system"),
+    ("transparent_hugepage", "thp-system"),
+    ("hyperthreading", "smt"),
+    ("turbo", "boost"),
+];
+
 /// The toggle of that name.
 ///
 /// # Errors
@@ -127,7 +137,15 @@ pub fn find(name: &str) -> Result<&'static dyn Toggle, UnknownToggle> {
     if let Some(toggle) = catalogue().iter().find(|toggle| toggle.about().name == name) {
         return Ok(*toggle);
     }
-    let hint = did_you_mean(name, catalogue().iter().map(|toggle| toggle.about().name));
+    let is_of_boot = name == "mitigations";
+    if is_of_boot {
+        let hint = "it is a word of the boot command line: sidestep ab --across-reboot --a mitigations=auto --b mitigations=off -- ./program; ";
+        return Err(UnknownToggle { name: name.to_owned(), hint: hint.to_owned() });
+    }
+    let meant =
+        MEANT.iter().find(|(word, _)| *word == name).map(|(_, toggle)| format!("did you mean {toggle}? "));
+    let near = || did_you_mean(name, catalogue().iter().map(|toggle| toggle.about().name));
+    let hint = meant.unwrap_or_else(near);
     Err(UnknownToggle { name: name.to_owned(), hint })
 }
 
