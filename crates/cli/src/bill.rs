@@ -32,21 +32,31 @@ use tasks::Task;
 const BUDGET: Duration = Duration::from_secs(10 * 60);
 /// Time for several.
 const BUDGET_OF_SEVERAL: Duration = Duration::from_secs(40 * 60);
+/// A program that has less time than this left is not begun.
+const LEAST_BUDGET_S: f64 = 1.0;
+/// Without --timeout a run is killed that takes so many times as long as both runs of the warm-up, and at least so many seconds.
+const LIMIT_IN_WARM_UPS: f64 = 5.0;
+const SHORTEST_LIMIT_S: f64 = 10.0;
 /// The name of the document for pages that carry it.
 const FILE_NAME: &str = "bill.json";
 
 /// Prices what was asked for.
 pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result<Outcome> {
+    let forms = arguments.forms.clone().absolute()?;
     let (journal, arguments) = if arguments.resume {
         let journal = Journal::open()?;
         journal.enter_its_folder()?;
         let again = journal.arguments()?;
-        (Some(journal), BillArguments { forms: arguments.forms.clone(), ..again })
+        (Some(journal), BillArguments { forms, ..again })
     } else {
         (None, arguments.clone())
     };
     arguments.forms.ensure_writable()?;
     let tasks = Task::all(&arguments)?;
+    if !arguments.dry_run && live::effective_root() {
+        // What an earlier sidestep left switched is not the present state.
+        offer_to_mend(&Place::live(), global)?;
+    }
     let described = Described::open(None)?;
     let chosen = settings::chosen(&arguments, &described)?;
     if arguments.dry_run {
@@ -57,36 +67,78 @@ pub(crate) fn bill(arguments: &BillArguments, global: &Global) -> anyhow::Result
         "no setting can be switched here at this risk: {}; see sidestep toggles",
         chosen.reasons()
     );
+    afford_all(&chosen, &tasks, &arguments)?;
     live::install_handlers().context("cannot listen to signals")?;
-    if chosen.writes_to_the_machine() {
-        offer_to_mend(&Place::live(), global)?;
-    }
     let mut journal = match journal {
-        Some(journal) => journal.continued(&chosen)?,
-        None => Journal::begin(&chosen, arguments.seed.unwrap_or_else(seed_of_now))?,
+        Some(journal) => journal.continued(&chosen, &tasks)?,
+        None => Journal::begin(&chosen, &tasks, arguments.seed.unwrap_or_else(seed_of_now))?,
     };
     let mut priced = Priced::default();
-    let budget_s = budget(&arguments, &tasks).as_secs_f64();
+    let failure = price_all(&mut priced, &tasks, &chosen, &mut journal, &arguments, global).err();
+    match failure {
+        // A bill that was refused after its first run leaves nothing to go on with.
+        Some(error) if priced.programs.is_empty() => {
+            if error.is::<CouldNotMeasure>() {
+                journal.finish()?;
+            }
+            after_error(error, &priced.restored)
+        }
+        failure => conclude(priced, &chosen, journal, (&arguments, failure), global),
+    }
+}
+
+/// Prices one program after the other.
+fn price_all(
+    priced: &mut Priced,
+    tasks: &[Task],
+    chosen: &Chosen,
+    journal: &mut Journal,
+    arguments: &BillArguments,
+    global: &Global,
+) -> anyhow::Result<()> {
+    let budget_s = budget(arguments, tasks).as_secs_f64();
     for (place, task) in tasks.iter().enumerate() {
+        if let Some(why) = journal.refusal(place) {
+            priced.notes.push(format!("{}: not priced: {why}", task.facts.name));
+            continue;
+        }
+        let own_s = (budget_s - priced.elapsed_s).max(0.0) * share(&tasks[place..]);
         let rules = Rules {
             settings: chosen.pairs.len(),
-            budget_s: (budget_s - priced.elapsed_s).max(0.0) * share(&tasks[place..]),
+            budget_s: journal.budget_s(place, own_s)?,
             margin: (arguments.margin / 100.0).ln_1p(),
             seed: journal.begun.seed.wrapping_add(place as u64),
             higher_is_better: task.facts.better == Better::Higher,
             programs: tasks.len(),
         };
-        match priced.add(task, rules, &chosen, (&mut journal, place), global) {
+        match priced.add(task, rules, chosen, (journal, place), global) {
             Ok(true) => {}
-            Ok(false) => break,
+            Ok(false) => return Ok(()),
             // One of several that cannot be priced is no reason to leave out the others.
             Err(why) if tasks.len() > 1 && why.is::<NotPriced>() => {
                 priced.notes.push(format!("{}: not priced: {why:#}", task.facts.name));
+                journal.refuse(place, format!("{why:#}"))?;
             }
-            Err(error) => return after_error(error, &priced.restored),
+            Err(error) => return Err(error),
         }
     }
-    conclude(priced, &chosen, journal, &arguments, global)
+    Ok(())
+}
+
+/// Refuses a time that is too short for programs whose runs are known.
+fn afford_all(chosen: &Chosen, tasks: &[Task], arguments: &BillArguments) -> anyhow::Result<()> {
+    let (settings, budget_s) = (chosen.pairs.len(), budget(arguments, tasks).as_secs_f64());
+    let least_s: Option<f64> =
+        tasks.iter().map(|task| Some(Rules::least_s(settings, task.expected_s()?))).sum();
+    if let Some(least_s) = least_s.filter(|least_s| *least_s > budget_s) {
+        return Err(CouldNotMeasure::because(format!(
+            "cannot price {} for {} in {budget_s:.0} s; give --for {:.0}s or more, fewer programs, or fewer settings with --toggles",
+            machine::counted(settings, "setting"),
+            machine::counted(tasks.len(), "program"),
+            least_s.ceil()
+        )));
+    }
+    Ok(())
 }
 
 /// How long it may take.
@@ -128,14 +180,28 @@ impl Priced {
         let course = Course::resumed(rules, journal.runs_of(place));
         let mut course =
             course.context("the journal holds the runs of another bill; begin anew without --resume")?;
+        if let Step::Done(ended) = course.step() {
+            self.push(&course, chosen, task, ended);
+            return Ok(true);
+        }
+        if rules.budget_s < LEAST_BUDGET_S {
+            return Err(NotPriced(anyhow::anyhow!("no time was left; give more with --for")).into());
+        }
         let budget = Duration::from_secs_f64(rules.budget_s);
-        let ready = task.ready(budget).map_err(NotPriced)?;
-        let switcher = Switcher::new(&chosen.pairs, budget)?;
+        let ready = match task.ready(budget) {
+            Err(_) if live::pending_signal().is_some() => {
+                self.push(&course, chosen, task, BillEnded::Interrupted);
+                return Ok(false);
+            }
+            ready => ready.map_err(NotPriced)?,
+        };
+        // A run that hangs is killed by its own limit before the watchdog ends everything.
+        let switcher = Switcher::new(&chosen.pairs, budget + budget)?;
         let twice = [ready.program.clone(), ready.program];
         let mut subject =
             CommandSubject::new(twice, ready.how, task.metric.clone(), switcher, None, rules.seed);
         let mut line = Line::new(&task.facts.name, &chosen.names(), global.quiet);
-        let led = lead(&mut subject, &mut course, ready.row, &mut |course| {
+        let led = lead(&mut subject, &mut course, (ready.row, task.has_limit()), &mut |course| {
             line.show(course);
             journal.keep(place, course.turns.last().context("a run was just taken")?)
         });
@@ -143,9 +209,13 @@ impl Priced {
         self.restored.extend(subject.switcher.end());
         self.notes.extend(subject.runs.notes().map(|note| format!("{}: {note}", task.facts.name)));
         let ended = led?;
-        self.elapsed_s += course.spent_s();
-        self.programs.push(program_bill(&course, &chosen.settings, &task.facts, ended));
+        self.push(&course, chosen, task, ended);
         Ok(ended != BillEnded::Interrupted)
+    }
+
+    fn push(&mut self, course: &Course, chosen: &Chosen, task: &Task, ended: BillEnded) {
+        self.elapsed_s += course.spent_s();
+        self.programs.push(program_bill(course, &chosen.settings, &task.facts, ended));
     }
 }
 
@@ -153,11 +223,15 @@ impl Priced {
 fn lead(
     subject: &mut CommandSubject,
     course: &mut Course,
-    row: usize,
+    (row, has_limit): (usize, bool),
     keep: &mut dyn FnMut(&Course) -> anyhow::Result<()>,
 ) -> anyhow::Result<BillEnded> {
     let (before_s, begun) = (course.spent_s(), Instant::now());
     loop {
+        if let Some(warm_up_s) = course.warm_up_s().filter(|_| !has_limit) {
+            let limit_s = (LIMIT_IN_WARM_UPS * warm_up_s).max(SHORTEST_LIMIT_S);
+            subject.runs.limit_to(Duration::from_secs_f64(limit_s));
+        }
         if subject.must_stop() {
             return Ok(BillEnded::Interrupted);
         }
@@ -268,7 +342,7 @@ fn conclude(
     priced: Priced,
     chosen: &Chosen,
     journal: Journal,
-    arguments: &BillArguments,
+    (arguments, failure): (&BillArguments, Option<anyhow::Error>),
     global: &Global,
 ) -> anyhow::Result<Outcome> {
     let programs = priced.programs;
@@ -288,10 +362,14 @@ fn conclude(
         ..document(chosen, arguments, journal.begun.seed)
     };
     let is_interrupted = bill.programs.iter().any(|one| one.ended == BillEnded::Interrupted);
+    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, FILE_NAME, global)?)?;
+    if let Some(failure) = failure {
+        return after_error(failure, &priced.restored);
+    }
+    // Only now: what could not be printed is not lost.
     if !is_interrupted {
         journal.finish()?;
     }
-    output::print(&arguments.forms.text(&report::bill_page(&bill), &bill, FILE_NAME, global)?)?;
     if priced.restored.iter().any(|result| !result.is_settled()) {
         return Ok(left_changed());
     }

@@ -63,6 +63,17 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
+    /// The same for whoever goes to another folder before it writes.
+    ///
+    /// # Errors
+    /// The current folder is unknown.
+    pub(crate) fn absolute(self) -> anyhow::Result<Self> {
+        let html = self.html.map(std::path::absolute).transpose()?;
+        let csv =
+            self.csv.map(|path| if path == Path::new(STDOUT) { Ok(path) } else { std::path::absolute(path) });
+        Ok(Self { html, csv: csv.transpose()?, ..self })
+    }
+
     /// Before minutes of measuring: what cannot be written is refused at once.
     ///
     /// # Errors

@@ -130,9 +130,9 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
     (
         &["bill"],
         &[
-            ("bill -- ./program", "every setting that can be switched here, in 10 minutes"),
-            ("bill --for 30m --toggles thp,ssbd -- ./program", "two settings, more precisely"),
+            ("bill -- ./program", "each setting that can be switched here, in 10 minutes"),
             ("bill --metric 'score ([0-9.]+)' --better higher -- ./program", "by a number it prints"),
+            ("bill --suite article --for 40m", "of each program of a suite, with averages"),
             ("bill --dry-run -- ./program", "what would be switched, and what is skipped"),
             ("bill --resume", "go on after Ctrl-C, a crash or a power cut"),
         ],

@@ -181,7 +181,9 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         let printed = output::ensure_stdout().and_then(|()| error.print().map_err(output::refused));
         return Outcome::of(printed.map(|()| Outcome::Done)).exit_code();
     }
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    // Where a subcommand is missing clap gives the help instead, which has a line of usage, too.
+    let of_help = || error.to_string().lines().find(|line| line.starts_with("Usage:")).map(str::to_owned);
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).or_else(of_help).unwrap_or_default();
     let command = command_of(&usage, &judging::command());
     let line = missing_subcommand(error, &command).unwrap_or_else(|| usage_line(&error.to_string()));
     let hint = error_hint(error).map(|word| format!("; did you mean {word}?"));

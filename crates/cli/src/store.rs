@@ -118,7 +118,7 @@ const RECORD_BYTES_MAX: u64 = 512 << 20;
 /// Reads a regular file of at most `bytes_max` that should hold a `what`: a device or a pipe may have no end, and a file may grow while it is read
 /// or be larger than it says.
 pub(crate) fn read_bounded(file: &Path, bytes_max: u64, what: &str) -> anyhow::Result<Vec<u8>> {
-    let unreadable = || format!("cannot read {}; name a {what}", file.display());
+    let unreadable = || format!("cannot read {}, which should be a {what}", file.display());
     let status = fs::metadata(file).with_context(unreadable)?;
     anyhow::ensure!(status.is_file(), "{} is not a regular file; name a {what}", file.display());
     let mut bytes = Vec::new();

@@ -187,7 +187,7 @@ pub enum BillEnded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BillPhase {
-    /// Each state once: counts for nothing but its failures.
+    /// The present state: counts for nothing, but shows whether the program works and how long it takes.
     WarmUp,
     /// All settings against the present state.
     Screening,

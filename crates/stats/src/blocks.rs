@@ -12,6 +12,11 @@ const PULLED_IN_FROM: f64 = 2.5;
 const DEVIATION_OF_MEDIAN: f64 = 1.4826;
 /// Rounds of pulling in; five suffice to stand within a hundredth of a standard error.
 const ROUNDS: usize = 8;
+/// With fewer degrees of freedom than this share of the runs, most residuals are zero whatever the noise (a treatment that ran once
+/// has none), and their median is no measure of it: then nothing is pulled in.
+const DEGREES_SHARE_MIN: f64 = 1.0 / 3.0;
+/// No number of a program is better than this, as a share: a metric that never varies has a standard error all the same.
+const DEVIATION_MIN: f64 = 1e-10;
 /// A pivot below this share of its row is none: the treatment cannot be told from blocks.
 const PIVOT_MIN: f64 = 1e-9;
 
@@ -42,6 +47,8 @@ pub struct BlockEffect {
 pub struct BlockFit {
     /// By treatment, the control left out: place 0 is treatment 1. `None` without enough runs.
     pub effects: Vec<Option<BlockEffect>>,
+    /// The same differences with every run counted as it is: what comes in a minority of runs is in these alone. 0 without enough runs.
+    pub plain_differences: Vec<f64>,
     /// Standard deviation of one run's noise.
     pub deviation: f64,
     /// Degrees of freedom of the deviation.
@@ -60,6 +67,8 @@ impl BlockFit {
         let design = Design::of(&runs, treatments)?;
         let mut values: Vec<f64> = runs.iter().map(|run| run.value).collect();
         let mut fitted = design.fitted(&values);
+        let plain_differences = fitted.of_treatments.clone();
+        let is_robust = f64::from(design.degrees) >= DEGREES_SHARE_MIN * runs.len() as f64;
         let (mut deviation, mut kept) = (0.0, 1.0);
         for _ in 0..ROUNDS {
             let residuals: Vec<f64> =
@@ -67,12 +76,13 @@ impl BlockFit {
             let sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
             // Residuals have fewer degrees than runs: their median is small by that share.
             let scale = (runs.len() as f64 / f64::from(design.degrees)).sqrt();
-            let limit = PULLED_IN_FROM * DEVIATION_OF_MEDIAN * median(&sizes)? * scale;
+            let typical = if is_robust { median(&sizes)? } else { 0.0 };
+            let limit = PULLED_IN_FROM * DEVIATION_OF_MEDIAN * typical * scale;
             let pulled = |residual: f64| if limit > 0.0 { residual.clamp(-limit, limit) } else { residual };
             let squares: f64 = residuals.iter().map(|residual| pulled(*residual).powi(2)).sum();
             let inside = sizes.iter().filter(|size| limit <= 0.0 || **size <= limit).count();
             kept = inside as f64 / runs.len() as f64;
-            deviation = (squares / f64::from(design.degrees)).sqrt() / kept;
+            deviation = ((squares / f64::from(design.degrees)).sqrt() / kept).max(DEVIATION_MIN);
             for ((value, fit), residual) in values.iter_mut().zip(&fitted.of_runs).zip(&residuals) {
                 *value = fit + pulled(*residual);
             }
@@ -99,6 +109,7 @@ impl BlockFit {
         }
         Some(Self {
             effects,
+            plain_differences,
             deviation,
             degrees: design.degrees,
             control_runs: design.counts[0],
@@ -311,6 +322,30 @@ mod tests {
             assert!((found - expected).abs() < 1e-9, "{found}");
         }
         assert!(fit.deviation < 1e-9);
+    }
+
+    #[test]
+    fn a_single_block_knows_its_noise() {
+        const NOISE: f64 = 0.02;
+        let mut random = Random::new(9);
+        for treatments in [3, 6, 12] {
+            let of_noise = |_: usize| {
+                let runs = blocks(1, 4, &vec![0.0; treatments], &mut || NOISE * random.normal());
+                BlockFit::of(&runs, treatments).expect("four runs of the control").deviation
+            };
+            let variance = (0..200).map(of_noise).map(|deviation| deviation * deviation).sum::<f64>() / 200.0;
+            assert!((0.8..1.25).contains(&(variance.sqrt() / NOISE)), "{treatments}: {}", variance.sqrt());
+        }
+    }
+
+    #[test]
+    fn the_plain_difference_counts_every_run_as_it_is() {
+        let mut random = Random::new(4);
+        let mut runs = blocks(60, 2, &[0.0], &mut || 0.005 * random.normal());
+        let of_treatment = runs.iter_mut().filter(|run| run.treatment == 1);
+        of_treatment.step_by(4).for_each(|run| run.value += 0.1);
+        let fit = BlockFit::of(&runs, 1).expect("enough runs");
+        assert!((fit.plain_differences[0] - 0.025).abs() < 0.005, "{:?}", fit.plain_differences);
     }
 
     #[test]

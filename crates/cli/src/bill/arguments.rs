@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::arguments::parse_budget;
 use crate::compare::parse_percent;
 use crate::forms::Forms;
-use crate::program_arguments::ProgramArguments;
+use crate::program_arguments::{GROUP, ProgramArguments};
 use crate::toggles::ConsentArguments;
 use crate::workloads::Selection;
 
@@ -31,7 +31,7 @@ pub(crate) struct BillArguments {
     pub(crate) margin: f64,
     #[command(flatten)]
     pub(crate) program: ProgramArguments,
-    /// Which time counts, and that of workloads instead of their own numbers; CPU time varies less on a busy machine [default: wall]
+    /// Wall or CPU time [default: wall for a command, a workload's own number]; CPU time varies less on a busy machine
     #[arg(long, value_name = "TIME", conflicts_with = "metric")]
     pub(crate) measure: Option<Measured>,
     /// Fix all random choices
@@ -41,7 +41,7 @@ pub(crate) struct BillArguments {
     #[arg(long, conflicts_with = "resume")]
     pub(crate) dry_run: bool,
     /// Go on with the bill that was interrupted or killed, with its own options
-    #[arg(long, conflicts_with_all = ["budget", "toggles", "metric", "prepare", "timeout", "seed", "command", "workload", "suite", "pts"])]
+    #[arg(long, conflicts_with_all = [GROUP, "ConsentArguments", "Selection", "budget", "toggles", "margin", "measure", "seed", "command", "workload"])]
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) forms: Forms,

@@ -12,19 +12,22 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use host::live::{effective_root, utc_now};
 use host::state_folder::advice;
-use host::{Lock, StateFolder, TrustedFolder};
+use host::{Lock, Root, StateFolder, TrustedFolder, ensure_trusted};
 use record::BillTurn;
 use serde::{Deserialize, Serialize};
 use toggles::Place;
 
 use super::arguments::BillArguments;
 use super::settings::Chosen;
+use super::tasks::Task;
 use crate::arguments::{Arguments, Command};
 
 /// Version of the journal.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 /// Its name in the folder of the bill.
 const FILE: &str = "bill.ndjson";
+/// The one before it, which a new bill did not go on with.
+const OLD_FILE: &str = "bill.ndjson.old";
 
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -36,22 +39,30 @@ pub(super) struct Begun {
     folder: Vec<u8>,
     /// The settings that take part, with both values.
     settings: Vec<[String; 3]>,
+    /// What is priced, and what else its runs depend on.
+    programs: Vec<String>,
+    surroundings: [String; 3],
     pub(super) seed: u64,
     pub(super) started_utc: String,
 }
 
-/// Every other line.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Run {
+/// Every other line: a program begins, cannot be priced, or has run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Entry {
     /// Place of the program.
     program: usize,
-    run: BillTurn,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    budget_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<BillTurn>,
 }
 
 /// The journal of a bill under way.
 pub(super) struct Journal {
     pub(super) begun: Begun,
-    runs: Vec<Run>,
+    entries: Vec<Entry>,
     file: File,
     folder: TrustedFolder,
     path: PathBuf,
@@ -60,19 +71,26 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Begins one anew, in place of any that lies there.
-    pub(super) fn begin(chosen: &Chosen, seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn begin(chosen: &Chosen, tasks: &[Task], seed: u64) -> anyhow::Result<Self> {
         let begun = Begun {
             schema: SCHEMA,
             words: std::env::args_os().map(|word| word.as_bytes().to_vec()).collect(),
             folder: std::env::current_dir()?.into_os_string().into_vec(),
             settings: settings(chosen),
+            programs: tasks.iter().map(Task::identity).collect(),
+            surroundings: surroundings(),
             seed,
             started_utc: utc_now(),
         };
         let path = path();
         let folder = TrustedFolder::open_or_make(&path).map_err(|why| unusable(&path, "use", why))?;
         let lock = locked(&path)?;
-        folder.replace(FILE, &line(&begun)?).map_err(|why| unusable(&path.join(FILE), "write", why))?;
+        let failed = |why| unusable(&path.join(FILE), "write", why);
+        // Another one that was interrupted is set aside, not lost.
+        if folder.read(FILE).map_err(failed)?.is_some() {
+            folder.rename(FILE, OLD_FILE).map_err(failed)?;
+        }
+        folder.replace(FILE, &line(&begun)?).map_err(failed)?;
         Self::with(begun, Vec::new(), folder, lock)
     }
 
@@ -87,13 +105,13 @@ impl Journal {
         };
         let lock = locked(&path)?;
         let bytes = folder.read(FILE)?.ok_or_else(nothing)?;
-        let (begun, runs) = parsed(&bytes).with_context(|| {
+        let (begun, entries) = parsed(&bytes).with_context(|| {
             format!("{} is no journal of this version; remove it", path.join(FILE).display())
         })?;
-        Self::with(begun, runs, folder, lock)
+        Self::with(begun, entries, folder, lock)
     }
 
-    fn with(begun: Begun, runs: Vec<Run>, folder: TrustedFolder, lock: Lock) -> anyhow::Result<Self> {
+    fn with(begun: Begun, entries: Vec<Entry>, folder: TrustedFolder, lock: Lock) -> anyhow::Result<Self> {
         let path = path();
         let failed = |why| unusable(&path.join(FILE), "open", why);
         let whole = folder.read(FILE).map_err(failed)?.unwrap_or_default();
@@ -101,7 +119,7 @@ impl Journal {
         file.set_len(whole_lines(&whole).len() as u64)
             .and_then(|()| file.seek(SeekFrom::End(0)))
             .map_err(failed)?;
-        Ok(Self { begun, runs, file, folder, path, _lock: lock })
+        Ok(Self { begun, entries, file, folder, path, _lock: lock })
     }
 
     /// The options that the bill began with.
@@ -116,7 +134,12 @@ impl Journal {
     }
 
     /// The same, if the settings still are what they were.
-    pub(super) fn continued(self, chosen: &Chosen) -> anyhow::Result<Self> {
+    pub(super) fn continued(self, chosen: &Chosen, tasks: &[Task]) -> anyhow::Result<Self> {
+        let same_programs = tasks.iter().map(Task::identity).eq(self.begun.programs.iter().cloned());
+        anyhow::ensure!(
+            same_programs && self.begun.surroundings == surroundings(),
+            "another program, kernel, boot command line or version of sidestep than when the bill began: its runs no longer show the present state; begin anew without --resume"
+        );
         let now = settings(chosen);
         let changed = self.begun.settings.iter().zip(&now).find(|(then, now)| then != now);
         if let Some(([name, then, _], [other, value, _])) = changed {
@@ -134,18 +157,50 @@ impl Journal {
     /// Goes to the folder in which the bill began.
     pub(super) fn enter_its_folder(&self) -> anyhow::Result<()> {
         let folder = PathBuf::from(OsString::from_vec(self.begun.folder.clone()));
+        if effective_root() {
+            // What is named from there will run as root.
+            ensure_trusted(&folder)
+                .with_context(|| format!("cannot resume the bill in {}", folder.display()))?;
+        }
         std::env::set_current_dir(&folder)
             .with_context(|| format!("cannot enter {}, where the bill began", folder.display()))
     }
 
     /// The runs of a program.
     pub(super) fn runs_of(&self, program: usize) -> Vec<BillTurn> {
-        self.runs.iter().filter(|one| one.program == program).map(|one| one.run.clone()).collect()
+        self.of(program).filter_map(|entry| entry.run.clone()).collect()
+    }
+
+    fn of(&self, program: usize) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.program == program)
+    }
+
+    /// Why a program could not be priced before the interruption, if it could not.
+    pub(super) fn refusal(&self, program: usize) -> Option<String> {
+        self.of(program).find_map(|entry| entry.refused.clone())
+    }
+
+    /// The time of a program: what it had before the interruption, or this.
+    pub(super) fn budget_s(&mut self, program: usize, budget_s: f64) -> anyhow::Result<f64> {
+        if let Some(before_s) = self.of(program).find_map(|entry| entry.budget_s) {
+            return Ok(before_s);
+        }
+        self.write(&Entry { program, budget_s: Some(budget_s), ..Entry::default() })?;
+        Ok(budget_s)
+    }
+
+    /// Keeps why a program could not be priced.
+    pub(super) fn refuse(&mut self, program: usize, why: String) -> anyhow::Result<()> {
+        self.write(&Entry { program, refused: Some(why), ..Entry::default() })
     }
 
     /// Keeps a run of a program.
     pub(super) fn keep(&mut self, program: usize, run: &BillTurn) -> anyhow::Result<()> {
-        let bytes = line(&Run { program, run: run.clone() })?;
+        self.write(&Entry { program, run: Some(run.clone()), ..Entry::default() })
+    }
+
+    fn write(&mut self, entry: &Entry) -> anyhow::Result<()> {
+        let bytes = line(entry)?;
         let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
         written.map_err(|why| unusable(&self.path.join(FILE), "write", why))
     }
@@ -170,10 +225,10 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
 }
 
 /// What stands in a journal; `None` if it is none of this version.
-fn parsed(bytes: &[u8]) -> Option<(Begun, Vec<Run>)> {
+fn parsed(bytes: &[u8]) -> Option<(Begun, Vec<Entry>)> {
     let mut lines = whole_lines(bytes).split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let begun: Begun = serde_json::from_slice(lines.next()?).ok()?;
-    let runs = lines.map(|line| serde_json::from_slice(line).ok()).collect::<Option<Vec<Run>>>()?;
+    let runs = lines.map(|line| serde_json::from_slice(line).ok()).collect::<Option<Vec<Entry>>>()?;
     (begun.schema == SCHEMA).then_some((begun, runs))
 }
 
@@ -185,6 +240,13 @@ fn locked(path: &Path) -> anyhow::Result<Lock> {
 fn unusable(path: &Path, what: &str, why: std::io::Error) -> anyhow::Error {
     let line = format!("cannot {what} {}: {why}; {}", path.display(), advice(&why, effective_root()));
     anyhow::Error::new(why).context(line)
+}
+
+/// Version of sidestep, kernel, and its command line.
+fn surroundings() -> [String; 3] {
+    let root = Root::live();
+    let read = |path: &str| root.read(path).unwrap_or_default();
+    [env!("CARGO_PKG_VERSION").to_owned(), read("/proc/sys/kernel/osrelease"), read("/proc/cmdline")]
 }
 
 fn path() -> PathBuf {
@@ -211,6 +273,8 @@ mod tests {
             words: vec![b"sidestep".to_vec(), b"bill".to_vec()],
             folder: b"/".to_vec(),
             settings: Vec::new(),
+            programs: Vec::new(),
+            surroundings: Default::default(),
             seed: 7,
             started_utc: "2026-01-01T00:00:00Z".to_owned(),
         };
@@ -224,7 +288,7 @@ mod tests {
                 failure: None,
                 ended_s: block as f64,
             };
-            bytes.extend(line(&Run { program: 0, run }).expect("plain values"));
+            bytes.extend(line(&Entry { run: Some(run), ..Entry::default() }).expect("plain values"));
         }
         bytes
     }

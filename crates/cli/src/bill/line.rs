@@ -1,5 +1,7 @@
 //! The progress of a bill: time left, what runs, and what costs most so far; on a terminal only.
 
+use std::time::{Duration, Instant};
+
 use experiments::bill::Course;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use record::BillPhase;
@@ -8,6 +10,8 @@ use record::BillPhase;
 const STEPS: u64 = 1000;
 /// Redraws per second.
 const REDRAWS_PER_S: u8 = 4;
+/// All runs are fitted for a line: not after each of many short ones.
+const REDRAWN_AFTER: Duration = Duration::from_millis(250);
 /// Settings shown while it runs.
 const SHOWN: usize = 2;
 
@@ -16,6 +20,7 @@ pub(super) struct Line {
     bar: ProgressBar,
     program: String,
     settings: Vec<String>,
+    drawn: Option<Instant>,
 }
 
 impl Line {
@@ -29,10 +34,14 @@ impl Line {
         let style = ProgressStyle::with_template("{prefix:>10} {bar:20} {wide_msg}")
             .expect("the template is well-formed");
         bar.set_style(style.progress_chars("━━─"));
-        Self { bar, program: program.to_owned(), settings: settings.to_vec() }
+        Self { bar, program: program.to_owned(), settings: settings.to_vec(), drawn: None }
     }
 
     pub(super) fn show(&mut self, course: &Course) {
+        if self.drawn.is_some_and(|last| last.elapsed() < REDRAWN_AFTER) {
+            return;
+        }
+        self.drawn = Some(Instant::now());
         let (spent_s, budget_s) = (course.spent_s(), course.rules.budget_s);
         self.bar.set_position((spent_s / budget_s * STEPS as f64) as u64);
         self.bar.set_prefix(format!("{:.0} s left", (budget_s - spent_s).max(0.0)));

@@ -7,7 +7,7 @@ use flaws::catalogue as flaw_catalogue;
 use host::Target;
 use host::live::ProcessSetting;
 use record::{Answer, FlawVerdict, SkippedSetting, WorkaroundState};
-use toggles::{Pair, Risk, Surroundings, Switch, Toggle, catalogue, combinable};
+use toggles::{Change, Pair, Risk, Surroundings, Switch, Toggle, catalogue, combinable};
 
 use super::arguments::BillArguments;
 use crate::flaws::Examined;
@@ -104,11 +104,6 @@ impl Chosen {
             .map_or_else(|| "there is none".to_owned(), |first| format!("{}: {}", first.setting, first.why))
     }
 
-    /// True if the engine has to write.
-    pub(super) fn writes_to_the_machine(&self) -> bool {
-        self.pairs.iter().any(|pair| matches!(pair.switches[1], Switch::System(_)))
-    }
-
     fn ensure_fits(&self, pair: &Pair) -> Result<(), String> {
         if matches!(pair.switches[1], Switch::Buffers(_)) {
             return Err("it does nothing to a program".to_owned());
@@ -122,7 +117,7 @@ impl Chosen {
 
     /// Complete commands for what only a boot can switch.
     pub(super) fn boot_commands(&self, command: &[OsString]) -> Vec<String> {
-        if !self.is_mitigated_at_boot {
+        if !self.is_mitigated_at_boot || command.is_empty() {
             return Vec::new();
         }
         let words: Vec<String> =
@@ -151,8 +146,8 @@ fn setting(pair: &Pair, flaws: &[&FlawVerdict]) -> Setting {
 /// How the other value is had without sidestep.
 fn for_good(pair: &Pair) -> String {
     match &pair.switches[1] {
-        Switch::System(changes) => match changes.first().map(|change| (&change.target, &change.value)) {
-            Some((Target::File { path }, value)) => {
+        Switch::System(changes) => match changes.as_slice() {
+            [Change { target: Target::File { path }, value, .. }] => {
                 let path = format!("/{}", path.trim_start_matches('/'));
                 format!(
                     "echo {value} > {path} at each boot (a line `w {path} - - - - {value}` in /etc/tmpfiles.d)"

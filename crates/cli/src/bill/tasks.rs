@@ -1,5 +1,6 @@
 //! What a bill prices: a program of the user, or workloads; each made ready only when its turn comes.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,12 +99,24 @@ impl Task {
         Self { facts, source, how: arguments.program.how(ChildOutput::Discard), metric: None, measure }
     }
 
+    /// What it is, for comparing with itself after an interruption: its name, and a hash of everything about it.
+    pub(super) fn identity(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        format!("{self:?}").hash(&mut hasher);
+        format!("{} {:016x}", self.facts.name, hasher.finish())
+    }
+
     /// Seconds that a run is expected to take; programs of the user are not known before they run.
     pub(super) fn expected_s(&self) -> Option<f64> {
         match &self.source {
             Source::Command(_) => None,
             Source::Workload(workload) => Some(workload.seconds_a_turn),
         }
+    }
+
+    /// Whether the user limits how long a run may take.
+    pub(super) fn has_limit(&self) -> bool {
+        self.how.limit.is_some()
     }
 
     /// Makes its input, if it has one. A run that takes longer than `limit` is killed.

@@ -12,7 +12,7 @@ use super::profile;
 /// Options that choose workloads.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Selection {
-    /// Only this suite: article, server, desktop, hpc or kernel
+    /// All workloads of this suite: article, server, desktop, hpc or kernel
     #[arg(long, value_name = "SUITE", value_parser = parse_suite)]
     suite: Option<Suite>,
     /// An installed profile of the Phoronix Test Suite: its folder, such as

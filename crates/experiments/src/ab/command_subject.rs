@@ -139,6 +139,11 @@ impl ProgramRuns {
         Some(workload.number(run).map_err(|why| why.to_string()))
     }
 
+    /// From now on a run may take so long.
+    pub fn limit_to(&mut self, limit: Duration) {
+        self.how.limit = Some(limit);
+    }
+
     /// How long a run may take.
     pub(crate) fn limit(&self) -> Option<Duration> {
         self.how.limit

@@ -9,10 +9,12 @@ use std::collections::VecDeque;
 use record::{BillEnded, BillPhase, BillTurn};
 use stats::{BlockEffect, BlockFit, BlockRun, Cell, Factors, Random};
 
-/// Shares of the time after the warm-up at which screening and confirming end at the latest. Screening has the most settings,
-/// confirming few, and the joint run two states: with equal widths they take about so long. Assumed.
+/// Shares of the time that screening (after the warm-up) and confirming (after the screening) end at the latest. Screening has the
+/// most settings, confirming few, and the joint run two states: with equal widths they take about so long. Assumed.
 const SCREENING_SHARE: f64 = 0.5;
-const CONFIRMING_SHARE: f64 = 0.8;
+const CONFIRMING_SHARE: f64 = 0.6;
+/// In the shortest bill screening takes this share: the rest has to do for fresh runs of a few settings. Assumed.
+const SCREENING_SHARE_MOST: f64 = 0.7;
 /// Fewer blocks than this cannot tell a change between blocks from one of a setting.
 const BLOCKS_MIN: usize = 2;
 /// A residual variance of fewer degrees of freedom is not trustworthy: Student's t is 3.2 with three, and 4.3 with two.
@@ -62,7 +64,7 @@ impl Rules {
     /// Seconds in which so many settings can be judged if a run takes so long.
     pub fn least_s(settings: usize, run_s: f64) -> f64 {
         let screening = blocks_min(settings) * block_size(settings);
-        run_s * (WARM_UPS as f64 + screening as f64 / SCREENING_SHARE)
+        run_s * (WARM_UPS as f64 + screening as f64 / SCREENING_SHARE_MOST)
     }
 }
 
@@ -119,8 +121,8 @@ pub struct Course {
     blocks_of_phase: usize,
     /// Blocks of this phase when every interval was narrow enough for the first time.
     precise_at: Option<usize>,
-    /// Seconds at which the warm-up ended.
-    warm_s: f64,
+    /// Seconds at which this phase began.
+    phase_began_s: f64,
     /// Settings that still take part in the phase.
     active: Vec<usize>,
     /// Settings whose cost is below the margin.
@@ -144,7 +146,7 @@ impl Course {
             queue: std::iter::repeat_n(Factors::NONE, WARM_UPS).collect(),
             blocks_of_phase: 0,
             precise_at: None,
-            warm_s: 0.0,
+            phase_began_s: 0.0,
             active: (0..rules.settings).collect(),
             below_margin: Vec::new(),
             failing: Vec::new(),
@@ -174,6 +176,10 @@ impl Course {
             if let Some(ended) = self.ended {
                 return Step::Done(ended);
             }
+            // A block that was begun in time is not ended after it.
+            if self.phase != BillPhase::WarmUp && self.spent_s() >= self.rules.budget_s {
+                self.queue.clear();
+            }
             if let Some(state) = self.queue.front() {
                 return Step::Run(Planned { phase: self.phase, block: self.block, state: *state });
             }
@@ -196,10 +202,14 @@ impl Course {
         let switched: Vec<usize> = state.members().collect();
         let mut of_state = self.turns.iter().filter(|turn| turn.switched == switched);
         let tries = of_state.clone().count();
-        if of_state.any(|turn| turn.value.is_some()) || switched.len() > 1 {
+        if of_state.any(|turn| turn.value.is_some()) {
             return;
         }
-        if tries < FAILURES_IN_VAIN {
+        if switched.len() > 1 {
+            if tries >= FAILURES_IN_VAIN {
+                self.ended = Some(BillEnded::TimeUp);
+            }
+        } else if tries < FAILURES_IN_VAIN {
             self.queue.push_front(state);
         } else if let Some(setting) = switched.first() {
             self.failing.push(*setting);
@@ -243,6 +253,15 @@ impl Course {
         })
     }
 
+    /// Seconds that the warm-up took; `None` before it is over.
+    pub fn warm_up_s(&self) -> Option<f64> {
+        if self.phase == BillPhase::WarmUp {
+            return None;
+        }
+        let warm = self.turns.iter().take_while(|turn| turn.phase == BillPhase::WarmUp);
+        warm.map(|turn| turn.ended_s).reduce(f64::max)
+    }
+
     /// Costs so far of the settings that take part, the largest first: for whoever watches.
     pub fn standing(&self) -> Vec<Suspect> {
         let Some(fit) = self.fit(self.phase) else { return Vec::new() };
@@ -257,10 +276,10 @@ impl Course {
 
     /// When this phase ends at the latest.
     fn end_s(&self) -> f64 {
-        let left_s = (self.rules.budget_s - self.warm_s).max(0.0);
+        let left_s = (self.rules.budget_s - self.phase_began_s).max(0.0);
         match self.phase {
-            BillPhase::Screening => self.warm_s + left_s * SCREENING_SHARE,
-            BillPhase::Confirming => self.warm_s + left_s * CONFIRMING_SHARE,
+            BillPhase::Screening => self.phase_began_s + left_s * SCREENING_SHARE,
+            BillPhase::Confirming => self.phase_began_s + left_s * CONFIRMING_SHARE,
             BillPhase::WarmUp | BillPhase::Joint => self.rules.budget_s,
         }
     }
@@ -268,10 +287,7 @@ impl Course {
     /// Looks at what there is, and lays the next block or goes to the next phase.
     fn block_done(&mut self) {
         match self.phase {
-            BillPhase::WarmUp => {
-                self.warm_s = self.spent_s();
-                self.begin(BillPhase::Screening);
-            }
+            BillPhase::WarmUp => self.begin(BillPhase::Screening),
             BillPhase::Screening => self.screened(),
             BillPhase::Confirming => {
                 let is_precise = self.is_settled(self.is_precise(&self.active));
@@ -294,13 +310,7 @@ impl Course {
         if self.has_enough_blocks()
             && let Some(fit) = self.fit(BillPhase::Screening)
         {
-            let family = fit.family();
-            let is_small = |setting: &usize| {
-                fit.effects[*setting].is_some_and(|effect| {
-                    let room = self.rules.margin - effect.difference.abs();
-                    family.is_beyond(room / effect.standard_error, self.rules.confidence())
-                })
-            };
+            let is_small = |setting: &usize| self.is_negligible(&fit, *setting);
             let small: Vec<usize> = self.active.iter().copied().filter(is_small).collect();
             self.active.retain(|setting| !small.contains(setting));
             self.below_margin.extend(small);
@@ -317,15 +327,38 @@ impl Course {
             fit.effects[*setting].is_some_and(|effect| effect.p(fit.degrees) <= CANDIDATE_P)
         };
         self.candidates = self.active.iter().copied().filter(is_candidate).collect();
-        self.active.clone_from(&self.candidates);
-        if self.active.is_empty() { self.end(is_precise) } else { self.begin(BillPhase::Confirming) }
+        if !self.candidates.is_empty() {
+            self.active.clone_from(&self.candidates);
+            self.begin(BillPhase::Confirming);
+        } else if is_precise || self.ends_after(self.rules.budget_s) {
+            self.end(is_precise);
+        } else {
+            // Nothing to confirm yet: the time of later phases is free for more of the same.
+            self.lay();
+        }
     }
 
     fn begin(&mut self, phase: BillPhase) {
         self.phase = phase;
+        self.phase_began_s = self.spent_s();
         self.blocks_of_phase = 0;
         self.precise_at = None;
-        if self.active.is_empty() { self.end(true) } else { self.lay() }
+        if self.active.is_empty() {
+            self.end(true);
+        } else if self.spent_s() >= self.rules.budget_s {
+            self.end(false);
+        } else {
+            self.lay();
+        }
+    }
+
+    /// Whether the interval of a setting is inside the margin, and its difference with every run as it is, too.
+    pub(super) fn is_negligible(&self, fit: &BlockFit, setting: usize) -> bool {
+        fit.effects[setting].is_some_and(|effect| {
+            let room = self.rules.margin - effect.difference.abs();
+            fit.plain_differences[setting].abs() <= self.rules.margin
+                && fit.family().is_beyond(room / effect.standard_error, self.rules.confidence())
+        })
     }
 
     fn end(&mut self, is_precise: bool) {
@@ -349,7 +382,7 @@ impl Course {
     /// Whether there is no time for another block, and enough of them to say anything.
     fn is_over(&self) -> bool {
         let is_enough = self.spent_s() >= self.rules.budget_s || self.has_enough_blocks();
-        is_enough && (self.spent_s() >= self.end_s() || self.is_next_too_long())
+        is_enough && self.ends_after(self.end_s())
     }
 
     /// Whether a phase whose intervals are narrow enough now may end.
@@ -367,10 +400,11 @@ impl Course {
         self.blocks_of_phase >= blocks_min(treatments)
     }
 
-    fn is_next_too_long(&self) -> bool {
+    /// Whether another block would end after so many seconds.
+    fn ends_after(&self, end_s: f64) -> bool {
         let block = if self.phase == BillPhase::Joint { 2 } else { block_size(self.active.len()) };
         let run_s = self.spent_s() / self.turns.len().max(1) as f64;
-        self.spent_s() + block as f64 * run_s > self.end_s()
+        self.spent_s() + block as f64 * run_s > end_s
     }
 
     /// Whether every interval is narrow enough.
@@ -438,11 +472,15 @@ impl Course {
         else {
             return Vec::new();
         };
+        if fresh.degrees < DEGREES_MIN as u32 {
+            return Vec::new();
+        }
         let family = fresh.family();
         let of = |setting: &usize| {
             let (before, now) = (first.effects[*setting]?, fresh.effects[*setting]?);
             let holds = before.difference * now.difference > 0.0
-                && family.is_beyond(now.t().abs(), self.rules.confidence());
+                && family.is_beyond(now.t().abs(), self.rules.confidence())
+                && !self.is_negligible(&fresh, *setting);
             holds.then_some((*setting, now))
         };
         self.candidates.iter().filter_map(of).collect()

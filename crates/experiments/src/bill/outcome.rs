@@ -155,6 +155,9 @@ fn entry(course: &Course, (place, setting): (usize, &Setting), judged: &Judged) 
         Some((_, effect)) if effect.difference < 0.0 => BillVerdict::Costs,
         Some(_) => BillVerdict::Saves,
         None if course.below_margin().contains(&place) => BillVerdict::BelowMargin,
+        None if judged.fresh.as_ref().is_some_and(|fresh| course.is_negligible(&fresh.fit, place)) => {
+            BillVerdict::BelowMargin
+        }
         None => BillVerdict::NotShown,
     };
     BillEntry {
@@ -278,13 +281,26 @@ pub fn setting_averages(programs: &[ProgramBill]) -> Vec<BillSettingAverage> {
     all
 }
 
-/// The symmetric difference of a program in percent, and what noise alone would make of it.
+/// The symmetric difference of a program in percent, and what noise alone would make of it; `None` where what its costs come to
+/// together was not measured.
 fn differs(program: &ProgramBill) -> Option<(f64, f64)> {
     let noise = program.noise_percent?;
+    if program.ended == BillEnded::Interrupted || (program.joint.is_none() && costs(program).next().is_some())
+    {
+        return None;
+    }
     let joint = program.joint.map_or(1.0, |joint| 1.0 + joint.cost_percent / 100.0);
-    let baseline_runs = program.turns.iter().filter(|turn| turn.switched.is_empty()).count().max(1);
+    let is_baseline = |turn: &&BillTurn| {
+        turn.phase != BillPhase::WarmUp && turn.switched.is_empty() && turn.value.is_some()
+    };
+    let baseline_runs = program.turns.iter().filter(is_baseline).count().max(1);
     let error = noise * (2.0 / baseline_runs as f64).sqrt();
     Some((stats::symmetric_percent(1.0, joint), MEAN_SIZE_OF_NORMAL * error))
+}
+
+/// Settings that cost something.
+fn costs(bill: &ProgramBill) -> impl Iterator<Item = &BillEntry> {
+    bill.entries.iter().filter(|entry| entry.verdict == BillVerdict::Costs)
 }
 
 /// The answer in one sentence.
@@ -307,8 +323,9 @@ fn of_one(bill: &ProgramBill) -> String {
     if bill.ended == BillEnded::Failing {
         return "not measured: the program fails with everything as it is".to_owned();
     }
-    let costs: Vec<&BillEntry> =
-        bill.entries.iter().filter(|entry| entry.verdict == BillVerdict::Costs).collect();
+    let mut costs: Vec<&BillEntry> = costs(bill).collect();
+    let percent = |entry: &BillEntry| entry.amount.map_or(0.0, |amount| amount.cost_percent);
+    costs.sort_by(|a, b| percent(b).total_cmp(&percent(a)));
     let largest = costs.first().map(|entry| format!("{}={}", entry.setting, entry.now));
     match (bill.joint, costs.as_slice(), largest) {
         (Some(joint), [_], Some(largest)) => {
@@ -318,9 +335,9 @@ fn of_one(bill: &ProgramBill) -> String {
             )
         }
         (Some(joint), [first, ..], Some(largest)) => format!(
-            "settings cost this program {}; {:.1} % of it is {largest}",
+            "settings cost this program {}; most of all {largest}: {:.1} %",
             with_interval(joint),
-            first.amount.map_or(0.0, |amount| amount.cost_percent)
+            percent(first)
         ),
         (None, [first, ..], Some(largest)) => format!(
             "{largest} costs this program {}; what all {} settings cost together was not measured",
@@ -332,37 +349,45 @@ fn of_one(bill: &ProgramBill) -> String {
 }
 
 fn nothing_shown(bill: &ProgramBill) -> String {
-    let tested = bill.entries.iter().filter(|entry| entry.verdict != BillVerdict::Fails).count();
-    let smallest = bill.entries.iter().filter_map(|entry| entry.smallest_percent).reduce(f64::max);
-    smallest.map_or_else(
+    let works = || bill.entries.iter().filter(|entry| entry.verdict != BillVerdict::Fails);
+    let highest: Vec<f64> = works().filter_map(|entry| Some(entry.amount?.interval.high)).collect();
+    let settings = machine::counted(highest.len(), "setting");
+    if works().next().is_none() && !bill.entries.is_empty() {
+        return "no setting could be priced".to_owned();
+    }
+    highest.iter().copied().reduce(f64::max).map_or_else(
         || {
-            format!(
-                "undetermined: too few runs to price {}; give more time with --for",
-                machine::counted(bill.entries.len(), "setting")
-            )
+            let settings = machine::counted(bill.entries.len(), "setting");
+            format!("undetermined: too few runs to price {settings}; give more time with --for")
         },
-        |smallest| {
-            format!(
-                "no cost detected for {} (smaller than {smallest:.1} %, with all of them considered at once)",
-                machine::counted(tested, "setting")
-            )
+        |highest| {
+            format!("no cost detected for {settings}; each costs less than {highest:.1} % (95 %, all of them at once)")
         },
     )
 }
 
 fn of_several(programs: &[ProgramBill]) -> String {
-    let moved = programs.iter().filter(|one| one.joint.is_some()).count();
-    let worst = programs
+    let priced = programs.iter().filter(|one| one.noise_percent.is_some()).count();
+    let others = programs.len() - priced;
+    let others = if others > 0 {
+        format!("; {} could not be priced", machine::counted(others, "program"))
+    } else {
+        String::new()
+    };
+    let of = machine::counted(priced, "program");
+    let moved = programs.iter().filter(|one| costs(one).next().is_some()).count();
+    let largest = programs
         .iter()
-        .filter_map(|one| Some((one, one.joint?)))
-        .max_by(|a, b| a.1.cost_percent.total_cmp(&b.1.cost_percent));
-    match worst {
-        None => format!("no cost detected in {} programs", programs.len()),
-        Some((program, joint)) => format!(
-            "settings cost {moved} of {} programs; most {}: {}",
-            programs.len(),
+        .flat_map(|one| costs(one).filter_map(move |entry| Some((one, entry, entry.amount?))))
+        .max_by(|a, b| a.2.cost_percent.total_cmp(&b.2.cost_percent));
+    match largest {
+        None => format!("no cost detected in {of}{others}"),
+        Some((program, entry, amount)) => format!(
+            "settings cost {moved} of {of}; most of all {}={} costs {} {}{others}",
+            entry.setting,
+            entry.now,
             program.program,
-            with_interval(joint)
+            with_interval(amount)
         ),
     }
 }

@@ -14,7 +14,9 @@ struct Double {
     noise: f64,
     random: Random,
     /// Settings with which it does not work.
-    broken: Option<usize>,
+    broken: Vec<usize>,
+    /// Works with each setting, but not with several.
+    breaks_together: bool,
 }
 
 impl Double {
@@ -24,7 +26,8 @@ impl Double {
             interaction: 0.0,
             noise,
             random: Random::for_stream(seed, 1),
-            broken: None,
+            broken: Vec::new(),
+            breaks_together: false,
         }
     }
 
@@ -33,7 +36,8 @@ impl Double {
         let sum: f64 = switched.iter().map(|setting| self.effects[*setting]).sum();
         let beyond = if switched.len() > 1 { self.interaction } else { 0.0 };
         let value = (sum + beyond + self.noise * self.random.normal()).exp();
-        let works = !switched.iter().any(|setting| Some(*setting) == self.broken);
+        let is_broken = switched.iter().any(|setting| self.broken.contains(setting));
+        let works = !is_broken && (switched.len() < 2 || !self.breaks_together);
         (works.then_some(value), now_s + value)
     }
 }
@@ -158,12 +162,49 @@ fn what_settings_do_together_beyond_their_sum_is_the_remainder() {
 #[test]
 fn a_setting_that_breaks_the_program_is_a_line_of_the_bill() {
     let mut double = Double::new(&[0.0, -0.1, 0.0], 0.004, 2);
-    double.broken = Some(2);
+    double.broken = vec![2];
     let found = bill(&mut double, 200.0, 2);
     assert_eq!(cost(&found, 2).0, BillVerdict::Fails);
     assert_eq!(cost(&found, 1).0, BillVerdict::Costs);
     let entry = found.entries.iter().find(|entry| entry.verdict == BillVerdict::Fails).expect("it is there");
     assert_eq!(entry.failure.as_deref(), Some("exit code 1, in 3 of 3 runs"));
+}
+
+#[test]
+fn a_program_that_fails_with_every_setting_has_no_price() {
+    let mut double = Double::new(&[0.0, 0.0], 0.004, 2);
+    double.broken = vec![0, 1];
+    let found = bill(&mut double, 100.0, 2);
+    let sentence = headline(&[found]);
+    assert_eq!(sentence, "no setting could be priced; it fails with setting-0=, setting-1=");
+}
+
+#[test]
+fn changes_that_break_the_program_together_end_the_bill() {
+    let mut double = Double::new(&[-0.1, -0.1], 0.004, 2);
+    double.breaks_together = true;
+    let found = bill(&mut double, 1000.0, 2);
+    assert!(found.joint.is_none() && found.ended == BillEnded::TimeUp);
+    assert_eq!(found.turns.iter().filter(|turn| turn.switched.len() > 1).count(), 3);
+    assert!(headline(&[found]).contains("was not measured"));
+}
+
+#[test]
+fn no_run_begins_after_the_time_and_nothing_is_named_by_few() {
+    for (settings, budget_s) in [(1, 4.0), (1, 9.0), (3, 6.0), (3, 15.0), (11, 12.0), (11, 33.0), (11, 47.0)]
+    {
+        for seed in 0..20 {
+            let mut double = Double::new(&vec![0.0; settings], 0.05, seed);
+            let found = bill(&mut double, budget_s, seed);
+            let ends = std::iter::once(0.0).chain(found.turns.iter().map(|turn| turn.ended_s));
+            let late =
+                ends.zip(&found.turns).filter(|(begun, turn)| *begun > budget_s && !turn.switched.is_empty());
+            assert_eq!(late.count(), 0, "{settings} {budget_s} {seed}");
+            let widths =
+                found.entries.iter().filter_map(|entry| entry.amount).map(|one| one.interval.half_width());
+            assert!(widths.fold(f64::INFINITY, f64::min) > 0.1, "{settings} {budget_s} {seed}");
+        }
+    }
 }
 
 #[test]

@@ -133,8 +133,11 @@ fn together(bill: &ProgramBill) -> Option<String> {
     let joint = bill.joint?;
     let beyond = bill.remainder?;
     let adds_up = beyond.interval.low <= 0.0 && 0.0 <= beyond.interval.high;
-    let words =
-        if adds_up { "the parts add up" } else { "the parts do not add up: settings act on each other" };
+    let words = if adds_up {
+        "the parts add up"
+    } else {
+        "the parts do not add up; ab --factorial tells which settings act on each other"
+    };
     Some(format!(
         "All recommended changes at once: {:.1} % [{:.1}, {:.1}]; beyond the sum of the parts {:+.1} % [{:+.1}, {:+.1}]: {words}.",
         joint.cost_percent,
@@ -146,8 +149,13 @@ fn together(bill: &ProgramBill) -> Option<String> {
     ))
 }
 
-/// Runs that failed although others in the same state worked.
+/// Runs that failed although others in the same state worked, or those with all recommended changes.
 fn failures(bill: &ProgramBill) -> Option<String> {
+    let joint: Vec<&BillTurn> = bill.turns.iter().filter(|turn| turn.switched.len() > 1).collect();
+    if let Some(first) = joint.first().filter(|_| joint.iter().all(|turn| turn.value.is_none())) {
+        let how = first.failure.as_deref().unwrap_or("no number");
+        return Some(format!("With all recommended changes at once the program fails: {how}."));
+    }
     let never = |turn: &BillTurn| {
         bill.turns.iter().all(|other| other.switched != turn.switched || other.value.is_none())
     };
@@ -164,7 +172,7 @@ fn conditions(bill: &ProgramBill) -> String {
     let noise =
         bill.noise_percent.map_or_else(String::new, |noise| format!("one run varies by {noise:.1} %; "));
     let ended = match bill.ended {
-        BillEnded::Answered => "every question answered within the margin",
+        BillEnded::Answered => "answered within the margin",
         BillEnded::TimeUp => "ended by --for; more time shows smaller costs",
         BillEnded::Interrupted => "interrupted; sidestep bill --resume goes on",
         BillEnded::Failing => "the program fails as things are",
@@ -175,7 +183,7 @@ fn conditions(bill: &ProgramBill) -> String {
 /// The table of the article: one row for each program in its own unit.
 fn programs(bills: &[ProgramBill]) -> Table {
     let symmetric = |bill: &ProgramBill| {
-        bill.as_is.zip(bill.recommended).map(|(a, b)| tenths(stats::symmetric_percent(a, b)))
+        bill.joint.map(|joint| tenths(stats::symmetric_percent(1.0, 1.0 + joint.cost_percent / 100.0)))
     };
     Table::of("programs", bills)
         .word("program", |bill| format!("{}{}", bill.program, if bill.control { " (control)" } else { "" }))
@@ -183,10 +191,15 @@ fn programs(bills: &[ProgramBill]) -> Table {
         .number(("recommended", 1), |bill| Cell::known(bill.recommended))
         .word(("unit", 2), |bill| &bill.unit)
         .word(("better", 4), |bill| if bill.better == Better::Lower { "lower" } else { "higher" })
-        .number(("cost", "%"), |bill| bill.joint.map_or_else(|| "undetected".into(), amount))
+        .number(("cost", "%"), |bill| {
+            let any = bill.entries.iter().any(|entry| entry.verdict == BillVerdict::Costs);
+            bill.joint.map_or_else(|| if any { "not measured" } else { "undetected" }.into(), amount)
+        })
         .number(("symmetric", "%", 3), |bill| symmetric(bill))
         .word("most expensive", |bill| {
-            let largest = bill.entries.iter().find(|entry| entry.verdict == BillVerdict::Costs);
+            let costs = bill.entries.iter().filter(|entry| entry.verdict == BillVerdict::Costs);
+            let percent = |entry: &BillEntry| entry.amount.map_or(0.0, |amount| amount.cost_percent);
+            let largest = costs.max_by(|a, b| percent(a).total_cmp(&percent(b)));
             largest.map(|entry| format!("{}={}", entry.setting, entry.now))
         })
         .table()
@@ -212,7 +225,8 @@ fn settings(bill: &Bill) -> Table {
             None => by_setting.push((&entry.setting, vec![(bill, entry)])),
         }
     }
-    by_setting.sort_by_key(|(name, _)| bill.settings.iter().position(|one| one.setting == *name));
+    let rank = |name: &str| bill.settings.iter().position(|one| one.setting == name).unwrap_or(usize::MAX);
+    by_setting.sort_by_key(|(name, _)| rank(name));
     let count = |all: &[(&ProgramBill, &BillEntry)], verdict: BillVerdict| {
         all.iter().filter(|(_, entry)| entry.verdict == verdict).count()
     };
