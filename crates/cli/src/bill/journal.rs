@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use host::live::{effective_root, utc_now};
 use host::state_folder::advice;
-use host::{Lock, Root, StateFolder, TrustedFolder, ensure_trusted};
+use host::{Lock, StateFolder, TrustedFolder, ensure_trusted};
 use record::BillTurn;
 use serde::{Deserialize, Serialize};
 use toggles::Place;
@@ -78,7 +78,7 @@ impl Journal {
             folder: std::env::current_dir()?.into_os_string().into_vec(),
             settings: settings(chosen),
             programs: tasks.iter().map(Task::identity).collect(),
-            surroundings: surroundings(),
+            surroundings: surroundings(chosen),
             seed,
             started_utc: utc_now(),
         };
@@ -137,7 +137,7 @@ impl Journal {
     pub(super) fn continued(self, chosen: &Chosen, tasks: &[Task]) -> anyhow::Result<Self> {
         let same_programs = tasks.iter().map(Task::identity).eq(self.begun.programs.iter().cloned());
         anyhow::ensure!(
-            same_programs && self.begun.surroundings == surroundings(),
+            same_programs && self.begun.surroundings == surroundings(chosen),
             "another program, kernel, boot command line or version of sidestep than when the bill began: its runs no longer show the present state; begin anew without --resume"
         );
         let now = settings(chosen);
@@ -243,10 +243,8 @@ fn unusable(path: &Path, what: &str, why: std::io::Error) -> anyhow::Error {
 }
 
 /// Version of sidestep, kernel, and its command line.
-fn surroundings() -> [String; 3] {
-    let root = Root::live();
-    let read = |path: &str| root.read(path).unwrap_or_default();
-    [env!("CARGO_PKG_VERSION").to_owned(), read("/proc/sys/kernel/osrelease"), read("/proc/cmdline")]
+fn surroundings(chosen: &Chosen) -> [String; 3] {
+    [env!("CARGO_PKG_VERSION").to_owned(), chosen.kernel.clone(), chosen.boot_words.clone()]
 }
 
 fn path() -> PathBuf {

@@ -21,6 +21,9 @@ pub(super) struct Chosen {
     pub(super) pairs: Vec<Pair>,
     pub(super) settings: Vec<Setting>,
     pub(super) skipped: Vec<SkippedSetting>,
+    /// The kernel, and the words it was booted with.
+    pub(super) kernel: String,
+    pub(super) boot_words: String,
     /// True if the kernel mitigates a flaw by a word of its command line.
     is_mitigated_at_boot: bool,
 }
@@ -35,8 +38,15 @@ pub(super) fn chosen(arguments: &BillArguments, described: &Described) -> anyhow
         let at_boot = flaw.workaround.iter().any(|workaround| workaround.switch.boot.is_some());
         at_boot && verdict_of(&verdicts, &flaw.id).is_some_and(|one| one.workaround == WorkaroundState::On)
     });
-    let mut chosen =
-        Chosen { pairs: Vec::new(), settings: Vec::new(), skipped: Vec::new(), is_mitigated_at_boot };
+    let environment = &described.machine.environment;
+    let mut chosen = Chosen {
+        pairs: Vec::new(),
+        settings: Vec::new(),
+        skipped: Vec::new(),
+        kernel: environment.kernel.clone().unwrap_or_default(),
+        boot_words: environment.command_line.clone().unwrap_or_default(),
+        is_mitigated_at_boot,
+    };
     let consent = arguments.consent.into();
     for text in texts(arguments, &around) {
         let name = text.split('=').next().unwrap_or(&text).to_owned();

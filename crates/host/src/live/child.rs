@@ -224,7 +224,6 @@ fn observe_as(
         kill_group(pid);
     }
     let (status, usage) = reap(pid).map_err(wait)?;
-    let left_processes = is_group_alive(pid);
     let wall_s = begun.elapsed().as_secs_f64();
     let ending = forced.unwrap_or_else(|| ending_of(status));
     Ok(ChildRun {
@@ -236,7 +235,7 @@ fn observe_as(
         max_resident_bytes: usage.ru_maxrss.unsigned_abs() << 10,
         page_faults: usage.ru_minflt.unsigned_abs() + usage.ru_majflt.unsigned_abs(),
         context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
-        left_processes,
+        left_processes: is_group_alive(pid),
         output: kept.output.map(|file| contents(&file, OUTPUT_KEPT_BYTES)).unwrap_or_default(),
         errors: kept.errors.map(|file| contents(&file, kept.errors_bytes_max)).unwrap_or_default(),
     })
