@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use host::live::{effective_root, utc_now};
-use host::state_folder::advice;
 use host::{Lock, StateFolder, TrustedFolder, ensure_trusted};
 use record::BillTurn;
 use serde::{Deserialize, Serialize};
@@ -21,6 +20,7 @@ use super::arguments::BillArguments;
 use super::settings::Chosen;
 use super::tasks::Task;
 use crate::arguments::{Arguments, Command};
+use crate::outcome::{cannot, unusable};
 
 /// Version of the journal.
 const SCHEMA: u32 = 3;
@@ -83,15 +83,16 @@ impl Journal {
             started_utc: utc_now(),
         };
         let path = path();
-        let folder = TrustedFolder::open_or_make(&path).map_err(|why| unusable(&path, "use", why))?;
+        let folder = TrustedFolder::open_or_make(&path).map_err(|why| unusable(&path, why))?;
         let lock = locked(&path)?;
-        let failed = |why| unusable(&path.join(FILE), "write", why);
+        let failed = |why| cannot("write", &path.join(FILE), why);
         // Another one that was interrupted is set aside, not lost.
         if folder.read(FILE).map_err(failed)?.is_some() {
             folder.rename(FILE, OLD_FILE).map_err(failed)?;
         }
-        folder.replace(FILE, &line(&begun)?).map_err(failed)?;
-        Self::with(begun, Vec::new(), folder, lock)
+        let first = line(&begun)?;
+        folder.replace(FILE, &first).map_err(failed)?;
+        Self::with((begun, Vec::new()), first.len(), folder, lock)
     }
 
     /// The one that was left.
@@ -101,24 +102,27 @@ impl Journal {
         let path = path();
         let folder = match TrustedFolder::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(nothing()),
-            opened => opened.map_err(|why| unusable(&path, "use", why))?,
+            opened => opened.map_err(|why| unusable(&path, why))?,
         };
         let lock = locked(&path)?;
         let bytes = folder.read(FILE)?.ok_or_else(nothing)?;
-        let (begun, entries) = parsed(&bytes).with_context(|| {
+        let held = parsed(&bytes).with_context(|| {
             format!("{} is no journal of this version; remove it", path.join(FILE).display())
         })?;
-        Self::with(begun, entries, folder, lock)
+        Self::with(held, whole_lines(&bytes).len(), folder, lock)
     }
 
-    fn with(begun: Begun, entries: Vec<Entry>, folder: TrustedFolder, lock: Lock) -> anyhow::Result<Self> {
+    /// Goes on behind the whole lines of the file.
+    fn with(
+        (begun, entries): (Begun, Vec<Entry>),
+        whole_bytes: usize,
+        folder: TrustedFolder,
+        lock: Lock,
+    ) -> anyhow::Result<Self> {
         let path = path();
-        let failed = |why| unusable(&path.join(FILE), "open", why);
-        let whole = folder.read(FILE).map_err(failed)?.unwrap_or_default();
+        let failed = |why| cannot("open", &path.join(FILE), why);
         let mut file = folder.open_file(FILE).map_err(failed)?;
-        file.set_len(whole_lines(&whole).len() as u64)
-            .and_then(|()| file.seek(SeekFrom::End(0)))
-            .map_err(failed)?;
+        file.set_len(whole_bytes as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
         Ok(Self { begun, entries, file, folder, path, _lock: lock })
     }
 
@@ -202,7 +206,7 @@ impl Journal {
     fn write(&mut self, entry: &Entry) -> anyhow::Result<()> {
         let bytes = line(entry)?;
         let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
-        written.map_err(|why| unusable(&self.path.join(FILE), "write", why))
+        written.map_err(|why| cannot("write", &self.path.join(FILE), why))
     }
 
     /// Takes the journal away: the bill is done.
@@ -234,12 +238,6 @@ fn parsed(bytes: &[u8]) -> Option<(Begun, Vec<Entry>)> {
 
 fn locked(path: &Path) -> anyhow::Result<Lock> {
     StateFolder::new(path).try_lock().context("another bill is running")
-}
-
-/// What cannot be done with a file or folder, and what helps.
-fn unusable(path: &Path, what: &str, why: std::io::Error) -> anyhow::Error {
-    let line = format!("cannot {what} {}: {why}; {}", path.display(), advice(&why, effective_root()));
-    anyhow::Error::new(why).context(line)
 }
 
 /// Version of sidestep, kernel, and its command line.
