@@ -233,7 +233,7 @@ pub(crate) struct SelftestArguments {
 /// Options of `show`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ShowArguments {
-    /// A record, or a folder that holds record.json
+    /// A record, a folder that holds record.json, or what --json of another command printed
     pub(crate) record: PathBuf,
     /// Print the report as HTML
     #[arg(long, conflicts_with_all = ["csv", "svg"])]

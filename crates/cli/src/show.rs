@@ -1,8 +1,13 @@
-//! `sidestep show`: a record again, as summary, report, table or figure.
+//! `sidestep show`: a record or another saved document again, as summary, report, table or figure.
+
+mod documents;
+
+use std::path::Path;
 
 use anyhow::Context;
 use record::Record;
-use report::{Figure, Html, shell_word};
+use report::{Carried, Figure, Html, Page, shell_word};
+use serde_json::Value;
 
 use crate::arguments::{Global, ShowArguments};
 use crate::outcome::Outcome;
@@ -11,7 +16,17 @@ use crate::{check_up, output, store};
 /// Shows a record in the form asked for.
 pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result<Outcome> {
     let figure = arguments.svg.as_deref().map(figure_named).transpose()?;
-    let mut record = store::load(&arguments.record)?;
+    let (file, bytes) = store::read(&arguments.record)?;
+    if let Some((document, page)) = documents::page_of(&bytes).with_context(|| cannot_use(&file))? {
+        anyhow::ensure!(
+            figure.is_none(),
+            "{} has no figures of its own; --svg is for records",
+            file.display()
+        );
+        output::print(&document_text(arguments, global, &document, &page)?)?;
+        return Ok(Outcome::Done);
+    }
+    let mut record = record::decode(&bytes).with_context(|| cannot_use(&file))?;
     // The file stays as it is; what is shown of it must hold together by what is known today.
     diagnosis::judge(&mut record);
     let text = if let Some(figure) = figure {
@@ -27,6 +42,28 @@ pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result
     };
     output::print(&text)?;
     Ok(check_up::verdict(&record, global))
+}
+
+fn cannot_use(file: &Path) -> String {
+    format!("cannot use {}", file.display())
+}
+
+/// A document that is no record, in the form asked for.
+fn document_text(
+    arguments: &ShowArguments,
+    global: &Global,
+    document: &Value,
+    page: &Page,
+) -> anyhow::Result<String> {
+    if arguments.html {
+        let carried = Carried { document, file: "document.json" };
+        return Ok(page.html(&carried, Html { script: !arguments.no_script }));
+    }
+    if arguments.csv {
+        let tables: Vec<String> = page.csv().into_iter().map(|(_, table)| table).collect();
+        return Ok(tables.join("\n"));
+    }
+    arguments.words.text(page, document, global)
 }
 
 fn figure_named(name: &str) -> anyhow::Result<Figure> {

@@ -50,6 +50,9 @@ pub enum DecodeError {
     /// No schema number at the top.
     #[error("not a sidestep record: it has no \"schema\" number")]
     NoSchema,
+    /// JSON with a schema number, but of another kind of document.
+    #[error("a document of sidestep or of another program, but not a record: it names no machine")]
+    NoMachine,
     /// Written by a later version.
     #[error("record has schema {found}, this sidestep reads up to {SCHEMA}; use a newer sidestep")]
     Newer {
@@ -175,6 +178,11 @@ fn decode_json(json: &[u8]) -> Result<Record, DecodeError> {
             let mut record: Record = serde_path_to_error::deserialize(&value).map_err(|error| {
                 DecodeError::Field { path: error.path().to_string(), reason: error.inner().to_string() }
             })?;
+            // Every field of a record may be absent: a document of another kind would be an empty record.
+            let names_machine = ["machine", "provenance"].iter().any(|field| value.get(field).is_some());
+            if !record.unknown.is_empty() && !names_machine {
+                return Err(DecodeError::NoMachine);
+            }
             // Fields of later versions are not judged: nobody here knows what they count.
             let known = value.as_object().into_iter().flatten();
             let mut known = known.filter(|(name, _)| !record.unknown.contains_key(*name));
