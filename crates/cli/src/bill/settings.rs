@@ -97,7 +97,8 @@ fn against_now(text: &str, around: &Surroundings) -> Result<Pair, String> {
         return Err("it has only one value here".to_owned());
     };
     let now = toggle.now(around).ok_or("its present value is unknown; name both with NAME=A:B")?;
-    let other = if now == without { with } else { without };
+    // Of several values the last does most: what holds is seldom the first, and its lack is what costs.
+    let other = if now == with { without } else { with };
     Pair::parse(&format!("{text}={now}:{other}"), around).map_err(|error| plain(&error))
 }
 

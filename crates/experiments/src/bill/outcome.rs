@@ -307,9 +307,28 @@ fn costs(bill: &ProgramBill) -> impl Iterator<Item = &BillEntry> {
 pub fn headline(programs: &[ProgramBill]) -> String {
     match programs {
         [] => "nothing was measured".to_owned(),
-        [one] => of_one(one) + &with_which_it_fails(one),
-        several => of_several(several),
+        [one] => of_one(one) + &most_saved(programs) + &with_which_it_fails(one),
+        several => of_several(several) + &most_saved(programs),
     }
+}
+
+/// What of the present state makes a program fastest, as the end of a sentence; empty if nothing does.
+fn most_saved(programs: &[ProgramBill]) -> String {
+    let saving = |entry: &&BillEntry| entry.verdict == BillVerdict::Saves;
+    let all = programs.iter().flat_map(|one| {
+        let entries = one.entries.iter().filter(saving);
+        entries.filter_map(move |entry| Some((one, entry, entry.amount?)))
+    });
+    let Some((program, entry, amount)) = all.min_by(|a, b| a.2.cost_percent.total_cmp(&b.2.cost_percent))
+    else {
+        return String::new();
+    };
+    let whom = if programs.len() > 1 { format!(" {}", program.program) } else { String::new() };
+    let saved = BillAmount {
+        cost_percent: -amount.cost_percent,
+        interval: Interval { low: -amount.interval.high, high: -amount.interval.low },
+    };
+    format!("; {}={} saves{whom} {}", entry.setting, entry.now, with_interval(saved))
 }
 
 /// Settings with which the program does not work, as the end of a sentence; empty if there are none.

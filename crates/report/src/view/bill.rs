@@ -4,6 +4,8 @@ use record::{
     Better, Bill, BillAmount, BillEnded, BillEntry, BillTurn, BillVerdict, ProgramBill, SkippedSetting,
 };
 
+use stats::text::{signed_ends, signed_points};
+
 use crate::number;
 use crate::page::{Cell, Page, Section, Statement, Table, Tone};
 
@@ -92,11 +94,8 @@ fn tenths(percent: f64) -> Cell {
 }
 
 fn amount(amount: BillAmount) -> Cell {
-    Cell::within(
-        format!("{:+.1} [{:+.1}, {:+.1}]", amount.cost_percent, amount.interval.low, amount.interval.high),
-        amount.cost_percent,
-        amount.interval,
-    )
+    let text = signed_points(amount.cost_percent) + " " + &signed_ends(amount.interval);
+    Cell::within(text, amount.cost_percent, amount.interval)
 }
 
 /// One word, and how it is meant.
