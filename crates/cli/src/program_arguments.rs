@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use experiments::ab::command_subject::HowToRun;
 use experiments::ab::metric::Metric;
@@ -66,8 +65,12 @@ impl ProgramArguments {
     /// It is no pattern.
     pub(crate) fn metric(&self) -> anyhow::Result<Option<Metric>> {
         let Some(text) = &self.metric else { return Ok(None) };
-        let pattern =
-            Regex::new(text).with_context(|| format!("--metric {text} is no regular expression"))?;
+        let pattern = Regex::new(text).map_err(|error| {
+            // It draws the pattern with a mark below; the reason is the last of its lines.
+            let told = error.to_string();
+            let reason = told.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            anyhow::anyhow!("--metric {text} is no regular expression: {reason}")
+        })?;
         Ok(Some(Metric { pattern, better: self.better.into() }))
     }
 }
