@@ -231,8 +231,11 @@ impl Tally {
                 .is_none_or(|(_, percent)| amount.is_some_and(|one| holds(one.interval, *percent)))
         }));
         self.false_bills += usize::from(named.iter().any(|(place, _)| is_planted(*place).is_none()));
-        let sum: f64 =
-            planted.iter().map(|(_, percent)| (percent / 100.0).ln_1p()).sum::<f64>() - interaction;
+        // The joint run switches what the bill recommends: a planted setting that it did not name is no part of that truth, and is
+        // counted as a miss above.
+        let joined = planted.iter().filter(|(place, _)| order.contains(place));
+        let joined: Vec<f64> = joined.map(|(_, percent)| (percent / 100.0).ln_1p()).collect();
+        let sum = joined.iter().sum::<f64>() - if joined.len() > 1 { interaction } else { 0.0 };
         self.joint +=
             usize::from(bill.joint.is_some_and(|joint| holds(joint.interval, 100.0 * sum.exp_m1())));
         self.interaction += usize::from(bill.remainder.is_some_and(|one| !holds(one.interval, 0.0)));
