@@ -49,7 +49,8 @@ impl Tone {
             Self::Good => "ok",
             Self::Look => "look",
             Self::Doubt => "unknown",
-            Self::Plain | Self::Faint => "",
+            Self::Plain => "",
+            Self::Faint => "-",
         }
     }
 }

@@ -171,7 +171,7 @@ fn unmatched(table: &ComparisonTable) -> Option<Statement> {
 fn sections(table: &ComparisonTable, records: &[Option<&Record>]) -> Vec<Section> {
     let mut tests = tests_table::table(table);
     let has_intervals = table.rows.iter().any(|row| row.interval.is_some());
-    tests.legend = has_intervals.then(|| "change ± distance to the end of its 95 % interval".to_owned());
+    tests.legend = has_intervals.then(|| judged::legend(table.rows.iter()));
     let tests = Section::new("tests", "").table(tests).table(data::table(table));
     // Of tests of which none is judged the averages are the news.
     let has_claim = table.rows.iter().any(judged::is_claim);

@@ -104,8 +104,9 @@ pub(super) fn judged_rows<'r, R>(
 
 fn rows(found: &ExperimentOutcome) -> Table {
     let rows = [found.rows.as_slice(), &found.controls];
+    let all = found.rows.iter().chain(&found.controls).map(|one| &one.row);
     judged_rows([&found.a, &found.b], rows, "pairs", |one: &ExperimentRow| (&one.row, one.ratio))
-        .legend("change ± distance to the end of its 95 % interval; q: p over all rows")
+        .legend(judged::legend(all) + "; q: p over all rows")
 }
 
 /// What the two states have in common, such as the toggle, stands in the answer.

@@ -1,6 +1,6 @@
 //! The cells of a row that was judged: change, verdict, what it would need.
 
-use record::ComparisonRow;
+use record::{Better, ComparisonRow};
 use stats::{Verdict, text};
 
 use crate::page::{Cell, Tone};
@@ -8,6 +8,15 @@ use crate::page::{Cell, Tone};
 /// Whether a row is called slower or faster.
 pub(super) fn is_claim(row: &ComparisonRow) -> bool {
     matches!(row.verdict, Verdict::Slower | Verdict::Faster)
+}
+
+/// How the changes of these rows are to be read.
+pub(super) fn legend<'r>(rows: impl Iterator<Item = &'r ComparisonRow> + Clone) -> String {
+    let any = |is: fn(&ComparisonRow) -> bool| rows.clone().any(is);
+    let rates = if any(|row| row.better == Better::Higher) { "; a rate that rises is faster" } else { "" };
+    let equivalent = any(|row| row.verdict == Verdict::Equivalent);
+    let equivalent = if equivalent { "; equivalent by the 90 % interval" } else { "" };
+    format!("change ± distance to the end of its 95 % interval{rates}{equivalent}")
 }
 
 /// A verdict in a word, and how it is meant.

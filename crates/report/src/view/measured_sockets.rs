@@ -53,6 +53,14 @@ pub(crate) fn sections(sockets: &Sockets, inference: Option<&Inference>) -> Vec<
 }
 
 pub(crate) fn answer(sockets: &Sockets) -> Statement {
+    let answer = answer_on_cpus(sockets);
+    match sockets.machine_nodes.as_slice() {
+        [_] => Statement::new(answer.tone, format!("One node, so no sockets to compare. {}", answer.text)),
+        _ => answer,
+    }
+}
+
+fn answer_on_cpus(sockets: &Sockets) -> Statement {
     match sockets.verdict {
         SocketVerdict::Alike => Statement::good(format!("The CPUs are alike: {}.", likeness_words(sockets))),
         SocketVerdict::Asymmetric => {

@@ -65,10 +65,13 @@ pub(super) fn areas(record: &Record) -> Vec<Status> {
         area: "run",
         text: format!("partial: {why}; what was done until then follows"),
     });
-    let missing = |area: Area| Status {
-        tone: Tone::Doubt,
-        area: area.name(),
-        text: "not measured in this run".to_owned(),
+    let is_narrowed = record.provenance.arguments.iter().any(|word| word.starts_with("--only"));
+    let missing = |area: Area| {
+        let (tone, text) = match is_narrowed {
+            true => (Tone::Faint, "left out with --only"),
+            false => (Tone::Doubt, "not measured in this run"),
+        };
+        Status { tone, area: area.name(), text: text.to_owned() }
     };
     let areas = AREAS
         .into_iter()

@@ -1,5 +1,6 @@
 //! Memory: the levels found, address translation, what is withheld, bandwidth, latency in parallel and under load, sockets.
 
+use machine::Bytes;
 use record::{Level, Levels, LoadedLatency, Record, Scope, SocketVerdict, Sockets, Spread, StreamResult};
 use stats::Interval;
 use stats::text::span;
@@ -13,6 +14,8 @@ use crate::sockets::{asymmetry_words, likeness_words};
 
 /// Levels on a first screen: three caches and memory.
 const LEVELS_FIRST: usize = 4;
+/// Levels of cache that a machine may claim.
+const LEVELS_CLAIMED_MAX: u8 = 4;
 /// More CPUs than this are told by their extremes and median.
 const CPU_ROWS: usize = 6;
 /// A gain of huge pages that is of no practical matter, as a share. `diagnosis` judges by the same.
@@ -21,15 +24,16 @@ const SMALL_GAIN: f64 = 0.05;
 /// Caches and memory as found, the table of the first screen; `None` without any.
 pub(super) fn levels(record: &Record) -> Option<Section> {
     let levels = &record.levels.caches;
+    let rows = with_claimed(record);
     let largest_ns = levels.iter().map(|level| level.ns).filter_map(number::positive).fold(1.0, f64::max);
     // The bar is logarithmic; it begins below one nanosecond, as no first-level cache answers much faster.
     let share = |level: &Level| {
         number::positive(level.ns).map_or(0.0, |ns| (ns * 1.25).ln() / (largest_ns * 1.25).ln())
     };
     // Memory has no size of that kind; of a cache it could not be determined.
-    let found = |level: &Level| match level.size_bytes {
+    let found = |row: &ShownLevel| match row.found.and_then(|level| level.size_bytes) {
         Some(bytes) => Cell::shown(number::size(bytes), bytes.0 as f64),
-        None if level.name == "memory" => Cell::Empty,
+        None if row.name == "memory" => Cell::Empty,
         None => number::UNKNOWN.into(),
     };
     let read = |level: &Level| {
@@ -37,17 +41,17 @@ pub(super) fn levels(record: &Record) -> Option<Section> {
         let ends = level.read_interval.map(|interval| interval.map(gigabytes));
         Some(ends.map_or_else(|| rate.into(), |ends| Cell::within(with_interval(rate, ends), rate, ends)))
     };
+    let latency =
+        |level: &Level| Cell::within(with_interval(level.ns, level.ns_interval), level.ns, level.ns_interval);
     let cycles = |cycles: f64| Cell::shown(number::short(cycles), cycles);
-    let mut table = Table::of("levels", levels)
-        .word("level", |level| &level.name)
-        .number("found", |level| found(level))
-        .number(("claimed", 1), |level| level.claimed_bytes)
-        .number(("latency", "ns"), |level| {
-            Cell::within(with_interval(level.ns, level.ns_interval), level.ns, level.ns_interval)
-        })
-        .number(("cycles", 2), |level| level.core_cycles.map(cycles))
-        .number(("read", "GB/s", 1), |level| read(level))
-        .bar(|level| Cell::Share(share(level)))
+    let mut table = Table::of("levels", rows)
+        .word("level", |row| row.name.clone())
+        .number("found", found)
+        .number(("claimed", 1), |row| row.claimed)
+        .number(("latency", "ns"), |row| row.found.map(latency))
+        .number(("cycles", 2), |row| row.found?.core_cycles.map(cycles))
+        .number(("read", "GB/s", 1), |row| read(row.found?))
+        .bar(|row| Cell::Share(row.found.map_or(0.0, share)))
         .first(LEVELS_FIRST)
         .table();
     // No latency means anything without what it was measured in; caches are measured alike.
@@ -55,6 +59,39 @@ pub(super) fn levels(record: &Record) -> Option<Section> {
     let conditions = memory.and_then(|level| level.conditions.as_ref());
     table.legend = conditions.map(|conditions| format!("latency of memory: {conditions}"));
     table.under("levels-found", "")
+}
+
+/// A line of the table of levels: what was found, or a cache that is claimed and did not show.
+struct ShownLevel<'a> {
+    name: String,
+    claimed: Option<Bytes>,
+    found: Option<&'a Level>,
+}
+
+/// The levels found and the caches that are claimed, nearest first; nothing where no level was found.
+fn with_claimed(record: &Record) -> Vec<ShownLevel<'_>> {
+    let levels = &record.levels.caches;
+    let mut rows: Vec<ShownLevel> = levels
+        .iter()
+        .map(|level| ShownLevel {
+            name: level.name.clone(),
+            claimed: level.claimed_bytes,
+            found: Some(level),
+        })
+        .collect();
+    let Some(cpu) = record.memory.latency.first().map(|cell| cell.cpu).filter(|_| !rows.is_empty()) else {
+        return rows;
+    };
+    for level in 1..=LEVELS_CLAIMED_MAX {
+        let name = format!("L{level}");
+        let claimed = record.machine.topology.data_cache(cpu, level).and_then(|cache| cache.size_bytes);
+        if claimed.is_some_and(|size| size.0 > 0) && rows.iter().all(|row| row.name != name) {
+            let farther = |row: &ShownLevel| row.name == "memory" || row.name > name;
+            let place = rows.iter().position(farther).unwrap_or(rows.len());
+            rows.insert(place, ShownLevel { name, claimed, found: None });
+        }
+    }
+    rows
 }
 
 /// What no figure shows: address translation, what is withheld, several misses at once, latency under load.
