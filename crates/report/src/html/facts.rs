@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use record::{Provenance, Record, Severity};
 
-use super::markup::{Charts, folded, list, terms};
+use super::markup::{Charts, commands, folded, terms};
 use crate::escape::{self, markup};
 use crate::number::count;
 use crate::page::Section;
@@ -46,7 +46,7 @@ pub(super) fn head(record: &Record, charts: &mut Charts) -> String {
     let first: Vec<Section> = page.sections.into_iter().filter(|section| !section.is_detail).collect();
     html += &blocks(&first, charts);
     if !page.next.is_empty() {
-        let _ = writeln!(html, "<div class=\"block\"><h3>What to do next</h3>{}</div>", list(&page.next));
+        let _ = writeln!(html, "<div class=\"block\"><h3>What to do next</h3>{}</div>", commands(&page.next));
     }
     for line in &page.about {
         let _ = writeln!(html, "<p class=\"run\">{}</p>", markup(line));

@@ -81,7 +81,23 @@ pub(crate) fn folded(id: &str, title: &str, is_open: bool, body: &str) -> String
     )
 }
 
-/// Sentences as a list.
+/// What to do: each line says what for, then gives the command.
+pub(crate) fn commands(lines: &[String]) -> String {
+    /// What stands before a command.
+    const BEFORE: &str = ": sidestep ";
+    let items = lines.iter().fold(String::new(), |mut items, line| {
+        let _ = match line.split_once(BEFORE) {
+            Some((purpose, rest)) => {
+                write!(items, "<li>{}: <code>sidestep {}</code></li>", markup(purpose), markup(rest))
+            }
+            None => write!(items, "<li>{}</li>", markup(line)),
+        };
+        items
+    });
+    format!("<ul>{items}</ul>")
+}
+
+/// Sentences, one below the other.
 pub(crate) fn list(sentences: &[String]) -> String {
     let items = sentences.iter().fold(String::new(), |mut items, sentence| {
         let _ = write!(items, "<li>{}</li>", markup(sentence));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Block, Carried, Cell, Column, Kind, Page, Section, Statement, Table, Tone};
 use crate::escape::markup;
-use crate::html::markup::{Charts, folded, list, placed, terms};
+use crate::html::markup::{Charts, commands, folded, list, placed, terms};
 use crate::html::{self, Html};
 
 /// Longer tables are for programs.
@@ -29,7 +29,7 @@ impl Page {
         let mut body = opening(self, "sidestep");
         self.sections.iter().for_each(|part| body += &section(part, &mut charts));
         if !self.next.is_empty() {
-            body += &html::markup::section("next", "What to do next", &list(&self.next));
+            body += &html::markup::section("next", "What to do next", &commands(&self.next));
         }
         self.about.iter().for_each(|line| {
             let _ = writeln!(body, "<p class=\"run\">{}</p>", markup(line));

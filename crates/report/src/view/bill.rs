@@ -67,7 +67,7 @@ fn tone(bill: &Bill) -> Tone {
 fn of_program(bill: &ProgramBill, title: &str) -> Section {
     let works = |entry: &BillEntry| entry.verdict != BillVerdict::Fails;
     let table = Table::of("bill", &bill.entries)
-        .word("setting", |entry| format!("{}: {} -> {}", entry.setting, entry.now, entry.other))
+        .word("setting", |entry| format!("{}: {} → {}", entry.setting, entry.now, entry.other))
         .number(("cost", "%"), |entry| entry.amount.filter(|_| works(entry)).map(amount))
         .word("verdict", |entry| if bill.runs == 0 { (Tone::Plain, "not run") } else { verdict(entry.verdict) })
         .number(("p", 2), |entry| entry.p.filter(|_| works(entry)).map(chance))
@@ -187,8 +187,8 @@ fn programs(bills: &[ProgramBill]) -> Table {
     Table::of("programs", bills)
         .word("program", |bill| format!("{}{}", bill.program, if bill.control { " (control)" } else { "" }))
         .number(("as is", 1), |bill| Cell::known(bill.as_is))
-        .number(("recommended", 1), |bill| Cell::known(bill.recommended))
-        .word(("unit", 2), |bill| &bill.unit)
+        .number(("recommended", 2), |bill| Cell::known(bill.recommended))
+        .word(("unit", 1), |bill| &bill.unit)
         .word(("better", 4), |bill| if bill.better == Better::Lower { "lower" } else { "higher" })
         .number(("cost", "%"), |bill| {
             let any = bill.entries.iter().any(|entry| entry.verdict == BillVerdict::Costs);
@@ -237,15 +237,15 @@ fn settings(bill: &Bill) -> Table {
     };
     Table::of("settings", by_setting)
         .word("setting", |(name, all)| {
-            all.first().map(|(_, entry)| format!("{name}: {} -> {}", entry.now, entry.other))
+            all.first().map(|(_, entry)| format!("{name}: {} → {}", entry.now, entry.other))
         })
         .number(("mean cost", "%"), |(name, _)| {
             bill.settings.iter().find(|one| one.setting == *name).map(|one| amount(one.amount))
         })
         .number("costs in", |(_, all)| count(all, BillVerdict::Costs))
         .number("saves in", |(_, all)| count(all, BillVerdict::Saves))
-        .number(("fails in", 2), |(_, all)| count(all, BillVerdict::Fails))
-        .number(("largest cost", "%"), |(_, all)| largest(all).map(|(_, found)| amount(found)))
-        .word(("in", 1), |(_, all)| largest(all).map(|(program, _)| program))
+        .number(("fails in", 3), |(_, all)| count(all, BillVerdict::Fails))
+        .number(("largest cost", "%", 2), |(_, all)| largest(all).map(|(_, found)| amount(found)))
+        .word(("in", 2), |(_, all)| largest(all).map(|(program, _)| program))
         .table()
 }

@@ -1,12 +1,12 @@
 //! Pages of saved documents, which are made up and small enough to check by hand.
 
 use record::{
-    ComparisonTable, ExperimentOutcome, FactorialOutcome, FlawVerdict, GuardOutcome, HistoryListing,
+    Bill, ComparisonTable, ExperimentOutcome, FactorialOutcome, FlawVerdict, GuardOutcome, HistoryListing,
     PlaceOutcome, PlaceSweep, RebootOutcome, Record,
 };
 use report::{
-    FlawList, Page, comparison_page, experiment_page, factorial_page, flaws_page, guard_baseline_page,
-    guard_page, history_page, place_page, place_sweep_page, reboots_page,
+    FlawList, Page, bill_page, comparison_page, experiment_page, factorial_page, flaws_page,
+    guard_baseline_page, guard_page, history_page, place_page, place_sweep_page, reboots_page,
 };
 use serde::de::DeserializeOwned;
 
@@ -48,12 +48,15 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let place: PlaceOutcome = saved!("place");
     let sweep: PlaceSweep = saved!("place-sweep");
     let guard: GuardOutcome = saved!("guard");
+    let [bill, suite]: [Bill; 2] = [saved!("bill"), saved!("bill-suite")];
     let [listing, trends]: [HistoryListing; 2] = [saved!("history"), saved!("history-trends")];
     let machine = sample_machine(2);
     let uneven = ["microcode differs: CPU 0 has 0x1, CPU 1 has 0x2".to_owned()];
     let verdicts = verdicts();
     let flaws = |all| flaws_page(&FlawList { machine: &machine, verdicts: &verdicts, uneven: &uneven, all });
     vec![
+        ("bill", bill_page(&bill)),
+        ("bill-suite", bill_page(&suite)),
         ("experiment", experiment_page(&experiment)),
         ("factorial", factorial_page(&factorial)),
         ("reboots", reboots_page(&reboots)),
