@@ -192,7 +192,12 @@ fn programs(bills: &[ProgramBill]) -> Table {
         .word(("better", 4), |bill| if bill.better == Better::Lower { "lower" } else { "higher" })
         .number(("cost", "%"), |bill| {
             let any = bill.entries.iter().any(|entry| entry.verdict == BillVerdict::Costs);
-            bill.joint.map_or_else(|| if any { "not measured" } else { "undetected" }.into(), amount)
+            let without = match (bill.noise_percent, any) {
+                (None, _) => "not priced",
+                (_, true) => "not measured",
+                (_, false) => "undetected",
+            };
+            bill.joint.map_or_else(|| without.into(), amount)
         })
         .number(("symmetric", "%", 3), |bill| symmetric(bill))
         .word("most expensive", |bill| {

@@ -11,11 +11,14 @@ pub(super) fn is_claim(row: &ComparisonRow) -> bool {
 }
 
 /// How the changes of these rows are to be read.
-pub(super) fn legend<'r>(rows: impl Iterator<Item = &'r ComparisonRow> + Clone) -> String {
-    let any = |is: fn(&ComparisonRow) -> bool| rows.clone().any(is);
-    let rates = if any(|row| row.better == Better::Higher) { "; a rate that rises is faster" } else { "" };
-    let equivalent = any(|row| row.verdict == Verdict::Equivalent);
-    let equivalent = if equivalent { "; equivalent by the 90 % interval" } else { "" };
+pub(super) fn legend<'r>(rows: impl Iterator<Item = &'r ComparisonRow>) -> String {
+    let (mut has_rates, mut has_equivalent) = (false, false);
+    for row in rows {
+        has_rates |= row.better == Better::Higher;
+        has_equivalent |= row.verdict == Verdict::Equivalent;
+    }
+    let rates = if has_rates { "; a rate that rises is faster" } else { "" };
+    let equivalent = if has_equivalent { "; equivalent by the 90 % interval" } else { "" };
     format!("change ± distance to the end of its 95 % interval{rates}{equivalent}")
 }
 

@@ -67,9 +67,10 @@ pub(super) fn areas(record: &Record) -> Vec<Status> {
     });
     let is_narrowed = record.provenance.arguments.iter().any(|word| word.starts_with("--only"));
     let missing = |area: Area| {
-        let (tone, text) = match is_narrowed {
-            true => (Tone::Faint, "left out with --only"),
-            false => (Tone::Doubt, "not measured in this run"),
+        let (tone, text) = if is_narrowed {
+            (Tone::Faint, "left out with --only")
+        } else {
+            (Tone::Doubt, "not measured in this run")
         };
         Status { tone, area: area.name(), text: text.to_owned() }
     };
