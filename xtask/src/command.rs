@@ -6,9 +6,9 @@ use clap::{Parser, Subcommand};
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence, commands, dist,
-    estimators, flaws_coverage, fuzz, golden, guard_evidence, kill_toggles, links_evidence, numa_guest,
-    placement_evidence, placement_programs, promise, pts_coverage, schema, sharing_evidence,
+    ab_evidence, answers_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence,
+    commands, dist, estimators, flaws_coverage, fuzz, golden, guard_evidence, kill_toggles, links_evidence,
+    numa_guest, placement_evidence, placement_programs, promise, pts_coverage, schema, sharing_evidence,
     sockets_evidence, steps, tidy,
 };
 
@@ -66,6 +66,7 @@ enum Task {
     Fuzz(fuzz::Arguments),
     FlawsCoverage(flaws_coverage::Arguments),
     AbEvidence(ab_evidence::Arguments),
+    AnswersEvidence(answers_evidence::Arguments),
     BillEvidence(bill_evidence::Arguments),
     ClockEvidence(clock_evidence::Arguments),
     GuardEvidence(guard_evidence::Arguments),
@@ -109,6 +110,7 @@ impl Task {
             Self::Fuzz(arguments) => fuzz::run(&arguments),
             Self::FlawsCoverage(arguments) => flaws_coverage::run(&arguments),
             Self::AbEvidence(arguments) => ab_evidence::run_all(&arguments),
+            Self::AnswersEvidence(arguments) => answers_evidence::run(&arguments),
             Self::BillEvidence(arguments) => bill_evidence::run(&arguments),
             Self::ClockEvidence(arguments) => clock_evidence::run(&arguments),
             Self::GuardEvidence(arguments) => guard_evidence::run(&arguments),

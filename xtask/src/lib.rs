@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ab_evidence;
+pub mod answers_evidence;
 pub mod bench;
 pub mod bench_clock;
 pub mod between_runs;

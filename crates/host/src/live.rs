@@ -27,6 +27,7 @@ mod program_file;
 mod speculation;
 mod standard_output;
 mod system_call;
+mod temperature;
 mod thread_usage;
 mod threads;
 mod time_source;
@@ -75,6 +76,7 @@ pub use program_file::ProgramFile;
 pub use speculation::{Speculation, SpeculationState, speculation, stop_speculation};
 pub use standard_output::standard_output;
 pub use system_call::ask_for_parent;
+pub use temperature::cpu_temperature_c;
 pub use thread_usage::{ThreadUsage, process_cpu_time_ns, thread_cpu_time_ns};
 pub use threads::{
     ThreadError, ThreadRefused, first_refused, start_on, start_own, start_thread, with_threads_left,

@@ -23,6 +23,7 @@
 //! | what can be detected on this machine | [`selftest`] |
 #![forbid(unsafe_code)]
 
+mod answers;
 pub mod check_up;
 pub mod clock_pairs;
 pub mod clock_reads;

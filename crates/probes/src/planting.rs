@@ -11,6 +11,14 @@ use crate::epochs::estimator::{Estimator, TABLE};
 /// What a rule begins with that names a class.
 pub const CLASS: &str = "class:";
 
+/// What a rule begins with that names a loop whose results shall come out wrong; its factor does not matter.
+pub const WRONG: &str = "wrong:";
+
+/// Whether results of this loop are to come out wrong.
+pub fn is_wrong(rules: &[Planted], kernel: &str) -> bool {
+    rules.iter().any(|rule| rule.row.strip_prefix(WRONG) == Some(kernel))
+}
+
 /// By how much the windows of the raw series of this name are to be longer: the product of all rules that name it.
 pub fn factor(rules: &[Planted], series: &str) -> f64 {
     rules.iter().filter(|rule| names(rule, series)).map(|rule| rule.factor).product()

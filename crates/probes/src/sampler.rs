@@ -124,6 +124,11 @@ impl Sampler {
         }
     }
 
+    /// Whether results of this loop are to come out wrong: a seam for tests, planted like differences.
+    pub fn is_wrong_planted(&self, kernel: &str) -> bool {
+        planting::is_wrong(&self.planted, kernel)
+    }
+
     /// True when it is to end with the window that has begun: its time is up, or the user wants the program to end.
     pub fn is_cut(&self) -> bool {
         pending_signal().is_some() || self.until.is_some_and(|until| Instant::now() >= until)

@@ -4,7 +4,7 @@ use machine::{CpuId, Hertz};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Spread;
+use crate::{CheckedLoop, Spread, WrongResult};
 
 /// Everything measured about cores.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +22,12 @@ pub struct Cores {
     pub compute: Vec<Compute>,
     /// Wake-up latency against idle time.
     pub wake: Vec<WakePoint>,
+    /// Results of loops whose answer is known, checked as they ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checked: Vec<CheckedLoop>,
+    /// The first of those that were wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wrong: Vec<WrongResult>,
 }
 
 /// What the two control loops say about one CPU.

@@ -4,6 +4,7 @@
 //! files are the business of `host`.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod bill;
 mod clock_check;
 mod clock_cost;
@@ -33,6 +34,7 @@ mod socket_gate;
 mod sockets;
 mod spread;
 
+pub use answers::{CheckedLoop, WrongResult, detectable_rate};
 pub use bill::*;
 pub use clock_check::*;
 pub use clock_cost::*;

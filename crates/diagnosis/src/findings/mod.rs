@@ -1,5 +1,6 @@
 //! Findings: what a record says about its machine, most important first.
 
+mod answers;
 mod claims;
 mod clocks;
 mod disturbance;
@@ -23,7 +24,8 @@ pub(crate) const METHODOLOGY: &str = "METHODOLOGY.md";
 
 /// All findings of a record whose levels have been found, by severity; within one severity in the order of this table.
 pub fn findings(record: &Record) -> Vec<Finding> {
-    let judges: [fn(&Record, &mut Vec<Finding>); 11] = [
+    let judges: [fn(&Record, &mut Vec<Finding>); 12] = [
+        answers::judge,
         disturbance::judge,
         neighbours::judge,
         flaws::judge,

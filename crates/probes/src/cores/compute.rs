@@ -4,6 +4,8 @@
 
 use std::hint::black_box;
 
+#[cfg(test)]
+use kernels::Isa;
 use kernels::mandelbrot::{Mandelbrot, Numbers, Picture};
 use machine::CpuId;
 use record::Compute;
@@ -11,6 +13,7 @@ use stats::EstimateOptions;
 
 use super::CoresError;
 use super::rounds::{Aim, CpuSettings as Settings, Samples, Windows};
+use crate::answers::{Answers, Known, Wrong};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
@@ -23,6 +26,10 @@ const HALF_WIDTH: f64 = 0.02;
 const WIDTH: u16 = 64;
 /// Steps after which a point counts as inside.
 const ITERATIONS_MAX: u16 = 64;
+/// Of one step of one point: three products, four sums, a comparison.
+const OPERATIONS_PER_STEP: u64 = 8;
+const FIXED16_STEPS: u64 = 16_113;
+const FLOAT32_STEPS: u64 = 16_090;
 /// One visit at most, each window stretched by a neighbour.
 const VISIT_WORST_S: f64 = 0.05;
 
@@ -61,12 +68,14 @@ fn series_name(cpu: CpuId, kernel: Mandelbrot) -> String {
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
     let kernels = Numbers::ALL.map(Mandelbrot::widest);
     let mut rates = vec![[Samples::default(), Samples::default()]; settings.cpus.len()];
+    let mut answers = Answers::default();
     let outcome = settings.visit_all(session, |sampler, index| {
         for (kernel, samples) in kernels.iter().zip(&mut rates[index]) {
             sampler.about(|| series_name(settings.cpus[index], *kernel));
-            visit(sampler, *kernel, samples);
+            visit(sampler, *kernel, samples, &mut answers);
         }
     });
+    answers.store(&mut session.record.cores);
     for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
         for (kernel, samples) in kernels.iter().zip(rates) {
             let name = record_name(kernel.numbers());
@@ -90,14 +99,52 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresEr
 /// A picture of the same rows, repeated: the mix of points never depends on the speed of the machine.
 const PICTURE: Picture = Picture { width: WIDTH, height: 16, iterations_max: ITERATIONS_MAX };
 
-fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples) {
-    let draw = |pictures: u64| {
+/// Steps that find their point still inside, over all points of `PICTURE`: the naive twins count as many.
+const fn answer(numbers: Numbers) -> u64 {
+    match numbers {
+        Numbers::Fixed16 => FIXED16_STEPS,
+        Numbers::Float32 => FLOAT32_STEPS,
+    }
+}
+
+/// A picture whose number of steps is known.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckedPicture {
+    /// What to compute.
+    pub picture: Picture,
+    /// Its steps.
+    pub answer: u64,
+    /// Arithmetic operations behind them.
+    pub operations: u64,
+}
+
+/// The picture that the probe computes, for whoever computes it as often as no check-up does.
+pub const fn checked_picture(numbers: Numbers) -> CheckedPicture {
+    let answer = answer(numbers);
+    CheckedPicture { picture: PICTURE, answer, operations: answer * OPERATIONS_PER_STEP }
+}
+
+fn known(kernel: Mandelbrot) -> Known {
+    let CheckedPicture { answer, operations, .. } = checked_picture(kernel.numbers());
+    Known { kernel: record_name(kernel.numbers()), isa: kernel.isa().name(), operations, answer }
+}
+
+fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples, answers: &mut Answers) {
+    let known = known(kernel);
+    // A seam for tests: one bit of the first result.
+    let mut planted = u64::from(sampler.is_wrong_planted(known.kernel));
+    let (mut results, mut wrong) = (0, None);
+    let mut draw = |pictures: u64| {
         for _ in 0..pictures {
-            black_box(kernel.run(black_box(PICTURE)));
+            let found = kernel.run(black_box(PICTURE)).iterations ^ std::mem::take(&mut planted);
+            if found != known.answer {
+                wrong = Some(Wrong { count: wrong.map_or(0, |wrong: Wrong| wrong.count) + 1, found });
+            }
         }
+        results += pictures;
     };
-    let pictures = sampler.rounds_for(WINDOW_NS, draw);
-    let iterations = kernel.run(PICTURE).iterations as f64 * pictures as f64;
+    let pictures = sampler.rounds_for(WINDOW_NS, &mut draw);
+    let iterations = known.answer as f64 * pictures as f64;
     let mut windows = Windows::default();
     for number in 0..WINDOWS_PER_VISIT {
         if number > 0 && sampler.is_cut() {
@@ -106,4 +153,23 @@ fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples) {
         windows.add(sampler.window(|| draw(pictures)).map(|ns| iterations / ns * 1e9));
     }
     samples.add(windows);
+    let Picture { width, height, iterations_max } = PICTURE;
+    let operands = || format!("{width} x {height} points from -2-1.5i to 1+1.5i, {iterations_max} steps");
+    answers
+        .count(sampler.cpu, &known, results, wrong, operands, || kernel.run(black_box(PICTURE)).iterations);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_loop_of_this_cpu_gives_the_known_answer_as_its_naive_twin_does() {
+        for numbers in Numbers::ALL {
+            for isa in Isa::ALL {
+                let Some(kernel) = Mandelbrot::new(numbers, isa) else { continue };
+                assert_eq!(kernel.run(PICTURE).iterations, answer(numbers), "{numbers:?} {isa:?}");
+            }
+        }
+    }
 }

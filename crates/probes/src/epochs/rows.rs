@@ -11,6 +11,7 @@ use stats::median;
 use super::Part;
 use super::estimator::{self, Estimator};
 use super::judge::{self, Judge, Said};
+use crate::answers;
 
 /// A row of a list of results.
 trait Row: Clone {
@@ -194,6 +195,11 @@ pub(super) fn merge(base: &mut Record, parts: &[Part]) {
     base.cores.sharing = list(&estimator::SHARING, parts, |record| &record.cores.sharing);
     base.cores.unlike = list(&estimator::SHARING, parts, |record| &record.cores.unlike);
     base.cores.compute = list(&estimator::COMPUTE, parts, |record| &record.cores.compute);
+    base.cores.checked.clear();
+    base.cores.wrong.clear();
+    for part in parts {
+        answers::add(&mut base.cores, &part.record.cores.checked, &part.record.cores.wrong);
+    }
     base.cores.wake = list(&estimator::WAKE, parts, |record| &record.cores.wake);
     base.clocks = list(&estimator::CLOCKS, parts, |record| &record.clocks);
 }

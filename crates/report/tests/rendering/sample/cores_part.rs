@@ -1,7 +1,7 @@
 //! The core results of the sample: pairs of CPUs that share a core, and a CPU that sleeps deeper the longer it may.
 
 use machine::{CpuId, Hertz};
-use record::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
+use record::{CheckedLoop, Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 
 use super::{spread, wobble};
 
@@ -32,6 +32,19 @@ pub(super) fn cores(cpu_count: u32) -> Cores {
             .to_vec(),
         unlike: if cpu_count > 1 { unlike() } else { Vec::new() },
         wake: wake(),
+        checked: (0..cpu_count).map(checked).collect(),
+        wrong: Vec::new(),
+    }
+}
+
+fn checked(cpu: u32) -> CheckedLoop {
+    CheckedLoop {
+        cpu: CpuId(cpu),
+        kernel: "mandelbrot_f32x8".to_owned(),
+        isa: "avx2".to_owned(),
+        operations: 128_720 * 20_000,
+        results: 20_000,
+        wrong: 0,
     }
 }
 
