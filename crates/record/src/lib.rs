@@ -16,6 +16,7 @@ mod document;
 mod experiment;
 mod factorial;
 mod finding;
+mod fleet_rows;
 mod flaw;
 mod guard_check;
 mod guards;
@@ -50,6 +51,7 @@ pub use experiment::{
 };
 pub use factorial::*;
 pub use finding::{Finding, Severity};
+pub use fleet_rows::*;
 pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
