@@ -16,8 +16,8 @@ mod document;
 mod experiment;
 mod factorial;
 mod finding;
-mod fleet_rows;
 mod flaw;
+mod fleet_rows;
 mod guard_check;
 mod guards;
 mod history;
@@ -40,7 +40,8 @@ pub use clock_cost::*;
 pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 pub use clocks::{ClockRead, SlowRead};
 pub use codec::{
-    DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, encode, json_schemas,
+    DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, decode_without_raw, encode,
+    json_schemas,
 };
 pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
@@ -51,11 +52,11 @@ pub use experiment::{
 };
 pub use factorial::*;
 pub use finding::{Finding, Severity};
-pub use fleet_rows::*;
 pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
 };
+pub use fleet_rows::*;
 pub use guard_check::*;
 pub use guards::Guards;
 pub use history::*;
@@ -63,7 +64,7 @@ pub use levels::{Conditions, Level, Levels, TlbLevel, Withheld};
 pub use memory::*;
 pub use neighbours::{CpuShare, EpochCost, HostRank, Neighbours};
 pub use place::*;
-pub use provenance::{Planted, Provenance};
+pub use provenance::{Engine, Planted, Provenance};
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
 pub use selftest::*;
 pub use shareable::{repeats_command_line, shareable_argument};
