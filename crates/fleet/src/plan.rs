@@ -45,8 +45,8 @@ pub struct PlannedNode {
 pub enum Nodes {
     /// These.
     Listed(Vec<PlannedNode>),
-    /// Those of a partition of Slurm, or all that the engine has: the engine lists them when the script runs.
-    Partition(Option<String>),
+    /// All that the engine has, or that the partition has: the engine lists them when the script runs.
+    All,
 }
 
 /// What is planned.
@@ -56,6 +56,8 @@ pub struct Plan {
     pub engine: Engine,
     /// Where.
     pub nodes: Nodes,
+    /// The partition of Slurm that jobs are submitted to; its default one where none is named.
+    pub partition: Option<String>,
     /// The drop directory, an absolute path that is the same on every node.
     pub drop: String,
     /// Options of `sidestep run`.
@@ -115,7 +117,7 @@ pub fn script(plan: &Plan) -> Result<String, PlanError> {
         if plan.together {
             return Err(PlanError::SlurmAlone("--together"));
         }
-        if matches!(plan.nodes, Nodes::Partition(Some(_))) {
+        if plan.partition.is_some() {
             return Err(PlanError::SlurmAlone("--partition"));
         }
     }

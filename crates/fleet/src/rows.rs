@@ -201,11 +201,12 @@ fn command_line_hash(line: &str) -> String {
     format!("{:016x}", keyed_hash(NO_SECRET, line.as_bytes()))
 }
 
-/// Share of the planned probes that ran to their end.
+/// Share of the planned probes that ran to their end; those for which the preset has no time were not planned.
 fn coverage(record: &Record) -> Option<f64> {
-    let entries = &record.plan.entries;
-    let done = entries.iter().filter(|entry| entry.outcome == PlanOutcome::Done).count();
-    (!entries.is_empty()).then(|| done as f64 / entries.len() as f64)
+    let outcomes = record.plan.entries.iter().map(|entry| &entry.outcome);
+    let planned: Vec<_> = outcomes.filter(|outcome| !matches!(outcome, PlanOutcome::Dropped(_))).collect();
+    let done = planned.iter().filter(|outcome| ***outcome == PlanOutcome::Done).count();
+    (!planned.is_empty()).then(|| done as f64 / planned.len() as f64)
 }
 
 fn joined(values: impl Iterator<Item = String>) -> Option<String> {

@@ -44,8 +44,8 @@ pub(crate) struct PlanArguments {
     /// The nodes of this file, or of them those of --nodes, with their racks
     #[arg(long, value_name = "FILE")]
     inventory: Option<PathBuf>,
-    /// The nodes that this partition of Slurm has when the script runs
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["nodes", "inventory"])]
+    /// Slurm: this partition in place of the default one; without --nodes all nodes that it has when the script runs
+    #[arg(long, value_name = "NAME")]
     partition: Option<String>,
     /// So many nodes of a rack at a time: 4; where no rack is known, a tenth of all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -54,7 +54,7 @@ pub(crate) struct PlanArguments {
     #[arg(long)]
     together: bool,
     /// Draw an arm of an experiment for each node, balanced within each rack; you prepare the nodes accordingly
-    #[arg(long, value_name = "NAME=ARM,ARM", value_parser = parse_arms, conflicts_with = "partition")]
+    #[arg(long, value_name = "NAME=ARM,ARM", value_parser = parse_arms)]
     randomise: Option<Arms>,
     /// Kubernetes: the image that holds sidestep
     #[arg(long, value_name = "IMAGE", default_value = concat!("sidestep:", env!("CARGO_PKG_VERSION")))]
@@ -142,6 +142,7 @@ pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result
         },
         at_once: at_once(arguments, &nodes),
         nodes,
+        partition: arguments.partition.clone(),
         drop,
         options,
         together: arguments.together,
@@ -193,8 +194,8 @@ fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
     let planned = |name, rack| PlannedNode { name, rack, arm: None };
     let wanted = arguments.nodes.as_ref().map(|NodeList(names)| names);
     let Some(file) = &arguments.inventory else {
-        return Ok(wanted.map_or_else(
-            || Nodes::Partition(arguments.partition.clone()),
+        return Ok(wanted.map_or(
+            Nodes::All,
             |names| Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect()),
         ));
     };

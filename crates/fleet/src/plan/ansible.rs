@@ -10,7 +10,7 @@ pub(super) fn playbook(plan: &Plan) -> String {
     let options: Vec<String> = plan.options.iter().map(|option| quoted(option)).collect();
     let (plays, arms) = match &plan.nodes {
         Nodes::Listed(nodes) => (batches(nodes, plan), arms(nodes)),
-        Nodes::Partition(_) => {
+        Nodes::All => {
             (vec![format!("  hosts: all\n  order: shuffle\n  serial: {}\n", plan.at_once)], String::new())
         }
     };
@@ -41,6 +41,8 @@ fn batches(nodes: &[PlannedNode], plan: &Plan) -> Vec<String> {
 
 /// The arm of each node, below its key.
 fn arms(nodes: &[PlannedNode]) -> String {
-    let arm = |node: &PlannedNode| Some(format!("\n      {}: {}", node.name, quoted(node.arm.as_deref()?)));
+    let arm = |node: &PlannedNode| {
+        Some(format!("\n        {}: {}", quoted(node.name.as_str()), quoted(node.arm.as_deref()?)))
+    };
     nodes.iter().filter_map(arm).collect()
 }

@@ -12,7 +12,7 @@ class SidestepCheckUp(rfm.RunOnlyRegressionTest):
     valid_systems = ['*']
     valid_prog_environs = ['*']
     executable = 'sidestep'
-    drop = @DROP@
+    drop = variable(str, value=@DROP@)
     executable_opts = ['run', @RUN@, '--drop']
     num_tasks = 1
     num_tasks_per_node = 1

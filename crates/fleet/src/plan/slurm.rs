@@ -19,6 +19,8 @@ pub(super) fn script(plan: &Plan) -> String {
         .replace("@SEED@", &plan.seed.to_string())
         .replace("@RUN@", &shell_words(&plan.options))
         .replace("@DROP@", &shell_quoted(&plan.drop))
+        .replace("@PARTITION@", &partition(plan))
+        .replace("@DIRECTIVE@", &plan.partition.as_ref().map_or_else(String::new, |_| format!("#SBATCH{}\n", partition(plan))))
         .replace("@NODES@", nodes.trim_end())
 }
 
@@ -28,17 +30,18 @@ fn calls(plan: &Plan) -> String {
         Nodes::Listed(nodes) => {
             placed(nodes, plan.at_once, plan.seed).iter().map(|one| call(plan, one)).collect()
         }
-        Nodes::Partition(partition) => {
-            let of = partition
-                .as_ref()
-                .map_or_else(String::new, |name| format!(" --partition={}", shell_quoted(name)));
-            format!(
-                "index=0\nfor node in $(sinfo --noheader --Node --format=%N{of} | sort -u | shuf); do\n    \
-                 submit \"$node\" \"r0/$((index % {}))\"\n    index=$((index + 1))\ndone",
-                plan.at_once
-            )
-        }
+        Nodes::All => format!(
+            "index=0\nfor node in $(sinfo --noheader --Node --format=%N{} | sort -u | shuf); do\n    \
+             submit \"$node\" \"r0/$((index % {}))\"\n    index=$((index + 1))\ndone",
+            partition(plan),
+            plan.at_once
+        ),
     }
+}
+
+/// An option of sinfo and sbatch, behind a blank.
+fn partition(plan: &Plan) -> String {
+    plan.partition.as_ref().map_or_else(String::new, |name| format!(" --partition={}", shell_quoted(name)))
 }
 
 fn call(plan: &Plan, one: &Placed<'_>) -> String {
@@ -54,10 +57,6 @@ fn directives(nodes: &Nodes) -> String {
             let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
             format!("#SBATCH --nodes={}\n#SBATCH --nodelist={}", names.len(), names.join(","))
         }
-        Nodes::Partition(Some(partition)) => format!(
-            "#SBATCH --partition={}\n# Give the number of nodes: sbatch --nodes=N THIS_FILE",
-            shell_quoted(partition)
-        ),
-        Nodes::Partition(None) => "# Give the number of nodes: sbatch --nodes=N THIS_FILE".to_owned(),
+        Nodes::All => "# Give the number of nodes: sbatch --nodes=N THIS_FILE".to_owned(),
     }
 }

@@ -23,7 +23,7 @@ submit() {
             ;;
     esac
     mkdir -p "$drop/logs/${lane%/*}"
-    if sbatch --quiet --nodes=1 --nodelist="$node" --exclusive --no-requeue --time=@MINUTES@ --deadline=now+7days \
+    if sbatch --quiet@PARTITION@ --nodes=1 --nodelist="$node" --exclusive --no-requeue --time=@MINUTES@ --deadline=now+7days \
         --job-name="sidestep-${lane/\//-}" --dependency=singleton \
         --output="$drop/logs/$lane.txt" --open-mode=append \
         --wrap="$(printf '%q ' srun --ntasks=1 --kill-on-bad-exit=0 sidestep run "${run[@]}" --drop "$drop" "$@")"; then

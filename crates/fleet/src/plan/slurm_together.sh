@@ -2,7 +2,7 @@
 # A check-up of all nodes at once, in one allocation. All of them are under load at the same moment: mind power and cooling.
 # Printed by sidestep fleet plan, which runs nothing. Read it, then give it to sbatch.
 #SBATCH --job-name=sidestep
-#SBATCH --ntasks-per-node=1
+@DIRECTIVE@#SBATCH --ntasks-per-node=1
 #SBATCH --exclusive
 #SBATCH --no-kill
 #SBATCH --no-requeue

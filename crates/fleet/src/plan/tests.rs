@@ -23,6 +23,7 @@ fn plan(engine: Engine, nodes: Vec<PlannedNode>) -> Plan {
     Plan {
         engine,
         nodes: Nodes::Listed(nodes),
+        partition: None,
         drop: "/shared/drop".to_owned(),
         options: vec!["--quick".to_owned()],
         at_once: 4,
@@ -109,9 +110,10 @@ fn slurm_has_a_job_for_each_node_or_one_that_outlives_its_nodes_and_never_an_arr
     ] {
         assert!(together.contains(part), "{part} in {together}");
     }
-    let nodes = Nodes::Partition(Some("a b".to_owned()));
-    let partition = script(&Plan { nodes, ..plan(Engine::Slurm, Vec::new()) }).expect("a script");
-    assert!(partition.contains("--partition='a b'"), "{partition}");
+    let partition = Some("a b".to_owned());
+    let partition = script(&Plan { nodes: Nodes::All, partition, ..plan(Engine::Slurm, Vec::new()) });
+    let partition = partition.expect("a script");
+    assert_eq!(partition.matches(" --partition='a b'").count(), 2, "{partition}");
     for text in [apart, together, partition] {
         assert!(!text.contains("--array"), "{text}");
     }
@@ -124,7 +126,7 @@ fn what_is_given_is_quoted_for_whoever_reads_it() {
         (Engine::Slurm, r#"drop='/d/$(reboot)'\''""#),
         (Engine::Ansible, r#"drop: "/d/$(reboot)'\"\x0a;x""#),
         (Engine::Kubernetes, r#"path: "/d/$(reboot)'\"\x0a;x""#),
-        (Engine::ReFrame, r#"drop = "/d/$(reboot)'\"\x0a;x""#),
+        (Engine::ReFrame, r#"drop = variable(str, value="/d/$(reboot)'\"\x0a;x""#),
     ] {
         let text = script(&Plan { drop: hostile.to_owned(), ..plan(engine, nodes(&[1])) }).expect("a script");
         assert!(text.contains(expected), "{text}");
@@ -142,7 +144,10 @@ fn arms_reach_the_jobs_and_what_cannot_have_them_says_so() {
     let slurm = with(Engine::Slurm, false).expect("a script");
     assert!(slurm.contains("--experiment microcode --arm a") && slurm.contains("--arm b"), "{slurm}");
     let ansible = with(Engine::Ansible, false).expect("a script");
-    assert!(ansible.contains("experiment: \"microcode\"") && ansible.contains("r0n1: \""), "{ansible}");
+    assert!(
+        ansible.contains("experiment: \"microcode\"") && ansible.contains("\n        \"r0n1\": \""),
+        "{ansible}"
+    );
     let jobs = with(Engine::Kubernetes, false).expect("a script");
     assert!(jobs.contains(r#""--experiment", "microcode", "--arm", "#), "{jobs}");
     assert_eq!(with(Engine::Slurm, true), Err(PlanError::NoArms("--together")));
@@ -152,8 +157,10 @@ fn arms_reach_the_jobs_and_what_cannot_have_them_says_so() {
 
 #[test]
 fn what_an_engine_lacks_is_said() {
-    let partition = Plan { nodes: Nodes::Partition(None), ..plan(Engine::Kubernetes, Vec::new()) };
-    assert_eq!(script(&partition), Err(PlanError::NoNames));
+    let all = Plan { nodes: Nodes::All, ..plan(Engine::Kubernetes, Vec::new()) };
+    assert_eq!(script(&all), Err(PlanError::NoNames));
+    let partition = Plan { partition: Some("p".to_owned()), ..plan(Engine::Ansible, nodes(&[1])) };
+    assert_eq!(script(&partition), Err(PlanError::SlurmAlone("--partition")));
     assert_eq!(script(&plan(Engine::Slurm, Vec::new())), Err(PlanError::NoNodes));
     let together = Plan { together: true, ..plan(Engine::Ansible, nodes(&[1])) };
     assert_eq!(script(&together), Err(PlanError::SlurmAlone("--together")));

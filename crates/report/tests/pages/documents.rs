@@ -1,12 +1,12 @@
 //! Pages of saved documents, which are made up and small enough to check by hand.
 
 use record::{
-    ComparisonTable, ExperimentOutcome, FactorialOutcome, FlawVerdict, GuardOutcome, HistoryListing,
-    PlaceOutcome, PlaceSweep, RebootOutcome, Record,
+    ComparisonTable, ExperimentOutcome, FactorialOutcome, FlawVerdict, FleetRows, GuardOutcome,
+    HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record,
 };
 use report::{
-    FlawList, Page, comparison_page, experiment_page, factorial_page, flaws_page, guard_baseline_page,
-    guard_page, history_page, place_page, place_sweep_page, reboots_page,
+    FlawList, Page, comparison_page, experiment_page, factorial_page, flaws_page, fleet_rows_page,
+    guard_baseline_page, guard_page, history_page, place_page, place_sweep_page, reboots_page,
 };
 use serde::de::DeserializeOwned;
 
@@ -49,6 +49,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let sweep: PlaceSweep = saved!("place-sweep");
     let guard: GuardOutcome = saved!("guard");
     let [listing, trends]: [HistoryListing; 2] = [saved!("history"), saved!("history-trends")];
+    let rows: FleetRows = saved!("fleet-rows");
     let machine = sample_machine(2);
     let uneven = ["microcode differs: CPU 0 has 0x1, CPU 1 has 0x2".to_owned()];
     let verdicts = verdicts();
@@ -67,6 +68,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("guard-baseline-empty", guard_baseline_page(&[], 1, 0)),
         ("history", history_page(&listing, 1, "/state")),
         ("history-trends", history_page(&trends, 0, "/state")),
+        ("fleet-rows", fleet_rows_page(&rows)),
         ("flaws", flaws(false)),
         ("flaws-all", flaws(true)),
     ]
