@@ -72,21 +72,17 @@ impl Dropped {
     /// Nothing says what the node is called, or it is called as no node may be.
     pub(crate) fn of(arguments: &DropArguments, takes_host_name: bool) -> anyhow::Result<Option<Self>> {
         let Some(drop) = &arguments.drop else { return Ok(None) };
+        if let Some(node) = &arguments.node {
+            return Ok(Some(Self { drop: drop.clone(), node: node.clone(), arguments: arguments.clone() }));
+        }
         let variable = |name| told(name).map(|text| (name, text));
         let from_host = || Some(("the host name", host_name().filter(|_| takes_host_name)?));
-        let node = match &arguments.node {
-            Some(node) => node.clone(),
-            None => {
-                let (source, text) =
-                    NAME_VARIABLES.into_iter().find_map(variable).or_else(from_host).with_context(|| {
-                        format!(
-                            "this node has no name: {} are unset; give --node NAME or --host-name",
-                            NAME_VARIABLES.join(" and ")
-                        )
-                    })?;
-                NodeName::parse(&text).with_context(|| format!("cannot use {source}"))?
-            }
-        };
+        let found = NAME_VARIABLES.into_iter().find_map(variable).or_else(from_host);
+        let (source, text) = found.with_context(|| {
+            let names = NAME_VARIABLES.join(" and ");
+            format!("this node has no name: {names} are unset; give --node NAME or --host-name")
+        })?;
+        let node = NodeName::parse(&text).with_context(|| format!("cannot use {source}"))?;
         Ok(Some(Self { drop: drop.clone(), node, arguments: arguments.clone() }))
     }
 

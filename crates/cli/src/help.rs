@@ -116,7 +116,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
         &["fleet"],
         &[
             (
-                "fleet plan --engine slurm --nodes n[001-128] --drop /shared/drop",
+                "fleet plan --engine slurm --nodes 'n[001-128]' --drop /shared/drop",
                 "a script that measures each",
             ),
             ("fleet rows /shared/drop -o rows", "its records as rows for DuckDB, Spark, pandas"),
@@ -131,12 +131,12 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
                 "at most two nodes of a rack at a time",
             ),
             (
-                "fleet plan --engine kubernetes --nodes n[1-8] --image registry/sidestep:0.1 --drop /var/lib/sidestep",
+                "fleet plan --engine kubernetes --nodes 'n[1-8]' --image registry/sidestep:0.1 --drop /var/lib/sidestep",
                 "a Job for each node",
             ),
             ("fleet plan --engine ansible --drop /shared/drop -- --full", "with options of run"),
             (
-                "fleet plan --engine slurm --nodes n[1-64] --randomise microcode=old,new --drop /shared/drop",
+                "fleet plan --engine slurm --nodes 'n[1-64]' --randomise microcode=old,new --drop /shared/drop",
                 "arms drawn at random",
             ),
         ],

@@ -76,9 +76,11 @@ pub fn run_name(provenance: &Provenance) -> String {
     format!("{time}-{boot:0>8}")
 }
 
-/// The name of a run in all rows: two runs that begin on one boot within one second differ by their seeds.
-pub fn run_id(provenance: &Provenance) -> String {
-    format!("{}-{:08x}", run_name(provenance), provenance.seed & 0xffff_ffff)
+/// The name of a run in all rows: two runs that begin on one boot within one second differ by their seeds, and two of several nodes
+/// on one host by the names of these.
+pub fn run_id(provenance: &Provenance, node: &str) -> String {
+    let unique = keyed_hash([provenance.seed, 0], node.as_bytes()) as u32;
+    format!("{}-{unique:08x}", run_name(provenance))
 }
 
 #[cfg(test)]
@@ -140,7 +142,12 @@ mod tests {
             ..Provenance::default()
         };
         assert_eq!(run_name(&provenance), "20261126T045412Z-1A2b3c4d");
-        assert_eq!(run_id(&provenance), "20261126T045412Z-1A2b3c4d-000000ff");
+        let id = run_id(&provenance, "n1");
+        assert!(id.starts_with("20261126T045412Z-1A2b3c4d-") && id.len() == 34, "{id}");
+        assert_eq!(run_id(&provenance, "n1"), id);
+        assert_ne!(run_id(&provenance, "n2"), id);
+        provenance.seed += 1;
+        assert_ne!(run_id(&provenance, "n1"), id);
         provenance.started_utc = "../../<b>'; --".to_owned();
         provenance.boot_id = None;
         assert_eq!(run_name(&provenance), "b-00000000");

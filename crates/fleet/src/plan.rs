@@ -10,6 +10,7 @@ mod reframe;
 mod slurm;
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use kernels::random::SplitMix64;
 
@@ -195,7 +196,8 @@ fn quoted(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => out.extend(['\\', letter]),
-            letter if letter.is_control() => out.push_str(&format!("\\x{:02x}", u32::from(letter) & 0xff)),
+            // All of them are below 100h.
+            letter if letter.is_control() => _ = write!(out, "\\x{:02x}", u32::from(letter)),
             letter => out.push(letter),
         }
     }

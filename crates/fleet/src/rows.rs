@@ -76,9 +76,10 @@ fn name(record: &Record, origin: Origin<'_>) -> String {
 /// A metric without number: what all of a run have alike.
 fn shared_columns(record: &Record, origin: Origin<'_>) -> MetricRow {
     let provenance = &record.provenance;
+    let node = name(record, origin);
     MetricRow {
-        node: name(record, origin),
-        run_id: run_id(provenance),
+        run_id: run_id(provenance, &node),
+        node,
         started_utc: provenance.started_utc.clone(),
         boot_id: provenance.boot_id.clone(),
         tool_version: provenance.tool_version.clone(),
@@ -97,9 +98,10 @@ fn node(record: &Record, origin: Origin<'_>) -> NodeRow {
     let (provenance, machine) = (&record.provenance, &record.machine);
     let (identity, environment) = (&machine.identity, &machine.environment);
     let engine = provenance.engine.as_ref();
+    let node = name(record, origin);
     NodeRow {
-        node: name(record, origin),
-        run_id: run_id(provenance),
+        run_id: run_id(provenance, &node),
+        node,
         cpu_model: identity.name.clone(),
         family: identity.family,
         model: identity.model,

@@ -24,7 +24,7 @@ pub const FIRST_KERNEL_SET: u32 = 1;
 pub struct MetricRow {
     /// Name of the node.
     pub node: String,
-    /// The run, unique in the fleet: `20261126T045412Z-1a2b3c4d-9f8e7d6c`, from start, boot and seed.
+    /// The run, unique in the fleet: `20261126T045412Z-1a2b3c4d-9f8e7d6c`, from start, boot, and a hash of seed and node.
     pub run_id: String,
     /// When the run began by the node's clock, UTC, RFC 3339.
     pub started_utc: String,

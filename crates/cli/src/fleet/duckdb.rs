@@ -6,9 +6,8 @@ use std::thread::Builder;
 
 use anyhow::{Context, bail, ensure};
 
-/// The first version that has all that the scripts use: `unpivot`, `anti join`, `copy` to standard output as JSON. Older ones were
-/// not tried.
-const OLDEST: [u32; 3] = [1, 2, 0];
+/// The oldest version that the scripts were run with; the newest is 1.5.6.
+const OLDEST: [u32; 3] = [1, 4, 4];
 /// How it is installed.
 const INSTALL: &str = "install it with pip install duckdb-cli, or from duckdb.org/install";
 /// So much of what it says is repeated.
@@ -25,13 +24,14 @@ pub(super) fn run<T>(
     read: impl FnOnce(BufReader<ChildStdout>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     ensure_version()?;
+    // Without the user's own settings: these are empty ones.
     let mut child = Command::new("duckdb")
-        .args(["-batch", "-bail", "-no-init", ":memory:"])
+        .args(["-batch", "-bail", "-init", "", ":memory:"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(not_started)?;
+        .map_err(|error| not_started(&error))?;
     let script = script.to_owned();
     let mut stdin = child.stdin.take().context("DuckDB has no standard input")?;
     // It may stop before it has read everything, which its message then says.
@@ -66,7 +66,7 @@ fn said(stderr: impl Read) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-fn not_started(error: io::Error) -> anyhow::Error {
+fn not_started(error: &io::Error) -> anyhow::Error {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "it is not in PATH".to_owned(),
         _ => error.to_string(),
@@ -77,8 +77,11 @@ fn not_started(error: io::Error) -> anyhow::Error {
 /// # Errors
 /// It is not there or too old.
 pub(super) fn ensure_version() -> anyhow::Result<()> {
-    let output =
-        Command::new("duckdb").arg("--version").stdin(Stdio::null()).output().map_err(not_started)?;
+    let output = Command::new("duckdb")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| not_started(&error))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let found = version(&text).with_context(|| {
         format!(

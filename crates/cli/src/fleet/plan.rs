@@ -194,10 +194,9 @@ fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
     let planned = |name, rack| PlannedNode { name, rack, arm: None };
     let wanted = arguments.nodes.as_ref().map(|NodeList(names)| names);
     let Some(file) = &arguments.inventory else {
-        return Ok(wanted.map_or(
-            Nodes::All,
-            |names| Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect()),
-        ));
+        return Ok(wanted.map_or(Nodes::All, |names| {
+            Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect())
+        }));
     };
     let racks = racks(file)?;
     let Some(wanted) = wanted else {
@@ -215,7 +214,7 @@ fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
 
 /// Nodes and racks of an inventory, in its order.
 fn racks(file: &Path) -> anyhow::Result<Vec<(NodeName, Option<String>)>> {
-    let bytes = store::read_bounded(file, INVENTORY_BYTES_MAX, "inventory")?;
+    let bytes = store::read_bounded(file, INVENTORY_BYTES_MAX, "list of nodes")?;
     let text = String::from_utf8_lossy(&bytes);
     parsed_racks(&text).with_context(|| format!("cannot use {} as an inventory", file.display()))
 }

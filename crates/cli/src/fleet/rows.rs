@@ -34,7 +34,7 @@ const RECORD_BYTES_MAX: u64 = 512 << 20;
 
 const AFTER_HELP: &str = "\
 Files that give no rows are listed, in unread.ndjson too: half written, no record, the same run twice. The columns of each table are \
-in docs/fleet.md and docs/fleet-*.schema.json.
+in docs/fleet-rows.md and docs/fleet-*.schema.json.
 
 Exit codes: 0 done, unread files or not; 2 bad use, or no record at all; 3 could not write, or with --strict a file gave no rows.";
 

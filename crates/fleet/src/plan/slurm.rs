@@ -20,7 +20,10 @@ pub(super) fn script(plan: &Plan) -> String {
         .replace("@RUN@", &shell_words(&plan.options))
         .replace("@DROP@", &shell_quoted(&plan.drop))
         .replace("@PARTITION@", &partition(plan))
-        .replace("@DIRECTIVE@", &plan.partition.as_ref().map_or_else(String::new, |_| format!("#SBATCH{}\n", partition(plan))))
+        .replace(
+            "@DIRECTIVE@",
+            &plan.partition.as_ref().map_or_else(String::new, |_| format!("#SBATCH{}\n", partition(plan))),
+        )
         .replace("@NODES@", nodes.trim_end())
 }
 

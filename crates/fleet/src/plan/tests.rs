@@ -73,7 +73,7 @@ proptest! {
         for (rack, size) in racks.iter().enumerate() {
             let rack = Some(format!("rack {rack}"));
             let of = |arm: &String| counts.get(&(&rack, arm.as_str())).copied().unwrap_or(0);
-            prop_assert!(arms.iter().all(|arm| (of(arm) as i64 - (size / count) as i64).abs() <= 1));
+            prop_assert!(arms.iter().all(|arm| of(arm).abs_diff(size / count) <= 1));
         }
     }
 }
@@ -139,7 +139,7 @@ fn arms_reach_the_jobs_and_what_cannot_have_them_says_so() {
     randomise(&mut armed, &["a".to_owned(), "b".to_owned()], 1);
     let with = |engine, together| {
         let experiment = Some("microcode".to_owned());
-        script(&Plan { experiment, together, ..plan(engine, armed.clone()) })
+        script(&Plan { together, experiment, ..plan(engine, armed.clone()) })
     };
     let slurm = with(Engine::Slurm, false).expect("a script");
     assert!(slurm.contains("--experiment microcode --arm a") && slurm.contains("--arm b"), "{slurm}");

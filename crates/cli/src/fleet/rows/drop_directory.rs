@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use record::UnreadFile;
 
 /// `DROP/3f/n1/FILE` is two deep; whoever collects several drops adds a few.
@@ -30,7 +29,10 @@ pub(super) struct Found {
 /// The directory cannot be listed. A folder below it that cannot is a file that gives no rows.
 pub(super) fn found_below(drop: &Path) -> anyhow::Result<(Vec<Found>, Vec<UnreadFile>)> {
     let mut walk = Walk { drop, found: Vec::new(), unread: Vec::new() };
-    fs::read_dir(drop).with_context(|| format!("cannot list {}; name a drop directory", drop.display()))?;
+    if let Err(why) = fs::read_dir(drop) {
+        let line = format!("cannot list {}: {why}; name a drop directory", drop.display());
+        return Err(anyhow::Error::new(why).context(line));
+    }
     walk.enter(drop, 0);
     walk.found.sort();
     Ok((walk.found, walk.unread))
