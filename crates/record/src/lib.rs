@@ -68,13 +68,7 @@ pub use provenance::{Engine, Planted, Provenance};
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
 pub use selftest::*;
 pub use shareable::{repeats_command_line, shareable_argument};
-pub use sharing::{
-    IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, SharedWriters, Sharing,
-    SharingMatrix, SharingOffer, SharingSource, SharingThread, UnitDemand, WriterPair, WriterVerdict,
-};
+pub use sharing::*;
 pub use socket_gate::{GateVerdict, SocketBand, SocketCause, SocketCauseKind, SocketGate};
-pub use sockets::{
-    Concurrency, NodeBandwidth, NodeLatency, NodeLoadedLatency, PackageScaling, SOCKETS_SCHEMA, SocketLinks,
-    SocketNode, SocketSubject, SocketVerdict, Sockets, SubjectCore, SubjectEquality, SubjectRow,
-};
+pub use sockets::*;
 pub use spread::{Quality, Spread};

@@ -51,7 +51,7 @@ pub(crate) struct RowsArguments {
     #[arg(long, requires = "output")]
     parquet: bool,
     /// Print one table as NDJSON on standard output instead
-    #[arg(long, value_name = "TABLE", conflicts_with_all = ["output", "json", "html", "csv", "markdown"])]
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["output", "html", "csv", "markdown"])]
     table: Option<Table>,
     #[command(flatten)]
     forms: Forms,
