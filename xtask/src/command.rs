@@ -7,9 +7,9 @@ use clap::{Parser, Subcommand};
 use crate::totals::Totals;
 use crate::{
     ab_evidence, answers_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence,
-    commands, dist, estimators, flaws_coverage, fuzz, golden, guard_evidence, kill_toggles, links_evidence,
-    numa_guest, placement_evidence, placement_programs, promise, pts_coverage, schema, sharing_evidence,
-    sockets_evidence, steps, tidy,
+    commands, dist, estimators, flaws_coverage, fleet_records, fleet_test, fuzz, golden, guard_evidence,
+    kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs, promise, pts_coverage,
+    schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// Does the task that the command line names.
@@ -65,6 +65,8 @@ enum Task {
     KillToggles(kill_toggles::Arguments),
     Fuzz(fuzz::Arguments),
     FlawsCoverage(flaws_coverage::Arguments),
+    FleetTest(fleet_test::Arguments),
+    FleetRecords(fleet_records::Arguments),
     AbEvidence(ab_evidence::Arguments),
     AnswersEvidence(answers_evidence::Arguments),
     BillEvidence(bill_evidence::Arguments),
@@ -109,6 +111,8 @@ impl Task {
             Self::KillToggles(arguments) => kill_toggles::run(&arguments),
             Self::Fuzz(arguments) => fuzz::run(&arguments),
             Self::FlawsCoverage(arguments) => flaws_coverage::run(&arguments),
+            Self::FleetTest(arguments) => fleet_test::run(&arguments),
+            Self::FleetRecords(arguments) => fleet_records::run(&arguments),
             Self::AbEvidence(arguments) => ab_evidence::run_all(&arguments),
             Self::AnswersEvidence(arguments) => answers_evidence::run(&arguments),
             Self::BillEvidence(arguments) => bill_evidence::run(&arguments),

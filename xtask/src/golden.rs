@@ -75,8 +75,58 @@ fn replay(binary: &Path, transcript: &str) -> anyhow::Result<String> {
     let done = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
     let code = done.status.code().context("ended by a signal")?;
     let (stdout, stderr) = (String::from_utf8(done.stdout)?, String::from_utf8(done.stderr)?);
+    let stdout = laid_out(&stdout);
     let second = if stderr.is_empty() { String::new() } else { format!("{STDERR_LINE}\n{stderr}") };
     Ok(format!("{line}\nexit {code}\n{stdout}{second}"))
+}
+
+/// A document that is one line, laid out, so that a difference is read; all else as it is. Numbers and escapes keep their digits.
+fn laid_out(stdout: &str) -> String {
+    let is_document = stdout.starts_with('{') && stdout.lines().count() == 1;
+    if !is_document || serde_json::from_str::<serde_json::Value>(stdout).is_err() {
+        return stdout.to_owned();
+    }
+    let mut text = String::new();
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    let mut letters = stdout.trim_end().chars().peekable();
+    let line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.extend(std::iter::repeat_n("  ", depth));
+    };
+    while let Some(letter) = letters.next() {
+        if in_string {
+            in_string = is_escaped || letter != '"';
+            is_escaped = !is_escaped && letter == '\\';
+            text.push(letter);
+            continue;
+        }
+        let is_empty = |letters: &mut std::iter::Peekable<std::str::Chars<'_>>| {
+            matches!(letters.peek(), Some(']' | '}'))
+        };
+        match letter {
+            '{' | '[' if is_empty(&mut letters) => text.extend([letter, letters.next().unwrap_or(letter)]),
+            '{' | '[' => {
+                text.push(letter);
+                depth += 1;
+                line(&mut text, depth);
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut text, depth);
+                text.push(letter);
+            }
+            ',' => {
+                text.push(letter);
+                line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            _ => {
+                in_string = letter == '"';
+                text.push(letter);
+            }
+        }
+    }
+    text + "\n"
 }
 
 /// The width, and what stands behind the program's name.
@@ -113,6 +163,18 @@ mod tests {
         for (before, columns) in [("", "80"), ("COLUMNS=40 ", "40")] {
             let command = format!("$ {before}sidestep COLUMNS");
             assert_eq!(replay(&printenv, &command).unwrap(), format!("{command}\nexit 0\n{columns}\n"));
+        }
+    }
+
+    #[test]
+    fn a_document_on_one_line_is_laid_out_as_its_indented_form() {
+        let value = serde_json::json!({
+            "a": [1.5, -2e-9, [], {}], "b": {"c": "x\\\",{[: y", "d": null, "e": true}, "f": [{"g": ""}],
+        });
+        let line = value.to_string() + "\n";
+        assert_eq!(laid_out(&line), serde_json::to_string_pretty(&value).unwrap() + "\n");
+        for other in ["{not JSON}\n", "two\nlines\n", "{}\n{}\n", ""] {
+            assert_eq!(laid_out(other), other);
         }
     }
 

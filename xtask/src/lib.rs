@@ -17,6 +17,8 @@ pub mod commands;
 pub mod dist;
 pub mod estimators;
 pub mod flaws_coverage;
+pub mod fleet_records;
+pub mod fleet_test;
 pub mod fuzz;
 pub mod golden;
 pub mod guard_evidence;

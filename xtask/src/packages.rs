@@ -24,6 +24,16 @@ const PACKAGES: &[Package] = &[
         program: "chromium",
         needed_for: "browser tests: they open the report in headless Chromium",
     },
+    Package {
+        name: "slurm-wlm",
+        program: "sbatch",
+        needed_for: "the fleet test: eight nodes of a Slurm on loopback",
+    },
+    Package {
+        name: "munge",
+        program: "munge",
+        needed_for: "the fleet test: Slurm's daemons know each other by it",
+    },
 ];
 
 /// Sees to it that the programs are there, and says loudly what will be skipped where they are not.

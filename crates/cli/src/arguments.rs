@@ -14,7 +14,9 @@ use crate::bill::BillArguments;
 use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
+use crate::dropped::DropArguments;
 use crate::flaws::FlawArguments;
+use crate::fleet::FleetArguments;
 use crate::forms::{Forms, Words};
 use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Has this machine changed? Take a baseline, check against it
     Guard(GuardArguments),
+    /// Many machines: plans for schedulers, rows for SQL
+    Fleet(FleetArguments),
     /// CPU flaws of this machine: mitigated or not, and what to do
     Flaws(FlawArguments),
     /// What a setting or another program costs, in random order
@@ -182,6 +186,8 @@ pub(crate) struct RunArguments {
     pub(crate) inject: Vec<Planted>,
     #[command(flatten)]
     pub(crate) again: RepeatArguments,
+    #[command(flatten)]
+    pub(crate) dropping: DropArguments,
     #[command(flatten)]
     pub(crate) words: Words,
     /// What counts as free memory at most; only other commands set it.

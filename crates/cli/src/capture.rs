@@ -48,7 +48,7 @@ pub(crate) fn capture(arguments: &CaptureArguments, global: &Global) -> anyhow::
             "schema": SCHEMA, "file": arguments.file, "bytes": capture.tarball.len(), "files": capture.files,
             "cpus": capture.cpus, "cpus_with_registers": capture.registers,
         });
-        output::print(&output::json_text(&document)?)?;
+        output::print(&output::json_printed(&document)?)?;
     } else if !global.quiet {
         let registers = match capture.registers {
             0 if is_guest => "no registers: those of a guest are made up".to_owned(),

@@ -15,6 +15,7 @@ use record::{PlanOutcome, Provenance, Record, SCHEMA, Severity};
 use report::{Html, shell_word};
 
 use crate::arguments::{Global, RunArguments};
+use crate::dropped::Dropped;
 use crate::epochs::{self, Course, NoProcess};
 use crate::flaws::{self, Examined};
 use crate::outcome::{CouldNotMeasure, Outcome};
@@ -37,6 +38,7 @@ pub(crate) fn run(arguments: &RunArguments, global: &Global) -> anyhow::Result<O
 pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let only = selection(&arguments.only)?;
+    let dropped = Dropped::of(&arguments.dropping, arguments.host_name)?;
     let catalogue = catalogue();
     let Examined { mut machine, mut evidence } = Examined::of_this_machine(&catalogue);
     if arguments.full_command_line {
@@ -58,6 +60,9 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     let seed = arguments.seed.unwrap_or_else(seed_of_now);
     let plan = plan(&machine, &cpus, &options, seed);
     let mut record = begin(machine, &cpus, &plan, arguments, seed);
+    if let Some(dropped) = &dropped {
+        dropped.describe(&mut record.provenance);
+    }
     record.flaw_evidence = Some(evidence);
     judge_flaws(&mut record, &catalogue);
     if arguments.plan {
@@ -74,14 +79,17 @@ pub(crate) fn once(arguments: &RunArguments, global: &Global) -> anyhow::Result<
     live::install_handlers()?;
     let line = Line::new(global.quiet);
     let mut session = Session::start(record, cpus, &line).map_err(CouldNotMeasure::because)?;
-    let folder = Folder::create(arguments.record.as_deref(), arguments.zstd)?;
+    let folder = match &dropped {
+        Some(dropped) => dropped.folder(&session.record)?,
+        None => Folder::create(arguments.record.as_deref(), arguments.zstd)?,
+    };
     let course = Course { arguments, plan: &plan, line: &line, folder: &folder, started };
     let measured = in_epochs(&mut session, &course);
     line.end();
     measured.inspect_err(|_| folder.remove_if_empty())?;
     // The signatures are measured now.
     judge_flaws(&mut session.record, &catalogue);
-    conclude(session.record, arguments, global, &folder, started)
+    conclude(session.record, &course, dropped.as_ref(), global)
 }
 
 /// Measures in as many fresh processes as planned, and where there can be none in this one.
@@ -99,35 +107,40 @@ fn in_epochs(session: &mut Session<'_>, course: &Course<'_>) -> anyhow::Result<(
     measure(session, course.plan, course.started, &Kept { line: course.line, folder: course.folder })
 }
 
-/// Judges the record, writes it with its report, and prints the summary.
+/// Judges the record, writes it with its report, and prints the summary; of a record for a fleet there is no report, no entry in the
+/// history, which thousands of nodes may share, and one line.
 fn conclude(
     mut record: Record,
-    arguments: &RunArguments,
+    course: &Course<'_>,
+    dropped: Option<&Dropped>,
     global: &Global,
-    folder: &Folder,
-    started: Instant,
 ) -> anyhow::Result<Outcome> {
+    let Course { arguments, folder, .. } = course;
     if let Some(sockets) = &mut record.sockets {
         sockets.links = sockets::reported_links(&record.machine);
     }
     // Levels name the rows of the history, and the neighbours are what findings are made of.
     diagnosis::name_levels(&mut record);
-    record.neighbours = history::neighbours(&record);
+    record.neighbours = history::neighbours(&record, dropped.is_none());
     diagnosis::diagnose(&mut record);
-    record.elapsed_s = started.elapsed().as_secs_f64();
+    record.elapsed_s = course.started.elapsed().as_secs_f64();
     folder.write_record(&record).inspect_err(|_| folder.remove_if_empty())?;
-    folder.write_report(&page(&record, Html { script: !arguments.no_script }))?;
-    if !arguments.again.no_history {
-        history::append(&record);
-    }
     let outcome = verdict(&record, global);
     let nothing_measured = all_failed(&record);
     let record_path = folder.record_path();
-    let page = report::check_up_page(&record, Some(&shell_word(&record_path.to_string_lossy())));
-    output::print(&arguments.words.text(&page, &show::without_raw(record), global)?)?;
-    if !global.json && !global.quiet && !arguments.words.markdown {
-        let report = folder.report_path();
-        output::print_lines(&format!("record  {}\nreport  {}\n", record_path.display(), report.display()))?;
+    if let Some(dropped) = dropped {
+        output::print(&dropped.line(&record_path, record, global)?)?;
+    } else {
+        folder.write_report(&page(&record, Html { script: !arguments.no_script }))?;
+        if !arguments.again.no_history {
+            history::append(&record);
+        }
+        let page = report::check_up_page(&record, Some(&shell_word(&record_path.to_string_lossy())));
+        output::print(&arguments.words.text(&page, &show::without_raw(record), global)?)?;
+        if !global.json && !global.quiet && !arguments.words.markdown {
+            let (record, report) = (record_path.display(), folder.report_path());
+            output::print_lines(&format!("record  {record}\nreport  {}\n", report.display()))?;
+        }
     }
     Ok(match live::pending_signal() {
         Some(signal) => Outcome::Interrupted(signal),
@@ -238,14 +251,13 @@ pub(crate) fn provenance(machine: &Machine, cpus: &[CpuId], seed: u64, budget_s:
         arguments: env::args().skip(1).map(|argument| record::shareable_argument(&argument)).collect(),
         started_utc: live::utc_now(),
         seed,
-        host_name: None,
         boot_id: live::boot_id(),
-        full_command_line: false,
+        kernel_set: Some(kernels::KERNEL_SET),
         cpus: cpus.iter().copied().collect(),
         budget_s,
         root,
         without,
-        planted: Vec::new(),
+        ..Provenance::default()
     }
 }
 

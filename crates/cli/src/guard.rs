@@ -219,7 +219,7 @@ fn keep(state: &State, baseline: &GuardBaseline, global: &Global) -> anyhow::Res
         let _ = folder.remove(name);
     }
     if global.json {
-        output::print(&output::json_text(baseline)?)
+        output::print(&output::json_printed(baseline)?)
     } else if global.quiet {
         Ok(())
     } else {

@@ -6,7 +6,7 @@ use clap::Command;
 
 /// Commands by what a user wants, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Check this machine", &["run", "flaws", "clock", "sockets", "guard", "history"]),
+    ("Check this machine", &["run", "flaws", "clock", "sockets", "guard", "history", "fleet"]),
     ("Prove an effect", &["bill", "ab", "compare", "place", "workloads"]),
     ("Model a machine", &["simulate"]),
     ("Tools", &["machine", "show", "toggles", "selftest", "completions"]),
@@ -34,6 +34,7 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("run --record before", "choose the folder, to compare it later"),
             ("run --repeat 5 --every 10m", "five in a row, with the spread between them"),
             ("run --plan", "what would be measured, and how long it takes"),
+            ("run --quick --drop /shared/drop", "one record for a fleet, under the node's name"),
         ],
     ),
     (
@@ -109,6 +110,43 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("history", "earlier check-ups of this machine"),
             ("history --row rdtsc", "one row over time, and which facts changed with it"),
             ("history --trend", "rows that changed"),
+        ],
+    ),
+    (
+        &["fleet"],
+        &[
+            (
+                "fleet plan --engine slurm --nodes 'n[001-128]' --drop /shared/drop",
+                "a script that measures each",
+            ),
+            ("fleet rows /shared/drop -o rows", "its records as rows for DuckDB, Spark, pandas"),
+        ],
+    ),
+    (
+        &["fleet", "plan"],
+        &[
+            ("fleet plan --engine slurm --partition batch --drop /shared/drop", "every node of a partition"),
+            (
+                "fleet plan --engine slurm --inventory nodes.csv --at-once 2 --drop /shared/drop",
+                "at most two nodes of a rack at a time",
+            ),
+            (
+                "fleet plan --engine kubernetes --nodes 'n[1-8]' --image registry/sidestep:0.1 --drop /var/lib/sidestep",
+                "a Job for each node",
+            ),
+            ("fleet plan --engine ansible --drop /shared/drop -- --full", "with options of run"),
+            (
+                "fleet plan --engine slurm --nodes 'n[1-64]' --randomise microcode=old,new --drop /shared/drop",
+                "arms drawn at random",
+            ),
+        ],
+    ),
+    (
+        &["fleet", "rows"],
+        &[
+            ("fleet rows /shared/drop -o rows", "metrics, nodes and states as NDJSON"),
+            ("fleet rows /shared/drop -o rows --parquet", "the same as Parquet, by DuckDB"),
+            ("fleet rows /shared/drop --table nodes", "one table on standard output"),
         ],
     ),
     (

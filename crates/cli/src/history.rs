@@ -15,6 +15,7 @@ use crate::arguments::Global;
 use crate::forms::Forms;
 use crate::outcome::Outcome;
 use crate::output;
+use store::Found;
 pub(crate) use store::Store;
 
 /// Options of `history`.
@@ -62,14 +63,14 @@ pub(crate) fn append(record: &Record) {
     }
 }
 
-/// Whether others were at work beside a check-up, by its epochs and by the history, which is as none where it cannot be read; `None`
-/// where something was planted: that is no neighbour.
-pub(crate) fn neighbours(record: &Record) -> Option<Neighbours> {
+/// Whether others were at work beside a check-up, by its epochs and, if it is asked, by the history, which is as none where it cannot
+/// be read; `None` where something was planted: that is no neighbour.
+pub(crate) fn neighbours(record: &Record, asks_history: bool) -> Option<Neighbours> {
     if !record.provenance.planted.is_empty() {
         return None;
     }
     let here = fingerprint(&record.machine);
-    let found = Store::of_user().read().unwrap_or_default();
+    let found = if asks_history { Store::of_user().read().unwrap_or_default() } else { Found::default() };
     let entries = || found.entries.iter().map(|(_, entry)| entry);
     let (own, others): (Vec<&HistoryEntry>, Vec<&HistoryEntry>) =
         entries().partition(|entry| is_same_machine(&here, &entry.fingerprint));

@@ -29,6 +29,7 @@ const JUDGES: &[Judge] = &[
     Judge { words: &[], gate: WARNING, strict: OPEN_FINDING },
     Judge { words: &["run"], gate: WARNING, strict: OPEN_FINDING },
     Judge { words: &["show"], gate: WARNING, strict: OPEN_FINDING },
+    Judge { words: &["fleet", "rows"], gate: None, strict: Some("Exit with 3 when a file gave no rows") },
     Judge {
         words: &["guard", "check"],
         gate: Some("Exit with 1 when the machine changed"),

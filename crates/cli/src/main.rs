@@ -9,8 +9,10 @@ mod check_up;
 mod clock;
 mod compare;
 mod describe;
+mod dropped;
 mod epochs;
 mod flaws;
+mod fleet;
 mod forms;
 mod guard;
 mod help;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Capture(arguments) => capture::capture(&arguments, &global),
         Command::History(arguments) => history::history(&arguments, &global),
         Command::Guard(arguments) => guard::guard(&arguments, &global),
+        Command::Fleet(arguments) => fleet::fleet(&arguments, &global),
         Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
         Command::Ab(arguments) => ab::ab(&arguments, &global),
         Command::Bill(arguments) => bill::bill(&arguments, &global),

@@ -64,12 +64,18 @@ pub(crate) fn print_lines(text: &str) -> anyhow::Result<()> {
     print(&lines)
 }
 
-/// One JSON document for stdout. Characters that would steer or deceive a terminal stand as escapes: the values stay.
+/// One JSON document for stdout: laid out for a terminal, one line for everything else, so that documents of many nodes whose outputs
+/// are one stream stay whole.
+pub(crate) fn json_printed(document: &impl Serialize) -> anyhow::Result<String> {
+    if io::stdout().is_terminal() { json_text(document) } else { json_line(document) }
+}
+
+/// One JSON document, laid out. Characters that would steer or deceive a terminal stand as escapes: the values stay.
 pub(crate) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
     Ok(escaped(&serde_json::to_string_pretty(document)?) + "\n")
 }
 
-/// The same on one line, for documents that come one after the other.
+/// The same on one line.
 pub(crate) fn json_line(document: &impl Serialize) -> anyhow::Result<String> {
     Ok(escaped(&serde_json::to_string(document)?) + "\n")
 }
@@ -81,7 +87,7 @@ pub(crate) fn text(
     words: impl FnOnce(Terminal) -> String,
 ) -> anyhow::Result<String> {
     if global.json {
-        json_text(document)
+        json_printed(document)
     } else if global.quiet {
         Ok(String::new())
     } else {
@@ -116,6 +122,11 @@ pub(crate) fn complain(line: &str) {
 
 fn is_harmful(c: char) -> bool {
     c.is_control() || is_deceptive(c)
+}
+
+/// A line for stdout that may hold foreign text.
+pub(crate) fn harmless_line(line: &str) -> String {
+    harmless(line) + "\n"
 }
 
 /// Control and direction-changing characters, which may come from a foreign file, as their escapes.

@@ -353,7 +353,7 @@ fn is_left_changed(
 
 fn tell(shown: &PlaceOutcome, arguments: &PlaceArguments, global: &Global) -> anyhow::Result<()> {
     if global.json {
-        output::print(&files::json_text(shown)?)
+        output::print(&output::json_printed(shown)?)
     } else if !arguments.export.is_empty() {
         let exported = arguments.export.iter().map(|form| export::text(shown, *form, arguments.pid));
         output::print_lines(&exported.collect::<String>())?;

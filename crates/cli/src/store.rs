@@ -5,16 +5,22 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use host::live::{create_directory_anew, utc_now, write_atomically};
+use host::live::{create_atomically, create_directory_anew, utc_now, write_atomically};
 use record::{Encoding, Record, decode, encode};
 
 /// Names of the record in a folder, in the order they are looked for.
 const RECORD_NAMES: [&str; 2] = ["record.json", "record.json.zst"];
 
+/// More runs of one node than this within one second are not runs.
+const RUNS_OF_ONE_SECOND: u32 = 1000;
+/// What the user's mask leaves of it: whoever judges a fleet may be another user than whoever measured.
+const RECORD_MODE: u32 = 0o666;
+
 /// Where one run is written.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
+    record: PathBuf,
     encoding: Encoding,
 }
 
@@ -27,7 +33,7 @@ impl Folder {
             let time: String =
                 utc_now().chars().filter(|character| !matches!(character, '-' | ':')).collect();
             let path = create_directory_anew(Path::new(&format!("sidestep-{time}")))?;
-            return Ok(Self { path, encoding });
+            return Ok(Self::of_run(path, encoding));
         };
         fs::create_dir_all(wanted).with_context(|| {
             format!("cannot create {}; choose another place with --record DIR", wanted.display())
@@ -39,15 +45,41 @@ impl Folder {
                 wanted.display()
             );
         }
-        Ok(Self { path: wanted.to_owned(), encoding })
+        Ok(Self::of_run(wanted.to_owned(), encoding))
+    }
+
+    fn of_run(path: PathBuf, encoding: Encoding) -> Self {
+        let name = match encoding {
+            Encoding::Json => RECORD_NAMES[0],
+            Encoding::Zstd => RECORD_NAMES[1],
+        };
+        Self { record: path.join(name), path, encoding }
+    }
+
+    /// The folder of a node below a drop directory, with a file for this run that nobody else has: the record as it was begun is in
+    /// it, so that a node which dies at once leaves that.
+    ///
+    /// # Errors
+    /// A folder that cannot be made or written.
+    pub(crate) fn in_drop(path: PathBuf, name: &str, begun: &Record) -> anyhow::Result<Self> {
+        fs::create_dir_all(&path).with_context(|| {
+            format!("cannot create {}; choose another drop directory with --drop DIR", path.display())
+        })?;
+        let bytes = encode(begun, Encoding::Zstd)?;
+        for number in 1..RUNS_OF_ONE_SECOND {
+            // Two runs of one node within a second: both are kept.
+            let numbered = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
+            let record = path.join(numbered + fleet::node::ENDING);
+            if create_atomically(&record, &bytes, RECORD_MODE)? {
+                return Ok(Self { path, record, encoding: Encoding::Zstd });
+            }
+        }
+        anyhow::bail!("{} holds too many runs of this second; start fewer at once", path.display())
     }
 
     /// Where the record goes.
     pub(crate) fn record_path(&self) -> PathBuf {
-        self.path.join(match self.encoding {
-            Encoding::Json => RECORD_NAMES[0],
-            Encoding::Zstd => RECORD_NAMES[1],
-        })
+        self.record.clone()
     }
 
     /// Where the report goes.
@@ -59,8 +91,7 @@ impl Folder {
     /// windows are left out and the record says so; the error is still returned. A record that could not be read again
     /// is not written.
     pub(crate) fn write_record(&self, record: &Record) -> anyhow::Result<()> {
-        let write =
-            |bytes: &[u8]| -> anyhow::Result<()> { Ok(write_atomically(&self.record_path(), bytes)?) };
+        let write = |bytes: &[u8]| -> anyhow::Result<()> { Ok(write_atomically(&self.record, bytes)?) };
         let Err(error) = write(&encode(record, self.encoding)?) else { return Ok(()) };
         let partial = Some(format!("the raw windows are left out: {error}"));
         let smaller = Record { raw: Vec::new(), partial, ..record.clone() };

@@ -84,5 +84,5 @@ fn show(name: &str, sysroot: Option<&PathBuf>, forms: &Forms, global: &Global) -
 }
 
 fn print_json(document: &serde_json::Value) -> anyhow::Result<()> {
-    output::print(&output::json_text(document)?)
+    output::print(&output::json_printed(document)?)
 }

@@ -22,7 +22,7 @@ use stats::{Knowledge, Verdict};
 pub use configuration::{Cell, Configuration, Coordinates, Fact, Sample, SourceKind, Test, Weight};
 pub(crate) use facts::of_machine as facts_of_machine;
 pub use import::{ImportError, read};
-pub use of_record::{block_levels, configuration_of_record};
+pub use of_record::configuration_of_record;
 
 /// What the caller declares before the numbers are seen.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -12,6 +12,7 @@ mod kernel_clocks;
 pub mod live;
 pub mod root;
 pub mod sealed_file;
+pub mod smbios;
 mod socket_links;
 pub mod state_folder;
 mod task_stat;

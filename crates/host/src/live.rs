@@ -37,7 +37,7 @@ mod watchdog;
 mod write_watch;
 
 pub use affinity::{AffinityError, Pinned, allowed_cpus, current_cpu, set_task_affinity};
-pub use atomic_file::{WriteError, create_directory_anew, write_atomically};
+pub use atomic_file::{WriteError, create_atomically, create_directory_anew, write_atomically};
 pub use child::{
     ChildError, ChildOutput, ChildRun, Ending, Observer, end_with, observe_child, run_child, run_helper,
 };

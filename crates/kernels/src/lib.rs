@@ -62,3 +62,7 @@ pub use rotate::{ROTATES_PER_ROUND, rotate_chain};
 pub use store_bypass::{STEPS_PER_ROUND, StoreBypass};
 pub use stream::{StreamKernel, StreamLoop};
 pub use vector::VectorLoop;
+
+/// Version of the inner loops together. It rises when a loop is changed in a way that can change what it measures: numbers of two
+/// versions are then no longer compared between the machines of a fleet.
+pub const KERNEL_SET: u32 = 1;

@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Bytes;
+
 /// Who made the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
@@ -72,8 +74,38 @@ pub struct Identity {
     pub architecture: Option<String>,
     /// Board and system from DMI (`/sys/class/dmi/id`), such as `Sun Blade X6440`.
     pub board: Option<String>,
-    /// BIOS vendor, version and date from DMI.
+    /// BIOS vendor, version and date from DMI, in one text.
     pub bios: Option<String>,
+    /// Who made the BIOS, from DMI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bios_vendor: Option<String>,
+    /// Version of the BIOS, from DMI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bios_version: Option<String>,
+    /// Date of the BIOS as DMI spells it: `03/14/2024`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bios_date: Option<String>,
+    /// Memory modules in the order of firmware's table, which only root may read; empty where they are unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_modules: Vec<MemoryModule>,
+}
+
+/// A memory module as firmware describes it, without its serial number.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MemoryModule {
+    /// Name of the slot: `DIMM_A1`.
+    pub slot: String,
+    /// Name of the channel or bank: `P0 CHANNEL A`.
+    pub channel: String,
+    /// Who made it.
+    pub maker: String,
+    /// Part number.
+    pub part: String,
+    /// Capacity; `None` if unknown.
+    pub bytes: Option<Bytes>,
+    /// Million transfers per second that it is run at; `None` if unknown.
+    pub megatransfers_per_s: Option<u32>,
 }
 
 impl Identity {

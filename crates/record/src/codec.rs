@@ -1,13 +1,16 @@
 //! Records to bytes and back: JSON, or JSON in zstd.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::io::Read;
 
 use machine::Machine;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::{
-    Bill, ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome,
-    GuardOutcome, HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record, SCHEMA, SOCKETS_SCHEMA,
-    Sharing, Sockets,
+    Bill, ClockCheck, ClockCost, ClockEvent, ComparisonTable, ExperimentOutcome, FactorialOutcome, FleetRows,
+    GuardOutcome, HistoryListing, MetricRow, NodeRow, PlaceOutcome, PlaceSweep, RebootOutcome, Record,
+    SCHEMA, SOCKETS_SCHEMA, Sharing, Sockets, StateRow, UnreadFile,
 };
 
 /// First bytes of a zstd frame. RFC 8878, section 3.1.1.
@@ -112,8 +115,51 @@ pub fn encode(record: &Record, encoding: Encoding) -> Result<Vec<u8>, EncodeErro
 /// # Errors
 /// `DecodeError` says what is wrong and what to do.
 pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
+    decode_json(&unpacked(bytes)?)
+}
+
+/// Reads a record but not its raw windows, which are most of it: what reads the records of a fleet needs none.
+///
+/// # Errors
+/// As for `decode`; what is wrong within the raw windows alone is not seen.
+pub fn decode_without_raw(bytes: &[u8]) -> Result<Record, DecodeError> {
+    let WithoutRaw(members) = serde_json::from_slice(&unpacked(bytes)?)?;
+    decode_value(&serde_json::Value::Object(members))
+}
+
+/// The members of a record without `raw`, which is passed over and not stored.
+struct WithoutRaw(serde_json::Map<String, serde_json::Value>);
+
+impl<'de> Deserialize<'de> for WithoutRaw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = WithoutRaw;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a record")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<WithoutRaw, A::Error> {
+                let mut members = serde_json::Map::new();
+                while let Some(name) = access.next_key::<String>()? {
+                    if name == "raw" {
+                        access.next_value::<IgnoredAny>()?;
+                    } else {
+                        members.insert(name, access.next_value()?);
+                    }
+                }
+                Ok(WithoutRaw(members))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// The JSON of a record, out of its zstd frame if it has one.
+fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, DecodeError> {
     if !bytes.starts_with(&ZSTD_MAGIC) {
-        return decode_json(bytes);
+        return Ok(Cow::Borrowed(bytes));
     }
     let decoder =
         ruzstd::decoding::StreamingDecoder::new(bytes).map_err(|_| DecodeError::Zstd(CUT_OFF.to_owned()))?;
@@ -125,7 +171,7 @@ pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
     if json.len() as u64 >= UNPACKED_LIMIT_BYTES {
         return Err(DecodeError::Zstd("unpacks to more than 512 MiB".to_owned()));
     }
-    decode_json(&json)
+    Ok(Cow::Owned(json))
 }
 
 /// Measured sockets, and the machine that they are of where the document tells it.
@@ -170,12 +216,15 @@ fn sockets_of(value: &serde_json::Value) -> Result<Sockets, DecodeError> {
 }
 
 fn decode_json(json: &[u8]) -> Result<Record, DecodeError> {
-    let value: serde_json::Value = serde_json::from_slice(json)?;
+    decode_value(&serde_json::from_slice(json)?)
+}
+
+fn decode_value(value: &serde_json::Value) -> Result<Record, DecodeError> {
     match value.get("schema").and_then(serde_json::Value::as_u64) {
         None => Err(DecodeError::NoSchema),
         Some(found) if found > u64::from(SCHEMA) => Err(DecodeError::Newer { found }),
         Some(_) => {
-            let mut record: Record = serde_path_to_error::deserialize(&value).map_err(|error| {
+            let mut record: Record = serde_path_to_error::deserialize(value).map_err(|error| {
                 DecodeError::Field { path: error.path().to_string(), reason: error.inner().to_string() }
             })?;
             // Every field of a record may be absent: a document of another kind would be an empty record.
@@ -221,7 +270,7 @@ fn absurd(value: &serde_json::Value) -> Option<(String, &serde_json::Number)> {
 }
 
 /// The JSON Schema of each document of this crate, generated from the types, by the document's name.
-pub fn json_schemas() -> [(&'static str, serde_json::Value); 15] {
+pub fn json_schemas() -> [(&'static str, serde_json::Value); 20] {
     [
         ("record", schemars::schema_for!(Record).to_value()),
         ("bill", schemars::schema_for!(Bill).to_value()),
@@ -238,6 +287,11 @@ pub fn json_schemas() -> [(&'static str, serde_json::Value); 15] {
         ("guard", schemars::schema_for!(GuardOutcome).to_value()),
         ("place", schemars::schema_for!(PlaceOutcome).to_value()),
         ("place-sweep", schemars::schema_for!(PlaceSweep).to_value()),
+        ("fleet-rows", schemars::schema_for!(FleetRows).to_value()),
+        ("fleet-metrics", schemars::schema_for!(MetricRow).to_value()),
+        ("fleet-nodes", schemars::schema_for!(NodeRow).to_value()),
+        ("fleet-states", schemars::schema_for!(StateRow).to_value()),
+        ("fleet-unread", schemars::schema_for!(UnreadFile).to_value()),
     ]
 }
 
@@ -338,6 +392,24 @@ mod tests {
         for encoding in [Encoding::Json, Encoding::Zstd] {
             let bytes = encode(&record, encoding).expect("finite numbers");
             assert_eq!(decode(&bytes).expect("just written"), record);
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_without_its_raw_windows_in_both_encodings() {
+        let record = record_with(1.25, Some(2.5), Interval { low: 1.0, high: 1.5 }, 0.5);
+        for encoding in [Encoding::Json, Encoding::Zstd] {
+            let bytes = encode(&record, encoding).expect("finite numbers");
+            let read = decode_without_raw(&bytes).expect("just written");
+            assert_eq!(read, Record { raw: Vec::new(), ..record.clone() });
+        }
+        for (text, expected) in [
+            (&b"{\"raw\": []}"[..], "it has no \"schema\" number"),
+            (b"{\"schema\": 1, \"raw\": [", "cut off"),
+            (b"[1]", "not a sidestep record"),
+        ] {
+            let error = decode_without_raw(text).expect_err("no record").to_string();
+            assert!(error.contains(expected), "{error}");
         }
     }
 

@@ -18,6 +18,7 @@ mod experiment;
 mod factorial;
 mod finding;
 mod flaw;
+mod fleet_rows;
 mod guard_check;
 mod guards;
 mod history;
@@ -41,7 +42,8 @@ pub use clock_cost::*;
 pub use clock_event::{CLOCK_EVENT_SCHEMA, ClockEvent, ClockHappening, ClockWatchSummary};
 pub use clocks::{ClockRead, SlowRead};
 pub use codec::{
-    DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, encode, json_schemas,
+    DecodeError, EncodeError, Encoding, MeasuredSockets, decode, decode_sockets, decode_without_raw, encode,
+    json_schemas,
 };
 pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
@@ -56,6 +58,7 @@ pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
 };
+pub use fleet_rows::*;
 pub use guard_check::*;
 pub use guards::Guards;
 pub use history::*;
@@ -63,17 +66,11 @@ pub use levels::{Conditions, Level, Levels, TlbLevel, Withheld};
 pub use memory::*;
 pub use neighbours::{CpuShare, EpochCost, HostRank, Neighbours};
 pub use place::*;
-pub use provenance::{Planted, Provenance};
+pub use provenance::{Engine, Planted, Provenance};
 pub use reboots::{ArmFact, BootRow, BootSummary, REBOOTS_SCHEMA, RebootOutcome};
 pub use selftest::*;
 pub use shareable::{repeats_command_line, shareable_argument};
-pub use sharing::{
-    IdleGaps, RegionKind, RegionUser, SHARING_SCHEMA, SharedAmount, SharedRegion, SharedWriters, Sharing,
-    SharingMatrix, SharingOffer, SharingSource, SharingThread, UnitDemand, WriterPair, WriterVerdict,
-};
+pub use sharing::*;
 pub use socket_gate::{GateVerdict, SocketBand, SocketCause, SocketCauseKind, SocketGate};
-pub use sockets::{
-    Concurrency, NodeBandwidth, NodeLatency, NodeLoadedLatency, PackageScaling, SOCKETS_SCHEMA, SocketLinks,
-    SocketNode, SocketSubject, SocketVerdict, Sockets, SubjectCore, SubjectEquality, SubjectRow,
-};
+pub use sockets::*;
 pub use spread::{Quality, Spread};

@@ -27,6 +27,47 @@ pub struct Memory {
     pub loaded: Vec<LoadedLatency>,
 }
 
+/// The stride whose cells say which level a block belongs to: a cache line, so that every line of the block counts.
+const LINE_STRIDE: Bytes = Bytes(64);
+
+impl Memory {
+    /// Block sizes with their level, ascending, from the surface; empty if no cell has a level.
+    pub fn block_levels(&self) -> BlockLevels<'_> {
+        let base_page = self.latency.iter().map(|cell| cell.page_bytes).min();
+        let mut known: Vec<(Bytes, &str)> = self
+            .latency
+            .iter()
+            .filter(|cell| Some(cell.page_bytes) == base_page && cell.stride_bytes == LINE_STRIDE)
+            .filter_map(|cell| Some((cell.block_bytes, cell.level.as_deref()?)))
+            .collect();
+        known.sort_unstable();
+        known.dedup_by_key(|(block, _)| *block);
+        BlockLevels { known }
+    }
+}
+
+/// Block sizes with the level that serves them, ascending.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BlockLevels<'m> {
+    /// Sizes and levels.
+    pub known: Vec<(Bytes, &'m str)>,
+}
+
+impl<'m> BlockLevels<'m> {
+    /// The level of a block between two blocks of the surface that agree; blocks beyond the largest are in its level.
+    pub fn of_block(&self, block: Bytes) -> Option<&'m str> {
+        let above = self.known.partition_point(|(size, _)| *size < block);
+        let (below, above) = (above.checked_sub(1).map(|index| self.known[index].1), self.known.get(above));
+        match (below, above) {
+            (_, Some((size, level))) if *size == block => Some(level),
+            (Some(below), Some((_, above))) => (below == *above).then_some(below),
+            (Some(below), None) => Some(below),
+            (None, Some((_, above))) => Some(above),
+            (None, None) => None,
+        }
+    }
+}
+
 /// Which CPUs worked at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -205,4 +246,27 @@ pub struct LoadedLatency {
     /// Spread of `ns`.
     #[serde(flatten)]
     pub spread: Spread,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_a_level_only_where_its_neighbours_agree() {
+        let known = vec![(Bytes(100), "L1"), (Bytes(200), "L1"), (Bytes(400), "L2"), (Bytes(800), "memory")];
+        let levels = BlockLevels { known };
+        for (block, expected) in [
+            (50, Some("L1")),
+            (150, Some("L1")),
+            (200, Some("L1")),
+            (300, None),
+            (400, Some("L2")),
+            (600, None),
+            (5000, Some("memory")),
+        ] {
+            assert_eq!(levels.of_block(Bytes(block)), expected, "{block}");
+        }
+        assert_eq!(BlockLevels::default().of_block(Bytes(1)), None);
+    }
 }

@@ -19,6 +19,24 @@ pub struct Provenance {
     /// Host name, only when asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
+    /// Name of the node in its fleet, only where the record is for a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// What started the run on this node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Engine>,
+    /// The experiment of the fleet that the run is a part of; `None` for an ordinary check-up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<String>,
+    /// The arm of that experiment which this node was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// Hash of the serial numbers of system, board and memory, under a key that only the fleet has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serials_hash: Option<String>,
+    /// Version of the inner loops, `kernels::KERNEL_SET`; `None` in records that do not say, which have the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_set: Option<u32>,
     /// The boot it ran in, as the kernel names it (`/proc/sys/kernel/random/boot_id`): a new one at every boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
@@ -36,6 +54,23 @@ pub struct Provenance {
     /// Windows that were made longer on purpose: such a record says nothing of its machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planted: Vec<Planted>,
+}
+
+/// What started a run: a scheduler, with its names of the job and its parts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Engine {
+    /// `slurm`, `kubernetes`, `ansible`.
+    pub name: String,
+    /// Number or name of the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Number of the step within the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// Number of the task within the step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// A difference planted to see whether it is found: the windows of some rows, as the sampler returns them, times a factor.

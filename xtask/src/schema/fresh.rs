@@ -23,6 +23,11 @@ flaws-list        flaws list
 flaws-show        flaws show mds --no-timing
 flaws-census      flaws --lscpu fuzz/seeds/lscpu_report
 comparison        compare examples/phenom-9600/no-patch.csv examples/phenom-9600/patch.csv
+fleet-rows        fleet rows tests/cli/fleet/drop -o {}/rows
+fleet-metrics     fleet rows tests/cli/fleet/drop --table metrics
+fleet-nodes       fleet rows tests/cli/fleet/drop --table nodes
+fleet-states      fleet rows tests/cli/fleet/drop --table states
+fleet-unread      fleet rows tests/cli/fleet/drop --table unread
 experiment        ab --budget 2s --a true --b true
 factorial         ab --budget 4s --factorial --toggle timer-slack --toggle thp -- true
 ab-dry-run        ab --toggle timer-slack --dry-run

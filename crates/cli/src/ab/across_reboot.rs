@@ -202,7 +202,7 @@ impl Station {
         let unit = unit.filter(|_| !conditions.are_told());
         if global.json {
             let document = text::document(conditions, plan, Some((0, arm, &next)), unit.as_deref(), None);
-            output::print(&output::json_text(&document)?)?;
+            output::print(&output::json_printed(&document)?)?;
         } else if !global.quiet {
             let terminal = output::terminal(global);
             let subject = if work.command.is_empty() { "probes".to_owned() } else { work.command.join(" ") };

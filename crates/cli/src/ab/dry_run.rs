@@ -22,7 +22,7 @@ pub(super) fn dry_run(pairs: &[Pair], global: &Global) -> anyhow::Result<Outcome
     if global.json {
         let rows: Vec<Json> =
             states.iter().map(|(state, steps)| json!({ "state": state, "steps": steps })).collect();
-        output::print(&output::json_text(&json!({ "schema": super::DRY_RUN_SCHEMA, "states": rows }))?)?;
+        output::print(&output::json_printed(&json!({ "schema": super::DRY_RUN_SCHEMA, "states": rows }))?)?;
     } else {
         let lines = states
             .iter()

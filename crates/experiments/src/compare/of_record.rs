@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Bytes, CpuId};
-use record::{Better, LatencyCell, Quality, Record, Scope, Spread};
+use machine::CpuId;
+use record::{Better, Quality, Record, Scope, Spread};
 use stats::{Interval, RowClass};
 
 use super::{Cell, Configuration, Coordinates, Sample, SourceKind, Test, Weight, facts};
@@ -16,9 +16,6 @@ const GIGA: f64 = 1e9;
 
 /// The group of tests that nothing compared can touch.
 const CONTROLS: &str = "controls";
-
-/// The stride whose cells say which level a block belongs to: a cache line, so that every line of the block counts.
-const LINE_STRIDE: Bytes = Bytes(64);
 
 /// Tests in the making, in the order in which they first appear.
 #[derive(Default)]
@@ -186,39 +183,13 @@ fn stream(tests: &mut Tests, record: &Record) {
     }
 }
 
-/// Block sizes with their level, ascending, from the surface; empty if no cell has a level.
-pub fn block_levels(cells: &[LatencyCell]) -> Vec<(Bytes, &str)> {
-    let base_page = cells.iter().map(|cell| cell.page_bytes).min();
-    let mut known: Vec<(Bytes, &str)> = cells
-        .iter()
-        .filter(|cell| Some(cell.page_bytes) == base_page && cell.stride_bytes == LINE_STRIDE)
-        .filter_map(|cell| Some((cell.block_bytes, cell.level.as_deref()?)))
-        .collect();
-    known.sort_unstable();
-    known.dedup_by_key(|(block, _)| *block);
-    known
-}
-
-/// The level of a block between two blocks of the surface that agree; blocks beyond the largest are in its level.
-fn level_of<'l>(known: &[(Bytes, &'l str)], block: Bytes) -> Option<&'l str> {
-    let above = known.partition_point(|(size, _)| *size < block);
-    let (below, above) = (above.checked_sub(1).map(|index| known[index].1), known.get(above));
-    match (below, above) {
-        (_, Some((size, level))) if *size == block => Some(level),
-        (Some(below), Some((_, above))) => (below == *above).then_some(below),
-        (Some(below), None) => Some(below),
-        (None, Some((_, above))) => Some(above),
-        (None, None) => None,
-    }
-}
-
 /// Curves of one CPU: a row per kernel and level.
 fn bandwidth(tests: &mut Tests, record: &Record) {
     const CLASSES: [RowClass; 3] =
         [RowClass::CacheBandwidth, RowClass::SharedCacheBandwidth, RowClass::MemoryBandwidth];
-    let known = block_levels(&record.memory.latency);
+    let levels = record.memory.block_levels();
     for point in record.memory.bandwidth.iter().filter(|point| point.scope == Scope::Cpu) {
-        let Some(level) = level_of(&known, point.block_bytes) else { continue };
+        let Some(level) = levels.of_block(point.block_bytes) else { continue };
         let name = kernel_name(&point.kernel, &point.isa, &point.store);
         let measured = Measured { level: Some(level), ..Measured::new(point.bytes_per_s, &point.spread) };
         tests.add(&rate(name, by_level(Some(level), CLASSES)), [point.block_bytes.0, 0], measured);
@@ -386,22 +357,5 @@ mod tests {
         let rows: Vec<(&str, usize)> =
             tests.iter().map(|test| (test.name.as_str(), test.cells.len())).collect();
         assert_eq!(rows, [("front end beside simd", 2), ("front end beside memory", 1)]);
-    }
-
-    #[test]
-    fn a_block_has_a_level_only_where_its_neighbours_agree() {
-        let known = [(Bytes(100), "L1"), (Bytes(200), "L1"), (Bytes(400), "L2"), (Bytes(800), "memory")];
-        for (block, expected) in [
-            (50, Some("L1")),
-            (150, Some("L1")),
-            (200, Some("L1")),
-            (300, None),
-            (400, Some("L2")),
-            (600, None),
-            (5000, Some("memory")),
-        ] {
-            assert_eq!(level_of(&known, Bytes(block)), expected, "{block}");
-        }
-        assert_eq!(level_of(&[], Bytes(1)), None);
     }
 }

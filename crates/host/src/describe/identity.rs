@@ -4,6 +4,7 @@ use machine::{Identity, Vendor};
 
 use super::cpuinfo::CpuInfo;
 use super::source::Source;
+use crate::smbios;
 
 /// Where firmware's description of board and system is.
 const DMI_FOLDER: &str = "/sys/class/dmi/id";
@@ -67,6 +68,10 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Identity {
         board: described(source, &["sys_vendor", "product_name"])
             .or_else(|| described(source, &["board_vendor", "board_name"])),
         bios: described(source, &["bios_vendor", "bios_version", "bios_date"]),
+        bios_vendor: described(source, &["bios_vendor"]),
+        bios_version: described(source, &["bios_version"]),
+        bios_date: described(source, &["bios_date"]),
+        memory_modules: smbios::memory_modules(&smbios::table(source.root())),
     }
 }
 

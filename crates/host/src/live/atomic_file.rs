@@ -2,7 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// What the user's mask leaves of it, as for every new file.
+const FILE_MODE: u32 = 0o666;
 
 /// Why something was not written.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +43,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let mut temporary_name = name.to_owned();
     temporary_name.push(format!(".{}.tmp", std::process::id()));
     let temporary = directory.join(temporary_name);
-    let result = write_and_sync(&temporary, bytes)
+    let result = write_and_sync(&temporary, bytes, FILE_MODE)
         .and_then(|()| fs::rename(&temporary, path))
         // The rename itself must survive a power cut.
         .and_then(|()| File::open(directory).and_then(|directory| directory.sync_all()));
@@ -50,8 +54,31 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     result.map_err(failed)
 }
 
-fn write_and_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+/// Writes a whole file with these permissions where none is: true if it did, false if there is one already, which stays as it is. Of
+/// several writers, on several machines of one network file system too, one succeeds.
+///
+/// # Errors
+/// `WriteError::File`; nothing is left.
+pub fn create_atomically(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, WriteError> {
+    let failed = |source| WriteError::File { path: path.to_owned(), source };
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let result =
+        write_and_sync(&temporary, bytes, mode).and_then(|()| match fs::hard_link(&temporary, path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // A file system without hard links, such as that of an object store: whoever is there first by a moment counts.
+            Err(_) if !path.exists() => fs::rename(&temporary, path).map(|()| true),
+            Err(_) => Ok(false),
+        });
+    // A name too many, or renamed already.
+    let _ = fs::remove_file(&temporary);
+    result.map_err(failed)
+}
+
+fn write_and_sync(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -90,6 +117,17 @@ mod tests {
         write_atomically(&path, b"two").expect("writable");
         assert_eq!(fs::read(&path).expect("readable"), b"two");
         assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_never_replaced_by_a_new_one() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("key");
+        assert!(create_atomically(&path, b"one", 0o600).expect("writable"));
+        assert!(!create_atomically(&path, b"two", 0o600).expect("writable"));
+        assert_eq!(fs::read(&path).expect("readable"), b"one");
+        assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 1);
+        assert!(create_atomically(Path::new("/nonexistent/key"), b"", 0o600).is_err());
     }
 
     #[test]

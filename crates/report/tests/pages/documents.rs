@@ -1,11 +1,11 @@
 //! Pages of saved documents, which are made up and small enough to check by hand.
 
 use record::{
-    Bill, ComparisonTable, ExperimentOutcome, FactorialOutcome, FlawVerdict, GuardOutcome, HistoryListing,
-    PlaceOutcome, PlaceSweep, RebootOutcome, Record,
+    Bill, ComparisonTable, ExperimentOutcome, FactorialOutcome, FlawVerdict, FleetRows, GuardOutcome,
+    HistoryListing, PlaceOutcome, PlaceSweep, RebootOutcome, Record,
 };
 use report::{
-    FlawList, Page, bill_page, comparison_page, experiment_page, factorial_page, flaws_page,
+    FlawList, Page, bill_page, comparison_page, experiment_page, factorial_page, flaws_page, fleet_rows_page,
     guard_baseline_page, guard_page, history_page, place_page, place_sweep_page, reboots_page,
 };
 use serde::de::DeserializeOwned;
@@ -50,6 +50,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
     let guard: GuardOutcome = saved!("guard");
     let [bill, suite]: [Bill; 2] = [saved!("bill"), saved!("bill-suite")];
     let [listing, trends]: [HistoryListing; 2] = [saved!("history"), saved!("history-trends")];
+    let rows: FleetRows = saved!("fleet-rows");
     let machine = sample_machine(2);
     let uneven = ["microcode differs: CPU 0 has 0x1, CPU 1 has 0x2".to_owned()];
     let verdicts = verdicts();
@@ -70,6 +71,7 @@ pub(super) fn pages() -> Vec<(&'static str, Page)> {
         ("guard-baseline-empty", guard_baseline_page(&[], 1, 0)),
         ("history", history_page(&listing, 1, "/state")),
         ("history-trends", history_page(&trends, 0, "/state")),
+        ("fleet-rows", fleet_rows_page(&rows)),
         ("flaws", flaws(false)),
         ("flaws-all", flaws(true)),
     ]

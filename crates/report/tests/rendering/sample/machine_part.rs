@@ -23,6 +23,7 @@ pub(crate) fn sample_machine(cpu_count: u32) -> Machine {
             architecture: Some("x86_64".to_owned()),
             board: Some("QEMU Standard PC".to_owned()),
             bios: Some("SeaBIOS 1.16".to_owned()),
+            ..Identity::default()
         },
         topology: topology(cpu_count),
         tlbs: [(1, 64), (2, 2048)]

@@ -63,17 +63,13 @@ pub(crate) fn sample_record(cpu_count: u32) -> Record {
             arguments: vec!["run".to_owned(), "--seed".to_owned(), "42".to_owned()],
             started_utc: "2026-01-01T12:00:00Z".to_owned(),
             seed: 42,
-            host_name: None,
-            full_command_line: false,
-            boot_id: None,
             cpus: cpus(cpu_count),
             budget_s: 90.0,
-            root: false,
-            planted: Vec::new(),
             without: vec![
                 "synthetic sample: no number in this record was measured".to_owned(),
                 "1 GiB pages: the pool is empty and this process is not root".to_owned(),
             ],
+            ..Provenance::default()
         },
         machine: sample_machine(cpu_count),
         plan: plan(),

@@ -1,0 +1,293 @@
+//! `sidestep fleet plan`: the script, playbook or manifest that measures every node, printed and not run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use fleet::node::NodeName;
+use fleet::plan::{Engine, Nodes, Plan, PlannedNode, node_list, randomise, script};
+
+use crate::arguments::{Arguments, Global};
+use crate::check_up::seed_of_now;
+use crate::outcome::Outcome;
+use crate::{output, store};
+
+/// Nodes of a rack at a time, where racks are known.
+const AT_ONCE: usize = 4;
+/// Where no rack is known: this part of all nodes.
+const PART_AT_ONCE: usize = 10;
+/// What a node is measured by where nothing else is said.
+const QUICK: &str = "--quick";
+/// An inventory of a hundred thousand nodes has a few megabytes.
+const INVENTORY_BYTES_MAX: u64 = 64 << 20;
+
+const AFTER_HELP: &str = "\
+Options of sidestep run follow --; without them --quick. Each node is measured alone, in random order, a few of a rack at a time; the \
+node that fails stops no other. Job arrays are not used: they measured some nodes twice and others never.
+
+An inventory is a file of CSV with a column node, and rack where that is known; sidestep fleet check reads the same file.";
+
+/// Options of `fleet plan`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct PlanArguments {
+    /// What will run the check-ups
+    #[arg(long, value_name = "ENGINE")]
+    engine: EngineName,
+    /// The directory that all nodes share and drop their records to, an absolute path; of Kubernetes a folder of each node
+    #[arg(long, value_name = "DIR")]
+    drop: PathBuf,
+    /// These nodes, such as n[001-128,130],gpu-[1-4]
+    #[arg(long, value_name = "LIST", value_parser = parse_nodes)]
+    nodes: Option<NodeList>,
+    /// The nodes of this file, or of them those of --nodes, with their racks
+    #[arg(long, value_name = "FILE")]
+    inventory: Option<PathBuf>,
+    /// Slurm: this partition in place of the default one; without --nodes all nodes that it has when the script runs
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
+    /// So many nodes of a rack at a time: 4; where no rack is known, a tenth of all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    at_once: Option<u32>,
+    /// Slurm: one allocation of all nodes, which begin at the same moment, in place of a job each
+    #[arg(long)]
+    together: bool,
+    /// Draw an arm of an experiment for each node, balanced within each rack; you prepare the nodes accordingly
+    #[arg(long, value_name = "NAME=ARM,ARM", value_parser = parse_arms)]
+    randomise: Option<Arms>,
+    /// Kubernetes: the image that holds sidestep
+    #[arg(long, value_name = "IMAGE", default_value = concat!("sidestep:", env!("CARGO_PKG_VERSION")))]
+    image: String,
+    /// Fix the order and the arms
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Options of sidestep run
+    #[arg(last = true, value_name = "OPTIONS")]
+    options: Vec<String>,
+}
+
+/// What will run the check-ups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EngineName {
+    /// A script that submits a job for each node
+    Slurm,
+    /// A playbook
+    Ansible,
+    /// A Job for each node
+    #[value(alias = "k8s")]
+    Kubernetes,
+    /// A test class, for --distribute
+    Reframe,
+}
+
+/// The nodes of a list.
+#[derive(Debug, Clone)]
+struct NodeList(Vec<NodeName>);
+
+fn parse_nodes(text: &str) -> Result<NodeList, String> {
+    node_list(text).map(NodeList).map_err(|why| why.to_string())
+}
+
+/// The arms of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Arms {
+    experiment: String,
+    arms: Vec<String>,
+}
+
+/// Reads `microcode=old,new`.
+fn parse_arms(text: &str) -> Result<Arms, String> {
+    let (experiment, arms) = text.split_once('=').ok_or("give a name and arms, such as microcode=old,new")?;
+    let mut arms: Vec<String> = arms.split(',').map(str::to_owned).collect();
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:".contains(letter))
+    };
+    if !is_word(experiment) || !arms.iter().all(|arm| is_word(arm)) {
+        return Err("names are letters, digits, '-', '_', '.' and ':'".to_owned());
+    }
+    arms.dedup();
+    if arms.len() < 2 {
+        return Err("give at least two different arms".to_owned());
+    }
+    Ok(Arms { experiment: experiment.to_owned(), arms })
+}
+
+/// Prints the plan.
+pub(super) fn plan(arguments: &PlanArguments, global: &Global) -> anyhow::Result<Outcome> {
+    anyhow::ensure!(!global.json, "fleet plan prints what the engine reads, and no JSON; leave out --json");
+    anyhow::ensure!(
+        arguments.drop.is_absolute(),
+        "--drop {} is relative, and every node would mean another place; give an absolute path",
+        arguments.drop.display()
+    );
+    let drop = arguments.drop.to_str().context("--drop is no UTF-8; choose another name")?.to_owned();
+    let options = run_options(&arguments.options)?;
+    let mut nodes = nodes(arguments)?;
+    let seed = arguments.seed.unwrap_or_else(seed_of_now);
+    if let (Some(arms), Nodes::Listed(nodes)) = (&arguments.randomise, &mut nodes) {
+        randomise(nodes, &arms.arms, seed);
+    }
+    anyhow::ensure!(
+        arguments.randomise.is_none() || matches!(nodes, Nodes::Listed(_)),
+        "--randomise requires the names of the nodes; give --nodes LIST or --inventory FILE"
+    );
+    let plan = Plan {
+        engine: match arguments.engine {
+            EngineName::Slurm => Engine::Slurm,
+            EngineName::Ansible => Engine::Ansible,
+            EngineName::Kubernetes => Engine::Kubernetes,
+            EngineName::Reframe => Engine::ReFrame,
+        },
+        at_once: at_once(arguments, &nodes),
+        nodes,
+        partition: arguments.partition.clone(),
+        drop,
+        options,
+        together: arguments.together,
+        experiment: arguments.randomise.as_ref().map(|arms| arms.experiment.clone()),
+        image: arguments.image.clone(),
+        seed,
+    };
+    let text = script(&plan)?;
+    if !global.quiet {
+        output::print(&text)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Options of `run` that it takes, and that are left to each node.
+fn run_options(given: &[String]) -> anyhow::Result<Vec<String>> {
+    if given.is_empty() {
+        return Ok(vec![QUICK.to_owned()]);
+    }
+    let own = |word: &String| {
+        ["--drop", "--node", "--record", "--repeat", "--experiment", "--arm"]
+            .iter()
+            .any(|option| word == option || word.starts_with(&format!("{option}=")))
+    };
+    if let Some(word) = given.iter().find(|word| own(word)) {
+        anyhow::bail!("{word} is not for every node alike; leave it out after --");
+    }
+    let words = ["sidestep", "run"].into_iter().map(str::to_owned).chain(given.iter().cloned());
+    Arguments::parsed(words.map(Into::into)).map_err(|error| {
+        let line =
+            error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        anyhow::anyhow!("sidestep run does not take {}: {line}", given.join(" "))
+    })?;
+    Ok(given.to_vec())
+}
+
+fn at_once(arguments: &PlanArguments, nodes: &Nodes) -> usize {
+    let default = match nodes {
+        Nodes::Listed(nodes) if nodes.iter().all(|node| node.rack.is_none()) => {
+            nodes.len().div_ceil(PART_AT_ONCE).max(AT_ONCE)
+        }
+        _ => AT_ONCE,
+    };
+    arguments.at_once.map_or(default, |count| count as usize)
+}
+
+/// The nodes that are named, with their racks.
+fn nodes(arguments: &PlanArguments) -> anyhow::Result<Nodes> {
+    let planned = |name, rack| PlannedNode { name, rack, arm: None };
+    let wanted = arguments.nodes.as_ref().map(|NodeList(names)| names);
+    let Some(file) = &arguments.inventory else {
+        return Ok(wanted.map_or(Nodes::All, |names| {
+            Nodes::Listed(names.iter().map(|name| planned(name.clone(), None)).collect())
+        }));
+    };
+    let racks = racks(file)?;
+    let Some(wanted) = wanted else {
+        return Ok(Nodes::Listed(racks.into_iter().map(|(name, rack)| planned(name, rack)).collect()));
+    };
+    let known: BTreeMap<&str, &Option<String>> =
+        racks.iter().map(|(name, rack)| (name.as_str(), rack)).collect();
+    let with_rack = |name: &NodeName| {
+        let rack =
+            known.get(name.as_str()).with_context(|| format!("{} does not name {name}", file.display()))?;
+        Ok(planned(name.clone(), (*rack).clone()))
+    };
+    Ok(Nodes::Listed(wanted.iter().map(with_rack).collect::<anyhow::Result<_>>()?))
+}
+
+/// Nodes and racks of an inventory, in its order.
+fn racks(file: &Path) -> anyhow::Result<Vec<(NodeName, Option<String>)>> {
+    let bytes = store::read_bounded(file, INVENTORY_BYTES_MAX, "list of nodes")?;
+    let text = String::from_utf8_lossy(&bytes);
+    parsed_racks(&text).with_context(|| format!("cannot use {} as an inventory", file.display()))
+}
+
+fn parsed_racks(text: &str) -> anyhow::Result<Vec<(NodeName, Option<String>)>> {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').map(unquoted).collect();
+    let column = |name: &str| head.iter().position(|column| column.eq_ignore_ascii_case(name));
+    let node = column("node").context("its first line has no column called node")?;
+    let rack = column("rack");
+    let mut found = Vec::new();
+    for (index, line) in lines.enumerate() {
+        let fields: Vec<&str> = line.split(',').map(unquoted).collect();
+        let name = fields.get(node).copied().unwrap_or_default();
+        let name = NodeName::parse(name).with_context(|| format!("row {}", index + 1))?;
+        let rack = rack.and_then(|rack| fields.get(rack)).filter(|rack| !rack.is_empty());
+        found.push((name, rack.map(|rack| (*rack).to_owned())));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    let twice = found.iter().find(|(name, _)| !seen.insert(name.as_str().to_owned()));
+    anyhow::ensure!(twice.is_none(), "it names {} twice", twice.map_or("", |(name, _)| name.as_str()));
+    Ok(found)
+}
+
+/// A field without the blanks and quotes around it; names of nodes and racks hold no comma.
+fn unquoted(field: &str) -> &str {
+    let field = field.trim();
+    field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inventory_gives_racks_in_its_order_and_its_faults_are_named() {
+        let text = "slot,\"node\",Rack\n0,n2,r1\n\n1,\"n1\",\n2,n3\n";
+        let racks = parsed_racks(text).expect("an inventory");
+        let facts: Vec<(&str, Option<&str>)> =
+            racks.iter().map(|(name, rack)| (name.as_str(), rack.as_deref())).collect();
+        assert_eq!(facts, [("n2", Some("r1")), ("n1", None), ("n3", None)]);
+        for (text, expected) in [
+            ("", "no column called node"),
+            ("a,b\n", "no column called node"),
+            ("node\nn1\n../x\n", "row 2"),
+            ("node\nn1\nn1\n", "names n1 twice"),
+        ] {
+            let why = format!("{:#}", parsed_racks(text).expect_err(text));
+            assert!(why.contains(expected), "{why}");
+        }
+    }
+
+    #[test]
+    fn arms_are_two_plain_words_or_more() {
+        let arms = parse_arms("microcode=old,new").expect("two arms");
+        assert_eq!((arms.experiment.as_str(), arms.arms.len()), ("microcode", 2));
+        for text in ["", "x", "x=", "x=a", "x=a,a", "=a,b", "x=a b,c", "x=$(y),b"] {
+            assert!(parse_arms(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn options_of_run_are_tried_before_ten_thousand_nodes_refuse_them() {
+        let given = |text: &str| run_options(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(given("").expect("the default"), ["--quick"]);
+        assert_eq!(given("--budget 30s --only cores").expect("options of run").len(), 4);
+        for (text, expected) in [
+            ("--quik", "does not take --quik"),
+            ("--quick --node n1", "--node is not for every node alike"),
+            ("--drop=x", "--drop=x is not for every node alike"),
+        ] {
+            let why = given(text).expect_err(text).to_string();
+            assert!(why.contains(expected) && !why.contains('\n'), "{why}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The files of rows: written beside their places, and put there when all are whole.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use anyhow::Context;
+use fleet::rows::{AS_PARQUET, to_parquet};
+use host::live::WriteError;
+use record::FleetTable;
+
+use super::Taker;
+use crate::fleet::duckdb;
+
+/// Bytes that are written at a time.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Files in the making.
+pub(super) struct RowFiles {
+    folder: PathBuf,
+    files: Vec<(FleetTable, Temporary, BufWriter<File>)>,
+}
+
+/// A file that goes when it is dropped.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Renamed by then, if all went well.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl RowFiles {
+    /// Makes the folder and begins every file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn begin(folder: &Path) -> anyhow::Result<Self> {
+        let failed = |path: &Path, source| WriteError::File { path: path.to_owned(), source };
+        fs::create_dir_all(folder)
+            .map_err(|source| WriteError::Directory { path: folder.to_owned(), source })?;
+        let begin = |table: FleetTable| -> anyhow::Result<_> {
+            let path = folder.join(format!("{table}.ndjson.{}.tmp", process::id()));
+            let file = File::create(&path).map_err(|source| failed(&path, source))?;
+            Ok((table, Temporary(path), BufWriter::with_capacity(BUFFER_BYTES, file)))
+        };
+        let files: anyhow::Result<Vec<_>> = FleetTable::ALL.into_iter().map(begin).collect();
+        Ok(Self { folder: folder.to_owned(), files: files? })
+    }
+
+    /// Puts every file in its place, and removes Parquet of older rows.
+    ///
+    /// # Errors
+    /// What could not be written; the files that were there stay.
+    pub(super) fn finish(mut self) -> anyhow::Result<Vec<String>> {
+        let failed = |path: &Path, source| WriteError::File { path: path.to_owned(), source };
+        for (_, temporary, file) in &mut self.files {
+            file.flush()
+                .and_then(|()| file.get_ref().sync_all())
+                .map_err(|source| failed(&temporary.0, source))?;
+        }
+        let mut names = Vec::new();
+        for (table, temporary, _) in &self.files {
+            // Usually there is none.
+            let _ = fs::remove_file(self.folder.join(format!("{table}.parquet")));
+            let path = self.folder.join(format!("{table}.ndjson"));
+            fs::rename(&temporary.0, &path).map_err(|source| failed(&path, source))?;
+            names.push(format!("{table}.ndjson"));
+        }
+        Ok(names)
+    }
+}
+
+impl Taker for RowFiles {
+    fn takes(&self, _: FleetTable) -> bool {
+        true
+    }
+
+    fn take(&mut self, table: FleetTable, lines: &[u8]) -> anyhow::Result<()> {
+        let of_table = self.files.iter_mut().find(|(other, ..)| *other == table);
+        let (_, temporary, file) = of_table.expect("every table has a file");
+        file.write_all(lines)
+            .map_err(|source| WriteError::File { path: temporary.0.clone(), source })
+            .context("the rows are not written")
+    }
+}
+
+/// Makes Parquet of the rows in a folder.
+///
+/// # Errors
+/// What DuckDB said, or a file that cannot be put in its place.
+pub(super) fn write_parquet(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let ending = format!(".{}.tmp", process::id());
+    let begun = AS_PARQUET.map(|table| Temporary(folder.join(format!("{table}.parquet{ending}"))));
+    duckdb::run(&to_parquet(folder, &ending), |_| Ok(()))?;
+    let mut names = Vec::new();
+    for (table, temporary) in AS_PARQUET.iter().zip(&begun) {
+        let path = folder.join(format!("{table}.parquet"));
+        fs::rename(&temporary.0, &path).map_err(|source| WriteError::File { path, source })?;
+        names.push(format!("{table}.parquet"));
+    }
+    Ok(names)
+}

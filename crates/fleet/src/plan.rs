@@ -1,0 +1,208 @@
+//! What a scheduler is given to measure every node: scripts as text, which nothing here runs.
+//!
+//! Every node is named, one job each: arrays of jobs measured some nodes twice and others never. Nodes of one rack are measured a few
+//! at a time, as a rack under load at once heats and feeds itself, and in random order. The node that fails stops no other.
+
+mod ansible;
+mod kubernetes;
+mod node_list;
+mod reframe;
+mod slurm;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use kernels::random::SplitMix64;
+
+use crate::node::NodeName;
+pub use node_list::{NodeListError, node_list};
+
+/// What runs the check-ups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Slurm.
+    Slurm,
+    /// Ansible.
+    Ansible,
+    /// Kubernetes.
+    Kubernetes,
+    /// ReFrame, over whatever it is configured for.
+    ReFrame,
+}
+
+/// A node that is to be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedNode {
+    /// Its name.
+    pub name: NodeName,
+    /// Its rack, where that is known.
+    pub rack: Option<String>,
+    /// Its arm, in an experiment.
+    pub arm: Option<String>,
+}
+
+/// Which nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Nodes {
+    /// These.
+    Listed(Vec<PlannedNode>),
+    /// All that the engine has, or that the partition has: the engine lists them when the script runs.
+    All,
+}
+
+/// What is planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What runs it.
+    pub engine: Engine,
+    /// Where.
+    pub nodes: Nodes,
+    /// The partition of Slurm that jobs are submitted to; its default one where none is named.
+    pub partition: Option<String>,
+    /// The drop directory, an absolute path that is the same on every node.
+    pub drop: String,
+    /// Options of `sidestep run`.
+    pub options: Vec<String>,
+    /// Nodes of one rack that may be measured at a time.
+    pub at_once: usize,
+    /// One allocation of all nodes in place of a job each.
+    pub together: bool,
+    /// The experiment whose arms the nodes have.
+    pub experiment: Option<String>,
+    /// The image that holds sidestep, for Kubernetes.
+    pub image: String,
+    /// Seed of the order.
+    pub seed: u64,
+}
+
+/// Why there is no such plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Jobs that are pinned to nodes need their names.
+    #[error("the plan requires the names of the nodes; give --nodes LIST or --inventory FILE")]
+    NoNames,
+    /// Nothing to measure.
+    #[error("no node is left to measure; give others with --nodes LIST or --inventory FILE")]
+    NoNodes,
+    /// Only jobs of single nodes can have arms.
+    #[error("arms require a job for each node; leave out {0}")]
+    NoArms(&'static str),
+    /// What only Slurm has.
+    #[error("{0} is for --engine slurm alone; leave it out")]
+    SlurmAlone(&'static str),
+}
+
+/// A node with the lane it waits in: nodes of one lane are measured one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Placed<'p> {
+    node: &'p PlannedNode,
+    /// `r3/1`: a number for the rack, and one within it.
+    rack: usize,
+    lane: usize,
+    /// How many nodes of its lane come before it.
+    turn: usize,
+}
+
+/// The script of a plan.
+///
+/// # Errors
+/// The engine cannot do what was asked.
+pub fn script(plan: &Plan) -> Result<String, PlanError> {
+    if matches!(&plan.nodes, Nodes::Listed(nodes) if nodes.is_empty()) {
+        return Err(PlanError::NoNodes);
+    }
+    if plan.together && plan.experiment.is_some() {
+        return Err(PlanError::NoArms("--together"));
+    }
+    if plan.engine != Engine::Slurm {
+        if plan.together {
+            return Err(PlanError::SlurmAlone("--together"));
+        }
+        if plan.partition.is_some() {
+            return Err(PlanError::SlurmAlone("--partition"));
+        }
+    }
+    match plan.engine {
+        Engine::Slurm => Ok(slurm::script(plan)),
+        Engine::Ansible => Ok(ansible::playbook(plan)),
+        Engine::Kubernetes => kubernetes::jobs(plan),
+        Engine::ReFrame => reframe::check(plan),
+    }
+}
+
+/// Nodes in random order with their lanes, such that those measured first are spread over all racks.
+fn placed(nodes: &[PlannedNode], at_once: usize, seed: u64) -> Vec<Placed<'_>> {
+    let mut racks: BTreeMap<Option<&str>, Vec<&PlannedNode>> = BTreeMap::new();
+    for node in nodes {
+        racks.entry(node.rack.as_deref()).or_default().push(node);
+    }
+    let mut random = SplitMix64::new(seed);
+    let mut placed = Vec::with_capacity(nodes.len());
+    for (rack, mut members) in racks.into_values().enumerate() {
+        random.shuffle(&mut members);
+        let place = |(index, node)| Placed { node, rack, lane: index % at_once, turn: index / at_once };
+        placed.extend(members.into_iter().enumerate().map(place));
+    }
+    random.shuffle(&mut placed);
+    placed.sort_by_key(|one| one.turn);
+    placed
+}
+
+/// Gives each node an arm: within a rack, or within all nodes whose rack is unknown, as many each as can be, at random.
+pub fn randomise(nodes: &mut [PlannedNode], arms: &[String], seed: u64) {
+    let mut racks: BTreeMap<Option<String>, Vec<usize>> = BTreeMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        racks.entry(node.rack.clone()).or_default().push(index);
+    }
+    let mut random = SplitMix64::new(seed);
+    for mut members in racks.into_values() {
+        random.shuffle(&mut members);
+        // Which arm an odd rack has more of is random too.
+        let first = random.below(arms.len() as u64) as usize;
+        for (place, index) in members.into_iter().enumerate() {
+            nodes[index].arm = Some(arms[(first + place) % arms.len()].clone());
+        }
+    }
+}
+
+/// The options of a node's experiment.
+fn arm_options(plan: &Plan, node: &PlannedNode) -> Vec<String> {
+    match (&plan.experiment, &node.arm) {
+        (Some(experiment), Some(arm)) => {
+            vec!["--experiment".to_owned(), experiment.clone(), "--arm".to_owned(), arm.clone()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A word as a shell takes it.
+fn shell_quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=,:+@".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Words as a shell takes them, parted by blanks.
+fn shell_words<'w>(words: impl IntoIterator<Item = &'w String>) -> String {
+    words.into_iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A text in double quotes, as YAML and Python both take it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            // All of them are below 100h.
+            letter if letter.is_control() => _ = write!(out, "\\x{:02x}", u32::from(letter)),
+            letter => out.push(letter),
+        }
+    }
+    out + "\""
+}
+
+#[cfg(test)]
+mod tests;

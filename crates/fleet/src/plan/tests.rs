@@ -1,0 +1,187 @@
+//! Plans name every node once, keep to their lanes, and quote whatever they are given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::*;
+
+fn nodes(racks: &[usize]) -> Vec<PlannedNode> {
+    let of_rack = |(rack, count): (usize, &usize)| {
+        let node = move |number| PlannedNode {
+            name: NodeName::parse(&format!("r{rack}n{number}")).expect("a name"),
+            rack: Some(format!("rack {rack}")),
+            arm: None,
+        };
+        (0..*count).map(node).collect::<Vec<_>>()
+    };
+    racks.iter().enumerate().flat_map(of_rack).collect()
+}
+
+fn plan(engine: Engine, nodes: Vec<PlannedNode>) -> Plan {
+    Plan {
+        engine,
+        nodes: Nodes::Listed(nodes),
+        partition: None,
+        drop: "/shared/drop".to_owned(),
+        options: vec!["--quick".to_owned()],
+        at_once: 4,
+        together: false,
+        experiment: None,
+        image: "registry.example/sidestep:0.1.0".to_owned(),
+        seed: 7,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, rng_seed: RngSeed::Fixed(11), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_node_is_placed_once_and_no_rack_has_more_lanes_than_may_run(
+        racks in proptest::collection::vec(1_usize..30, 1..6),
+        at_once in 1_usize..9,
+        seed: u64,
+    ) {
+        let nodes = nodes(&racks);
+        let placed = placed(&nodes, at_once, seed);
+        let names: BTreeSet<&str> = placed.iter().map(|one| one.node.name.as_str()).collect();
+        prop_assert!(placed.len() == nodes.len() && names.len() == nodes.len());
+        let mut turns: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for one in &placed {
+            prop_assert!(one.lane < at_once);
+            // Nodes of a lane come in their turns, without a gap.
+            let turn = turns.entry((one.rack, one.lane)).or_default();
+            prop_assert_eq!(one.turn, *turn);
+            *turn += 1;
+        }
+    }
+
+    #[test]
+    fn arms_are_balanced_within_every_rack(
+        racks in proptest::collection::vec(1_usize..30, 1..6),
+        count in 2_usize..4,
+        seed: u64,
+    ) {
+        let mut nodes = nodes(&racks);
+        let arms: Vec<String> = (0..count).map(|arm| format!("arm{arm}")).collect();
+        randomise(&mut nodes, &arms, seed);
+        let mut counts: BTreeMap<(&Option<String>, &str), usize> = BTreeMap::new();
+        for node in &nodes {
+            *counts.entry((&node.rack, node.arm.as_deref().expect("each has one"))).or_default() += 1;
+        }
+        for (rack, size) in racks.iter().enumerate() {
+            let rack = Some(format!("rack {rack}"));
+            let of = |arm: &String| counts.get(&(&rack, arm.as_str())).copied().unwrap_or(0);
+            prop_assert!(arms.iter().all(|arm| of(arm).abs_diff(size / count) <= 1));
+        }
+    }
+}
+
+#[test]
+fn every_script_names_every_node_once_and_the_same_seed_gives_the_same_script() {
+    let each = |engine, mark: fn(&str) -> String| {
+        let text = script(&plan(engine, nodes(&[5, 9]))).expect("a script");
+        assert_eq!(script(&plan(engine, nodes(&[5, 9]))).expect("a script"), text);
+        assert!(!text.split('@').any(|part| part == "RUN" || part == "DROP" || part == "NODES"), "{text}");
+        for node in nodes(&[5, 9]) {
+            let name = mark(node.name.as_str());
+            let count =
+                text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| *word == name).count();
+            assert_eq!(count, 1, "{name} in {text}");
+        }
+    };
+    each(Engine::Slurm, str::to_owned);
+    each(Engine::Ansible, str::to_owned);
+    each(Engine::Kubernetes, |name| format!("\"{name}\""));
+}
+
+#[test]
+fn slurm_has_a_job_for_each_node_or_one_that_outlives_its_nodes_and_never_an_array() {
+    let apart = script(&plan(Engine::Slurm, nodes(&[3]))).expect("a script");
+    for part in ["--exclusive", "--dependency=singleton", "--kill-on-bad-exit=0", "submit r0n1 r0/"] {
+        assert!(apart.contains(part), "{part}");
+    }
+    let together = script(&Plan { together: true, ..plan(Engine::Slurm, nodes(&[3])) }).expect("a script");
+    for part in [
+        "#SBATCH --no-kill",
+        "--kill-on-bad-exit=0",
+        "#SBATCH --nodes=3\n#SBATCH --nodelist=r0n0,r0n1,r0n2\n",
+    ] {
+        assert!(together.contains(part), "{part} in {together}");
+    }
+    let partition = Some("a b".to_owned());
+    let partition = script(&Plan { nodes: Nodes::All, partition, ..plan(Engine::Slurm, Vec::new()) });
+    let partition = partition.expect("a script");
+    assert_eq!(partition.matches(" --partition='a b'").count(), 2, "{partition}");
+    for text in [apart, together, partition] {
+        assert!(!text.contains("--array"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_given_is_quoted_for_whoever_reads_it() {
+    let hostile = "/d/$(reboot)'\"\n;x";
+    for (engine, expected) in [
+        (Engine::Slurm, r#"drop='/d/$(reboot)'\''""#),
+        (Engine::Ansible, r#"drop: "/d/$(reboot)'\"\x0a;x""#),
+        (Engine::Kubernetes, r#"path: "/d/$(reboot)'\"\x0a;x""#),
+        (Engine::ReFrame, r#"drop = variable(str, value="/d/$(reboot)'\"\x0a;x""#),
+    ] {
+        let text = script(&Plan { drop: hostile.to_owned(), ..plan(engine, nodes(&[1])) }).expect("a script");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn arms_reach_the_jobs_and_what_cannot_have_them_says_so() {
+    let mut armed = nodes(&[2]);
+    randomise(&mut armed, &["a".to_owned(), "b".to_owned()], 1);
+    let with = |engine, together| {
+        let experiment = Some("microcode".to_owned());
+        script(&Plan { together, experiment, ..plan(engine, armed.clone()) })
+    };
+    let slurm = with(Engine::Slurm, false).expect("a script");
+    assert!(slurm.contains("--experiment microcode --arm a") && slurm.contains("--arm b"), "{slurm}");
+    let ansible = with(Engine::Ansible, false).expect("a script");
+    assert!(
+        ansible.contains("experiment: \"microcode\"") && ansible.contains("\n        \"r0n1\": \""),
+        "{ansible}"
+    );
+    let jobs = with(Engine::Kubernetes, false).expect("a script");
+    assert!(jobs.contains(r#""--experiment", "microcode", "--arm", "#), "{jobs}");
+    assert_eq!(with(Engine::Slurm, true), Err(PlanError::NoArms("--together")));
+    assert_eq!(with(Engine::ReFrame, false), Err(PlanError::NoArms("--randomise")));
+    assert_eq!(with(Engine::Ansible, true), Err(PlanError::NoArms("--together")));
+}
+
+#[test]
+fn what_an_engine_lacks_is_said() {
+    let all = Plan { nodes: Nodes::All, ..plan(Engine::Kubernetes, Vec::new()) };
+    assert_eq!(script(&all), Err(PlanError::NoNames));
+    let partition = Plan { partition: Some("p".to_owned()), ..plan(Engine::Ansible, nodes(&[1])) };
+    assert_eq!(script(&partition), Err(PlanError::SlurmAlone("--partition")));
+    assert_eq!(script(&plan(Engine::Slurm, Vec::new())), Err(PlanError::NoNodes));
+    let together = Plan { together: true, ..plan(Engine::Ansible, nodes(&[1])) };
+    assert_eq!(script(&together), Err(PlanError::SlurmAlone("--together")));
+}
+
+#[test]
+fn objects_of_kubernetes_have_names_that_it_takes() {
+    let long = "n".repeat(60);
+    let names = ["n1", "N1", "n_1", "rack-1.site.example", &long, &format!("{long}1")];
+    let text = script(&plan(
+        Engine::Kubernetes,
+        names
+            .iter()
+            .map(|name| PlannedNode { name: NodeName::parse(name).expect("a name"), rack: None, arm: None })
+            .collect(),
+    ))
+    .expect("a script");
+    let objects: BTreeSet<&str> = text.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
+    assert_eq!(objects.len(), names.len(), "{objects:?}");
+    for name in objects {
+        let is_taken = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+        assert!(name.len() <= 63 && name.bytes().all(is_taken) && !name.ends_with(['-', '.']), "{name}");
+    }
+}

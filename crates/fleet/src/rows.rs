@@ -1,0 +1,220 @@
+//! A record laid flat: what DuckDB, or any other reader of rows, is given.
+//!
+//! A record of any version is taken: what it does not say is absent from the rows. Numbers that are not above zero, such as a cost
+//! that came out negative, give no row, as ratios of them mean nothing.
+
+mod metrics;
+mod names;
+mod parquet;
+mod states;
+
+use std::collections::BTreeMap;
+
+use machine::{Identity, Machine, keyed_hash};
+use record::{FIRST_KERNEL_SET, MetricRow, NodeRow, PlanOutcome, Provenance, Record, StateRow};
+
+use crate::node::run_id;
+pub use names::Names;
+pub use parquet::{AS_PARQUET, to_parquet};
+
+/// What an ordinary check-up is for.
+pub const CHECK_UP: &str = "check-up";
+/// A hash that only tells texts from each other needs no secret.
+const NO_SECRET: [u64; 2] = [0, 0];
+/// Between values of one node that differ where they should be alike.
+const AND: &str = "+";
+
+/// Where a record was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin<'o> {
+    /// The file, below the drop directory.
+    pub file: &'o str,
+    /// The name of the node, where the record does not say one: of the folder that holds it.
+    pub node: &'o str,
+}
+
+/// The rows of one record.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Flattened {
+    /// What the node is, and how the run went.
+    pub node: NodeRow,
+    /// Verdicts, clock pairs, settings.
+    pub states: Vec<StateRow>,
+    /// Numbers, no two of them of one metric, CPUs and memory.
+    pub metrics: Vec<MetricRow>,
+}
+
+/// Why a record that can be read gives no rows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoRows {
+    /// Windows were made longer on purpose.
+    #[error("a difference was planted in it: it says nothing of its node")]
+    Planted,
+}
+
+/// Lays a record flat.
+///
+/// # Errors
+/// The record says nothing of a node.
+pub fn flatten(record: &Record, origin: Origin<'_>) -> Result<Flattened, NoRows> {
+    if !record.provenance.planted.is_empty() {
+        return Err(NoRows::Planted);
+    }
+    let metrics = metrics::metrics(record, &shared_columns(record, origin));
+    let mut node = node(record, origin);
+    node.metrics = metrics.len() as u64;
+    let states = states::states(record, &node.node, &node.run_id);
+    Ok(Flattened { node, states, metrics })
+}
+
+fn name(record: &Record, origin: Origin<'_>) -> String {
+    let provenance = &record.provenance;
+    let said = provenance.node.as_ref().or(provenance.host_name.as_ref());
+    said.map_or_else(|| origin.node.to_owned(), Clone::clone)
+}
+
+/// A metric without number: what all of a run have alike.
+fn shared_columns(record: &Record, origin: Origin<'_>) -> MetricRow {
+    let provenance = &record.provenance;
+    let node = name(record, origin);
+    MetricRow {
+        run_id: run_id(provenance, &node),
+        node,
+        started_utc: provenance.started_utc.clone(),
+        boot_id: provenance.boot_id.clone(),
+        tool_version: provenance.tool_version.clone(),
+        kernel_set_version: provenance.kernel_set.unwrap_or(FIRST_KERNEL_SET),
+        preset: preset(&provenance.arguments),
+        experiment: experiment(provenance),
+        arm: provenance.arm.clone(),
+        others_share: record.guards.others_share,
+        steal_share: record.guards.steal_share,
+        partial: record.partial.is_some(),
+        ..MetricRow::default()
+    }
+}
+
+fn node(record: &Record, origin: Origin<'_>) -> NodeRow {
+    let (provenance, machine) = (&record.provenance, &record.machine);
+    let (identity, environment) = (&machine.identity, &machine.environment);
+    let engine = provenance.engine.as_ref();
+    let node = name(record, origin);
+    NodeRow {
+        run_id: run_id(provenance, &node),
+        node,
+        cpu_model: identity.name.clone(),
+        family: identity.family,
+        model: identity.model,
+        stepping: identity.stepping,
+        microcode: microcode(record),
+        board: identity.board.clone(),
+        bios_vendor: identity.bios_vendor.clone(),
+        bios_version: bios_version(identity),
+        bios_date: identity.bios_date.clone(),
+        dimm_part: memory_parts(machine),
+        kernel: environment.kernel.clone(),
+        cmdline_hash: environment.command_line.as_ref().map(|line| command_line_hash(line)),
+        smt: environment.smt.clone(),
+        governor: joined(environment.frequency_policies.keys().cloned()),
+        thp: environment.transparent_huge_pages.enabled.clone(),
+        hypervisor: identity.hypervisor.clone(),
+        coverage: coverage(record),
+        started_utc: provenance.started_utc.clone(),
+        boot_id: provenance.boot_id.clone(),
+        tool_version: provenance.tool_version.clone(),
+        kernel_set_version: provenance.kernel_set.unwrap_or(FIRST_KERNEL_SET),
+        preset: preset(&provenance.arguments),
+        experiment: experiment(provenance),
+        arm: provenance.arm.clone(),
+        others_share: record.guards.others_share,
+        steal_share: record.guards.steal_share,
+        partial: record.partial.clone(),
+        doubts: record.guards.doubts.len() as u64,
+        metrics: 0,
+        engine: engine.map(|engine| engine.name.clone()),
+        job: engine.and_then(|engine| engine.job.clone()),
+        step: engine.and_then(|engine| engine.step.clone()),
+        serials_hash: provenance.serials_hash.clone(),
+        file: origin.file.to_owned(),
+    }
+}
+
+/// How deeply was measured, from the arguments: runs of different presets have different blocks and windows.
+fn preset(arguments: &[String]) -> String {
+    let value_of = |option: &str| {
+        let joined = arguments.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
+        let place = arguments.iter().position(|word| word == option);
+        let apart = place.and_then(|place| arguments.get(place + 1)).map(String::as_str);
+        joined.or(apart)
+    };
+    let has = |flag: &str| arguments.iter().any(|word| word == flag);
+    let depth = match value_of("--budget") {
+        _ if has("--quick") => "quick".to_owned(),
+        _ if has("--full") => "full".to_owned(),
+        Some(budget) => format!("budget-{budget}"),
+        None => "standard".to_owned(),
+    };
+    let narrowed = |name: &str| {
+        value_of(&format!("--{name}")).map_or_else(String::new, |value| format!("+{name}={value}"))
+    };
+    depth + &["only", "cpus", "epochs"].map(narrowed).concat()
+}
+
+/// What a run was for: what it was told, or the command that measured.
+fn experiment(provenance: &Provenance) -> String {
+    if let Some(told) = &provenance.experiment {
+        return told.clone();
+    }
+    let words = provenance.arguments.iter().take_while(|word| !word.starts_with('-'));
+    let words: Vec<&str> = words.take(2).map(String::as_str).collect();
+    if matches!(words.as_slice(), [] | ["run", ..]) { CHECK_UP.to_owned() } else { words.join(" ") }
+}
+
+/// The revisions of all CPUs, as /proc/cpuinfo writes them.
+fn microcode(record: &Record) -> Option<String> {
+    let of_cpus = record.flaw_evidence.iter().flat_map(|evidence| &evidence.cpus);
+    let mut revisions: Vec<u64> = of_cpus.filter_map(|cpu| cpu.microcode).collect();
+    if revisions.is_empty() {
+        revisions.extend(record.machine.identity.microcode);
+    }
+    revisions.sort_unstable();
+    revisions.dedup();
+    joined(revisions.into_iter().map(|revision| format!("{revision:#x}")))
+}
+
+/// The version alone; older records have vendor, version and date in one text.
+fn bios_version(identity: &Identity) -> Option<String> {
+    let is_apart = identity.bios_vendor.is_some() || identity.bios_date.is_some();
+    identity.bios_version.clone().or_else(|| identity.bios.clone().filter(|_| !is_apart))
+}
+
+/// `16 x M393A2K43CB2-CTD`, by part number.
+fn memory_parts(machine: &Machine) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for module in &machine.identity.memory_modules {
+        let part = if module.part.is_empty() { "unknown" } else { &module.part };
+        *counts.entry(part).or_default() += 1;
+    }
+    joined(counts.into_iter().map(|(part, count)| format!("{count} x {part}")))
+}
+
+/// A hash of the words that are left of a command line where values that name a disk, host or password are removed.
+fn command_line_hash(line: &str) -> String {
+    format!("{:016x}", keyed_hash(NO_SECRET, line.as_bytes()))
+}
+
+/// Share of the planned probes that ran to their end; those for which the preset has no time were not planned.
+fn coverage(record: &Record) -> Option<f64> {
+    let outcomes = record.plan.entries.iter().map(|entry| &entry.outcome);
+    let planned: Vec<_> = outcomes.filter(|outcome| !matches!(outcome, PlanOutcome::Dropped(_))).collect();
+    let done = planned.iter().filter(|outcome| ***outcome == PlanOutcome::Done).count();
+    (!planned.is_empty()).then(|| done as f64 / planned.len() as f64)
+}
+
+fn joined(values: impl Iterator<Item = String>) -> Option<String> {
+    let values: Vec<String> = values.collect();
+    (!values.is_empty()).then(|| values.join(AND))
+}
+
+#[cfg(test)]
+mod tests;

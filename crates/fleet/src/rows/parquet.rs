@@ -1,0 +1,83 @@
+//! The SQL that makes Parquet of rows: a file of `sql/` with the paths of one folder in it as literals.
+
+use std::path::Path;
+
+use record::FleetTable;
+
+const SCRIPT: &str = include_str!("../../sql/rows-to-parquet.sql");
+/// Tables that are worth it.
+pub const AS_PARQUET: [FleetTable; 3] = [FleetTable::Metrics, FleetTable::Nodes, FleetTable::States];
+
+/// The script for the rows in a folder; each file gets `ending` behind its name, for whoever renames them when all are whole.
+pub fn to_parquet(folder: &Path, ending: &str) -> String {
+    let fill = |script: String, table: FleetTable| {
+        let rows = folder.join(format!("{table}.ndjson"));
+        let parquet = folder.join(format!("{table}.parquet{ending}"));
+        script
+            .replace(&format!("{{{table}}}"), &literal(&without_patterns(&rows)))
+            .replace(&format!("{{{table}_parquet}}"), &literal(&parquet.to_string_lossy()))
+    };
+    AS_PARQUET.into_iter().fold(SCRIPT.to_owned(), fill)
+}
+
+/// A path whose characters that would match other files stand for themselves.
+fn without_patterns(path: &Path) -> String {
+    let mut glob = String::new();
+    for c in path.to_string_lossy().chars() {
+        if matches!(c, '*' | '?' | '[') {
+            glob.extend(['[', c, ']']);
+        } else {
+            glob.push(c);
+        }
+    }
+    glob
+}
+
+/// Text as a literal of SQL.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn every_column_of_every_schema_has_its_type_and_there_are_no_others() {
+        let script = to_parquet(Path::new("rows"), "");
+        for table in AS_PARQUET {
+            let name = format!("fleet-{table}");
+            let (_, schema) =
+                record::json_schemas().into_iter().find(|(other, _)| *other == name).expect("a schema");
+            let columns = schema["properties"].as_object().expect("columns");
+            let part = script.split("copy (").find(|part| part.contains(&format!("'rows/{table}.ndjson'")));
+            let part = part.expect("each table is copied");
+            for (column, about) in columns {
+                let kind = match &about["type"] {
+                    Value::Array(kinds) => kinds[0].as_str(),
+                    kind => kind.as_str(),
+                };
+                let expected = match kind {
+                    Some("integer") => "BIGINT",
+                    Some("number") => "DOUBLE",
+                    Some("boolean") => "BOOLEAN",
+                    // Words of an enum stand behind a reference.
+                    Some("string") | None => "VARCHAR",
+                    other => panic!("{column}: {other:?}"),
+                };
+                assert!(part.contains(&format!("{column}: '{expected}'")), "{table}.{column}: {expected}");
+            }
+            assert_eq!(part.matches(": '").count(), columns.len(), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_folder_s_name_cannot_leave_its_literal_nor_match_other_folders() {
+        let script = to_parquet(Path::new("a'; drop table x; --/*"), ".tmp");
+        assert!(script.contains("read_json('a''; drop table x; --/[*]/metrics.ndjson'"), "{script}");
+        assert!(script.contains("to 'a''; drop table x; --/*/states.parquet.tmp'"), "{script}");
+        assert!(!script.contains("{metrics}") && !script.contains("_parquet}"), "{script}");
+    }
+}

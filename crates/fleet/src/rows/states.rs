@@ -1,0 +1,137 @@
+//! What is counted and never ranked: verdicts on flaws, clocks of CPUs, settings.
+
+use record::{
+    Answer, ClockPair, ClockVerdict, FlawVerdict, Protection, Record, StateKind, StateRow, WorkaroundState,
+};
+
+/// The states of a record.
+pub(super) fn states(record: &Record, node: &str, run_id: &str) -> Vec<StateRow> {
+    let mut states: Vec<StateRow> = record.flaws.iter().map(flaw).collect();
+    states.extend(clocks(record));
+    states.extend(settings(record));
+    for state in &mut states {
+        node.clone_into(&mut state.node);
+        run_id.clone_into(&mut state.run_id);
+    }
+    states
+}
+
+/// A state of no node yet.
+fn state(kind: StateKind, id: impl Into<String>) -> StateRow {
+    StateRow {
+        node: String::new(),
+        run_id: String::new(),
+        kind,
+        id: id.into(),
+        affected: None,
+        workaround: None,
+        protected: None,
+        paid: None,
+        value: None,
+        rate_ppb: None,
+        rate_lo_ppb: None,
+        rate_hi_ppb: None,
+        offset_ns: None,
+    }
+}
+
+fn flaw(verdict: &FlawVerdict) -> StateRow {
+    let some = |word: &str| Some(word.to_owned());
+    StateRow {
+        affected: some(answer(verdict.affected)),
+        workaround: some(match verdict.workaround {
+            WorkaroundState::On => "on",
+            WorkaroundState::Off => "off",
+            WorkaroundState::Partial => "partial",
+            WorkaroundState::Attempted => "attempted",
+            WorkaroundState::Unknown => "unknown",
+        }),
+        protected: some(match verdict.protected {
+            Protection::NotAffected => "not_affected",
+            Protection::Protected => "protected",
+            Protection::OnRequest => "on_request",
+            Protection::Partly => "partly",
+            Protection::NotProtected => "not_protected",
+            Protection::Unknown => "unknown",
+        }),
+        paid: some(answer(verdict.paid)),
+        ..state(StateKind::Flaw, &verdict.id)
+    }
+}
+
+fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "yes",
+        Answer::No => "no",
+        Answer::Unknown => "unknown",
+    }
+}
+
+/// The verdict on the counters, and each pair of CPUs; the clock source in use.
+fn clocks(record: &Record) -> Vec<StateRow> {
+    let valued =
+        |id: &str, value: &str| StateRow { value: Some(value.to_owned()), ..state(StateKind::Clock, id) };
+    let source = record.machine.environment.clock_sources.current.as_ref();
+    let mut states: Vec<StateRow> = source.iter().map(|source| valued("source", source)).collect();
+    if let Some(check) = &record.clock_check {
+        let verdict = match check.verdict {
+            ClockVerdict::Safe => "safe",
+            ClockVerdict::Correctable => "correctable",
+            ClockVerdict::Unsafe => "unsafe",
+            ClockVerdict::CannotTell => "cannot_tell",
+        };
+        states.push(valued("verdict", verdict));
+        states.extend(check.pairs.iter().map(pair));
+    }
+    states
+}
+
+fn pair(pair: &ClockPair) -> StateRow {
+    let excludes_zero = |interval: [f64; 2]| interval[0] > 0.0 || interval[1] < 0.0;
+    let value = match (pair.moves_for_certain, pair.interval_ns) {
+        (true, _) => "moves",
+        (false, Some(interval)) if excludes_zero(interval) => "offset",
+        (false, Some(_)) => "agrees",
+        (false, None) => "unknown",
+    };
+    StateRow {
+        value: Some(value.to_owned()),
+        rate_ppb: pair.rate_ppb,
+        rate_lo_ppb: pair.rate_interval_ppb.map(|interval| interval[0]),
+        rate_hi_ppb: pair.rate_interval_ppb.map(|interval| interval[1]),
+        offset_ns: pair.estimate_ns,
+        ..state(StateKind::Clock, format!("pair/{}>{}", pair.a.0, pair.b.0))
+    }
+}
+
+/// Settings of kernel and firmware, and each word of the command line with a value that may be shared.
+fn settings(record: &Record) -> Vec<StateRow> {
+    let environment = &record.machine.environment;
+    let pages = &environment.transparent_huge_pages;
+    let balancing = environment.numa_balancing.map(|is_on| if is_on { "on" } else { "off" }.to_owned());
+    let idle: Vec<&str> = environment.idle_states.iter().map(|(name, _)| name.as_str()).collect();
+    let policies: Vec<&str> = environment.frequency_policies.keys().map(String::as_str).collect();
+    let list = |names: Vec<&str>| (!names.is_empty()).then(|| names.join("+"));
+    let named = [
+        ("thp", pages.enabled.clone()),
+        ("thp-defrag", pages.defrag.clone()),
+        ("smt", environment.smt.clone()),
+        ("governor", list(policies)),
+        ("numa-balancing", balancing),
+        ("idle-driver", environment.idle_driver.clone()),
+        ("idle-states", list(idle)),
+    ];
+    let setting = |id: &str, value: String| StateRow { value: Some(value), ..state(StateKind::Setting, id) };
+    let mut states: Vec<StateRow> =
+        named.into_iter().filter_map(|(id, value)| Some(setting(id, value?))).collect();
+    for word in environment.command_line.iter().flat_map(|line| line.split_whitespace()) {
+        match word.split_once('=') {
+            // Values that may name a disk, a host or a password are removed from records, and differ between any two nodes.
+            Some((_, "...")) => {}
+            Some((name, value)) => states.push(setting(&format!("boot/{name}"), value.to_owned())),
+            None if word == "..." => {}
+            None => states.push(setting(&format!("boot/{word}"), "set".to_owned())),
+        }
+    }
+    states
+}
