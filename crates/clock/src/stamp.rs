@@ -416,6 +416,14 @@ mod tests {
     }
 
     #[test]
+    fn a_restartable_sequence_is_not_used_where_lfence_may_not_wait() {
+        let features = Features { lfence_waits: false, ..Features::of_this_machine() };
+        assert!(Stamper::with_features(StampMethod::RestartableSequence, features).is_none());
+        let chosen = Stamper::chosen(features, |_| true);
+        assert!(chosen.is_none_or(|stamper| stamper.method() != StampMethod::RestartableSequence));
+    }
+
+    #[test]
     fn the_chosen_method_agrees_with_the_kernel() {
         let Some(stamper) = Stamper::new() else {
             println!("skipped: no way to read counter and CPU as one");
