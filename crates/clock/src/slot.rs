@@ -7,7 +7,7 @@
 //! publish  : overwrite the older segment, then count the sequence up
 //! ```
 //! A plain sequence lock makes readers wait while its writer is off its CPU. Here the writer only ever touches the segment
-//! that no reader is sent to, so a reader repeats only if two publications fell into its five loads. A segment that starts in
+//! that no reader is sent to, so a reader repeats only if a publication fell into its loads, and never waits. A segment that starts in
 //! the future takes over at a tick, not at the moment of the store: readers on all CPUs change over together.
 //!
 //! Every segment ends. A reader past the end gets no time from it, so a writer that is late, stopped, or was left
@@ -24,9 +24,18 @@ pub const RATE_SHIFT: u32 = 56;
 /// Ticks in one unit of a span: 2^10.
 pub const SPAN_SHIFT: u32 = 10;
 
-/// The longest span that a slot keeps: 2^32 ticks, 1.65 s at 2.6 GHz. Within it the lower halves of two ticks tell how far
-/// they are apart, and a reader need not wait until the counter's two halves are put together.
-pub const SPAN_MAX: u32 = 1 << (u32::BITS - SPAN_SHIFT);
+/// The longest span that a slot keeps: a unit less than 2^32 ticks, 1.65 s at 2.6 GHz. Within it the lower halves of two ticks
+/// tell how far they are apart, and a reader need not wait until the counter's two halves are put together.
+pub const SPAN_MAX: u32 = (1 << (u32::BITS - SPAN_SHIFT)) - 1;
+
+/// A rate times two to this, or ticks: the upper half of its product with the other is nanoseconds.
+const SCALE_SHIFT: u32 = u64::BITS - RATE_SHIFT;
+
+/// The upper half of a product, which comes without a shift across two registers.
+#[inline(always)]
+fn upper_half(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> u64::BITS) as u64
+}
 
 /// A straight piece of the way from ticks to nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,16 +54,9 @@ impl Segment {
     /// Nanoseconds at a tick at or after the first, whether it still holds there or not.
     #[inline(always)]
     pub fn at(&self, tick: u64) -> u64 {
-        self.after(tick.wrapping_sub(self.tick0))
-    }
-
-    /// Nanoseconds so many ticks after the first.
-    #[inline(always)]
-    fn after(&self, ticks: u64) -> u64 {
-        // Shifting first leaves the upper half of the product, which comes without a shift across two registers. Only
-        // times more than 2^56 ticks away, a year at 2.3 GHz, are lost by it.
-        let passed = (u128::from(ticks << (64 - RATE_SHIFT)) * u128::from(self.rate)) >> 64;
-        self.ns0.wrapping_add(passed as u64)
+        // Only times more than 2^56 ticks away, a year at 2.3 GHz, are lost by the shift.
+        let ticks = tick.wrapping_sub(self.tick0) << SCALE_SHIFT;
+        self.ns0.wrapping_add(upper_half(ticks, self.rate))
     }
 
     /// The tick at which it stops to hold.
@@ -71,7 +73,7 @@ impl Segment {
     fn place(&self, tick: u64) -> Place {
         let ticks = tick.wrapping_sub(self.tick0);
         if ticks >> SPAN_SHIFT < u64::from(self.span) {
-            Place::Inside(self.after(ticks))
+            Place::Inside(self.at(tick))
         } else if ticks >> 63 != 0 {
             Place::Before
         } else if self.span == 0 {
@@ -98,20 +100,23 @@ pub enum Place {
     Closed,
 }
 
-#[derive(Debug, Default)]
-struct Cell {
-    tick0: AtomicU64,
-    ns0: AtomicU64,
-    rate: AtomicU64,
-}
+/// In the place of a span that is kept in ticks, whose lower places are free: a tick lasts a nanosecond or more, and the rate
+/// is kept as it is.
+const LONG_TICK: u32 = 1;
 
 /// Ticks to nanoseconds for one CPU. One writer at a time, which the caller sees to; any number of readers.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Slot {
     sequence: AtomicU32,
+    /// In ticks, with the mark.
     spans: [AtomicU32; 2],
-    cells: [Cell; 2],
+    /// In halves, as the counter comes.
+    tick0_lower: [AtomicU32; 2],
+    tick0_upper: [AtomicU32; 2],
+    ns0: [AtomicU64; 2],
+    /// Times 2^8, where that fits: shifting the ticks instead would come after the counter, and so on top of it.
+    scaled_rates: [AtomicU64; 2],
 }
 
 impl Slot {
@@ -123,20 +128,38 @@ impl Slot {
     /// Nanoseconds at a tick of the CPU that this slot belongs to, if the newest segment holds there: the fast path.
     #[inline(always)]
     pub fn read(&self, tick: u64) -> Option<u64> {
-        loop {
-            let sequence = self.sequence.load(Ordering::Acquire);
-            let segment = self.load(sequence);
-            // Loaded once more: of two subtractions of one number the compiler would make one, of both halves.
-            let tick0 = self.cells[(sequence & 1) as usize].tick0.load(Ordering::Relaxed) as u32;
-            fence(Ordering::Acquire);
-            if self.sequence.load(Ordering::Relaxed) == sequence {
-                let ticks = tick.wrapping_sub(segment.tick0);
-                // The multiplication waits for this one, which needs no more than the lower half of the counter. Where the
-                // comparison holds, both are the same number, as no span is longer than SPAN_MAX.
-                let lower = (tick as u32).wrapping_sub(tick0);
-                return (ticks >> SPAN_SHIFT < u64::from(segment.span))
-                    .then(|| segment.after(u64::from(lower)));
-            }
+        let sequence = self.sequence.load(Ordering::Acquire);
+        let index = (sequence & 1) as usize;
+        let tick0_lower = self.tick0_lower[index].load(Ordering::Relaxed);
+        let tick0_upper = self.tick0_upper[index].load(Ordering::Relaxed);
+        let ns0 = self.ns0[index].load(Ordering::Relaxed);
+        let scaled_rate = self.scaled_rates[index].load(Ordering::Relaxed);
+        let span = self.spans[index].load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        if self.sequence.load(Ordering::Relaxed) != sequence {
+            return self.read_again(tick);
+        }
+        // The counter comes in halves. The multiplication waits for the lower one alone: as no span is longer than SPAN_MAX,
+        // the upper one only says whether the segment holds.
+        let (lower, borrows) = (tick as u32).overflowing_sub(tick0_lower);
+        let upper = ((tick >> u32::BITS) as u32).wrapping_sub(tick0_upper).wrapping_sub(borrows.into());
+        if upper != 0 || lower >= span {
+            return None;
+        }
+        if span & LONG_TICK != 0 {
+            return self.read_again(tick);
+        }
+        // Last: what stands behind it retires after it, and a next read that is ordered waits for that.
+        Some(ns0.wrapping_add(upper_half(lower.into(), scaled_rate)))
+    }
+
+    /// The same by whole segments: where something was published meanwhile, or ticks are long.
+    #[cold]
+    #[inline(never)]
+    fn read_again(&self, tick: u64) -> Option<u64> {
+        match self.newest().place(tick) {
+            Place::Inside(ns) => Some(ns),
+            _ => None,
         }
     }
 
@@ -161,15 +184,16 @@ impl Slot {
         }
     }
 
-    #[inline(always)]
     fn load(&self, sequence: u32) -> Segment {
         let index = (sequence & 1) as usize;
-        let cell = &self.cells[index];
+        let upper = u64::from(self.tick0_upper[index].load(Ordering::Relaxed));
+        let scaled_rate = self.scaled_rates[index].load(Ordering::Relaxed);
+        let span = self.spans[index].load(Ordering::Relaxed);
         Segment {
-            tick0: cell.tick0.load(Ordering::Relaxed),
-            ns0: cell.ns0.load(Ordering::Relaxed),
-            rate: cell.rate.load(Ordering::Relaxed),
-            span: self.spans[index].load(Ordering::Relaxed),
+            tick0: upper << u32::BITS | u64::from(self.tick0_lower[index].load(Ordering::Relaxed)),
+            ns0: self.ns0[index].load(Ordering::Relaxed),
+            rate: if span & LONG_TICK == 0 { scaled_rate >> SCALE_SHIFT } else { scaled_rate },
+            span: span >> SPAN_SHIFT,
         }
     }
 
@@ -177,20 +201,28 @@ impl Slot {
     pub fn publish(&self, segment: &Segment) {
         let next = self.sequence.load(Ordering::Relaxed).wrapping_add(1);
         let index = (next & 1) as usize;
-        let cell = &self.cells[index];
+        let is_long = segment.rate >> RATE_SHIFT != 0;
+        let (rate, mark) = if is_long { (segment.rate, LONG_TICK) } else { (segment.rate << SCALE_SHIFT, 0) };
         // Who sees one of the stores below sees at least the sequence stored before them, and repeats.
         fence(Ordering::Release);
-        self.spans[index].store(segment.span.min(SPAN_MAX), Ordering::Relaxed);
-        cell.tick0.store(segment.tick0, Ordering::Relaxed);
-        cell.ns0.store(segment.ns0, Ordering::Relaxed);
-        cell.rate.store(segment.rate, Ordering::Relaxed);
+        self.spans[index].store(segment.span.min(SPAN_MAX) << SPAN_SHIFT | mark, Ordering::Relaxed);
+        self.tick0_lower[index].store(segment.tick0 as u32, Ordering::Relaxed);
+        self.tick0_upper[index].store((segment.tick0 >> u32::BITS) as u32, Ordering::Relaxed);
+        self.ns0[index].store(segment.ns0, Ordering::Relaxed);
+        self.scaled_rates[index].store(rate, Ordering::Relaxed);
         self.sequence.store(next, Ordering::Release);
     }
 
     /// The segment published last.
     pub fn newest(&self) -> Segment {
-        let [newest, _] = self.both();
-        newest
+        loop {
+            let sequence = self.sequence.load(Ordering::Acquire);
+            let segment = self.load(sequence);
+            fence(Ordering::Acquire);
+            if self.sequence.load(Ordering::Relaxed) == sequence {
+                return segment;
+            }
+        }
     }
 
     /// Nanoseconds that nothing read here so far exceeds; 0 for a closed slot.
@@ -202,7 +234,8 @@ impl Slot {
     /// From now on no tick is known, until something is published.
     pub fn close(&self) {
         for span in &self.spans {
-            span.store(0, Ordering::Release);
+            // The mark belongs to the rate, which stays.
+            span.store(span.load(Ordering::Relaxed) & LONG_TICK, Ordering::Release);
         }
     }
 }

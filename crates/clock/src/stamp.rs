@@ -30,7 +30,7 @@ pub enum StampMethod {
     /// RDTSCP: both at once.
     Rdtscp,
     /// The CPU number that the kernel keeps for restartable sequences, and RDTSC, in such a sequence (Linux 4.18, glibc
-    /// 2.35).
+    /// 2.35), where LFENCE is known to wait.
     RestartableSequence,
     /// RDTSC between two RDPIDs.
     Rdpid,
@@ -103,7 +103,7 @@ impl Stamper {
             StampMethod::SegmentLimit => (segment_limit().is_some(), 0),
             StampMethod::RestartableSequence => {
                 let offset = sequence_offset();
-                (offset.is_some(), offset.unwrap_or(0))
+                (offset.is_some() && features.lfence_waits, offset.unwrap_or(0))
             }
         };
         is_there.then_some(Self { method, lfence_waits: features.lfence_waits, sequence_offset })
@@ -149,19 +149,22 @@ impl Stamper {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn with_stamp<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
-        if self.method == StampMethod::Rdtscp {
-            let mut aux = 0;
-            // SAFETY: `with` has seen the CPUID bit of RDTSCP.
-            let ticks = unsafe { std::arch::x86_64::__rdtscp(&raw mut aux) };
-            return use_of(Stamp { ticks, cpu: aux & CPU_MASK });
-        }
-        if self.method == StampMethod::RestartableSequence && self.lfence_waits {
+        if self.method == StampMethod::RestartableSequence {
             let stamp = restartable(self.sequence_offset);
             // A thread that the C library did not start has no number there.
             if stamp.cpu <= CPU_MASK {
                 return use_of(stamp);
             }
+        } else if self.method == StampMethod::Rdtscp {
+            return use_of(rdtscp());
         }
+        self.use_bracketed(use_of)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    #[inline(never)]
+    fn use_bracketed<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
         use_of(self.bracketed())
     }
 
@@ -174,7 +177,6 @@ impl Stamper {
 
     /// The CPU, the counter, the CPU: again until the thread did not move.
     #[cfg(target_arch = "x86_64")]
-    #[cold]
     fn bracketed(&self) -> Stamp {
         use std::arch::x86_64::{_mm_lfence, _mm_mfence, _rdtsc};
         loop {
@@ -241,6 +243,26 @@ fn kernel_cpu() -> Option<u32> {
     // SAFETY: the call writes one unsigned int; node and cache may be null.
     let status = unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, nowhere, nowhere) };
     (status == 0).then_some(cpu)
+}
+
+/// RDTSCP. The compiler's own function for it puts the halves of the counter together, and a reader would take them apart
+/// again.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn rdtscp() -> Stamp {
+    let (low, high, aux): (u32, u32, u32);
+    // SAFETY: reached only with the method `Rdtscp`, which `with` gives only where CPUID has the bit. All memory counts as
+    // touched, so that no load is moved across it.
+    unsafe {
+        std::arch::asm!(
+            "rdtscp",
+            out("eax") low,
+            out("edx") high,
+            out("ecx") aux,
+            options(nostack, preserves_flags),
+        );
+    }
+    Stamp { ticks: u64::from(high) << u32::BITS | u64::from(low), cpu: aux & CPU_MASK }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -319,7 +341,7 @@ fn registered_cpu(offset: isize) -> u32 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn restartable(offset: isize) -> Stamp {
-    let (cpu, low, high): (u32, u64, u64);
+    let (cpu, low, high): (u32, u32, u32);
     // SAFETY: the C library has registered the area at this offset for its threads: the CPU's number is at 4, the address
     // of the descriptor at 8. The descriptor lives as long as the code; its address is taken out again, so that a library
     // may be unloaded. The sequence stores nothing before its end, so it may start again at any point.
@@ -349,12 +371,12 @@ fn restartable(offset: isize) -> Stamp {
             descriptor = out(reg) _,
             offset = in(reg) offset,
             cpu = out(reg) cpu,
-            out("rax") low,
-            out("rdx") high,
+            out("eax") low,
+            out("edx") high,
             options(nostack, preserves_flags),
         );
     }
-    Stamp { ticks: high << 32 | low, cpu }
+    Stamp { ticks: u64::from(high) << u32::BITS | u64::from(low), cpu }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -391,6 +413,14 @@ mod tests {
             let agrees = |_| stamper.cpu_number() == stamper.stamp().cpu;
             assert!((0..1_000).any(agrees), "{method:?}");
         }
+    }
+
+    #[test]
+    fn a_restartable_sequence_is_not_used_where_lfence_may_not_wait() {
+        let features = Features { lfence_waits: false, ..Features::of_this_machine() };
+        assert!(Stamper::with_features(StampMethod::RestartableSequence, features).is_none());
+        let chosen = Stamper::chosen(features, |_| true);
+        assert!(chosen.is_none_or(|stamper| stamper.method() != StampMethod::RestartableSequence));
     }
 
     #[test]

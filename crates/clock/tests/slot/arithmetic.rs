@@ -42,16 +42,41 @@ fn a_tick_is_looked_up_in_the_segment_that_holds_for_it() {
 }
 
 #[test]
+fn a_tick_may_be_shorter_or_longer_than_a_nanosecond_from_one_segment_to_the_next() {
+    let slot = Slot::new();
+    for (tick0, rate, at_eight_ticks) in
+        [(100, ONE_NS / 2, 4), (200, ONE_NS, 8), (300, ONE_NS - 1, 7), (400, 255 * ONE_NS, 2_040)]
+    {
+        let piece = segment(tick0, 1_000, rate, 1);
+        slot.publish(&piece);
+        assert_eq!((slot.newest(), slot.end_ns() >= piece.end_ns()), (piece, true));
+        assert_eq!(slot.read(tick0 + 8), Some(1_000 + at_eight_ticks));
+        assert_eq!((slot.read(tick0 - 1), slot.read(tick0 + 1_024)), (None, None));
+    }
+    slot.close();
+    assert_eq!((slot.read(408), slot.newest()), (None, segment(400, 1_000, 255 * ONE_NS, 0)));
+}
+
+#[test]
 fn a_counter_that_wraps_is_read_across_the_wrap() {
     let slot = Slot::new();
     slot.publish(&segment(u64::MAX - 9, 0, ONE_NS, 1));
     assert_eq!((slot.read(u64::MAX), slot.read(5)), (Some(9), Some(15)));
+    // The lower half alone wraps every other second.
+    slot.publish(&segment((7 << 32) - 10, 0, ONE_NS / 2, SPAN_MAX));
+    assert_eq!((slot.read((7 << 32) - 2), slot.read((7 << 32) + 4)), (Some(4), Some(7)));
+    assert_eq!((slot.read((6 << 32) - 2), slot.read((8 << 32) - 2)), (None, None));
+}
+
+/// Rates of ticks that are shorter than a nanosecond, and of those that are not.
+fn rate() -> impl Strategy<Value = u64> {
+    prop_oneof![1..ONE_NS, ONE_NS..1 << 62]
 }
 
 proptest! {
     #[test]
     fn a_reading_is_what_its_segment_says_wherever_that_holds(
-        tick0: u64, ns0 in 0_u64..1 << 62, rate in 1_u64..1 << 62, span: u32, ticks in 0_u64..1 << 33, far: u64,
+        tick0: u64, ns0 in 0_u64..1 << 62, rate in rate(), span: u32, ticks in 0_u64..1 << 33, far: u64,
     ) {
         let (slot, piece) = (Slot::new(), segment(tick0, ns0, rate, span));
         slot.publish(&piece);
@@ -66,7 +91,7 @@ proptest! {
 
     #[test]
     fn a_segment_never_falls_and_is_exact_to_a_nanosecond(
-        tick0: u64, ns0 in 0_u64..1 << 62, rate in 1_u64..1 << 62, a in 0_u64..1 << 42, b in 0_u64..1 << 42,
+        tick0: u64, ns0 in 0_u64..1 << 62, rate in rate(), a in 0_u64..1 << 42, b in 0_u64..1 << 42,
     ) {
         let piece = segment(tick0, ns0, rate, u32::MAX);
         let at = |ticks: u64| piece.at(tick0.wrapping_add(ticks));
