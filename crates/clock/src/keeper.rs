@@ -54,6 +54,9 @@ const POLICY: Policy = Policy {
 /// be: slewing it there would let other CPUs see time go back meanwhile.
 const APART_NS_MAX: f64 = 200.0;
 
+/// Tries to publish segments before they begin.
+const TRIES: u32 = 3;
+
 /// The one writer of an engine.
 #[derive(Debug)]
 pub struct Keeper<'engine, I> {
@@ -260,18 +263,34 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
     }
 
     /// Segments for all CPUs that go on where the old ones are; none if one CPU is far from where it should be.
+    ///
+    /// A keeper that lost its CPU on the way begins later: segments published after they began would let CPUs change over one after
+    /// the other. If it never is in time the old ones go on, and the next step tries again.
     fn renew(&mut self) -> Option<()> {
-        let (tick0, span) = self.next_span()?;
+        for _ in 0..TRIES {
+            let (tick0, span) = self.next_span()?;
+            if self.renewed_from(tick0, span)? {
+                break;
+            }
+        }
+        Some(())
+    }
+
+    /// Segments from this tick on, published if it is still ahead; whether it was.
+    fn renewed_from(&mut self, tick0: u64, span: u32) -> Option<bool> {
         let reference = *self.cpus.first()? as usize;
         let current = self.engine.slots()[reference].newest();
         // After an unnoticed end readers have been on the kernel's clock: as after a disruption.
         if tick0.wrapping_sub(current.end_tick()).cast_signed() >= 0 {
-            return self.open();
+            return self.open().map(|()| true);
         }
         let segment = self.discipline.follow(&current, tick0, span)?;
         let slots = self.engine.slots().iter().zip(&self.alignments);
         let next: Option<Vec<Segment>> =
             slots.map(|(slot, alignment)| localised(&segment, alignment, Some(slot.newest()))).collect();
+        if self.now_ticks().wrapping_sub(tick0).cast_signed() >= 0 {
+            return Some(false);
+        }
         for (slot, segment) in self.engine.slots().iter().zip(next?) {
             // What was never opened stays closed.
             if slot.newest().span != 0 {
@@ -279,14 +298,19 @@ impl<'engine, I: Instruments> Keeper<'engine, I> {
             }
         }
         self.describe(&segment);
-        Some(())
+        Some(true)
+    }
+
+    /// Now, in ticks of the reference.
+    fn now_ticks(&self) -> u64 {
+        let stamp = self.engine.instruments.stamp();
+        self.alignments[stamp.cpu as usize].to_reference(stamp.ticks)
     }
 
     /// The tick of the reference at which the next segment begins, and how long it holds.
     fn next_span(&self) -> Option<(u64, u32)> {
         let rate = self.discipline.rate()?;
-        let stamp = self.engine.instruments.stamp();
-        let now = self.alignments[stamp.cpu as usize].to_reference(stamp.ticks);
+        let now = self.now_ticks();
         let ticks = |ns: u64| (ns as f64 / rate.ns_per_tick) as u64;
         let span = ticks(self.timing.span_ns) >> SPAN_SHIFT;
         Some((now.wrapping_add(ticks(self.timing.lead_ns)), u32::try_from(span).unwrap_or(u32::MAX)))
