@@ -15,6 +15,7 @@ use crate::capture::CaptureArguments;
 use crate::clock::ClockArguments;
 use crate::compare::CompareArguments;
 use crate::flaws::FlawArguments;
+use crate::fleet::FleetArguments;
 use crate::forms::{Forms, Words};
 use crate::guard::GuardArguments;
 use crate::history::HistoryArguments;
@@ -101,6 +102,8 @@ pub(crate) enum Command {
     Clock(ClockArguments),
     /// Are all sockets equal? Latency, bandwidth, links, and why not
     Sockets(SocketsArguments),
+    /// Many nodes: which are odd, what explains it, what changed
+    Fleet(FleetArguments),
     /// Which threads share data; the best placement, and its gain
     Place(Box<PlaceArguments>),
     /// How precise sidestep is here: false alarms, detection limits

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use clap::Command;
 
 /// Commands by what a user wants, in the order of the help.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Check this machine", &["run", "flaws", "clock", "sockets", "guard", "history"]),
+    ("Check many nodes", &["fleet"]),
     ("Prove an effect", &["bill", "ab", "compare", "place", "workloads"]),
     ("Model a machine", &["simulate"]),
     ("Tools", &["machine", "show", "toggles", "selftest", "completions"]),
@@ -101,6 +102,19 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("guard init --every 1h", "a baseline of 20 check-ups, spread over a day"),
             ("guard check --gate", "exit with 1 when the machine changed"),
             ("guard unit", "a systemd timer that checks once a day"),
+        ],
+    ),
+    (
+        &["fleet"],
+        &[
+            (
+                "fleet check rows --inventory nodes.csv",
+                "which nodes are odd, and which rack, slot or firmware explains it",
+            ),
+            (
+                "fleet check rows --name-pattern 'r(?<rack>[0-9]+)s(?<slot>[0-9]+)' --html fleet.html",
+                "with a map",
+            ),
         ],
     ),
     (

@@ -11,6 +11,7 @@ mod compare;
 mod describe;
 mod epochs;
 mod flaws;
+mod fleet;
 mod forms;
 mod guard;
 mod help;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::History(arguments) => history::history(&arguments, &global),
         Command::Guard(arguments) => guard::guard(&arguments, &global),
         Command::Flaws(arguments) => flaws::flaws(&arguments, &global),
+        Command::Fleet(arguments) => fleet::fleet(&arguments, &global),
         Command::Ab(arguments) => ab::ab(&arguments, &global),
         Command::Bill(arguments) => bill::bill(&arguments, &global),
         Command::Compare(compare) => compare::compare(&compare, &global),

@@ -17,6 +17,8 @@ mod experiment;
 mod factorial;
 mod finding;
 mod flaw;
+mod fleet_check;
+mod fleet_rows;
 mod guard_check;
 mod guards;
 mod history;
@@ -54,6 +56,8 @@ pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
 };
+pub use fleet_check::*;
+pub use fleet_rows::*;
 pub use guard_check::*;
 pub use guards::Guards;
 pub use history::*;

@@ -28,6 +28,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("toggles", 3),
     ("diagnosis", 4),
     ("experiments", 4),
+    ("fleet", 4),
     ("report", 4),
     ("cli", 5),
     ("xtask", 6),

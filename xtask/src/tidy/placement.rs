@@ -39,7 +39,7 @@ const DOORS_OF_HOST: &[&str] = &[
 const PRINTING_CRATES: &[&str] = &["cli", "xtask"];
 /// Crates that compute from plain data only.
 const PURE_CRATES: &[&str] =
-    &["machine", "stats", "models", "placement", "flaws", "workloads", "diagnosis", "report"];
+    &["machine", "stats", "models", "placement", "flaws", "workloads", "diagnosis", "fleet", "report"];
 /// The one file of the stand-alone clock crate that may open (named) files.
 const CLOCK_PLATFORM: &str = "crates/clock/src/platform.rs";
 /// That, and of the preload libraries those that ask for the clock source, and that map the memory for samples.

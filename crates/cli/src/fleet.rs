@@ -1,0 +1,41 @@
+//! `sidestep fleet`: the records of many nodes, taken by the scheduler that is there and read by DuckDB.
+
+mod check;
+mod confirm;
+mod duckdb;
+mod export;
+mod since;
+
+use clap::{Args, Subcommand};
+
+use crate::arguments::Global;
+use crate::outcome::Outcome;
+
+/// Options of `fleet`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FleetArguments {
+    #[command(subcommand)]
+    command: FleetCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum FleetCommand {
+    /// Which nodes are odd, which rack, slot, firmware or setting explains it, which states are a minority's
+    Check(check::CheckArguments),
+    /// Print the jobs that repeat each suspect beside healthy nodes
+    Confirm(confirm::ConfirmArguments),
+    /// What a change of firmware, kernel or setting cost, against nodes that did not change
+    Since(since::SinceArguments),
+    /// A check for Prometheus, Grafana, JUnit or Slurm
+    Export(export::ExportArguments),
+}
+
+/// Does what is asked.
+pub(crate) fn fleet(arguments: &FleetArguments, global: &Global) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        FleetCommand::Check(arguments) => check::check(arguments, global),
+        FleetCommand::Confirm(arguments) => confirm::confirm(arguments),
+        FleetCommand::Since(arguments) => since::since(arguments, global),
+        FleetCommand::Export(arguments) => export::export(arguments),
+    }
+}

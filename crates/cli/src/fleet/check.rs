@@ -1,0 +1,124 @@
+//! `sidestep fleet check`: rows of many nodes in, a ranked answer out.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use fleet::check::{Tables, is_rare, judge};
+use fleet::sql::{self, Place, RowForm};
+use record::{FleetCheck, FleetStatus, FleetVerdict};
+use regex::Regex;
+
+use super::duckdb;
+use crate::arguments::Global;
+use crate::forms::Forms;
+use crate::outcome::Outcome;
+use crate::output;
+
+/// The first line of an inventory is not longer than this.
+const HEADER_BYTES_MAX: u64 = 1 << 20;
+
+/// Options of `fleet check`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CheckArguments {
+    /// The folder of rows that `sidestep fleet rows` wrote
+    rows: PathBuf,
+    #[command(flatten)]
+    place: PlaceArguments,
+    /// Also draw a map of each metric whose name matches, six at most
+    #[arg(long, value_name = "REGEX")]
+    map: Option<Regex>,
+    /// Print the SQL that would run, and stop
+    #[arg(long, conflicts_with_all = ["map", "html", "csv", "json", "markdown"])]
+    sql: bool,
+    #[command(flatten)]
+    forms: Forms,
+}
+
+/// Where it stands in which rack and slot a node is.
+#[derive(Debug, Clone, Args)]
+pub(super) struct PlaceArguments {
+    /// A CSV file with a column node and any others, such as rack, chassis, slot, dimm_lot: each is a factor
+    #[arg(long, value_name = "FILE", conflicts_with = "name_pattern")]
+    inventory: Option<PathBuf>,
+    /// The same from the names of nodes, by named groups: r(?<rack>\d+)c(?<chassis>\d+)s(?<slot>\d+)
+    #[arg(long, value_name = "REGEX")]
+    name_pattern: Option<Regex>,
+}
+
+impl PlaceArguments {
+    /// # Errors
+    /// An inventory that cannot be read or has no column node; a pattern without groups.
+    pub(super) fn place(&self) -> anyhow::Result<Place<'_>> {
+        if let Some(file) = &self.inventory {
+            ensure_inventory(file)?;
+            return Ok(Place::Inventory(file));
+        }
+        let Some(pattern) = &self.name_pattern else { return Ok(Place::Unknown) };
+        ensure!(
+            pattern.captures_len() > 1,
+            "--name-pattern {pattern} has no group; name one, such as (?<rack>[0-9]+)"
+        );
+        Ok(Place::Names(pattern))
+    }
+}
+
+/// # Errors
+/// The file cannot be read, or its first line is no header with node and another column.
+fn ensure_inventory(file: &Path) -> anyhow::Result<()> {
+    let name = file.display();
+    let opened =
+        File::open(file).with_context(|| format!("cannot read {name}; name a CSV file with --inventory"))?;
+    let mut header = String::new();
+    BufReader::new(opened.take(HEADER_BYTES_MAX))
+        .read_line(&mut header)
+        .with_context(|| format!("cannot read {name}; name a CSV file with --inventory"))?;
+    let columns: Vec<&str> = header
+        .trim_start_matches('\u{feff}')
+        .split([',', ';', '\t', '|'])
+        .map(|column| column.trim().trim_matches('"'))
+        .collect();
+    ensure!(
+        columns.len() > 1 && columns.iter().any(|column| column.eq_ignore_ascii_case("node")),
+        "the first line of {name} names no column node and another one; write such as node,rack,slot"
+    );
+    Ok(())
+}
+
+/// The form of the rows in a folder.
+///
+/// # Errors
+/// There are none.
+pub(super) fn form(folder: &Path) -> anyhow::Result<RowForm> {
+    let forms = [RowForm::Parquet, RowForm::Ndjson];
+    let is_there = |form: &RowForm| folder.join(format!("metrics.{}", form.ending())).is_file();
+    forms.into_iter().find(is_there).with_context(|| {
+        let name = folder.display();
+        format!("no rows in {name}: neither metrics.parquet nor metrics.ndjson; sidestep fleet rows DROP -o {name} writes them")
+    })
+}
+
+/// Checks.
+pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
+    arguments.forms.ensure_writable()?;
+    let script = sql::check(&arguments.rows, form(&arguments.rows)?, &arguments.place.place()?);
+    if arguments.sql {
+        output::print(&script)?;
+        return Ok(Outcome::Done);
+    }
+    let tables = duckdb::run(&script, |printed| Ok(Tables::read(printed)?))?;
+    let found = judge(tables, arguments.map.as_ref());
+    let page = report::fleet_check_page(&found);
+    output::print(&arguments.forms.text(&page, &found, "fleet-check.json", global)?)?;
+    Ok(Outcome::judged(global, stands_out(&found), found.verdict == FleetVerdict::CannotTell))
+}
+
+/// Whether anything stands out that repeats did not clear.
+fn stands_out(found: &FleetCheck) -> bool {
+    let stays = |status: FleetStatus| status != FleetStatus::NotSeenAgain;
+    found.suspects.iter().any(|one| stays(one.status))
+        || found.levels.iter().any(|one| stays(one.status))
+        || found.minorities.iter().any(is_rare)
+}

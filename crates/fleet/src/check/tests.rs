@@ -1,0 +1,1 @@
+//! Whole checks on tables made by hand.
