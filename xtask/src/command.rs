@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 use crate::totals::Totals;
 use crate::{
     ab_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence, commands, dist,
-    estimators, flaws_coverage, fuzz, golden, guard_evidence, kill_toggles, links_evidence, numa_guest,
-    placement_evidence, placement_programs, promise, pts_coverage, schema, sharing_evidence,
+    estimators, flaws_coverage, fleet_evidence, fuzz, golden, guard_evidence, kill_toggles, links_evidence,
+    numa_guest, placement_evidence, placement_programs, promise, pts_coverage, schema, sharing_evidence,
     sockets_evidence, steps, tidy,
 };
 
@@ -68,6 +68,7 @@ enum Task {
     AbEvidence(ab_evidence::Arguments),
     BillEvidence(bill_evidence::Arguments),
     ClockEvidence(clock_evidence::Arguments),
+    FleetEvidence(fleet_evidence::Arguments),
     GuardEvidence(guard_evidence::Arguments),
     PlacementEvidence(placement_evidence::Arguments),
     Estimators(estimators::Arguments),
@@ -111,6 +112,7 @@ impl Task {
             Self::AbEvidence(arguments) => ab_evidence::run_all(&arguments),
             Self::BillEvidence(arguments) => bill_evidence::run(&arguments),
             Self::ClockEvidence(arguments) => clock_evidence::run(&arguments),
+            Self::FleetEvidence(arguments) => fleet_evidence::run(&arguments),
             Self::GuardEvidence(arguments) => guard_evidence::run(&arguments),
             Self::PlacementEvidence(arguments) => placement_evidence::run(&arguments),
             Self::Estimators(arguments) => estimators::run(&arguments),

@@ -16,6 +16,7 @@ pub mod commands;
 pub mod dist;
 pub mod estimators;
 pub mod flaws_coverage;
+pub mod fleet_evidence;
 pub mod fuzz;
 pub mod golden;
 pub mod guard_evidence;

@@ -2,7 +2,8 @@
 create table inventory as
 select * exclude (line) from (
   select *, row_number() over (partition by node) as line
-  from read_csv({inventory}, header = true, all_varchar = true, strict_mode = false))
+  from read_csv({inventory}, header = true, all_varchar = true, delim = {delimiter}, quote = '"', escape = '"',
+    null_padding = true))
 where line = 1 and node is not null;
 create table place as
 select node, factor, level

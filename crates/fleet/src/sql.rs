@@ -37,8 +37,8 @@ impl RowForm {
 /// From where it is known in which rack and slot a node is.
 #[derive(Debug, Clone)]
 pub enum Place<'a> {
-    /// A file of the operator.
-    Inventory(&'a Path),
+    /// A file of the operator: CSV with this between its columns.
+    Inventory(&'a Path, char),
     /// Groups in the names of nodes.
     Names(&'a Regex),
     /// It is not.
@@ -70,7 +70,10 @@ fn rows(folder: &Path, form: RowForm) -> String {
 /// The tables `inventory` and `place`.
 fn places(place: &Place<'_>) -> String {
     match place {
-        Place::Inventory(file) => filled(PLACE_INVENTORY, &[("inventory", path(file))]),
+        Place::Inventory(file, delimiter) => {
+            let values = [("inventory", path(file)), ("delimiter", text(&delimiter.to_string()))];
+            filled(PLACE_INVENTORY, &values)
+        }
         Place::Names(pattern) => {
             let literal = text(&perl(pattern.as_str()));
             let group = |(index, name): (usize, Option<&str>)| {
@@ -178,10 +181,10 @@ mod tests {
 
     #[test]
     fn no_placeholder_is_left() {
-        let inventory = Place::Inventory(Path::new("inventory.csv"));
+        let inventory = Place::Inventory(Path::new("inventory.csv"), ',');
         for form in [RowForm::Ndjson, RowForm::Parquet] {
             let script = check(Path::new("rows"), form, &inventory);
-            for name in ["{metrics}", "{nodes}", "{states}", "{inventory}", "{groups}"] {
+            for name in ["{metrics}", "{nodes}", "{states}", "{inventory}", "{delimiter}"] {
                 assert!(!script.contains(name), "{name}: {script}");
             }
         }

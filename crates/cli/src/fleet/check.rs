@@ -20,6 +20,9 @@ use crate::output;
 /// The first line of an inventory is not longer than this.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 
+/// What may stand between its columns.
+const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
+
 /// Options of `fleet check`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckArguments {
@@ -53,8 +56,7 @@ impl PlaceArguments {
     /// An inventory that cannot be read or has no column node; a pattern without groups.
     pub(super) fn place(&self) -> anyhow::Result<Place<'_>> {
         if let Some(file) = &self.inventory {
-            ensure_inventory(file)?;
-            return Ok(Place::Inventory(file));
+            return Ok(Place::Inventory(file, delimiter(file)?));
         }
         let Some(pattern) = &self.name_pattern else { return Ok(Place::Unknown) };
         ensure!(
@@ -65,26 +67,24 @@ impl PlaceArguments {
     }
 }
 
+/// What stands between the columns of an inventory.
+///
 /// # Errors
 /// The file cannot be read, or its first line is no header with node and another column.
-fn ensure_inventory(file: &Path) -> anyhow::Result<()> {
+fn delimiter(file: &Path) -> anyhow::Result<char> {
     let name = file.display();
-    let opened =
-        File::open(file).with_context(|| format!("cannot read {name}; name a CSV file with --inventory"))?;
+    let advice = || format!("cannot read {name}; name a CSV file with --inventory");
     let mut header = String::new();
-    BufReader::new(opened.take(HEADER_BYTES_MAX))
-        .read_line(&mut header)
-        .with_context(|| format!("cannot read {name}; name a CSV file with --inventory"))?;
-    let columns: Vec<&str> = header
-        .trim_start_matches('\u{feff}')
-        .split([',', ';', '\t', '|'])
-        .map(|column| column.trim().trim_matches('"'))
-        .collect();
-    ensure!(
-        columns.len() > 1 && columns.iter().any(|column| column.eq_ignore_ascii_case("node")),
-        "the first line of {name} names no column node and another one; write such as node,rack,slot"
-    );
-    Ok(())
+    let opened = File::open(file).with_context(advice)?;
+    BufReader::new(opened.take(HEADER_BYTES_MAX)).read_line(&mut header).with_context(advice)?;
+    let header = header.trim_start_matches('\u{feff}').trim_end();
+    let names_node = |delimiter: &char| {
+        let mut columns = header.split(*delimiter).map(|column| column.trim().trim_matches('"'));
+        columns.clone().count() > 1 && columns.any(|column| column.eq_ignore_ascii_case("node"))
+    };
+    DELIMITERS.into_iter().find(names_node).with_context(|| {
+        format!("the first line of {name} names no column node and another one; write such as node,rack,slot")
+    })
 }
 
 /// The form of the rows in a folder.

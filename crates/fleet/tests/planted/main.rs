@@ -34,7 +34,7 @@ fn written(fleet: &Synthetic, folder: &Path) -> Planted {
 /// The answer by DuckDB, or what it complained of.
 fn checked(folder: &Path) -> Result<FleetCheck, String> {
     let inventory = folder.join("inventory.csv");
-    let script = sql::check(folder, RowForm::Ndjson, &Place::Inventory(&inventory));
+    let script = sql::check(folder, RowForm::Ndjson, &Place::Inventory(&inventory, ','));
     let mut child = Command::new("duckdb")
         .args(["-batch", "-bail", "-no-init", ":memory:"])
         .stdin(Stdio::piped())
