@@ -1,6 +1,6 @@
 -- Runs of a node that follow each other, of like measurements; and what of the node changed between them.
 create table run as
-select row_number() over (order by node, started_utc, run_id) - 1 as n, try_cast(started_utc as timestamptz) as at,
+select row_number() over (order by node, started_utc, run_id) - 1 as n, try_cast(started_utc as timestamptz) as moment,
   dense_rank() over (order by coalesce(cpu_model, ''), preset, kernel_set_version) - 1 as stratum, *
 from node_rows where node is not null and experiment not like 'confirm-%';
 create table fact as
@@ -15,12 +15,12 @@ select n, kind || ' ' || id, value from state_rows join run using (run_id)
 where kind = 'setting' and value is not null and id not in ('thp', 'smt', 'governor');
 create table pair as
 select row_number() over (order by before) - 1 as p, * from (
-  select n as before, lead(n) over next_run as after, node, stratum, at as began, lead(at) over next_run as ended,
+  select n as before, lead(n) over next_run as after, node, stratum, moment as began, lead(moment) over next_run as ended,
     boot_id is distinct from lead(boot_id) over next_run as is_boot
   from run window next_run as (partition by node, stratum order by started_utc, run_id))
 where after is not null;
 create table changed as
-select p, factor, a.level as old, b.level as new
+select p, a.factor, a.level as old, b.level as new
 from pair join fact a on a.n = before join fact b on b.n = after and a.factor = b.factor where a.level <> b.level;
 create table event as
 select pair.*, bool_or(factor = {factor} and old = {old} and new = {new}) as is_it,
@@ -34,7 +34,7 @@ create table match as
 select event.p as p, control.p as other
 from event join control using (stratum)
 left join rack er on er.node = event.node left join rack cr on cr.node = control.node
-where is_boot and not is_mixed
+where event.is_boot and not is_mixed
   and abs(epoch(control.began) - epoch(event.began)) <= greatest(86400, (epoch(event.ended) - epoch(event.began)) / 2)
   and abs(epoch(control.ended) - epoch(event.ended)) <= greatest(86400, (epoch(event.ended) - epoch(event.began)) / 2)
 qualify row_number() over (
@@ -43,7 +43,7 @@ qualify row_number() over (
 create table used as
 select distinct p from (select p from match union all select other from match);
 create table value as
-select run_id, n, family, metric || coalesce(' cpu ' || cpu, '') || coalesce(' node ' || mem_node, '') as key,
+select run_id, n, metric_rows.family, metric || coalesce(' cpu ' || cpu, '') || coalesce(' node ' || mem_node, '') as key,
   if(higher_is_better, -1, 1) * ln(estimate) as y
 from metric_rows join run using (run_id)
 where estimate > 0 and isfinite(estimate) and quality <> 'unstable'

@@ -7,7 +7,7 @@ use record::{FleetCheck, FleetStatus, FleetSuspect};
 use crate::check::is_rare;
 use crate::confirm::is_word;
 
-/// The dashboard, for the metrics below; it asks for its data source when it is imported.
+/// The dashboard, for the metrics below; its data source is chosen on the page.
 pub const DASHBOARD: &str = include_str!("export/dashboard.json");
 
 /// The metrics, in Prometheus' text format 0.0.4: 25 series a node at most (21 families, four facts), and one for each finding.

@@ -6,9 +6,8 @@ use std::thread::Builder;
 
 use anyhow::{Context, bail, ensure};
 
-/// The first version that has all that the scripts use: `unpivot`, `anti join`, `copy` to standard output as JSON. Older ones were
-/// not tried.
-const OLDEST: [u32; 3] = [1, 2, 0];
+/// The oldest version that the scripts were run with; the newest is 1.5.6.
+const OLDEST: [u32; 3] = [1, 4, 4];
 /// How it is installed.
 const INSTALL: &str = "install it with pip install duckdb-cli, or from duckdb.org/install";
 /// So much of what it says is repeated.
@@ -25,8 +24,9 @@ pub(super) fn run<T>(
     read: impl FnOnce(BufReader<ChildStdout>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     ensure_version()?;
+    // Without the user's own settings: these are empty ones.
     let mut child = Command::new("duckdb")
-        .args(["-batch", "-bail", "-no-init", ":memory:"])
+        .args(["-batch", "-bail", "-init", "", ":memory:"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -116,9 +116,13 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         &named(&|node| node.is_two_machines),
         "whose name two machines have: their hardware differs between records",
     );
-    note(&named(&|node| node.runs > 1), "with several check-ups, of which the latest counts");
     note(&named(&|node| node.is_partial), "whose check-up stopped early; what it measured counts");
     note(&apart, &format!("whose clock is {CLOCK_DAYS} days and more from the others'"));
+    let several = tables.nodes.iter().filter(|node| node.runs > 1).count();
+    if several > 0 {
+        notes
+            .push(format!("{} with several check-ups, of which the latest counts", counted(several, "node")));
+    }
     for stratum in check.strata.iter().filter(|stratum| stratum.wide_metrics.is_none()) {
         let (nodes, quiet) = (counted(stratum.nodes, "node"), stratum.quiet_nodes);
         let (model, preset, set) = (&stratum.cpu_model, &stratum.preset, stratum.kernel_set_version);

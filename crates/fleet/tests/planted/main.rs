@@ -36,7 +36,7 @@ fn checked(folder: &Path) -> Result<FleetCheck, String> {
     let inventory = folder.join("inventory.csv");
     let script = sql::check(folder, RowForm::Ndjson, &Place::Inventory(&inventory, ','));
     let mut child = Command::new("duckdb")
-        .args(["-batch", "-bail", "-no-init", ":memory:"])
+        .args(["-batch", "-bail", "-init", "", ":memory:"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
