@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
-use fleet::synthetic::{Noise, Planted, Sinks, Synthetic};
+use fleet::synthetic::{Noise, Planted, RealRuns, Sinks, Synthetic};
 use record::FleetCheck;
+
+use peak::Taken;
 
 use crate::cargo;
 use crate::guard_evidence::class;
@@ -57,6 +59,7 @@ struct Checked {
     found: FleetCheck,
     seconds: f64,
     peak_bytes: u64,
+    cpu_s: f64,
 }
 
 /// `cargo xtask fleet-evidence`.
@@ -69,6 +72,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     }
     let mut totals = Totals::default();
     let real = real()?;
+    let metrics = real.as_ref().map_or(METRICS, |real| real.metrics.len());
+    let real = real.map(Noise::Real);
     head(
         "faults | noise | fleets | nodes | all found | healthy nodes called odd | levels invented | seconds, median",
     );
@@ -80,7 +85,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
             ));
             continue;
         };
-        let fleet = Synthetic { noise, busy: 0, is_faulty: true, ..healthy(arguments.nodes) };
+        let metrics = if name == "real" { metrics } else { METRICS };
+        let fleet = Synthetic { noise, metrics, is_faulty: true, ..healthy(arguments.nodes) };
         totals.add(kind(arguments, &format!("planted | {name}"), &fleet)?);
     }
     let busy = |shares_known| Synthetic { busy: HEALTHY.1, shares_known, ..healthy(HEALTHY.0) };
@@ -90,7 +96,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
         ("none | t3, 26 busy", busy(true)),
         ("none | t3, 26 busy and unrecorded", busy(false)),
     ];
-    kinds.extend(real.map(|noise| ("none | real", Synthetic { noise, ..healthy(HEALTHY.0) })));
+    kinds.extend(real.map(|noise| ("none | real", Synthetic { noise, metrics, ..healthy(HEALTHY.0) })));
     for (name, fleet) in kinds {
         totals.add(kind(arguments, name, &fleet)?);
     }
@@ -139,7 +145,7 @@ fn one(arguments: &Arguments, fleet: &Synthetic, folder: &Path) -> anyhow::Resul
     let program = arguments.program.clone().unwrap_or_else(cargo::sidestep);
     let inventory = folder.join("inventory.csv");
     let started = Instant::now();
-    let (printed, peak_bytes) = peak::output(
+    let Taken { printed, peak_bytes, cpu_s } = peak::output(
         std::process::Command::new(&program)
             .args(["fleet", "check", "--json", "--inventory"])
             .arg(&inventory)
@@ -148,7 +154,7 @@ fn one(arguments: &Arguments, fleet: &Synthetic, folder: &Path) -> anyhow::Resul
     .with_context(|| format!("{} fleet check", program.display()))?;
     let seconds = started.elapsed().as_secs_f64();
     let found = serde_json::from_slice(&printed).context("it printed another document")?;
-    Ok(Checked { planted, found, seconds, peak_bytes })
+    Ok(Checked { planted, found, seconds, peak_bytes, cpu_s })
 }
 
 fn write(fleet: &Synthetic, folder: &Path) -> anyhow::Result<Planted> {
@@ -176,13 +182,14 @@ fn large(arguments: &Arguments) -> anyhow::Result<Totals> {
     let missed = checked.planted.missed(&checked.found);
     let [odd, levels] = checked.planted.invented(&checked.found);
     head(
-        "nodes | metrics | NDJSON, MB | seconds | peak, MB | missed | healthy nodes called odd | levels invented",
+        "nodes | metrics | NDJSON, MB | seconds | CPU seconds | peak, MB | missed | healthy nodes called odd | levels invented",
     );
     println!(
-        "| {} | {METRICS} | {} | {:.1} | {} | {} | {} | {} |",
+        "| {} | {METRICS} | {} | {:.1} | {:.1} | {} | {} | {} | {} |",
         fleet.nodes,
         bytes >> 20,
         checked.seconds,
+        checked.cpu_s,
         checked.peak_bytes >> 20,
         missed.len(),
         odd.len(),
@@ -209,7 +216,7 @@ fn large(arguments: &Arguments) -> anyhow::Result<Totals> {
 }
 
 /// The numbers of 105 recorded check-ups, 60 of a quiet and 45 of a busy guest; `None` if they are not here.
-fn real() -> anyhow::Result<Option<Noise>> {
+fn real() -> anyhow::Result<Option<RealRuns>> {
     let folder = cargo::root().join("../shared/prototypes/between-runs");
     let mut parts = Vec::new();
     for name in ["quick60.json.gz", "busy45.json.gz"] {
@@ -219,18 +226,20 @@ fn real() -> anyhow::Result<Option<Noise>> {
         }
         parts.push(WindowQuantiles::read(&file)?);
     }
-    let is_in_all = |name: &&String| parts.iter().all(|part| part.rows.contains_key(*name));
-    let names: Vec<&String> = parts[0].rows.keys().filter(is_in_all).collect();
-    let mut runs = Vec::new();
+    let series = |part: &WindowQuantiles, name: &String| -> Option<Vec<f64>> {
+        let values = part.rows.get(name)?.at(part.place_of(class(name).1)?)?;
+        values.iter().all(|value| *value > 0.0).then_some(values)
+    };
+    let mut real = RealRuns::default();
     for part in &parts {
-        let mut series = Vec::new();
-        for name in names.iter().cycle().take(METRICS) {
-            let place = part.place_of(class(name).1).context("a quantile is not there")?;
-            series.push(part.rows[*name].at(place).context("a quantile is not there")?);
-        }
-        for (run, shares) in part.shares().iter().enumerate() {
-            runs.push((*shares, series.iter().map(|of| of[run]).collect()));
-        }
+        real.runs.extend(part.shares().into_iter().map(|shares| (shares, Vec::new())));
     }
-    Ok(Some(Noise::Real(runs)))
+    for name in parts[0].rows.keys() {
+        let Some(values) = parts.iter().map(|part| series(part, name)).collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        real.metrics.push((class(name).0.to_owned(), name.clone()));
+        real.runs.iter_mut().zip(values.concat()).for_each(|(run, value)| run.1.push(value));
+    }
+    Ok(Some(real))
 }

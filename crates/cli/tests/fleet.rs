@@ -134,5 +134,8 @@ fn the_jobs_of_a_confirmation_run_under_sh() {
     assert_eq!(lines.lines().count(), 15, "{lines}{}", String::from_utf8_lossy(&ran.stderr));
     let of = |arm: &str| lines.lines().filter(|line| line.ends_with(arm)).count();
     assert_eq!((of("--arm suspect"), of("--arm healthy")), (5, 10), "{lines}");
-    assert!(lines.starts_with("run --quick --drop /drop --experiment confirm-20261126T040000Z-n0"), "{lines}");
+    assert!(
+        lines.starts_with("run --quick --drop /drop --experiment confirm-20261126T040000Z-n0"),
+        "{lines}"
+    );
 }

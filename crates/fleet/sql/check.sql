@@ -82,7 +82,7 @@ copy (
   from run group by stratum order by stratum) to '/dev/stdout' (format json);
 copy (select ':nodes') to '/dev/stdout' (format csv, header false);
 copy (
-  select n, stratum, node, run_id, started_utc, runs, is_two_machines, is_busy, others_share, steal_share,
+  select n, stratum, node, run_id, started_utc, runs, is_two_machines, is_busy, hypervisor is not null as is_guest, others_share, steal_share,
     partial is not null as is_partial,
     (select any_value(level) from place where place.node = run.node and factor = 'rack') as rack,
     (select any_value(level) from place where place.node = run.node and factor = 'chassis') as chassis,

@@ -95,7 +95,7 @@ fn families(tables: &Tables) -> Vec<String> {
 fn nodes(tables: &Tables) -> Vec<FleetNode> {
     let places = places::places(&tables.nodes);
     let node = |(node, place): (&tables::Node, FleetPlace)| FleetNode {
-        node: node.node.clone(),
+        node: node.name.clone(),
         run_id: node.run_id.clone(),
         started_utc: node.started_utc.clone(),
         stratum: node.stratum,
@@ -115,7 +115,7 @@ fn minorities(tables: &Tables) -> Vec<FleetMinority> {
         usual: one.usual.clone(),
         nodes: one.nodes,
         of_nodes: one.of_nodes,
-        examples: members.iter().take(EXAMPLES).map(|n| tables.nodes[*n as usize].node.clone()).collect(),
+        examples: members.iter().take(EXAMPLES).map(|n| tables.nodes[*n as usize].name.clone()).collect(),
         explained_by: explanations(tables, one, members),
         rate_ppb: one.rate_ppb,
     };
@@ -136,7 +136,7 @@ fn explanations(tables: &Tables, state: &tables::Minority, members: &[u32]) -> V
             && !of_states.iter().any(|kind| level.factor.starts_with(kind))
     });
     let alike = others.filter(|(_, nodes)| Crossing::of(nodes, members).likeness() >= ALIKE);
-    alike.take(EXPLANATIONS).map(|(level, _)| format!("{}={}", level.factor, level.level)).collect()
+    alike.take(EXPLANATIONS).map(|(level, _)| format!("{}={}", level.factor, level.name)).collect()
 }
 
 #[cfg(test)]

@@ -57,7 +57,9 @@ pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, Confir
         let _ = writeln!(script, "# left out: {}", why.replace(char::is_control, " "));
     }
     let mut random = Random::new(seed);
-    jobs.iter().for_each(|job| script += &submission(job, &mut random));
+    for job in &jobs {
+        script += &submission(job, &mut random);
+    }
     Ok(script)
 }
 
@@ -128,9 +130,9 @@ fn submission(job: &Job, random: &mut Random) -> String {
     for _ in 0..job.runs {
         let mut round = nodes.clone();
         random.shuffle(&mut round);
-        round.iter().for_each(|(node, arm)| {
+        for (node, arm) in round {
             let _ = writeln!(text, "run {node} {arm}");
-        });
+        }
     }
     text + "END\n"
 }

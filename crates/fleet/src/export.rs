@@ -103,10 +103,10 @@ pub fn junit(check: &FleetCheck) -> String {
     );
     for (class, name, failure, is_busy) in cases {
         let _ = write!(text, "  <testcase classname=\"sidestep.fleet.{class}\" name=\"{}\"", xml(&name));
-        text += &match failure {
-            Some(why) => format!("><failure message=\"{}\"/></testcase>\n", xml(&why)),
-            None if is_busy => "><skipped message=\"busy\"/></testcase>\n".to_owned(),
-            None => "/>\n".to_owned(),
+        let _ = match failure {
+            Some(why) => writeln!(text, "><failure message=\"{}\"/></testcase>", xml(&why)),
+            None if is_busy => writeln!(text, "><skipped message=\"busy\"/></testcase>"),
+            None => writeln!(text, "/>"),
         };
     }
     text + "</testsuite>\n"

@@ -27,11 +27,11 @@ const BIOS_SHARE: f64 = 0.2;
 /// By how much the rack with BIOS 1.3 is slow on everything.
 const RACK_SLOW: f64 = 0.015;
 /// Metrics of one socket that half a bandwidth is left of.
-const HALF: std::ops::Range<usize> = 360..363;
+const HALF: std::ops::Range<usize> = 300..303;
 /// Drift of the rack whose clocks drift.
 const DRIFT_PPB: f64 = 800.0;
 /// The fewest metrics and nodes that hold all faults.
-pub const FEWEST: (usize, usize) = (363, 256);
+pub const FEWEST: (usize, usize) = (303, 256);
 
 /// How numbers vary.
 #[derive(Debug, Clone)]
@@ -40,9 +40,17 @@ pub enum Noise {
     Normal,
     /// Student's t with three degrees of freedom.
     Heavy,
-    /// As those of real check-ups, of which each node draws one: by check-up, the shares of others and of steal, and by metric
-    /// its number.
-    Real(Vec<([Option<f64>; 2], Vec<f64>)>),
+    /// As those of real check-ups, of which each node draws one.
+    Real(RealRuns),
+}
+
+/// Check-ups of real machines, all with the same metrics.
+#[derive(Debug, Clone, Default)]
+pub struct RealRuns {
+    /// Family and name of each metric, all of which are times.
+    pub metrics: Vec<(String, String)>,
+    /// By check-up the shares of others and of steal, and by metric its number.
+    pub runs: Vec<([Option<f64>; 2], Vec<f64>)>,
 }
 
 /// A fleet to be made.
@@ -110,7 +118,7 @@ impl Synthetic {
         let place = |node: usize| order.iter().position(|one| *one == node).unwrap_or(usize::MAX);
         let places: Vec<usize> = (0..self.nodes).map(place).collect();
         let [old_rack, drifting_rack] = [1 % racks, 2 % racks];
-        let runs = if let Noise::Real(runs) = &self.noise { runs.len().max(1) } else { 1 };
+        let runs = if let Noise::Real(real) = &self.noise { real.runs.len().max(1) } else { 1 };
         let node = |index: usize| {
             let (rack, place) = (index / RACK, places[index]);
             let newer = if random.unit() < BIOS_SHARE { "2.1" } else { "2.3" };
@@ -152,15 +160,20 @@ impl Synthetic {
                         let chi: f64 = (0..FREEDOM).map(|_| random.normal().powi(2)).sum();
                         OF_METRIC * random.normal() / (chi / f64::from(FREEDOM)).sqrt()
                     }
-                    // What the two check-ups of one base have in common would else be all.
-                    Noise::Real(runs) => {
-                        OF_NODE * random.normal() + runs[node.base].1[metric].ln() - level.ln()
+                    // Nodes of one base would else be the same.
+                    Noise::Real(real) => {
+                        OF_NODE * random.normal() + real.runs[node.base].1[metric].ln() - level.ln()
                     }
                 };
                 if node.is_busy {
                     log += (OF_WORK * random.normal()).abs();
                 }
-                line(sinks.metrics, &row(node, metric, *level, log))?;
+                let mut row = row(node, metric, *level, log);
+                if let Noise::Real(real) = &self.noise {
+                    (row.family, row.metric) = real.metrics[metric].clone();
+                    (row.higher_is_better, row.estimate) = (false, level * log.exp());
+                }
+                line(sinks.metrics, &row)?;
             }
         }
         Ok(self.planted(&nodes))
@@ -183,8 +196,9 @@ impl Synthetic {
         let others = if node.is_busy { 0.2 + 0.4 * random.unit() } else { 0.02 * random.unit() };
         let mut shares =
             [Some(others), Some(0.001 * random.unit())].map(|share| share.filter(|_| self.shares_known));
-        if let Noise::Real(runs) = &self.noise {
-            shares = runs[node.base].0;
+        let mut hypervisor = None;
+        if let Noise::Real(real) = &self.noise {
+            (shares, hypervisor) = (real.runs[node.base].0, Some("KVM".to_owned()));
         }
         line(
             sinks.nodes,
@@ -199,6 +213,7 @@ impl Synthetic {
                 kernel_set_version: FIRST_KERNEL_SET,
                 preset: "quick".to_owned(),
                 experiment: "check-up".to_owned(),
+                hypervisor,
                 others_share: shares[0],
                 steal_share: shares[1],
                 metrics: self.metrics as u64,

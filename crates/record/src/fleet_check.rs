@@ -83,8 +83,8 @@ pub struct FleetStratum {
     pub metrics: usize,
     /// Metrics that do not vary, or that fewer than 20 nodes have: not judged.
     pub metrics_skipped: usize,
-    /// A node with so many deviating metrics is odd; `None` if the stratum is not judged.
-    pub wide_metrics: Option<usize>,
+    /// A node with so many deviating metrics is odd: of all, then by family; `None` if the stratum is not judged.
+    pub wide_metrics: Option<Vec<usize>>,
     /// A node with two metrics beyond so many spreads is odd.
     pub narrow_spreads: Option<f64>,
 }

@@ -1,7 +1,7 @@
 //! Deviations of many units in many metrics from the centre of each metric, and the units that stand out.
 //!
-//! A unit is odd if it deviates in more metrics than the tails of the others explain (wide), or in at least two metrics by far
-//! more than the tails of the others reach (narrow). Both limits come from the units themselves: a fixed rule of 6 spreads flagged
+//! A unit is odd if it deviates in more metrics, or in more of one family, than the tails of the others explain (wide), or in at
+//! least two metrics by far more than the tails of the others reach (narrow). Both limits come from the units themselves: a fixed rule of 6 spreads flagged
 //! 86 to 102 of 512 healthy units with Student's noise of three degrees of freedom.
 
 use crate::quantile::MAD_TO_STANDARD_DEVIATION;
@@ -13,7 +13,7 @@ const LEAST_SPREAD: f32 = 1e-4;
 pub const BEYOND_SPREADS: f32 = 6.0;
 /// A wide outlier deviates in at least this many metrics.
 const FEWEST_WIDE: usize = 3;
-/// Probability that any of the units exceeds the wide limit by chance, if counts are as dispersed as those of the units.
+/// Probability that any of the units exceeds a wide limit by chance, if counts are as dispersed as those of the units.
 const WIDE_ALARMS: f64 = 0.01;
 /// Mean and deviation of the counts are taken to be this much larger than those of the trimmed units.
 const WIDE_MARGIN: f64 = 1.5;
@@ -53,8 +53,8 @@ pub enum Oddity {
 /// Which units stand out, and by which limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outliers {
-    /// A unit with so many deviating metrics is odd.
-    pub wide_metrics: usize,
+    /// A unit with so many deviating metrics is odd: of all, then by family.
+    pub wide_metrics: Vec<usize>,
     /// A unit with two metrics beyond so many spreads is odd.
     pub narrow_spreads: f64,
     /// By unit.
@@ -117,8 +117,12 @@ impl Deviations {
             return;
         }
         let centre = median_of(&mut known);
-        values.iter_mut().for_each(|value| *value -= centre);
-        known.iter_mut().for_each(|value| *value = (*value - centre).abs());
+        for value in values.iter_mut() {
+            *value -= centre;
+        }
+        for value in &mut known {
+            *value = (*value - centre).abs();
+        }
         let deviation = median_of(&mut known);
         if deviation > 0.0 {
             self.spreads[metric] = (MAD_TO_STANDARD_DEVIATION as f32 * deviation).max(LEAST_SPREAD);
@@ -128,19 +132,26 @@ impl Deviations {
     /// Adds to the values of some units in a metric.
     pub(crate) fn shift(&mut self, metric: usize, units: &[u32], by: f32) {
         let values = &mut self.values[metric * self.units..][..self.units];
-        units.iter().for_each(|unit| values[*unit as usize] += by);
+        for unit in units {
+            values[*unit as usize] += by;
+        }
     }
 
-    /// The units that stand out; limits are calibrated on those that count, and only those are judged.
-    pub fn outliers(&self, counts: &[bool]) -> Outliers {
-        let mut beyond = vec![0; self.units];
+    /// The units that stand out; limits are calibrated on those that count, and only those are judged. `families` has the family of
+    /// each metric: what is quiet is not judged by the tails of what is not.
+    pub fn outliers(&self, counts: &[bool], families: &[usize]) -> Outliers {
+        let groups = families.iter().max().map_or(1, |last| last + 2);
+        let mut of_group = vec![vec![0; self.units]; groups];
         // The two largest deviations of each unit that matter, in spreads.
         let mut largest = vec![[0.0_f32; 2]; self.units];
         for metric in (0..self.metrics()).filter(|metric| self.spreads[*metric] > 0.0) {
             let spread = self.spreads[metric];
             for (unit, value) in self.metric(metric).iter().enumerate() {
                 let size = value.abs() / spread;
-                beyond[unit] += usize::from(size > BEYOND_SPREADS);
+                if size > BEYOND_SPREADS {
+                    of_group[0][unit] += 1;
+                    of_group[families[metric] + 1][unit] += 1;
+                }
                 let [first, second] = largest[unit];
                 // What is not a number is larger than nothing.
                 if size > second {
@@ -148,8 +159,9 @@ impl Deviations {
                 }
             }
         }
-        let wide_metrics = wide_limit(&of_counted(&beyond, counts));
-        let is_wide = |unit: usize| beyond[unit] >= wide_metrics;
+        let wide_metrics: Vec<usize> =
+            of_group.iter().map(|beyond| wide_limit(&of_counted(beyond, counts), groups)).collect();
+        let is_wide = |unit: usize| of_group.iter().zip(&wide_metrics).any(|(of, limit)| of[unit] >= *limit);
         let rest = (0..self.units).filter(|unit| counts[*unit] && !is_wide(*unit));
         let seconds: Vec<f64> = rest.map(|unit| f64::from(largest[unit][1])).collect();
         let reached = quantile(&seconds, NARROW_QUANTILE).unwrap_or(0.0);
@@ -162,7 +174,8 @@ impl Deviations {
             }
             () => None,
         });
-        Outliers { wide_metrics, narrow_spreads, odd: odd.collect(), beyond }
+        let odd = odd.collect();
+        Outliers { wide_metrics, narrow_spreads, odd, beyond: of_group.swap_remove(0) }
     }
 
     /// Whether a unit is beyond the narrow limit in two metrics by more than a share that matters.
@@ -198,7 +211,7 @@ pub(crate) fn median_of(values: &mut [f32]) -> f32 {
 
 /// From how many deviating metrics on a unit is odd: more than any of the units reaches by chance if counts are Poisson, or
 /// negative binomial where they vary more than that, and more than six robust deviations above the median.
-fn wide_limit(beyond: &[f64]) -> usize {
+fn wide_limit(beyond: &[f64], groups: usize) -> usize {
     let ascending = crate::sorted(beyond);
     let kept = &ascending[..(TRIMMED * ascending.len() as f64) as usize];
     let (Some(centre), Some(deviation)) = (median(kept), robust_standard_deviation(kept)) else {
@@ -206,7 +219,7 @@ fn wide_limit(beyond: &[f64]) -> usize {
     };
     let mean = WIDE_MARGIN * crate::mean(kept);
     let variance = (WIDE_MARGIN * WIDE_MARGIN * crate::sample_variance(kept)).max(mean * (1.0 + 1e-9));
-    let alarms = WIDE_ALARMS / beyond.len() as f64;
+    let alarms = WIDE_ALARMS / (beyond.len() * groups) as f64;
     let far = (centre + f64::from(BEYOND_SPREADS) * deviation).ceil() as usize;
     FEWEST_WIDE.max(far).max(count_quantile(mean, variance, alarms))
 }
@@ -263,7 +276,7 @@ pub(crate) mod tests {
             let found: usize = (0..4)
                 .map(|seed| {
                     let all = centred(healthy(300, 200, heavy, seed));
-                    all.outliers(&[true; 300]).odd.iter().flatten().count()
+                    all.outliers(&[true; 300], &[0; 200]).odd.iter().flatten().count()
                 })
                 .sum();
             assert!(found <= 1, "{heavy}: {found}");
@@ -276,11 +289,29 @@ pub(crate) mod tests {
             let mut all = healthy(units, 200, heavy, 5);
             (0..40).for_each(|metric| all.shift(metric, &[7], 0.2));
             (100..103).for_each(|metric| all.shift(metric, &[9], 2.0_f32.ln()));
-            let found = centred(all).outliers(&vec![true; units]);
+            let found = centred(all).outliers(&vec![true; units], &[0; 200]);
             assert_eq!(found.odd[7], Some(Oddity::Wide), "{units}");
             assert_eq!(found.odd[9], Some(Oddity::Narrow), "{units}: {}", found.narrow_spreads);
             assert_eq!(found.odd.iter().flatten().count(), 2, "{units}");
         }
+    }
+
+    #[test]
+    fn a_quiet_family_is_judged_by_its_own_tails() {
+        let mut all = healthy(300, 200, false, 5);
+        let mut random = Random::new(9);
+        for metric in 100..200 {
+            for unit in 0..300 {
+                let burst = if random.unit() < 0.1 { 0.3 } else { 0.0 };
+                all.shift(metric, &[unit], burst);
+            }
+        }
+        (0..8).for_each(|metric| all.shift(metric, &[7], 0.2));
+        let families: Vec<usize> = (0..200).map(|metric| metric / 100).collect();
+        let all = centred(all);
+        let found = |families: &[usize]| all.outliers(&[true; 300], families).odd;
+        assert_eq!(found(&families)[7], Some(Oddity::Wide));
+        assert_eq!(found(&families).iter().flatten().count(), 1);
     }
 
     #[test]
@@ -292,7 +323,7 @@ pub(crate) mod tests {
         assert_eq!((all.spread(0), all.spread(1)), (0.0, 0.0));
         assert!(all.spread(2) > 0.0 && all.known(0, 3).is_none());
         let none = Deviations::new(0, 2);
-        assert_eq!(none.outliers(&[]).odd, []);
+        assert_eq!(none.outliers(&[], &[0; 2]).odd, []);
     }
 
     #[test]

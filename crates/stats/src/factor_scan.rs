@@ -3,11 +3,12 @@
 //!
 //! A limit for each unit cannot see what shifts many units by little. A level's median can: its standard error falls with the
 //! number of units. Its spread is never taken to be below that of the whole metric: without this floor 13 of 30 levels of eight
-//! healthy units were reported.
+//! healthy units were reported. And three quarters of a level's units must lie where units outside hardly ever do: numbers that have
+//! several states, as those of real check-ups do, put the median of eight units into the rarer state often.
 
 use crate::deviations::median_of;
 use crate::quantile::MAD_TO_STANDARD_DEVIATION;
-use crate::{Deviations, median};
+use crate::{Deviations, incomplete_beta, median};
 
 /// Units of a level below which it is not judged.
 pub const FEWEST_UNITS: usize = 4;
@@ -17,6 +18,9 @@ const LEAST_EFFECT: f32 = 0.005;
 const STANDARD_ERRORS: f32 = 6.0;
 /// Standard error of a median over that of a mean, normal: the root of pi / 2.
 const OF_A_MEDIAN: f32 = 1.2533;
+/// Units drawn at random from those outside would lie so in this share of the draws at most: one in ten for 1e5 cells, and a level
+/// needs two metrics.
+const DRAWN: f64 = 1e-6;
 /// A level is reported from this many metrics on,
 const FEWEST_HITS: usize = 2;
 /// or from this share of them.
@@ -90,7 +94,7 @@ pub fn peeled(
     let mut found: Vec<Explained> = Vec::new();
     let mut metrics: Vec<usize> = (0..deviations.metrics()).collect();
     while found.len() < MOST_LEVELS {
-        scan(&mut candidates, deviations, &metrics);
+        scan(&mut candidates, deviations, &metrics, counts);
         let Some(best) = strongest(&candidates) else { break };
         let hits: Vec<(usize, f64)> = best
             .hits
@@ -121,19 +125,24 @@ fn candidates(levels: &[Vec<u32>], counts: &[bool]) -> Vec<Candidate> {
         let units: Vec<u32> = units.iter().copied().filter(|unit| counts[*unit as usize]).collect();
         Candidate { level, units, tested: 0, hits: Vec::new() }
     });
-    // Of a level of nearly all units there is nothing to compare with.
-    counted.filter(|one| one.units.len() >= FEWEST_UNITS && one.units.len() + FEWEST_UNITS <= total).collect()
+    // What most units have is what the others are compared with.
+    counted.filter(|one| one.units.len() >= FEWEST_UNITS && 2 * one.units.len() <= total).collect()
 }
 
 /// Tests these metrics of each candidate anew.
-fn scan(candidates: &mut [Candidate], deviations: &Deviations, metrics: &[usize]) {
+fn scan(candidates: &mut [Candidate], deviations: &Deviations, metrics: &[usize], counts: &[bool]) {
     let is_whole = metrics.len() == deviations.metrics();
-    let mut values = Vec::new();
+    let (mut values, mut all) = (Vec::new(), Vec::new());
     for one in candidates.iter_mut() {
         one.hits.retain(|hit| !is_whole && metrics.binary_search(hit).is_err());
     }
     for metric in metrics.iter().copied().filter(|metric| deviations.spread(*metric) > 0.0) {
         let (of_metric, spread) = (deviations.metric(metric), deviations.spread(metric));
+        all.clear();
+        all.extend(
+            of_metric.iter().zip(counts).filter(|(v, counts)| **counts && v.is_finite()).map(|(v, _)| *v),
+        );
+        all.sort_unstable_by(f32::total_cmp);
         for one in candidates.iter_mut() {
             values.clear();
             values.extend(one.units.iter().map(|unit| of_metric[*unit as usize]).filter(|v| v.is_finite()));
@@ -141,24 +150,48 @@ fn scan(candidates: &mut [Candidate], deviations: &Deviations, metrics: &[usize]
                 continue;
             }
             one.tested += usize::from(is_whole);
-            if is_hit(&mut values, spread) {
+            if is_hit(&mut values, spread) && is_rare(&values, &all) {
                 one.hits.push(metric);
             }
         }
     }
-    candidates.iter_mut().for_each(|one| one.hits.sort_unstable());
+    for one in candidates {
+        one.hits.sort_unstable();
+    }
 }
 
-/// Whether the median of these values is far enough from 0. The spread of the whole metric comes first, as it costs nothing.
+/// Whether the median of these values is far enough from 0; their order changes. The spread of the whole metric comes first, as it
+/// costs nothing.
 fn is_hit(values: &mut [f32], spread: f32) -> bool {
     let error = |spread: f32, count: usize| OF_A_MEDIAN * spread / (count as f32).sqrt();
     let centre = median_of(values);
     if centre.abs() <= LEAST_EFFECT || centre.abs() <= STANDARD_ERRORS * error(spread, values.len()) {
         return false;
     }
-    values.iter_mut().for_each(|value| *value = (*value - centre).abs());
-    let own = MAD_TO_STANDARD_DEVIATION as f32 * median_of(values);
+    let mut distances: Vec<f32> = values.iter().map(|value| (value - centre).abs()).collect();
+    let own = MAD_TO_STANDARD_DEVIATION as f32 * median_of(&mut distances);
     centre.abs() > STANDARD_ERRORS * error(own, values.len())
+}
+
+/// Whether units drawn from those outside would hardly ever lie as three quarters of these do, which are some of all, ascending.
+fn is_rare(values: &[f32], all: &[f32]) -> bool {
+    let mut own = values.to_vec();
+    own.sort_unstable_by(f32::total_cmp);
+    let inside = (3 * own.len()).div_ceil(4);
+    let is_worse = own[own.len() / 2] > 0.0;
+    // So many of all are as far out as the least of the three quarters; of those inside it is at least these.
+    let beyond = |ascending: &[f32], edge: f32| {
+        if is_worse {
+            ascending.len() - ascending.partition_point(|value| *value < edge)
+        } else {
+            ascending.partition_point(|value| *value <= edge)
+        }
+    };
+    let edge = if is_worse { own[own.len() - inside] } else { own[inside - 1] };
+    let outside = (all.len() - own.len()).max(1);
+    let share = (beyond(all, edge) - beyond(&own, edge) + 1) as f64 / (outside + 1) as f64;
+    // At least `inside` of as many draws as there are units.
+    share < 1.0 && incomplete_beta(inside as f64, (own.len() - inside + 1) as f64, share) <= DRAWN
 }
 
 /// The level with the most units times metrics; the first of equals.
@@ -177,7 +210,9 @@ fn strongest(candidates: &[Candidate]) -> Option<&Candidate> {
 fn difference(deviations: &Deviations, metric: usize, level: &[u32], counts: &[bool]) -> f32 {
     let values = deviations.metric(metric);
     let mut is_inside = vec![false; values.len()];
-    level.iter().for_each(|unit| is_inside[*unit as usize] = true);
+    for unit in level {
+        is_inside[*unit as usize] = true;
+    }
     let side = |wanted: bool| {
         let units = (0..values.len()).filter(|unit| counts[*unit] && is_inside[*unit] == wanted);
         median_of(&mut units.map(|unit| values[unit]).filter(|value| value.is_finite()).collect::<Vec<_>>())
@@ -234,6 +269,17 @@ mod tests {
             assert_eq!((found[0].level, found[0].units, found[0].tested), (3, 64, 120));
             assert!(found[0].hits.len() >= 38 && (found[0].effect() - 0.02).abs() < 0.002, "{found:?}");
             assert_eq!(peeled(&mut all, &levels(), &[true; UNITS], 20), [], "{seed}");
+        }
+    }
+
+    #[test]
+    fn states_of_healthy_units_are_no_property_of_a_level() {
+        for seed in 0..4 {
+            let mut all = healthy(UNITS, 120, false, seed);
+            let mut random = crate::Random::new(seed + 100);
+            let slow: Vec<u32> = (0..UNITS as u32).filter(|_| random.unit() < 0.43).collect();
+            (0..80).for_each(|metric| all.shift(metric, &slow, 0.08));
+            assert_eq!(peeled(&mut centred(all), &levels(), &[true; UNITS], 20), [], "{seed}");
         }
     }
 

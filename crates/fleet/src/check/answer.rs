@@ -86,7 +86,7 @@ fn some(names: &[&str]) -> String {
 
 pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
     let named = |is: &dyn Fn(&Node) -> bool| -> Vec<&str> {
-        tables.nodes.iter().filter(|node| is(node)).map(|node| node.node.as_str()).collect()
+        tables.nodes.iter().filter(|node| is(node)).map(|node| node.name.as_str()).collect()
     };
     let days: Vec<Option<i64>> = tables.nodes.iter().map(|node| day(&node.started_utc)).collect();
     let mut known: Vec<i64> = days.iter().copied().flatten().collect();
@@ -98,7 +98,7 @@ pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
         .iter()
         .zip(&days)
         .filter(|(_, day)| is_apart(day))
-        .map(|(node, _)| node.node.as_str())
+        .map(|(node, _)| node.name.as_str())
         .collect();
     let missing: Vec<&str> = tables.missing.iter().map(String::as_str).collect();
     let has_places = tables.nodes.iter().any(|node| node.rack.is_some() || node.slot.is_some());

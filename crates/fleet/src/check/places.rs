@@ -1,6 +1,7 @@
 //! Where nodes stand on the map: the rack, and the place in it by chassis and slot.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use record::FleetPlace;
 
@@ -22,7 +23,7 @@ pub(super) fn places(nodes: &[Node]) -> Vec<FleetPlace> {
     let mut places = vec![FleetPlace::default(); nodes.len()];
     for (rack, (chassis, mut members)) in racks {
         let chassis: Vec<String> = chassis.into_iter().collect();
-        members.sort_by_key(|index| natural(&nodes[*index].node));
+        members.sort_by_key(|index| natural(&nodes[*index].name));
         for (order, index) in members.into_iter().enumerate() {
             let slot = rank(&slots, nodes[index].slot.as_deref());
             let chassis =
@@ -52,7 +53,7 @@ fn natural(name: &str) -> String {
             continue;
         }
         if !digits.is_empty() {
-            padded += &format!("{digits:0>DIGITS$}");
+            let _ = write!(padded, "{digits:0>DIGITS$}");
             digits.clear();
         }
         padded.push(c);

@@ -30,7 +30,7 @@ pub(super) fn of_node(tables: &Tables, started_utc: &str, keys: &[&str], suspect
         sides.suspect.len() == 1
             && sides.suspect.get(suspect.node.as_str()).is_some_and(|runs| {
                 // A run is named by the time of its start.
-                let digits: String = started_utc.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+                let digits: String = started_utc.chars().filter(char::is_ascii_alphanumeric).collect();
                 runs.iter().all(|run| **run > *digits)
             })
     };

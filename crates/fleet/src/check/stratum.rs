@@ -75,10 +75,11 @@ impl<'t> Judged<'t> {
         };
         if quiet_nodes >= FEWEST_NODES {
             let levels = self.levels();
-            let explained = self.peel(&levels, &counts);
-            let found = self.deviations.outliers(&counts);
+            let families = self.families(check);
+            let explained = self.peel(&levels, &counts, &families);
+            let found = self.deviations.outliers(&counts, &families);
             (stratum.wide_metrics, stratum.narrow_spreads) =
-                (Some(found.wide_metrics), Some(found.narrow_spreads));
+                (Some(found.wide_metrics.clone()), Some(found.narrow_spreads));
             self.add_levels(check, &levels, &explained, &counts, &found);
             self.add_suspects(check, &counts, &found);
             for (place, node) in self.nodes.iter().enumerate() {
@@ -91,6 +92,20 @@ impl<'t> Judged<'t> {
 
     fn centre(&mut self, counts: &[bool]) {
         (0..self.metrics.len()).for_each(|metric| self.deviations.centre(metric, counts, FEWEST_NODES));
+    }
+
+    /// The family of each metric, as a place in the document's; those beyond its last share one.
+    fn families(&self, check: &FleetCheck) -> Vec<usize> {
+        let place = |metric: &usize| {
+            let family = &self.tables.metrics[*metric].family;
+            check
+                .families
+                .iter()
+                .position(|name| name == family)
+                .unwrap_or(check.families.len())
+                .saturating_sub(1)
+        };
+        self.metrics.iter().map(place).collect()
     }
 
     /// By node how many times more its numbers scatter than those of others, where they look disturbed and nothing is known of
@@ -112,7 +127,9 @@ impl<'t> Judged<'t> {
         let usual = median(&usual).unwrap_or(0.0);
         let disturbed = |(place, one): (usize, &Option<(f64, f64)>)| {
             let (spread, worse) = (*one)?;
-            let is_unknown = self.node(place).others_share.is_none() && !self.node(place).is_busy;
+            let node = self.node(place);
+            // A guest does not see who else is at work on its host.
+            let is_unknown = (node.others_share.is_none() || node.is_guest) && !node.is_busy;
             let is_disturbed = spread > SCATTER * usual && worse > SCATTERED_WORSE && usual > 0.0;
             (is_unknown && is_disturbed).then(|| spread / usual)
         };
@@ -164,8 +181,8 @@ impl<'t> Judged<'t> {
     }
 
     /// Subtracts what levels explain. Odd nodes stay out, unless they are most of a level.
-    fn peel(&mut self, levels: &[(usize, Vec<u32>)], counts: &[bool]) -> Vec<Explained> {
-        let first = self.deviations.outliers(counts);
+    fn peel(&mut self, levels: &[(usize, Vec<u32>)], counts: &[bool], families: &[usize]) -> Vec<Explained> {
+        let first = self.deviations.outliers(counts, families);
         let mut is_aside: Vec<bool> = first.odd.iter().map(Option::is_some).collect();
         for (_, places) in levels {
             let (odd, all) = (
@@ -173,7 +190,9 @@ impl<'t> Judged<'t> {
                 places.iter().filter(|place| counts[**place as usize]).count(),
             );
             if odd >= FEWEST_UNITS && 2 * odd >= all {
-                places.iter().for_each(|place| is_aside[*place as usize] = false);
+                for place in places {
+                    is_aside[*place as usize] = false;
+                }
             }
         }
         let counted: Vec<bool> =
@@ -192,7 +211,7 @@ impl<'t> Judged<'t> {
     }
 
     fn name(&self, level: usize) -> String {
-        format!("{}={}", self.tables.levels[level].factor, self.tables.levels[level].level)
+        format!("{}={}", self.tables.levels[level].factor, self.tables.levels[level].name)
     }
 
     fn add_levels(
@@ -217,7 +236,7 @@ impl<'t> Judged<'t> {
             let healthy = |place: &usize| counts[*place] && found.odd[*place].is_none();
             let mut level = FleetLevel {
                 factor: about.factor.clone(),
-                level: about.level.clone(),
+                level: about.name.clone(),
                 stratum: self.index,
                 status: FleetStatus::Suspect,
                 nodes: one.units,
@@ -234,7 +253,7 @@ impl<'t> Judged<'t> {
             let keys: Vec<&str> =
                 hits.iter().map(|(m, _)| self.tables.metrics[self.metrics[*m]].key.as_str()).collect();
             let members: Vec<&str> =
-                places.iter().map(|place| self.node(*place as usize).node.as_str()).collect();
+                places.iter().map(|place| self.node(*place as usize).name.as_str()).collect();
             repeats::of_level(self.tables, &members, &keys, &mut level);
             check.levels.push(level);
         }
@@ -271,8 +290,8 @@ impl<'t> Judged<'t> {
         for place in inside.into_iter().step_by(step) {
             let Some(other) = self.nearest(check, place, &outside).first().copied() else { break };
             outside.retain(|one| *one != other);
-            pairs[0].push(self.node(place).node.clone());
-            pairs[1].push(self.node(other).node.clone());
+            pairs[0].push(self.node(place).name.clone());
+            pairs[1].push(self.node(other).name.clone());
         }
         pairs
     }
@@ -305,7 +324,7 @@ impl<'t> Judged<'t> {
             let logs: Vec<f64> = hits.iter().map(|hit| hit.2).collect();
             let matched = self.nearest(check, place, &healthy).into_iter().take(MATCHED);
             let mut suspect = FleetSuspect {
-                node: self.node(place).node.clone(),
+                node: self.node(place).name.clone(),
                 stratum: self.index,
                 status: FleetStatus::Suspect,
                 is_wide: odd == Oddity::Wide,
@@ -318,7 +337,7 @@ impl<'t> Judged<'t> {
                     .map(|(metric, _, log)| self.deviation(*metric, *log))
                     .collect(),
                 shared: self.shared(&hits),
-                matched: matched.map(|other| self.node(other).node.clone()).collect(),
+                matched: matched.map(|other| self.node(other).name.clone()).collect(),
                 repeat: None,
             };
             let keys: Vec<&str> =
@@ -353,7 +372,7 @@ impl<'t> Judged<'t> {
                 self.deviations.in_spreads(*m, place).is_some_and(|size| size.abs() > BEYOND_SPREADS)
             };
             check.busy.push(FleetBusy {
-                node: node.node.clone(),
+                node: node.name.clone(),
                 others_share: node.others_share,
                 steal_share: node.steal_share,
                 metrics: (0..self.metrics.len()).filter(beyond).count(),

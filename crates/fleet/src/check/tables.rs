@@ -35,12 +35,14 @@ pub(super) struct Stratum {
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Node {
     pub(super) stratum: usize,
-    pub(super) node: String,
+    #[serde(rename = "node")]
+    pub(super) name: String,
     pub(super) run_id: String,
     pub(super) started_utc: String,
     pub(super) runs: usize,
     pub(super) is_two_machines: bool,
     pub(super) is_busy: bool,
+    pub(super) is_guest: bool,
     pub(super) others_share: Option<f64>,
     pub(super) steal_share: Option<f64>,
     pub(super) is_partial: bool,
@@ -61,7 +63,8 @@ pub(super) struct Metric {
 pub(super) struct Level {
     pub(super) stratum: usize,
     pub(super) factor: String,
-    pub(super) level: String,
+    #[serde(rename = "level")]
+    pub(super) name: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -204,7 +207,9 @@ impl<R: BufRead> Lines<R> {
             members.get_mut(usize::try_from(of).ok()?)?.push(node);
             Some(())
         })?;
-        members.iter_mut().for_each(|of| of.sort_unstable());
+        for of in &mut members {
+            of.sort_unstable();
+        }
         Ok(members)
     }
 }

@@ -18,7 +18,7 @@ fn tables(repeats: &str) -> Tables {
         let _ = writeln!(
             text,
             "{{\"n\":{node},\"stratum\":0,\"node\":\"n{node}\",\"run_id\":\"20261126T040000Z-{node}\",\
-             \"started_utc\":\"2026-11-26T04:00:00Z\",\"runs\":1,\"is_two_machines\":false,\"is_busy\":{busy},\
+             \"started_utc\":\"2026-11-26T04:00:00Z\",\"runs\":1,\"is_two_machines\":false,\"is_busy\":{busy},\"is_guest\":false,\
              \"others_share\":null,\"steal_share\":null,\"is_partial\":false,\"rack\":\"r{rack}\",\"chassis\":null,\"slot\":\"{}\"}}",
             node % 8
         );

@@ -157,7 +157,9 @@ fn strata(strata: &[FleetStratum]) -> Table {
         .number("nodes", |one| one.nodes)
         .number("quiet", |one| one.quiet_nodes)
         .number("metrics", |one| one.metrics)
-        .number(("odd from metrics", 1), |one| one.wide_metrics)
+        .number(("odd from metrics", 1), |one| {
+            one.wide_metrics.as_ref().and_then(|limits| limits.first().copied())
+        })
         .number(("or two beyond", "spreads", 1), |one| {
             one.narrow_spreads.map(|limit| Cell::shown(format!("{limit:.0}"), limit))
         })
