@@ -40,8 +40,11 @@ pub struct Arguments {
     /// With --large: so many nodes
     #[arg(long, default_value_t = 10_000, requires = "large")]
     large_nodes: usize,
-    /// Keep the rows in this folder, which is made
-    #[arg(long, value_name = "DIR")]
+    /// With --large: without faults, and with 26 busy nodes
+    #[arg(long, requires = "large")]
+    healthy: bool,
+    /// With --large: keep the rows in this folder, which is made, as for another program
+    #[arg(long, value_name = "DIR", requires = "large")]
     keep: Option<PathBuf>,
 }
 
@@ -176,7 +179,8 @@ fn large(arguments: &Arguments) -> anyhow::Result<Totals> {
     let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
     let folder = arguments.keep.clone().unwrap_or_else(|| temporary.path().to_owned());
     std::fs::create_dir_all(&folder)?;
-    let fleet = Synthetic { is_faulty: true, ..healthy(arguments.large_nodes) };
+    let busy = if arguments.healthy { HEALTHY.1 } else { 0 };
+    let fleet = Synthetic { is_faulty: !arguments.healthy, busy, ..healthy(arguments.large_nodes) };
     let checked = one(arguments, &fleet, &folder)?;
     let bytes = std::fs::metadata(folder.join("metrics.ndjson"))?.len();
     let missed = checked.planted.missed(&checked.found);

@@ -31,7 +31,7 @@ pub(super) fn run<T>(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(not_started)?;
+        .map_err(|error| not_started(&error))?;
     let script = script.to_owned();
     let mut stdin = child.stdin.take().context("DuckDB has no standard input")?;
     // It may stop before it has read everything, which its message then says.
@@ -66,7 +66,7 @@ fn said(stderr: impl Read) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-fn not_started(error: io::Error) -> anyhow::Error {
+fn not_started(error: &io::Error) -> anyhow::Error {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "it is not in PATH".to_owned(),
         _ => error.to_string(),
@@ -77,8 +77,11 @@ fn not_started(error: io::Error) -> anyhow::Error {
 /// # Errors
 /// It is not there or too old.
 fn ensure_version() -> anyhow::Result<()> {
-    let output =
-        Command::new("duckdb").arg("--version").stdin(Stdio::null()).output().map_err(not_started)?;
+    let output = Command::new("duckdb")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| not_started(&error))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let found = version(&text).with_context(|| {
         format!(

@@ -296,12 +296,17 @@ impl<'t> Judged<'t> {
         pairs
     }
 
-    /// These places, those in the same rack and nearest to `place` first.
+    /// The nearest of these places, those in the same rack first.
     fn nearest(&self, check: &FleetCheck, place: usize, others: &[usize]) -> Vec<usize> {
         let of = |place: usize| &check.nodes[self.nodes[place]].place;
-        let mut sorted: Vec<usize> = others.iter().copied().filter(|other| *other != place).collect();
-        sorted.sort_by_key(|other| places::distance(of(place), of(*other)));
-        sorted
+        let key = |other: &usize| (places::distance(of(place), of(*other)), *other);
+        let mut near: Vec<usize> = others.iter().copied().filter(|other| *other != place).collect();
+        if near.len() > MATCHED {
+            near.select_nth_unstable_by_key(MATCHED, key);
+            near.truncate(MATCHED);
+        }
+        near.sort_by_key(key);
+        near
     }
 
     fn add_suspects(&self, check: &mut FleetCheck, counts: &[bool], found: &Outliers) {
@@ -322,7 +327,7 @@ impl<'t> Judged<'t> {
             let of_metrics =
                 (0..self.metrics.len()).filter(|m| self.deviations.known(*m, place).is_some()).count();
             let logs: Vec<f64> = hits.iter().map(|hit| hit.2).collect();
-            let matched = self.nearest(check, place, &healthy).into_iter().take(MATCHED);
+            let matched = self.nearest(check, place, &healthy).into_iter();
             let mut suspect = FleetSuspect {
                 node: self.node(place).name.clone(),
                 stratum: self.index,
