@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     let metrics = real.as_ref().map_or(METRICS, |real| real.metrics.len());
     let real = real.map(Noise::Real);
     head(
-        "faults | noise | fleets | nodes | all found | healthy nodes called odd | levels invented | seconds, median",
+        "faults | noise | fleets | nodes | all found | of these faulty nodes called busy | healthy nodes called odd | levels invented | seconds, median",
     );
     for (name, noise) in [("normal", Some(Noise::Normal)), ("t3", Some(Noise::Heavy)), ("real", real.clone())]
     {
@@ -120,13 +120,15 @@ fn healthy(nodes: usize) -> Synthetic {
 
 /// All fleets of a kind; a row of the table.
 fn kind(arguments: &Arguments, name: &str, fleet: &Synthetic) -> anyhow::Result<Totals> {
-    let (mut whole, mut odd, mut levels, mut lines, mut seconds) = (0, 0, 0, Vec::new(), Vec::new());
+    let (mut whole, mut busy, mut odd, mut levels) = (0, 0, 0, 0);
+    let (mut lines, mut seconds) = (Vec::new(), Vec::new());
     for seed in 0..arguments.seeds {
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let checked = one(arguments, &Synthetic { seed, ..fleet.clone() }, folder.path())?;
         let missed = checked.planted.missed(&checked.found);
         let [nodes, invented] = checked.planted.invented(&checked.found);
         whole += usize::from(missed.is_empty());
+        busy += checked.planted.busy_instead(&checked.found);
         (odd, levels) = (odd + nodes.len(), levels + invented.len());
         lines.extend(missed.into_iter().map(|line| format!("seed {seed} missed {line}")));
         lines.extend(nodes.into_iter().chain(invented).map(|line| format!("seed {seed} invented {line}")));
@@ -135,7 +137,7 @@ fn kind(arguments: &Arguments, name: &str, fleet: &Synthetic) -> anyhow::Result<
     let (nodes, seeds) = (fleet.nodes, arguments.seeds as usize);
     let median = stats::median(&seconds).unwrap_or(f64::NAN);
     println!(
-        "| {name} | {seeds} | {nodes} | {whole} of {seeds} | {odd} of {} | {levels} | {median:.1} |",
+        "| {name} | {seeds} | {nodes} | {whole} of {seeds} | {busy} | {odd} of {} | {levels} | {median:.1} |",
         nodes * seeds
     );
     lines.iter().for_each(|line| println!("  {line}"));

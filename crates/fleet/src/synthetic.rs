@@ -325,12 +325,18 @@ fn row(node: &Node, metric: usize, level: f64, log: f64) -> MetricRow {
 }
 
 impl Planted {
-    /// What was planted and is not found, one line each.
+    /// Faulty nodes that are called busy: they have to be measured again.
+    pub fn busy_instead(&self, found: &FleetCheck) -> usize {
+        found.busy.iter().filter(|one| self.nodes.contains(&one.node)).count()
+    }
+
+    /// What was planted and is neither found nor called busy, one line each.
     pub fn missed(&self, found: &FleetCheck) -> Vec<String> {
         let mut missed: Vec<String> = self
             .nodes
             .iter()
             .filter(|node| !found.suspects.iter().any(|one| one.node == **node))
+            .filter(|node| !found.busy.iter().any(|one| one.node == **node))
             .map(|node| format!("node {node}"))
             .collect();
         let names = |level: &record::FleetLevel| {

@@ -46,10 +46,7 @@ pub use codec::{
 pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
-pub use experiment::{
-    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,
-    LopsidedGuard, PairCounts, RawTrial, SeenDrift,
-};
+pub use experiment::*;
 pub use factorial::*;
 pub use finding::{Finding, Severity};
 pub use flaw::{

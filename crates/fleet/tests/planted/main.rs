@@ -164,3 +164,32 @@ fn few_nodes_broken_lines_and_clocks_apart_are_told_and_never_fatal() {
         assert!(found.notes.iter().any(|note| note.contains(part)), "{part}: {:?}", found.notes);
     }
 }
+
+#[test]
+fn presets_are_never_mixed_and_a_node_counts_once() {
+    if !has_duckdb() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    written(&Synthetic { busy: 0, ..small(false, Noise::Normal) }, folder.path());
+    rewritten(folder.path(), "nodes.ndjson", |lines| {
+        let mut lines = lines;
+        for line in &mut lines[..5] {
+            *line = line.replace("\"quick\"", "\"full\"");
+        }
+        // An older run of n00010, on other hardware.
+        let older =
+            lines[10].replace("2026-11-26", "2026-11-19").replace("\"run_id\":\"", "\"run_id\":\"older-");
+        lines[10] = lines[10].replace("\"file\":", "\"serials_hash\":\"a\",\"file\":");
+        lines.push(older.replace("\"file\":", "\"serials_hash\":\"b\",\"file\":"));
+        lines
+    });
+    let found = checked(folder.path()).expect("an answer");
+    assert_eq!(found.verdict, FleetVerdict::Uniform, "{}", found.sentence);
+    assert_eq!(found.nodes.len(), 256);
+    let nodes: Vec<usize> = found.strata.iter().map(|stratum| stratum.nodes).collect();
+    assert_eq!(nodes, [5, 251]);
+    for part in ["too few to be compared: 5 nodes", "two machines have", "1 node with several check-ups"] {
+        assert!(found.notes.iter().any(|note| note.contains(part)), "{part}: {:?}", found.notes);
+    }
+}
