@@ -87,16 +87,22 @@ fn delimiter(file: &Path) -> anyhow::Result<char> {
     })
 }
 
-/// The form of the rows in a folder.
+/// The form of the rows in a folder: of both the newer one.
 ///
 /// # Errors
 /// There are none.
 pub(super) fn form(folder: &Path) -> anyhow::Result<RowForm> {
-    let forms = [RowForm::Parquet, RowForm::Ndjson];
-    let is_there = |form: &RowForm| folder.join(format!("metrics.{}", form.ending())).is_file();
-    forms.into_iter().find(is_there).with_context(|| {
+    let written = |form: &RowForm| {
+        let file = folder.join(format!("metrics.{}", form.ending()));
+        file.metadata().and_then(|about| about.modified()).ok()
+    };
+    let forms = [RowForm::Ndjson, RowForm::Parquet].into_iter();
+    let newest = forms.filter_map(|form| Some((written(&form)?, form))).max_by_key(|(written, _)| *written);
+    newest.map(|(_, form)| form).with_context(|| {
         let name = folder.display();
-        format!("no rows in {name}: neither metrics.parquet nor metrics.ndjson; sidestep fleet rows DROP -o {name} writes them")
+        format!(
+            "no rows in {name}: neither metrics.parquet nor metrics.ndjson; sidestep fleet rows DROP -o {name} writes them"
+        )
     })
 }
 
