@@ -7,9 +7,9 @@ use clap::{Parser, Subcommand};
 use crate::totals::Totals;
 use crate::{
     ab_evidence, answers_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence,
-    commands, dist, estimators, flaws_coverage, fleet_records, fleet_test, fuzz, golden, guard_evidence,
-    kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs, promise, pts_coverage,
-    schema, sharing_evidence, sockets_evidence, steps, tidy,
+    commands, dist, estimators, flaws_coverage, fleet_evidence, fleet_records, fleet_test, fuzz, golden,
+    guard_evidence, kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs,
+    promise, pts_coverage, schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// Does the task that the command line names.
@@ -71,6 +71,7 @@ enum Task {
     AnswersEvidence(answers_evidence::Arguments),
     BillEvidence(bill_evidence::Arguments),
     ClockEvidence(clock_evidence::Arguments),
+    FleetEvidence(fleet_evidence::Arguments),
     GuardEvidence(guard_evidence::Arguments),
     PlacementEvidence(placement_evidence::Arguments),
     Estimators(estimators::Arguments),
@@ -117,6 +118,7 @@ impl Task {
             Self::AnswersEvidence(arguments) => answers_evidence::run(&arguments),
             Self::BillEvidence(arguments) => bill_evidence::run(&arguments),
             Self::ClockEvidence(arguments) => clock_evidence::run(&arguments),
+            Self::FleetEvidence(arguments) => fleet_evidence::run(&arguments),
             Self::GuardEvidence(arguments) => guard_evidence::run(&arguments),
             Self::PlacementEvidence(arguments) => placement_evidence::run(&arguments),
             Self::Estimators(arguments) => estimators::run(&arguments),

@@ -138,7 +138,7 @@ fn read(file: &Path) -> anyhow::Result<Data> {
 }
 
 /// The class of a series, and the quantile of its windows that is most stable between runs.
-fn class(name: &str) -> (&str, f64) {
+pub(crate) fn class(name: &str) -> (&str, f64) {
     let first = name.split(',').next().unwrap_or(name);
     let first = first.split(" of ").next().unwrap_or(first);
     match first {

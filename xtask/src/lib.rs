@@ -17,6 +17,7 @@ pub mod commands;
 pub mod dist;
 pub mod estimators;
 pub mod flaws_coverage;
+pub mod fleet_evidence;
 pub mod fleet_records;
 pub mod fleet_test;
 pub mod fuzz;

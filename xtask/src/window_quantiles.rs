@@ -14,8 +14,17 @@ const SAME_SHARE: f64 = 1e-9;
 #[derive(Debug, Deserialize)]
 pub(crate) struct WindowQuantiles {
     quantiles: Vec<f64>,
+    #[serde(default)]
+    runs: Vec<Conditions>,
     /// By name of the raw series.
     pub(crate) rows: BTreeMap<String, Series>,
+}
+
+/// What else ran during a check-up.
+#[derive(Debug, Deserialize)]
+struct Conditions {
+    others: Option<f64>,
+    steal: Option<f64>,
 }
 
 /// One series: by check-up, then by quantile.
@@ -37,6 +46,11 @@ impl WindowQuantiles {
             .with_context(|| format!("{} holds no quantiles of check-ups", path.display()))
     }
 
+    /// Shares of CPU time that others used and that was stolen, check-up by check-up.
+    pub(crate) fn shares(&self) -> Vec<[Option<f64>; 2]> {
+        self.runs.iter().map(|run| [run.others, run.steal]).collect()
+    }
+
     /// The place of a quantile in every series; `None` if the file lacks it.
     pub(crate) fn place_of(&self, share: f64) -> Option<usize> {
         self.quantiles.iter().position(|quantile| (quantile - share).abs() < SAME_SHARE)
@@ -56,6 +70,6 @@ impl WindowQuantiles {
     pub(crate) fn alike(quantiles: &[f64], rows: &[(&str, &[f64])]) -> Self {
         let series = |q: &[f64]| Series { q: vec![q.to_vec(); 6] };
         let rows = rows.iter().map(|(name, q)| ((*name).to_owned(), series(q))).collect();
-        Self { quantiles: quantiles.to_vec(), rows }
+        Self { quantiles: quantiles.to_vec(), runs: Vec::new(), rows }
     }
 }

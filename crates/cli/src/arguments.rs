@@ -91,7 +91,7 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Has this machine changed? Take a baseline, check against it
     Guard(GuardArguments),
-    /// Many machines: plans for schedulers, rows for SQL
+    /// Many nodes: which are odd, what explains it, what changed
     Fleet(FleetArguments),
     /// CPU flaws of this machine: mitigated or not, and what to do
     Flaws(FlawArguments),

@@ -1,15 +1,17 @@
 //! `sidestep fleet`: many machines. Schedulers run the check-ups, DuckDB reads the rows; nothing here starts a job or keeps a service.
 
+mod check;
+mod confirm;
 mod duckdb;
+mod export;
 mod plan;
 mod rows;
+mod since;
 
 use clap::{Args, Subcommand};
 
 use crate::arguments::Global;
 use crate::outcome::Outcome;
-use plan::PlanArguments;
-use rows::RowsArguments;
 
 /// Options of `fleet`.
 #[derive(Debug, Clone, Args)]
@@ -21,9 +23,17 @@ pub(crate) struct FleetArguments {
 #[derive(Debug, Clone, Subcommand)]
 enum FleetCommand {
     /// Print what a scheduler needs to measure every node; runs nothing
-    Plan(PlanArguments),
+    Plan(plan::PlanArguments),
     /// Lay the records of a drop directory flat: rows for SQL
-    Rows(RowsArguments),
+    Rows(rows::RowsArguments),
+    /// Which nodes are odd, which rack, slot, firmware or setting explains it, which states are a minority's
+    Check(check::CheckArguments),
+    /// Print the jobs that repeat each suspect beside healthy nodes
+    Confirm(confirm::ConfirmArguments),
+    /// What a change of firmware, kernel or setting cost, against nodes that did not change
+    Since(since::SinceArguments),
+    /// A check for Prometheus, Grafana, JUnit or Slurm
+    Export(export::ExportArguments),
 }
 
 /// Does what was asked for.
@@ -31,5 +41,9 @@ pub(crate) fn fleet(arguments: &FleetArguments, global: &Global) -> anyhow::Resu
     match &arguments.command {
         FleetCommand::Plan(arguments) => plan::plan(arguments, global),
         FleetCommand::Rows(arguments) => rows::rows(arguments, global),
+        FleetCommand::Check(arguments) => check::check(arguments, global),
+        FleetCommand::Confirm(arguments) => confirm::confirm(arguments),
+        FleetCommand::Since(arguments) => since::since(arguments, global),
+        FleetCommand::Export(arguments) => export::export(arguments),
     }
 }

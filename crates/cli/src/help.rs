@@ -5,8 +5,9 @@ use std::fmt::Write;
 use clap::Command;
 
 /// Commands by what a user wants, in the order of the help.
-const GROUPS: [(&str, &[&str]); 4] = [
-    ("Check this machine", &["run", "flaws", "clock", "sockets", "guard", "history", "fleet"]),
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Check this machine", &["run", "flaws", "clock", "sockets", "guard", "history"]),
+    ("Check many nodes", &["fleet"]),
     ("Prove an effect", &["bill", "ab", "compare", "place", "workloads"]),
     ("Model a machine", &["simulate"]),
     ("Tools", &["machine", "show", "toggles", "selftest", "completions"]),
@@ -102,6 +103,47 @@ const EXAMPLES: &[(&[&str], &[Example])] = &[
             ("guard init --every 1h", "a baseline of 20 check-ups, spread over a day"),
             ("guard check --gate", "exit with 1 when the machine changed"),
             ("guard unit", "a systemd timer that checks once a day"),
+        ],
+    ),
+    (
+        &["fleet"],
+        &[
+            (
+                "fleet check rows --inventory nodes.csv",
+                "which nodes are odd, which rack, slot or firmware explains it",
+            ),
+            ("fleet check rows --json", "the document that confirm and export read"),
+            (
+                "fleet confirm check.json --engine slurm --drop drop",
+                "jobs that repeat suspects beside healthy nodes",
+            ),
+            ("fleet since rows --change microcode=0xa:0xb", "what a change cost"),
+            ("fleet export check.json --slurm-drain", "lines that take confirmed nodes out of Slurm"),
+        ],
+    ),
+    (
+        &["fleet", "check"],
+        &[
+            ("fleet check rows --inventory nodes.csv --html fleet.html", "with a map of the fleet"),
+            (
+                "fleet check rows --name-pattern 'r(?<rack>[0-9]+)s(?<slot>[0-9]+)'",
+                "racks and slots from names",
+            ),
+            ("fleet check rows --sql", "the SQL that would run"),
+            ("fleet check rows --gate", "exit with 1 when something stands out"),
+        ],
+    ),
+    (
+        &["fleet", "since"],
+        &[
+            (
+                "fleet since rows --change bios_version=2.1:2.3 --inventory nodes.csv",
+                "beside nodes of the same racks",
+            ),
+            (
+                "fleet since rows --change microcode=0xa:0xb --metric triad",
+                "metrics with triad in their names",
+            ),
         ],
     ),
     (

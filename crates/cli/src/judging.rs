@@ -88,6 +88,18 @@ const JUDGES: &[Judge] = &[
         strict: Some("Exit with 3 when there is no verdict"),
     },
     Judge {
+        words: &["fleet", "check"],
+        gate: Some(
+            "Exit with 1 when a node, a level of a factor or a rare state stands out, unless repeats did not show it again",
+        ),
+        strict: Some("Exit with 3 when too few nodes can be compared"),
+    },
+    Judge {
+        words: &["fleet", "since"],
+        gate: None,
+        strict: Some("Exit with 3 when the change cannot be judged"),
+    },
+    Judge {
         words: &["selftest"],
         gate: Some("Exit with 1 when a measurement is outside the stated limits"),
         strict: Some("Exit with 3 when a measurement is outside the stated limits"),

@@ -1,8 +1,15 @@
-//! A fleet: where each node's record lies, and its records as rows.
+//! Fleets: where each node's record lies, a record as rows, and what the records of many nodes say together.
 //!
-//! Pure: what reads and writes files, and what starts DuckDB, is in `cli`.
+//! Pure: what reads and writes files is in `cli`. SQL is made here and run by whoever can start DuckDB, and the tables it prints are
+//! read from any reader.
 #![forbid(unsafe_code)]
 
+pub mod check;
+pub mod confirm;
+pub mod export;
 pub mod node;
 pub mod plan;
 pub mod rows;
+pub mod since;
+pub mod sql;
+pub mod synthetic;

@@ -18,6 +18,7 @@ mod experiment;
 mod factorial;
 mod finding;
 mod flaw;
+mod fleet_check;
 mod fleet_rows;
 mod guard_check;
 mod guards;
@@ -48,16 +49,14 @@ pub use codec::{
 pub use comparison::*;
 pub use cores::{Compute, Control, Cores, LineTransfer, PairSlowdown, UnlikeSlowdown, WakePoint};
 pub use document::{EpochRun, Plan, PlanEntry, PlanOutcome, RawSeries, Record, SCHEMA};
-pub use experiment::{
-    AaRow, AaTwin, DroppedPairs, EXPERIMENT_SCHEMA, Ended, ExperimentOutcome, ExperimentRow, Failures,
-    LopsidedGuard, PairCounts, RawTrial, SeenDrift,
-};
+pub use experiment::*;
 pub use factorial::*;
 pub use finding::{Finding, Severity};
 pub use flaw::{
     Answer, CpuSignature, FlawEvidence, FlawVerdict, MachineShape, PciWord, Protection, Reading,
     RegisterReading, RegistersAsked, SignatureReading, Special, Statement, Witnesses, WorkaroundState,
 };
+pub use fleet_check::*;
 pub use fleet_rows::*;
 pub use guard_check::*;
 pub use guards::Guards;

@@ -8,7 +8,7 @@ use crate::Interval;
 const NORMAL_97_5: f64 = 1.959_964;
 
 /// Scales the median absolute deviation to the standard deviation of a normal distribution: 1 / probit(3/4).
-const MAD_TO_STANDARD_DEVIATION: f64 = 1.482_602_218_505_602;
+pub(crate) const MAD_TO_STANDARD_DEVIATION: f64 = 1.482_602_218_505_602;
 
 /// The finite values in ascending order; NaN and infinities are not measurements.
 pub fn sorted(values: &[f64]) -> Vec<f64> {

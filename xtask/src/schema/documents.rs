@@ -102,6 +102,8 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
     all.extend(of_experiments());
     all.extend(of_toggles());
     all.extend(of_workloads());
+    all.push(("fleet-check", schemars::schema_for!(record::FleetCheck).to_value()));
+    all.push(("fleet-since", schemars::schema_for!(record::FleetSince).to_value()));
     all.push(("guard-baseline", schemars::schema_for!(record::GuardBaseline).to_value()));
     for (name, schema) in &mut all {
         if let Some(members) = schema.as_object_mut() {

@@ -17,6 +17,8 @@ run-plan          run --plan
 guard-baseline    guard init --runs 1 --state {}/guard
 guard             guard check --state {}/guard
 history           history --trend --state {}/history
+fleet-check       fleet check tests/cli/fleet --inventory tests/cli/fleet/inventory.csv --map triad
+fleet-since       fleet since tests/cli/fleet --change microcode=0xa:0xb
 flaws             flaws --no-timing
 flaws             flaws --sysroot tests/machines/synthetic-upi-ring
 flaws-list        flaws list
@@ -74,6 +76,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("place-event", "crates/cli/tests/place_pid.rs: it takes a service"),
 ];
 
+/// Documents that need another program, and which.
+const NEEDS: &[(&str, &str)] = &[("fleet-check", "duckdb"), ("fleet-since", "duckdb")];
+
 /// Exit codes with which a document comes: nothing wrong; nothing could be measured, which the document says.
 const EXITS: [i32; 2] = [0, 3];
 
@@ -89,6 +94,11 @@ pub fn check() -> anyhow::Result<Totals> {
         .and_then(|()| std::fs::write(switched.join("numa_balancing"), "1\n"))?;
     let mut totals = Totals::default();
     for (schema, typed) in rows() {
+        let needed = NEEDS.iter().find(|(of, program)| *of == schema && cargo::find(program).is_none());
+        if let Some((_, program)) = needed {
+            totals.add(Totals::one_skipped(format!("schema of the {schema}: no {program} in PATH")));
+            continue;
+        }
         totals.add(one(&binary, schema, typed, folder.path()).with_context(|| format!("sidestep {typed}"))?);
     }
     let is_checked = |name: &str| {

@@ -76,6 +76,8 @@ pub(crate) struct MatrixChart {
     pub(crate) panels_per_row: usize,
     /// Cells are as high as wide.
     pub(crate) square: bool,
+    /// What is said beside the scale, in place of what hatching and grey mean elsewhere.
+    pub(crate) note: Option<&'static str>,
     pub(crate) panels: Vec<MatrixPanel>,
 }
 
@@ -90,6 +92,7 @@ impl Default for MatrixChart {
             colours: Colours::Size { least: None },
             panels_per_row: 2,
             square: true,
+            note: None,
             panels: Vec::new(),
         }
     }
@@ -304,6 +307,7 @@ impl MatrixChart {
         if !middle.is_empty() {
             svg.text((left + width / 2.0, y + 25.0), "dim small", Anchor::Middle, middle);
         }
+        let note = self.note.unwrap_or(note);
         svg.text((left + width + 28.0, y + 10.0), "dim small", Anchor::Start, note);
     }
 }

@@ -1,0 +1,174 @@
+//! What a check amounts to in a sentence, and what else there is to know.
+
+use machine::counted;
+use record::{FleetCheck, FleetLevel, FleetStatus, FleetSuspect, FleetVerdict};
+use stats::text::signed_percent;
+
+use super::tables::{Node, Tables};
+use super::{FEWEST_NODES, is_rare};
+
+/// Names in a sentence.
+const NAMES: usize = 4;
+/// Clocks of nodes may differ by this many days before it is told.
+const CLOCK_DAYS: i64 = 30;
+
+pub(super) fn sentence(check: &FleetCheck) -> String {
+    let nodes = counted(check.nodes.len(), "node");
+    match check.verdict {
+        FleetVerdict::CannotTell => {
+            let most = check.strata.iter().map(|stratum| stratum.quiet_nodes).max().unwrap_or(0);
+            format!(
+                "undetermined: {nodes}; a check needs {FEWEST_NODES} quiet ones of one CPU model and preset, and found {most}"
+            )
+        }
+        FleetVerdict::Uniform => {
+            let metrics = check.strata.iter().map(|stratum| stratum.metrics).max().unwrap_or(0);
+            format!(
+                "no odd node among {nodes} by {}, and no factor explains a difference",
+                counted(metrics, "metric")
+            )
+        }
+        FleetVerdict::Odd => {
+            let rare = check.minorities.iter().filter(|one| is_rare(one)).count();
+            let parts = [suspects(&check.suspects, &nodes), levels(&check.levels), states(rare)];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            if check.suspects.is_empty() {
+                format!("{nodes}: {}", parts.join("; "))
+            } else {
+                parts.join("; ")
+            }
+        }
+    }
+}
+
+/// `suspect`, or what repeats have shown.
+fn status(status: FleetStatus) -> &'static str {
+    match status {
+        FleetStatus::Suspect => "suspect",
+        FleetStatus::Confirmed => "confirmed",
+        FleetStatus::NotSeenAgain => "not seen again",
+    }
+}
+
+fn suspects(suspects: &[FleetSuspect], nodes: &str) -> Option<String> {
+    let first = suspects.first()?;
+    let counts = [FleetStatus::Confirmed, FleetStatus::Suspect, FleetStatus::NotSeenAgain].map(|wanted| {
+        let count = suspects.iter().filter(|one| one.status == wanted).count();
+        (count > 0).then(|| format!("{count} {}", status(wanted)))
+    });
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let by = signed_percent(first.worse_percent);
+    let metrics = counted(first.metrics, "metric");
+    Some(format!("{} of {nodes}, first {} ({by} on {metrics})", counts.join(", "), first.node))
+}
+
+fn levels(levels: &[FleetLevel]) -> Option<String> {
+    let first = levels.first()?;
+    let by = signed_percent(first.worse_percent);
+    let tied = first.tied.first().map_or_else(String::new, |tied| format!(" or {tied}"));
+    let more = if levels.len() > 1 { format!(" (and {} more)", levels.len() - 1) } else { String::new() };
+    let (factor, level, metrics) = (&first.factor, &first.level, counted(first.metrics, "metric"));
+    Some(format!("{factor}={level}{tied} explains {by} on {metrics}{more}"))
+}
+
+fn states(rare: usize) -> Option<String> {
+    (rare > 0).then(|| format!("{} of a few nodes", counted(rare, "state")))
+}
+
+/// Names, the first few of them.
+fn some(names: &[&str]) -> String {
+    let shown = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+pub(super) fn notes(tables: &Tables, check: &FleetCheck) -> Vec<String> {
+    let named = |is: &dyn Fn(&Node) -> bool| -> Vec<&str> {
+        tables.nodes.iter().filter(|node| is(node)).map(|node| node.name.as_str()).collect()
+    };
+    let days: Vec<Option<i64>> = tables.nodes.iter().map(|node| day(&node.started_utc)).collect();
+    let mut known: Vec<i64> = days.iter().copied().flatten().collect();
+    known.sort_unstable();
+    let middle = known.get(known.len() / 2).copied().unwrap_or_default();
+    let is_apart = |day: &Option<i64>| day.is_none_or(|day| (day - middle).abs() > CLOCK_DAYS);
+    let apart: Vec<&str> = tables
+        .nodes
+        .iter()
+        .zip(&days)
+        .filter(|(_, day)| is_apart(day))
+        .map(|(node, _)| node.name.as_str())
+        .collect();
+    let missing: Vec<&str> = tables.missing.iter().map(String::as_str).collect();
+    let has_places = tables.nodes.iter().any(|node| node.rack.is_some() || node.slot.is_some());
+    let mut notes = Vec::new();
+    let mut note = |names: &[&str], text: &str| {
+        if !names.is_empty() {
+            notes.push(format!("{} {text}: {}", counted(names.len(), "node"), some(names)));
+        }
+    };
+    note(&missing, "of the inventory without a check-up");
+    if has_places {
+        note(&named(&|node| node.rack.is_none() && node.slot.is_none()), "without a place in the inventory");
+    }
+    note(
+        &named(&|node| node.is_two_machines),
+        "whose name two machines have: their hardware differs between records",
+    );
+    note(&named(&|node| node.is_partial), "whose check-up stopped early; what it measured counts");
+    note(&apart, &format!("whose clock is {CLOCK_DAYS} days and more from the others'"));
+    let several = tables.nodes.iter().filter(|node| node.runs > 1).count();
+    if several > 0 {
+        notes
+            .push(format!("{} with several check-ups, of which the latest counts", counted(several, "node")));
+    }
+    for stratum in check.strata.iter().filter(|stratum| stratum.wide_metrics.is_none()) {
+        let (nodes, quiet) = (counted(stratum.nodes, "node"), stratum.quiet_nodes);
+        let (model, preset, set) = (&stratum.cpu_model, &stratum.preset, stratum.kernel_set_version);
+        notes.push(format!(
+            "too few to be compared: {nodes} ({quiet} quiet) of {model}, {preset}, kernel set {set}; {FEWEST_NODES} are needed"
+        ));
+    }
+    let skipped: usize = check.strata.iter().map(|stratum| stratum.metrics_skipped).sum();
+    if skipped > 0 {
+        notes.push(format!(
+            "{} not judged: they do not vary, or too few nodes have them",
+            counted(skipped, "metric")
+        ));
+    }
+    notes
+}
+
+/// Seconds since the epoch of an RFC 3339 time in UTC.
+pub(crate) fn seconds(utc: &str) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| utc.get(range)?.parse::<i64>().ok();
+    Some(day(utc)? * 86_400 + number(11..13)? * 3600 + number(14..16)? * 60 + number(17..19)?)
+}
+
+/// Days since the epoch of an RFC 3339 time. Source: Hinnant, "chrono-compatible low-level date algorithms", days_from_civil.
+fn day(utc: &str) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| utc.get(range)?.parse::<i64>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let year = if month <= 2 { year - 1 } else { year };
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let of_era = year.rem_euclid(400) * 365 + year.rem_euclid(400) / 4 - year.rem_euclid(400) / 100 + of_year;
+    Some(year.div_euclid(400) * 146_097 + of_era - 719_468)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (utc, days) in
+            [("1970-01-01T00:00:00Z", 0), ("2000-03-01", 11_017), ("2026-11-26T04:54:12Z", 20_783)]
+        {
+            assert_eq!(day(utc), Some(days), "{utc}");
+        }
+        for text in ["", "x", "20261126", "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}"] {
+            assert_eq!(day(text), None, "{text}");
+        }
+    }
+}

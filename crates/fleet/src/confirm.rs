@@ -1,0 +1,252 @@
+//! The jobs that repeat suspects beside healthy nodes. Printed for an administrator to read; nothing is run.
+
+use std::fmt::Write;
+
+use record::{FleetCheck, FleetStatus};
+use stats::Random;
+
+use crate::check::HEALTHY;
+
+/// Runs of each node beside a suspect: 5 against 10 can have a p of 0.0007.
+const NODE_RUNS: usize = 5;
+/// Runs of each node where a level is repeated on five nodes and five others.
+const LEVEL_RUNS: usize = 3;
+/// Minutes that a run may take, with its start.
+const RUN_MINUTES: usize = 3;
+
+/// What is repeated, where, and under which name.
+struct Job {
+    experiment: String,
+    what: String,
+    suspects: Vec<String>,
+    healthy: Vec<String>,
+    runs: usize,
+    options: String,
+}
+
+/// Why no job can be printed.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ConfirmError {
+    /// Nothing is suspect, or all of it was repeated.
+    #[error("nothing to repeat: no suspect of this check is open")]
+    Nothing,
+    /// A name that would be no word for a shell or for Slurm.
+    #[error("cannot repeat any suspect: {0}")]
+    Unusable(String),
+}
+
+/// A script for sh that submits a job to Slurm for each suspect, into the drop directory `drop`, in an order drawn from `seed`.
+///
+/// # Errors
+/// `ConfirmError`.
+pub fn slurm(check: &FleetCheck, drop: &str, seed: u64) -> Result<String, ConfirmError> {
+    let (jobs, unusable) = jobs(check);
+    if jobs.is_empty() {
+        return Err(unusable.into_iter().next().map_or(ConfirmError::Nothing, ConfirmError::Unusable));
+    }
+    let count = machine::counted(jobs.len(), "job");
+    let mut script = format!(
+        "#!/bin/sh\n# sidestep fleet confirm: {count} of check {}, order drawn from seed {seed}.\n\
+         # Each repeats a suspect and healthy nodes of the same kind in random order, one run at a time.\n\
+         # Read it, then run it with sh. When the jobs have ended, sidestep fleet check says confirmed or not seen again.\n\
+         DROP={}\nexport DROP\n",
+        check.id,
+        quoted(drop)
+    );
+    for why in unusable {
+        let _ = writeln!(script, "# left out: {}", why.replace(char::is_control, " "));
+    }
+    let mut random = Random::new(seed);
+    for job in &jobs {
+        script += &submission(job, &mut random);
+    }
+    Ok(script)
+}
+
+/// The jobs of all open suspects, and what cannot be repeated.
+fn jobs(check: &FleetCheck) -> (Vec<Job>, Vec<String>) {
+    let (mut jobs, mut unusable) = (Vec::new(), Vec::new());
+    let mut add = |stratum: usize, job: Job| {
+        let preset = check.strata.get(stratum).map(|stratum| stratum.preset.as_str()).unwrap_or_default();
+        let named = || job.suspects.iter().chain(&job.healthy);
+        match (options(preset), named().find(|name| !is_word(name))) {
+            (_, Some(name)) => unusable.push(format!("{name:?} is no name that Slurm takes")),
+            (None, _) => unusable.push(format!("{}: nobody knows how to repeat preset {preset:?}", job.what)),
+            _ if job.suspects.is_empty() || job.healthy.is_empty() => {
+                unusable.push(format!("{}: no healthy node of the same kind", job.what));
+            }
+            (Some(options), None) => jobs.push(Job { options, ..job }),
+        }
+    };
+    for (index, one) in
+        check.suspects.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
+    {
+        let job = Job {
+            experiment: format!("confirm-{}-n{index}", check.id),
+            what: format!("node {}", one.node),
+            suspects: vec![one.node.clone()],
+            healthy: one.matched.clone(),
+            runs: NODE_RUNS,
+            options: String::new(),
+        };
+        add(one.stratum, job);
+    }
+    for (index, one) in check.levels.iter().enumerate().filter(|(_, one)| one.status == FleetStatus::Suspect)
+    {
+        let [suspects, healthy] = one.repeat_on.clone();
+        let experiment = format!("confirm-{}-l{index}", check.id);
+        let what = format!("{}={}", one.factor, one.level);
+        add(
+            one.stratum,
+            Job { experiment, what, suspects, healthy, runs: LEVEL_RUNS, options: String::new() },
+        );
+    }
+    (jobs, unusable)
+}
+
+fn submission(job: &Job, random: &mut Random) -> String {
+    let nodes: Vec<(&str, &str)> = job
+        .suspects
+        .iter()
+        .map(|node| (node.as_str(), "suspect"))
+        .chain(job.healthy.iter().map(|node| (node.as_str(), HEALTHY)))
+        .collect();
+    let names: Vec<&str> = nodes.iter().map(|(node, _)| *node).collect();
+    let minutes = job.runs * nodes.len() * RUN_MINUTES;
+    let mut text = format!(
+        "\n# {}\nsbatch --job-name={} --nodes={} --nodelist={} --ntasks-per-node=1 --exclusive --no-kill --time={minutes} <<'END'\n\
+         #!/bin/sh\n\
+         run() {{\n  \
+         srun --nodes=1 --ntasks=1 --nodelist=\"$1\" --kill-on-bad-exit=0 \\\n    \
+         sidestep run {}--drop \"$DROP\" --experiment {} --arm \"$2\" || echo \"$1 failed\" >&2\n\
+         }}\n",
+        job.what.replace(char::is_control, " "),
+        job.experiment,
+        nodes.len(),
+        names.join(","),
+        job.options,
+        job.experiment,
+    );
+    for _ in 0..job.runs {
+        let mut round = nodes.clone();
+        random.shuffle(&mut round);
+        for (node, arm) in round {
+            let _ = writeln!(text, "run {node} {arm}");
+        }
+    }
+    text + "END\n"
+}
+
+/// The options that make a run of this preset, with a blank behind them.
+fn options(preset: &str) -> Option<String> {
+    let (depth, only) =
+        preset.split_once("+only=").map_or((preset, None), |(depth, only)| (depth, Some(only)));
+    let depth = match depth.split_once('-') {
+        _ if depth == "standard" => String::new(),
+        _ if depth == "quick" || depth == "full" => format!("--{depth} "),
+        Some(("budget", time)) if is_word(time) => format!("--budget {time} "),
+        _ => return None,
+    };
+    let is_list = |only: &str| !only.is_empty() && only.split(',').all(is_word);
+    match only {
+        Some(only) if is_list(only) => Some(format!("{depth}--only {only} ")),
+        Some(_) => None,
+        None => Some(depth),
+    }
+}
+
+/// Whether a shell, a list of nodes and a list of names take it as it is.
+pub(crate) fn is_word(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
+}
+
+/// A word for sh, whatever is in it.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{FleetLevel, FleetStratum, FleetSuspect};
+
+    use super::*;
+
+    fn check() -> FleetCheck {
+        FleetCheck {
+            id: "20261126T045412Z".to_owned(),
+            strata: vec![FleetStratum {
+                preset: "quick+only=memory,cores".to_owned(),
+                ..FleetStratum::default()
+            }],
+            suspects: vec![FleetSuspect {
+                node: "n1".to_owned(),
+                matched: vec!["n2".to_owned(), "n3".to_owned()],
+                ..FleetSuspect::default()
+            }],
+            ..FleetCheck::default()
+        }
+    }
+
+    #[test]
+    fn a_suspect_and_both_healthy_nodes_run_five_times_each_in_random_order() {
+        let script = slurm(&check(), "/drop it's", 7).expect("a job");
+        assert!(
+            script.contains("--nodes=3 --nodelist=n1,n2,n3 --ntasks-per-node=1 --exclusive --no-kill"),
+            "{script}"
+        );
+        assert!(script.contains("DROP='/drop it'\\''s'\n"), "{script}");
+        assert!(
+            script.contains(
+                "run --quick --only memory,cores --drop \"$DROP\" --experiment confirm-20261126T045412Z-n0"
+            ),
+            "{script}"
+        );
+        let runs: Vec<&str> = script.lines().filter(|line| line.starts_with("run n")).collect();
+        assert_eq!(runs.len(), 15);
+        for round in runs.chunks(3) {
+            let mut round = round.to_vec();
+            round.sort_unstable();
+            assert_eq!(round, ["run n1 suspect", "run n2 healthy", "run n3 healthy"]);
+        }
+        assert!(runs.chunks(3).any(|round| round != &runs[..3]), "{runs:?}");
+        assert_eq!(script, slurm(&check(), "/drop it's", 7).expect("the same"));
+    }
+
+    #[test]
+    fn a_level_is_repeated_on_its_nodes_and_others_and_what_was_cleared_is_not() {
+        let five = |from: usize| (from..from + 5).map(|n| format!("n{n}")).collect::<Vec<_>>();
+        let level = FleetLevel {
+            factor: "slot".to_owned(),
+            level: "0\nrm".to_owned(),
+            repeat_on: [five(0), five(10)],
+            ..FleetLevel::default()
+        };
+        let mut found = FleetCheck { levels: vec![level], ..check() };
+        found.suspects[0].status = FleetStatus::NotSeenAgain;
+        let script = slurm(&found, "drop", 1).expect("a job");
+        assert_eq!(script.lines().filter(|line| line.starts_with("run n")).count(), 30);
+        assert!(script.contains("# slot=0 rm\n") && !script.contains("-n0 "), "{script}");
+        found.levels.clear();
+        assert_eq!(slurm(&found, "drop", 1), Err(ConfirmError::Nothing));
+    }
+
+    #[test]
+    fn what_a_shell_would_run_is_left_out() {
+        let mut found = check();
+        found.suspects[0].matched[0] = "n2; rm -rf $HOME".to_owned();
+        assert!(matches!(slurm(&found, "drop", 1), Err(ConfirmError::Unusable(_))));
+        for (preset, expected) in [
+            ("quick", Some("--quick ")),
+            ("standard", Some("")),
+            ("budget-30s", Some("--budget 30s ")),
+            ("standard+only=memory", Some("--only memory ")),
+            ("quick+only=", None),
+            ("quick+only=$(x)", None),
+            ("", None),
+            ("other", None),
+        ] {
+            assert_eq!(options(preset).as_deref(), expected, "{preset}");
+        }
+    }
+}
