@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetMinority, FleetNode, FleetRepeat, FleetStatus,
-    FleetStratum, FleetSuspect, FleetVerdict,
+    FLEET_BEYOND_SPREADS, FleetBusy, FleetCheck, FleetDeviation, FleetLevel, FleetMinority, FleetNode,
+    FleetRepeat, FleetStatus, FleetStratum, FleetSuspect, FleetVerdict,
 };
 use stats::text::percent;
 
@@ -193,7 +193,7 @@ fn map(found: &FleetCheck) -> Section {
         )
         .figure(
             "fleet-beyond",
-            "Metrics of each node beyond 6 spreads, after what factors explain",
+            format!("Metrics of each node beyond {FLEET_BEYOND_SPREADS} spreads, after what factors explain"),
             figure(found, "fleet-beyond", Colours::Size { least: Some(0.0) }, &beyond),
         );
     found.maps.iter().enumerate().fold(section, |section, (index, map)| {
