@@ -1,5 +1,6 @@
 //! A Slurm of eight nodes on this machine: munge, a controller and eight slurmd on loopback, ended with the test.
 
+use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::net::TcpListener;
@@ -67,8 +68,8 @@ impl Cluster {
 
     fn start_munge(&mut self) -> anyhow::Result<()> {
         let munge = self.folder.join("munge");
-        let key: String =
-            (0..4).map(|_| format!("{:032x}", std::process::id() as u128 * 0x9e37_79b9_7f4a_7c15)).collect();
+        // Nobody else is to be kept out of this cluster: a key of 128 digits that munge takes is enough.
+        let key = format!("{:0>128}", std::process::id());
         fs::write(munge.join("key"), key)?;
         cargo::output(Command::new("chmod").args(["600", &munge.join("key").to_string_lossy()]))?;
         cargo::output(Command::new("chmod").args(["755", &munge.to_string_lossy()]))?;
@@ -199,10 +200,11 @@ fn configuration(folder: &Path, health: &Path) -> anyhow::Result<String> {
         health.display()
     );
     for node in 1..=NODES {
-        text.push_str(&format!(
-            "NodeName=n{node} NodeHostname={host} NodeAddr=127.0.0.1 Port={} CPUs=2 RealMemory=500 State=UNKNOWN\n",
+        writeln!(
+            text,
+            "NodeName=n{node} NodeHostname={host} NodeAddr=127.0.0.1 Port={} CPUs=2 RealMemory=500 State=UNKNOWN",
             free_port()?
-        ));
+        )?;
     }
     text.push_str("PartitionName=all Nodes=n[1-8] Default=YES MaxTime=INFINITE State=UP\n");
     Ok(text)
