@@ -280,6 +280,8 @@ fn sentence(found: &FleetSince) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
 
     #[test]
@@ -300,11 +302,12 @@ mod tests {
              \"randomised\":0,\"levels\":[\"a\",\"b\"]}}\n:coincidences\n:events\n"
         );
         for event in 0..nodes {
-            text += &format!("{{\"p\":{event},\"node\":\"n{event}\",\"rack\":null}}\n");
+            let _ = writeln!(text, "{{\"p\":{event},\"node\":\"n{event}\",\"rack\":null}}");
         }
         text += ":metrics\n{\"key\":\"x cpu 0\",\"family\":\"memory latency\"}\n:differences\n";
         for event in 0..nodes {
-            text += &format!("{event},0,{}\n", effect + (event as i64 % 7 - 3) * 1000);
+            let step = i64::try_from(event % 7).expect("below 7") - 3;
+            let _ = writeln!(text, "{event},0,{}", effect + step * 1000);
         }
         text + ":end\n"
     }
