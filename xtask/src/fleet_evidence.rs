@@ -140,7 +140,9 @@ fn kind(arguments: &Arguments, name: &str, fleet: &Synthetic) -> anyhow::Result<
         "| {name} | {seeds} | {nodes} | {whole} of {seeds} | {busy} | {odd} of {} | {levels} | {median:.1} |",
         nodes * seeds
     );
-    lines.iter().for_each(|line| println!("  {line}"));
+    for line in lines {
+        println!("  {line}");
+    }
     let holds = whole == seeds && levels == 0 && odd as f64 <= ODD_MAX * (nodes * seeds) as f64;
     Ok(Totals::one(holds, format!("fleet-evidence: {name}")))
 }
@@ -201,8 +203,12 @@ fn large(arguments: &Arguments) -> anyhow::Result<Totals> {
         odd.len(),
         levels.len()
     );
-    missed.iter().for_each(|line| println!("  missed {line}"));
-    odd.iter().chain(&levels).for_each(|line| println!("  invented {line}"));
+    for line in &missed {
+        println!("  missed {line}");
+    }
+    for line in odd.iter().chain(&levels) {
+        println!("  invented {line}");
+    }
     let mut totals = Totals::one(missed.is_empty() && levels.is_empty(), "fleet-evidence: large fleet");
     totals.add(Totals::one(
         odd.len() as f64 <= ODD_MAX * fleet.nodes as f64,

@@ -209,13 +209,12 @@ fn effects(study: &Study, clusters: &[Vec<usize>], metric: Option<&Regex>) -> Ve
     let mut groups: Vec<(&str, Vec<usize>)> = groups.into_iter().collect();
     let mut single: Vec<(&str, Vec<usize>)> =
         study.metrics.iter().enumerate().map(|(index, metric)| (metric.key.as_str(), vec![index])).collect();
-    match metric {
-        Some(metric) => single.retain(|(key, _)| metric.is_match(key)),
-        None => {
-            let size = |(_, metrics): &(&str, Vec<usize>)| centre(study, metrics).map_or(0.0, f64::abs);
-            single.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.0.cmp(b.0)));
-            single.truncate(METRICS);
-        }
+    if let Some(metric) = metric {
+        single.retain(|(key, _)| metric.is_match(key));
+    } else {
+        let size = |(_, metrics): &(&str, Vec<usize>)| centre(study, metrics).map_or(0.0, f64::abs);
+        single.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.0.cmp(b.0)));
+        single.truncate(METRICS);
     }
     let families = groups.len();
     groups.extend(single);
@@ -265,26 +264,24 @@ fn sentence(found: &FleetSince) -> String {
     let certain = || found.effects.iter().filter(|effect| is_certain(effect));
     let size = |a: &&FleetEffect, b: &&FleetEffect| a.worse_percent.abs().total_cmp(&b.worse_percent.abs());
     let largest = certain().filter(|effect| effect.is_family).max_by(size).or_else(|| certain().max_by(size));
-    match largest {
-        Some(effect) => {
-            let interval =
-                effect.interval.map_or_else(String::new, |i| format!(" [{:+.1}, {:+.1}]", i.low, i.high));
-            format!(
-                "{} {}{interval} {word} {change} ({on})",
-                effect.name,
-                signed_percent(effect.worse_percent)
-            )
-        }
-        None => {
-            let ends = found.effects.iter().filter_map(|effect| effect.interval);
-            let most = ends.fold(0.0_f64, |most, i| most.max(i.low.abs()).max(i.high.abs()));
-            format!("no difference detected (smaller than {most:.1} %) {word} {change} ({on})")
-        }
+    if let Some(effect) = largest {
+        let interval =
+            effect.interval.map_or_else(String::new, |i| format!(" [{:+.1}, {:+.1}]", i.low, i.high));
+        return format!(
+            "{} {}{interval} {word} {change} ({on})",
+            effect.name,
+            signed_percent(effect.worse_percent)
+        );
     }
+    let ends = found.effects.iter().filter_map(|effect| effect.interval);
+    let most = ends.fold(0.0_f64, |most, i| most.max(i.low.abs()).max(i.high.abs()));
+    format!("no difference detected (smaller than {most:.1} %) {word} {change} ({on})")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
 
     #[test]
@@ -305,11 +302,12 @@ mod tests {
              \"randomised\":0,\"levels\":[\"a\",\"b\"]}}\n:coincidences\n:events\n"
         );
         for event in 0..nodes {
-            text += &format!("{{\"p\":{event},\"node\":\"n{event}\",\"rack\":null}}\n");
+            let _ = writeln!(text, "{{\"p\":{event},\"node\":\"n{event}\",\"rack\":null}}");
         }
         text += ":metrics\n{\"key\":\"x cpu 0\",\"family\":\"memory latency\"}\n:differences\n";
         for event in 0..nodes {
-            text += &format!("{event},0,{}\n", effect + (event as i64 % 7 - 3) * 1000);
+            let step = i64::try_from(event % 7).expect("below 7") - 3;
+            let _ = writeln!(text, "{event},0,{}", effect + step * 1000);
         }
         text + ":end\n"
     }

@@ -107,15 +107,12 @@ fn filled(script: &str, values: &[(&str, String)]) -> String {
         let value = values
             .iter()
             .find_map(|(name, value)| Some((value, after.strip_prefix(name)?.strip_prefix('}')?)));
-        match value {
-            Some((value, behind)) => {
-                text += value;
-                rest = behind;
-            }
-            None => {
-                text.push('{');
-                rest = after;
-            }
+        if let Some((value, behind)) = value {
+            text += value;
+            rest = behind;
+        } else {
+            text.push('{');
+            rest = after;
         }
     }
     text + rest

@@ -27,7 +27,9 @@ fn written(fleet: &Synthetic, folder: &Path) -> Planted {
         Sinks::files().map(|name| BufWriter::new(File::create(folder.join(name)).expect("a file")));
     let [metrics, nodes, states, inventory] = &mut files;
     let planted = fleet.write(&mut Sinks { metrics, nodes, states, inventory }).expect("rows");
-    files.iter_mut().for_each(|file| file.flush().expect("room"));
+    for file in &mut files {
+        file.flush().expect("room");
+    }
     planted
 }
 

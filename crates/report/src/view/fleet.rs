@@ -225,7 +225,7 @@ fn figure(
         }
     };
     let mut rows: Vec<(usize, String)> =
-        found.nodes.iter().map(|node| at(node)).map(|(row, rack, _)| (row, rack)).collect();
+        found.nodes.iter().map(at).map(|(row, rack, _)| (row, rack)).collect();
     rows.sort();
     rows.dedup();
     let columns = found.nodes.iter().map(|node| at(node).2 + 1).max().unwrap_or(0);
