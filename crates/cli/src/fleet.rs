@@ -4,6 +4,7 @@ mod check;
 mod confirm;
 mod duckdb;
 mod export;
+mod laid_flat;
 mod plan;
 mod rows;
 mod since;

@@ -12,6 +12,7 @@ use record::{FleetCheck, FleetStatus, FleetVerdict};
 use regex::Regex;
 
 use super::duckdb;
+use super::laid_flat::LaidFlat;
 use crate::arguments::Global;
 use crate::forms::Forms;
 use crate::outcome::Outcome;
@@ -26,7 +27,8 @@ const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 /// Options of `fleet check`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckArguments {
-    /// The folder of rows that `sidestep fleet rows` wrote
+    /// The folder of rows that `sidestep fleet rows` wrote, or a drop directory
+    #[arg(value_name = "ROWS|DROP")]
     rows: PathBuf,
     #[command(flatten)]
     place: PlaceArguments,
@@ -109,11 +111,13 @@ pub(super) fn form(folder: &Path) -> anyhow::Result<RowForm> {
 /// Checks.
 pub(super) fn check(arguments: &CheckArguments, global: &Global) -> anyhow::Result<Outcome> {
     arguments.forms.ensure_writable()?;
-    let script = sql::check(&arguments.rows, form(&arguments.rows)?, &arguments.place.place()?);
+    let place = arguments.place.place()?;
     if arguments.sql {
-        output::print(&script)?;
+        output::print(&sql::check(&arguments.rows, form(&arguments.rows)?, &place))?;
         return Ok(Outcome::Done);
     }
+    let rows = LaidFlat::of(&arguments.rows)?;
+    let script = sql::check(&rows.folder, rows.form, &place);
     let tables = duckdb::run(&script, |printed| Ok(Tables::read(printed)?))?;
     let found = judge(tables, arguments.map.as_ref());
     let page = report::fleet_check_page(&found);

@@ -9,6 +9,7 @@ use regex::Regex;
 
 use super::check::{PlaceArguments, form};
 use super::duckdb;
+use super::laid_flat::LaidFlat;
 use crate::arguments::Global;
 use crate::forms::Forms;
 use crate::outcome::Outcome;
@@ -17,7 +18,8 @@ use crate::output;
 /// Options of `fleet since`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SinceArguments {
-    /// The folder of rows that `sidestep fleet rows` wrote, with several runs of each node
+    /// The folder of rows that `sidestep fleet rows` wrote, or a drop directory, with several runs of each node
+    #[arg(value_name = "ROWS|DROP")]
     rows: PathBuf,
     /// What changed: a column of nodes or "setting ID", with its values before and after
     #[arg(long, value_name = "FACTOR=OLD:NEW")]
@@ -38,11 +40,12 @@ pub(crate) struct SinceArguments {
 pub(super) fn since(arguments: &SinceArguments, global: &Global) -> anyhow::Result<Outcome> {
     arguments.forms.ensure_writable()?;
     let place = arguments.place.place()?;
-    let script = sql::since(&arguments.rows, form(&arguments.rows)?, &place, &arguments.change);
     if arguments.sql {
-        output::print(&script)?;
+        output::print(&sql::since(&arguments.rows, form(&arguments.rows)?, &place, &arguments.change))?;
         return Ok(Outcome::Done);
     }
+    let rows = LaidFlat::of(&arguments.rows)?;
+    let script = sql::since(&rows.folder, rows.form, &place, &arguments.change);
     let study = duckdb::run(&script, |printed| Ok(Study::read(printed)?))?;
     let found = judge(&study, &arguments.change, arguments.metric.as_ref());
     let page = report::fleet_since_page(&found);
