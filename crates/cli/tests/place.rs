@@ -146,7 +146,7 @@ fn a_program_whose_processes_fork_is_tried_in_turns_and_the_document_is_whole() 
     for expected in ["\"name\": \"os\"", ": \"spread\"", "\"raw\": [", "\"recommended\": null"] {
         assert!(document.contains(expected), "{expected}: {document}");
     }
-    assert!(said.contains("\"sentence\": \"keep the kernel's placement: "), "two runs show nothing: {said}");
+    assert!(said.contains("\"sentence\":\"keep the kernel's placement: "), "two runs show nothing: {said}");
     assert!(!bench.has_journal());
     let (code, said) = bench.place(&options, &["true"]);
     assert!(code == Some(2) && said.contains("already holds place.json"), "{said}");
