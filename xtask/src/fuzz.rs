@@ -62,7 +62,7 @@ const TARGETS: &[Target] = &[
     Target { name: "recorded_machine", seeds: &["fuzz/seeds/recorded_machine"] },
     Target { name: "results", seeds: &["fuzz/seeds/results", "examples/phenom-9600", "tests/cli/records"] },
     Target { name: "sample_ring", seeds: &["fuzz/seeds/sample_ring"] },
-    Target { name: "smbios", seeds: &[] },
+    Target { name: "smbios", seeds: &["fuzz/seeds/smbios"] },
     Target { name: "sockets_document", seeds: &["tests/cli/records"] },
     Target { name: "wording", seeds: &["fuzz/seeds/wording"] },
     Target { name: "workload", seeds: &["workloads", "fuzz/seeds/workload"] },
