@@ -100,7 +100,7 @@ fn perl(pattern: &str) -> String {
 }
 
 /// A script with its values in place of their names in braces. Values are not looked into: they may hold such names.
-fn filled(script: &str, values: &[(&str, String)]) -> String {
+pub(crate) fn filled(script: &str, values: &[(&str, String)]) -> String {
     let (mut text, mut rest) = (String::new(), script);
     while let Some((before, after)) = rest.split_once('{') {
         text += before;
@@ -119,7 +119,7 @@ fn filled(script: &str, values: &[(&str, String)]) -> String {
 }
 
 /// A path as a literal; its characters that would match other files stand for themselves.
-fn path(path: &Path) -> String {
+pub(crate) fn path(path: &Path) -> String {
     let mut glob = String::new();
     for c in path.to_string_lossy().chars() {
         if matches!(c, '*' | '?' | '[') {
@@ -132,7 +132,7 @@ fn path(path: &Path) -> String {
 }
 
 /// Text as a literal.
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

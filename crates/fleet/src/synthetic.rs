@@ -223,17 +223,7 @@ impl Synthetic {
         let state = |kind: StateKind, id: &str| StateRow {
             node: node.name.clone(),
             run_id: run_id(node),
-            kind,
-            id: id.to_owned(),
-            affected: None,
-            workaround: None,
-            protected: None,
-            paid: None,
-            value: None,
-            rate_ppb: None,
-            rate_lo_ppb: None,
-            rate_hi_ppb: None,
-            offset_ns: None,
+            ..StateRow::about(kind, id)
         };
         let (workaround, protected) =
             if node.is_unprotected { ("off", "not_protected") } else { ("on", "protected") };

@@ -240,6 +240,27 @@ pub struct StateRow {
     pub offset_ns: Option<f64>,
 }
 
+impl StateRow {
+    /// A state of no node yet, of which nothing is known.
+    pub fn about(kind: StateKind, id: impl Into<String>) -> Self {
+        Self {
+            node: String::new(),
+            run_id: String::new(),
+            kind,
+            id: id.into(),
+            affected: None,
+            workaround: None,
+            protected: None,
+            paid: None,
+            value: None,
+            rate_ppb: None,
+            rate_lo_ppb: None,
+            rate_hi_ppb: None,
+            offset_ns: None,
+        }
+    }
+}
+
 /// A file of the drop directory that gave no rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnreadFile {

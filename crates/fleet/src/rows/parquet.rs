@@ -4,38 +4,26 @@ use std::path::Path;
 
 use record::FleetTable;
 
+use crate::sql;
+
 const SCRIPT: &str = include_str!("../../sql/rows-to-parquet.sql");
 /// Tables that are worth it.
 pub const AS_PARQUET: [FleetTable; 3] = [FleetTable::Metrics, FleetTable::Nodes, FleetTable::States];
 
 /// The script for the rows in a folder; each file gets `ending` behind its name, for whoever renames them when all are whole.
 pub fn to_parquet(folder: &Path, ending: &str) -> String {
-    let fill = |script: String, table: FleetTable| {
+    let values = AS_PARQUET.into_iter().flat_map(|table| {
         let rows = folder.join(format!("{table}.ndjson"));
         let parquet = folder.join(format!("{table}.parquet{ending}"));
-        script
-            .replace(&format!("{{{table}}}"), &literal(&without_patterns(&rows)))
-            .replace(&format!("{{{table}_parquet}}"), &literal(&parquet.to_string_lossy()))
-    };
-    AS_PARQUET.into_iter().fold(SCRIPT.to_owned(), fill)
-}
-
-/// A path whose characters that would match other files stand for themselves.
-fn without_patterns(path: &Path) -> String {
-    let mut glob = String::new();
-    for c in path.to_string_lossy().chars() {
-        if matches!(c, '*' | '?' | '[') {
-            glob.extend(['[', c, ']']);
-        } else {
-            glob.push(c);
-        }
-    }
-    glob
-}
-
-/// Text as a literal of SQL.
-fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
+        [
+            (table.to_string(), sql::path(&rows)),
+            (format!("{table}_parquet"), sql::text(&parquet.to_string_lossy())),
+        ]
+    });
+    let values: Vec<(String, String)> = values.collect();
+    let named: Vec<(&str, String)> =
+        values.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    sql::filled(SCRIPT, &named)
 }
 
 #[cfg(test)]

@@ -16,25 +16,6 @@ pub(super) fn states(record: &Record, node: &str, run_id: &str) -> Vec<StateRow>
     states
 }
 
-/// A state of no node yet.
-fn state(kind: StateKind, id: impl Into<String>) -> StateRow {
-    StateRow {
-        node: String::new(),
-        run_id: String::new(),
-        kind,
-        id: id.into(),
-        affected: None,
-        workaround: None,
-        protected: None,
-        paid: None,
-        value: None,
-        rate_ppb: None,
-        rate_lo_ppb: None,
-        rate_hi_ppb: None,
-        offset_ns: None,
-    }
-}
-
 fn flaw(verdict: &FlawVerdict) -> StateRow {
     let some = |word: &str| Some(word.to_owned());
     StateRow {
@@ -55,7 +36,7 @@ fn flaw(verdict: &FlawVerdict) -> StateRow {
             Protection::Unknown => "unknown",
         }),
         paid: some(answer(verdict.paid)),
-        ..state(StateKind::Flaw, &verdict.id)
+        ..StateRow::about(StateKind::Flaw, &verdict.id)
     }
 }
 
@@ -69,8 +50,10 @@ fn answer(answer: Answer) -> &'static str {
 
 /// The verdict on the counters, and each pair of CPUs; the clock source in use.
 fn clocks(record: &Record) -> Vec<StateRow> {
-    let valued =
-        |id: &str, value: &str| StateRow { value: Some(value.to_owned()), ..state(StateKind::Clock, id) };
+    let valued = |id: &str, value: &str| StateRow {
+        value: Some(value.to_owned()),
+        ..StateRow::about(StateKind::Clock, id)
+    };
     let source = record.machine.environment.clock_sources.current.as_ref();
     let mut states: Vec<StateRow> = source.iter().map(|source| valued("source", source)).collect();
     if let Some(check) = &record.clock_check {
@@ -100,7 +83,7 @@ fn pair(pair: &ClockPair) -> StateRow {
         rate_lo_ppb: pair.rate_interval_ppb.map(|interval| interval[0]),
         rate_hi_ppb: pair.rate_interval_ppb.map(|interval| interval[1]),
         offset_ns: pair.estimate_ns,
-        ..state(StateKind::Clock, format!("pair/{}>{}", pair.a.0, pair.b.0))
+        ..StateRow::about(StateKind::Clock, format!("pair/{}>{}", pair.a.0, pair.b.0))
     }
 }
 
@@ -121,7 +104,8 @@ fn settings(record: &Record) -> Vec<StateRow> {
         ("idle-driver", environment.idle_driver.clone()),
         ("idle-states", list(idle)),
     ];
-    let setting = |id: &str, value: String| StateRow { value: Some(value), ..state(StateKind::Setting, id) };
+    let setting =
+        |id: &str, value: String| StateRow { value: Some(value), ..StateRow::about(StateKind::Setting, id) };
     let mut states: Vec<StateRow> =
         named.into_iter().filter_map(|(id, value)| Some(setting(id, value?))).collect();
     for word in environment.command_line.iter().flat_map(|line| line.split_whitespace()) {
