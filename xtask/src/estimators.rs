@@ -89,14 +89,7 @@ fn of_extract(extract: &WindowQuantiles) -> Table {
 fn of_records(paths: &[String]) -> anyhow::Result<Table> {
     let mut series: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
     for path in paths {
-        let file = if fs::metadata(path).is_ok_and(|about| about.is_dir()) {
-            format!("{path}/record.json")
-        } else {
-            path.clone()
-        };
-        let bytes = fs::read(&file).with_context(|| format!("cannot read {file}"))?;
-        let record = record::decode(&bytes).with_context(|| format!("cannot use {file}"))?;
-        for raw in record.raw {
+        for raw in records::read(Path::new(path))?.raw {
             let windows: Vec<f64> = raw.visits.iter().flatten().map(|&value| f64::from(value)).collect();
             if windows.len() >= WINDOWS_MIN {
                 series.entry(raw.name).or_default().push(windows);

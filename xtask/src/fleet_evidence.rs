@@ -1,6 +1,7 @@
 //! `cargo xtask fleet-evidence`: fleets with planted faults, and healthy ones, through `sidestep fleet check`.
 
 mod peak;
+mod real;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,16 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context;
-use fleet::synthetic::{Noise, Planted, RealRuns, Sinks, Synthetic};
+use fleet::synthetic::{Noise, Planted, Sinks, Synthetic};
 use record::FleetCheck;
 
 use peak::Taken;
 
 use crate::cargo;
-use crate::guard_evidence::class;
 use crate::table::head;
 use crate::totals::Totals;
-use crate::window_quantiles::WindowQuantiles;
 
 /// Fleets that are made up: planted faults found, healthy nodes condemned, seconds and memory
 ///
@@ -31,6 +30,9 @@ pub struct Arguments {
     /// Nodes of a fleet with faults
     #[arg(long, default_value_t = 1024)]
     nodes: usize,
+    /// Check-ups of machines without a fault, whose numbers are the noise called real, in place of those of ../shared
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    records: Vec<PathBuf>,
     /// The program, in place of the release build
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -74,7 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
         return large(arguments);
     }
     let mut totals = Totals::default();
-    let real = real()?;
+    let real = real::runs(&arguments.records)?;
     let metrics = real.as_ref().map_or(METRICS, |real| real.metrics.len());
     let real = real.map(Noise::Real);
     head(
@@ -225,33 +227,4 @@ fn large(arguments: &Arguments) -> anyhow::Result<Totals> {
         ));
     }
     Ok(totals)
-}
-
-/// The numbers of 105 recorded check-ups, 60 of a quiet and 45 of a busy guest; `None` if they are not here.
-fn real() -> anyhow::Result<Option<RealRuns>> {
-    let folder = cargo::root().join("../shared/prototypes/between-runs");
-    let mut parts = Vec::new();
-    for name in ["quick60.json.gz", "busy45.json.gz"] {
-        let file = folder.join(name);
-        if !file.exists() {
-            return Ok(None);
-        }
-        parts.push(WindowQuantiles::read(&file)?);
-    }
-    let series = |part: &WindowQuantiles, name: &String| -> Option<Vec<f64>> {
-        let values = part.rows.get(name)?.at(part.place_of(class(name).1)?)?;
-        values.iter().all(|value| *value > 0.0).then_some(values)
-    };
-    let mut real = RealRuns::default();
-    for part in &parts {
-        real.runs.extend(part.shares().into_iter().map(|shares| (shares, Vec::new())));
-    }
-    for name in parts[0].rows.keys() {
-        let Some(values) = parts.iter().map(|part| series(part, name)).collect::<Option<Vec<_>>>() else {
-            continue;
-        };
-        real.metrics.push((class(name).0.to_owned(), name.clone()));
-        real.runs.iter_mut().zip(values.concat()).for_each(|(run, value)| run.1.push(value));
-    }
-    Ok(Some(real))
 }

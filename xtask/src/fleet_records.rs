@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use anyhow::Context;
 use fleet::node::{ENDING, NodeName, run_name};
 use kernels::random::SplitMix64;
-use record::{Encoding, Record, decode, encode};
+use record::{Encoding, Record, encode};
 
+use crate::records;
 use crate::totals::Totals;
 
 /// Records of many nodes, made of real ones: names, boots and seeds differ, latencies by half a percent
@@ -34,11 +35,8 @@ const SPREAD: f64 = 0.005;
 
 /// `cargo xtask fleet-records`.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
-    let read = |file: &PathBuf| -> anyhow::Result<Record> {
-        let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        Ok(decode(&bytes)?)
-    };
-    let bases: Vec<Record> = arguments.records.iter().map(read).collect::<anyhow::Result<_>>()?;
+    let bases: Vec<Record> =
+        arguments.records.iter().map(|file| records::read(file)).collect::<anyhow::Result<_>>()?;
     let mut random = SplitMix64::new(24);
     let mut bytes_written = 0;
     for number in 0..arguments.nodes {

@@ -49,14 +49,6 @@ n7) exec "${run[@]}" --onyl cores ;;
 esac
 "#;
 
-/// The same as a step of `cargo xtask test`.
-///
-/// # Errors
-/// As for `run`.
-pub fn check() -> anyhow::Result<Totals> {
-    run(&Arguments { keep: false })
-}
-
 /// `cargo xtask fleet-test`.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     if let Some(program) = cluster::missing() {

@@ -15,6 +15,7 @@ use experiments::history::entry;
 use record::{GUARD_SCHEMA, GuardBaseline, GuardLedger, GuardVerdict, HistoryEntry};
 
 use crate::cargo;
+use crate::records;
 use crate::table::{head, percent};
 use crate::totals::Totals;
 use crate::window_quantiles::WindowQuantiles;
@@ -90,8 +91,7 @@ fn of_records(folder: &Path, runs: usize) -> anyhow::Result<Totals> {
     let mut entries = Vec::new();
     // A folder whose run has not ended has no record yet.
     for file in files.filter(|file| file.exists()) {
-        let record = record::decode(&fs::read(&file)?).with_context(|| file.display().to_string())?;
-        entries.push(entry(&record));
+        entries.push(entry(&records::read(&file)?));
     }
     ensure!(entries.len() > runs + 1, "{} records are too few for a baseline of {runs}", entries.len());
     let checks: Vec<HistoryEntry> = entries.split_off(runs);

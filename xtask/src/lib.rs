@@ -35,6 +35,7 @@ pub mod placement_programs;
 mod placement_proof;
 pub mod promise;
 pub mod pts_coverage;
+mod records;
 pub mod schema;
 pub mod sharing_evidence;
 pub mod sockets_evidence;

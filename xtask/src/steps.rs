@@ -1,13 +1,18 @@
 //! `cargo xtask test`: everything a change has to pass, step by step, each with its time, ending in one line.
 
-use std::collections::VecDeque;
+mod beside;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use anyhow::Context;
+
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, dist, fleet_test, golden, licences, packages, schema};
+use crate::{browser, cargo, golden, licences, packages, schema};
+use beside::Beside;
 
 /// How a step is done.
 #[derive(Clone, Copy)]
@@ -18,19 +23,29 @@ enum Step {
     Tests(&'static str),
     /// By ourselves.
     Own(fn() -> anyhow::Result<Totals>),
+    /// By a task of ours in a process of its own.
+    Beside {
+        /// Its words.
+        task: &'static str,
+        /// It starts together with the step of this heading, and uses what that leaves of the CPUs.
+        with: &'static str,
+    },
 }
 
 /// The other architecture on which sidestep has to compile.
 const OTHER_TARGET: &str = "aarch64-unknown-linux-gnu";
 
+const TESTS: &str = "tests";
+const GOLDEN: &str = "golden command lines";
+
 /// Each with its heading. Probes measure release builds only: there, too, timing wrappers must be inlined and loops give the right
 /// values, so the kernels are tested in one as well.
 const STEPS: &[(&str, Step)] = &[
-    ("Debian packages the tests need", Step::Own(|| Ok(packages::ensure()))),
+    ("packages the tests need", Step::Own(|| Ok(packages::ensure()))),
     ("format: cargo fmt --all", Step::Cargo("fmt --all --check")),
     ("lints", Step::Cargo("clippy --quiet --workspace --all-targets --locked -- -D warnings")),
     ("another architecture, checked alone", Step::Own(other_target)),
-    ("tests", Step::Tests("test --workspace --locked --no-fail-fast -- --show-output")),
+    (TESTS, Step::Tests("test --workspace --locked --no-fail-fast -- --show-output")),
     (
         "tests of the kernels as they are measured",
         Step::Tests("test --release --package=kernels --tests --locked --no-fail-fast -- --show-output"),
@@ -38,9 +53,10 @@ const STEPS: &[(&str, Step)] = &[
     ("documentation: cargo doc", Step::Own(documentation)),
     ("licences: cargo metadata against deny.toml", Step::Own(licences::check)),
     ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
-    ("the program as it ships", Step::Own(dist::build_program)),
-    ("golden command lines", Step::Own(golden::run)),
-    ("a fleet of eight nodes on a Slurm of its own", Step::Own(fleet_test::check)),
+    ("the program", Step::Beside { task: "dist --program-alone", with: TESTS }),
+    (GOLDEN, Step::Own(golden::run)),
+    // It waits for Slurm most of the time.
+    ("a fleet of eight nodes on a Slurm of its own", Step::Beside { task: "fleet-test", with: GOLDEN }),
     ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
     (
         "a quick check-up: its record, and its report in headless Chromium",
@@ -48,31 +64,30 @@ const STEPS: &[(&str, Step)] = &[
     ),
 ];
 
-impl Step {
-    fn run(self, heading: &str) -> anyhow::Result<Totals> {
-        match self {
-            Self::Cargo(words) => {
-                println!("cargo {words}");
-                one(words, heading)
-            }
-            Self::Tests(words) => {
-                println!("cargo {words}");
-                counted(words)
-            }
-            Self::Own(step) => step(),
-        }
-    }
-}
-
 /// `cargo xtask test`.
 pub fn run() -> anyhow::Result<Totals> {
     let started = Instant::now();
     let mut totals = Totals::default();
+    let mut others: BTreeMap<&str, Beside> = BTreeMap::new();
     for (index, (heading, step)) in STEPS.iter().enumerate() {
         println!("\n== {}/{} {heading}", index + 1, STEPS.len());
         let begun = Instant::now();
-        let result =
-            step.run(heading).unwrap_or_else(|error| Totals::one_failed(format!("{heading}: {error:#}")));
+        for (name, other) in STEPS {
+            if let Step::Beside { task, with } = other
+                && with == heading
+            {
+                others.insert(name, Beside::start(task)?);
+            }
+        }
+        let result = match step {
+            Step::Cargo(words) => one(words, heading),
+            Step::Tests(words) => counted(words),
+            Step::Own(step) => step(),
+            Step::Beside { with, .. } => {
+                others.remove(heading).with_context(|| format!("no step \"{with}\" before it"))?.end()
+            }
+        };
+        let result = result.unwrap_or_else(|error| Totals::one_failed(format!("{heading}: {error:#}")));
         println!("== {result} in {:.1} s", begun.elapsed().as_secs_f64());
         totals.add(result);
     }
@@ -109,6 +124,7 @@ const LAST_LINES: usize = 40;
 
 /// Runs `cargo test` with these arguments, shows what failed, and counts its results.
 fn counted(words: &str) -> anyhow::Result<Totals> {
+    println!("cargo {words}");
     let mut reader = Reader::default();
     let mut last = VecDeque::with_capacity(LAST_LINES);
     let passed = cargo::follow(&mut cargo::cargo(words), |line| {
@@ -145,6 +161,7 @@ fn cargo_deny() -> anyhow::Result<Totals> {
 }
 
 fn one(words: &str, name: &str) -> anyhow::Result<Totals> {
+    println!("cargo {words}");
     let passed = cargo::succeeds(&mut cargo::cargo(words))?;
     Ok(Totals::one(passed, name))
 }

@@ -47,6 +47,24 @@ impl Totals {
         self.skips.extend(other.skips);
     }
 
+    /// What `closing` wrote at the end of `text`; nothing where it did not.
+    pub fn of_closing(text: &str) -> Self {
+        let count = |word: &str| -> Option<u64> { word.split(' ').next()?.parse().ok() };
+        let counts: Option<Vec<u64>> =
+            text.lines().last().and_then(|line| line.split(", ").map(count).collect());
+        let Some([passed, failed, skipped]) = counts.as_deref() else { return Self::default() };
+        let named = |start: &str| {
+            text.lines().filter_map(|line| line.strip_prefix(start)).map(str::to_owned).collect()
+        };
+        Self {
+            passed: *passed,
+            failed: *failed,
+            skipped: *skipped,
+            failures: named("FAILED "),
+            skips: named("SKIPPED "),
+        }
+    }
+
     /// The names of what failed and what was skipped, then the closing line alone on its line.
     pub fn closing(&self) -> String {
         let skips = self.skips.iter().map(|line| format!("SKIPPED {line}\n"));
@@ -75,5 +93,7 @@ mod tests {
             totals.closing(),
             "SKIPPED browser: no chromium\nFAILED fmt: differs\n1 passed, 1 failed, 1 skipped\n"
         );
+        assert_eq!(Totals::of_closing(&format!("ok  8 nodes\n{}", totals.closing())), totals);
+        assert_eq!(Totals::of_closing("cargo xtask: no such file\n"), Totals::default());
     }
 }

@@ -49,8 +49,23 @@ pub enum Noise {
 pub struct RealRuns {
     /// Family and name of each metric, all of which are times.
     pub metrics: Vec<(String, String)>,
-    /// By check-up the shares of others and of steal, and by metric its number.
-    pub runs: Vec<([Option<f64>; 2], Vec<f64>)>,
+    /// By check-up the shares of others and of steal, and by metric its number, where it has one.
+    pub runs: Vec<([Option<f64>; 2], Vec<Option<f64>>)>,
+}
+
+impl Noise {
+    /// The logarithm of a node's number above `level`; `None` where its check-up has none.
+    fn draw(&self, random: &mut Random, base: usize, metric: usize, level: f64) -> Option<f64> {
+        Some(match self {
+            Self::Normal => OF_METRIC * random.normal(),
+            Self::Heavy => {
+                let chi: f64 = (0..FREEDOM).map(|_| random.normal().powi(2)).sum();
+                OF_METRIC * random.normal() / (chi / f64::from(FREEDOM)).sqrt()
+            }
+            // Nodes of one base would else be the same.
+            Self::Real(real) => OF_NODE * random.normal() + real.runs[base].1[metric]?.ln() - level.ln(),
+        })
+    }
 }
 
 /// A fleet to be made.
@@ -153,18 +168,8 @@ impl Synthetic {
             self.write_node(node, &mut random, sinks)?;
             let own = OF_NODE * random.normal();
             for (metric, level) in levels.iter().enumerate() {
-                let mut log = own + self.fault(node, slot, metric);
-                log += match &self.noise {
-                    Noise::Normal => OF_METRIC * random.normal(),
-                    Noise::Heavy => {
-                        let chi: f64 = (0..FREEDOM).map(|_| random.normal().powi(2)).sum();
-                        OF_METRIC * random.normal() / (chi / f64::from(FREEDOM)).sqrt()
-                    }
-                    // Nodes of one base would else be the same.
-                    Noise::Real(real) => {
-                        OF_NODE * random.normal() + real.runs[node.base].1[metric].ln() - level.ln()
-                    }
-                };
+                let Some(noise) = self.noise.draw(&mut random, node.base, metric, *level) else { continue };
+                let mut log = own + self.fault(node, slot, metric) + noise;
                 if node.is_busy {
                     log += (OF_WORK * random.normal()).abs();
                 }

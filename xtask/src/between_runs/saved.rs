@@ -12,6 +12,7 @@ use machine::Bytes;
 use record::Better;
 use stats::{Interval, RowClass};
 
+use crate::records;
 use crate::window_quantiles::WindowQuantiles;
 
 /// One check-up stands for one epoch; so many make a run.
@@ -65,7 +66,7 @@ fn records(folder: &Path) -> anyhow::Result<Vec<Configuration>> {
     let files = paths.into_iter().map(|path| if path.is_dir() { path.join("record.json") } else { path });
     let is_record = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "json") && file.exists();
     let one = |file: PathBuf| {
-        let record = record::decode(&fs::read(&file)?).with_context(|| file.display().to_string())?;
+        let record = records::read(&file)?;
         Ok(configuration_of_record(&file.display().to_string(), &record))
     };
     files.filter(is_record).map(one).collect()
