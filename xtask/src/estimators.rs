@@ -4,13 +4,12 @@
 //! standard deviation between runs of the logarithm, median over the rows of the class.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
 use probes::epochs::estimator::{self, Estimator, Noise, TABLE};
 use probes::plan::EPOCHS;
 
+use crate::records;
 use crate::totals::Totals;
 use crate::window_quantiles::WindowQuantiles;
 

@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Nodes of a fleet with faults
     #[arg(long, default_value_t = 1024)]
     nodes: usize,
-    /// Check-ups of machines without a fault, whose numbers are the noise called real, in place of those of ../shared
+    /// Only fleets whose noise is that of these check-ups of machines without a fault
     #[arg(long, value_name = "FILE", num_args = 1..)]
     records: Vec<PathBuf>,
     /// The program, in place of the release build
@@ -76,32 +76,33 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
         return large(arguments);
     }
     let mut totals = Totals::default();
-    let real = real::runs(&arguments.records)?;
-    let metrics = real.as_ref().map_or(METRICS, |real| real.metrics.len());
-    let real = real.map(Noise::Real);
-    head(
-        "faults | noise | fleets | nodes | all found | of these faulty nodes called busy | healthy nodes called odd | levels invented | seconds, median",
-    );
-    for (name, noise) in [("normal", Some(Noise::Normal)), ("t3", Some(Noise::Heavy)), ("real", real.clone())]
-    {
-        let Some(noise) = noise else {
-            totals.add(Totals::one_skipped(
-                "fleet-evidence: no recorded check-ups in ../shared/prototypes/between-runs",
-            ));
-            continue;
-        };
-        let metrics = if name == "real" { metrics } else { METRICS };
-        let fleet = Synthetic { noise, metrics, is_faulty: true, ..healthy(arguments.nodes) };
-        totals.add(kind(arguments, &format!("planted | {name}"), &fleet)?);
-    }
+    let fleet = |noise, nodes| Synthetic { noise, ..healthy(nodes) };
+    let planted = |noise| Synthetic { is_faulty: true, ..fleet(noise, arguments.nodes) };
     let busy = |shares_known| Synthetic { busy: HEALTHY.1, shares_known, ..healthy(HEALTHY.0) };
     let mut kinds = vec![
-        ("none | normal", Synthetic { noise: Noise::Normal, ..healthy(HEALTHY.0) }),
+        ("planted | normal", planted(Noise::Normal)),
+        ("planted | t3", planted(Noise::Heavy)),
+        ("none | normal", fleet(Noise::Normal, HEALTHY.0)),
         ("none | t3", healthy(HEALTHY.0)),
         ("none | t3, 26 busy", busy(true)),
         ("none | t3, 26 busy and unrecorded", busy(false)),
     ];
-    kinds.extend(real.map(|noise| ("none | real", Synthetic { noise, metrics, ..healthy(HEALTHY.0) })));
+    if !arguments.records.is_empty() {
+        kinds.clear();
+    }
+    if let Some(real) = real::runs(&arguments.records)? {
+        let metrics = real.metrics.len();
+        let noise = Noise::Real(real);
+        let both = [("planted | real", planted(noise.clone())), ("none | real", fleet(noise, HEALTHY.0))];
+        kinds.extend(both.map(|(name, fleet)| (name, Synthetic { metrics, ..fleet })));
+    } else {
+        totals.add(Totals::one_skipped(
+            "fleet-evidence: no recorded check-ups in ../shared/prototypes/between-runs",
+        ));
+    }
+    head(
+        "faults | noise | fleets | nodes | all found | of these faulty nodes called busy | healthy nodes called odd | levels invented | seconds, median",
+    );
     for (name, fleet) in kinds {
         totals.add(kind(arguments, name, &fleet)?);
     }

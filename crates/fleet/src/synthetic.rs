@@ -49,8 +49,17 @@ pub enum Noise {
 pub struct RealRuns {
     /// Family and name of each metric, all of which are times.
     pub metrics: Vec<(String, String)>,
-    /// By check-up the shares of others and of steal, and by metric its number, where it has one.
-    pub runs: Vec<([Option<f64>; 2], Vec<Option<f64>>)>,
+    /// The check-ups.
+    pub runs: Vec<RealRun>,
+}
+
+/// A check-up of a real machine.
+#[derive(Debug, Clone, Default)]
+pub struct RealRun {
+    /// The shares of others and of steal.
+    pub shares: [Option<f64>; 2],
+    /// By metric its number, where it has one.
+    pub times: Vec<Option<f64>>,
 }
 
 impl Noise {
@@ -63,7 +72,7 @@ impl Noise {
                 OF_METRIC * random.normal() / (chi / f64::from(FREEDOM)).sqrt()
             }
             // Nodes of one base would else be the same.
-            Self::Real(real) => OF_NODE * random.normal() + real.runs[base].1[metric]?.ln() - level.ln(),
+            Self::Real(real) => OF_NODE * random.normal() + real.runs[base].times[metric]?.ln() - level.ln(),
         })
     }
 }
@@ -203,7 +212,7 @@ impl Synthetic {
             [Some(others), Some(0.001 * random.unit())].map(|share| share.filter(|_| self.shares_known));
         let mut hypervisor = None;
         if let Noise::Real(real) = &self.noise {
-            (shares, hypervisor) = (real.runs[node.base].0, Some("KVM".to_owned()));
+            (shares, hypervisor) = (real.runs[node.base].shares, Some("KVM".to_owned()));
         }
         line(
             sinks.nodes,

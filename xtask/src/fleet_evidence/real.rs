@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fleet::rows::{Flattened, Origin, flatten};
-use fleet::synthetic::{FEWEST, RealRuns};
+use fleet::synthetic::{FEWEST, RealRun, RealRuns};
 use record::MetricRow;
 
 use crate::guard_evidence::class;
@@ -16,7 +16,7 @@ use crate::{cargo, records};
 const SHARE_MIN: f64 = 0.8;
 
 /// Those of `records`, or else 105 recorded ones, 60 of a quiet and 45 of a busy guest; `None` if they are not here.
-pub fn runs(records: &[PathBuf]) -> anyhow::Result<Option<RealRuns>> {
+pub(super) fn runs(records: &[PathBuf]) -> anyhow::Result<Option<RealRuns>> {
     if records.is_empty() { recorded() } else { Ok(Some(of_records(records)?)) }
 }
 
@@ -36,8 +36,10 @@ fn of_records(files: &[PathBuf]) -> anyhow::Result<RealRuns> {
     let metrics: Vec<(String, String)> = metrics.into_keys().collect();
     let run = |one: &Flattened| {
         let times: BTreeMap<_, _> = one.metrics.iter().map(|row| (name(row), time(row))).collect();
-        let shares = [one.node.others_share, one.node.steal_share];
-        (shares, metrics.iter().map(|metric| times.get(metric).copied()).collect())
+        RealRun {
+            shares: [one.node.others_share, one.node.steal_share],
+            times: metrics.iter().map(|metric| times.get(metric).copied()).collect(),
+        }
     };
     Ok(RealRuns { runs: flat.iter().map(run).collect(), metrics })
 }
@@ -75,14 +77,15 @@ fn recorded() -> anyhow::Result<Option<RealRuns>> {
     };
     let mut real = RealRuns::default();
     for part in &parts {
-        real.runs.extend(part.shares().into_iter().map(|shares| (shares, Vec::new())));
+        let runs = part.shares().into_iter().map(|shares| RealRun { shares, ..RealRun::default() });
+        real.runs.extend(runs);
     }
     for name in parts[0].rows.keys() {
         let Some(values) = parts.iter().map(|part| series(part, name)).collect::<Option<Vec<_>>>() else {
             continue;
         };
         real.metrics.push((class(name).0.to_owned(), name.clone()));
-        real.runs.iter_mut().zip(values.concat()).for_each(|(run, value)| run.1.push(Some(value)));
+        real.runs.iter_mut().zip(values.concat()).for_each(|(run, value)| run.times.push(Some(value)));
     }
     Ok(Some(real))
 }
