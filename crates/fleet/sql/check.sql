@@ -28,7 +28,7 @@ where estimate > 0 and isfinite(estimate) and quality <> 'unstable';
 create table metric as
 select row_number() over (order by stratum, key) - 1 as m, *
 from (
-  select stratum, key, any_value(family) as family, any_value(socket) as socket,
+  select stratum, key, mode(family) as family, any_value(socket) as socket,
     median(y) filter (not is_busy) as centre
   from value where n is not null group by stratum, key)
 where centre is not null;

@@ -49,11 +49,11 @@ from metric_rows join run using (run_id)
 where estimate > 0 and isfinite(estimate) and quality <> 'unstable'
   and n in (select before from pair join used using (p) union all select after from pair join used using (p));
 create table delta as
-select p, a.key, any_value(a.family) as family, any_value(b.y - a.y) as d
+select p, a.key, mode(a.family) as family, any_value(b.y - a.y) as d
 from pair join used using (p) join value a on a.n = before join value b on b.n = after and b.key = a.key
 group by p, a.key;
 create table metric as
-select row_number() over (order by key) - 1 as m, key, any_value(family) as family
+select row_number() over (order by key) - 1 as m, key, mode(family) as family
 from delta where p in (select p from match) group by key;
 
 copy (select ':counts') to '/dev/stdout' (format csv, header false);

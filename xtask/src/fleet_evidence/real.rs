@@ -13,7 +13,7 @@ use crate::window_quantiles::WindowQuantiles;
 use crate::{cargo, records};
 
 /// A metric that fewer of the check-ups have is left out.
-const SHARE_MIN: f64 = 0.8;
+const SHARE_MIN: f64 = 0.5;
 
 /// Those of `records`, or else 105 recorded ones, 60 of a quiet and 45 of a busy guest; `None` if they are not here.
 pub(super) fn runs(records: &[PathBuf]) -> anyhow::Result<Option<RealRuns>> {
@@ -22,23 +22,28 @@ pub(super) fn runs(records: &[PathBuf]) -> anyhow::Result<Option<RealRuns>> {
 
 fn of_records(files: &[PathBuf]) -> anyhow::Result<RealRuns> {
     let flat: Vec<Flattened> = files.iter().map(|file| flat(file)).collect::<anyhow::Result<_>>()?;
-    let mut metrics: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for run in &flat {
-        run.metrics.iter().for_each(|row| *metrics.entry(name(row)).or_default() += 1);
+    // By name, how often it is in which family: a block near the end of a level is in that of either.
+    let mut found: BTreeMap<String, BTreeMap<&str, usize>> = BTreeMap::new();
+    for row in flat.iter().flat_map(|run| &run.metrics) {
+        *found.entry(name(row)).or_default().entry(&row.family).or_default() += 1;
     }
-    metrics.retain(|_, count| *count as f64 >= SHARE_MIN * files.len() as f64);
+    found.retain(|_, families| families.values().sum::<usize>() as f64 >= SHARE_MIN * files.len() as f64);
     anyhow::ensure!(
-        metrics.len() >= FEWEST.0,
+        found.len() >= FEWEST.0,
         "{} metrics are in most of these records, {} are needed",
-        metrics.len(),
+        found.len(),
         FEWEST.0
     );
-    let metrics: Vec<(String, String)> = metrics.into_keys().collect();
+    let often = |families: BTreeMap<&str, usize>| {
+        families.into_iter().max_by_key(|family| family.1).map(|family| family.0.to_owned())
+    };
+    let metrics: Vec<(String, String)> =
+        found.into_iter().filter_map(|(name, families)| Some((often(families)?, name))).collect();
     let run = |one: &Flattened| {
         let times: BTreeMap<_, _> = one.metrics.iter().map(|row| (name(row), time(row))).collect();
         RealRun {
             shares: [one.node.others_share, one.node.steal_share],
-            times: metrics.iter().map(|metric| times.get(metric).copied()).collect(),
+            times: metrics.iter().map(|metric| times.get(&metric.1).copied()).collect(),
         }
     };
     Ok(RealRuns { runs: flat.iter().map(run).collect(), metrics })
@@ -50,10 +55,10 @@ fn flat(file: &Path) -> anyhow::Result<Flattened> {
     flatten(&record, origin).with_context(|| format!("{} gives no rows", file.display()))
 }
 
-/// Family and name, the latter with the CPUs and the memory it was measured on.
-fn name(row: &MetricRow) -> (String, String) {
+/// A metric with the CPUs and the memory it was measured on.
+fn name(row: &MetricRow) -> String {
     let memory = row.mem_node.map(|node| format!("/memory={node}")).unwrap_or_default();
-    (row.family.clone(), format!("{}/cpu={}{memory}", row.metric, row.cpu.as_deref().unwrap_or("all")))
+    format!("{}/cpu={}{memory}", row.metric, row.cpu.as_deref().unwrap_or("all"))
 }
 
 /// More is worse.
