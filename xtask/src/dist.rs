@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Build a second time from nothing: the same bytes?
     #[arg(long)]
     twice: bool,
+    /// Only build the program, and put it where the tests look for it: target/release/sidestep
+    #[arg(long, conflicts_with = "twice")]
+    program_alone: bool,
 }
 
 /// What is made, and the facts it carries.
@@ -46,6 +49,11 @@ struct Release {
 
 /// `cargo xtask dist`.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    if arguments.program_alone {
+        let program = build::program(&cargo::target(), build::TESTED)?;
+        build::copy(&program, &cargo::sidestep())?;
+        return Ok(Totals::one_passed());
+    }
     let release = make(&cargo::target())?;
     let mut totals = checks::is_static(&release.program())?;
     totals.add(checks::is_small(&release.program())?);
@@ -55,13 +63,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     }
     println!("{}", release.folder.display());
     Ok(totals)
-}
-
-/// The program as it ships, where every check looks for the release build: what is tested is what is published, and it is built once.
-pub fn build_program() -> anyhow::Result<Totals> {
-    let program = build::program(&cargo::target())?;
-    build::copy(&program, &cargo::sidestep())?;
-    Ok(Totals::one_passed())
 }
 
 /// Builds below `target` and packs.

@@ -10,6 +10,9 @@ use super::{Release, make_folder, write};
 use crate::cargo;
 use crate::tidy::PLATFORM;
 
+/// The profiles of cargo for what is published, and for what tests and developers use: alike but for what costs time to build.
+const PUBLISHED: &str = "dist";
+pub(super) const TESTED: &str = "release";
 /// Packages whose libraries ship, and the files of theirs.
 const LIBRARIES: [(&str, &[&str]); 3] = [
     ("sidestep-sampler-preload", &["libsidestep_sampler_preload.so"]),
@@ -33,10 +36,10 @@ const FILES: [(&str, &str); 5] = [
 
 /// Builds and lays out everything.
 pub(super) fn fill(release: &Release, target: &Path) -> anyhow::Result<()> {
-    copy(&program(target)?, &release.program())?;
-    let built = target.join(PLATFORM).join("release");
+    copy(&program(target, PUBLISHED)?, &release.program())?;
+    let built = target.join(PLATFORM).join(PUBLISHED);
     for (package, files) in LIBRARIES {
-        build(target, package, &[])?;
+        build(target, PUBLISHED, package, &[])?;
         for file in files {
             copy(&built.join(file), &release.stage.join("lib").join(file))?;
         }
@@ -56,16 +59,16 @@ pub(super) fn fill(release: &Release, target: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the program; where it is.
-pub(super) fn program(target: &Path) -> anyhow::Result<PathBuf> {
+/// Builds the program with a profile of cargo; where it is.
+pub(super) fn program(target: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     // No target-cpu: kernels choose their instructions at run time, so the program starts on the oldest x86-64. Nobody loads it at
     // another address, so it needs no table of relocations.
-    build(target, "cli", &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"])?;
-    Ok(target.join(PLATFORM).join("release/sidestep"))
+    build(target, profile, "cli", &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"])?;
+    Ok(target.join(PLATFORM).join(profile).join("sidestep"))
 }
 
 /// Builds one package for the published platform. No path of this machine gets into it.
-fn build(target: &Path, package: &str, flags: &[&str]) -> anyhow::Result<()> {
+fn build(target: &Path, profile: &str, package: &str, flags: &[&str]) -> anyhow::Result<()> {
     let mut all: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
     all.push("-Cstrip=symbols".to_owned());
     let home = std::env::var_os("CARGO_HOME").map_or_else(
@@ -81,7 +84,7 @@ fn build(target: &Path, package: &str, flags: &[&str]) -> anyhow::Result<()> {
         all.push(format!("--remap-path-prefix={}={name}", path.display()));
     }
     let mut command =
-        cargo::cargo(&format!("build --release --locked --package {package} --target {PLATFORM}"));
+        cargo::cargo(&format!("build --profile {profile} --locked --package {package} --target {PLATFORM}"));
     command.env("CARGO_ENCODED_RUSTFLAGS", all.join("\u{1f}")).env("CARGO_TARGET_DIR", target);
     anyhow::ensure!(cargo::succeeds(&mut command)?, "{package} does not build; see above");
     Ok(())
