@@ -36,7 +36,7 @@ mod socket_gate;
 mod sockets;
 mod spread;
 
-pub use answers::{CheckedLoop, WrongResult, detectable_rate};
+pub use answers::{CheckedLoop, RepeatsElsewhere, WrongResult, detectable_rate};
 pub use bill::*;
 pub use clock_check::*;
 pub use clock_cost::*;
