@@ -246,7 +246,7 @@ mod tests {
         let (a0, b0, c0) = (&mut first.0[..elements], &mut second.0[..elements], &mut third.0[..elements]);
         let mut arrays = Arrays::new(a0, b0, c0).expect("aligned and granular");
         assert_eq!(stream_loop.run(&mut arrays, passes), checksum, "{kernel}: checksum");
-        assert_eq!(stream_loop.wrong_elements(&arrays), None, "{kernel}");
+        assert_eq!(stream_loop.wrong_elements(&arrays, 0..elements), None, "{kernel}");
         assert!(stream_loop.checksum(&arrays, passes).is_none_or(|sum| sum == checksum), "{kernel}");
         assert_eq!(arrays.array(0), a, "{kernel}: a");
         assert_eq!(arrays.array(1), &before[1].0[..elements], "{kernel}: b");

@@ -1,5 +1,7 @@
 //! What arrays must hold and sums must be after sweeps, by the naive twins: a result is held against other instructions than made it.
 
+use core::ops::Range;
+
 use super::{StreamKernel, StreamLoop, naive};
 use crate::arrays::{ARRAY_GRANULE_BYTES, Arrays};
 use crate::isa::Isa;
@@ -22,8 +24,9 @@ pub struct WrongElements {
 }
 
 impl StreamLoop {
-    /// The elements of `a` that are not what a sweep of the other arrays makes of them; `None` if there are none, as after a read.
-    pub fn wrong_elements(&self, arrays: &Arrays<'_>) -> Option<WrongElements> {
+    /// The elements of a part of `a` that are not what a sweep of the other arrays makes of them; `None` if there are none, as after a
+    /// read. The ends of the part are rounded to the granule before and after.
+    pub fn wrong_elements(&self, arrays: &Arrays<'_>, part: Range<usize>) -> Option<WrongElements> {
         let operation = self.kernel.operation;
         if !operation.stores() {
             return None;
@@ -32,7 +35,7 @@ impl StreamLoop {
         let array = |index: usize| arrays.array(if index < operation.array_count() { index } else { 0 });
         let (a, b, c) = (array(0), array(1), array(2));
         let mut wrong: Option<WrongElements> = None;
-        for first in (0..a.len()).step_by(AT_ONCE) {
+        for first in (part.start / AT_ONCE * AT_ONCE..part.end.min(a.len())).step_by(AT_ONCE) {
             let part = first..first + AT_ONCE;
             let expected = self.kernel.swept(&b[part.clone()], &c[part.clone()]);
             if a[part.clone()] == expected {
@@ -58,7 +61,7 @@ impl StreamLoop {
 
 impl StreamKernel {
     /// The bits that a sweep makes of so many elements.
-    fn swept(&self, b: &[u64], c: &[u64]) -> [u64; AT_ONCE] {
+    fn swept(self, b: &[u64], c: &[u64]) -> [u64; AT_ONCE] {
         if self.isa == Isa::ScalarU64 {
             let mut a = [0; AT_ONCE];
             naive::sweep_u64(self.operation, &mut a, b, c);
@@ -72,7 +75,7 @@ impl StreamKernel {
     }
 
     /// Whether bits are wrong. Which of two undefined numbers comes out is not defined.
-    fn differs(&self, expected: u64, found: u64) -> bool {
+    fn differs(self, expected: u64, found: u64) -> bool {
         let is_undefined = |bits: u64| f64::from_bits(bits).is_nan();
         let are_undefined = self.isa != Isa::ScalarU64 && is_undefined(expected) && is_undefined(found);
         expected != found && !are_undefined
@@ -99,14 +102,19 @@ mod tests {
                 let [a, b, c] = &mut memory;
                 let mut arrays = Arrays::new(&mut a.0, &mut b.0, &mut c.0).expect("aligned");
                 stream_loop.run(&mut arrays, 1);
-                assert_eq!(stream_loop.wrong_elements(&arrays), None, "{operation}");
+                assert_eq!(stream_loop.wrong_elements(&arrays, 0..ELEMENTS), None, "{operation}");
                 let expected = arrays.array(0)[index];
                 if f64::from_bits(expected).is_nan() {
                     continue;
                 }
                 arrays.array_mut(0)[index] ^= 1;
                 let wrong = WrongElements { count: 1, index, expected, found: expected ^ 1 };
-                assert_eq!(stream_loop.wrong_elements(&arrays), Some(wrong), "{operation}");
+                assert_eq!(stream_loop.wrong_elements(&arrays, 0..ELEMENTS), Some(wrong), "{operation}");
+                assert_eq!(
+                    stream_loop.wrong_elements(&arrays, index + AT_ONCE..ELEMENTS),
+                    None,
+                    "{operation}"
+                );
             }
         }
     }

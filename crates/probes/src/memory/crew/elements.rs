@@ -1,5 +1,6 @@
 //! What a sweep left in the arrays, or read from them, held against the naive twin of its kernel.
 
+use kernels::random::SplitMix64;
 use kernels::{Arrays, Operation, StreamLoop};
 
 use crate::answers::{Answer, Known, Wrong};
@@ -14,6 +15,10 @@ pub(super) struct Swept {
     pub(super) sum: u64,
 }
 
+/// Elements that are checked of those swept last: 60 us, 2 % of the windows of a visit within the second level of cache, which are the
+/// shortest.
+const ELEMENTS_MAX: usize = 1 << 16;
+
 /// The name of checked results.
 const fn kernel_name(operation: Operation) -> &'static str {
     match operation {
@@ -26,9 +31,15 @@ const fn kernel_name(operation: Operation) -> &'static str {
     }
 }
 
-/// Checks every element of the chunk swept last, at most 4 MiB: that takes as long as a pass or two, of the forty of a visit.
-pub(super) fn check(sampler: &mut Sampler, sweep: &StreamLoop, arrays: &mut Arrays<'_>, swept: Swept) {
-    let (kernel, elements) = (sweep.kernel(), arrays.elements() as u64);
+/// Checks a part of the chunk swept last, drawn by `turn`; of a read all of it.
+pub(super) fn check(
+    sampler: &mut Sampler,
+    sweep: &StreamLoop,
+    arrays: &mut Arrays<'_>,
+    swept: Swept,
+    turn: usize,
+) {
+    let (kernel, elements) = (sweep.kernel(), arrays.elements());
     let name = kernel_name(kernel.operation);
     let known = |operations, answer| Known { kernel: name, isa: kernel.isa.name(), operations, answer };
     let passes = swept.passes;
@@ -39,24 +50,24 @@ pub(super) fn check(sampler: &mut Sampler, sweep: &StreamLoop, arrays: &mut Arra
         // A sum of doubles depends on its order.
         let Some(answer) = sweep.checksum(arrays, passes) else { return };
         let found = swept.sum ^ sampler.planted_bit(name);
-        let answer = Answer::of(known(elements * passes, answer), found);
+        let answer = Answer::of(known(elements as u64 * passes, answer), found);
         let operands = || format!("{passes} sums of {elements} elements");
         return sampler.count(answer, operands, || sweep.run(arrays, passes));
     }
-    arrays.array_mut(0)[0] ^= sampler.planted_bit(name);
-    let Some(wrong) = sweep.wrong_elements(arrays) else {
-        return sampler.count(
-            Answer { known: known(1, 0), results: elements, wrong: None },
-            String::new,
-            || 0,
-        );
+    let parts = elements.div_ceil(ELEMENTS_MAX) as u64;
+    let first = SplitMix64::new(turn as u64).below(parts) as usize * ELEMENTS_MAX;
+    let part = first..elements.min(first + ELEMENTS_MAX);
+    let results = part.len() as u64;
+    arrays.array_mut(0)[first] ^= sampler.planted_bit(name);
+    let Some(wrong) = sweep.wrong_elements(arrays, part) else {
+        return sampler.count(Answer { known: known(1, 0), results, wrong: None }, String::new, || 0);
     };
     let index = wrong.index;
     let bits: Vec<String> =
         (1..arrays.count()).map(|array| format!("{:#018x}", arrays.array(array)[index])).collect();
     let operands = || format!("{kernel}, element {index} of {elements}, from [{}]", bits.join(", "));
     let found = Some(Wrong { count: wrong.count, found: wrong.found });
-    let answer = Answer { known: known(1, wrong.expected), results: elements, wrong: found };
+    let answer = Answer { known: known(1, wrong.expected), results, wrong: found };
     sampler.count(answer, operands, || {
         sweep.run(arrays, 1);
         arrays.array(0)[index]
@@ -92,7 +103,7 @@ mod tests {
                 let mut arrays = Arrays::from_block(&mut block.0, operation).expect("aligned");
                 let elements = arrays.elements() as u64;
                 let sum = sweep.run(&mut arrays, 2);
-                check(&mut sampler, &sweep, &mut arrays, Swept { chunk: 0, passes: 2, sum });
+                check(&mut sampler, &sweep, &mut arrays, Swept { chunk: 0, passes: 2, sum }, 7);
                 let mut cores = Cores::default();
                 sampler.answers().hand_to(&mut cores);
                 let one = &cores.checked[0];

@@ -222,7 +222,7 @@ fn work(member: &mut Member<'_>, part: &mut [u8], job: &StreamJob) -> Share {
         }
     }
     let readings = [before, member.sampler.control.read(member.sampler.rate)];
-    check(&mut member.sampler, &job.kernel, &mut chunks[swept.chunk], swept);
+    check(&mut member.sampler, &job.kernel, &mut chunks[swept.chunk], swept, job.first_chunk);
     Share {
         windows,
         bytes_per_window: counted_bytes(&job.kernel, &chunks[0]) * passes * PARTS,
