@@ -57,9 +57,18 @@ pub(super) fn tone(severity: Severity) -> Tone {
 pub(super) fn next(record: &Record, path: &str) -> Vec<String> {
     let judged = ordered(record).into_iter().filter(|one| one.severity <= Severity::Inconclusive);
     let of_findings = judged.filter_map(|finding| to_do(finding, path));
-    let mut next = naming::distinct(flaw_to_explain(record).into_iter().chain(of_findings));
+    let first = wrong_result(record, path).into_iter().chain(flaw_to_explain(record));
+    let mut next = naming::distinct(first.chain(of_findings));
     next.truncate(TO_DO_MAX);
     next
+}
+
+/// A CPU that computes wrong is to be seen again, taken out of use, and reported, before anything else is done with it.
+fn wrong_result(record: &Record, path: &str) -> Vec<String> {
+    let Some(found) = record.findings.iter().find(|one| one.id == "wrong-results") else { return Vec::new() };
+    let again = "See whether it errs again: sidestep run --only cores,memory".to_owned();
+    let report = format!("Report operands and machine to its vendor: sidestep show --json {path}");
+    [again].into_iter().chain(found.remedy.clone()).chain([report]).collect()
 }
 
 /// The flaw that asks most for an explanation.
