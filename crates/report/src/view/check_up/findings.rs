@@ -108,3 +108,27 @@ fn to_do(finding: &Finding, path: &str) -> Option<String> {
 
 /// What settles most doubts about caches.
 const MEASURE_MEMORY: &str = "Measure memory for longer: sidestep run --only memory --full";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_computes_wrong_comes_before_everything_else() {
+        let finding = |id: &str, severity, remedy: Option<&str>| {
+            let document = serde_json::json!({ "id": id, "severity": severity, "text": "", "evidence": [] });
+            let finding: Finding = serde_json::from_value(document).expect("a finding");
+            Finding { remedy: remedy.map(str::to_owned), ..finding }
+        };
+        let mut record = Record::default();
+        record.findings = vec![
+            finding("clock-counters", Severity::Warning, None),
+            finding("wrong-results", Severity::Warning, Some("Take it out: echo 0")),
+        ];
+        let found = next(&record, "r.json");
+        assert!(found[0].ends_with("sidestep run --only cores,memory") && found[1] == "Take it out: echo 0");
+        assert_eq!((found.len(), found[2].ends_with("show --json r.json")), (TO_DO_MAX, true));
+        record.findings.pop();
+        assert_eq!(next(&record, "r.json"), ["See counters, faults and fixes: sidestep clock check"]);
+    }
+}
