@@ -56,6 +56,7 @@ const TARGETS: &[Target] = &[
     Target { name: "lscpu_report", seeds: &["fuzz/seeds/lscpu_report"] },
     Target { name: "memory_machine", seeds: &["machines", "tests/cli/machines"] },
     Target { name: "node_list", seeds: &["fuzz/seeds/node_list"] },
+    Target { name: "opendcdiag", seeds: &["fuzz/seeds/opendcdiag"] },
     Target { name: "perf_records", seeds: &["fuzz/seeds/perf_records"] },
     Target { name: "program_head", seeds: &["fuzz/seeds/program_head"] },
     Target { name: "record", seeds: &["tests/cli/records"] },

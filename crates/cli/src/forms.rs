@@ -142,9 +142,14 @@ impl Forms {
         global: &Global,
     ) -> anyhow::Result<String> {
         if self.prints_csv() && !global.json && !global.quiet {
-            let tables: Vec<String> = page.csv().into_iter().map(|(_, table)| table).collect();
-            return Ok(tables.join("\n"));
+            return Ok(tables(page));
         }
         self.words.text(page, document, global)
     }
+}
+
+/// All tables of a page as CSV, one below the other.
+pub(crate) fn tables(page: &Page) -> String {
+    let tables: Vec<String> = page.csv().into_iter().map(|(_, table)| table).collect();
+    tables.join("\n")
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::arguments::{Global, ShowArguments};
 use crate::outcome::Outcome;
-use crate::{check_up, output, store};
+use crate::{check_up, forms, output, store};
 
 /// Shows a record in the form asked for.
 pub(crate) fn show(arguments: &ShowArguments, global: &Global) -> anyhow::Result<Outcome> {
@@ -60,8 +60,7 @@ fn document_text(
         return Ok(page.html(&carried, Html { script: !arguments.no_script }));
     }
     if arguments.csv {
-        let tables: Vec<String> = page.csv().into_iter().map(|(_, table)| table).collect();
-        return Ok(tables.join("\n"));
+        return Ok(forms::tables(page));
     }
     arguments.words.text(page, document, global)
 }

@@ -8,6 +8,7 @@ pub mod check;
 pub mod confirm;
 pub mod export;
 pub mod node;
+pub mod opendcdiag;
 pub mod plan;
 pub mod rows;
 pub mod since;

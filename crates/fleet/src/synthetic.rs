@@ -253,7 +253,13 @@ impl Synthetic {
             rate_ppb: Some(rate),
             ..state(StateKind::Clock, "pair/0>1")
         };
+        let fails = node.bios == "1.3";
+        let screening = StateRow {
+            value: Some(if fails { "fail" } else { "pass" }.to_owned()),
+            ..state(StateKind::Sdc, "opendcdiag")
+        };
         line(sinks.states, &flaw)?;
+        line(sinks.states, &screening)?;
         line(sinks.states, &clock)
     }
 
@@ -267,6 +273,7 @@ impl Synthetic {
         }
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let drifting = nodes.iter().filter(|node| node.drifts).count();
+        let failing = nodes.iter().filter(|node| node.bios == "1.3").count();
         Planted {
             nodes: named(&|node| node.is_slow || node.is_half),
             levels: vec![
@@ -274,7 +281,11 @@ impl Synthetic {
                 names(&["bios_version=2.1"]),
                 names(&["bios_version=1.3", "rack=r001"]),
             ],
-            states: vec![("counters".to_owned(), drifting), ("spectre-v2".to_owned(), 1)],
+            states: vec![
+                ("counters".to_owned(), drifting),
+                ("opendcdiag".to_owned(), failing),
+                ("spectre-v2".to_owned(), 1),
+            ],
             busy,
         }
     }

@@ -11,6 +11,7 @@ mod core_kinds;
 pub(crate) mod cpuinfo;
 pub(crate) mod crosscheck;
 mod environment;
+pub(crate) mod field_scan;
 mod groups;
 mod identity;
 mod limits;

@@ -322,10 +322,15 @@ impl<'a> Chain<'a> {
         unsafe { Cursor::new(self.node(index % self.nodes)) }
     }
 
+    /// Where in the block a cursor of this chain stands, in bytes.
+    pub fn offset_of(&self, cursor: Cursor<'_>) -> usize {
+        cursor.addr().wrapping_sub(self.base.addr())
+    }
+
     /// Byte offsets of the nodes in the order of their visits, from the first node, without end.
     pub fn visits(&self) -> impl Iterator<Item = usize> + '_ {
-        let base = self.base.addr();
-        core::iter::successors(Some(self.start()), |cursor| Some(cursor.next())).map(move |c| c.addr() - base)
+        core::iter::successors(Some(self.start()), |cursor| Some(cursor.next()))
+            .map(move |at| self.offset_of(at))
     }
 }
 

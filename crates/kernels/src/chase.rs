@@ -66,6 +66,12 @@ impl Cursor<'_> {
         let node = unsafe { walk_rounds(self.node, rounds) };
         Self { node, ..self }
     }
+
+    /// Makes so many dependent loads, in rounds as far as these go.
+    #[must_use]
+    pub fn steps(self, loads: u64) -> Self {
+        (0..loads % LOADS_PER_ROUND).fold(self.walk(loads / LOADS_PER_ROUND), |cursor, _| cursor.next())
+    }
 }
 
 /// # Safety
@@ -195,7 +201,9 @@ mod tests {
             let steps = (rounds * LOADS_PER_ROUND) as usize;
             let expected = (0..steps).fold(chain.start(), |cursor, _| cursor.next());
             assert_eq!(chain.start().walk(rounds), expected);
+            assert_eq!(chain.start().steps(steps as u64 + 3), expected.next().next().next());
         }
+        assert_eq!(chain.start().steps(37), chain.start(), "a cycle through all nodes");
     }
 
     fn check_parallel<const K: usize>(chain: &Chain<'_>) {

@@ -60,7 +60,7 @@ pub use operation::{Accounting, ELEMENT_BYTES, Operation, Store};
 pub use ports::{ADDS_PER_ROUND, port_loop};
 pub use rotate::{ROTATES_PER_ROUND, rotate_chain};
 pub use store_bypass::{STEPS_PER_ROUND, StoreBypass};
-pub use stream::{StreamKernel, StreamLoop};
+pub use stream::{StreamKernel, StreamLoop, WrongElements};
 pub use vector::VectorLoop;
 
 /// Version of the inner loops together. It rises when a loop is changed in a way that can change what it measures: numbers of two

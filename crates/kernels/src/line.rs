@@ -42,6 +42,11 @@ impl Line {
         self.word.store(0, Ordering::SeqCst);
     }
 
+    /// What stands in it: 0 before [`ping`] moves, and again after as many moves of [`pong`]; else 1.
+    pub fn word(&self) -> u32 {
+        self.word.load(Ordering::Acquire)
+    }
+
     /// The lines that fit into `memory`, each ready for [`ping`]: the home of a line decides what a hop costs.
     pub fn slice_in(memory: &mut [u8]) -> &[Self] {
         memory.fill(0);
@@ -117,6 +122,7 @@ mod tests {
                 let partner = scope.spawn(|| pong(&line, protocol, 50, &abort));
                 assert_eq!(ping(&line, protocol, 50, &abort), 50);
                 assert_eq!(partner.join().expect("pong does not panic"), 50);
+                assert_eq!(line.word(), 0);
             });
         }
     }
@@ -126,7 +132,7 @@ mod tests {
         for protocol in Protocol::ALL {
             let (line, abort) = (Line::new(), AtomicBool::new(true));
             assert_eq!(ping(&line, protocol, 5, &abort), 1);
-            assert_eq!(ping(&line, protocol, 5, &abort), 0);
+            assert_eq!((ping(&line, protocol, 5, &abort), line.word()), (0, 1));
             line.reset();
             assert_eq!(pong(&line, protocol, 5, &abort), 0);
         }
@@ -137,7 +143,7 @@ mod tests {
         let mut memory = vec![7u8; 1024];
         let lines = Line::slice_in(&mut memory);
         assert!(lines.len() >= 7);
-        assert!(lines.iter().all(|line| line.word.load(Ordering::Relaxed) == 0));
+        assert!(lines.iter().all(|line| line.word() == 0));
         assert_eq!(size_of::<Line>(), 128);
     }
 }

@@ -26,6 +26,12 @@ pub fn rotate_chain(rounds: u64) -> u64 {
     if rounds == 0 { START } else { rotate_rounds(rounds) }
 }
 
+/// What [`rotate_chain`] must return.
+pub const fn answer(rounds: u64) -> u64 {
+    let bits = rounds * ROTATES_PER_ROUND * ROTATION_BITS as u64;
+    START.rotate_right((bits % u64::BITS as u64) as u32)
+}
+
 /// At least one round.
 #[cfg(target_arch = "x86_64")]
 fn rotate_rounds(rounds: u64) -> u64 {
@@ -61,6 +67,7 @@ mod tests {
             let steps = 0..rounds * ROTATES_PER_ROUND;
             let expected = steps.fold(START, |value, _| value.rotate_right(ROTATION_BITS));
             assert_eq!(rotate_chain(rounds), expected, "{rounds} rounds");
+            assert_eq!(rotate_chain(rounds), answer(rounds), "{rounds} rounds");
         }
     }
 }

@@ -58,6 +58,19 @@ pub struct Limits {
     pub address_space_bytes: Option<Bytes>,
 }
 
+/// An in-field scan of the kernel: a test of the circuits of cores that firmware brings (`/sys/devices/virtual/misc/intel_ifs_N`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FieldScan {
+    /// N: 0 scans the logic, 1 tests arrays. Source: Linux, Documentation/ABI/testing/sysfs-platform-intel-ifs.
+    pub device: u32,
+    /// How the last test ended, of whichever core: `pass`, `fail`, `untested`.
+    pub status: String,
+    /// The register behind the status, in hexadecimal.
+    pub details: Option<String>,
+    /// Version of the test image; `none` where none is loaded.
+    pub image_version: Option<String>,
+}
+
 /// What surrounds the CPUs when something is measured.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
@@ -94,4 +107,7 @@ pub struct Environment {
     pub numa_balancing: Option<bool>,
     /// SMT control state (`on`, `off`, `forceoff`, `notsupported`).
     pub smt: Option<String>,
+    /// In-field scans, as far as the kernel has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub field_scans: Vec<FieldScan>,
 }

@@ -29,7 +29,9 @@ pub use counted::counted;
 pub use cpu_set::{CpuSet, CpuSetError};
 pub use description::Machine;
 pub use disagreement::Disagreement;
-pub use environment::{ClockSources, Container, Environment, HugePagePool, Limits, TransparentHugePages};
+pub use environment::{
+    ClockSources, Container, Environment, FieldScan, HugePagePool, Limits, TransparentHugePages,
+};
 pub use identity::{Identity, MemoryModule, Vendor};
 pub use keyed_hash::keyed_hash;
 pub use links::{NorthbridgeNode, PciRoot, UpiPort};

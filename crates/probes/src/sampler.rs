@@ -13,6 +13,7 @@ use host::live::{ThreadUsage, pending_signal};
 use machine::CpuId;
 use record::Planted;
 
+use crate::answers::{Answer, Answers};
 use crate::control::{ControlLoops, ControlReading};
 use crate::planting;
 
@@ -97,12 +98,14 @@ pub struct Sampler {
     /// What was planted, and by how much it makes the windows of the row at hand longer.
     planted: Vec<Planted>,
     factor: f64,
+    answers: Answers,
 }
 
 impl Sampler {
     /// A sampler for the CPU that the calling thread is pinned to.
     pub fn new(cpu: CpuId, rate: TickRate, control: ControlLoops) -> Self {
-        Self { cpu, rate, control, until: None, tally: Tally::default(), planted: Vec::new(), factor: 1.0 }
+        let (tally, planted, answers) = (Tally::default(), Vec::new(), Answers::default());
+        Self { cpu, rate, control, until: None, tally, planted, factor: 1.0, answers }
     }
 
     /// The same, cut at some time.
@@ -117,6 +120,12 @@ impl Sampler {
         Self { planted, ..self }
     }
 
+    /// The same with a place where wrong results are computed again.
+    #[must_use]
+    pub(crate) fn answering(self, answers: Answers) -> Self {
+        Self { answers, ..self }
+    }
+
     /// Says of which raw series the next windows are; `name` is only made where something is planted.
     pub fn about(&mut self, name: impl FnOnce() -> String) {
         if !self.planted.is_empty() {
@@ -124,9 +133,25 @@ impl Sampler {
         }
     }
 
-    /// Whether results of this loop are to come out wrong: a seam for tests, planted like differences.
-    pub fn is_wrong_planted(&self, kernel: &str) -> bool {
-        planting::is_wrong(&self.planted, kernel)
+    /// A bit that turns a result of this loop wrong, if that is asked for: a seam for tests, planted like differences.
+    pub(crate) fn planted_bit(&self, kernel: &str) -> u64 {
+        u64::from(planting::is_wrong(&self.planted, kernel))
+    }
+
+    /// Counts results of a loop whose answer is known, with what they were computed from and a way to compute them again. Not for
+    /// inside a window.
+    pub(crate) fn count(
+        &mut self,
+        answer: Answer,
+        operands: impl FnOnce() -> String,
+        again: impl FnMut() -> u64 + Send,
+    ) {
+        self.answers.count(self.cpu, answer, operands, again);
+    }
+
+    /// What was counted since the last call.
+    pub(crate) fn answers(&mut self) -> &mut Answers {
+        &mut self.answers
     }
 
     /// True when it is to end with the window that has begun: its time is up, or the user wants the program to end.

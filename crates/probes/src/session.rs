@@ -8,6 +8,7 @@ use kernels::random::SplitMix64;
 use machine::{CpuId, NodeId};
 use record::{RawSeries, Record};
 
+use crate::answers::Answers;
 use crate::control::ControlLoops;
 use crate::sampler::{Sampler, Tally};
 
@@ -132,11 +133,19 @@ impl<'a> Session<'a> {
         Sampler::new(cpu, self.rate, ControlLoops::of(identity))
             .until(Some(self.deadline + CUT_AFTER))
             .planted(self.record.provenance.planted.clone())
+            .answering(Answers::new(self.on_another_core(cpu), identity.microcode))
     }
 
     /// Takes over what a sampler has counted.
     pub fn absorb(&mut self, sampler: &mut Sampler) {
         self.tally.add(&sampler.take_tally());
+        sampler.answers().hand_to(&mut self.record.cores);
+    }
+
+    /// The first CPU of the session on another core than this one.
+    fn on_another_core(&self, cpu: CpuId) -> Option<CpuId> {
+        let siblings = self.record.machine.topology.siblings(cpu);
+        self.cpus.iter().copied().find(|other| *other != cpu && !siblings.contains(*other))
     }
 
     /// The record, to put a result into. It is counted: a probe that puts in none has measured nothing.

@@ -209,7 +209,7 @@ pub struct StateRow {
     pub run_id: String,
     /// What it is about.
     pub kind: StateKind,
-    /// Which one: `spectre-v2`; `verdict`, `source`, `pair/0>1`; `thp`, `boot/mitigations`.
+    /// Which one: `spectre-v2`; `verdict`, `source`, `pair/0>1`; `thp`, `boot/mitigations`; `known-answers`, `ifs/0`, `opendcdiag/zstd19`.
     pub id: String,
     /// A flaw: `yes`, `no`, `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -223,7 +223,7 @@ pub struct StateRow {
     /// A flaw: whether its workaround costs here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paid: Option<String>,
-    /// A setting or verdict: its value. A clock pair: `moves`, `offset`, `agrees`, `unknown`.
+    /// A setting, verdict or test: its value. A clock pair: `moves`, `offset`, `agrees`, `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// A clock pair: likely drift of the second against the first, in parts per billion.

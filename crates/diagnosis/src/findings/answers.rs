@@ -1,11 +1,14 @@
 //! Wrong results of loops whose answer is known.
 
+use machine::{CpuId, CpuSet, counted};
 use record::{Finding, Record, Severity};
 
 use super::finding;
 
 /// Wrong results whose operands are told.
 const TOLD: usize = 3;
+/// Results of OpenDCDiag that are no fault.
+const PASSED: [&str; 2] = ["pass", "skip"];
 
 pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
     let mut cpus: Vec<_> =
@@ -23,8 +26,13 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
             .take(TOLD)
             .map(|one| {
                 let heat = one.temperature_c.map_or_else(String::new, |heat| format!(" at {heat:.0} °C"));
+                let revision =
+                    one.microcode.map_or_else(String::new, |revision| format!(", microcode {revision:#x}"));
+                let elsewhere = one.elsewhere.map_or_else(String::new, |other| {
+                    format!(", {} of {} on CPU {}", other.wrong, other.repeats, other.cpu)
+                });
                 format!(
-                    "{} {} of {}: {} in place of {}{heat}, {}; {} of {} repeats wrong",
+                    "{} {} of {}: {} in place of {}{heat}{revision}, {}; {} of {} repeats wrong{elsewhere}",
                     one.kernel,
                     one.isa,
                     one.operands,
@@ -42,18 +50,63 @@ pub(super) fn judge(record: &Record, found: &mut Vec<Finding>) {
             finding.evidence.push(format!("the other CPUs: none wrong of {clean}"));
         }
         finding.mechanism =
-            Some("the core, its registers or its power supply err (silent data corruption)".to_owned());
-        finding.remedy = Some(format!(
-            "take CPU {cpu} out of use (echo 0 > /sys/devices/system/cpu/cpu{cpu}/online), keep this record, and screen the machine with OpenDCDiag"
-        ));
+            Some("the core, its caches, memory or its power supply err (silent data corruption)".to_owned());
+        finding.remedy = Some(out_of_use(cpu));
         found.push(finding);
     }
+    found.extend(scans(record).chain(screening(record)));
+}
+
+/// In-field scans that failed.
+fn scans(record: &Record) -> impl Iterator<Item = Finding> {
+    let failed = record.machine.environment.field_scans.iter().filter(|scan| scan.status == "fail");
+    failed.map(|scan| {
+        let text = format!("The last in-field scan (intel_ifs_{}) failed", scan.device);
+        let mut finding = finding("field-scan-failed", Severity::Warning, text);
+        let facts = [("details", &scan.details), ("image", &scan.image_version)];
+        finding.evidence =
+            facts.into_iter().filter_map(|(name, fact)| Some(format!("{name} {}", fact.as_ref()?))).collect();
+        finding.evidence.push("the kernel log names the CPU".to_owned());
+        finding.remedy = Some(format!(
+            "Scan that core again, as root: echo CPU > /sys/devices/virtual/misc/intel_ifs_{}/run_test",
+            scan.device
+        ));
+        finding
+    })
+}
+
+/// Tests of OpenDCDiag that did not pass.
+fn screening(record: &Record) -> Option<Finding> {
+    let tests = &record.screening.as_ref()?.tests;
+    let failed: Vec<_> = tests.iter().filter(|one| !PASSED.contains(&one.result.as_str())).collect();
+    if failed.is_empty() {
+        return None;
+    }
+    let cpus: CpuSet = failed.iter().flat_map(|one| one.failed_on.iter()).collect();
+    let on = if cpus.is_empty() { String::new() } else { format!(", on CPU {cpus}") };
+    let text = format!("{} of {} of OpenDCDiag did not pass{on}", failed.len(), counted(tests.len(), "test"));
+    let mut finding = finding("screening-failed", Severity::Warning, text);
+    finding.evidence = failed
+        .iter()
+        .take(TOLD)
+        .map(|one| format!("{}: {} in {}", one.test, one.result, counted(one.runs as usize, "run")))
+        .collect();
+    Some(finding)
+}
+
+/// How to keep programs off a CPU.
+fn out_of_use(cpu: CpuId) -> String {
+    if cpu == CpuId(0) {
+        // Linux has no switch for CPU 0 of x86 since 6.5, and before only where it was booted with `cpu0_hotplug`.
+        return "Keep programs off CPU 0, at the next boot: isolcpus=0".to_owned();
+    }
+    format!("Take CPU {cpu} out of use, as root: echo 0 > /sys/devices/system/cpu/cpu{cpu}/online")
 }
 
 #[cfg(test)]
 mod tests {
-    use machine::CpuId;
-    use record::{CheckedLoop, WrongResult};
+    use machine::FieldScan;
+    use record::{CheckedLoop, RepeatsElsewhere, ScreenedTest, Screening, WrongResult};
 
     use super::*;
 
@@ -85,6 +138,8 @@ mod tests {
             found: 43,
             repeats: 100,
             wrong_repeats: 5,
+            elsewhere: Some(RepeatsElsewhere { cpu: CpuId(0), repeats: 100, wrong: 0 }),
+            microcode: Some(0x0a00_11d1),
             temperature_c: Some(81.2),
             at_utc: "2026-01-02T03:04:05Z".to_owned(),
         });
@@ -94,8 +149,43 @@ mod tests {
         assert_eq!(
             finding.evidence,
             [
-                "loop avx2 of 6 x 7: 43 in place of 42 at 81 °C, 2026-01-02T03:04:05Z; 5 of 100 repeats wrong",
+                "loop avx2 of 6 x 7: 43 in place of 42 at 81 °C, microcode 0xa0011d1, 2026-01-02T03:04:05Z; \
+                 5 of 100 repeats wrong, 0 of 100 on CPU 0",
                 "the other CPUs: none wrong of 100"
+            ]
+        );
+        let remedy = finding.remedy.as_deref().unwrap_or_default();
+        assert!(remedy.ends_with("as root: echo 0 > /sys/devices/system/cpu/cpu1/online"), "{remedy}");
+    }
+
+    #[test]
+    fn what_others_found_is_told_unless_all_of_it_passed() {
+        let mut record = Record::default();
+        let test = |test: &str, result: &str, cpus: &str| ScreenedTest {
+            test: test.to_owned(),
+            result: result.to_owned(),
+            runs: 2,
+            failed_on: cpus.parse().expect("a list"),
+        };
+        let scan = |status: &str| FieldScan { status: status.to_owned(), ..FieldScan::default() };
+        record.screening = Some(Screening {
+            tests: vec![test("a", "pass", ""), test("b", "skip", "")],
+            ..Screening::default()
+        });
+        record.machine.environment.field_scans = vec![scan("untested")];
+        let judged = |record: &Record| {
+            let mut found = Vec::new();
+            judge(record, &mut found);
+            found.into_iter().map(|one| one.text).collect::<Vec<_>>()
+        };
+        assert!(judged(&record).is_empty());
+        record.machine.environment.field_scans.push(scan("fail"));
+        record.screening.iter_mut().for_each(|all| all.tests.push(test("c", "fail", "3,7")));
+        assert_eq!(
+            judged(&record),
+            [
+                "The last in-field scan (intel_ifs_0) failed",
+                "1 of 3 tests of OpenDCDiag did not pass, on CPU 3,7"
             ]
         );
     }

@@ -1,7 +1,8 @@
-//! What is counted and never ranked: verdicts on flaws, clocks of CPUs, settings.
+//! What is counted and never ranked: verdicts on flaws, clocks of CPUs, settings, tests for silent data corruption.
 
 use record::{
-    Answer, ClockPair, ClockVerdict, FlawVerdict, Protection, Record, StateKind, StateRow, WorkaroundState,
+    Answer, ClockPair, ClockVerdict, FlawVerdict, Protection, Record, ScreenedTest, StateKind, StateRow,
+    WorkaroundState,
 };
 
 /// The states of a record.
@@ -9,6 +10,7 @@ pub(super) fn states(record: &Record, node: &str, run_id: &str) -> Vec<StateRow>
     let mut states: Vec<StateRow> = record.flaws.iter().map(flaw).collect();
     states.extend(clocks(record));
     states.extend(settings(record));
+    states.extend(corruption(record));
     for state in &mut states {
         node.clone_into(&mut state.node);
         run_id.clone_into(&mut state.run_id);
@@ -40,6 +42,10 @@ fn flaw(verdict: &FlawVerdict) -> StateRow {
     }
 }
 
+fn valued(kind: StateKind, id: impl Into<String>, value: impl Into<String>) -> StateRow {
+    StateRow { value: Some(value.into()), ..StateRow::about(kind, id) }
+}
+
 fn answer(answer: Answer) -> &'static str {
     match answer {
         Answer::Yes => "yes",
@@ -50,10 +56,7 @@ fn answer(answer: Answer) -> &'static str {
 
 /// The verdict on the counters, and each pair of CPUs; the clock source in use.
 fn clocks(record: &Record) -> Vec<StateRow> {
-    let valued = |id: &str, value: &str| StateRow {
-        value: Some(value.to_owned()),
-        ..StateRow::about(StateKind::Clock, id)
-    };
+    let valued = |id: &str, value: &str| valued(StateKind::Clock, id, value);
     let source = record.machine.environment.clock_sources.current.as_ref();
     let mut states: Vec<StateRow> = source.iter().map(|source| valued("source", source)).collect();
     if let Some(check) = &record.clock_check {
@@ -104,8 +107,7 @@ fn settings(record: &Record) -> Vec<StateRow> {
         ("idle-driver", environment.idle_driver.clone()),
         ("idle-states", list(idle)),
     ];
-    let setting =
-        |id: &str, value: String| StateRow { value: Some(value), ..StateRow::about(StateKind::Setting, id) };
+    let setting = |id: &str, value: String| valued(StateKind::Setting, id, value);
     let mut states: Vec<StateRow> =
         named.into_iter().filter_map(|(id, value)| Some(setting(id, value?))).collect();
     for word in environment.command_line.iter().flat_map(|line| line.split_whitespace()) {
@@ -116,6 +118,28 @@ fn settings(record: &Record) -> Vec<StateRow> {
             None if word == "..." => {}
             None => states.push(setting(&format!("boot/{word}"), "set".to_owned())),
         }
+    }
+    states
+}
+
+/// Tests for silent data corruption: results whose answer is known, in-field scans of the kernel, OpenDCDiag.
+fn corruption(record: &Record) -> Vec<StateRow> {
+    let sdc = |id: String, value: &str| valued(StateKind::Sdc, id, value);
+    let checked = &record.cores.checked;
+    let known = if checked.iter().any(|one| one.wrong > 0) { "wrong" } else { "right" };
+    let mut states = Vec::new();
+    states.extend((!checked.is_empty()).then(|| sdc("known-answers".to_owned(), known)));
+    for scan in &record.machine.environment.field_scans {
+        states.push(sdc(format!("ifs/{}", scan.device), &scan.status));
+        let image = scan.image_version.as_ref();
+        states.extend(
+            image.map(|image| valued(StateKind::Setting, format!("ifs/{}/image", scan.device), image)),
+        );
+    }
+    if let Some(screening) = &record.screening {
+        states.push(sdc("opendcdiag".to_owned(), &screening.exit));
+        let test = |one: &ScreenedTest| sdc(format!("opendcdiag/{}", one.test), &one.result);
+        states.extend(screening.tests.iter().map(test));
     }
     states
 }

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use machine::{Bytes, CpuId, MemoryModule};
-use record::{Engine, LatencyCell, Planted, Quality, SCHEMA, Spread, StateKind, decode};
+use machine::{Bytes, CpuId, FieldScan, MemoryModule};
+use record::{
+    CheckedLoop, Engine, LatencyCell, Planted, Quality, SCHEMA, ScreenedTest, Screening, Spread, StateKind,
+    decode,
+};
 use stats::Interval;
 
 use super::*;
@@ -150,5 +153,45 @@ fn words_of_the_command_line_are_settings_unless_their_values_are_removed() {
     assert_eq!(
         boot,
         [("boot/ro", "set"), ("boot/mitigations", "off"), ("boot/spectre_v2", "retpoline,generic")]
+    );
+}
+
+#[test]
+fn tests_for_silent_data_corruption_are_states_and_test_images_are_settings() {
+    let mut record = Record::default();
+    let states = |record: &Record| -> Vec<String> {
+        let rows = flatten(record, HERE).expect("rows").states;
+        let line = |one: &StateRow| {
+            format!("{:?} {} {}", one.kind, one.id, one.value.as_deref().unwrap_or_default())
+        };
+        rows.iter().map(line).collect()
+    };
+    assert!(states(&record).is_empty());
+    let checked = |wrong| CheckedLoop {
+        cpu: CpuId(0),
+        kernel: "chase".to_owned(),
+        isa: "scalar_u64".to_owned(),
+        operations: 64,
+        results: 1,
+        wrong,
+    };
+    record.cores.checked = vec![checked(0)];
+    assert_eq!(states(&record), ["Sdc known-answers right"]);
+    record.cores.checked.push(checked(1));
+    let image_version = Some("0x4b".to_owned());
+    record.machine.environment.field_scans =
+        vec![FieldScan { status: "fail".to_owned(), image_version, ..FieldScan::default() }];
+    let test =
+        ScreenedTest { test: "zstd19".to_owned(), result: "crash".to_owned(), ..ScreenedTest::default() };
+    record.screening = Some(Screening { exit: "fail".to_owned(), tests: vec![test], ..Screening::default() });
+    assert_eq!(
+        states(&record),
+        [
+            "Sdc known-answers wrong",
+            "Sdc ifs/0 fail",
+            "Setting ifs/0/image 0x4b",
+            "Sdc opendcdiag fail",
+            "Sdc opendcdiag/zstd19 crash"
+        ]
     );
 }

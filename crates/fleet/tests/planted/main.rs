@@ -72,6 +72,8 @@ fn planted_faults_are_found_and_nothing_else_is() {
         assert_eq!(planted.missed(&found), [""; 0], "{}", found.sentence);
         assert_eq!(planted.invented(&found), [Vec::<String>::new(), Vec::new()], "{}", found.sentence);
         assert_eq!(found.verdict, FleetVerdict::Odd);
+        let screened = found.minorities.iter().find(|one| one.id == "opendcdiag").expect("planted");
+        assert_eq!(screened.explained_by, ["bios_version=1.3", "rack=r001"]);
     }
 }
 

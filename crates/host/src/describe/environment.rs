@@ -8,7 +8,7 @@ use super::cpuinfo::CpuInfo;
 use super::source::{Source, meminfo_bytes};
 use super::topology::CPU_FOLDER;
 use super::vulnerabilities::{self, Vulnerabilities};
-use super::{container, limits};
+use super::{container, field_scan, limits};
 
 /// The entry of the auxiliary vector that holds the page size. Linux, include/uapi/linux/auxvec.h.
 const AT_PAGESZ: u64 = 6;
@@ -43,6 +43,7 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo, told: Option<&Vulnerabil
         bugs,
         numa_balancing: source.word("/proc/sys/kernel/numa_balancing").map(|text| text != "0"),
         smt: source.word(&format!("{CPU_FOLDER}/smt/control")),
+        field_scans: field_scan::read(source),
     }
 }
 

@@ -9,6 +9,7 @@ use machine::shareable_command_line;
 use super::folder;
 use super::store::Look;
 use crate::NodeFunction;
+use crate::describe::field_scan;
 
 /// Folders that are taken whole, links left out.
 const FOLDERS: [&str; 7] = [
@@ -71,6 +72,12 @@ pub(crate) fn record_files(base: &Path, keeps_command_line: bool) -> Vec<Recorde
     }
     for path in FOLDERS {
         enter(base, path, 0, &mut found);
+    }
+    let devices = folder::list(&base.join(field_scan::FOLDER));
+    for device in devices.iter().filter(|name| name.starts_with(field_scan::DEVICE)) {
+        for file in field_scan::FILES {
+            take(base, &format!("{}/{device}/{file}", field_scan::FOLDER), &mut found);
+        }
     }
     let functions = folder::list(&base.join("sys/bus/pci/devices"));
     for function in functions.iter().filter(|name| NodeFunction::of_name(name).is_some()) {

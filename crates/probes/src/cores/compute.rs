@@ -13,7 +13,7 @@ use stats::EstimateOptions;
 
 use super::CoresError;
 use super::rounds::{Aim, CpuSettings as Settings, Samples, Windows};
-use crate::answers::{Answers, Known, Wrong};
+use crate::answers::{Answer, Known, Wrong};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
@@ -68,14 +68,12 @@ fn series_name(cpu: CpuId, kernel: Mandelbrot) -> String {
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
     let kernels = Numbers::ALL.map(Mandelbrot::widest);
     let mut rates = vec![[Samples::default(), Samples::default()]; settings.cpus.len()];
-    let mut answers = Answers::default();
     let outcome = settings.visit_all(session, |sampler, index| {
         for (kernel, samples) in kernels.iter().zip(&mut rates[index]) {
             sampler.about(|| series_name(settings.cpus[index], *kernel));
-            visit(sampler, *kernel, samples, &mut answers);
+            visit(sampler, *kernel, samples);
         }
     });
-    answers.store(&mut session.record.cores);
     for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
         for (kernel, samples) in kernels.iter().zip(rates) {
             let name = record_name(kernel.numbers());
@@ -129,10 +127,10 @@ fn known(kernel: Mandelbrot) -> Known {
     Known { kernel: record_name(kernel.numbers()), isa: kernel.isa().name(), operations, answer }
 }
 
-fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples, answers: &mut Answers) {
+fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples) {
     let known = known(kernel);
-    // A seam for tests: one bit of the first result.
-    let mut planted = u64::from(sampler.is_wrong_planted(known.kernel));
+    // Of the first result alone.
+    let mut planted = sampler.planted_bit(known.kernel);
     let (mut results, mut wrong) = (0, None);
     let mut draw = |pictures: u64| {
         for _ in 0..pictures {
@@ -155,8 +153,8 @@ fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples, answe
     samples.add(windows);
     let Picture { width, height, iterations_max } = PICTURE;
     let operands = || format!("{width} x {height} points from -2-1.5i to 1+1.5i, {iterations_max} steps");
-    answers
-        .count(sampler.cpu, &known, results, wrong, operands, || kernel.run(black_box(PICTURE)).iterations);
+    let answer = Answer { known, results, wrong };
+    sampler.count(answer, operands, || kernel.run(black_box(PICTURE)).iterations);
 }
 
 #[cfg(test)]

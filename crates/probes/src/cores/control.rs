@@ -6,7 +6,8 @@
 use std::hint::black_box;
 
 use kernels::{
-    ADDS_PER_ROUND, MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, multiply_chain, port_loop, rotate_chain,
+    ADDS_PER_ROUND, Isa, MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, multiply, multiply_chain, port_loop, ports,
+    rotate, rotate_chain,
 };
 use machine::{CoreKind, CpuId, Hertz};
 use record::Control;
@@ -15,6 +16,7 @@ use stats::{EstimateOptions, median, modes, quantile};
 use super::CoresError;
 pub use super::rounds::CpuSettings as Settings;
 use super::rounds::{Aim, Samples, Windows};
+use crate::answers::{Answer, Known};
 use crate::control::ControlLoops;
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
@@ -72,30 +74,68 @@ pub(crate) fn series_name(cpu: CpuId, what: &str) -> String {
     format!("control, CPU {cpu}, {what}")
 }
 
+/// A control loop with what it must return.
+struct ControlLoop {
+    /// Its part of the name of a series.
+    series: &'static str,
+    kernel: &'static str,
+    steps_per_round: u64,
+    run: fn(u64) -> u64,
+    answer: fn(u64) -> u64,
+}
+
+const LOOPS: [ControlLoop; 3] = [
+    ControlLoop {
+        series: "multiply",
+        kernel: "multiply_chain",
+        steps_per_round: MULTIPLIES_PER_ROUND,
+        run: |rounds| u64::from(multiply_chain(rounds)),
+        answer: |rounds| u64::from(multiply::answer(rounds)),
+    },
+    ControlLoop {
+        series: "rotate",
+        kernel: "rotate_chain",
+        steps_per_round: ROTATES_PER_ROUND,
+        run: rotate_chain,
+        answer: rotate::answer,
+    },
+    ControlLoop {
+        series: PORT_LOOP,
+        kernel: "port_loop",
+        steps_per_round: ADDS_PER_ROUND,
+        run: port_loop,
+        answer: ports::answer,
+    },
+];
+
+impl ControlLoop {
+    /// Takes a window of so many rounds, in nanoseconds per step, and checks what came out.
+    fn window(&self, sampler: &mut Sampler, rounds: u64) -> Option<f64> {
+        let (cpu, steps) = (sampler.cpu, rounds * self.steps_per_round);
+        sampler.about(|| series_name(cpu, self.series));
+        let mut found = 0;
+        let ns = sampler.window(|| found = black_box((self.run)(rounds)));
+        let answer = (self.answer)(rounds);
+        let known = Known { kernel: self.kernel, isa: Isa::ScalarU64.name(), operations: steps, answer };
+        let found = found ^ sampler.planted_bit(self.kernel);
+        sampler.count(
+            Answer::of(known, found),
+            || format!("{steps} steps"),
+            || black_box((self.run)(rounds)),
+        );
+        ns.map(|ns| ns / steps as f64)
+    }
+}
+
 fn visit(sampler: &mut Sampler, loops: &mut Loops) {
-    let multiply = |rounds| _ = black_box(multiply_chain(rounds));
-    let rotate = |rounds| _ = black_box(rotate_chain(rounds));
-    let port = |rounds| _ = black_box(port_loop(rounds));
-    let rounds = [
-        sampler.rounds_for(WINDOW_NS, multiply),
-        sampler.rounds_for(WINDOW_NS, rotate),
-        sampler.rounds_for(WINDOW_NS, port),
-    ];
-    let steps = [MULTIPLIES_PER_ROUND, ROTATES_PER_ROUND, ADDS_PER_ROUND];
+    let rounds = LOOPS.map(|one| sampler.rounds_for(WINDOW_NS, |rounds| _ = black_box((one.run)(rounds))));
     let mut windows = [Windows::default(), Windows::default(), Windows::default()];
     for number in 0..WINDOWS_PER_VISIT {
         if number > 0 && sampler.is_cut() {
             break;
         }
-        let cpu = sampler.cpu;
-        sampler.about(|| series_name(cpu, "multiply"));
-        let multiply_ns = sampler.window(|| multiply(rounds[0]));
-        sampler.about(|| series_name(cpu, "rotate"));
-        let rotate_ns = sampler.window(|| rotate(rounds[1]));
-        sampler.about(|| series_name(cpu, PORT_LOOP));
-        let port_ns = sampler.window(|| port(rounds[2]));
-        for (index, ns) in [multiply_ns, rotate_ns, port_ns].into_iter().enumerate() {
-            windows[index].add(ns.map(|ns| ns / (rounds[index] * steps[index]) as f64));
+        for ((one, rounds), windows) in LOOPS.iter().zip(rounds).zip(&mut windows) {
+            windows.add(one.window(sampler, rounds));
         }
     }
     let [multiply, rotate, port] = windows;

@@ -4,17 +4,18 @@
 //! mapping; who starts and who times changes from window to window and from visit to visit. A window during which
 //! either thread lost its CPU is set aside.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use host::live::{Mapping, PageRequest, Pinned, ThreadUsage};
 use kernels::random::SplitMix64;
-use kernels::{Line, Protocol, ping, pong};
+use kernels::{Isa, Line, Protocol, ping, pong};
 use record::LineTransfer;
 use stats::EstimateOptions;
 
 use super::rounds::{Aim, Pace, Samples, Windows, in_rounds};
 use super::{CoresError, CpuPair};
+use crate::answers::{Answer, Known};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::rendezvous::{Alone, Ended, Link, Side, with_partner};
 use crate::sampler::{Sampler, WINDOW_NS};
@@ -26,6 +27,8 @@ const LINES_BYTES: usize = 256 << 10;
 const TRIAL_ROUNDS: u64 = 200;
 /// No pair of CPUs is so fast or so slow that its window needs more or fewer round trips.
 const ROUNDS_RANGE: (u64, u64) = (20, 20_000);
+/// The name of checked results.
+const LINE_TRANSFER: &str = "line_transfer";
 /// Half-width aimed for.
 const HALF_WIDTH: f64 = 0.05;
 /// One visit at most, at a microsecond per hop and with a neighbour on both CPUs.
@@ -202,9 +205,29 @@ impl Board {
         if !link.meet(Side::Main) || done < task.rounds {
             return Err(Ended);
         }
+        check(sampler, line, task);
         let partner_stayed = self.partner_switches.0.load(Ordering::Relaxed) == 0;
         Ok(ns.filter(|_| partner_stayed).map(|ns| ns / (2 * task.rounds) as f64))
     }
+}
+
+/// After as many hops there as back the word of the line is what it was; the partner waits.
+fn check(sampler: &mut Sampler, line: &Line, task: Task) {
+    let operations = 2 * task.rounds;
+    let known = Known { kernel: LINE_TRANSFER, isa: Isa::ScalarU64.name(), operations, answer: 0 };
+    let found = u64::from(line.word()) ^ sampler.planted_bit(LINE_TRANSFER);
+    let operands = || format!("{operations} hops of line {} by {}", task.line, task.protocol.name());
+    // One thread alone takes both sides in turns.
+    let again = || {
+        let never = AtomicBool::new(false);
+        line.reset();
+        for _ in 0..task.rounds {
+            ping(line, task.protocol, 1, &never);
+            pong(line, task.protocol, 1, &never);
+        }
+        u64::from(line.word())
+    };
+    sampler.count(Answer::of(known, found), operands, again);
 }
 
 fn visit(

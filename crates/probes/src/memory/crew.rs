@@ -5,6 +5,7 @@
 //! counters: one that has not finished its first part, or has finished its last, did not run beside it, and the
 //! window does not count. Members of a large crew look at their next few neighbours, so that everyone is watched.
 
+mod elements;
 mod streaming;
 
 use std::hint;

@@ -10,11 +10,12 @@ use host::live::{AffinityError, Mapping, MappingError, Pages, pending_signal};
 use kernels::{ARRAY_GRANULE_BYTES, Arrays, StreamLoop};
 use machine::{Bytes, CpuId, NodeId};
 
+use super::elements::{Swept, check};
 use super::{Member, PARTS, WindowReport, lockstep, on_each};
 use crate::memory::error::MemoryError;
 use crate::memory::room::mapped;
 use crate::memory::series::{ControlPair, PointVisit};
-use crate::sampler::{Tally, WINDOW_NS};
+use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
 /// Chunks of a large part: four of them are a window of about a millisecond at 16 GB/s.
@@ -132,7 +133,7 @@ struct Share {
     bytes_per_window: u64,
     passes: u64,
     control: ControlPair,
-    tally: Tally,
+    sampler: Sampler,
 }
 
 /// Makes one visit on all CPUs of the memory's crew, for the raw series of this name.
@@ -158,8 +159,8 @@ pub(in crate::memory) fn stream_visit(
     let mut reports = Vec::with_capacity(shares.len());
     let mut visit = StreamVisit::default();
     let mut bytes = 0;
-    for share in shares {
-        session.tally.add(&share.tally);
+    for mut share in shares {
+        session.absorb(&mut share.sampler);
         bytes += share.bytes_per_window;
         visit.passes = share.passes;
         visit.control.push(share.control);
@@ -201,14 +202,16 @@ fn work(member: &mut Member<'_>, part: &mut [u8], job: &StreamJob) -> Share {
     );
     let passes = passes.unwrap_or(1);
     let mut next = job.first_chunk % chunks.len();
+    let mut swept = Swept { chunk: next, passes: 0, sum: 0 };
     let mut windows = Vec::with_capacity(job.windows);
     for _ in 0..job.windows {
         let report = member.window(|| {
             if chunks.len() == 1 {
-                black_box(job.kernel.run(&mut chunks[0], passes));
+                swept = Swept { chunk: 0, passes, sum: black_box(job.kernel.run(&mut chunks[0], passes)) };
             } else {
                 for _ in 0..passes {
-                    black_box(job.kernel.run(&mut chunks[next], 1));
+                    let sum = black_box(job.kernel.run(&mut chunks[next], 1));
+                    swept = Swept { chunk: next, passes: 1, sum };
                     next = (next + 1) % chunks.len();
                 }
             }
@@ -219,12 +222,13 @@ fn work(member: &mut Member<'_>, part: &mut [u8], job: &StreamJob) -> Share {
         }
     }
     let readings = [before, member.sampler.control.read(member.sampler.rate)];
+    check(&mut member.sampler, &job.kernel, &mut chunks[swept.chunk], swept, job.first_chunk);
     Share {
         windows,
         bytes_per_window: counted_bytes(&job.kernel, &chunks[0]) * passes * PARTS,
         passes,
         control: ControlPair { cpu: member.sampler.cpu, readings },
-        tally: member.sampler.take_tally(),
+        sampler: member.sampler.clone(),
     }
 }
 

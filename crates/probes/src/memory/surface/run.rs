@@ -11,6 +11,7 @@ use machine::CpuId;
 use record::{LatencyCell, RawSeries};
 
 use super::cells::{self, CellVisit, Noise};
+use super::closing::close;
 use super::{Place, ROUNDS_MIN, Settings, WINDOW_NS};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 
@@ -232,16 +233,21 @@ impl SurfaceRun {
             Err(ChainError::BrokenOff) => return None,
             chain => chain.expect("the block is page-aligned and holds at least four strides"),
         };
-        let warm_loads = chain.nodes().min(WARM_LOADS_MAX) as u64;
-        let mut cursor = chain.start().walk(warm_loads.div_ceil(LOADS_PER_ROUND));
-        let rounds = *self.rounds.entry(place).or_insert_with(|| {
-            sampler.rounds_for(WINDOW_NS, |rounds| cursor = cursor.walk(rounds)).max(ROUNDS_MIN)
-        });
+        let warm_rounds = (chain.nodes().min(WARM_LOADS_MAX) as u64).div_ceil(LOADS_PER_ROUND);
+        let (mut cursor, mut walked) = (chain.start().walk(warm_rounds), warm_rounds);
+        let mut walk = |rounds| {
+            cursor = cursor.walk(rounds);
+            walked += rounds;
+        };
+        let rounds = *self
+            .rounds
+            .entry(place)
+            .or_insert_with(|| sampler.rounds_for(WINDOW_NS, &mut walk).max(ROUNDS_MIN));
         sampler.about(|| cells::series_name(place, self.settings.page));
         let plan = VisitPlan { windows_min: 8, windows_max: 24, half_width: self.settings.half_width / 2.0 };
-        let visit =
-            sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, |rounds| cursor = cursor.walk(rounds));
+        let visit = sampler.visit(plan, rounds, LOADS_PER_ROUND as f64, &mut walk);
         black_box(cursor.addr());
+        close(sampler, &chain, cursor, walked);
         Some(visit)
     }
 

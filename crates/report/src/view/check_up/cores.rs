@@ -1,12 +1,14 @@
 //! Cores: what CPUs cost each other, moving a line, waking, clocks of cores, and the cost of reading the time.
 
-use machine::{CpuId, Topology};
+use std::collections::BTreeMap;
+
+use machine::{CpuId, CpuSet, Topology, counted};
 use record::{CheckedLoop, ClockRead, Compute, LineTransfer, Record, Spread, WakePoint};
 use stats::Interval;
 
 use crate::naming;
 use crate::number::{self, finite, told};
-use crate::page::{Cell, Rows, Section, Table};
+use crate::page::{Cell, Rows, Section, Statement, Table};
 use crate::view::clock_cost::{brief, usual_first};
 
 /// Of more rows than this those with the largest numbers are shown; the CSV has all.
@@ -152,24 +154,25 @@ pub(crate) fn per_cpu(record: &Record) -> Vec<Section> {
         .word("CPU", |one| one.cpu)
         .number("10⁹ iterations/s", |one| rate(one))
         .legend("They touch no memory: if these change between two runs, the core did, not memory.");
-    let sections = [
-        control.section("Clock and share of each core"),
-        compute.section("Compute loops"),
-        answers(record).section("Results checked"),
-    ];
+    let sections =
+        [control.section("Clock and share of each core"), compute.section("Compute loops"), answers(record)];
     sections.into_iter().flatten().collect()
 }
 
-/// Results held against known answers, by CPU and loop.
-fn answers(record: &Record) -> Table {
-    let told =
-        |count: f64| number::scaled(count, &[(1e12, "×10¹²"), (1e9, "×10⁹"), (1e6, "×10⁶"), (1e3, "×10³")]);
+/// A count of operations in few digits.
+fn operations(count: f64) -> String {
+    number::scaled(count, &[(1e12, "×10¹²"), (1e9, "×10⁹"), (1e6, "×10⁶"), (1e3, "×10³")])
+}
+
+/// Results held against known answers: in a sentence, and by CPU and loop.
+fn answers(record: &Record) -> Option<Section> {
+    let (told, checked) = (operations, &record.cores.checked);
     let count = |count: u64| Cell::shown(told(count as f64), count as f64);
     let rate = |one: &CheckedLoop| {
         let rate = record::detectable_rate(one.operations).filter(|_| one.wrong == 0)?;
         Some(Cell::shown(format!("1 in {}", told(1.0 / rate)), rate))
     };
-    Table::of("answers", &record.cores.checked)
+    let table = Table::of("answers", checked)
         .word("loop", |one| naming::words(&one.kernel))
         .word(("ISA", 1), |one| one.isa.to_uppercase())
         .word("CPU", |one| one.cpu)
@@ -180,7 +183,41 @@ fn answers(record: &Record) -> Table {
         .legend(
             "Each result is compared with its known answer. Would have shown: an error rate per operation of this kind that would \
              have given a wrong result with 95 % probability. It says nothing of other instructions, data, or temperatures.",
-        )
+        );
+    let sentence = right_or_wrong(checked)?;
+    Some(Section::new("answers", "Results checked").stating([sentence]).table(table))
+}
+
+/// `CPU 3`, `CPUs 0-15`.
+fn cpus_named(cpus: &CpuSet) -> String {
+    format!("CPU{} {cpus}", if cpus.len() > 1 { "s" } else { "" })
+}
+
+/// Whether any CPU computed wrong, and which error none of them can have without one.
+fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
+    let mut of_cpus: BTreeMap<CpuId, [u64; 2]> = BTreeMap::new();
+    for one in checked {
+        let [all, wrong] = of_cpus.entry(one.cpu).or_default();
+        (*all, *wrong) = (*all + one.operations, *wrong + one.wrong);
+    }
+    let cpus = |is_wrong: bool| -> CpuSet {
+        of_cpus.iter().filter(|(_, of)| (of[1] > 0) == is_wrong).map(|(cpu, _)| *cpu).collect()
+    };
+    let (right, wrong) = (cpus(false), cpus(true));
+    if !wrong.is_empty() {
+        let count: u64 = of_cpus.values().map(|of| of[1]).sum();
+        let results = counted(usize::try_from(count).unwrap_or(usize::MAX), "wrong result");
+        return Some(Statement::look(format!("{results} on {}", cpus_named(&wrong))));
+    }
+    let fewest = of_cpus.values().map(|of| of[0]).min()?;
+    let rate = record::detectable_rate(fewest)?;
+    let each = if of_cpus.len() > 1 { "at least " } else { "" };
+    Some(Statement::plain(format!(
+        "No wrong result in {each}{} operations on {}; an error in more than 1 of {} would have shown",
+        operations(fewest as f64),
+        cpus_named(&right),
+        operations(1.0 / rate)
+    )))
 }
 
 /// Each way to read the time once: of several CPUs the cheapest and the most expensive.

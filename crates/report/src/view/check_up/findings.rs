@@ -57,9 +57,18 @@ pub(super) fn tone(severity: Severity) -> Tone {
 pub(super) fn next(record: &Record, path: &str) -> Vec<String> {
     let judged = ordered(record).into_iter().filter(|one| one.severity <= Severity::Inconclusive);
     let of_findings = judged.filter_map(|finding| to_do(finding, path));
-    let mut next = naming::distinct(flaw_to_explain(record).into_iter().chain(of_findings));
+    let first = wrong_result(record, path).into_iter().chain(flaw_to_explain(record));
+    let mut next = naming::distinct(first.chain(of_findings));
     next.truncate(TO_DO_MAX);
     next
+}
+
+/// A CPU that computes wrong is to be seen again, taken out of use, and reported, before anything else is done with it.
+fn wrong_result(record: &Record, path: &str) -> Vec<String> {
+    let Some(found) = record.findings.iter().find(|one| one.id == "wrong-results") else { return Vec::new() };
+    let again = "See whether it errs again: sidestep run --only cores,memory".to_owned();
+    let report = format!("Report operands and machine to its vendor: sidestep show --json {path}");
+    [again].into_iter().chain(found.remedy.clone()).chain([report]).collect()
 }
 
 /// The flaw that asks most for an explanation.
@@ -99,3 +108,27 @@ fn to_do(finding: &Finding, path: &str) -> Option<String> {
 
 /// What settles most doubts about caches.
 const MEASURE_MEMORY: &str = "Measure memory for longer: sidestep run --only memory --full";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_computes_wrong_comes_before_everything_else() {
+        let finding = |id: &str, severity, remedy: Option<&str>| {
+            let document = serde_json::json!({ "id": id, "severity": severity, "text": "", "evidence": [] });
+            let finding: Finding = serde_json::from_value(document).expect("a finding");
+            Finding { remedy: remedy.map(str::to_owned), ..finding }
+        };
+        let mut record = Record::default();
+        record.findings = vec![
+            finding("clock-counters", Severity::Warning, None),
+            finding("wrong-results", Severity::Warning, Some("Take it out: echo 0")),
+        ];
+        let found = next(&record, "r.json");
+        assert!(found[0].ends_with("sidestep run --only cores,memory") && found[1] == "Take it out: echo 0");
+        assert_eq!((found.len(), found[2].ends_with("show --json r.json")), (TO_DO_MAX, true));
+        record.findings.pop();
+        assert_eq!(next(&record, "r.json"), ["See counters, faults and fixes: sidestep clock check"]);
+    }
+}
