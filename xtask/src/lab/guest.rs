@@ -350,7 +350,7 @@ mod tests {
         let machine = small("[qemu]", numa);
         let mut all = Vec::new();
         nodes(machine.numa.as_ref().expect("it has nodes"), &mut |option, value| {
-            all.push(format!("{option} {value}"))
+            all.push(format!("{option} {value}"));
         });
         assert_eq!(
             all,
