@@ -304,7 +304,11 @@ impl Expectation {
         let needs_path = self.equals.is_some() || self.absent;
         anyhow::ensure!(self.path.is_some() || !needs_path, "equals and absent need a path");
         if let Some(pattern) = &self.matches {
-            regex::Regex::new(pattern).with_context(|| format!("matches {pattern:?}"))?;
+            regex::Regex::new(pattern).map_err(|error| {
+                // The last of its lines says what is wrong; those before draw where.
+                let why = error.to_string().lines().last().unwrap_or_default().to_owned();
+                anyhow::anyhow!("matches {pattern:?} is no regular expression: {why}")
+            })?;
         }
         Ok(())
     }

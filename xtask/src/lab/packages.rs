@@ -125,7 +125,7 @@ impl Suite {
             .context("cannot fetch packages: no Debian archive in the apt sources of this host")?;
         let folder = cache.join("apt").join(format!("{name}-{architecture}"));
         let suite = Self { folder, name: name.to_owned(), architecture: architecture.to_owned() };
-        for part in ["lists/partial", "cache/archives/partial"] {
+        for part in ["lists/partial", "cache/archives/partial", "no-parts"] {
             fs::create_dir_all(suite.folder.join(part)).context("cannot make the folder of apt")?;
         }
         fs::write(suite.folder.join("status"), "")?;
@@ -145,9 +145,9 @@ impl Suite {
             own("Dir::State::status", "status"),
             own("Dir::Cache", "cache"),
             own("Dir::Etc::SourceList", "sources.list"),
-            "Dir::Etc::SourceParts=-".to_owned(),
-            "Dir::Etc::Preferences=-".to_owned(),
-            "Dir::Etc::PreferencesParts=-".to_owned(),
+            own("Dir::Etc::SourceParts", "no-parts"),
+            own("Dir::Etc::Preferences", "no-preferences"),
+            own("Dir::Etc::PreferencesParts", "no-parts"),
             format!("APT::Architecture={}", self.architecture),
             // The folder is ours; the user that apt else downloads as cannot write there.
             "APT::Sandbox::User=root".to_owned(),
