@@ -53,6 +53,12 @@ const PACKAGES: &[Package] = &[
         needed_for: "tests of fleets: DuckDB reads the rows of many nodes",
         from: Source::Python,
     },
+    Package {
+        name: "qemu-system-x86",
+        program: "qemu-system-x86_64",
+        needed_for: "the lab: machines whose truth is known, emulated",
+        from: Source::Debian,
+    },
 ];
 
 /// Sees to it that the programs are there, and says loudly what will be skipped where they are not.

@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, golden, licences, packages, schema};
+use crate::{browser, cargo, golden, lab, licences, packages, schema};
 use beside::Beside;
 
 /// How a step is done.
@@ -55,9 +55,10 @@ const STEPS: &[(&str, Step)] = &[
     ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
     ("the program", Step::Beside { task: "dist --program-alone", with: TESTS }),
     (GOLDEN, Step::Own(golden::run)),
+    ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
     // It waits for Slurm most of the time.
     ("a fleet of eight nodes on a Slurm of its own", Step::Beside { task: "fleet-test", with: GOLDEN }),
-    ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
+    ("machines whose truth is known, in QEMU", Step::Own(lab::check)),
     (
         "a quick check-up: its record, and its report in headless Chromium",
         Step::Own(browser::check_fresh_report),
