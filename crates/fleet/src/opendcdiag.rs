@@ -166,6 +166,8 @@ fn logical(id: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
@@ -213,6 +215,11 @@ tests:
 exit: fail
 ";
 
+    fn indented(log: &str, blanks: usize) -> String {
+        let lines: Vec<String> = log.lines().map(|line| format!("{}{line}\n", " ".repeat(blanks))).collect();
+        lines.concat()
+    }
+
     fn outline(found: &Screening) -> Vec<(&str, &str, u64, String)> {
         let tests = found.tests.iter();
         tests
@@ -222,8 +229,7 @@ exit: fail
 
     #[test]
     fn tests_keep_their_worst_result_and_the_cpus_that_failed_however_deep_the_log_stands() {
-        let indented = LOG.lines().map(|line| format!("    {line}\n")).collect::<String>();
-        for log in [LOG.to_owned(), indented, LOG.replace('\n', "\r\n")] {
+        for log in [LOG.to_owned(), indented(LOG, 4), LOG.replace('\n', "\r\n")] {
             let found = screening(&log).expect("a log");
             assert_eq!((found.version.as_str(), found.exit.as_str()), ("opendcdiag-1a2b3c", "fail"));
             let expected =
@@ -274,12 +280,12 @@ exit: fail
         fn what_is_written_is_read(runs in runs(), indent in 0..9_usize) {
             let mut log = format!("{FIRST}'x'\nversion: 1\ntests:\n");
             for (test, result, cpus) in &runs {
-                log += &format!("- test: t{test}\n  result: {}\n  threads:\n", RESULTS[*result]);
+                let _ = write!(log, "- test: t{test}\n  result: {}\n  threads:\n", RESULTS[*result]);
                 for cpu in cpus {
-                    log += &format!("  - thread: 1\n    id: {{ logical: {cpu:3}, package: 0 }}\n    state: failed\n");
+                    let _ = write!(log, "  - thread: 1\n    id: {{ logical: {cpu:3}, package: 0 }}\n    state: failed\n");
                 }
             }
-            let log: String = log.lines().map(|line| format!("{}{line}\n", " ".repeat(indent))).collect();
+            let log = indented(&log, indent);
             let found = screening(&log).expect("a log");
             for one in &found.tests {
                 let of_test = || runs.iter().filter(|(test, ..)| format!("t{test}") == one.test);

@@ -120,11 +120,11 @@ mod tests {
             let finding: Finding = serde_json::from_value(document).expect("a finding");
             Finding { remedy: remedy.map(str::to_owned), ..finding }
         };
-        let mut record = Record::default();
-        record.findings = vec![
+        let findings = vec![
             finding("clock-counters", Severity::Warning, None),
             finding("wrong-results", Severity::Warning, Some("Take it out: echo 0")),
         ];
+        let mut record = Record { findings, ..Record::default() };
         let found = next(&record, "r.json");
         assert!(found[0].ends_with("sidestep run --only cores,memory") && found[1] == "Take it out: echo 0");
         assert_eq!((found.len(), found[2].ends_with("show --json r.json")), (TO_DO_MAX, true));
