@@ -194,6 +194,9 @@ fn boot_all(
             let is_large = !prepared.machine.qemu.one_thread && prepared.machine.cpus() > CPUS_OF_ONE_SLOT;
             let count = if is_large { 2.min(cpus) } else { 1 };
             let outcome = slots.with(count, || boot_one(prepared, cache, arguments));
+            if let Ok(outcome) = &outcome {
+                println!("{name}: booted and judged in {:.0} s", outcome.seconds);
+            }
             done.lock().expect("nobody panics while it is held").push((name, outcome));
         }
     };

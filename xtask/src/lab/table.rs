@@ -67,8 +67,14 @@ pub fn write(cache: &Path) -> anyhow::Result<()> {
         let rows: Vec<Row> = serde_json::from_slice(&bytes).with_context(|| format!("{}", file.display()))?;
         let held = rows.iter().filter(|row| row.holds).count();
         let (name, title) = (&machine.name, &machine.title);
-        let _ =
-            writeln!(summary, "| [{name}](#{name}) | {} | {title} | {} | {held} |", machine.tier, rows.len());
+        // Forges drop full stops from the names of headings.
+        let place = name.replace('.', "");
+        let _ = writeln!(
+            summary,
+            "| [{name}](#{place}) | {} | {title} | {} | {held} |",
+            machine.tier,
+            rows.len()
+        );
         sections += &section(machine, &rows);
     }
     let page = cargo::root().join("docs/lab.md");
