@@ -8,8 +8,8 @@ use crate::totals::Totals;
 use crate::{
     ab_evidence, answers_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence,
     commands, dist, estimators, flaws_coverage, fleet_evidence, fleet_records, fleet_test, fuzz, golden,
-    guard_evidence, kill_toggles, links_evidence, numa_guest, placement_evidence, placement_programs,
-    promise, pts_coverage, schema, sharing_evidence, sockets_evidence, steps, tidy,
+    guard_evidence, kill_toggles, lab, links_evidence, placement_evidence, placement_programs, promise,
+    pts_coverage, schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// Does the task that the command line names.
@@ -64,6 +64,7 @@ enum Task {
     Promise(promise::Arguments),
     KillToggles(kill_toggles::Arguments),
     Fuzz(fuzz::Arguments),
+    Lab(lab::Arguments),
     FlawsCoverage(flaws_coverage::Arguments),
     FleetTest(fleet_test::Arguments),
     FleetRecords(fleet_records::Arguments),
@@ -80,7 +81,6 @@ enum Task {
     SocketsEvidence(sockets_evidence::Arguments),
     LinksEvidence(links_evidence::Arguments),
     BetweenRuns(between_runs::Arguments),
-    NumaGuest(numa_guest::Arguments),
     PtsCoverage(pts_coverage::Arguments),
     /// The program that ab-evidence runs: so many rounds of 64 dependent multiplications
     Spin {
@@ -111,6 +111,7 @@ impl Task {
             Self::Promise(arguments) => promise::run(&arguments),
             Self::KillToggles(arguments) => kill_toggles::run(&arguments),
             Self::Fuzz(arguments) => fuzz::run(&arguments),
+            Self::Lab(arguments) => lab::run(&arguments),
             Self::FlawsCoverage(arguments) => flaws_coverage::run(&arguments),
             Self::FleetTest(arguments) => fleet_test::run(&arguments),
             Self::FleetRecords(arguments) => fleet_records::run(&arguments),
@@ -127,7 +128,6 @@ impl Task {
             Self::SocketsEvidence(arguments) => sockets_evidence::run(&arguments),
             Self::LinksEvidence(arguments) => links_evidence::run(&arguments),
             Self::BetweenRuns(arguments) => between_runs::run(&arguments),
-            Self::NumaGuest(arguments) => numa_guest::run(&arguments),
             Self::PtsCoverage(arguments) => pts_coverage::run(&arguments),
             Self::Spin { rounds } => Ok(ab_evidence::spin(rounds)),
             Self::Threads(programs) => placement_programs::run(&programs),

@@ -34,6 +34,11 @@ const PACKAGES: &[Package] = &[
         program: "munge",
         needed_for: "the fleet test: Slurm's daemons know each other by it",
     },
+    Package {
+        name: "qemu-system-x86",
+        program: "qemu-system-x86_64",
+        needed_for: "the lab: machines whose truth is known, emulated",
+    },
 ];
 
 /// Sees to it that the programs are there, and says loudly what will be skipped where they are not.

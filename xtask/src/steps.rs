@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, dist, fleet_test, golden, licences, packages, schema};
+use crate::{browser, cargo, dist, fleet_test, golden, lab, licences, packages, schema};
 
 /// How a step is done.
 #[derive(Clone, Copy)]
@@ -41,6 +41,7 @@ const STEPS: &[(&str, Step)] = &[
     ("the program as it ships", Step::Own(dist::build_program)),
     ("golden command lines", Step::Own(golden::run)),
     ("a fleet of eight nodes on a Slurm of its own", Step::Own(fleet_test::check)),
+    ("machines whose truth is known, in QEMU", Step::Own(lab::check)),
     ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
     (
         "a quick check-up: its record, and its report in headless Chromium",

@@ -1,0 +1,314 @@
+//! `cargo xtask lab`: machines whose truth is known are booted in QEMU with sidestep inside, and what it says is held against the truth.
+//!
+//! A machine is one file, `lab/machines/NAME.toml`; lab/README.md says how to write one. Speeds of an emulator mean nothing: identity,
+//! topology, tables of firmware, states of the kernel and what is switched are real.
+
+pub mod archive;
+pub mod definition;
+pub mod guest;
+pub mod image;
+pub mod packages;
+pub mod silicon;
+pub mod table;
+pub mod transcript;
+pub mod verdict;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::cargo;
+use crate::totals::Totals;
+use definition::Machine;
+use guest::Emulator;
+use packages::Unpacked;
+use transcript::Transcript;
+use verdict::Row;
+
+/// Machines whose truth is known, in QEMU: truth against verdict
+///
+/// Boots each machine of lab/machines (or those named) with target/release/sidestep inside, runs its steps and checks what it expects.
+/// Needs QEMU and dpkg-deb; kernels and busybox are fetched from the Debian archive of this host's apt sources into target/lab, nothing
+/// is installed. Logs of a failure are kept in target/lab/failed.
+#[derive(Debug, Default, clap::Args)]
+pub struct Arguments {
+    /// Files of lab/machines without their ending; all without
+    machines: Vec<String>,
+    /// Only machines of this tier
+    #[arg(long)]
+    tier: Option<u8>,
+    /// List the machines and end
+    #[arg(long)]
+    list: bool,
+    /// Keep serial log and outputs of every machine there
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Another time limit for every boot, s
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Fetch kernels anew, which may be newer
+    #[arg(long)]
+    refresh: bool,
+    /// Write the results of these machines into docs/lab.md
+    #[arg(long)]
+    table: bool,
+}
+
+/// More CPUs than that keep two CPUs of the host busy, where each has a thread.
+const CPUS_OF_ONE_SLOT: u32 = 4;
+
+/// One machine, ready to boot or not.
+struct Prepared {
+    machine: Machine,
+    emulator: Emulator,
+    kernel: Unpacked,
+}
+
+/// What a machine came to.
+struct Outcome {
+    machine: Machine,
+    told: String,
+    transcript: Transcript,
+    rows: Vec<Row>,
+    seconds: f64,
+}
+
+/// The machines of `cargo xtask test`.
+///
+/// # Errors
+/// As for `run`.
+pub fn check() -> anyhow::Result<Totals> {
+    let machines = definition::load(&definition::folder(), &[])?;
+    let machines = machines.into_iter().filter(|machine| machine.in_tests).collect();
+    all(&Arguments::default(), machines, false)
+}
+
+/// `cargo xtask lab`.
+///
+/// # Errors
+/// A machine that is not there or whose file is wrong, or a folder that cannot be written.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
+    let mut machines = definition::load(&definition::folder(), &arguments.machines)?;
+    machines.retain(|machine| arguments.tier.is_none_or(|tier| tier == machine.tier));
+    if arguments.list {
+        table::list(&machines);
+        return Ok(Totals::default());
+    }
+    all(arguments, machines, true)
+}
+
+fn all(arguments: &Arguments, machines: Vec<Machine>, shows_rows: bool) -> anyhow::Result<Totals> {
+    let begun = Instant::now();
+    let cache = cargo::target().join("lab");
+    if arguments.refresh {
+        for folder in ["kernels", "busybox"] {
+            let _ = fs::remove_dir_all(cache.join(folder));
+        }
+    }
+    fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
+    let mut totals = Totals::default();
+    let mut ready = Vec::new();
+    // Fetched one after another: two machines may share a kernel.
+    for machine in machines {
+        let name = machine.name.clone();
+        match prepare(machine, &cache) {
+            Ok(prepared) => ready.push(prepared),
+            Err(why) => {
+                let why = format!("lab: {name}: {why:#}").replace('\n', "; ");
+                println!("skipped: {why}");
+                totals.add(Totals::one_skipped(why));
+            }
+        }
+    }
+    let mut results = Vec::new();
+    for (name, outcome) in boot_all(ready, &cache, arguments.seconds) {
+        let told = outcome.and_then(|outcome| {
+            keep(&outcome, &cache, arguments.keep.as_deref())?;
+            Ok(outcome)
+        });
+        match told {
+            Ok(outcome) => {
+                totals.add(counted(&outcome));
+                results.push(outcome);
+            }
+            Err(why) => totals.add(Totals::one_failed(format!("lab: {name}: {why:#}"))),
+        }
+    }
+    results.sort_by(|left, right| left.machine.name.cmp(&right.machine.name));
+    for outcome in &results {
+        table::show(&outcome.machine, &outcome.rows, outcome.seconds, shows_rows);
+    }
+    println!("{} machines in {:.0} s", results.len(), begun.elapsed().as_secs_f64());
+    if arguments.table {
+        table::write(&cache)?;
+    }
+    Ok(totals)
+}
+
+fn prepare(machine: Machine, cache: &Path) -> anyhow::Result<Prepared> {
+    let debian = guest::architecture(&machine)?.debian;
+    let emulator = guest::emulator(&machine, cache)?;
+    let kernel = packages::kernel(cache, &machine.kernel, debian)?;
+    packages::busybox(cache, debian)?;
+    Ok(Prepared { machine, emulator, kernel })
+}
+
+/// CPUs of this host that no guest keeps busy.
+struct Slots {
+    free: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Slots {
+    /// Runs `work` while `count` of them are taken.
+    fn with<R>(&self, count: usize, work: impl FnOnce() -> R) -> R {
+        let mut free = self.free.lock().expect("nobody panics while it is held");
+        while *free < count {
+            free = self.changed.wait(free).expect("nobody panics while it is held");
+        }
+        *free -= count;
+        drop(free);
+        let result = work();
+        *self.free.lock().expect("nobody panics while it is held") += count;
+        self.changed.notify_all();
+        result
+    }
+}
+
+/// Boots as many at a time as this host has CPUs, those that take longest first.
+fn boot_all(
+    mut ready: Vec<Prepared>,
+    cache: &Path,
+    seconds: Option<u64>,
+) -> Vec<(String, anyhow::Result<Outcome>)> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let slots = Slots { free: Mutex::new(cpus), changed: Condvar::new() };
+    ready.sort_by_key(|prepared| prepared.machine.time_limit_s);
+    let waiting = Mutex::new(ready);
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let Some(prepared) = waiting.lock().expect("nobody panics while it is held").pop() else {
+                return;
+            };
+            let name = prepared.machine.name.clone();
+            let is_large = !prepared.machine.qemu.one_thread && prepared.machine.cpus() > CPUS_OF_ONE_SLOT;
+            let count = if is_large { 2.min(cpus) } else { 1 };
+            let outcome = slots.with(count, || boot_one(prepared, cache, seconds));
+            done.lock().expect("nobody panics while it is held").push((name, outcome));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..cpus {
+            scope.spawn(work);
+        }
+    });
+    done.into_inner().expect("nobody panics while it is held")
+}
+
+fn boot_one(prepared: Prepared, cache: &Path, seconds: Option<u64>) -> anyhow::Result<Outcome> {
+    let Prepared { machine, emulator, kernel } = prepared;
+    let initrd = cache.join(format!("initrd-{}.cpio", machine.name));
+    fs::write(&initrd, guest::file_system(&machine, &kernel, cache)?)
+        .with_context(|| format!("cannot write {}", initrd.display()))?;
+    let limit = Duration::from_secs(seconds.unwrap_or(machine.time_limit_s));
+    let boot = guest::boot(&emulator, &guest::arguments(&machine, &kernel.image, &initrd)?, limit);
+    let _ = fs::remove_file(&initrd);
+    let boot = boot?;
+    let transcript = Transcript::read(&boot.told);
+    let mut rows = verdict::judge(&machine, &transcript);
+    if boot.hangs {
+        rows.push(Row {
+            step: "power-off".to_owned(),
+            what: "time limit".to_owned(),
+            expected: format!("{} s", limit.as_secs()),
+            said: format!("stopped by it; {}", transcript.last_words()),
+            source: format!("lab/machines/{}.toml", machine.name),
+            holds: false,
+        });
+    }
+    Ok(Outcome { machine, told: boot.told, transcript, rows, seconds: boot.seconds })
+}
+
+/// Rows for the table of all machines; log and outputs where asked for or where something is wrong.
+fn keep(outcome: &Outcome, cache: &Path, asked: Option<&Path>) -> anyhow::Result<()> {
+    let name = &outcome.machine.name;
+    let results = cache.join("results");
+    fs::create_dir_all(&results)?;
+    let rows = serde_json::to_vec_pretty(&outcome.rows).context("rows are plain text")?;
+    fs::write(results.join(format!("{name}.json")), &rows)?;
+    let failed = cache.join("failed").join(name);
+    let _ = fs::remove_dir_all(&failed);
+    let holds = outcome.rows.iter().all(|row| row.holds);
+    let folders = [asked.map(|folder| folder.join(name)), (!holds).then_some(failed)];
+    for folder in folders.into_iter().flatten() {
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::write(folder.join("serial.log"), &outcome.told)?;
+        fs::write(folder.join("rows.json"), &rows)?;
+        for (step, output) in outcome.transcript.outputs() {
+            fs::write(folder.join(format!("{step}.out")), &output.text)?;
+            fs::write(folder.join(format!("{step}.err")), &output.errors)?;
+        }
+    }
+    Ok(())
+}
+
+fn counted(outcome: &Outcome) -> Totals {
+    let mut totals = Totals::default();
+    let name = &outcome.machine.name;
+    for row in &outcome.rows {
+        let line =
+            format!("lab: {name}: {}: {}: expected {}, said {}", row.step, row.what, row.expected, row.said);
+        totals.add(Totals::one(row.holds, line));
+    }
+    if totals.failed > 0 {
+        println!("{name}: log and outputs are in target/lab/failed/{name}");
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_given_back_and_never_exceeded() {
+        let slots = Slots { free: Mutex::new(2), changed: Condvar::new() };
+        let busy = Mutex::new((0_usize, 0_usize));
+        let add = |count: usize| {
+            let mut busy = busy.lock().expect("no panic");
+            busy.0 += count;
+            busy.1 = busy.1.max(busy.0);
+        };
+        std::thread::scope(|scope| {
+            for count in [1, 2, 1, 2, 1, 1] {
+                let (slots, add, busy) = (&slots, &add, &busy);
+                scope.spawn(move || {
+                    slots.with(count, || {
+                        add(count);
+                        std::thread::yield_now();
+                        busy.lock().expect("no panic").0 -= count;
+                    });
+                });
+            }
+        });
+        assert!(busy.lock().expect("no panic").1 <= 2);
+        assert_eq!(*slots.free.lock().expect("no panic"), 2);
+    }
+
+    #[test]
+    fn a_row_that_does_not_hold_fails_the_run() {
+        let machine = Machine::parse("a", definition::tests::SMALL).expect("it is right");
+        let told =
+            "@@begin machine\n{\"identity\": {\"family\": 15}}\n\n@@errors machine\n\n@@end machine 0 0.1\n";
+        let transcript = Transcript::read(told);
+        let rows = verdict::judge(&machine, &transcript);
+        let outcome = Outcome { machine, told: told.to_owned(), transcript, rows, seconds: 1.0 };
+        let totals = counted(&outcome);
+        assert_eq!((totals.passed, totals.failed), (1, 1));
+        assert_eq!(totals.failures, ["lab: a: machine: family: expected 16, said 15"]);
+    }
+}

@@ -1,0 +1,310 @@
+//! Kernels and busybox from a Debian archive, fetched and unpacked below the cache: nothing is installed, and no privilege is needed.
+//!
+//! The archive is the one that this host's own apt sources name; only the suite is another. Its index is checked with Debian's keys.
+//! Kernels are asked for by meta package, as versions leave the archive.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+
+use super::definition::Kernel;
+use super::image;
+use crate::cargo;
+
+/// Keys of the Debian archive where a source names none. Package debian-archive-keyring.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// Releases of Debian by which an entry of the apt sources is known to be Debian's own archive.
+const RELEASES: &[&str] = &["bookworm", "trixie", "forky", "sid", "stable", "testing", "unstable"];
+/// The suite that busybox is from: a static program of any suite does.
+const BUSYBOX_SUITE: &str = "bookworm";
+/// How deep a meta package of a kernel refers to others: from 7.x on, image, then binary and modules.
+const DEPTH: usize = 3;
+
+/// A Debian archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Source {
+    uri: String,
+    keyring: String,
+}
+
+/// A kernel that is unpacked.
+#[derive(Debug, Clone)]
+pub struct Unpacked {
+    /// What QEMU boots.
+    pub image: PathBuf,
+    /// What `uname -r` will say.
+    pub release: String,
+    modules: PathBuf,
+}
+
+/// One suite of the archive for one architecture, with an apt of its own.
+struct Suite {
+    folder: PathBuf,
+    name: String,
+    architecture: String,
+}
+
+/// The kernel that `wanted` names, from the cache or the archive.
+///
+/// # Errors
+/// Why it cannot be had, in one line.
+pub fn kernel(cache: &Path, wanted: &Kernel, architecture: &str) -> anyhow::Result<Unpacked> {
+    let folder = cache.join("kernels").join(format!("{}-{}-{architecture}", wanted.suite, wanted.package));
+    let tree = folder.join("tree");
+    let stamp = folder.join("complete");
+    if !stamp.exists() {
+        let suite = Suite::open(cache, &wanted.suite, architecture)?;
+        let names = suite.parts_of(&wanted.package)?;
+        println!("fetching {} of {}", names.join(", "), wanted.suite);
+        let _ = fs::remove_dir_all(&folder);
+        suite.unpack(&names, &tree)?;
+    }
+    let modules =
+        ["lib/modules", "usr/lib/modules"].map(|path| tree.join(path)).into_iter().find(|path| path.is_dir());
+    let modules =
+        modules.and_then(|path| fs::read_dir(path).ok()?.find_map(Result::ok)).map(|entry| entry.path());
+    let modules = modules.with_context(|| format!("{} has no lib/modules", wanted.package))?;
+    let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let packed = [tree.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
+    let packed = packed.into_iter().find(|path| path.is_file());
+    let packed = packed.with_context(|| format!("{} has no vmlinuz", wanted.package))?;
+    let elf = folder.join("vmlinux");
+    if !stamp.exists() {
+        if let Some(bytes) = image::unpacked(&fs::read(&packed)?)? {
+            fs::write(&elf, bytes)?;
+        }
+        fs::write(&stamp, &release)?;
+    }
+    Ok(Unpacked { image: if elf.exists() { elf } else { packed }, release, modules })
+}
+
+impl Unpacked {
+    /// The module `name`, decompressed; nothing where it is built in.
+    ///
+    /// # Errors
+    /// The kernel has none.
+    pub fn module(&self, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
+        let file = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
+        let wanted = format!("{}.ko", name.replace('-', "_"));
+        let built_in = fs::read_to_string(self.modules.join("modules.builtin")).unwrap_or_default();
+        if built_in.lines().any(|line| file(Path::new(line)) == wanted) {
+            return Ok(None);
+        }
+        let path =
+            find(&self.modules, &|path| file(path).strip_suffix(".xz").unwrap_or(&file(path)) == wanted);
+        let path = path.with_context(|| format!("kernel {} has no module {name}", self.release))?;
+        let bytes = fs::read(&path)?;
+        let is_packed = path.extension().is_some_and(|ending| ending == "xz");
+        Ok(Some(if is_packed { image::decompress("xz", &bytes)? } else { bytes }))
+    }
+}
+
+/// busybox, from the cache or the archive.
+///
+/// # Errors
+/// As for `kernel`.
+pub fn busybox(cache: &Path, architecture: &str) -> anyhow::Result<PathBuf> {
+    let tree = cache.join("busybox").join(architecture);
+    let places = ["bin/busybox", "usr/bin/busybox"].map(|path| tree.join(path));
+    if !places.iter().any(|path| path.exists()) {
+        let suite = Suite::open(cache, BUSYBOX_SUITE, architecture)?;
+        suite.unpack(&["busybox-static".to_owned()], &tree)?;
+    }
+    places.into_iter().find(|path| path.exists()).context("busybox-static has no busybox")
+}
+
+impl Suite {
+    /// With its index; an index that is there is used as it is, as what it names is fetched once.
+    fn open(cache: &Path, name: &str, architecture: &str) -> anyhow::Result<Self> {
+        for program in ["apt-get", "apt-cache", "dpkg-deb"] {
+            anyhow::ensure!(cargo::find(program).is_some(), "cannot fetch packages: {program} is absent");
+        }
+        let source = source(&sources_of_host())
+            .context("cannot fetch packages: no Debian archive in the apt sources of this host")?;
+        let folder = cache.join("apt").join(format!("{name}-{architecture}"));
+        let suite = Self { folder, name: name.to_owned(), architecture: architecture.to_owned() };
+        for part in ["lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(suite.folder.join(part)).context("cannot make the folder of apt")?;
+        }
+        fs::write(suite.folder.join("status"), "")?;
+        let line =
+            format!("deb [arch={architecture} signed-by={}] {} {name} main\n", source.keyring, source.uri);
+        fs::write(suite.folder.join("sources.list"), line)?;
+        cargo::output(suite.apt("apt-get").args(["update", "-qq"]))
+            .with_context(|| format!("cannot read the index of {name}"))?;
+        Ok(suite)
+    }
+
+    fn apt(&self, program: &str) -> Command {
+        let own = |option: &str, file: &str| format!("{option}={}", self.folder.join(file).display());
+        let mut command = Command::new(program);
+        for option in [
+            own("Dir::State::lists", "lists"),
+            own("Dir::State::status", "status"),
+            own("Dir::Cache", "cache"),
+            own("Dir::Etc::SourceList", "sources.list"),
+            "Dir::Etc::SourceParts=-".to_owned(),
+            "Dir::Etc::Preferences=-".to_owned(),
+            "Dir::Etc::PreferencesParts=-".to_owned(),
+            format!("APT::Architecture={}", self.architecture),
+            // The folder is ours; the user that apt else downloads as cannot write there.
+            "APT::Sandbox::User=root".to_owned(),
+            "APT::Update::Error-Mode=any".to_owned(),
+            "Acquire::Languages=none".to_owned(),
+            "Acquire::Retries=2".to_owned(),
+        ] {
+            command.args(["-o", &option]);
+        }
+        command
+    }
+
+    /// The packages with image and modules that a meta package stands for.
+    fn parts_of(&self, meta: &str) -> anyhow::Result<Vec<String>> {
+        let mut found: Vec<String> = Vec::new();
+        let mut ahead = vec![meta.to_owned()];
+        for _ in 0..DEPTH {
+            let mut next = Vec::new();
+            for name in ahead.drain(..) {
+                let told =
+                    cargo::output(self.apt("apt-cache").args(["depends", &name])).with_context(|| {
+                        format!(
+                            "{} has no package {name}; renamed? Mend kernel.package of the machine",
+                            self.name
+                        )
+                    })?;
+                next.extend(parts(&told).into_iter().filter(|part| !found.contains(part)));
+            }
+            found.extend(next.iter().cloned());
+            ahead = next;
+        }
+        anyhow::ensure!(!found.is_empty(), "{meta} of {} stands for no kernel", self.name);
+        Ok(found)
+    }
+
+    fn unpack(&self, names: &[String], tree: &Path) -> anyhow::Result<()> {
+        let folder = self.folder.join("debs");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder)?;
+        fs::create_dir_all(tree).with_context(|| format!("cannot make {}", tree.display()))?;
+        let mut download = self.apt("apt-get");
+        cargo::output(download.args(["download", "-qq"]).args(names).current_dir(&folder))
+            .with_context(|| format!("cannot fetch {} of {}", names.join(", "), self.name))?;
+        for file in fs::read_dir(&folder)?.filter_map(Result::ok) {
+            cargo::output(Command::new("dpkg-deb").arg("-x").arg(file.path()).arg(tree))?;
+        }
+        fs::remove_dir_all(&folder).context("cannot remove the packages")
+    }
+}
+
+/// What apt-cache says a package of a kernel needs, if it is a part of it.
+fn parts(told: &str) -> Vec<String> {
+    let names = told.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+    let is_part = |name: &&str| {
+        ["linux-image-", "linux-binary-", "linux-modules-"].iter().any(|start| name.starts_with(start))
+    };
+    names.filter(is_part).map(str::to_owned).collect()
+}
+
+/// The texts of the host's apt sources.
+fn sources_of_host() -> Vec<String> {
+    let folder = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().filter_map(Result::ok);
+    let is_source =
+        |path: &PathBuf| path.extension().is_some_and(|ending| ending == "list" || ending == "sources");
+    let mut files: Vec<PathBuf> = folder.map(|entry| entry.path()).filter(is_source).collect();
+    files.sort();
+    files.insert(0, PathBuf::from("/etc/apt/sources.list"));
+    files.iter().filter_map(|path| fs::read_to_string(path).ok()).collect()
+}
+
+/// The first Debian archive in these sources, of either form: sources.list(5).
+fn source(texts: &[String]) -> Option<Source> {
+    texts
+        .iter()
+        .find_map(|text| text.lines().find_map(of_line).or_else(|| text.split("\n\n").find_map(of_stanza)))
+}
+
+/// `deb [signed-by=FILE] URI SUITE COMPONENT`.
+fn of_line(line: &str) -> Option<Source> {
+    let rest = line.trim().strip_prefix("deb ")?.trim();
+    let (options, rest) = match rest.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => ("", rest),
+    };
+    let mut words = rest.split_whitespace();
+    let (uri, suite) = (words.next()?, words.next()?);
+    let keyring = options.split_whitespace().find_map(|option| option.strip_prefix("signed-by="));
+    RELEASES
+        .contains(&suite)
+        .then(|| Source { uri: uri.to_owned(), keyring: keyring.unwrap_or(KEYRING).to_owned() })
+}
+
+/// `URIs: ...`, `Suites: ...`, `Signed-By: ...`.
+fn of_stanza(stanza: &str) -> Option<Source> {
+    let value = |key: &str| {
+        let line = stanza.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        line.and_then(|value| value.split_whitespace().next())
+    };
+    let suites = stanza.lines().find_map(|line| line.strip_prefix("Suites:"))?;
+    let is_debian = suites.split_whitespace().any(|suite| RELEASES.contains(&suite));
+    let is_binary = value("Types")? == "deb" && value("Enabled") != Some("no");
+    let keyring = value("Signed-By").filter(|file| file.starts_with('/')).unwrap_or(KEYRING);
+    let uri = value("URIs").filter(|_| is_debian && is_binary)?;
+    Some(Source { uri: uri.to_owned(), keyring: keyring.to_owned() })
+}
+
+/// The first file below `folder` that is wanted.
+fn find(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.into_iter().find_map(|path| {
+        if path.is_symlink() {
+            None
+        } else if path.is_dir() {
+            find(&path, is_wanted)
+        } else {
+            is_wanted(&path).then_some(path)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_archive_of_debian_is_found_in_both_forms_of_sources() {
+        let own =
+            |keyring: &str| Some(Source { uri: "http://a/debian".to_owned(), keyring: keyring.to_owned() });
+        let stanza =
+            "# c\nTypes: deb\nURIs: http://a/debian\nSuites: bookworm bookworm-updates\nSigned-By: /k.gpg\n";
+        for (text, expected) in [
+            ("deb http://a/debian bookworm main\n", own(KEYRING)),
+            (
+                "# deb http://b/debian bookworm main\ndeb [arch=amd64 signed-by=/k.gpg] http://a/debian stable main",
+                own("/k.gpg"),
+            ),
+            ("deb http://a/debian-security bookworm-security main\n", None),
+            ("deb-src http://a/debian bookworm main\n", None),
+            ("deb http://a/ubuntu noble main\n", None),
+            (stanza, own("/k.gpg")),
+            (&stanza.replace("bookworm bookworm-updates", "bookworm-security"), None),
+            (&format!("{stanza}Enabled: no\n"), None),
+            (&format!("Types: deb\nURIs: http://n\nSuites: nodistro\n\n{stanza}"), own("/k.gpg")),
+            ("deb [broken", None),
+        ] {
+            assert_eq!(source(&[text.to_owned()]), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_meta_package_stands_for_images_and_modules_alone() {
+        let told =
+            "linux-image-cloud-amd64\n  Depends: linux-image-6.1.0-50-cloud-amd64\n  Depends: linux-base\n";
+        assert_eq!(parts(told), ["linux-image-6.1.0-50-cloud-amd64"]);
+        let told = "x\n  Depends: linux-binary-7.2-cloud-amd64\n  Depends: linux-modules-7.2-cloud-amd64\n Suggests: linux-image-y\n";
+        assert_eq!(parts(told), ["linux-binary-7.2-cloud-amd64", "linux-modules-7.2-cloud-amd64"]);
+    }
+}
