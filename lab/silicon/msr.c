@@ -8,6 +8,7 @@
 static struct bank {
     uint32_t number;
     bool read_only;
+    unsigned slow_ms; // a write takes so long: time to end the writer in the middle
     uint64_t value[CPUS_MAX];
 } banks[BANKS_MAX];
 static struct { uint32_t first, last; } faulting[RANGES_MAX];
@@ -44,6 +45,10 @@ static bool msr_configure(const char *line)
         faulting[range_count++].last = last;
         return true;
     }
+    if (sscanf(line, "slow %x %" SCNu64, &number, &value) == 2 && bank_of(number)) {
+        bank_of(number)->slow_ms = value;
+        return true;
+    }
     bool is_ours = sscanf(line, "%3s %31s %x %" SCNx64, kind, word, &number, &value) == 4 && read_cpus(word, &cpus);
     if (!is_ours || (strcmp(kind, "msr") && strcmp(kind, "ro")) || (!bank_of(number) && bank_count == BANKS_MAX))
         return false;
@@ -77,9 +82,10 @@ static bool msr_write(unsigned cpu, uint32_t number, uint64_t value)
     struct bank *bank = bank_of(number);
     if (number == TSC_AUX)
         tsc_aux[cpu] = value; // QEMU keeps it as well, for RDPID
-    else if (bank)
+    else if (bank) {
         bank->value[cpu] = bank->read_only ? bank->value[cpu] : value;
-    else if (number == TIME_STAMP_COUNTER)
+        usleep(bank->slow_ms * 1000);
+    } else if (number == TIME_STAMP_COUNTER)
         tsc_move(cpu, value - tsc_read(cpu));
     else if (number == TSC_ADJUST)
         tsc_move(cpu, value - counters[cpu].adjust);

@@ -196,7 +196,11 @@ fn boot_all(
             };
             let name = prepared.machine.name.clone();
             let is_large = !prepared.machine.qemu.one_thread && prepared.machine.cpus() > CPUS_OF_ONE_SLOT;
-            let count = if is_large { 2.min(cpus) } else { 1 };
+            let count = match (prepared.machine.qemu.whole_host, is_large) {
+                (true, _) => cpus,
+                (false, true) => 2.min(cpus),
+                (false, false) => 1,
+            };
             let outcome = slots.with(count, || boot_one(prepared, cache, seconds));
             done.lock().expect("nobody panics while it is held").push((name, outcome));
         }
