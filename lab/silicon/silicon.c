@@ -5,8 +5,10 @@
 // Instructions that QEMU would answer itself (RDTSC, RDMSR, WRMSR, IN, OUT) are answered here, and the program counter is moved
 // past them.
 
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +62,7 @@ static const char *const register_names[] = { "rax", "rcx", "rdx", "rbx", "rsp",
 enum { RAX, RCX, RDX, RIP = 16, CS, REGISTERS };
 static struct qemu_plugin_register *registers[REGISTERS];
 static GByteArray *buffers[CPUS_MAX];
+static bool is_pinned;
 
 static uint64_t get(unsigned cpu, unsigned which)
 {
@@ -226,9 +229,23 @@ static void on_translate(struct qemu_plugin_tb *block, void *data)
         cycles_charge_block(block, cycles);
 }
 
+// Gives the calling thread, which emulates the CPU, one of the host's CPUs in turn: counters are compared by two that run at once.
+static void pin(unsigned cpu)
+{
+    cpu_set_t allowed, one;
+    CPU_ZERO(&one);
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    for (unsigned host = 0, nth = cpu % CPU_COUNT(&allowed); host < CPU_SETSIZE; host++)
+        if (CPU_ISSET(host, &allowed) && nth-- == 0)
+            CPU_SET(host, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
 static void on_start(unsigned cpu, void *data)
 {
     (void)data;
+    if (is_pinned)
+        pin(cpu);
     if (cpu >= CPUS_MAX) {
         fprintf(stderr, "silicon: CPU %u is one of more than %u; raise CPUS_MAX in silicon.c\n", cpu, CPUS_MAX);
         exit(1);
@@ -263,6 +280,8 @@ static bool nodes_configure(const char *line)
     char word[32];
     unsigned node, mib;
     struct cpu_range cpus;
+    if (!strcmp(line, "pin"))
+        return is_pinned = true;
     if (sscanf(line, "node %u %31s %u", &node, word, &mib) != 3 || node != nodes.count || node >= NODES_MAX || !read_cpus(word, &cpus))
         return false;
     for (unsigned cpu = cpus.first; cpu <= cpus.last; cpu++)
