@@ -7,6 +7,7 @@ pub mod archive;
 pub mod definition;
 pub mod guest;
 pub mod image;
+pub mod order;
 pub mod packages;
 pub mod silicon;
 pub mod table;
