@@ -1,5 +1,5 @@
 # toggles.sh NAME=VALUE...: each is set, read in the kernel's own files, its owner killed, and put back by the next process.
-# One line for each: what changed, "killed, put back to the letter", or what is wrong.
+# One line for each: what changed, and whether all of it was put back to the letter.
 
 # Everything that a toggle of classes S0 and S1 may write, counters left out.
 state() {
@@ -22,17 +22,28 @@ for wanted in "$@"; do
     cmp -s /tmp/before /tmp/switched || break
     kill -0 $owner 2>/dev/null || break
   done
-  changed=$(diff /tmp/before /tmp/switched | sed -n 's/^+\///p' | tr '\n' ';')
-  [ -n "$changed" ] || changed="nothing changed: $(tail -1 /tmp/told)"
+  # A switch may take several writes.
+  for turn in 1 2 3 4 5 6 7 8 9 10; do
+    sleep 0.3
+    state >/tmp/settled
+    cmp -s /tmp/switched /tmp/settled && break
+    cp /tmp/settled /tmp/switched
+  done
   # The watchdog as well: nothing is left that could put it back but the journal.
   kill -9 $(pidof sidestep) 2>/dev/null
   wait $owner 2>/dev/null
-  sidestep toggles revert >/tmp/told 2>&1
+  state >/tmp/left
+  sidestep toggles revert >/tmp/reverted 2>&1
   code=$?
   state >/tmp/after
-  if cmp -s /tmp/before /tmp/after; then
-    echo "$wanted: $changed killed, put back to the letter"
+  changed=$(diff /tmp/before /tmp/switched | sed -n 's/^+\(\/.*\)/\1/p' | tr '\n' ';')
+  if [ -z "$changed" ]; then
+    echo "$wanted: NOT switched: $(tail -1 /tmp/told)"
+  elif ! cmp -s /tmp/switched /tmp/left; then
+    echo "$wanted: $changed NOT left by the killed owner"
+  elif ! cmp -s /tmp/before /tmp/after; then
+    echo "$wanted: $changed NOT put back, exit $code: $(tail -1 /tmp/reverted)"
   else
-    echo "$wanted: $changed killed, NOT put back, exit $code: $(tail -1 /tmp/told)"
+    echo "$wanted: $changed owner killed, put back"
   fi
 done

@@ -125,12 +125,8 @@ fn all(arguments: &Arguments, machines: Vec<Machine>, shows_rows: bool) -> anyho
         }
     }
     let mut results = Vec::new();
-    for (name, outcome) in boot_all(ready, &cache, arguments.seconds) {
-        let told = outcome.and_then(|outcome| {
-            keep(&outcome, &cache, arguments.keep.as_deref())?;
-            Ok(outcome)
-        });
-        match told {
+    for (name, outcome) in boot_all(ready, &cache, arguments) {
+        match outcome {
             Ok(outcome) => {
                 totals.add(counted(&outcome));
                 results.push(outcome);
@@ -183,7 +179,7 @@ impl Slots {
 fn boot_all(
     mut ready: Vec<Prepared>,
     cache: &Path,
-    seconds: Option<u64>,
+    arguments: &Arguments,
 ) -> Vec<(String, anyhow::Result<Outcome>)> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = Slots { free: Mutex::new(cpus), changed: Condvar::new() };
@@ -202,7 +198,7 @@ fn boot_all(
                 (false, true) => 2.min(cpus),
                 (false, false) => 1,
             };
-            let outcome = slots.with(count, || boot_one(prepared, cache, seconds));
+            let outcome = slots.with(count, || boot_one(prepared, cache, arguments));
             done.lock().expect("nobody panics while it is held").push((name, outcome));
         }
     };
@@ -214,12 +210,12 @@ fn boot_all(
     done.into_inner().expect("nobody panics while it is held")
 }
 
-fn boot_one(prepared: Prepared, cache: &Path, seconds: Option<u64>) -> anyhow::Result<Outcome> {
+fn boot_one(prepared: Prepared, cache: &Path, arguments: &Arguments) -> anyhow::Result<Outcome> {
     let Prepared { machine, emulator, kernel } = prepared;
     let initrd = cache.join(format!("initrd-{}.cpio", machine.name));
     fs::write(&initrd, guest::file_system(&machine, &kernel, cache)?)
         .with_context(|| format!("cannot write {}", initrd.display()))?;
-    let limit = Duration::from_secs(seconds.unwrap_or(machine.time_limit_s));
+    let limit = Duration::from_secs(arguments.seconds.unwrap_or(machine.time_limit_s));
     let boot = guest::boot(&emulator, &guest::arguments(&machine, &kernel.image, &initrd)?, limit);
     let _ = fs::remove_file(&initrd);
     let boot = boot?;
@@ -235,7 +231,9 @@ fn boot_one(prepared: Prepared, cache: &Path, seconds: Option<u64>) -> anyhow::R
             holds: false,
         });
     }
-    Ok(Outcome { machine, told: boot.told, transcript, rows, seconds: boot.seconds })
+    let outcome = Outcome { machine, told: boot.told, transcript, rows, seconds: boot.seconds };
+    keep(&outcome, cache, arguments.keep.as_deref())?;
+    Ok(outcome)
 }
 
 /// Rows for the table of all machines; log and outputs where asked for or where something is wrong.

@@ -109,6 +109,20 @@ fn noise_and_equal_distances_show_no_links() {
 }
 
 #[test]
+fn distances_that_differ_are_never_called_equal() {
+    // A ring in which every node but the two beside is stated to be as far: two, three and four links have one distance.
+    let distance = |from: usize, to: usize| match from.abs_diff(to) {
+        0 => 10,
+        1 | 7 => 16,
+        _ => 20,
+    };
+    let rows: Vec<Vec<u32>> = (0..8).map(|from| (0..8).map(|to| distance(from, to)).collect()).collect();
+    let found = infer(&Matrix::of_distances((0..8).collect(), &rows).expect("a matrix"));
+    assert_eq!(found.verdict, Verdict::NotIdentifiable, "{found:?}");
+    assert!(found.reason.starts_with("neither links nor groups explain the entries"), "{found:?}");
+}
+
+#[test]
 fn distances_that_no_graph_meets_identify_none() {
     let rows = [[10, 16, 32, 33], [16, 10, 25, 32], [32, 25, 10, 16], [33, 32, 16, 10]].map(Vec::from);
     let found = infer(&Matrix::of_distances(vec![0, 1, 2, 3], &rows).expect("a matrix"));

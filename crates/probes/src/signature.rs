@@ -9,6 +9,7 @@
 //! | page walks and fills | `blocks` |
 //! | switches between processes and between threads | `switches` |
 //! | locks across two lines, in a child | `locks` |
+//! | CPUs whose times are an emulator's | `emulation` |
 //! | a line between two core complexes | `transfer` |
 //! | those of a check-up, within its budget | `check_up` |
 //!
@@ -20,6 +21,8 @@
 #[cfg(target_arch = "x86_64")]
 mod blocks;
 pub mod check_up;
+#[cfg(target_arch = "x86_64")]
+mod emulation;
 mod judgement;
 #[cfg(target_arch = "x86_64")]
 mod locks;
@@ -148,6 +151,10 @@ pub fn measure(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Readings {
         Ok(pinned) => pinned,
         Err(error) => return nothing(error.to_string()),
     };
+    #[cfg(target_arch = "x86_64")]
+    if let Err(reason) = emulation::refuse(ControlLoops::of(&setup.machine.identity), setup.rate) {
+        return nothing(reason);
+    }
     let found = match probe {
         SignatureProbe::ContextSwitch => switches::context_switch(setup),
         probe => run_loops(probe, setup),

@@ -228,7 +228,7 @@ impl Machine {
             let place = error.span().map(|span| format!("line {}: ", line(span.start))).unwrap_or_default();
             anyhow::anyhow!("{place}{}", error.message())
         })?;
-        machine.name = name.to_owned();
+        name.clone_into(&mut machine.name);
         machine.check()?;
         Ok(machine)
     }

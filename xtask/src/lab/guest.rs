@@ -193,7 +193,7 @@ pub fn arguments(machine: &Machine, kernel: &Path, initrd: &Path) -> anyhow::Res
     Ok(all)
 }
 
-/// SMBIOS structures 0 to 3 of a board: firmware, system, board, chassis.
+/// SMBIOS structures of a board: firmware, system, board, chassis, memory module.
 fn smbios(board: &Board) -> Vec<String> {
     // QEMU parts options by commas; two are one that is meant.
     let text = |value: &String| value.replace(',', ",,");
@@ -208,6 +208,7 @@ fn smbios(board: &Board) -> Vec<String> {
         format!("type=1,manufacturer={vendor},product={product}"),
         format!("type=2,manufacturer={vendor},product={product}"),
         format!("type=3,manufacturer={vendor}"),
+        format!("type=17,manufacturer={vendor}"),
     ]
 }
 
@@ -351,7 +352,7 @@ mod tests {
         let machine = small("[qemu]", numa);
         let mut all = Vec::new();
         nodes(machine.numa.as_ref().expect("it has nodes"), &mut |option, value| {
-            all.push(format!("{option} {value}"))
+            all.push(format!("{option} {value}"));
         });
         assert_eq!(
             all,

@@ -178,6 +178,8 @@ impl Suite {
                     })?;
                 next.extend(parts(&told).into_iter().filter(|part| !found.contains(part)));
             }
+            next.sort();
+            next.dedup();
             found.extend(next.iter().cloned());
             ahead = next;
         }

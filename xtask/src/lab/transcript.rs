@@ -24,6 +24,7 @@ pub fn init(machine: &Machine, console: &str) -> String {
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sys /sys
 /bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t debugfs debug /sys/kernel/debug
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/tmp TERM=dumb NO_COLOR=1
 exec </dev/null >/dev/{console} 2>&1

@@ -29,9 +29,11 @@ pub struct Row {
 /// Longest value that a row repeats, letters.
 const VALUE_LETTERS: usize = 160;
 
-/// A row for each exit code and each expectation of `machine`.
+/// A row for each exit code and each expectation of `machine`; none for steps after the one in which the guest stopped.
 pub fn judge(machine: &Machine, transcript: &Transcript) -> Vec<Row> {
-    machine.step.iter().flat_map(|step| judge_step(step, transcript)).collect()
+    let has_ended = |step: &&Step| transcript.output(&step.name).is_some();
+    let ended = machine.step.iter().take_while(has_ended).count();
+    machine.step.iter().take(ended + 1).flat_map(|step| judge_step(step, transcript)).collect()
 }
 
 fn judge_step(step: &Step, transcript: &Transcript) -> Vec<Row> {

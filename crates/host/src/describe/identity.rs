@@ -38,6 +38,14 @@ const CLOCK_HYPERVISORS: [(&str, &str); 3] =
 const MODEL_HYPERVISORS: [(&str, &str); 2] =
     [("QEMU Virtual CPU", "KVM or QEMU"), ("Common KVM processor", "KVM")];
 
+/// Ids that emulated firmware puts into the header of its ACPI tables. QEMU, include/hw/acpi/aml-build.h, ACPI_BUILD_APPNAME6;
+/// VirtualBox, src/VBox/Devices/PC/DevACPI.cpp.
+const ACPI_HYPERVISORS: [(&[u8], &str); 2] = [(b"BOCHS ", "KVM or QEMU"), (b"VBOX  ", "VirtualBox")];
+/// Tables that every board with ACPI has; only root may read them.
+const ACPI_TABLES: [&str; 2] = ["/sys/firmware/acpi/tables/FACP", "/sys/firmware/acpi/tables/APIC"];
+/// Where the id of the maker stands in the header of a table, bytes. ACPI 6.5, 5.2.6.
+const ACPI_OEM_ID: std::ops::Range<usize> = 10..16;
+
 /// What Amazon's products hold that are a whole machine without a hypervisor: `m5.metal`, `c7i.metal-24xl`.
 /// docs.aws.amazon.com, Amazon EC2 instance types.
 const METAL: &str = ".metal";
@@ -86,7 +94,8 @@ fn described(source: &Source<'_>, names: &[&str]) -> Option<String> {
     (!values.is_empty()).then(|| values.join(" "))
 }
 
-/// From Xen's own folder, then DMI, then clocks and names that only guests have, then the CPU flag; CPUID may know better.
+/// From Xen's own folder, then DMI and ACPI, then clocks and names that only guests have, then the CPU flag; CPUID may know better. A
+/// guest whose CPUID hides the hypervisor is still known by its firmware.
 fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<String> {
     if let Some(kind) = source.word("/sys/hypervisor/type") {
         return Some(if kind == "xen" { "Xen".to_owned() } else { kind });
@@ -95,11 +104,12 @@ fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<Str
     if system.contains(METAL) {
         return has_flag.then(|| "unknown".to_owned());
     }
-    let firmware = described(source, &["board_vendor", "bios_vendor"]).unwrap_or_default();
+    let firmware = described(source, &["board_vendor", "bios_vendor", "chassis_vendor"]).unwrap_or_default();
     let named = |names: &[(&str, &str)], text: &str| {
         names.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| (*name).to_owned())
     };
-    if let Some(known) = named(&DMI_HYPERVISORS, &system).or_else(|| named(&DMI_HYPERVISORS, &firmware)) {
+    let by_dmi = named(&DMI_HYPERVISORS, &system).or_else(|| named(&DMI_HYPERVISORS, &firmware));
+    if let Some(known) = by_dmi.or_else(|| by_acpi(source)) {
         return Some(known);
     }
     if !has_flag {
@@ -116,6 +126,15 @@ fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<Str
     });
     let model = info.first("model name").unwrap_or_default();
     by_clock.or_else(|| named(&MODEL_HYPERVISORS, model)).or_else(|| Some("unknown".to_owned()))
+}
+
+/// The hypervisor whose firmware made the ACPI tables.
+fn by_acpi(source: &Source<'_>) -> Option<String> {
+    ACPI_TABLES.iter().find_map(|path| {
+        let table = source.root().bytes(path).ok()?;
+        let maker = table.get(ACPI_OEM_ID)?;
+        ACPI_HYPERVISORS.iter().find(|(id, _)| *id == maker).map(|(_, name)| (*name).to_owned())
+    })
 }
 
 /// The architecture by the keys that only its /proc/cpuinfo has; a live root knows it.
@@ -151,6 +170,7 @@ mod tests {
     fn a_recorded_guest_is_known_without_a_cpuid_dump() {
         let clock = "sys/devices/system/clocksource/clocksource0/available_clocksource";
         let guest = "processor: 0\nflags: fpu hypervisor\n";
+        let bare = "processor: 0\nflags: fpu\n";
         let model = "processor: 0\nmodel name: QEMU Virtual CPU version 2.5+\nflags: fpu hypervisor\n";
         for (cpuinfo, path, text, expected) in [
             (guest, clock, "kvm-clock tsc acpi_pm", Some("KVM")),
@@ -160,6 +180,11 @@ mod tests {
             (guest, "sys/class/dmi/id/sys_vendor", "OpenStack Foundation", Some("KVM")),
             (model, clock, "tsc", Some("KVM or QEMU")),
             ("processor: 0\nflags: fpu\n", clock, "tsc hpet", None),
+            (bare, "sys/class/dmi/id/chassis_vendor", "QEMU", Some("KVM or QEMU")),
+            (bare, "sys/firmware/acpi/tables/FACP", "FACP....\u{3}.BOCHS BXPC", Some("KVM or QEMU")),
+            (bare, "sys/firmware/acpi/tables/APIC", "APIC....\u{3}.VBOX  VBOXAPIC", Some("VirtualBox")),
+            (bare, "sys/firmware/acpi/tables/FACP", "FACP....\u{3}.ALASKAA M I", None),
+            (bare, "sys/firmware/acpi/tables/FACP", "FACP", None),
         ] {
             let folder = tempfile::tempdir().expect("a temporary folder");
             for (path, text) in [("proc/cpuinfo", cpuinfo), (path, text)] {

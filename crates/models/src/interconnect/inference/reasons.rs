@@ -66,7 +66,7 @@ pub(super) fn why_flat(matrix: &Matrix, flat: &Weighed) -> String {
             "nodes form groups; what joins the groups does not show in these latencies"
         }
         Explanation::Flat { local: Some(local), remote: Some(remote) }
-            if (remote - local).abs() > f64::EPSILON =>
+            if (remote - local).abs() > f64::EPSILON && beyond_chance(matrix, flat).is_none() =>
         {
             "remote memory is equally far everywhere, and local reads do not wait for probes: any machine whose nodes are all as far looks so, whatever joins them"
         }
