@@ -107,7 +107,8 @@ fn condemned(check: &mut ClockCheck) {
 
 /// Whether the kernel gave the counter up by the kind of CPU alone: it says so, and nothing else of the counter.
 fn is_by_rule(kernel: &KernelClocks) -> bool {
-    let mut reasons = kernel.messages.iter().filter(|text| is_against_the_counter(text)).peekable();
+    let messages = kernel.messages.iter().flatten();
+    let mut reasons = messages.filter(|text| is_against_the_counter(text)).peekable();
     reasons.peek().is_some() && reasons.all(|text| text.contains(UNSYNCHRONIZED))
 }
 
@@ -307,7 +308,7 @@ mod tests {
                 verdict: ClockVerdict::Safe,
                 kernel: KernelClocks {
                     condemned: true,
-                    messages: messages.iter().map(|&text| text.to_owned()).collect(),
+                    messages: Some(messages.iter().map(|&text| text.to_owned()).collect()),
                     ..KernelClocks::default()
                 },
                 ..ClockCheck::default()
