@@ -7,6 +7,7 @@ pub mod archive;
 pub mod definition;
 pub mod guest;
 pub mod image;
+pub mod order;
 pub mod packages;
 pub mod silicon;
 pub mod table;
@@ -192,7 +193,11 @@ fn boot_all(
             };
             let name = prepared.machine.name.clone();
             let is_large = !prepared.machine.qemu.one_thread && prepared.machine.cpus() > CPUS_OF_ONE_SLOT;
-            let count = if is_large { 2.min(cpus) } else { 1 };
+            let count = match (prepared.machine.qemu.whole_host, is_large) {
+                (true, _) => cpus,
+                (false, true) => 2.min(cpus),
+                (false, false) => 1,
+            };
             let outcome = slots.with(count, || boot_one(prepared, cache, arguments));
             if let Ok(outcome) = &outcome {
                 println!("{name}: booted and judged in {:.0} s", outcome.seconds);

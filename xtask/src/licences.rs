@@ -1,4 +1,4 @@
-//! The licences of everything we link or test with, held against the list in deny.toml.
+//! The licences of everything we link or test with, held against the list in deny.toml, and of the folders that have their own.
 //!
 //! `cargo deny` checks more, but is not on every machine; this check needs only cargo itself and always runs.
 
@@ -6,17 +6,23 @@ use anyhow::Context;
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
 
-use crate::cargo;
 use crate::totals::Totals;
+use crate::{cargo, tidy};
 
-/// Checks the licence of every package in the lock file that the published platform uses.
+/// Folders under a licence of their own, which is none of those in deny.toml: artefacts of tests that nothing of ours links.
+const SEPARATE: &[(&str, &str)] = &[("lab/silicon", "GPL-2.0-or-later")];
+/// What links a library to a crate, in pieces so that this file passes its own check.
+const LINK: &str = concat!("#[", "link(");
+
+/// Checks the licence of every package in the lock file that the published platform uses, and that of each separate folder.
 pub fn check() -> anyhow::Result<Totals> {
     let path = cargo::root().join("deny.toml");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let allowed = allow_list(&text)?;
     let metadata = cargo::metadata()?;
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
-    let refused: Vec<String> = packages.iter().filter_map(|package| refusal(package, &allowed)).collect();
+    let mut refused: Vec<String> = packages.iter().filter_map(|package| refusal(package, &allowed)).collect();
+    refused.extend(separate(&tidy::texts(&cargo::root())?));
     println!("{} packages, {} refused, allowed: {}", packages.len(), refused.len(), allowed.join(", "));
     if refused.is_empty() {
         return Ok(Totals::one_passed());
@@ -51,9 +57,59 @@ fn is_allowed(text: &str, allowed: &[String]) -> bool {
         .is_ok_and(|parsed| parsed.evaluate(|one| allowed.contains(&one.to_string())))
 }
 
+/// What is wrong with the separate folders among these files: a source that does not name its licence, a folder without the text of
+/// it, a manifest, build script or link attribute that would make it a part of something of ours.
+fn separate(texts: &[(String, String)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (folder, licence) in SEPARATE {
+        let own = format!("SPDX-License-Identifier: {licence}");
+        let is_inside = |path: &str| path.starts_with(&format!("{folder}/"));
+        let is_source = |path: &str| path.ends_with(".c") || path.ends_with(".h");
+        for (path, text) in texts {
+            let names_it = text.lines().next().is_some_and(|line| line.contains(&own));
+            let builds = path.ends_with("Cargo.toml") || path.ends_with("build.rs");
+            if is_inside(path) && is_source(path) && !names_it {
+                wrong.push(format!("{path}: the first line does not say {own}"));
+            } else if !is_inside(path) && (builds || text.contains(LINK)) && text.contains(folder) {
+                wrong.push(format!("{path}: {folder} has a licence of its own and is linked to nothing"));
+            }
+        }
+        if !texts.iter().any(|(path, text)| *path == format!("{folder}/LICENSE") && text.contains(licence)) {
+            wrong.push(format!("{folder}: no LICENSE that names {licence}"));
+        }
+    }
+    wrong
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_separate_folder_names_its_licence_and_is_linked_nowhere() {
+        let licence = ("lab/silicon/LICENSE", "SPDX: GPL-2.0-or-later");
+        let source = ("lab/silicon/a.c", "// SPDX-License-Identifier: GPL-2.0-or-later\nint a;\n");
+        let check = |files: &[(&str, &str)]| {
+            separate(
+                &files
+                    .iter()
+                    .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(check(&[licence, source]), [""; 0]);
+        for (files, says) in [
+            (vec![source], "lab/silicon: no LICENSE"),
+            (vec![licence, ("lab/silicon/b.h", "int b;")], "lab/silicon/b.h: the first line"),
+            (
+                vec![licence, ("crates/a/build.rs", "cc(\"lab/silicon/a.c\")")],
+                "crates/a/build.rs: lab/silicon has",
+            ),
+        ] {
+            let wrong = check(&files);
+            assert!(wrong.len() == 1 && wrong[0].starts_with(says), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn expressions_are_read_as_spdx_means_them() {

@@ -11,6 +11,15 @@ const DEADLINE: &str = "tsc-deadline";
 const GIVEN_UP: &str =
     "the kernel has given the counter up, and has watched it for longer than this check: see its messages";
 
+/// Why the kernel leaves counters alone that it has not watched. Linux, arch/x86/kernel/tsc.c, `unsynchronized_tsc`: CPUs other than
+/// Intel's, several of them, and no constant_tsc.
+const BY_RULE: &str =
+    "the kernel uses no counters of such CPUs, as they have no constant_tsc: a rule, not what it saw";
+/// What it says then.
+const UNSYNCHRONIZED: &str = "Marking TSC unstable due to TSCs unsynchronized";
+/// How it begins to say that it gives the counter up, for whatever reason.
+const MARKING: &str = "Marking TSC unstable";
+
 /// Puts into a document what the catalogue's flaw of the counter says, the reasons the kernel gives, and what can be done.
 pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
     let ramping = flaws.iter().find(|flaw| flaw.id == C1_RAMPING && flaw.affected == Answer::Yes);
@@ -85,12 +94,27 @@ fn condemned(check: &mut ClockCheck) {
     if is_told_off(&check.kernel) {
         return add(&mut check.because, reason.to_owned());
     }
+    if is_by_rule(&check.kernel) {
+        return add(&mut check.because, BY_RULE.to_owned());
+    }
     if check.verdict == ClockVerdict::Safe {
         check.verdict = ClockVerdict::CannotTell;
         check.because.insert(0, GIVEN_UP.to_owned());
     } else {
         add(&mut check.because, GIVEN_UP.to_owned());
     }
+}
+
+/// Whether the kernel gave the counter up by the kind of CPU alone: it says so, and nothing else of the counter.
+fn is_by_rule(kernel: &KernelClocks) -> bool {
+    let messages = kernel.messages.iter().flatten();
+    let mut reasons = messages.filter(|text| is_against_the_counter(text)).peekable();
+    reasons.peek().is_some() && reasons.all(|text| text.contains(UNSYNCHRONIZED))
+}
+
+/// Whether a message gives a reason against the counter. Linux, arch/x86/kernel/tsc.c, tsc_sync.c, kernel/time/clocksource.c.
+fn is_against_the_counter(text: &str) -> bool {
+    [MARKING, "TSC found unstable", "TSC warp", "as unstable because"].iter().any(|part| text.contains(part))
 }
 
 /// Whether the counter is unused by the user's order. Linux, arch/x86/kernel/tsc.c, `tsc_setup`.
@@ -265,6 +289,34 @@ mod tests {
             assert_eq!(check, once, "judged twice");
             assert_eq!((check.verdict, check.remedies.len()), (verdict, 1), "{check:?}");
             assert!(check.remedies[0].contains(advice), "{:?}", check.remedies);
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_leaves_counters_alone_by_rule_has_seen_nothing_of_them() {
+        let rule = "tsc: Marking TSC unstable due to TSCs unsynchronized";
+        let seen = "tsc: Marking TSC unstable due to clocksource watchdog";
+        let warp = "TSC synchronization [CPU#0 -> CPU#1]: Measured 9 cycles TSC warp between CPUs, turning off TSC clock.";
+        for (messages, verdict) in [
+            (vec!["clocksource: Switched to clocksource hpet", rule], ClockVerdict::Safe),
+            (vec![rule, seen], ClockVerdict::CannotTell),
+            (vec![rule, warp], ClockVerdict::CannotTell),
+            (vec![seen], ClockVerdict::CannotTell),
+            (vec![], ClockVerdict::CannotTell),
+        ] {
+            let mut check = ClockCheck {
+                verdict: ClockVerdict::Safe,
+                kernel: KernelClocks {
+                    condemned: true,
+                    messages: Some(messages.iter().map(|&text| text.to_owned()).collect()),
+                    ..KernelClocks::default()
+                },
+                ..ClockCheck::default()
+            };
+            clock_remedies(&mut check, &[]);
+            let once = check.clone();
+            clock_remedies(&mut check, &[]);
+            assert_eq!((&check, check.verdict), (&once, verdict), "{messages:?}");
         }
     }
 

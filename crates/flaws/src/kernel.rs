@@ -128,13 +128,29 @@ fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
     {
         found.push(hint(format!("Linux {release} always works around it"), WorkaroundState::On));
     }
-    for message in &flaw.kernel_message {
-        let wanted = message.contains.to_lowercase();
-        if let Some(text) = evidence.messages.iter().find(|text| text.to_lowercase().contains(&wanted)) {
-            found.push(hint(format!("message: {text}"), message.state));
-        }
-    }
+    found.extend(
+        messages_seen(flaw, evidence).map(|seen| hint(format!("message: {}", seen.text), seen.state)),
+    );
     found
+}
+
+/// A message of the kernel's log that an entry knows.
+pub(crate) struct SeenMessage<'e> {
+    pub(crate) text: &'e str,
+    /// What it says of the workaround, at the time it was said.
+    pub(crate) state: WorkaroundState,
+}
+
+/// The messages that an entry knows and the log holds.
+pub(crate) fn messages_seen<'e>(
+    flaw: &'e Flaw,
+    evidence: &'e FlawEvidence,
+) -> impl Iterator<Item = SeenMessage<'e>> {
+    flaw.kernel_message.iter().filter_map(|message| {
+        let wanted = message.contains.to_lowercase();
+        let text = evidence.messages.iter().find(|text| text.to_lowercase().contains(&wanted))?;
+        Some(SeenMessage { text, state: message.state })
+    })
 }
 
 /// The first two numbers of a release: `6.12.50-amd64`.

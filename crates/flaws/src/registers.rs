@@ -6,6 +6,7 @@
 use record::{Answer, CpuSignature, FlawEvidence, Protection, RegisterReading, Statement, WorkaroundState};
 
 use crate::cpu_range::{Membership, among};
+use crate::kernel::messages_seen;
 use crate::wording::protection;
 use crate::{CpuidBit, Flaw, Means, MsrBits};
 
@@ -297,6 +298,9 @@ fn is_of_one_cpu(cpu: &CpuSignature, revision: u64, floor: u64) -> bool {
 }
 
 fn add_microcode(shown: &mut Shown, flaw: &Flaw, evidence: &FlawEvidence) {
+    // The kernel sets the bit where it finds the microcode too old. Its message stays when the bit is cleared later.
+    let kernel_set_the_bit = flaw.any_register
+        && messages_seen(flaw, evidence).any(|message| message.state == WorkaroundState::On);
     let mut states = Vec::new();
     let mut says = Vec::new();
     for cpu in &evidence.cpus {
@@ -305,7 +309,9 @@ fn add_microcode(shown: &mut Shown, flaw: &Flaw, evidence: &FlawEvidence) {
             states.push(WorkaroundState::Unknown);
             continue;
         };
-        let (says_it, state) = if !is_of_one_cpu(cpu, revision, at_least) {
+        let (says_it, state) = if !is_of_one_cpu(cpu, revision, at_least) && kernel_set_the_bit {
+            ("is too old for the kernel", WorkaroundState::Off)
+        } else if !is_of_one_cpu(cpu, revision, at_least) {
             ("is for another model or stepping than the first that has it", WorkaroundState::Unknown)
         } else if revision >= at_least {
             ("has it", WorkaroundState::On)

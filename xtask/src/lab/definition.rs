@@ -94,6 +94,9 @@ pub struct Qemu {
     /// Emulates all CPUs in one thread: faster with more than four.
     #[serde(default)]
     pub one_thread: bool,
+    /// Boots alone: its CPUs have to run at the same time.
+    #[serde(default)]
+    pub whole_host: bool,
     /// `-smbios`, each one.
     #[serde(default)]
     pub smbios: Vec<String>,

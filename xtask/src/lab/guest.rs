@@ -120,8 +120,10 @@ pub fn file_system(machine: &Machine, kernel: &Unpacked, cache: &Path) -> anyhow
     anyhow::ensure!(own.exists(), "{} is absent; build it with cargo build --release -p cli", own.display());
     with_libraries(&mut archive, &own, "bin/sidestep")?;
     for name in &machine.programs {
-        let path = cargo::find(name)
-            .with_context(|| format!("{name} is absent on this host; the guest needs it"))?;
+        // This very program has the threads that share data.
+        let own = (name == "xtask").then(cargo::this_program).transpose()?;
+        let path = own.or_else(|| cargo::find(name));
+        let path = path.with_context(|| format!("{name} is absent on this host; the guest needs it"))?;
         with_libraries(&mut archive, &path, &format!("bin/{name}"))?;
     }
     let mut order = String::new();

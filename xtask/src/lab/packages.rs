@@ -39,9 +39,9 @@ pub struct Unpacked {
     modules: PathBuf,
 }
 
-/// One suite of the archive for one architecture, with an apt of its own.
-struct Suite {
-    folder: PathBuf,
+/// Suites of the archive for one architecture, with an apt of their own.
+pub(super) struct Suite {
+    pub(super) folder: PathBuf,
     name: String,
     architecture: String,
 }
@@ -55,7 +55,7 @@ pub fn kernel(cache: &Path, wanted: &Kernel, architecture: &str) -> anyhow::Resu
     let tree = folder.join("tree");
     let stamp = folder.join("complete");
     if !stamp.exists() {
-        let suite = Suite::open(cache, &wanted.suite, architecture)?;
+        let suite = Suite::open(cache, &[&wanted.suite], architecture)?;
         let names = suite.parts_of(&wanted.package)?;
         println!("fetching {} of {}", names.join(", "), wanted.suite);
         let _ = fs::remove_dir_all(&folder);
@@ -109,7 +109,7 @@ pub fn busybox(cache: &Path, architecture: &str) -> anyhow::Result<PathBuf> {
     let tree = cache.join("busybox").join(architecture);
     let places = ["bin/busybox", "usr/bin/busybox"].map(|path| tree.join(path));
     if !places.iter().any(|path| path.exists()) {
-        let suite = Suite::open(cache, BUSYBOX_SUITE, architecture)?;
+        let suite = Suite::open(cache, &[BUSYBOX_SUITE], architecture)?;
         suite.unpack(&["busybox-static".to_owned()], &tree)?;
     }
     places.into_iter().find(|path| path.exists()).context("busybox-static has no busybox")
@@ -117,27 +117,29 @@ pub fn busybox(cache: &Path, architecture: &str) -> anyhow::Result<PathBuf> {
 
 impl Suite {
     /// With its index; an index that is there is used as it is, as what it names is fetched once.
-    fn open(cache: &Path, name: &str, architecture: &str) -> anyhow::Result<Self> {
+    pub(super) fn open(cache: &Path, names: &[&str], architecture: &str) -> anyhow::Result<Self> {
         for program in ["apt-get", "apt-cache", "dpkg-deb"] {
             anyhow::ensure!(cargo::find(program).is_some(), "cannot fetch packages: {program} is absent");
         }
         let source = source(&sources_of_host())
             .context("cannot fetch packages: no Debian archive in the apt sources of this host")?;
+        let name = names.join("+");
         let folder = cache.join("apt").join(format!("{name}-{architecture}"));
-        let suite = Self { folder, name: name.to_owned(), architecture: architecture.to_owned() };
+        let suite = Self { folder, name, architecture: architecture.to_owned() };
         for part in ["lists/partial", "cache/archives/partial", "no-parts"] {
             fs::create_dir_all(suite.folder.join(part)).context("cannot make the folder of apt")?;
         }
         fs::write(suite.folder.join("status"), "")?;
-        let line =
-            format!("deb [arch={architecture} signed-by={}] {} {name} main\n", source.keyring, source.uri);
-        fs::write(suite.folder.join("sources.list"), line)?;
+        let line = |name: &&str| {
+            format!("deb [arch={architecture} signed-by={}] {} {name} main\n", source.keyring, source.uri)
+        };
+        fs::write(suite.folder.join("sources.list"), names.iter().map(line).collect::<String>())?;
         cargo::output(suite.apt("apt-get").args(["update", "-qq"]))
-            .with_context(|| format!("cannot read the index of {name}"))?;
+            .with_context(|| format!("cannot read the index of {}", suite.name))?;
         Ok(suite)
     }
 
-    fn apt(&self, program: &str) -> Command {
+    pub(super) fn apt(&self, program: &str) -> Command {
         let own = |option: &str, file: &str| format!("{option}={}", self.folder.join(file).display());
         let mut command = Command::new(program);
         for option in [

@@ -278,6 +278,21 @@ fn new_microcode_or_the_chicken_bit_is_enough_for_zenbleed() {
 }
 
 #[test]
+fn a_bit_that_the_kernel_set_at_boot_is_off_once_it_is_cleared() {
+    // The emulator's revision, which is of no model; the kernel found it too old, said so, and set the bit.
+    let catalogue = catalogue();
+    for (bits, state, protected) in [(0x200, On, Protection::Protected), (0, Off, Protection::NotProtected)] {
+        let mut evidence = machine_of(AMD, 0x17, 0x31, 0);
+        evidence.flags = vec!["avx".into()];
+        evidence.messages = vec!["Zenbleed: please update your microcode for the most optimal fix".into()];
+        with_microcode(&mut evidence, 0x0100_0065);
+        with_msr(&mut evidence, 0xc001_1029, bits);
+        let verdict = of(&catalogue, &evidence, "zenbleed");
+        assert_eq!((verdict.workaround, verdict.protected), (state, protected), "{bits:x}: {verdict:?}");
+    }
+}
+
+#[test]
 fn a_cleared_disable_bit_means_nothing_without_the_microcode_that_has_it() {
     // Arch capabilities bit 25 and MCU_OPT_CTRL bit 4 for gathers; CPUID 7 EDX bit 9 and bit 0 for random numbers.
     let catalogue = catalogue();

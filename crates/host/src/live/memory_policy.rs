@@ -1,6 +1,6 @@
 //! From which node new pages of the calling thread come.
 //!
-//! System calls: set_mempolicy(2), get_mempolicy(2); numbers: include/uapi/linux/mempolicy.h.
+//! System calls: set_mempolicy(2), get_mempolicy(2), mbind(2); numbers: include/uapi/linux/mempolicy.h.
 
 use std::io;
 use std::ptr;
@@ -57,6 +57,27 @@ pub(super) fn set_memory_policy(policy: &MemoryPolicy) -> io::Result<()> {
     done(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
 }
 
+/// Binds memory that is mapped to a node, whoever touches it later; allocates nothing.
+///
+/// A policy of the thread alone holds when pages are first touched. Later the kernel's NUMA balancing moves them to the CPUs that use
+/// them, unless the mapping has a policy of its own (Linux, kernel/sched/fair.c, task_numa_work: vma_policy_mof).
+pub(super) fn bind_memory(memory: &mut [u8], node: u32) -> io::Result<()> {
+    let mut mask = [0_u64; MASK_WORDS];
+    mask[node as usize / 64] = 1 << (node % 64);
+    // SAFETY: the memory is mapped and ours, the mask holds as many bits as the kernel is told, and both are only read.
+    done(unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            memory.as_mut_ptr(),
+            memory.len(),
+            MPOL_BIND,
+            mask.as_ptr(),
+            NODE_BITS_MAX,
+            0,
+        )
+    })
+}
+
 /// The policy of the calling thread.
 ///
 /// # Errors
@@ -76,6 +97,27 @@ pub fn current_memory_policy() -> io::Result<MemoryPolicy> {
         MPOL_INTERLEAVE => MemoryPolicy::Interleave(mask[0]),
         mode => MemoryPolicy::Other { mode, nodes: mask[0] },
     })
+}
+
+/// The mode of the mapping at an address.
+#[cfg(test)]
+pub(super) fn mode_at(memory: &mut [u8]) -> io::Result<i32> {
+    /// `MPOL_F_ADDR`, include/uapi/linux/mempolicy.h.
+    const MPOL_F_ADDR: libc::c_int = 2;
+    let mut mode: libc::c_int = 0;
+    let mut mask = [0_u64; MASK_WORDS];
+    // SAFETY: `mode` and `mask` are valid for the kernel to fill, and the mask has the bits it is told.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &raw mut mode,
+            mask.as_mut_ptr(),
+            NODE_BITS_MAX,
+            memory.as_mut_ptr(),
+            MPOL_F_ADDR,
+        )
+    };
+    done(status).map(|()| mode)
 }
 
 #[cfg(test)]

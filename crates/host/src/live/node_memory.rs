@@ -8,7 +8,7 @@ use std::ptr;
 
 use machine::{Bytes, NodeId};
 
-use super::memory_policy::{MemoryPolicy, current_memory_policy, set_memory_policy};
+use super::memory_policy::{MemoryPolicy, bind_memory, current_memory_policy, set_memory_policy};
 use super::{Mapping, MappingError, PageRequest};
 use crate::Root;
 use crate::answer::number;
@@ -67,7 +67,7 @@ impl Drop for PolicyGuard {
     }
 }
 
-/// Maps and touches memory that comes from one node; the policy of the calling thread is put back.
+/// Maps and touches memory that comes from one node, and stays there; the policy of the calling thread is put back.
 ///
 /// # Errors
 /// A node that may not be used, or too little memory.
@@ -85,7 +85,9 @@ pub fn map_on_node(
     let before = current_memory_policy().map_err(forbidden)?;
     set_memory_policy(&MemoryPolicy::Bind(1 << node.0)).map_err(forbidden)?;
     let _guard = PolicyGuard(before);
-    Ok(Mapping::new_while(bytes, request, goes_on)?)
+    let mut mapping = Mapping::new_while(bytes, request, goes_on)?;
+    bind_memory(mapping.as_mut_slice(), node.0).map_err(forbidden)?;
+    Ok(mapping)
 }
 
 /// Checks that a node has room for so much that is to be bound to it, by several threads perhaps.
@@ -138,6 +140,7 @@ pub fn page_nodes(mapping: &mut Mapping) -> io::Result<BTreeMap<NodeId, usize>> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::memory_policy::mode_at;
     use super::*;
 
     #[test]
@@ -149,6 +152,9 @@ mod tests {
                 return;
             };
             assert_eq!(current_memory_policy().expect("it was told before"), before);
+            /// `MPOL_BIND`, include/uapi/linux/mempolicy.h: what NUMA balancing leaves alone.
+            const BOUND: i32 = 2;
+            assert_eq!(mode_at(mapping.as_mut_slice()).expect("it was told before"), BOUND);
             let Ok(nodes) = page_nodes(&mut mapping) else { return };
             assert!(nodes.keys().all(|&node| node == NodeId(0)) && !nodes.is_empty(), "{nodes:?}");
         })
