@@ -64,7 +64,7 @@ fn separate(texts: &[(String, String)]) -> Vec<String> {
     for (folder, licence) in SEPARATE {
         let own = format!("SPDX-License-Identifier: {licence}");
         let is_inside = |path: &str| path.starts_with(&format!("{folder}/"));
-        let is_source = |path: &str| path.ends_with(".c") || path.ends_with(".h");
+        let is_source = |path: &str| matches!(path.rsplit('.').next(), Some("c" | "h"));
         for (path, text) in texts {
             let names_it = text.lines().next().is_some_and(|line| line.contains(&own));
             let builds = path.ends_with("Cargo.toml") || path.ends_with("build.rs");

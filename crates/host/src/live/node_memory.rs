@@ -143,6 +143,9 @@ mod tests {
     use super::super::memory_policy::mode_at;
     use super::*;
 
+    /// `MPOL_BIND`, include/uapi/linux/mempolicy.h: what NUMA balancing leaves alone.
+    const BOUND: i32 = 2;
+
     #[test]
     fn memory_of_a_node_lies_there_and_the_policy_is_put_back() {
         std::thread::spawn(|| {
@@ -152,8 +155,6 @@ mod tests {
                 return;
             };
             assert_eq!(current_memory_policy().expect("it was told before"), before);
-            /// `MPOL_BIND`, include/uapi/linux/mempolicy.h: what NUMA balancing leaves alone.
-            const BOUND: i32 = 2;
             assert_eq!(mode_at(mapping.as_mut_slice()).expect("it was told before"), BOUND);
             let Ok(nodes) = page_nodes(&mut mapping) else { return };
             assert!(nodes.keys().all(|&node| node == NodeId(0)) && !nodes.is_empty(), "{nodes:?}");
