@@ -46,14 +46,15 @@ const STEPS: &[(&str, Step)] = &[
     ("lints", Step::Cargo("clippy --quiet --workspace --all-targets --locked -- -D warnings")),
     ("another architecture, checked alone", Step::Own(other_target)),
     (TESTS, Step::Tests("test --workspace --locked --no-fail-fast -- --show-output")),
-    (
-        "tests of the kernels as they are measured",
-        Step::Tests("test --release --package=kernels --tests --locked --no-fail-fast -- --show-output"),
-    ),
     ("documentation: cargo doc", Step::Own(documentation)),
     ("licences: cargo metadata against deny.toml", Step::Own(licences::check)),
     ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
     ("the program", Step::Beside { task: "dist --program-alone", with: TESTS }),
+    // Behind the program: both lock the folder of release builds.
+    (
+        "tests of the kernels as they are measured",
+        Step::Tests("test --release --package=kernels --tests --locked --no-fail-fast -- --show-output"),
+    ),
     (GOLDEN, Step::Own(golden::run)),
     ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
     // It waits for Slurm most of the time.
