@@ -7,7 +7,6 @@ pub mod archive;
 pub mod definition;
 pub mod guest;
 pub mod image;
-pub mod order;
 pub mod packages;
 pub mod silicon;
 pub mod table;

@@ -1,4 +1,4 @@
-//! Programs with threads that belong together, with threads that do not, and with two that compare their clocks.
+//! Programs with threads that belong together, and with threads that do not.
 
 use std::hint::black_box;
 use std::io;
@@ -8,7 +8,6 @@ use std::thread;
 use host::live::Event;
 use kernels::multiply_chain;
 
-use crate::lab::order;
 use crate::totals::Totals;
 
 /// Which program.
@@ -28,11 +27,6 @@ pub enum Programs {
         /// Multiplications of each.
         rounds: u64,
     },
-    /// Two threads on CPUs 0 and 1 that look whether time goes back, by the clock and by the bare counter
-    Order {
-        /// Readings of the other's time.
-        observations: u64,
-    },
 }
 
 /// `cargo xtask threads`.
@@ -40,7 +34,6 @@ pub fn run(programs: &Programs) -> anyhow::Result<Totals> {
     match *programs {
         Programs::Pairs { count, rounds } => pairs(count, rounds)?,
         Programs::Free { count, rounds } => free(count, rounds),
-        Programs::Order { observations } => order::run(observations)?,
     }
     Ok(Totals::default())
 }

@@ -43,11 +43,11 @@ const OEM_TABLE_LETTERS: usize = 8;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A program that emulates, and what it needs before the machine's own arguments.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Emulator {
-    /// Program.
+    /// QEMU itself, or the loader that starts it.
     pub program: PathBuf,
-    /// First arguments.
+    /// First arguments, a plugin with its configuration included.
     pub arguments: Vec<String>,
 }
 
@@ -80,26 +80,35 @@ pub fn architecture(machine: &Machine) -> anyhow::Result<&'static Architecture> 
 /// It is absent or too old, in one line that says what to install.
 pub fn emulator(machine: &Machine, cache: &Path) -> anyhow::Result<Emulator> {
     if machine.tier > 1 {
-        let own = silicon::prepare(machine, cache)?;
-        return Ok(Emulator { program: own.program, arguments: own.arguments });
+        return silicon::prepare(machine, cache);
     }
     let row = architecture(machine)?;
     let name = format!("qemu-system-{}", row.name);
     let program =
         cargo::find(&name).with_context(|| format!("{name} is absent (apt-get install {})", row.package))?;
-    let told = cargo::output(Command::new(&program).arg("--version"))?;
-    let (major, minor) = version(&told).with_context(|| format!("{name} --version shows no version"))?;
+    let emulator = Emulator { program, arguments: Vec::new() };
+    let (major, minor) = version_of(&emulator)?;
     anyhow::ensure!(
         (major, minor) >= QEMU_MIN,
         "{name} {major}.{minor} is too old: the lab needs {}.{} or newer",
         QEMU_MIN.0,
         QEMU_MIN.1
     );
-    Ok(Emulator { program, arguments: Vec::new() })
+    Ok(emulator)
+}
+
+/// Major and minor of what an emulator says it is.
+///
+/// # Errors
+/// It does not start, or says none.
+pub(super) fn version_of(emulator: &Emulator) -> anyhow::Result<(u32, u32)> {
+    let mut command = Command::new(&emulator.program);
+    let told = cargo::output(command.args(&emulator.arguments).arg("--version"))?;
+    version(&told).with_context(|| format!("{} --version shows no version", emulator.program.display()))
 }
 
 /// Major and minor of `QEMU emulator version 7.2.22 (...)`.
-fn version(told: &str) -> Option<(u32, u32)> {
+pub(super) fn version(told: &str) -> Option<(u32, u32)> {
     let mut parts = told.split_once("version ")?.1.split('.');
     let major = parts.next()?.parse().ok()?;
     let minor = parts.next()?.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()?;
@@ -193,10 +202,14 @@ pub fn arguments(machine: &Machine, kernel: &Path, initrd: &Path) -> anyhow::Res
     Ok(all)
 }
 
+/// Text as a value within an option: QEMU parts options by commas, and two are one that is meant.
+pub(super) fn option_text(value: &str) -> String {
+    value.replace(',', ",,")
+}
+
 /// SMBIOS structures of a board: firmware, system, board, chassis, memory module.
 fn smbios(board: &Board) -> Vec<String> {
-    // QEMU parts options by commas; two are one that is meant.
-    let text = |value: &String| value.replace(',', ",,");
+    let text = |value: &String| option_text(value);
     let (vendor, product) = (text(&board.vendor), text(&board.product));
     vec![
         format!(

@@ -41,7 +41,7 @@ pub struct Unpacked {
 
 /// Suites of the archive for one architecture, with an apt of their own.
 pub(super) struct Suite {
-    pub(super) folder: PathBuf,
+    folder: PathBuf,
     name: String,
     architecture: String,
 }
@@ -188,15 +188,23 @@ impl Suite {
     }
 
     fn unpack(&self, names: &[String], tree: &Path) -> anyhow::Result<()> {
-        let folder = self.folder.join("debs");
+        const DOWNLOADED: &str = "debs";
+        let folder = self.folder.join(DOWNLOADED);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder)?;
-        fs::create_dir_all(tree).with_context(|| format!("cannot make {}", tree.display()))?;
         let mut download = self.apt("apt-get");
         cargo::output(download.args(["download", "-qq"]).args(names).current_dir(&folder))
             .with_context(|| format!("cannot fetch {} of {}", names.join(", "), self.name))?;
-        for file in fs::read_dir(&folder)?.filter_map(Result::ok) {
-            cargo::output(Command::new("dpkg-deb").arg("-x").arg(file.path()).arg(tree))?;
+        self.extract(DOWNLOADED, tree)
+    }
+
+    /// Unpacks the packages that lie in a folder of the suite into `tree`, and removes the folder.
+    pub(super) fn extract(&self, folder: &str, tree: &Path) -> anyhow::Result<()> {
+        let folder = self.folder.join(folder);
+        fs::create_dir_all(tree).with_context(|| format!("cannot make {}", tree.display()))?;
+        let files = fs::read_dir(&folder)?.filter_map(Result::ok).map(|entry| entry.path());
+        for file in files.filter(|path| path.extension().is_some_and(|ending| ending == "deb")) {
+            cargo::output(Command::new("dpkg-deb").arg("-x").arg(file).arg(tree))?;
         }
         fs::remove_dir_all(&folder).context("cannot remove the packages")
     }

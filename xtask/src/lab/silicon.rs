@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use super::definition::Machine;
+use super::guest::{Emulator, option_text, version_of};
 use super::packages::Suite;
 use crate::cargo;
 
@@ -28,20 +29,11 @@ const LIBRARIES: &[&str] = &["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"]
 const LOADERS: &[&str] = &["usr/lib64/ld-linux-x86-64.so.2", "lib64/ld-linux-x86-64.so.2"];
 const FIRMWARE: &[&str] = &["usr/share/qemu", "usr/share/seabios"];
 
-/// A QEMU that loads the plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SiliconQemu {
-    /// QEMU itself, or the loader that starts it.
-    pub program: PathBuf,
-    /// What comes before the machine's own arguments, the plugin with its configuration included.
-    pub arguments: Vec<String>,
-}
-
 /// Builds the plugin, makes QEMU's folder below `cache`, and writes the configuration of `machine`.
 ///
 /// # Errors
 /// What is missing, in one line.
-pub fn prepare(machine: &Machine, cache: &Path) -> anyhow::Result<SiliconQemu> {
+pub fn prepare(machine: &Machine, cache: &Path) -> anyhow::Result<Emulator> {
     let lines = machine.silicon.as_ref().map_or("", |silicon| silicon.lines.as_str());
     let mut qemu = of_host().map_or_else(|| unpacked(cache), Ok)?;
     let plugin = plugin(cache)?;
@@ -51,23 +43,16 @@ pub fn prepare(machine: &Machine, cache: &Path) -> anyhow::Result<SiliconQemu> {
     Ok(qemu)
 }
 
-/// The plugin as QEMU's option names it; two commas are one that is meant.
+/// The plugin as QEMU's option names it.
 fn option(plugin: &Path, configuration: &Path) -> String {
-    let text = |path: &Path| path.display().to_string().replace(',', ",,");
+    let text = |path: &Path| option_text(&path.display().to_string());
     format!("file={},conf={}", text(plugin), text(configuration))
 }
 
 /// This host's own QEMU, if it is new enough.
-fn of_host() -> Option<SiliconQemu> {
-    let program = cargo::find(PROGRAM)?;
-    let told = cargo::output(Command::new(&program).arg("--version")).ok()?;
-    (version(&told)? >= QEMU_MIN).then_some(SiliconQemu { program, arguments: Vec::new() })
-}
-
-/// Major and minor of `QEMU emulator version 11.1.3 (...)`.
-fn version(told: &str) -> Option<(u32, u32)> {
-    let mut numbers = told.split_once("version ")?.1.split(|letter: char| !letter.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+fn of_host() -> Option<Emulator> {
+    let emulator = Emulator { program: cargo::find(PROGRAM)?, arguments: Vec::new() };
+    version_of(&emulator).is_ok_and(|version| version >= QEMU_MIN).then_some(emulator)
 }
 
 /// Compiles the plugin unless it is newer than all its sources.
@@ -112,7 +97,7 @@ fn sources() -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Debian's QEMU below the cache, fetched once.
-fn unpacked(cache: &Path) -> anyhow::Result<SiliconQemu> {
+fn unpacked(cache: &Path) -> anyhow::Result<Emulator> {
     let tree = cache.join("qemu").join("tree");
     let stamp = cache.join("qemu").join("complete");
     if !stamp.exists() {
@@ -124,10 +109,9 @@ fn unpacked(cache: &Path) -> anyhow::Result<SiliconQemu> {
     }
     let qemu = started_by_loader(&tree)?;
     if !stamp.exists() {
-        let told = cargo::output(Command::new(&qemu.program).args(&qemu.arguments).arg("--version"))?;
-        let found = version(&told).context("QEMU shows no version")?;
-        anyhow::ensure!(found >= QEMU_MIN, "{} has QEMU {}.{} only", SUITES[0], found.0, found.1);
-        fs::write(&stamp, told)?;
+        let (major, minor) = version_of(&qemu)?;
+        anyhow::ensure!((major, minor) >= QEMU_MIN, "{} has QEMU {major}.{minor} only", SUITES[0]);
+        fs::write(&stamp, format!("{major}.{minor}"))?;
     }
     Ok(qemu)
 }
@@ -148,18 +132,11 @@ fn fetch(cache: &Path, tree: &Path) -> anyhow::Result<()> {
     ]);
     cargo::output(&mut install)
         .with_context(|| format!("cannot fetch {PACKAGE} of {}", SUITES.join(", ")))?;
-    let archives = suite.folder.join("cache/archives");
-    fs::create_dir_all(tree).with_context(|| format!("cannot make {}", tree.display()))?;
-    for entry in fs::read_dir(&archives)?.filter_map(Result::ok) {
-        if entry.path().extension().is_some_and(|ending| ending == "deb") {
-            cargo::output(Command::new("dpkg-deb").arg("-x").arg(entry.path()).arg(tree))?;
-        }
-    }
-    fs::remove_dir_all(&archives).context("cannot remove the packages")
+    suite.extract("cache/archives", tree)
 }
 
 /// QEMU in `tree`, by the loader, the libraries and the firmware that lie there.
-fn started_by_loader(tree: &Path) -> anyhow::Result<SiliconQemu> {
+fn started_by_loader(tree: &Path) -> anyhow::Result<Emulator> {
     let loader = LOADERS.iter().map(|path| tree.join(path)).find(|path| path.is_file());
     let program = loader.with_context(|| format!("{} has no dynamic loader", tree.display()))?;
     let libraries: Vec<String> = LIBRARIES.iter().map(|path| tree.join(path).display().to_string()).collect();
@@ -168,11 +145,12 @@ fn started_by_loader(tree: &Path) -> anyhow::Result<SiliconQemu> {
     for folder in FIRMWARE {
         arguments.extend(["-L".to_owned(), tree.join(folder).display().to_string()]);
     }
-    Ok(SiliconQemu { program, arguments })
+    Ok(Emulator { program, arguments })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::guest::version;
     use super::*;
 
     #[test]
