@@ -33,9 +33,8 @@ pub(crate) fn caches(record: &Record) -> (Vec<Level>, Vec<Withheld>) {
     let mut withheld = Vec::new();
     let Some(columns) = Columns::of(&record.memory) else { return (Vec::new(), withheld) };
     let mut plateaus = plateaus(&columns);
-    let line = columns.line();
     let claims = claims(record, &columns);
-    let beyond_caches = if reaches_memory(&plateaus, &claims, line) { plateaus.pop() } else { None };
+    let beyond_caches = if reaches_memory(&plateaus, &claims, &columns) { plateaus.pop() } else { None };
     let Some(last_ns) = plateaus.last().copied() else { return (Vec::new(), withheld) };
     let largest_claim = claims.iter().map(|claim| claim.1).max();
     let mut memory = memory::reached(record, &columns, last_ns, largest_claim);
@@ -45,7 +44,7 @@ pub(crate) fn caches(record: &Record) -> (Vec<Level>, Vec<Withheld>) {
     let next_ns = plateaus.iter().skip(1).copied().map(Some).chain([memory.as_ref().map(|seen| seen.ns)]);
     let reached = memory.as_ref().and_then(MemorySeen::block_bytes).map(|block| block as f64);
     let found: Vec<Found> =
-        plateaus.iter().zip(next_ns).map(|(here, next)| Found::new(line, *here, next, reached)).collect();
+        plateaus.iter().zip(next_ns).map(|(here, next)| Found::new(&columns, *here, next, reached)).collect();
     let numbers = numbers(&found, &claims);
     let mut levels: Vec<Level> = Vec::new();
     for (found, number) in found.iter().zip(&numbers) {
@@ -98,19 +97,23 @@ struct Found {
     rest: Option<[f64; 2]>,
     /// A size between two levels that lie too far apart for one edge.
     doubtful: Option<Size>,
+    /// The largest block, of any stride, that has its latency: what is left where no block of lines rests.
+    largest: Option<f64>,
 }
 
 impl Found {
-    fn new(line: &[Point], ns: f64, next_ns: Option<f64>, reached: Option<f64>) -> Self {
+    fn new(columns: &Columns, ns: f64, next_ns: Option<f64>, reached: Option<f64>) -> Self {
+        let line = columns.line();
         let rest = rest(line, ns);
         let size = next_ns.and_then(|next_ns| size(line, ns, next_ns, reached));
         let is_wide = |size: &Size| !size.is_one_edge(line, ns);
-        Self { ns, size: size.filter(|size| !is_wide(size)), rest, doubtful: size.filter(is_wide) }
+        let largest = span(columns, ns).map(|[_, largest]| largest);
+        Self { ns, size: size.filter(|size| !is_wide(size)), rest, doubtful: size.filter(is_wide), largest }
     }
 
-    /// Where the level ends, as far as that is known: its size, or the last block that rests.
+    /// Where the level ends, as far as that is known: its size, the last block that rests, or the last of its latency.
     fn end(&self) -> Option<f64> {
-        self.size.map(|size| size.bytes).or(self.rest.map(|[_, end]| end))
+        self.size.map(|size| size.bytes).or(self.rest.map(|[_, end]| end)).or(self.largest)
     }
 
     /// The size that is not believed.
@@ -174,16 +177,24 @@ fn claims(record: &Record, columns: &Columns) -> Vec<(u8, Bytes)> {
 }
 
 /// True if the slowest plateau is memory and not the last cache: the surface may end too early, and what lies behind the
-/// plateau may have no value.
-fn reaches_memory(found: &[f64], claims: &[(u8, Bytes)], line: &[Point]) -> bool {
+/// plateau may have no value. One plateau alone is memory where the smallest of its blocks is far beyond every claim.
+fn reaches_memory(found: &[f64], claims: &[(u8, Bytes)], columns: &Columns) -> bool {
     let Some(slowest) = found.last() else { return false };
-    let beyond_claims = claims
-        .iter()
-        .map(|claim| claim.1.0 as f64)
-        .fold(None, |largest: Option<f64>, size| Some(largest.map_or(size, |l| l.max(size))))
-        .is_some_and(|claimed| rest(line, *slowest).is_some_and(|[_, end]| end >= MEMORY_BEYOND * claimed));
+    let claimed = claims.iter().map(|claim| claim.1.0 as f64).reduce(f64::max);
+    let is_beyond = |block: f64, times: f64| claimed.is_some_and(|claimed| block >= times * claimed);
+    if found.len() == 1 {
+        return span(columns, *slowest).is_some_and(|[smallest, _]| is_beyond(smallest, MEMORY_BEYOND));
+    }
+    let rests_beyond = rest(columns.line(), *slowest).is_some_and(|[_, end]| is_beyond(end, MEMORY_BEYOND));
     let more_than_claimed = !claims.is_empty() && found.len() > claims.len();
-    found.len() > 1 && (beyond_claims || more_than_claimed || *slowest > SLOWEST_CACHE_NS)
+    rests_beyond || more_than_claimed || *slowest > SLOWEST_CACHE_NS
+}
+
+/// Smallest and largest block of the cells of a plateau.
+fn span(columns: &Columns, plateau_ns: f64) -> Option<[f64; 2]> {
+    let blocks = cells_of(columns, plateau_ns).into_iter().map(|cell| cell.block_bytes);
+    let blocks: BTreeSet<u64> = blocks.collect();
+    Some([*blocks.first()?, *blocks.last()?].map(|block| block as f64))
 }
 
 /// Level numbers of the caches found. Without claims, or with as many, they count up; where fewer are found than claimed

@@ -69,6 +69,25 @@ fn three_caches_and_memory_are_found_on_quiet_and_noisy_machines() {
 }
 
 #[test]
+fn large_blocks_are_not_called_the_first_level_where_no_small_one_was_steady() {
+    let claims = [(1, 32.0 * KIB), (2, MIB), (3, 3.0 * MIB)];
+    for seed in 0..10 {
+        for steady_from in [2.0 * MIB, 8.0 * MIB, 24.0 * MIB] {
+            let mut record = surface(&cloud_guest(), &claims, seed);
+            for cell in &mut record.memory.latency {
+                // No line column rests: the other strides alone tell.
+                if cell.stride_bytes < Bytes(256) || (cell.block_bytes.0 as f64) < steady_from {
+                    cell.spread.quality = record::Quality::Unstable;
+                }
+            }
+            let levels = levels(&record).caches;
+            let first = levels.iter().find(|level| level.name == "L1");
+            assert!(first.is_none_or(|level| level.ns < 2.6), "seed {seed}: {:?}", shown(&record));
+        }
+    }
+}
+
+#[test]
 fn strides_that_were_measured_in_base_pages_only_do_not_slow_a_level() {
     let hierarchy = Hierarchy {
         caches: vec![cache(32.0 * KIB, 1.3, false), cache(MIB, 4.6, false), cache(64.0 * MIB, 24.6, true)],
