@@ -3,12 +3,18 @@
 use record::{LatencyCell, Level, Levels};
 
 use crate::column::{LINE_BYTES, is_latency};
+use crate::plateaus::LEVEL_RATIO;
 
 /// Lines that fill at most this share of the last cache cannot be served from memory: its index is hashed, so strides do
 /// not crowd into few sets; what makes them slower is translation.
 const SURELY_CACHED: f64 = 0.5;
 
-/// Name of the level nearest in latency, in octaves; `None` if nothing is known.
+/// Where memory has no value, a line slower than the slowest known cache by this ratio is of no known level: that of two levels, and
+/// twice it where each load may need a translation.
+const BEYOND_RATIO: f64 = LEVEL_RATIO;
+const BEYOND_RATIO_TRANSLATED: f64 = 2.0 * LEVEL_RATIO;
+
+/// Name of the level nearest in latency, in octaves; `None` if nothing is known, or nothing that slow.
 pub fn classify<'a>(cell: &LatencyCell, levels: &'a Levels) -> Option<&'a str> {
     if !is_latency(cell.ns) {
         return None;
@@ -29,5 +35,8 @@ pub fn classify<'a>(cell: &LatencyCell, levels: &'a Levels) -> Option<&'a str> {
             return Some(&last_cache.name);
         }
     }
-    Some(&nearest.name)
+    let slowest = levels.caches.last().filter(|slowest| slowest.name != crate::memory::MEMORY);
+    let ratio = if cell.stride_bytes.0 <= LINE_BYTES { BEYOND_RATIO } else { BEYOND_RATIO_TRANSLATED };
+    let is_beyond = slowest.is_some_and(|slowest| cell.ns > ratio * slowest.ns);
+    (!is_beyond).then_some(&nearest.name)
 }

@@ -9,6 +9,9 @@ use crate::column::{Columns, LARGEST_BASE_PAGE_BYTES, Point, is_latency, sane};
 use crate::plateaus::{LEVEL_RATIO, REST_SLOPE, SLOWEST_CACHE_NS};
 use crate::wording::measured;
 
+/// The name of its level.
+pub(crate) const MEMORY: &str = "memory";
+
 /// Blocks this many times the last cache reach memory.
 pub(crate) const MEMORY_BEYOND: f64 = 2.0;
 
@@ -43,7 +46,7 @@ impl MemorySeen {
     /// As a level, still without bandwidth.
     pub(crate) fn level(&self) -> Level {
         Level {
-            name: "memory".to_owned(),
+            name: MEMORY.to_owned(),
             size_bytes: None,
             size_interval: None,
             claimed_bytes: None,
