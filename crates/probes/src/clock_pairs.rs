@@ -148,6 +148,9 @@ impl Frequencies for NoFrequencies {
 /// Why counters were not compared.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockPairsError {
+    /// Without optimisation an exchange is several times slower.
+    #[error(transparent)]
+    Session(#[from] crate::session::SessionError),
     /// Only one CPU.
     #[error(
         "only CPU {0} may be used, and one counter cannot be compared with itself; if the machine has more CPUs, allow \
@@ -188,8 +191,21 @@ pub struct Seen {
 /// Compares the counters of all pairs until the budget is spent.
 ///
 /// # Errors
-/// One CPU, or a CPU that may not be used.
+/// A debug build, one CPU, or a CPU that may not be used.
 pub fn run<S: CounterSource + Send>(
+    settings: &Settings,
+    source: &RwLock<S>,
+    frequencies: &mut dyn Frequencies,
+    progress: &dyn Progress,
+) -> Result<Seen, ClockPairsError> {
+    if cfg!(debug_assertions) {
+        return Err(crate::session::SessionError::DebugBuild.into());
+    }
+    watch(settings, source, frequencies, progress)
+}
+
+/// As `run`, whatever the build.
+fn watch<S: CounterSource + Send>(
     settings: &Settings,
     source: &RwLock<S>,
     frequencies: &mut dyn Frequencies,

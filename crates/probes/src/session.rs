@@ -15,6 +15,11 @@ use crate::sampler::{Sampler, Tally};
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
+    /// Without optimisation the loops are not the loops.
+    #[error(
+        "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
+    )]
+    DebugBuild,
     /// No CPU is left.
     #[error("none of the CPUs asked for may be used; choose among {allowed} with --cpus")]
     NoCpu {
@@ -98,8 +103,11 @@ impl<'a> Session<'a> {
     /// Starts a run on the CPUs given; the record holds the machine and the provenance already.
     ///
     /// # Errors
-    /// `NoCpu`, or a counter that stands still.
+    /// `DebugBuild`, `NoCpu`, or a counter that stands still.
     pub fn start(record: Record, cpus: Vec<CpuId>, progress: &'a dyn Progress) -> Result<Self, SessionError> {
+        if cfg!(debug_assertions) {
+            return Err(SessionError::DebugBuild);
+        }
         if cpus.is_empty() {
             return Err(SessionError::NoCpu { allowed: record.machine.topology.allowed.clone() });
         }

@@ -70,6 +70,11 @@ impl ShortProbeError {
 /// Why a short probe gives no number.
 #[derive(Debug, thiserror::Error)]
 pub enum ShortProbeError {
+    /// Without optimisation the loops are not the loops.
+    #[error(
+        "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
+    )]
+    DebugBuild,
     /// No memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),

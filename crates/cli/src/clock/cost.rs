@@ -16,6 +16,7 @@ use probes::clock_reads::sources;
 use probes::clocks;
 use probes::control::ControlLoops;
 use probes::sampler::Sampler;
+use probes::session::SessionError;
 use record::{ClockCost, CostVerdict, RoundsVerdict, ScalingVerdict};
 use stats::Random;
 use toggles::Surroundings;
@@ -115,6 +116,7 @@ fn on_this_machine(arguments: &CostArguments, global: &Global) -> anyhow::Result
     let has_counter = Counter::of_this_machine() != Counter::MonotonicRaw;
     let usable = match counter {
         Err(denied) if has_counter => Err(denied.into()),
+        _ if cfg!(debug_assertions) => Err(SessionError::DebugBuild.into()),
         _ => Ok(()),
     };
     let measured = usable.and_then(|()| {

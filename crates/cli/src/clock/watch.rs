@@ -55,7 +55,7 @@ pub(crate) fn watch(arguments: &WatchArguments, global: &Global) -> anyhow::Resu
     let outlets = Outlets::open(arguments, Arc::new(move |format| asked.lock().metrics(format)))?;
     let mut round = Round {
         global,
-        prober: Prober::new(&double, &cpus),
+        prober: Prober::new(&double, &cpus).map_err(CouldNotMeasure::because)?,
         seen,
         outlets,
         started_ns: monotonic_raw_ns(),

@@ -201,6 +201,7 @@ mod tests {
     #[test]
     fn ctrl_c_ends_it_at_once() {
         let global = Global { json: false, quiet: true, color: Colour::Never, gate: false, strict: false };
+        // A debug build measures nothing, and says so after everything is set up.
         let _ = measure(&OF_MEMORY, &global);
         let status = host::Root::live().read("/proc/self/status").expect("every process has a state");
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("Linux tells");

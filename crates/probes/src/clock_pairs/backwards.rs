@@ -16,6 +16,7 @@ use machine::CpuId;
 use record::{BackwardsCount, ClockCheck};
 
 use crate::cores::CpuPair;
+use crate::session::SessionError;
 
 /// Turns between two looks at the clock.
 const TURNS_PER_LOOK: u32 = 64;
@@ -56,7 +57,7 @@ struct Count {
 /// is up; what was seen, and what was not, goes into the document.
 ///
 /// # Errors
-/// A CPU that may not be used.
+/// A debug build, or a CPU that may not be used.
 pub fn fill<S: CounterSource>(
     check: &mut ClockCheck,
     cpus: &[CpuId],
@@ -64,6 +65,9 @@ pub fn fill<S: CounterSource>(
     counter_hz: f64,
     until: Instant,
 ) -> Result<(), super::ClockPairsError> {
+    if cfg!(debug_assertions) {
+        return Err(SessionError::DebugBuild.into());
+    }
     let (Some(&first), Some(&next), Some(&last)) = (cpus.first(), cpus.get(1), cpus.last()) else {
         return Ok(());
     };

@@ -270,7 +270,7 @@ fn frequencies_that_cannot_be_held_end_the_watch_with_a_reason() {
         budget_s: 5.0,
         limits: ExchangeLimits::default(),
     };
-    match run(&settings, &source, &mut NoFrequencies, &Silent) {
+    match watch(&settings, &source, &mut NoFrequencies, &Silent) {
         Ok(seen) => assert!(seen.not_held.is_some() && seen.sweeps == 0),
         Err(error) => assert!(matches!(error, ClockPairsError::OneCpu(_)), "{error}"),
     }
@@ -299,7 +299,7 @@ fn one_cpu_is_not_compared_with_itself() {
         budget_s: 1.0,
         limits: ExchangeLimits::default(),
     };
-    let error = run(&settings, &source, &mut NoFrequencies, &Silent).expect_err("one CPU");
+    let error = watch(&settings, &source, &mut NoFrequencies, &Silent).expect_err("one CPU");
     assert!(error.to_string().contains("if the machine has more CPUs, allow a second one"), "{error}");
 }
 
@@ -318,7 +318,7 @@ fn threads_on_real_cpus_find_the_offset_of_a_double() {
         budget_s: 0.3,
         limits: ExchangeLimits { least_ns: 0, deadline_ns: 60_000_000, fresh_wanted: 2_000 },
     };
-    let seen = run(&settings, &RwLock::new(double), &mut NoFrequencies, &Silent).expect("two CPUs");
+    let seen = watch(&settings, &RwLock::new(double), &mut NoFrequencies, &Silent).expect("two CPUs");
     assert!(seen.sweeps > 0 && seen.pairs.len() == 1);
     // On a loaded machine the two may never have met; what they saw, if anything, holds the truth.
     if let Some(known) = seen.pairs[0].known() {

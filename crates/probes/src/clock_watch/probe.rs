@@ -16,6 +16,7 @@ use machine::CpuId;
 use super::{PairExchange, Pulse};
 use crate::clock_pairs::one_side;
 use crate::cores::CpuPair;
+use crate::session::SessionError;
 
 /// A fifth of a millisecond gives two free CPUs thousands of looks at each other; busy ones get three times that and are then
 /// given up.
@@ -43,17 +44,23 @@ pub struct Prober<'a, S> {
 
 impl<'a, S: CounterSource + Send> Prober<'a, S> {
     /// Will compare each of the CPUs with the first, in turns.
-    pub fn new(source: &'a RwLock<S>, cpus: &[CpuId]) -> Self {
+    ///
+    /// # Errors
+    /// A debug build, in which an exchange is several times slower.
+    pub fn new(source: &'a RwLock<S>, cpus: &[CpuId]) -> Result<Self, SessionError> {
+        if cfg!(debug_assertions) {
+            return Err(SessionError::DebugBuild);
+        }
         let pairs = cpus
             .split_first()
             .map(|(&first, others)| others.iter().map(|&cpu| CpuPair { a: first, b: cpu }).collect());
-        Self {
+        Ok(Self {
             source,
             pairs: pairs.unwrap_or_default(),
             vm_clock: VmClock::map(),
             made: 0,
             refused: None,
-        }
+        })
     }
 
     /// Why counters could not be compared where no thread could be started, if so.

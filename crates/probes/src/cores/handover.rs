@@ -52,6 +52,11 @@ pub struct Handovers {
 /// Why there are none.
 #[derive(Debug, thiserror::Error)]
 pub enum HandoverError {
+    /// Without optimisation nothing here is timed.
+    #[error(
+        "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
+    )]
+    DebugBuild,
     /// A CPU may not be used.
     #[error(transparent)]
     Affinity(#[from] AffinityError),
@@ -65,8 +70,11 @@ pub enum HandoverError {
 /// Measures handovers between threads on the CPUs of the pair, and on its first alone.
 ///
 /// # Errors
-/// As [`HandoverError`] says.
+/// As [`HandoverError`] says; a debug build refuses.
 pub fn handovers(pair: CpuPair, seed: u64) -> Result<Handovers, HandoverError> {
+    if cfg!(debug_assertions) {
+        return Err(HandoverError::DebugBuild);
+    }
     let _pinned = Pinned::to(pair.a)?;
     let partners = [Partner::on(pair.a)?, Partner::on(pair.b)?];
     let mut crowds = [Crowd::on(CpuPair { a: pair.a, b: pair.a })?, Crowd::on(pair)?];

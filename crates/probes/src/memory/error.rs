@@ -3,6 +3,7 @@
 use host::live::{AffinityError, MappingError, NodeMemoryError};
 use machine::Bytes;
 
+use crate::session::SessionError;
 
 /// Why a memory probe could not measure.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,9 @@ pub enum MemoryError {
     /// No memory of a node.
     #[error(transparent)]
     Node(#[from] NodeMemoryError),
+    /// A debug build.
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// A CPU may not be used.
     #[error(transparent)]
     Affinity(#[from] AffinityError),

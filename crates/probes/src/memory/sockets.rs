@@ -29,7 +29,7 @@ use super::room::mapped;
 use super::series::{PointVisit, Series};
 use crate::cores::{CpuPair, transfer};
 use crate::sampler::VisitPlan;
-use crate::session::Session;
+use crate::session::{Session, SessionError};
 
 /// Caches of a package together, doubled: the block is then in no cache.
 const CACHES_PER_BLOCK: u64 = 2;
@@ -162,8 +162,11 @@ struct Table<'s> {
 /// Measures until the budget is spent, and puts what it has into the session's record.
 ///
 /// # Errors
-/// No memory on any node, or a CPU that may not be used; what was measured is in the record.
+/// A debug build, no memory on any node, or a CPU that may not be used; what was measured is in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryError> {
+    if cfg!(debug_assertions) {
+        return Err(SessionError::DebugBuild.into());
+    }
     let mut table = Table::new(session, settings);
     let result = table.measure(session);
     let (line_transfer, refused) =

@@ -70,8 +70,11 @@ impl ShortKind {
     /// Starts the probe in the calling thread, which is pinned to the sampler's CPU.
     ///
     /// # Errors
-    /// `Mapping` where there is no memory, or `Echo` without a second process.
+    /// `DebugBuild`, or `Mapping` where there is no memory, or `Echo` without a second process.
     pub fn start(self, setup: &ShortSetup) -> Result<Box<dyn ShortProbe>, ShortProbeError> {
+        if cfg!(debug_assertions) {
+            return Err(ShortProbeError::DebugBuild);
+        }
         let windowed = |timed| {
             let work = Work { timed, window_ns: WINDOW_NS, low: Low::Fastest };
             Ok(Windowed::start(self.name(), work, &setup.sampler))
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_gives_positive_samples() {
+    fn every_kind_gives_positive_samples_in_a_release_build_and_none_in_a_debug_build() {
         let cpu = allowed_cpus().first().expect("a CPU");
         let _pinned = Pinned::to(cpu).expect("an allowed CPU");
         let rate = TickRate::calibrate(2_000_000).expect("a counter that counts");
@@ -129,6 +132,10 @@ mod tests {
         let setup = ShortSetup { sampler, pages: PageRequest::Base, seed: 5, until: None };
         for kind in ShortKind::ALL {
             let started = kind.start(&setup);
+            if cfg!(debug_assertions) {
+                assert!(matches!(started, Err(ShortProbeError::DebugBuild)), "{}", kind.name());
+                continue;
+            }
             let mut probe = started.unwrap_or_else(|error| panic!("{}: {error}", kind.name()));
             assert_eq!((probe.name(), probe.unit()), (kind.name(), "ns"));
             let sample = |probe: &mut Box<dyn ShortProbe>| match probe.sample() {
