@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use clock::Counter;
 use libc::{clockid_t, time_t, timespec, timeval};
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
@@ -97,10 +98,10 @@ pub(crate) fn clock_source_is_counter() -> bool {
     if file < 0 {
         return false;
     }
-    let mut text = [0_u8; 16];
+    let mut text = [0_u8; 32];
     // SAFETY: the buffer is as long as is said.
     let count = unsafe { libc::read(file, text.as_mut_ptr().cast(), text.len()) };
     // SAFETY: the file is ours.
     unsafe { libc::close(file) };
-    usize::try_from(count).is_ok_and(|count| text[..count].trim_ascii() == b"tsc")
+    usize::try_from(count).is_ok_and(|count| text[..count].trim_ascii() == Counter::CLOCK_SOURCE.as_bytes())
 }

@@ -12,6 +12,7 @@
 //! for static programs and for those that make system calls themselves; the loader ignores the library for programs that
 //! gain privileges.
 
+mod arch;
 mod functions;
 mod kernel;
 mod realtime;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use clock::{Counter, Followed, Follower, Stamp, Stamper, TimeStampCounter};
 
+use crate::arch;
 use crate::kernel;
 use crate::realtime::Realtime;
 
@@ -34,20 +35,10 @@ pub(crate) struct Server {
 struct Tally(AtomicU64);
 
 impl Tally {
-    /// Counts one more. It is one instruction, so no interrupt can come between; without the bus lock a count may be lost only
-    /// to a thread that moved to another CPU between its stamp and this.
-    #[cfg(target_arch = "x86_64")]
+    /// Counts one more; no interrupt can come between.
     #[inline(always)]
     fn count(&self) {
-        // SAFETY: adds one to a word that lives as long as the process.
-        unsafe {
-            std::arch::asm!("inc qword ptr [{}]", in(reg) self.0.as_ptr(), options(nostack));
-        }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn count(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        arch::add_one(&self.0);
     }
 }
 

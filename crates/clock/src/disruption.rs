@@ -58,7 +58,7 @@ impl Surroundings {
 
     /// Whether the kernel itself keeps time by the time-stamp counter, and so vouches for it on all CPUs.
     pub fn kernel_trusts_counter(&self) -> bool {
-        self.clock_source.as_deref() == Some("tsc")
+        self.clock_source.as_deref() == Some(crate::arch::CLOCK_SOURCE)
     }
 
     /// What has happened between `self` and `later`, the gravest first.
@@ -95,7 +95,7 @@ mod tests {
 
     fn quiet() -> Surroundings {
         Surroundings {
-            clock_source: Some("tsc".into()),
+            clock_source: Some(crate::arch::CLOCK_SOURCE.into()),
             online_cpus: Some("0-3".into()),
             asleep_ns: 5_000_000_000,
             vm_marker: Some(7),

@@ -23,6 +23,7 @@ compile_error!("sidestep-clock follows the clocks of Linux; on other systems use
 pub mod moving_from_quanta {}
 
 mod alignment;
+mod arch;
 mod atomics;
 mod bracket;
 mod clock;

@@ -3,6 +3,7 @@
 //! All that compares the counters of two CPUs is written against [`CounterSource`], so that a counter with known faults
 //! ([`crate::FaultedCounter`]) can stand for the hardware, and the comparison can be held against the truth.
 
+use crate::arch;
 use crate::counter::Counter;
 use crate::fault::Regime;
 use crate::features::Features;
@@ -49,10 +50,10 @@ fn divisor_of_a_batch(source: &impl CounterSource, cpu: u32) -> u64 {
     })
 }
 
-/// The time-stamp counter of whatever CPU the thread runs on.
+/// The counter of whatever CPU the thread runs on: the time-stamp counter of x86, the virtual count of arm64.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeStampCounter {
-    /// LFENCE alone orders the read; else MFENCE stands before it.
+    /// LFENCE or ISB alone orders the read; else MFENCE stands before it.
     lfence_waits: bool,
 }
 
@@ -64,8 +65,8 @@ pub enum CounterDenied {
         "the time-stamp counter may not be read: PR_SET_TSC is PR_TSC_SIGSEGV; start without whatever sets it"
     )]
     Signals,
-    /// This is no x86 CPU.
-    #[error("this CPU has no time-stamp counter; sidestep compares counters on x86 only")]
+    /// Neither x86-64 nor arm64.
+    #[error("sidestep reads the counters of x86-64 and arm64 only, and this is {}", std::env::consts::ARCH)]
     Absent,
 }
 
@@ -95,36 +96,15 @@ fn reads_raise_signals() -> bool {
     status == 0 && mode == PR_TSC_SIGSEGV
 }
 
-#[cfg(target_arch = "x86_64")]
 impl CounterSource for TimeStampCounter {
     #[inline(always)]
     fn ordered_ticks(&self, _cpu: u32) -> u64 {
-        use std::arch::x86_64::{_mm_lfence, _mm_mfence, _rdtsc};
-        if !self.lfence_waits {
-            // SAFETY: MFENCE is part of SSE2, which every x86-64 CPU has.
-            unsafe { _mm_mfence() };
-        }
-        // SAFETY: LFENCE is part of SSE2.
-        unsafe { _mm_lfence() };
-        // SAFETY: RDTSC exists on every x86-64 CPU; `new` has seen that it raises no signal.
-        unsafe { _rdtsc() }
+        arch::ordered_ticks(self.lfence_waits)
     }
 
     #[inline(always)]
     fn ticks(&self, _cpu: u32) -> u64 {
-        // SAFETY: as above.
-        unsafe { std::arch::x86_64::_rdtsc() }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-impl CounterSource for TimeStampCounter {
-    fn ordered_ticks(&self, _cpu: u32) -> u64 {
-        crate::monotonic_raw_ns()
-    }
-
-    fn ticks(&self, _cpu: u32) -> u64 {
-        crate::monotonic_raw_ns()
+        arch::ticks()
     }
 }
 
@@ -161,7 +141,6 @@ mod tests {
         assert!((0..100).any(|_| counter.ticks(0) <= counter.ordered_ticks(0)));
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[test]
     fn where_a_read_would_raise_a_signal_there_is_no_counter() {
         /// Reads are allowed again. Linux, include/uapi/linux/prctl.h.

@@ -7,13 +7,14 @@
 //! and after the counter, and both again if the thread moved between; only a thread that moved there and back within these
 //! three instructions goes unseen.
 
+use crate::arch;
 use crate::counter::Counter;
 use crate::features::Features;
 use crate::hardware::{MaskedSignals, allowed_cpus, pin};
 
 /// The lower 12 bits of TSC_AUX and of the segment's limit are the CPU, those above its node: Linux,
 /// arch/x86/include/asm/segment.h, VDSO_CPUNODE_BITS.
-const CPU_MASK: u32 = 0xfff;
+pub(crate) const CPU_MASK: u32 = 0xfff;
 
 /// A reading of the counter of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub struct Stamp {
 pub enum StampMethod {
     /// RDTSCP: both at once.
     Rdtscp,
-    /// The CPU number that the kernel keeps for restartable sequences, and RDTSC, in such a sequence (Linux 4.18, glibc
+    /// The CPU number that the kernel keeps for restartable sequences, and the counter, in such a sequence (Linux 4.18, glibc
     /// 2.35), where LFENCE is known to wait.
     RestartableSequence,
     /// RDTSC between two RDPIDs.
@@ -55,7 +56,7 @@ const COMPARISONS: u32 = 10_000;
 
 impl Stamper {
     /// The fastest exact method whose CPU numbers are those of the kernel, or the first other one; `None` if none is, or
-    /// on other CPUs than x86-64.
+    /// on other CPUs than x86-64 and arm64.
     ///
     /// The caller has made sure that reads of the counter raise no signal. It takes some milliseconds.
     pub fn new() -> Option<Self> {
@@ -100,7 +101,7 @@ impl Stamper {
             _ if Counter::of_this_machine() == Counter::MonotonicRaw => (false, 0),
             StampMethod::Rdtscp => (features.has_rdtscp, 0),
             StampMethod::Rdpid => (features.has_rdpid, 0),
-            StampMethod::SegmentLimit => (segment_limit().is_some(), 0),
+            StampMethod::SegmentLimit => (arch::segment_limit().is_some(), 0),
             StampMethod::RestartableSequence => {
                 let offset = sequence_offset();
                 (offset.is_some() && features.lfence_waits, offset.unwrap_or(0))
@@ -146,84 +147,48 @@ impl Stamper {
 
     /// What `use_of` makes of a stamp. It is compiled once for each method: where the methods met again, the two halves in
     /// which the counter comes would have to be put together first.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn with_stamp<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
         if self.method == StampMethod::RestartableSequence {
-            let stamp = restartable(self.sequence_offset);
+            let stamp = arch::restartable(self.sequence_offset);
             // A thread that the C library did not start has no number there.
             if stamp.cpu <= CPU_MASK {
                 return use_of(stamp);
             }
         } else if self.method == StampMethod::Rdtscp {
-            return use_of(rdtscp());
+            return use_of(arch::at_once());
         }
         self.use_bracketed(use_of)
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[cold]
     #[inline(never)]
     fn use_bracketed<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
         use_of(self.bracketed())
     }
 
-    /// The counter of other CPUs is not read.
-    #[cfg(not(target_arch = "x86_64"))]
-    #[inline(always)]
-    pub fn with_stamp<R>(&self, use_of: impl Fn(Stamp) -> R) -> R {
-        use_of(Stamp { ticks: crate::monotonic_raw_ns(), cpu: 0 })
-    }
-
     /// The CPU, the counter, the CPU: again until the thread did not move.
-    #[cfg(target_arch = "x86_64")]
     fn bracketed(&self) -> Stamp {
-        use std::arch::x86_64::{_mm_lfence, _mm_mfence, _rdtsc};
         loop {
-            let before = self.cpu();
-            if !self.lfence_waits {
-                // SAFETY: MFENCE is part of SSE2, which every x86-64 CPU has.
-                unsafe { _mm_mfence() };
-            }
-            // SAFETY: LFENCE is part of SSE2.
-            unsafe { _mm_lfence() };
-            // SAFETY: RDTSC exists on every x86-64 CPU; the constructor's caller vouches that it raises no signal.
-            let ticks = unsafe { _rdtsc() };
+            let before = arch::cpu_by(self.method);
+            let ticks = arch::ordered_ticks(self.lfence_waits);
             // The second number must not be read before the counter.
-            // SAFETY: LFENCE is part of SSE2.
-            unsafe { _mm_lfence() };
-            if before == self.cpu() {
+            arch::hold_back_later();
+            if before == arch::cpu_by(self.method) {
                 return Stamp { ticks, cpu: before & CPU_MASK };
             }
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn cpu(&self) -> u32 {
-        match self.method {
-            StampMethod::Rdpid => rdpid(),
-            _ => segment_limit().unwrap_or(0),
-        }
-    }
-
     /// The CPU the thread is on, without its counter, but for RDTSCP, which knows no other way.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn cpu_number(&self) -> u32 {
         let number = match self.method {
             StampMethod::Rdtscp => return self.stamp().cpu,
-            StampMethod::RestartableSequence => registered_cpu(self.sequence_offset),
-            StampMethod::Rdpid | StampMethod::SegmentLimit => self.cpu(),
+            StampMethod::RestartableSequence => arch::registered_cpu(self.sequence_offset),
+            StampMethod::Rdpid | StampMethod::SegmentLimit => arch::cpu_by(self.method),
         };
         number & CPU_MASK
-    }
-
-    /// Other CPUs have no stamper.
-    #[cfg(not(target_arch = "x86_64"))]
-    #[inline(always)]
-    pub fn cpu_number(&self) -> u32 {
-        0
     }
 }
 
@@ -237,7 +202,7 @@ fn agrees(comparisons: u32, kernel: impl Fn() -> Option<u32>, named: impl Fn() -
 }
 
 /// The CPU that the kernel says the thread is on, asked by the system call: the faster ways read what is to be checked.
-fn kernel_cpu() -> Option<u32> {
+pub(crate) fn kernel_cpu() -> Option<u32> {
     let mut cpu: libc::c_uint = 0;
     let nowhere = std::ptr::null_mut::<libc::c_void>();
     // SAFETY: the call writes one unsigned int; node and cache may be null.
@@ -245,62 +210,7 @@ fn kernel_cpu() -> Option<u32> {
     (status == 0).then_some(cpu)
 }
 
-/// RDTSCP. The compiler's own function for it puts the halves of the counter together, and a reader would take them apart
-/// again.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn rdtscp() -> Stamp {
-    let (low, high, aux): (u32, u32, u32);
-    // SAFETY: reached only with the method `Rdtscp`, which `with` gives only where CPUID has the bit. All memory counts as
-    // touched, so that no load is moved across it.
-    unsafe {
-        std::arch::asm!(
-            "rdtscp",
-            out("eax") low,
-            out("edx") high,
-            out("ecx") aux,
-            options(nostack, preserves_flags),
-        );
-    }
-    Stamp { ticks: u64::from(high) << u32::BITS | u64::from(low), cpu: aux & CPU_MASK }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn rdpid() -> u32 {
-    let aux: u64;
-    // SAFETY: reached only with the method `Rdpid`, which `with` gives only where CPUID has the bit.
-    unsafe {
-        std::arch::asm!("rdpid {}", out(reg) aux, options(nomem, nostack, preserves_flags));
-    }
-    aux as u32
-}
-
-/// The limit of the segment `__CPUNODE_SEG`, which holds `node << 12 | cpu`; `None` where the kernel has none.
-/// Entry 15 of the global descriptor table, privilege 3: Linux, arch/x86/include/asm/segment.h, GDT_ENTRY_CPUNODE.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn segment_limit() -> Option<u32> {
-    /// Selector of the segment.
-    const CPUNODE_SEGMENT: u32 = 15 * 8 + 3;
-    let limit: u32;
-    let is_valid: u8;
-    // SAFETY: LSL only looks a descriptor up, and reports in the zero flag whether it may be seen.
-    unsafe {
-        std::arch::asm!(
-            "lsl {limit:e}, {selector:e}",
-            "setz {valid}",
-            limit = out(reg) limit,
-            selector = in(reg) CPUNODE_SEGMENT,
-            valid = out(reg_byte) is_valid,
-            options(nomem, nostack),
-        );
-    }
-    (is_valid != 0).then_some(limit)
-}
-
 /// Where the C library has registered the area of restartable sequences, relative to the thread pointer.
-#[cfg(target_arch = "x86_64")]
 fn sequence_offset() -> Option<isize> {
     // SAFETY: the name is a C string; a symbol that is not there gives null.
     let offset = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) };
@@ -314,79 +224,6 @@ fn sequence_offset() -> Option<isize> {
     // SAFETY: glibc documents `__rseq_offset` as a ptrdiff_t, set before main.
     let offset = unsafe { offset.cast::<isize>().read() };
     (size != 0).then_some(offset)
-}
-
-/// The CPU number that the kernel keeps in the area of restartable sequences.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn registered_cpu(offset: isize) -> u32 {
-    let cpu: u32;
-    // SAFETY: the C library has registered the area at this offset for its threads; the CPU's number is at 4. Nothing is
-    // written. The kernel changes the number behind the compiler's back, so that the load must not be merged: no `pure`.
-    unsafe {
-        std::arch::asm!(
-            "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
-            cpu = out(reg) cpu,
-            offset = in(reg) offset,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    cpu
-}
-
-/// CPU number, LFENCE, RDTSC, which the kernel starts again if it interrupts the thread within.
-///
-/// The descriptor names start, length and the place to go on after an interruption; the four bytes before that place are the
-/// signature that the C library has registered. Sources: Linux, include/uapi/linux/rseq.h; glibc, RSEQ_SIG for x86.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn restartable(offset: isize) -> Stamp {
-    let (cpu, low, high): (u32, u32, u32);
-    // SAFETY: the C library has registered the area at this offset for its threads: the CPU's number is at 4, the address
-    // of the descriptor at 8. The descriptor lives as long as the code; its address is taken out again, so that a library
-    // may be unloaded. The sequence stores nothing before its end, so it may start again at any point.
-    unsafe {
-        std::arch::asm!(
-            ".pushsection .data.rel.ro.sidestep_rseq, \"aw\", @progbits",
-            ".balign 32",
-            "77:",
-            ".long 0, 0",
-            ".quad 2f, 3f - 2f, 4f",
-            ".popsection",
-            ".pushsection .text.sidestep_rseq, \"ax\", @progbits",
-            ".byte 0x0f, 0xb9, 0x3d",
-            ".long 0x53053053",
-            "4:",
-            "jmp 5f",
-            ".popsection",
-            "5:",
-            "lea {descriptor}, [rip + 77b]",
-            "mov qword ptr fs:[{offset} + 8], {descriptor}",
-            "2:",
-            "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
-            "lfence",
-            "rdtsc",
-            "3:",
-            "mov qword ptr fs:[{offset} + 8], 0",
-            descriptor = out(reg) _,
-            offset = in(reg) offset,
-            cpu = out(reg) cpu,
-            out("eax") low,
-            out("edx") high,
-            options(nostack, preserves_flags),
-        );
-    }
-    Stamp { ticks: u64::from(high) << u32::BITS | u64::from(low), cpu }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn segment_limit() -> Option<u32> {
-    None
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn sequence_offset() -> Option<isize> {
-    None
 }
 
 #[cfg(test)]
@@ -476,7 +313,7 @@ mod tests {
         let only_limit =
             |stamper: &Stamper| stamper.method == StampMethod::SegmentLimit && stamper.names_cpus_rightly();
         let limit = Stamper::chosen(without, only_limit);
-        assert_eq!(limit.is_some(), segment_limit().is_some());
+        assert_eq!(limit.is_some(), arch::segment_limit().is_some());
         assert!(Stamper::chosen(features, |_| false).is_none());
     }
 }
