@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{browser, cargo, golden, lab, licences, packages, schema};
+use crate::{cargo, golden, lab, licences, packages};
 use beside::Beside;
 
 /// How a step is done.
@@ -37,9 +37,9 @@ const OTHER_TARGET: &str = "aarch64-unknown-linux-gnu";
 
 const TESTS: &str = "tests";
 const GOLDEN: &str = "golden command lines";
+const LAB: &str = "machines whose truth is known, in QEMU";
 
-/// Each with its heading. Probes measure release builds only: there, too, timing wrappers must be inlined and loops give the right
-/// values, so the kernels are tested in one as well.
+/// Each with its heading.
 const STEPS: &[(&str, Step)] = &[
     ("packages the tests need", Step::Own(|| Ok(packages::ensure()))),
     ("format: cargo fmt --all", Step::Cargo("fmt --all --check")),
@@ -50,20 +50,16 @@ const STEPS: &[(&str, Step)] = &[
     ("licences: cargo metadata against deny.toml", Step::Own(licences::check)),
     ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
     ("the program", Step::Beside { task: "dist --program-alone", with: TESTS }),
-    // Behind the program: both lock the folder of release builds.
-    (
-        "tests of the kernels as they are measured",
-        Step::Tests("test --release --package=kernels --tests --locked --no-fail-fast -- --show-output"),
-    ),
     (GOLDEN, Step::Own(golden::run)),
-    ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
-    // It waits for Slurm most of the time.
+    // These wait half of their time, for Slurm and for pages, and switch nothing that a transcript shows.
     ("a fleet of eight nodes on a Slurm of its own", Step::Beside { task: "fleet-test", with: GOLDEN }),
-    ("machines whose truth is known, in QEMU", Step::Own(lab::check)),
     (
         "a quick check-up: its record, and its report in headless Chromium",
-        Step::Own(browser::check_fresh_report),
+        Step::Beside { task: "browser", with: GOLDEN },
     ),
+    (LAB, Step::Own(lab::check)),
+    // They switch what this host has, of which guests see nothing.
+    ("fresh documents against their schemas", Step::Beside { task: "schema --fresh", with: LAB }),
 ];
 
 /// `cargo xtask test`.
