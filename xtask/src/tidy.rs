@@ -60,6 +60,7 @@ pub const SOURCE_RULES: &[SourceRule] = &[
     ("pure crates touch no clock, thread, process or CPU", placement::purity),
     ("threads are started where they can be refused", placement::threads),
     ("kernels never allocate", placement::allocation),
+    ("code of one architecture stands in `arch`", placement::architectures),
     ("printing stands only in cli and xtask", placement::printing),
     ("modules are named by a noun of the field", words::module_names),
     ("nothing is left dead or undone", words::dead_markers),

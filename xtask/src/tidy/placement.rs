@@ -125,6 +125,18 @@ pub(super) fn printing(source: &Source) -> Vec<Violation> {
 }
 
 /// Benchmarks and examples are programs of their own.
+/// What differs between architectures stands in a folder or file `arch`, behind names that all of them have; a test of one of them says so
+/// in its first lines, for the whole file.
+pub(super) fn architectures(source: &Source) -> Vec<Violation> {
+    let is_arch = source.path.contains("/arch/") || source.path.ends_with("/arch.rs");
+    let rule = "code of one architecture stands in a folder or file `arch`";
+    let breaches = each(source, source.numbered(), &["target_arch"], rule);
+    let is_head = |violation: &Violation| {
+        source.is_test[violation.line - 1] && source.code[violation.line - 1].starts_with("#![cfg")
+    };
+    breaches.into_iter().filter(|violation| !is_arch && !is_head(violation)).collect()
+}
+
 fn is_program(source: &Source) -> bool {
     ["/benches/", "/examples/"].iter().any(|folder| source.path.contains(folder))
 }
@@ -164,6 +176,21 @@ mod tests {
         assert_eq!(check(unsafe_code, "crates/stats/src/a.rs", "// unsafe\nfn a() { b(\"unsafe\") }"), 0);
         assert_eq!(check(unsafe_code, UNSAFE_FAKES[0], "fn a() { unsafe { b() } }"), 0);
         assert_eq!(check(unsafe_code, "crates/toggles/tests/micro_guest/main.rs", "unsafe { b() }"), 1);
+    }
+
+    #[test]
+    fn an_architecture_is_named_outside_of_its_folder() {
+        let line = "#[cfg(target_arch = \"x86_64\")]";
+        for (path, breaches) in [
+            ("crates/host/src/cpuid.rs", 1),
+            ("crates/host/src/arch/x86_64.rs", 0),
+            ("crates/clock-preload/src/arch.rs", 0),
+        ] {
+            assert_eq!(check(architectures, path, line), breaches, "{path}");
+        }
+        let whole = "#![cfg(target_arch = \"x86_64\")]";
+        assert_eq!(check(architectures, "crates/cli/tests/other_cpu/main.rs", whole), 0);
+        assert_eq!(check(architectures, "crates/cli/src/main.rs", whole), 1);
     }
 
     #[test]
