@@ -34,11 +34,6 @@ use crate::isa::Isa;
 #[cfg(not(target_arch = "aarch64"))]
 use crate::line::{Turn, repeat};
 
-/// What to say where this architecture lacks a loop.
-pub fn no_loop() -> String {
-    format!("no loop for {}", std::env::consts::ARCH)
-}
-
 /// Whether this architecture has the loops of the core: [`multiply`](crate::multiply), [`rotate`](crate::rotate),
 /// [`ports`](crate::ports), [`forwarding`](crate::forwarding), [`float_divide`](crate::float_divide) and
 /// [`store_bypass`](crate::store_bypass). Without them nothing is known of the core's frequency and share.
@@ -48,15 +43,6 @@ pub const fn has_core_loops() -> bool {
 
 /// What is wrong with a caller who did not ask.
 pub(crate) const MISSING: &str = "callers ask `has_core_loops`";
-
-/// True, and says so, where tests of these loops have nothing to test.
-#[cfg(test)]
-pub(crate) fn core_loops_are_missing() -> bool {
-    if !has_core_loops() {
-        println!("skipped: {}", no_loop());
-    }
-    !has_core_loops()
-}
 
 /// Loops of the core. Each makes at least one round.
 pub(crate) struct CoreLoops {
@@ -111,4 +97,16 @@ pub(crate) fn swaps(word: &AtomicU32, turn: Turn, rounds: u64, abort: &AtomicBoo
     repeat(rounds, abort, || {
         word.compare_exchange(turn.take, turn.leave, Ordering::AcqRel, Ordering::Acquire).is_ok()
     })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    /// True, and says so, where tests of loops of the core have nothing to test.
+    pub(crate) fn core_loops_are_missing() -> bool {
+        let has_loops = super::has_core_loops();
+        if !has_loops {
+            println!("skipped: no loop for {}", std::env::consts::ARCH);
+        }
+        !has_loops
+    }
 }

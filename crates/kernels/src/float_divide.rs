@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn each_chain_ends_with_the_quotient_of_its_numbers() {
-        if crate::arch::core_loops_are_missing() {
+        if crate::arch::tests::core_loops_are_missing() {
             return;
         }
         for operands in [FloatOperands::Normal, FloatOperands::Denormal] {

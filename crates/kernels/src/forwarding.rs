@@ -38,7 +38,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_chain_makes_as_many_steps_as_it_says(rounds in 0u64..10_000) {
-            if crate::arch::core_loops_are_missing() {
+            if crate::arch::tests::core_loops_are_missing() {
                 return Ok(());
             }
             prop_assert_eq!(forwarding_chain(rounds), naive(rounds));

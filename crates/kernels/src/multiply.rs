@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_chain_makes_as_many_multiplications_as_it_says() {
-        if crate::arch::core_loops_are_missing() {
+        if crate::arch::tests::core_loops_are_missing() {
             return;
         }
         for rounds in [0, 1, 2, 3, 17] {

@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn the_loop_makes_as_many_additions_as_it_says() {
-        if crate::arch::core_loops_are_missing() {
+        if crate::arch::tests::core_loops_are_missing() {
             return;
         }
         for rounds in [0, 1, 2, 3, 1000] {

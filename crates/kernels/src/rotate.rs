@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_chain_makes_as_many_rotations_as_it_says() {
-        if crate::arch::core_loops_are_missing() {
+        if crate::arch::tests::core_loops_are_missing() {
             return;
         }
         // A round of 64 brings the value back; as 7 is odd, no smaller number of rotations does.

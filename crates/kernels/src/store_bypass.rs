@@ -94,7 +94,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_loop_stores_and_ends_where_its_twin_does(rounds in 0u64..200) {
-            if crate::arch::core_loops_are_missing() {
+            if crate::arch::tests::core_loops_are_missing() {
                 return Ok(());
             }
             let mut run = StoreBypass::new();

@@ -76,8 +76,8 @@ pub enum ShortProbeError {
     )]
     DebugBuild,
     /// The architecture lacks it.
-    #[error("{0}")]
-    NoLoop(String),
+    #[error("no loop for {}", std::env::consts::ARCH)]
+    NoLoop,
     /// No memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),

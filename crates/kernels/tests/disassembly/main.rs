@@ -98,7 +98,10 @@ fn disassemble(program: &str, binary: &Path, comment: &str) -> Option<Functions>
     let arguments = ["--disassemble", "--demangle", "--no-show-raw-insn"];
     // Said of x86 alone: other architectures refuse it.
     let syntax = (comment == "#").then_some("--disassembler-options=intel");
-    let output = Command::new(program).args(arguments).args(syntax).arg(binary).output().ok()?;
+    // LLVM names no instruction of an extension that it is not told of.
+    let extensions = program.starts_with("llvm").then_some("--mattr=+lse");
+    let output =
+        Command::new(program).args(arguments).args(syntax).args(extensions).arg(binary).output().ok()?;
     let mut functions = Functions::new();
     let mut current = String::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {

@@ -88,7 +88,7 @@ impl ShortKind {
             return Err(ShortProbeError::DebugBuild);
         }
         if self.is_of_the_core() && !kernels::has_core_loops() {
-            return Err(ShortProbeError::NoLoop(kernels::no_loop()));
+            return Err(ShortProbeError::NoLoop);
         }
         let windowed = |timed| {
             let work = Work { timed, window_ns: WINDOW_NS, low: Low::Fastest };
