@@ -22,13 +22,13 @@ pub const STEPS_PER_ROUND: u64 = 16;
 pub const MULTIPLIES_PER_STEP: u32 = 5;
 
 /// Odd, so that no product of a node above 0 becomes 0; the latency of the multiplier does not depend on it.
-pub(crate) const FACTOR: u32 = 0x9e37_79b1;
+pub const FACTOR: u32 = 0x9e37_79b1;
 
 /// Nodes of the ring, and slots to store to: as many as a line holds.
 const SLOTS: usize = 8;
 
 /// What is left of a product of 32 bits to choose one of the slots.
-pub(crate) const SLOT_SHIFT: u32 = u32::BITS - SLOTS.trailing_zeros();
+pub const SLOT_SHIFT: u32 = u32::BITS - SLOTS.trailing_zeros();
 
 /// The two lines of the loop, and where in the ring it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -40,6 +40,7 @@ pub(crate) unsafe fn walk(node: *const Link, rounds: u64) -> *const Link {
 }
 
 /// The block has a power of two of bytes, at least a line.
+#[expect(clippy::cast_ptr_alignment, reason = "a block starts on a line, and the mask leaves multiples of 8")]
 pub(crate) fn walk_offsets(block: &[u8], mut offset: u64, rounds: u64) -> u64 {
     let mask = mask_of(block);
     for _ in 0..rounds * OFFSETS_PER_ROUND {
