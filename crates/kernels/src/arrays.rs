@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use crate::operation::{ELEMENT_BYTES, Operation};
 
-/// Alignment of every array, in bytes: a cache line, which is also the widest vector (AVX-512).
+/// Alignment of every array, in bytes: the widest vector (AVX-512). It is the format of the loops, whatever the machine's line is.
 pub const ARRAY_ALIGN_BYTES: usize = 64;
 
 /// The length of every array is a multiple of this many bytes: no kernel moves more of one array per iteration,

@@ -11,13 +11,15 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use crate::arch;
 use crate::chase::{Cursor, Link};
 use crate::random::{SplitMix64, mix};
 
 /// Bytes of a link, a pointer; also its alignment.
 pub const LINK_BYTES: usize = size_of::<Link>();
 
-/// Bytes of a cache line on every x86-64.
+/// Alignment of a chain, and what [`Position::MixedLine`] moves nodes by: the line of every x86-64 and of most arm64. Where a line is
+/// longer, all lines are still used evenly; who needs one node per line takes a stride of the machine's line.
 pub const LINE_BYTES: usize = 64;
 
 /// Random choices made ahead of the swaps: enough to keep the 10 to 24 line-fill buffers of a core busy.
@@ -123,17 +125,6 @@ impl fmt::Display for ChainError {
 }
 
 impl core::error::Error for ChainError {}
-
-/// Asks for the line of a link; never faults.
-fn prefetch(link: *const Link) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint and may have any address.
-    unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(link.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = link;
-}
 
 /// Asks whether to go on, at every so manieth link.
 fn look(done: usize, goes_on: &dyn Fn() -> bool) -> Result<(), ChainError> {
@@ -266,7 +257,7 @@ impl<'a> Chain<'a> {
             let batch = CHOICES_AHEAD.min(last);
             for (step, chosen) in chosen[..batch].iter_mut().enumerate() {
                 *chosen = place(random.below((last - step) as u64) as usize);
-                prefetch(self.node(*chosen));
+                arch::prefetch(self.node(*chosen));
             }
             for (step, &there) in chosen[..batch].iter().enumerate() {
                 let here = place(last - step);

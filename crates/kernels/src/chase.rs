@@ -1,13 +1,15 @@
 //! The pointer chase: dependent loads, each of which yields the address of the next.
 //!
 //! ```text
-//! repeat rounds:  64 x  rax = [rax]        (mov rax, [rax]: 1 load of 8 bytes, nothing else)
+//! repeat rounds:  64 x  rax = [rax]        (mov rax, [rax]; arm64: ldr x, [x]: 1 load of 8 bytes, nothing else)
 //! ```
 //! Per round 64 loads, no store, one branch. Side by side, k chases are k such chains in k registers, 16 loads of
-//! each between branches; up to 12 find a register of their own, more are left to the compiler, which keeps some in
-//! the stack: a few cycles more per load, which matters in L1 and L2 only.
+//! each between branches; up to 12 on x86-64 and all on arm64 find a register of their own, more are left to the compiler,
+//! which keeps some in the stack: a few cycles more per load, which matters in L1 and L2 only.
 
 use core::marker::PhantomData;
+
+use crate::arch;
 
 /// Dependent loads of one round of a walk.
 pub const LOADS_PER_ROUND: u64 = 64;
@@ -27,7 +29,7 @@ pub(crate) struct Link(pub(crate) *const Link);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor<'c> {
     /// Points to a node: a pointer to a node, and so on without end, all valid and unchanged during `'c`.
-    node: *const Link,
+    pub(crate) node: *const Link,
     chain: PhantomData<&'c ()>,
 }
 
@@ -63,7 +65,7 @@ impl Cursor<'_> {
             return self;
         }
         // SAFETY: a cursor stands on a node (promise of `new`), and there is a round.
-        let node = unsafe { walk_rounds(self.node, rounds) };
+        let node = unsafe { arch::walk(self.node, rounds) };
         Self { node, ..self }
     }
 
@@ -72,34 +74,6 @@ impl Cursor<'_> {
     pub fn steps(self, loads: u64) -> Self {
         (0..loads % LOADS_PER_ROUND).fold(self.walk(loads / LOADS_PER_ROUND), |cursor, _| cursor.next())
     }
-}
-
-/// # Safety
-/// `node` is a node as [`Cursor::new`] wants it; `rounds` is not zero.
-#[cfg(target_arch = "x86_64")]
-unsafe fn walk_rounds(mut node: *const Link, rounds: u64) -> *const Link {
-    // SAFETY: the ring is closed (caller's promise), so each load reads a valid word.
-    unsafe {
-        core::arch::asm!(
-            rounds!(64, "mov {node}, [{node}]"),
-            node = inout(reg) node,
-            rounds = inout(reg) rounds => _,
-            options(nostack, readonly)
-        );
-    }
-    node
-}
-
-/// # Safety
-/// `node` is a node as [`Cursor::new`] wants it.
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn walk_rounds(node: *const Link, rounds: u64) -> *const Link {
-    // SAFETY: the caller's promise is that of `new`.
-    let mut cursor = unsafe { Cursor::new(node) };
-    for _ in 0..rounds * LOADS_PER_ROUND {
-        cursor = cursor.next();
-    }
-    cursor.node
 }
 
 /// Follows `K` chases side by side, each for `rounds * PARALLEL_LOADS_PER_ROUND` dependent loads, and returns where
@@ -111,9 +85,7 @@ pub fn walk_parallel<const K: usize>(mut cursors: [Cursor<'_>; K], rounds: u64) 
     if rounds == 0 {
         return cursors;
     }
-    #[cfg(target_arch = "x86_64")]
-    if K <= registers::CHASES_MAX {
-        registers::walk(&mut cursors, rounds);
+    if walk_in_registers(&mut cursors, rounds) {
         return cursors;
     }
     for _ in 0..rounds * PARALLEL_LOADS_PER_ROUND {
@@ -124,62 +96,12 @@ pub fn walk_parallel<const K: usize>(mut cursors: [Cursor<'_>; K], rounds: u64) 
     cursors
 }
 
-/// Parallel chases with one register each.
-#[cfg(target_arch = "x86_64")]
-mod registers {
-    use super::Cursor;
-
-    /// Registers that can hold a chase: all but the stack pointer, rbx and rbp, which the compiler keeps for itself, and
-    /// r15, which counts the rounds.
-    pub(super) const CHASES_MAX: usize = 12;
-
-    /// Defines the loop over the given chases, each an index and its register.
-    macro_rules! define_loop {
-        ($name:ident: $($index:literal $register:tt),+) => {
-            /// # Safety
-            /// There are as many cursors as the loop has registers; `rounds` is not zero.
-            unsafe fn $name(cursors: &mut [Cursor<'_>], rounds: u64) {
-                // SAFETY: every cursor stands on a node of a closed ring, so each load reads a valid word.
-                unsafe {
-                    core::arch::asm!(
-                        ".p2align 6",
-                        "2:",
-                        ".rept 16",
-                        $(concat!("mov ", $register, ", [", $register, "]"),)+
-                        ".endr",
-                        "dec r15",
-                        "jnz 2b",
-                        $(inout($register) cursors[$index].node,)+
-                        inout("r15") rounds => _,
-                        options(nostack, readonly)
-                    );
-                }
-            }
-        };
-    }
-
-    define_loop!(walk_1: 0 "rax");
-    define_loop!(walk_2: 0 "rax", 1 "rcx");
-    define_loop!(walk_3: 0 "rax", 1 "rcx", 2 "rdx");
-    define_loop!(walk_4: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi");
-    define_loop!(walk_5: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi", 4 "rdi");
-    define_loop!(walk_6: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi", 4 "rdi", 5 "r8");
-    define_loop!(walk_7: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi", 4 "rdi", 5 "r8", 6 "r9");
-    define_loop!(walk_8: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi", 4 "rdi", 5 "r8", 6 "r9", 7 "r10");
-    define_loop!(walk_9: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi", 4 "rdi", 5 "r8", 6 "r9", 7 "r10", 8 "r11");
-    define_loop!(walk_10: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi", 4 "rdi", 5 "r8", 6 "r9", 7 "r10", 8 "r11", 9 "r12");
-    define_loop!(walk_11: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi", 4 "rdi", 5 "r8", 6 "r9", 7 "r10", 8 "r11", 9 "r12", 10 "r13");
-    define_loop!(walk_12: 0 "rax", 1 "rcx", 2 "rdx", 3 "rsi", 4 "rdi", 5 "r8", 6 "r9", 7 "r10", 8 "r11", 9 "r12", 10 "r13", 11 "r14");
-
-    type Loop = unsafe fn(&mut [Cursor<'_>], u64);
-    const LOOPS: [Loop; CHASES_MAX] =
-        [walk_1, walk_2, walk_3, walk_4, walk_5, walk_6, walk_7, walk_8, walk_9, walk_10, walk_11, walk_12];
-
-    /// Walks 1 to [`CHASES_MAX`] cursors for `rounds` rounds, not zero.
-    pub(super) fn walk(cursors: &mut [Cursor<'_>], rounds: u64) {
-        // SAFETY: the loop is the one for this many cursors, and the caller has seen that there are rounds.
-        unsafe { LOOPS[cursors.len() - 1](cursors, rounds) }
-    }
+/// Walks so many cursors with a register for each; without so many registers it does nothing and returns false.
+fn walk_in_registers(cursors: &mut [Cursor<'_>], rounds: u64) -> bool {
+    let Some(walk) = arch::PARALLEL_WALKS.get(cursors.len() - 1) else { return false };
+    // SAFETY: the loop is the one for this many cursors, and the caller has seen that there are rounds.
+    unsafe { walk(cursors, rounds) };
+    true
 }
 
 #[cfg(test)]

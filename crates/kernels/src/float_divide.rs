@@ -1,7 +1,7 @@
 //! Dependent divisions of 64-bit floats: of normal numbers, or of denormal ones.
 //!
 //! ```text
-//! repeat rounds:  16 x  dividend = last quotient & 0 | dividend;  quotient = dividend / divisor   (andpd, orpd, divsd)
+//! repeat rounds:  16 x  dividend = last quotient & 0 | dividend;  quotient = dividend / divisor   (andpd, orpd, divsd; arm64: and, orr, fdiv)
 //! ```
 //! Per round 16 divisions, no load, no store. The last quotient is masked away, so that each division waits for the one
 //! before and divides the same numbers. Both kinds of numbers have the same 52 bits behind the point and about the same
@@ -9,7 +9,9 @@
 //! for a denormal operand shows as the difference: nothing, a step to normalise it, or an assist of microcode. Linux sets a
 //! bit called `DENORM_FIX` on Zen 1 against a divider that leaves partial results (CVE-2025-54505).
 //!
-//! A process starts with denormal numbers in force (MXCSR without DAZ and FTZ), and nothing here changes that.
+//! A process starts with denormal numbers in force (MXCSR without DAZ and FTZ, FPCR without FZ), and nothing here changes that.
+
+use crate::arch::{self, MISSING};
 
 /// Dependent divisions of one round.
 pub const FLOAT_DIVISIONS_PER_ROUND: u64 = 16;
@@ -38,46 +40,13 @@ impl FloatOperands {
 }
 
 /// Makes `rounds * FLOAT_DIVISIONS_PER_ROUND` dependent divisions and returns the last quotient; none gives 0.
+///
+/// # Panics
+/// Where this architecture lacks it: ask [`has_core_loops`](crate::has_core_loops).
 #[inline(never)]
 pub fn float_divide_chain(operands: FloatOperands, rounds: u64) -> f64 {
-    let [dividend, divisor] = operands.pair();
-    if rounds == 0 {
-        return 0.0;
-    }
-    divisions(dividend, divisor, rounds)
-}
-
-/// At least one round.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn divisions(dividend: f64, divisor: f64, rounds: u64) -> f64 {
-    let mut quotient = 0.0_f64;
-    // SAFETY: registers only, all named; SSE2 is part of x86-64.
-    unsafe {
-        core::arch::asm!(
-            rounds!(
-                16,
-                "andpd {quotient}, {zero}",
-                "orpd {quotient}, {dividend}",
-                "divsd {quotient}, {divisor}",
-            ),
-            quotient = inout(xmm_reg) quotient,
-            zero = in(xmm_reg) 0.0_f64,
-            dividend = in(xmm_reg) dividend,
-            divisor = in(xmm_reg) divisor,
-            rounds = inout(reg) rounds => _,
-            options(nomem, nostack)
-        );
-    }
-    quotient
-}
-
-/// At least one round, as the compiler sees fit.
-#[cfg(not(target_arch = "x86_64"))]
-fn divisions(dividend: f64, divisor: f64, rounds: u64) -> f64 {
-    let divide =
-        |last: f64| f64::from_bits(last.to_bits() & std::hint::black_box(0) | dividend.to_bits()) / divisor;
-    (0..rounds * FLOAT_DIVISIONS_PER_ROUND).fold(0.0, |last, _| divide(last))
+    let run = arch::CORE.divide.expect(MISSING);
+    if rounds == 0 { 0.0 } else { run(operands.pair(), rounds) }
 }
 
 #[cfg(test)]
@@ -86,6 +55,9 @@ mod tests {
 
     #[test]
     fn each_chain_ends_with_the_quotient_of_its_numbers() {
+        if crate::arch::tests::core_loops_are_missing() {
+            return;
+        }
         for operands in [FloatOperands::Normal, FloatOperands::Denormal] {
             let [dividend, divisor] = operands.pair();
             assert_eq!(float_divide_chain(operands, 0).to_bits(), 0);

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::arch;
+
 named! {
     /// The instructions a kernel uses for its data; chosen at run time, never by a build flag.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,23 +18,15 @@ named! {
         Avx2 = "avx2",
         /// 512-bit AVX-512F.
         Avx512 = "avx512",
+        /// 128-bit Advanced SIMD, part of every arm64 Linux.
+        Neon = "neon",
     }
 }
 
 impl Isa {
     /// Whether this CPU executes it and the operating system saves its registers.
     pub fn is_present(self) -> bool {
-        match self {
-            Self::ScalarU64 | Self::ScalarF64 => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Sse2 => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => is_x86_feature_detected!("avx512f"),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Sse2 | Self::Avx2 | Self::Avx512 => false,
-        }
+        arch::has(self)
     }
 
     /// The widest instruction set of this CPU.

@@ -8,6 +8,8 @@
 //! | bandwidth: read, write, copy, scale, add, triad | [`stream`], the operations below it |
 //! | latency: dependent loads over a permutation | [`chain`] builds it, [`chase`] walks it, [`offset_chase`] borrows nothing meanwhile |
 //! | control loops: frequency and share of the core | [`multiply`], [`rotate`], [`ports`] |
+//! | what an atomic addition costs with each kind of instructions | [`atomic_add`] |
+//! | their machine code, by architecture | `arch` |
 //! | time-stamp counter reads | [`ticks`] |
 //! | compute that must not move when memory does | [`mandelbrot`] |
 //! | a load behind a store: of late address, of known address | [`store_bypass`], [`forwarding`] |
@@ -18,16 +20,14 @@
 #[macro_use]
 #[path = "../../machine/src/named.rs"]
 mod named;
-#[cfg(target_arch = "x86_64")]
-#[macro_use]
-mod rounds;
 
+mod arch;
 mod arrays;
+pub mod atomic_add;
 pub mod chain;
 pub mod chase;
 pub mod float_divide;
 pub mod forwarding;
-#[cfg(target_arch = "x86_64")]
 pub mod front_end;
 mod isa;
 pub mod line;
@@ -38,24 +38,21 @@ mod operation;
 pub mod ports;
 pub mod random;
 pub mod rotate;
-#[cfg(target_arch = "x86_64")]
-pub mod signature;
 pub mod store_bypass;
 pub mod stream;
-#[cfg(target_arch = "x86_64")]
-pub mod ticks;
 pub mod vector;
 
+pub use arch::*;
 pub use arrays::{ARRAY_ALIGN_BYTES, ARRAY_GRANULE_BYTES, Arrays, ArraysError};
+pub use atomic_add::{ATOMIC_ADDS_PER_ROUND, AtomicAddLoop};
 pub use chain::{Chain, ChainError, Layout, Order, Position};
 pub use chase::{Cursor, LOADS_PER_ROUND, PARALLEL_LOADS_PER_ROUND, PARALLEL_MAX, walk_parallel};
 pub use float_divide::{FLOAT_DIVISIONS_PER_ROUND, FloatOperands, float_divide_chain};
 pub use forwarding::{FORWARDS_PER_ROUND, forwarding_chain};
-#[cfg(target_arch = "x86_64")]
 pub use front_end::front_end_loop;
 pub use isa::Isa;
 pub use line::{Line, Protocol, ping, pong};
-pub use multiply::{MULTIPLIES_PER_ROUND, cycles_per_multiply, multiply_chain};
+pub use multiply::{MULTIPLIES_PER_ROUND, cycles_per_multiply, cycles_per_multiply_of_part, multiply_chain};
 pub use operation::{Accounting, ELEMENT_BYTES, Operation, Store};
 pub use ports::{ADDS_PER_ROUND, port_loop};
 pub use rotate::{ROTATES_PER_ROUND, rotate_chain};

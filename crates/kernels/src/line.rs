@@ -5,9 +5,12 @@
 //! read_then_write   ping: until line == 0; line = 1            pong: until line == 1; line = 0
 //! ```
 //! By compare-and-swap each hop is one request for ownership; by read-then-write the line is first fetched shared,
-//! then upgraded. The two differ by about a factor of two on the same pair of cores.
+//! then upgraded. The two differ by about a factor of two on the same pair of cores. On arm64 a compare-and-swap is CASAL where the
+//! CPU has LSE; elsewhere it is LDAXR and STLXR, whose load may fetch the line shared as well.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::arch;
 
 /// Spins between two looks at the abort flag, which lives on another line.
 const SPINS_PER_ABORT_CHECK: u32 = 1024;
@@ -71,17 +74,15 @@ pub fn pong(line: &Line, protocol: Protocol, rounds: u64, abort: &AtomicBool) ->
 
 /// The value that gives a thread its turn, and the one that gives the partner his.
 #[derive(Clone, Copy)]
-struct Turn {
-    take: u32,
-    leave: u32,
+pub(crate) struct Turn {
+    pub(crate) take: u32,
+    pub(crate) leave: u32,
 }
 
 #[inline(always)]
 fn bounce(line: &Line, protocol: Protocol, turn: Turn, rounds: u64, abort: &AtomicBool) -> u64 {
     match protocol {
-        Protocol::CompareSwap => repeat(rounds, abort, || {
-            line.word.compare_exchange(turn.take, turn.leave, Ordering::AcqRel, Ordering::Acquire).is_ok()
-        }),
+        Protocol::CompareSwap => arch::swaps(&line.word, turn, rounds, abort),
         Protocol::ReadThenWrite => repeat(rounds, abort, || {
             let is_ours = line.word.load(Ordering::Acquire) == turn.take;
             if is_ours {
@@ -94,7 +95,7 @@ fn bounce(line: &Line, protocol: Protocol, turn: Turn, rounds: u64, abort: &Atom
 
 /// Calls `hop` until it has succeeded `rounds` times or `abort` is set; returns the successes.
 #[inline(always)]
-fn repeat(rounds: u64, abort: &AtomicBool, mut hop: impl FnMut() -> bool) -> u64 {
+pub(crate) fn repeat(rounds: u64, abort: &AtomicBool, mut hop: impl FnMut() -> bool) -> u64 {
     for done in 0..rounds {
         let mut spins = 0u32;
         while !hop() {

@@ -12,10 +12,8 @@
 //! Fixed point: coordinates have 12 bits behind the point (-8 to 8), products of two of them 8 (the high half of the
 //! 32-bit product).
 
+use crate::arch;
 use crate::isa::Isa;
-
-#[cfg(target_arch = "x86_64")]
-mod lanes;
 
 named! {
     /// What the lanes hold.
@@ -66,15 +64,7 @@ impl Mandelbrot {
         let picture_of: unsafe fn(Picture) -> u64 = match (numbers, isa) {
             (Numbers::Fixed16, Isa::ScalarU64) => scalar_fixed16,
             (Numbers::Float32, Isa::ScalarF64) => scalar_float32,
-            #[cfg(target_arch = "x86_64")]
-            (Numbers::Fixed16, Isa::Sse2) => lanes::fixed16_sse2,
-            #[cfg(target_arch = "x86_64")]
-            (Numbers::Float32, Isa::Sse2) => lanes::float32_sse2,
-            #[cfg(target_arch = "x86_64")]
-            (Numbers::Fixed16, Isa::Avx2) => lanes::fixed16_avx2,
-            #[cfg(target_arch = "x86_64")]
-            (Numbers::Float32, Isa::Avx2) => lanes::float32_avx2,
-            _ => return None,
+            _ => arch::picture_of(numbers, isa)?,
         };
         isa.is_present().then_some(Self { numbers, isa, picture_of })
     }
@@ -109,27 +99,27 @@ const FRACTION_BITS: i32 = 12;
 /// Bits behind the point of a product: those of two coordinates less the 16 that are dropped.
 const PRODUCT_FRACTION_BITS: i32 = 2 * FRACTION_BITS - 16;
 /// Shift from a product to a coordinate.
-const PRODUCT_SHIFT: i32 = FRACTION_BITS - PRODUCT_FRACTION_BITS;
+pub(crate) const PRODUCT_SHIFT: i32 = FRACTION_BITS - PRODUCT_FRACTION_BITS;
 /// The bound 4 of |z|^2 as a product.
-const BOUND_FIXED16: i16 = 4 << PRODUCT_FRACTION_BITS;
+pub(crate) const BOUND_FIXED16: i16 = 4 << PRODUCT_FRACTION_BITS;
 /// The bound 4 of |z|^2.
-const BOUND_FLOAT32: f32 = 4.0;
+pub(crate) const BOUND_FLOAT32: f32 = 4.0;
 
 /// Coordinate of point `index` of `count` on an axis of length 3 that starts at `start`, in fixed point.
-fn fixed16_at(start: f32, index: u16, count: u16) -> i16 {
+pub(crate) fn fixed16_at(start: f32, index: u16, count: u16) -> i16 {
     let unit = 1i32 << FRACTION_BITS;
     ((start * unit as f32) as i32 + 3 * unit * i32::from(index) / i32::from(count)) as i16
 }
 
 /// Coordinate of point `index` of `count` on an axis of length 3 that starts at `start`.
-fn float32_at(start: f32, index: u16, count: u16) -> f32 {
+pub(crate) fn float32_at(start: f32, index: u16, count: u16) -> f32 {
     start + 3.0 * f32::from(index) / f32::from(count)
 }
 
 /// Where the real axis starts.
-const REAL_START: f32 = -2.0;
+pub(crate) const REAL_START: f32 = -2.0;
 /// Where the imaginary axis starts.
-const IMAGINARY_START: f32 = -1.5;
+pub(crate) const IMAGINARY_START: f32 = -1.5;
 
 fn scalar_fixed16(picture: Picture) -> u64 {
     let product = |a: i16, b: i16| ((i32::from(a) * i32::from(b)) >> 16) as i16;

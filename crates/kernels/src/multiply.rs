@@ -1,53 +1,35 @@
 //! Control loop for the frequency: a dependent chain of 32-bit multiplications in registers.
 //!
 //! ```text
-//! repeat rounds:  64 x  product = product * factor        (imul r32, r32)
+//! repeat rounds:  64 x  product = product * factor        (imul r32, r32; arm64: mul w, w, w)
 //! ```
 //! Per round 64 multiplications, no load, no store. Each needs the last, so that memory does not move the loop and a
 //! busy sibling hardly does: time per step is the latency of the multiplier in core cycles times the core's period.
 //! Dependent additions of constants would be simpler, but newer cores fold them when they rename registers (Intel
 //! Golden Cove; uops.info, `ADD_R64_I8`, latency 0 to 1).
 
+use crate::arch::{self, MISSING};
+
 /// Dependent multiplications of one round.
 pub const MULTIPLIES_PER_ROUND: u64 = 64;
 
 /// Odd, so that the product of odd numbers never becomes 0; the latency of the multiplier does not depend on it.
-const FACTOR: u32 = 0x9e37_79b1;
+pub(crate) const FACTOR: u32 = 0x9e37_79b1;
 
 /// Makes `rounds * MULTIPLIES_PER_ROUND` dependent 32-bit multiplications and returns the product.
+///
+/// # Panics
+/// Where this architecture lacks it: ask [`has_core_loops`](crate::has_core_loops).
 #[inline(never)]
 pub fn multiply_chain(rounds: u64) -> u32 {
-    if rounds == 0 { FACTOR } else { multiply_rounds(rounds) }
+    let run = arch::CORE.multiply.expect(MISSING);
+    if rounds == 0 { FACTOR } else { run(rounds) }
 }
 
 /// What [`multiply_chain`] must return.
 pub const fn answer(rounds: u64) -> u32 {
     // Powers of an odd number repeat, modulo 2^32, after 2^30 of them at the latest: the low bits of the exponent are enough.
     FACTOR.wrapping_pow((rounds * MULTIPLIES_PER_ROUND + 1) as u32)
-}
-
-/// At least one round.
-#[cfg(target_arch = "x86_64")]
-fn multiply_rounds(rounds: u64) -> u32 {
-    let mut product = FACTOR;
-    // SAFETY: registers only, all named.
-    unsafe {
-        core::arch::asm!(
-            rounds!(64, "imul {product:e}, {factor:e}"),
-            product = inout(reg) product,
-            factor = in(reg) FACTOR,
-            rounds = inout(reg) rounds => _,
-            options(nomem, nostack)
-        );
-    }
-    product
-}
-
-/// At least one round.
-#[cfg(not(target_arch = "x86_64"))]
-fn multiply_rounds(rounds: u64) -> u32 {
-    (0..rounds * MULTIPLIES_PER_ROUND)
-        .fold(FACTOR, |product, _| core::hint::black_box(product).wrapping_mul(FACTOR))
 }
 
 /// CPU models for which the latency of `imul r32, r32` is known.
@@ -143,6 +125,25 @@ pub fn cycles_per_multiply(vendor: &str, family: u32, model: u32) -> Option<f64>
     LATENCIES.iter().find(is_row).map(|row| row.cycles)
 }
 
+/// Latency of `mul w, w, w` in core cycles, by implementer and part of MIDR_EL1 (Linux, arch/arm64/include/asm/cputype.h).
+///
+/// Sources: Arm's software optimisation guide of the core, "Divide and multiply instructions", the W-form, and for the three of
+/// Neoverse LLVM's model of it (AArch64SchedNeoverse*.td, `WriteIM32`). Others are unknown to us.
+const ARM_LATENCIES: &[(u8, u16, f64)] = &[
+    // Cortex-A76, whose core Neoverse N1 has.
+    (0x41, 0xd0b, 2.0),
+    (0x41, 0xd0c, 2.0),
+    // Neoverse V1.
+    (0x41, 0xd40, 2.0),
+    // Neoverse N2.
+    (0x41, 0xd49, 2.0),
+];
+
+/// The same on arm64, by implementer and part of MIDR_EL1; `None` where we know no source.
+pub fn cycles_per_multiply_of_part(implementer: u8, part: u16) -> Option<f64> {
+    ARM_LATENCIES.iter().find(|row| (row.0, row.1) == (implementer, part)).map(|row| row.2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +155,9 @@ mod tests {
 
     #[test]
     fn the_chain_makes_as_many_multiplications_as_it_says() {
+        if crate::arch::tests::core_loops_are_missing() {
+            return;
+        }
         for rounds in [0, 1, 2, 3, 17] {
             assert_eq!(multiply_chain(rounds), product(rounds * MULTIPLIES_PER_ROUND), "{rounds} rounds");
             assert_eq!(multiply_chain(rounds), answer(rounds), "{rounds} rounds");
@@ -176,6 +180,14 @@ mod tests {
         for (vendor, family, model, cycles) in rows {
             assert_eq!(cycles_per_multiply(vendor, family, model), cycles, "{vendor} {family:#x} {model:#x}");
         }
+    }
+
+    #[test]
+    fn parts_of_arm64_are_known_by_implementer_and_part() {
+        assert_eq!(cycles_per_multiply_of_part(0x41, 0xd0c), Some(2.0));
+        // Ampere's part of the same number is another core.
+        assert_eq!(cycles_per_multiply_of_part(0xc0, 0xd0c), None);
+        assert_eq!(cycles_per_multiply_of_part(0x41, 0xd03), None);
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! repeat rounds:  64 x  offset = [block + offset];  offset = offset & mask
-//!                       (mov r64, [r64 + r64]: 1 load of 8 bytes; and r64, r64)
+//!                       (mov r64, [r64 + r64]: 1 load of 8 bytes; and r64, r64; arm64: ldr, and)
 //! ```
 //! Per round 64 dependent loads, no store. The mask costs one core cycle per load beside [`chase`](crate::chase), and
 //! for that whatever the block holds is safe to follow: a probe may own its block and its place in it together, and hand
 //! the block back and forth between walks.
 
+use crate::arch;
 use crate::chain::{Chain, ChainError, LINE_BYTES, LINK_BYTES, Layout, Order, Position};
 
 /// Dependent loads of one round of a walk.
@@ -71,49 +72,19 @@ impl OffsetChase {
     #[inline(never)]
     pub fn walk(&mut self, block: &[u8], rounds: u64) {
         if rounds > 0 {
-            self.offset = walk_rounds(&block[..self.bytes], self.offset, rounds);
+            self.offset = arch::walk_offsets(&block[..self.bytes], self.offset, rounds);
         }
     }
 }
 
 /// The first word of a line.
-fn link_of(line: &[u8]) -> u64 {
+pub(crate) fn link_of(line: &[u8]) -> u64 {
     u64::from_ne_bytes(*line.first_chunk().expect("a line is longer than a word"))
 }
 
 /// Offsets of aligned words in a block of a power of two of bytes.
-fn mask_of(block: &[u8]) -> u64 {
+pub(crate) fn mask_of(block: &[u8]) -> u64 {
     (block.len() - LINK_BYTES) as u64
-}
-
-/// At least one round; the block has a power of two of bytes, at least a line.
-#[cfg(target_arch = "x86_64")]
-fn walk_rounds(block: &[u8], mut offset: u64, rounds: u64) -> u64 {
-    let mask = mask_of(block);
-    offset &= mask;
-    // SAFETY: a masked offset is a multiple of 8 below the length, so that each load reads a word of the borrowed block;
-    // only reads, registers are named.
-    unsafe {
-        core::arch::asm!(
-            rounds!(64, "mov {offset}, [{block} + {offset}]", "and {offset}, {mask}"),
-            offset = inout(reg) offset,
-            block = in(reg) block.as_ptr(),
-            mask = in(reg) mask,
-            rounds = inout(reg) rounds => _,
-            options(nostack, readonly)
-        );
-    }
-    offset
-}
-
-/// At least one round; the block has a power of two of bytes, at least a line.
-#[cfg(not(target_arch = "x86_64"))]
-fn walk_rounds(block: &[u8], mut offset: u64, rounds: u64) -> u64 {
-    let mask = mask_of(block);
-    for _ in 0..rounds * OFFSETS_PER_ROUND {
-        offset = link_of(&block[(offset & mask) as usize..]);
-    }
-    offset & mask
 }
 
 #[cfg(test)]

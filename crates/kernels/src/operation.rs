@@ -32,7 +32,8 @@ named! {
         None = "none",
         /// Through the caches; a missing line is read first (write-allocate).
         Plain = "plain",
-        /// Past the caches by `movnti` or `movntpd`, with an `sfence` at the end of each sweep.
+        /// Past the caches by `movnti` or `movntpd`, with an `sfence` at the end of each sweep; on arm64 by `stnp`, with a `dmb ishst`,
+        /// where it is a hint that a core may ignore.
         NonTemporal = "non_temporal",
     }
 }

@@ -1,29 +1,36 @@
 //! Control loop that cross-checks [`multiply`](crate::multiply): a dependent chain of rotations by a constant.
 //!
 //! ```text
-//! repeat rounds:  64 x  value = value rotated right by 7        (ror r64, imm8)
+//! repeat rounds:  64 x  value = value rotated right by 7        (ror r64, imm8; arm64: ror x, x, imm)
 //! ```
 //! Per round 64 rotations, no load, no store. If time per multiplication over time per rotation is not the latency of
 //! the multiplier, core cycles are unknown on this machine. The count is in the instruction and not 1: the short
 //! form of a rotation by 1 takes more micro-operations on Sandy Bridge to Skylake (uops.info, `ROR_R64_I1`).
 
+use crate::arch::{self, MISSING};
+
 /// Dependent rotations of one round.
 pub const ROTATES_PER_ROUND: u64 = 64;
 
 /// Core cycles of one step of [`rotate_chain`], on every core that uops.info (`ROR_R64_I8`) and A. Fog's
-/// "Instruction tables" list since Nehalem and K8.
+/// "Instruction tables" list since Nehalem and K8, and of one register on arm64 ("bitfield extract, one reg" in the software
+/// optimisation guide of Neoverse N1).
 pub const CYCLES_PER_ROTATE: f64 = 1.0;
 
 /// Where the chain starts: bits whose rotations by 7 are all different.
-const START: u64 = 0x0123_4567_89ab_cdef;
+pub(crate) const START: u64 = 0x0123_4567_89ab_cdef;
 
 /// Bits of one rotation; odd, so that 64 of them pass through every rotation of the word.
-const ROTATION_BITS: u32 = 7;
+pub(crate) const ROTATION_BITS: u32 = 7;
 
 /// Makes `rounds * ROTATES_PER_ROUND` dependent 64-bit rotations and returns the result.
+///
+/// # Panics
+/// Where this architecture lacks it: ask [`has_core_loops`](crate::has_core_loops).
 #[inline(never)]
 pub fn rotate_chain(rounds: u64) -> u64 {
-    if rounds == 0 { START } else { rotate_rounds(rounds) }
+    let run = arch::CORE.rotate.expect(MISSING);
+    if rounds == 0 { START } else { run(rounds) }
 }
 
 /// What [`rotate_chain`] must return.
@@ -32,36 +39,15 @@ pub const fn answer(rounds: u64) -> u64 {
     START.rotate_right((bits % u64::BITS as u64) as u32)
 }
 
-/// At least one round.
-#[cfg(target_arch = "x86_64")]
-fn rotate_rounds(rounds: u64) -> u64 {
-    let mut value = START;
-    // SAFETY: registers only, all named.
-    unsafe {
-        core::arch::asm!(
-            rounds!(64, "ror {value}, {bits}"),
-            value = inout(reg) value,
-            rounds = inout(reg) rounds => _,
-            bits = const ROTATION_BITS,
-            options(nomem, nostack)
-        );
-    }
-    value
-}
-
-/// At least one round.
-#[cfg(not(target_arch = "x86_64"))]
-fn rotate_rounds(rounds: u64) -> u64 {
-    (0..rounds * ROTATES_PER_ROUND)
-        .fold(START, |value, _| core::hint::black_box(value).rotate_right(ROTATION_BITS))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_chain_makes_as_many_rotations_as_it_says() {
+        if crate::arch::tests::core_loops_are_missing() {
+            return;
+        }
         // A round of 64 brings the value back; as 7 is odd, no smaller number of rotations does.
         for rounds in [0, 1, 2, 3, 17] {
             let steps = 0..rounds * ROTATES_PER_ROUND;

@@ -13,6 +13,8 @@
 //! move, a shift and the load, above 20 cycles. The multiplications are of 32 bits, as their latency is known
 //! ([`multiply`](crate::multiply)).
 
+use crate::arch::{self, MISSING};
+
 /// Steps of one round, each one load and one store.
 pub const STEPS_PER_ROUND: u64 = 16;
 
@@ -20,13 +22,13 @@ pub const STEPS_PER_ROUND: u64 = 16;
 pub const MULTIPLIES_PER_STEP: u32 = 5;
 
 /// Odd, so that no product of a node above 0 becomes 0; the latency of the multiplier does not depend on it.
-const FACTOR: u32 = 0x9e37_79b1;
+pub const FACTOR: u32 = 0x9e37_79b1;
 
 /// Nodes of the ring, and slots to store to: as many as a line holds.
 const SLOTS: usize = 8;
 
 /// What is left of a product of 32 bits to choose one of the slots.
-const SLOT_SHIFT: u32 = u32::BITS - SLOTS.trailing_zeros();
+pub const SLOT_SHIFT: u32 = u32::BITS - SLOTS.trailing_zeros();
 
 /// The two lines of the loop, and where in the ring it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +55,12 @@ impl StoreBypass {
     }
 
     /// Takes `rounds * STEPS_PER_ROUND` steps on.
+    ///
+    /// # Panics
+    /// Where this architecture lacks it: ask [`has_core_loops`](crate::has_core_loops).
     #[inline(never)]
     pub fn run(&mut self, rounds: u64) {
+        let step_rounds = arch::CORE.bypass.expect(MISSING);
         if rounds > 0 {
             self.node = step_rounds(&mut self.targets, &self.nodes, self.node, rounds);
         }
@@ -64,50 +70,6 @@ impl StoreBypass {
     pub fn trace(&self) -> (u64, [u64; SLOTS]) {
         (self.node, self.targets)
     }
-}
-
-/// At least one round; nodes and node are below `SLOTS`.
-#[cfg(target_arch = "x86_64")]
-fn step_rounds(targets: &mut [u64; SLOTS], nodes: &[u64; SLOTS], mut node: u64, rounds: u64) -> u64 {
-    // SAFETY: a product of 32 bits shifted by 29 is below 8, as are all nodes, so that loads and stores stay inside the
-    // two arrays, which are borrowed; registers are named.
-    unsafe {
-        core::arch::asm!(
-            rounds!(
-                16,
-                "mov {late:e}, {node:e}",
-                ".rept 5",
-                "imul {late:e}, {factor:e}",
-                ".endr",
-                "shr {late:e}, {shift}",
-                "mov [{targets} + {late} * 8], {rounds}",
-                "mov {node}, [{nodes} + {node} * 8]",
-            ),
-            node = inout(reg) node,
-            late = out(reg) _,
-            factor = in(reg) FACTOR,
-            targets = in(reg) targets.as_mut_ptr(),
-            nodes = in(reg) nodes.as_ptr(),
-            rounds = inout(reg) rounds => _,
-            shift = const SLOT_SHIFT,
-            options(nostack)
-        );
-    }
-    node
-}
-
-/// At least one round; nodes and node are below `SLOTS`.
-#[cfg(not(target_arch = "x86_64"))]
-fn step_rounds(targets: &mut [u64; SLOTS], nodes: &[u64; SLOTS], mut node: u64, rounds: u64) -> u64 {
-    for left in (1..=rounds).rev() {
-        for _ in 0..STEPS_PER_ROUND {
-            let late = (0..MULTIPLIES_PER_STEP)
-                .fold(node as u32, |late, _| core::hint::black_box(late).wrapping_mul(FACTOR));
-            targets[(late >> SLOT_SHIFT) as usize] = left;
-            node = core::hint::black_box(nodes)[node as usize];
-        }
-    }
-    node
 }
 
 #[cfg(test)]
@@ -132,6 +94,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_loop_stores_and_ends_where_its_twin_does(rounds in 0u64..200) {
+            if crate::arch::tests::core_loops_are_missing() {
+                return Ok(());
+            }
             let mut run = StoreBypass::new();
             run.run(rounds);
             prop_assert_eq!(run.trace(), naive(rounds));

@@ -1,30 +1,18 @@
 //! The catalogue of bandwidth kernels: operation x instruction set x kind of store.
 //!
-//! `read` and `storing` give the inner instructions of each operation; `sweep` is the frame around them. What each moves is its [`Accounting`].
+//! The loops are those of the architecture (`arch`). What each moves is its [`Accounting`].
 
 use core::fmt;
 
+use crate::arch::stream::{add, copy, read, scale, triad, write};
 use crate::arrays::Arrays;
 use crate::isa::Isa;
 use crate::operation::{Accounting, Operation, Store};
 
 mod known;
-mod naive;
-#[cfg(not(target_arch = "x86_64"))]
-mod portable;
-#[cfg(target_arch = "x86_64")]
-#[macro_use]
-mod sweep;
-#[cfg(target_arch = "x86_64")]
-mod read;
-#[cfg(target_arch = "x86_64")]
-mod storing;
+pub(crate) mod naive;
 
 pub use known::WrongElements;
-#[cfg(not(target_arch = "x86_64"))]
-use portable::{add, copy, read, scale, triad, write};
-#[cfg(target_arch = "x86_64")]
-use storing::{add, copy, scale, triad, write};
 
 /// One bandwidth kernel of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,48 +38,42 @@ pub struct StreamLoop {
 /// # Safety
 /// The CPU has the instructions; the arrays of the operation are valid, exclusive and 64-byte aligned over `bytes`
 /// bytes, a positive multiple of [`ARRAY_GRANULE_BYTES`](crate::ARRAY_GRANULE_BYTES); there is at least one pass.
-type Sweep = unsafe fn(&Operands, u64) -> u64;
+pub(crate) type Sweep = unsafe fn(&Operands, u64) -> u64;
 
 /// One kernel of an operation: its instruction set, its kind of store, its code.
-struct Variant {
-    isa: Isa,
-    store: Store,
+pub(crate) struct Variant {
+    pub(crate) isa: Isa,
+    pub(crate) store: Store,
     /// For blocks up to [`LARGE_ABOVE_BYTES`].
-    sweep: Sweep,
+    pub(crate) sweep: Sweep,
     /// For larger blocks; often the same.
-    sweep_large: Sweep,
+    pub(crate) sweep_large: Sweep,
 }
 
 impl Variant {
     /// One loop for blocks of all sizes.
-    const fn new(isa: Isa, store: Store, sweep: Sweep) -> Self {
+    pub(crate) const fn new(isa: Isa, store: Store, sweep: Sweep) -> Self {
         Self { isa, store, sweep, sweep_large: sweep }
-    }
-
-    /// With another loop for large blocks.
-    #[cfg(target_arch = "x86_64")]
-    const fn with_large(self, sweep_large: Sweep) -> Self {
-        Self { sweep_large, ..self }
     }
 }
 
-/// Larger blocks, all arrays together, are swept by the loop for large blocks: above the second-level cache of any
+/// Larger blocks, all arrays together, are swept by the loop for large blocks, where there is one: above the second-level cache of any
 /// x86-64 core (the largest is the 3 MiB of Lion Cove; Intel optimisation reference manual).
 pub const LARGE_ABOVE_BYTES: usize = 4 << 20;
 
 /// What a sweep gets: starts of the arrays, null where the operation has none, and the bytes of each.
-struct Operands {
-    a: *mut u64,
-    b: *const u64,
-    c: *const u64,
-    bytes: usize,
+pub(crate) struct Operands {
+    pub(crate) a: *mut u64,
+    pub(crate) b: *const u64,
+    pub(crate) c: *const u64,
+    pub(crate) bytes: usize,
 }
 
 /// The constant `s` of integer kernels, which is also what a write stores. STREAM 5.10 scales by 3.
 const FACTOR_U64: u64 = 3;
 
 /// The constant `s` of floating-point kernels, which is also what a write stores. STREAM 5.10 scales by 3.
-static FACTOR_F64: f64 = 3.0;
+pub(crate) static FACTOR_F64: f64 = 3.0;
 
 /// The loops of an operation, narrowest instruction set first.
 const fn variants(operation: Operation) -> &'static [Variant] {

@@ -6,10 +6,12 @@
 //! | one cache line bounced between two CPUs | [`transfer`] |
 //! | what two CPUs share: slowdown of one loop by another | [`sharing`], its loops in `load` |
 //! | compute that memory cannot touch | [`compute`] |
+//! | one atomic addition by each kind of instructions, where there is a choice | [`atomics`] |
 //! | wake-up latency of an idle CPU | [`wake`] |
 //! | handing a turn to another thread, on one CPU and on two | [`handover`] |
 //! | visits in shuffled rounds, from windows to numbers | `rounds` |
 
+pub mod atomics;
 pub mod compute;
 pub mod control;
 pub mod handover;

@@ -1,6 +1,6 @@
 //! All probes of a check-up, each in the file of what it measures: add yours here.
 
-use crate::cores::{compute, control, sharing, transfer, wake};
+use crate::cores::{atomics, compute, control, sharing, transfer, wake};
 use crate::memory::{bandwidth, loaded, orders, parallel, sockets, stream, surface, walks};
 use crate::plan::CheckUpProbe;
 use crate::signature::check_up as signatures;
@@ -23,6 +23,7 @@ pub(crate) const PROBES: &[&CheckUpProbe] = &[
     &transfer::PROBE,
     &sharing::PROBE,
     &compute::PROBE,
+    &atomics::PROBE,
     &wake::PROBE,
     &clocks::PROBE,
     &clock_pairs::check_up::PROBE,

@@ -18,7 +18,7 @@ pub use catalogue::{Probe, Section, Selection, UnknownProbe, selectable_names};
 pub use epochs::{EPOCHS, epoch_plan};
 pub use fit::{OVERHEAD_S, smallest_budget_s};
 pub use pairs::{ChosenPairs, choose_pairs};
-pub(crate) use probe::{CheckUpProbe, second_cpu_missing};
+pub(crate) use probe::{CheckUpProbe, core_loops_missing, second_cpu_missing};
 pub use probe::{Planned, ProbeError};
 pub(crate) use subject::{Subject, net_s};
 

@@ -75,6 +75,9 @@ pub enum ShortProbeError {
         "this sidestep is a debug build, whose timings mean nothing; build it with cargo build --release"
     )]
     DebugBuild,
+    /// The architecture lacks it.
+    #[error("no loop for {}", std::env::consts::ARCH)]
+    NoLoop,
     /// No memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),

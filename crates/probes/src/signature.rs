@@ -3,13 +3,9 @@
 //! | what | module |
 //! |---|---|
 //! | which there are, and what each measures | this one |
-//! | windows of several loops in turns | `turns` |
+//! | the loops of an architecture: x86-64 has some, the others say that they have none | `arch` |
 //! | from turns to a value, its interval and its control | `judgement` |
-//! | loops of the core: gathers, jumps, calls, slow instructions, loads at odd places | `loops` |
-//! | page walks and fills | `blocks` |
 //! | switches between processes and between threads | `switches` |
-//! | locks across two lines, in a child | `locks` |
-//! | CPUs whose times are an emulator's | `emulation` |
 //! | a line between two core complexes | `transfer` |
 //! | those of a check-up, within its budget | `check_up` |
 //!
@@ -18,21 +14,11 @@
 //! of microseconds, against which the few hundred instructions that a CPU holds in flight are less than 1 %; `clock` knows
 //! which fences hold them back.
 
-#[cfg(target_arch = "x86_64")]
-mod blocks;
+mod arch;
 pub mod check_up;
-#[cfg(target_arch = "x86_64")]
-mod emulation;
 mod judgement;
-#[cfg(target_arch = "x86_64")]
-mod locks;
-#[cfg(target_arch = "x86_64")]
-mod loops;
 mod switches;
-#[cfg(target_arch = "x86_64")]
 mod transfer;
-#[cfg(target_arch = "x86_64")]
-mod turns;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -43,20 +29,11 @@ use host::live::{Pinned, allowed_cpus};
 use machine::{CpuId, Machine};
 use record::{Reading, SignatureReading};
 
-#[cfg(target_arch = "x86_64")]
-use crate::control::ControlLoops;
-#[cfg(target_arch = "x86_64")]
-use crate::sampler::Sampler;
-
 /// What a probe found, by quantity.
 pub type Readings = BTreeMap<String, Reading<SignatureReading>>;
 
 /// Time the counter's rate is measured for.
 const CALIBRATION_NS: u64 = 20_000_000;
-
-/// How often the multiply and the rotate chain are compared before the former is not believed.
-#[cfg(target_arch = "x86_64")]
-const RULER_TRIES: usize = 5;
 
 machine::named! {
     /// One signature probe.
@@ -125,7 +102,7 @@ pub struct SignatureSetup<'m> {
     pub deadline: Option<Instant>,
     /// The least time of the port loop that was seen on the CPU, in steps of the multiply chain: the core to itself. It
     /// only falls, as one probe after the other looks.
-    best_share: Cell<f64>,
+    pub best_share: Cell<f64>,
 }
 
 /// All probes; those that disturb the machine say so, and measure nothing unless they may.
@@ -151,34 +128,15 @@ pub fn measure(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Readings {
         Ok(pinned) => pinned,
         Err(error) => return nothing(error.to_string()),
     };
-    #[cfg(target_arch = "x86_64")]
-    if let Err(reason) = emulation::refuse(ControlLoops::of(&setup.machine.identity), setup.rate) {
+    if let Err(reason) = arch::refuse(setup) {
         return nothing(reason);
     }
     let found = match probe {
         SignatureProbe::ContextSwitch => switches::context_switch(setup),
-        probe => run_loops(probe, setup),
+        SignatureProbe::Transfer => transfer::across(setup),
+        probe => arch::measure(probe, setup),
     };
     found.unwrap_or_else(nothing)
-}
-
-/// Runs a probe that has loops of its own.
-#[cfg(target_arch = "x86_64")]
-fn run_loops(probe: SignatureProbe, setup: &SignatureSetup<'_>) -> Result<Readings, String> {
-    let sampler = Sampler::new(setup.cpu, setup.rate, ControlLoops::of(&setup.machine.identity));
-    match probe {
-        SignatureProbe::PageWalk => blocks::page_walk(setup, sampler),
-        SignatureProbe::ZeroStore => blocks::zero_store(setup, sampler),
-        SignatureProbe::SplitLock => locks::split_lock(setup),
-        SignatureProbe::Transfer => transfer::across(setup, sampler),
-        of_the_core => loops::measure(of_the_core, setup, sampler),
-    }
-}
-
-/// There are none.
-#[cfg(not(target_arch = "x86_64"))]
-fn run_loops(_: SignatureProbe, _: &SignatureSetup<'_>) -> Result<Readings, String> {
-    Err("its loop is written for x86-64 only".to_owned())
 }
 
 impl<'m> SignatureSetup<'m> {
@@ -202,31 +160,6 @@ impl<'m> SignatureSetup<'m> {
     fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
-
-    /// The share of a core that a probe has to itself, as far as it was seen.
-    #[cfg(target_arch = "x86_64")]
-    fn best_share(&self) -> f64 {
-        self.best_share.get()
-    }
-
-    /// Takes over a share that is better than those before.
-    #[cfg(target_arch = "x86_64")]
-    fn note_share(&self, share: f64) {
-        self.best_share.set(self.best_share.get().min(share));
-    }
-}
-
-/// Core cycles of a step of the multiply chain, if there is a source and the rotate chain agrees.
-#[cfg(target_arch = "x86_64")]
-fn cycles_per_multiply(sampler: &Sampler) -> Result<f64, String> {
-    let believed = || sampler.control.believed_cycles(sampler.rate);
-    (0..RULER_TRIES).find_map(|_| believed()).ok_or_else(|| {
-        let reason = match sampler.control.cycles_per_multiply {
-            None => "the cycles of a multiplication are not known for this CPU",
-            Some(_) => "the chains of multiplications and of rotations disagree on the core's frequency",
-        };
-        format!("core cycles unknown: {reason}")
-    })
 }
 
 impl SignatureProbe {

@@ -112,11 +112,11 @@ pub struct UnlikeSlowdown {
 pub struct Compute {
     /// The CPU.
     pub cpu: CpuId,
-    /// `mandelbrot_i16x16`, `mandelbrot_f32x8`.
+    /// `mandelbrot_i16x16`, `mandelbrot_f32x8`; on arm64 `atomic_add_lse`, `atomic_add_ll_sc`.
     pub kernel: String,
     /// As `kernels` names them.
     pub isa: String,
-    /// Iterations of one point, per second.
+    /// Iterations of one point, or additions, per second.
     pub iterations_per_s: f64,
     /// Spread of `iterations_per_s`.
     #[serde(flatten)]

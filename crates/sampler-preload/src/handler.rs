@@ -8,34 +8,13 @@ use libc::{siginfo_t, ucontext_t};
 use sample_ring::{CODE_BEFORE_BYTES, CODE_BYTES, Entry, Event, Sample, StopReason};
 
 use crate::timer::TimerInfo;
-use crate::{next, own_use, state, timer};
+use crate::{arch, next, own_use, state, timer};
 
 /// The smallest page: what lies in one page is readable together.
 const PAGE_BYTES: u64 = 4096;
 /// Addresses of user mode end here with four levels of page tables, and no later than 2^56 with five; the page of vsyscall is
 /// beyond both, and cannot be read.
 const USER_END: u64 = 1 << 56;
-/// The registers in the order in which instructions number them.
-#[cfg(target_arch = "x86_64")]
-const REGISTERS: [c_int; 16] = [
-    libc::REG_RAX,
-    libc::REG_RCX,
-    libc::REG_RDX,
-    libc::REG_RBX,
-    libc::REG_RSP,
-    libc::REG_RBP,
-    libc::REG_RSI,
-    libc::REG_RDI,
-    libc::REG_R8,
-    libc::REG_R9,
-    libc::REG_R10,
-    libc::REG_R11,
-    libc::REG_R12,
-    libc::REG_R13,
-    libc::REG_R14,
-    libc::REG_R15,
-];
-
 /// Puts the handler in place; `flags` are those of the program's own handler, if it has one.
 pub(crate) fn install(flags: c_int, mask: u64) -> bool {
     // SAFETY: plain numbers.
@@ -85,7 +64,7 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, context: *mu
 
 fn sample(thread: u32, context: &ucontext_t) {
     let Some(ring) = state::ring() else { return };
-    let Some((ip, registers)) = saved_registers(context) else { return };
+    let Some((ip, registers)) = arch::saved_registers(context) else { return };
     // SAFETY: takes nothing.
     let cpu = unsafe { libc::sched_getcpu() }.unsigned_abs();
     // SAFETY: takes nothing.
@@ -93,22 +72,6 @@ fn sample(thread: u32, context: &ucontext_t) {
     let (code, readable) = code_around(ip);
     let sample = Sample { ip, cpu, registers, code, readable };
     ring.put(&Entry { pid, tid: thread, time_ns: state::time_ns(), event: Event::Sample(sample) }.to_words());
-}
-
-/// Where the thread was, and its registers.
-#[cfg(target_arch = "x86_64")]
-// Of the same shape as on other architectures.
-#[expect(clippy::unnecessary_wraps)]
-fn saved_registers(context: &ucontext_t) -> Option<(u64, [u64; 16])> {
-    let saved = &context.uc_mcontext.gregs;
-    let register = |number: c_int| saved[number as usize].cast_unsigned();
-    Some((register(libc::REG_RIP), REGISTERS.map(register)))
-}
-
-/// Who reads samples decodes instructions of x86 alone: registers of another architecture would be taken for those.
-#[cfg(not(target_arch = "x86_64"))]
-fn saved_registers(_context: &ucontext_t) -> Option<(u64, [u64; 16])> {
-    None
 }
 
 /// The code around an address that is being executed, as far as it lies in the same page: that one must be there.

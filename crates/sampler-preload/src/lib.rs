@@ -23,6 +23,7 @@
 //! - Nothing can be done for static programs, those of another C library or of 32 bits, and those that gain privileges: the
 //!   loader never asks.
 
+mod arch;
 mod begin;
 mod handler;
 mod next;

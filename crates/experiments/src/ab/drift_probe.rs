@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clock::{TickRate, begin, end};
 use host::live::{Disturbance, snapshot};
-use kernels::{MULTIPLIES_PER_ROUND, multiply_chain};
+use kernels::{MULTIPLIES_PER_ROUND, has_core_loops, multiply_chain};
 use stats::Random;
 
 use super::subject::GuardSpec;
@@ -61,8 +61,7 @@ impl DriftProbe {
     /// The arithmetic sample alone, in nanoseconds: under a state it is a control, as no toggle but one of frequencies
     /// can move it.
     pub(crate) fn control_ns(rate: TickRate) -> f64 {
-        rate.nanoseconds(fastest(|| _ = black_box(multiply_chain(black_box(MULTIPLY_ROUNDS)))) as u64)
-            / (MULTIPLY_ROUNDS * MULTIPLIES_PER_ROUND) as f64
+        rate.nanoseconds(arithmetic() as u64) / (MULTIPLY_ROUNDS * MULTIPLIES_PER_ROUND) as f64
     }
 
     /// One reading of each guard: logarithms of the two probes' fastest samples, ticks stolen since the last reading.
@@ -75,7 +74,7 @@ impl DriftProbe {
         {
             return vec![arithmetic, memory, f64::NAN];
         }
-        let arithmetic = fastest(|| _ = black_box(multiply_chain(black_box(MULTIPLY_ROUNDS))));
+        let arithmetic = arithmetic();
         let (next, mut position) = (&self.next, self.position);
         let memory = fastest(|| {
             for _ in 0..CHASE_LOADS {
@@ -92,6 +91,14 @@ impl DriftProbe {
         self.last = Some((Instant::now(), probed));
         vec![probed[0], probed[1], stolen.map_or(f64::NAN, |ticks| ticks as f64)]
     }
+}
+
+/// Ticks of the arithmetic; not a number on an architecture without a loop for it, which no tolerance is held against.
+fn arithmetic() -> f64 {
+    if !has_core_loops() {
+        return f64::NAN;
+    }
+    fastest(|| _ = black_box(multiply_chain(black_box(MULTIPLY_ROUNDS))))
 }
 
 /// Ticks of the fastest of a few samples.

@@ -1,4 +1,4 @@
-//! Naive twins of the bandwidth loops: plain Rust that says what they must compute, and what runs off x86-64.
+//! Naive twins of the bandwidth loops: plain Rust that says what they must compute, and what runs where there is no assembly.
 
 use super::{FACTOR_F64, FACTOR_U64};
 use crate::operation::Operation;

@@ -3,7 +3,10 @@
 use std::hint::black_box;
 
 use host::live::{Mapping, MappingError, PageRequest};
-use kernels::{ARRAY_GRANULE_BYTES, Arrays, Operation, Store, StreamKernel, VectorLoop, port_loop};
+use kernels::{
+    ARRAY_GRANULE_BYTES, Arrays, Operation, Store, StreamKernel, VectorLoop, front_end, front_end_loop,
+    port_loop,
+};
 use machine::{CpuId, Topology};
 
 machine::named! {
@@ -37,7 +40,7 @@ const MEMORY_PIECE_BYTES: usize = 64 << 10;
 impl Resource {
     /// All resources this architecture has a loop for, in the order of a table.
     pub fn all() -> impl Iterator<Item = Self> {
-        let has_loop = |resource: &Self| *resource != Self::FrontEnd || cfg!(target_arch = "x86_64");
+        let has_loop = |resource: &Self| *resource != Self::FrontEnd || front_end::available();
         Self::ALL.into_iter().filter(has_loop)
     }
 
@@ -107,7 +110,9 @@ impl<'m> Load<'m> {
     /// The loop of a resource over the memory it was given.
     pub(super) fn new(resource: Resource, memory: Option<&'m mut Mapping>) -> Self {
         match (resource, memory) {
-            (Resource::Simd, _) => Self::Simd(VectorLoop::widest()),
+            (Resource::Simd, _) => {
+                Self::Simd(VectorLoop::widest().expect("the probe asks for the loops of the core"))
+            }
             (Resource::FrontEnd, _) => Self::FrontEnd,
             (Resource::L1 | Resource::L2 | Resource::L3 | Resource::Memory, Some(memory)) => {
                 Self::read(memory)
@@ -135,7 +140,7 @@ impl<'m> Load<'m> {
         match self {
             Self::Integer => _ = black_box(port_loop(rounds)),
             Self::Simd(vector) => _ = black_box(vector.run(rounds)),
-            Self::FrontEnd => front_end(rounds),
+            Self::FrontEnd => _ = black_box(front_end_loop(rounds)),
             Self::Read { kernel, pieces, next } => {
                 for _ in 0..rounds {
                     black_box(kernel.run(&mut pieces[*next], 1));
@@ -145,15 +150,6 @@ impl<'m> Load<'m> {
         }
     }
 }
-
-#[cfg(target_arch = "x86_64")]
-fn front_end(rounds: u64) {
-    kernels::front_end_loop(rounds);
-}
-
-/// `Resource::all` leaves it out.
-#[cfg(not(target_arch = "x86_64"))]
-fn front_end(_rounds: u64) {}
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,7 @@ use stats::{Arm, Interval, Random, hodges_lehmann, paired_delta, random_quads};
 use super::load::{Load, block_bytes, has_l3, memory_for};
 use super::rounds::{Pace, Samples, Windows, in_rounds};
 use super::{CoresError, CpuPair};
-use crate::plan::{self, CheckUpProbe, Planned, Section, second_cpu_missing};
+use crate::plan::{self, CheckUpProbe, Planned, Section, core_loops_missing, second_cpu_missing};
 use crate::quality::Limits;
 use crate::rendezvous::{Alone, Link, with_partner};
 use crate::sampler::Sampler;
@@ -56,7 +56,7 @@ pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
     rank: 100,
     // Two cores and the memory are busy.
     disturbs: "machine",
-    missing: second_cpu_missing,
+    missing: |subject| core_loops_missing(subject).or_else(|| second_cpu_missing(subject)),
     ..CheckUpProbe::new("sharing", Section::Cores, plan)
 };
 

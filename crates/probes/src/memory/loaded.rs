@@ -23,7 +23,8 @@ use crate::plan::{CheckUpProbe, Planned, Section, Subject, second_cpu_missing};
 use crate::sampler::{Sampler, Visit};
 use crate::session::{Budget, Session};
 
-/// Bytes from node to node: a line.
+/// Bytes from node to node: a line, on most machines. Where lines are longer, the nodes of one are far apart in the random order, and each
+/// misses the caches all the same.
 const STRIDE_BYTES: usize = 64;
 /// Shortest window: several chunks of every loader, so that traffic is known to a few percent.
 const WINDOW_NS: f64 = 400_000.0;

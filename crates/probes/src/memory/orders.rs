@@ -13,14 +13,12 @@ use machine::{Bytes, Machine};
 use record::{ChaseOrder, OrderedLatency};
 
 use super::error::MemoryError;
-use super::room::{beyond_caches, claimed_cache};
+use super::room::{beyond_caches, claimed_cache, line_bytes};
 use super::series::{Judge, Kind, PointVisit, Series, page_bytes};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 use crate::session::{Budget, Session};
 
-/// Bytes from node to node: a line.
-const STRIDE_BYTES: usize = 64;
 /// Group of the page-confined order: 64 base pages, as many as a first-level TLB holds, or far fewer than it reaches
 /// with huge pages; multichase confines to the same.
 const GROUP_BYTES: usize = 256 << 10;
@@ -86,7 +84,7 @@ impl Settings {
 
     /// Time it may take at most, in seconds: the budget and one visit, which lays and walks a chain.
     pub fn worst_case_s(&self, _cpus: usize, machine: &Machine) -> f64 {
-        self.budget_s + self.block(machine).0 as f64 / STRIDE_BYTES as f64 * SLOWEST_NODE_S * 2.0
+        self.budget_s + self.block(machine).0 as f64 / line_bytes(machine) as f64 * SLOWEST_NODE_S * 2.0
     }
 }
 
@@ -141,7 +139,10 @@ fn rounds(
     block: Bytes,
 ) -> Result<(), MemoryError> {
     let budget = Budget::start(settings.budget_s);
-    let lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / STRIDE_BYTES as u64;
+    // From node to node is a line: two nodes on one would let the second of them hit.
+    let stride_bytes = line_bytes(&session.record.machine);
+    let cache_lines = claimed_cache(&session.record.machine, SMALLEST_BLOCK).0 / stride_bytes as u64;
+    let steps = Steps { stride_bytes, cache_lines };
     for round in 0..settings.rounds_max {
         let judge = judge(settings, points);
         if round > 1 && !points.iter().any(|point| judge.wants_more(&point.series)) {
@@ -168,7 +169,7 @@ fn rounds(
                 let point = &mut points[index];
                 let random = &mut session.random;
                 sampler.about(|| point.series_name(block));
-                let Some(visit) = visit(sampler, mapping.as_mut_slice(), point.order, lines, random) else {
+                let Some(visit) = visit(sampler, mapping.as_mut_slice(), point.order, steps, random) else {
                     return Ok(());
                 };
                 point.series.visits.push(PointVisit::of(round, sampler.cpu, visit));
@@ -180,16 +181,22 @@ fn rounds(
     Ok(())
 }
 
+/// Bytes from node to node, and how many nodes warm the caches.
+#[derive(Clone, Copy)]
+struct Steps {
+    stride_bytes: usize,
+    cache_lines: u64,
+}
+
 /// Lays the chain anew, walks as many nodes as the caches hold lines, and takes windows; `None` if the sampler was cut before.
 fn visit(
     sampler: &mut Sampler,
     block: &mut [u8],
     order: Order,
-    cache_lines: u64,
+    Steps { stride_bytes, cache_lines }: Steps,
     random: &mut SplitMix64,
 ) -> Option<Visit> {
-    let layout =
-        Layout { stride_bytes: STRIDE_BYTES, order, position: Position::Start, seed: random.next_u64() };
+    let layout = Layout { stride_bytes, order, position: Position::Start, seed: random.next_u64() };
     let chain = match Chain::build_while(block, layout, &|| !sampler.is_cut()) {
         Err(ChainError::BrokenOff) => return None,
         chain => chain.expect("a mapping is aligned and the group a multiple of the stride"),

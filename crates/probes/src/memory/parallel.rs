@@ -21,7 +21,8 @@ use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, Visit, VisitPlan};
 use crate::session::{Budget, Session};
 
-/// Bytes from node to node: a line.
+/// Bytes from node to node: a line, on most machines. Where lines are longer, the nodes of one are far apart in the random order, and each
+/// misses the caches all the same.
 const STRIDE_BYTES: usize = 64;
 /// Shortest window in nanoseconds.
 const WINDOW_NS: f64 = 150_000.0;

@@ -1,7 +1,7 @@
-//! How much memory a probe may take on this machine, from which node, and what its caches claim.
+//! How much memory a probe may take on this machine, from which node, what its caches claim, and how it is cut into lines and pages.
 
 use host::live::{Mapping, PageRequest, map_on_node};
-use machine::{Bytes, Machine, NodeId};
+use machine::{Bytes, CacheKind, Machine, NodeId};
 
 use super::error::MemoryError;
 
@@ -10,6 +10,8 @@ const SHARE_OF_MEMORY: u64 = 4;
 /// A block takes at most this share of what is free, of the cgroup's limit and of the address space: a surface maps its next block
 /// before it lets go of the last one, and the address space also holds the program.
 const SHARE_OF_LIMIT: u64 = 2;
+/// No data cache has longer lines; the longest known are the 256 bytes of A64FX.
+const LINE_BYTES_MAX: u64 = 1024;
 
 /// Bytes that one block may take: a share of the machine's memory and of each limit; `None` where none is known.
 pub(crate) fn room_of(machine: &Machine) -> Option<Bytes> {
@@ -50,6 +52,25 @@ pub(super) fn claimed_cache(machine: &Machine, fallback: Bytes) -> Bytes {
     machine.topology.largest_cache_bytes().unwrap_or(fallback)
 }
 
+/// The line of the data caches: of the first level, where they differ; 64 bytes where the machine does not tell or tells what no line
+/// is, as on every x86-64 and most arm64. Some of the latter have 128 or 256.
+pub(super) fn line_bytes(machine: &Machine) -> usize {
+    const USUAL_BYTES: u64 = 64;
+    let data = machine.topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
+    let claimed = data.min_by_key(|cache| cache.level).and_then(|cache| cache.line_bytes);
+    let line =
+        claimed.filter(|line| line.0.is_power_of_two() && (USUAL_BYTES..=LINE_BYTES_MAX).contains(&line.0));
+    line.map_or(USUAL_BYTES, |line| line.0) as usize
+}
+
+/// The base page: 4 KiB on x86-64 and where the kernel does not tell; 16 or 64 KiB on some arm64 kernels.
+pub(super) fn page_bytes(machine: &Machine) -> usize {
+    const USUAL_BYTES: u64 = 4096;
+    let told =
+        machine.environment.page_bytes.filter(|page| page.0.is_power_of_two() && page.0 >= USUAL_BYTES);
+    told.map_or(USUAL_BYTES, |page| page.0) as usize
+}
+
 /// What no cache holds: four times what they claim, within these bounds and as far as there is room.
 pub(super) fn beyond_caches(machine: &Machine, claimed: Bytes, [smallest, largest]: [Bytes; 2]) -> Bytes {
     largest_block(machine, Bytes((claimed.0 * 4).clamp(smallest.0, largest.0.max(smallest.0))))
@@ -66,6 +87,28 @@ pub(super) fn claimed_caches_together(machine: &Machine) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_and_pages_are_those_of_the_machine_where_it_tells_sensible_ones() {
+        let mut machine = Machine::default();
+        assert_eq!((line_bytes(&machine), page_bytes(&machine)), (64, 4096));
+        machine.environment.page_bytes = Some(Bytes(65_536));
+        let cache = |level, kind, line| machine::Cache {
+            level,
+            kind,
+            size_bytes: None,
+            line_bytes: Some(Bytes(line)),
+            ways: None,
+            shared_by: machine::CpuSet::default(),
+            sharers_unknown: false,
+        };
+        for (first, line) in [(128, 128), (256, 256), (96, 64), (1 << 40, 64), (16, 64)] {
+            let caches =
+                [(2, CacheKind::Unified, 32), (1, CacheKind::Instruction, 512), (1, CacheKind::Data, first)];
+            machine.topology.caches = caches.map(|(level, kind, line)| cache(level, kind, line)).to_vec();
+            assert_eq!((line_bytes(&machine), page_bytes(&machine)), (line, 65_536));
+        }
+    }
 
     #[test]
     fn the_tightest_limit_counts() {

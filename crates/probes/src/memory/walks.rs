@@ -77,7 +77,7 @@ impl Settings {
 
     /// Memory of one mapping, rounded up to whole MiB.
     fn block(&self, machine: &Machine) -> Bytes {
-        let spacing = Spacing::of(machine.identity.vendor.as_ref());
+        let spacing = Spacing::of(machine);
         let wanted = spacing.mapping_bytes(self.pages_max) as u64;
         largest_block(machine, Bytes(wanted.next_multiple_of(Bytes::MIB.0)))
     }
@@ -108,7 +108,7 @@ pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), MemoryE
     let mut sampler = session.sampler(cpu);
     let budget = Budget::start(settings.budget_s);
     let block = settings.block(&session.record.machine);
-    let spacing = Spacing::of(session.record.machine.identity.vendor.as_ref());
+    let spacing = Spacing::of(&session.record.machine);
     // A machine with little memory gets fewer pages.
     let share = block.0 as f64 / spacing.mapping_bytes(settings.pages_max) as f64;
     let pages_max = (settings.pages_max as f64 * share.min(1.0)) as usize;

@@ -36,6 +36,8 @@ pub(crate) struct CheckUpProbe {
     pub(crate) runs_after: Option<&'static str>,
     /// `self`, `core` or `machine`.
     pub(crate) disturbs: &'static str,
+    /// Whether the architecture has what it measures; elsewhere it is not in the list.
+    pub(crate) is_here: bool,
     /// Why it cannot run at all; `None` if it can.
     pub(crate) missing: fn(&Subject<'_>) -> Option<&'static str>,
     /// Its settings for so many seconds.
@@ -61,6 +63,7 @@ impl CheckUpProbe {
             rank: 0,
             runs_after: None,
             disturbs: "core",
+            is_here: true,
             missing: |_| None,
             plan,
         }
@@ -70,6 +73,11 @@ impl CheckUpProbe {
 /// Needs of a probe of two CPUs.
 pub(crate) fn second_cpu_missing(subject: &Subject<'_>) -> Option<&'static str> {
     (subject.cpus.len() < 2).then_some("it needs two CPUs, and there is one to measure on")
+}
+
+/// Needs of a probe of chains in registers.
+pub(crate) fn core_loops_missing(_: &Subject<'_>) -> Option<&'static str> {
+    (!kernels::has_core_loops()).then_some("no loop for this architecture")
 }
 
 /// Why a probe could not measure, or not all of it.

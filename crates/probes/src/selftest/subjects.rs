@@ -172,6 +172,7 @@ impl<'s, 'p> Bench<'s, 'p> {
             Kind::Latency(_, bytes) => self.latency(bytes)?,
             Kind::MemoryLatency(bytes) => self.memory_latency(bytes)?,
             Kind::Triad(bytes) => self.triad(bytes)?,
+            Kind::Ports | Kind::Multiply if !kernels::has_core_loops() => return Err(SubjectError::NoLoop),
             Kind::Ports => self.repeated(ADDS_PER_ROUND, |rounds| _ = black_box(port_loop(rounds))),
             Kind::Multiply => {
                 self.repeated(MULTIPLIES_PER_ROUND, |rounds| _ = black_box(multiply_chain(rounds)))

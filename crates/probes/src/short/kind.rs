@@ -67,13 +67,28 @@ machine::named! {
 }
 
 impl ShortKind {
+    /// Whether its loop is in registers, or in a word or two of memory.
+    fn is_of_the_core(self) -> bool {
+        matches!(
+            self,
+            Self::StoreBypass
+                | Self::PlainForwarding
+                | Self::DenormalDivide
+                | Self::FloatDivide
+                | Self::MultiplyChain
+        )
+    }
+
     /// Starts the probe in the calling thread, which is pinned to the sampler's CPU.
     ///
     /// # Errors
-    /// `DebugBuild`, or `Mapping` where there is no memory, or `Echo` without a second process.
+    /// `DebugBuild`, `NoLoop`, or `Mapping` where there is no memory, or `Echo` without a second process.
     pub fn start(self, setup: &ShortSetup) -> Result<Box<dyn ShortProbe>, ShortProbeError> {
         if cfg!(debug_assertions) {
             return Err(ShortProbeError::DebugBuild);
+        }
+        if self.is_of_the_core() && !kernels::has_core_loops() {
+            return Err(ShortProbeError::NoLoop);
         }
         let windowed = |timed| {
             let work = Work { timed, window_ns: WINDOW_NS, low: Low::Fastest };

@@ -12,6 +12,7 @@ use stats::median;
 
 use super::judgement::{Held, Turns};
 use super::{Readings, SignatureProbe, SignatureSetup};
+use crate::control::ControlLoops;
 use crate::cores::CpuPair;
 use crate::cores::transfer::hops_ns;
 use crate::sampler::Sampler;
@@ -41,7 +42,8 @@ struct Pairs {
 ///
 /// # Errors
 /// Why nothing could be measured.
-pub(super) fn across(setup: &SignatureSetup<'_>, mut sampler: Sampler) -> Result<Readings, String> {
+pub(super) fn across(setup: &SignatureSetup<'_>) -> Result<Readings, String> {
+    let mut sampler = Sampler::new(setup.cpu, setup.rate, ControlLoops::of(&setup.machine.identity));
     let pairs = pairs(&setup.machine.topology, &allowed_cpus()).ok_or(
         "it takes two cores at one last-level cache and a third at another, all of them free to use",
     )?;

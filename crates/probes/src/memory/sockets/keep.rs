@@ -8,11 +8,10 @@ use stats::{Interval, STANDARD_ERRORS_OF_95, median};
 
 use super::equality::{self, Quantity};
 use super::{Cell, HALF_WIDTH, Table};
+use crate::memory::room::line_bytes;
 use crate::memory::series::{Judge, Kind, Series};
 use crate::session::Session;
 
-/// Bytes of a cache line on x86-64.
-const LINE_BYTES: f64 = 64.0;
 /// More lines at once than a core is thought to keep outstanding, prefetchers included. Assumed: AMD documents 8 for family 10h
 /// (25112 rev. 3.06, page 109); what the caches of later cores add is in no document that is known here. Their vendors could tell.
 const LINES_MAX: f64 = 64.0;
@@ -30,7 +29,7 @@ impl Table<'_> {
         );
         self.latencies(session, sockets);
         self.bandwidths(session, sockets);
-        sockets.concurrency = concurrency(sockets, self.block);
+        sockets.concurrency = concurrency(sockets, self.block, line_bytes(&session.record.machine));
         self.likeness(sockets, &session.record);
     }
 
@@ -230,7 +229,7 @@ fn undecided(of: &SubjectEquality, in_guest: bool) -> String {
 }
 
 /// Traffic on the bus times latency over a line, for the reading kernel and triad with plain stores.
-fn concurrency(sockets: &Sockets, block: Bytes) -> Vec<Concurrency> {
+fn concurrency(sockets: &Sockets, block: Bytes, line_bytes: usize) -> Vec<Concurrency> {
     let wanted = |bandwidth: &&NodeBandwidth| {
         matches!((bandwidth.kernel.as_str(), bandwidth.store.as_str()), ("read", _) | ("triad", "plain"))
     };
@@ -239,7 +238,7 @@ fn concurrency(sockets: &Sockets, block: Bytes) -> Vec<Concurrency> {
             .latency
             .iter()
             .find(|latency| latency.cpu == bandwidth.cpu && latency.node == bandwidth.node)?;
-        let lines = bandwidth.bus_bytes_per_s * latency.ns / 1e9 / LINE_BYTES;
+        let lines = bandwidth.bus_bytes_per_s * latency.ns / 1e9 / line_bytes as f64;
         let relative = |half: f64, value: f64| half / value;
         let error = relative(bandwidth.spread.interval.half_width(), bandwidth.bytes_per_s)
             .hypot(relative(latency.spread.interval.half_width(), latency.ns));

@@ -4,14 +4,11 @@ use std::hint::black_box;
 
 use kernels::random::SplitMix64;
 use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Order, Position};
-use machine::Vendor;
+use machine::{Machine, Vendor};
 
+use crate::memory::room::{line_bytes, page_bytes};
 use crate::sampler::{Sampler, WINDOW_NS};
 
-/// Bytes of a base page.
-const PAGE_BYTES: usize = 4096;
-/// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
 /// Pages from one visited page to the next where each page has its own TLB entry: with neighbours all sets of a TLB are
 /// used evenly, however it computes its index.
 const DENSE_PAGES: usize = 1;
@@ -23,17 +20,21 @@ const SPARSE_PAGES: usize = 5;
 
 /// How far apart the nodes of a spread chain lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the unit stands in the name")]
 pub(super) struct Spacing {
+    page_bytes: usize,
+    line_bytes: usize,
     /// The next line on the next page to be visited, so that all cache sets are used as evenly as by the packed chain.
     stride_bytes: usize,
 }
 
 impl Spacing {
-    /// The spacing for a maker's TLBs.
-    pub(super) fn of(vendor: Option<&Vendor>) -> Self {
-        let pages =
-            if matches!(vendor, Some(Vendor::Amd | Vendor::Hygon)) { SPARSE_PAGES } else { DENSE_PAGES };
-        Self { stride_bytes: pages * PAGE_BYTES + LINE_BYTES }
+    /// The spacing for a machine's pages and lines, and for its maker's TLBs.
+    pub(super) fn of(machine: &Machine) -> Self {
+        let is_sparse = matches!(machine.identity.vendor, Some(Vendor::Amd | Vendor::Hygon));
+        let pages = if is_sparse { SPARSE_PAGES } else { DENSE_PAGES };
+        let (page_bytes, line_bytes) = (page_bytes(machine), line_bytes(machine));
+        Self { page_bytes, line_bytes, stride_bytes: pages * page_bytes + line_bytes }
     }
 
     /// Bytes of mapping for so many pages, both chains included.
@@ -44,7 +45,7 @@ impl Spacing {
 
     /// Bytes of the packed chain, in whole pages, and of the spread chain behind it.
     fn shares(self, pages: usize) -> (usize, usize) {
-        ((pages * LINE_BYTES).next_multiple_of(PAGE_BYTES), pages * self.stride_bytes)
+        ((pages * self.line_bytes).next_multiple_of(self.page_bytes), pages * self.stride_bytes)
     }
 }
 
@@ -105,14 +106,15 @@ pub(super) fn measure_pairs(
     pages: usize,
     random: &mut SplitMix64,
 ) -> Pairs {
+    let Spacing { page_bytes, line_bytes, stride_bytes } = spacing;
     let (packed_bytes, spread_bytes) = spacing.shares(pages);
     let room = memory.len().saturating_sub(packed_bytes + spread_bytes);
-    let start = random.below((room / PAGE_BYTES + 1) as u64) as usize * PAGE_BYTES;
+    let start = random.below((room / page_bytes + 1) as u64) as usize * page_bytes;
     let (packed_memory, spread_memory) = memory[start..].split_at_mut(packed_bytes);
     let spread_memory = &mut spread_memory[..spread_bytes];
-    let packed_memory = &mut packed_memory[..pages * LINE_BYTES];
-    let packed_layout = layout(LINE_BYTES, random.next_u64());
-    let spread_layout = layout(spacing.stride_bytes, random.next_u64());
+    let packed_memory = &mut packed_memory[..pages * line_bytes];
+    let packed_layout = layout(line_bytes, random.next_u64());
+    let spread_layout = layout(stride_bytes, random.next_u64());
     let goes_on = || !sampler.is_cut();
     let built = [(spread_memory, spread_layout), (packed_memory, packed_layout)]
         .map(|(memory, layout)| Chain::build_while(memory, layout, &goes_on));
@@ -150,29 +152,40 @@ fn layout(stride_bytes: usize, seed: u64) -> Layout {
 mod tests {
     use super::*;
 
+    fn machine(vendor: Option<Vendor>, page_bytes: u64) -> Machine {
+        let mut machine = Machine::default();
+        machine.identity.vendor = vendor;
+        machine.environment.page_bytes = Some(machine::Bytes(page_bytes));
+        machine
+    }
+
     #[test]
     fn every_node_of_a_spread_chain_is_on_a_page_of_its_own_and_lines_are_used_evenly() {
-        for vendor in [Vendor::Amd, Vendor::Intel] {
-            let (pages, stride_bytes) = (256, Spacing::of(Some(&vendor)).stride_bytes);
-            let mut memory = vec![0_u8; pages * stride_bytes + LINE_BYTES];
-            let start = memory.as_ptr().align_offset(LINE_BYTES);
+        for (vendor, page_bytes) in [(Vendor::Amd, 4096), (Vendor::Intel, 4096), (Vendor::Intel, 16_384)] {
+            let (pages, spacing) = (256, Spacing::of(&machine(Some(vendor.clone()), page_bytes)));
+            let Spacing { page_bytes, line_bytes, stride_bytes } = spacing;
+            let mut memory = vec![0_u8; pages * stride_bytes + line_bytes];
+            let start = memory.as_ptr().align_offset(line_bytes);
             let chain = Chain::build(&mut memory[start..], layout(stride_bytes, 1)).expect("aligned");
             let visits: Vec<usize> = chain.visits().take(pages).collect();
             let distinct = |of: &dyn Fn(usize) -> usize| {
                 visits.iter().map(|&offset| of(offset)).collect::<std::collections::BTreeSet<_>>().len()
             };
-            assert_eq!(distinct(&|offset| offset / PAGE_BYTES), pages);
-            assert_eq!(distinct(&|offset| offset % PAGE_BYTES / LINE_BYTES), PAGE_BYTES / LINE_BYTES);
+            assert_eq!(distinct(&|offset| offset / page_bytes), pages);
+            assert_eq!(
+                distinct(&|offset| offset % page_bytes / line_bytes),
+                pages.min(page_bytes / line_bytes)
+            );
             // The sets of a second-level TLB with 128 sets, by low bits: two pages each, give or take one.
-            let sets = distinct(&|offset| offset / PAGE_BYTES % 128);
+            let sets = distinct(&|offset| offset / page_bytes % 128);
             assert!(sets > 60, "{vendor}: {sets}");
         }
     }
 
     #[test]
     fn entries_that_cover_four_pages_do_not_cover_two_nodes() {
-        assert!(Spacing::of(Some(&Vendor::Amd)).stride_bytes > 4 * PAGE_BYTES);
-        assert_eq!(Spacing::of(None).mapping_bytes(64), PAGE_BYTES + 64 * (PAGE_BYTES + LINE_BYTES));
+        assert!(Spacing::of(&machine(Some(Vendor::Amd), 4096)).stride_bytes > 4 * 4096);
+        assert_eq!(Spacing::of(&machine(None, 4096)).mapping_bytes(64), 4096 + 64 * (4096 + 64));
     }
 
     #[test]

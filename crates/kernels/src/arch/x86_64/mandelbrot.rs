@@ -3,9 +3,22 @@
 //! Registers: 0 and 1 hold z, 2 and 3 hold c, 4 is all ones in the lanes still inside, 5 counts their steps, 6 holds
 //! the bound; 7 to 10 are products and sums. All lanes are stepped; lanes that have left are no longer counted.
 
-use super::{
-    BOUND_FIXED16, BOUND_FLOAT32, IMAGINARY_START, PRODUCT_SHIFT, Picture, REAL_START, fixed16_at, float32_at,
+use crate::isa::Isa;
+use crate::mandelbrot::{
+    BOUND_FIXED16, BOUND_FLOAT32, IMAGINARY_START, Numbers, PRODUCT_SHIFT, Picture, REAL_START, fixed16_at,
+    float32_at,
 };
+
+/// The loop of an instruction set that is not scalar, if there is one.
+pub(crate) fn picture_of(numbers: Numbers, isa: Isa) -> Option<unsafe fn(Picture) -> u64> {
+    Some(match (numbers, isa) {
+        (Numbers::Fixed16, Isa::Sse2) => fixed16_sse2,
+        (Numbers::Float32, Isa::Sse2) => float32_sse2,
+        (Numbers::Fixed16, Isa::Avx2) => fixed16_avx2,
+        (Numbers::Float32, Isa::Avx2) => float32_avx2,
+        _ => return None,
+    })
+}
 
 /// What one group of lanes starts with.
 #[repr(C)]
@@ -36,7 +49,7 @@ macro_rules! picture_loop {
     ($name:ident, $feature:literal, $lanes:literal, $number:ty, $steps:ty, $at:ident, $bound:expr;
      $fill:expr; $test:expr; $step:expr; $finish:expr) => {
         #[target_feature(enable = $feature)]
-        pub(super) fn $name(picture: Picture) -> u64 {
+        fn $name(picture: Picture) -> u64 {
             let mut iterations = 0u64;
             if picture.iterations_max == 0 {
                 return iterations;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use stats::{median, quantile};
 
-use super::SignatureSetup;
 use crate::control::ControlReading;
 use crate::sampler::{Sampler, Visit};
+use crate::signature::SignatureSetup;
 use crate::timed_loop::TimedLoop;
 
 /// Turns that are wanted.
@@ -99,13 +99,13 @@ pub(super) fn take_turns(
     let started = Instant::now();
     let shares: Vec<f64> =
         (0..SHARE_READINGS).map(|_| share_of(&sampler.control.read(sampler.rate))).collect();
-    setup.note_share(low_share(&shares));
+    note_share(setup, low_share(&shares));
     let rounds: Vec<u64> = works.iter_mut().map(|work| rounds_of(sampler, length, work)).collect();
     let (mut turns, mut alone, mut taken) = (Vec::<Turn>::with_capacity(TURNS), 0, 0);
     while alone < TURNS && started.elapsed() < limit(turns.len(), alone) && !setup.is_over() {
         taken += 1;
         if let Some(turn) = turn(sampler, scale, works, &rounds) {
-            alone += usize::from(turn.share <= setup.best_share() * SHARE_MAX);
+            alone += usize::from(turn.share <= setup.best_share.get() * SHARE_MAX);
             turns.push(turn);
         }
     }
@@ -116,8 +116,8 @@ pub(super) fn take_turns(
             turns.len()
         ));
     }
-    setup.note_share(low_share(&turns.iter().map(|turn| turn.share).collect::<Vec<f64>>()));
-    Ok(sift(turns, setup.best_share()))
+    note_share(setup, low_share(&turns.iter().map(|turn| turn.share).collect::<Vec<f64>>()));
+    Ok(sift(turns, setup.best_share.get()))
 }
 
 /// How long turns may be taken, with so many so far, of which some had the core to themselves.
@@ -139,6 +139,11 @@ fn sift(turns: Vec<Turn>, best_share: f64) -> Taken {
     let shares: Vec<f64> = turns.iter().map(|turn| turn.share / best_share).collect();
     let slowdown = median(&shares).map_or(1.0, |share| share.max(1.0));
     Taken { values: turns.into_iter().map(|turn| turn.values).collect(), slowdown }
+}
+
+/// Takes over a share of the core that is better than those before.
+fn note_share(setup: &SignatureSetup<'_>, share: f64) {
+    setup.best_share.set(setup.best_share.get().min(share));
 }
 
 /// Time of the port loop in steps of the multiply chain.

@@ -20,7 +20,9 @@ macro_rules! storing_sweeps {
         storing_sweeps!($arrays, [avx2, avx512], $integer, $legacy, $vex);
     };
     ($arrays:tt, [$avx2_large:ident, $avx512_large:ident], $integer:expr, $legacy:expr, $vex:expr) => {
-        use crate::stream::{Isa, Store, Variant};
+        use crate::isa::Isa;
+        use crate::operation::Store;
+        use crate::stream::Variant;
 
         sweep!(scalar_u64, "sse2", $arrays, 64; "mov r8d, 3"; eight_times!(["s" = "mov"], $integer);
             ""; "xor eax, eax");
@@ -47,9 +49,9 @@ macro_rules! storing_sweeps {
             Variant::new(Isa::ScalarF64, Store::Plain, scalar_f64),
             Variant::new(Isa::Sse2, Store::Plain, sse2),
             Variant::new(Isa::Sse2, Store::NonTemporal, sse2_non_temporal),
-            Variant::new(Isa::Avx2, Store::Plain, avx2).with_large($avx2_large),
+            Variant { sweep_large: $avx2_large, ..Variant::new(Isa::Avx2, Store::Plain, avx2) },
             Variant::new(Isa::Avx2, Store::NonTemporal, avx2_non_temporal),
-            Variant::new(Isa::Avx512, Store::Plain, avx512).with_large($avx512_large),
+            Variant { sweep_large: $avx512_large, ..Variant::new(Isa::Avx512, Store::Plain, avx512) },
             Variant::new(Isa::Avx512, Store::NonTemporal, avx512_non_temporal),
         ];
     };

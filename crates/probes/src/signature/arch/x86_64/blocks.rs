@@ -9,11 +9,11 @@ use kernels::signature::{StridedWalk, fill};
 use machine::{Bytes, CpuId, Machine};
 use stats::Interval;
 
-use super::judgement::{Held, Level, Turns};
 use super::turns::{Length, Scale, Taken, take_turns};
-use super::{Readings, SignatureProbe, SignatureSetup};
 use crate::memory::largest_block;
 use crate::sampler::Sampler;
+use crate::signature::judgement::{Held, Level, Turns};
+use crate::signature::{Readings, SignatureProbe, SignatureSetup};
 use crate::timed_loop::TimedLoop;
 
 /// What the published curves walk over: InstLatx64, latency by stride, 32 MiB.

@@ -9,8 +9,8 @@ use clock::{begin, end};
 use host::live::{Forked, in_forked_child};
 use kernels::signature::{LockPlace, LockedLines};
 
-use super::judgement::{Held, Turns};
-use super::{Readings, SignatureProbe, SignatureSetup};
+use crate::signature::judgement::{Held, Turns};
+use crate::signature::{Readings, SignatureProbe, SignatureSetup};
 
 /// Batches of each kind.
 const BATCHES: usize = 18;

@@ -1,139 +1,19 @@
-//! The machine code of the loops is what their module documentation says, with optimisation and on any CPU.
-//!
-//! The crate is compiled on its own with `rustc -O`, so that the profile of the test does not matter, and disassembled
-//! by objdump. Instructions are compared in a normal form, without register numbers and addresses, by loop body.
-#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+//! The loops of x86-64.
 
-use std::collections::HashMap;
-use std::path::Path;
-use std::process::Command;
-use std::sync::OnceLock;
+use super::{Functions, Target, function, loops, summary};
 
-/// One instruction: where it stands, as text, and where it jumps to.
-#[derive(Debug, Clone)]
-struct Instruction {
-    address: u64,
-    text: String,
-    target: Option<u64>,
-}
-
-type Functions = HashMap<String, Vec<Instruction>>;
-
-/// Functions of the optimised crate by path, without the crate's name; `None`, loudly in every test that asks, where
-/// objdump is missing.
+/// Functions of the crate for this architecture; `None`, loudly, where they cannot be looked at.
 fn functions() -> Option<&'static Functions> {
-    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
-    let functions = FUNCTIONS.get_or_init(|| {
-        let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels-optimised.o");
-        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let status = Command::new(rustc)
-            .args([
-                "--crate-name",
-                "kernels",
-                "--crate-type",
-                "lib",
-                "--edition",
-                "2024",
-                "--cap-lints",
-                "allow",
-            ])
-            .args(["-C", "opt-level=3", "-C", "codegen-units=1", "--emit", "obj", "-o"])
-            .arg(&object)
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs"))
-            .status();
-        assert!(
-            status.expect("rustc is there, as it has compiled this test").success(),
-            "rustc -O of the crate"
-        );
-        disassemble(&object)
-    });
-    if functions.is_none() {
-        println!("{SKIPPED}");
-    }
-    functions.as_ref()
-}
-
-/// What a test says that cannot look at machine code.
-const SKIPPED: &str = "SKIPPED: no objdump; install Debian package binutils to check the machine code";
-
-/// Functions of an object or executable; `None` where objdump is missing.
-fn disassemble(binary: &Path) -> Option<Functions> {
-    let arguments = ["--disassemble", "--demangle", "--no-show-raw-insn", "--disassembler-options=intel"];
-    let output = Command::new("objdump").args(arguments).arg(binary).output().ok()?;
-    assert!(output.status.success(), "objdump {}", binary.display());
-    let mut functions = Functions::new();
-    let mut current = String::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        if let Some((_, name)) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")) {
-            let path = name.strip_prefix("kernels::").unwrap_or(name);
-            let hash = path.rfind("::h").filter(|at| path.len() - at == "::h0123456789abcdef".len());
-            path[..hash.unwrap_or(path.len())].clone_into(&mut current);
-        } else if let Some(instruction) = parse(line) {
-            functions.entry(current.clone()).or_default().push(instruction);
-        }
-    }
-    Some(functions)
-}
-
-/// An instruction from a line such as `  1f:  jne    10 <kernels::f+0x10>`.
-fn parse(line: &str) -> Option<Instruction> {
-    let (address, text) = line.split_once(":\t")?;
-    let address = u64::from_str_radix(address.trim(), 16).ok()?;
-    let text = text.split(['<', '#']).next()?.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_jump = text.starts_with('j');
-    let target = text.split(' ').nth(1).filter(|_| is_jump).and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    Some(Instruction { address, text, target })
-}
-
-/// Instruction ranges that a jump backwards repeats, in the order of their jumps: inner before outer.
-fn loops(function: &[Instruction]) -> Vec<&[Instruction]> {
-    let body = |(last, jump): (usize, &Instruction)| {
-        let target = jump.target.filter(|target| *target <= jump.address)?;
-        let first = function.iter().position(|instruction| instruction.address == target)?;
-        Some(&function[first..=last])
-    };
-    function.iter().enumerate().filter_map(body).collect()
-}
-
-/// `vmulpd ymm3,ymm15,YMMWORD PTR [rdx+0x60]` becomes `vmulpd ymm,ymm,[m]`.
-fn normal(text: &str) -> String {
-    let (mnemonic, operands) = text.split_once(' ').unwrap_or((text, ""));
-    if mnemonic.starts_with('j') || operands.is_empty() {
-        return mnemonic.to_owned();
-    }
-    let operands = operands.split(',').map(|operand| match operand {
-        memory if memory.contains('[') => "[m]",
-        vector if vector.starts_with("xmm") => "xmm",
-        vector if vector.starts_with("ymm") => "ymm",
-        vector if vector.starts_with("zmm") => "zmm",
-        number if number.starts_with(|c: char| c.is_ascii_digit()) => "i",
-        _ => "r",
-    });
-    format!("{mnemonic} {}", operands.collect::<Vec<_>>().join(","))
-}
-
-/// Counts of instructions in normal form, by first appearance: `8 vmulpd ymm,ymm,[m]; ...; 1 jne`.
-fn summary(body: &[Instruction]) -> String {
-    let mut counts: Vec<(String, usize)> = Vec::new();
-    for form in body.iter().map(|instruction| normal(&instruction.text)) {
-        match counts.iter_mut().find(|(known, _)| *known == form) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((form, 1)),
-        }
-    }
-    counts.iter().map(|(form, count)| format!("{count} {form}")).collect::<Vec<_>>().join("; ")
-}
-
-fn function<'f>(functions: &'f Functions, path: &str) -> &'f [Instruction] {
-    functions.get(path).unwrap_or_else(|| panic!("no function {path} in the compiled crate"))
+    static X86_64: Target =
+        Target::new("x86_64-unknown-linux-gnu", &["x86_64-linux-gnu-objdump", "objdump"], "#");
+    X86_64.functions()
 }
 
 /// The innermost loop of `path` is `expected`, in normal form.
 fn check(path: &str, expected: &str) {
-    let Some(functions) = functions() else { return };
-    let body =
-        loops(function(functions, path)).first().copied().unwrap_or_else(|| panic!("no loop in {path}"));
-    assert_eq!(summary(body), expected, "{path}");
+    if let Some(functions) = functions() {
+        super::check(functions, path, expected);
+    }
 }
 
 /// What is between the load and the store of each loop that stores, for `\k` of eight: instruction set, its function,
@@ -183,7 +63,7 @@ fn loops_that_store_are_eight_elements_of_their_operation_and_nothing_else() {
                 // Scalar integers are stored under their own form only if it differs from the load's.
                 expected.push(format!("8 {store}"));
                 expected.push(format!("{arrays} add r,i; 1 cmp r,r; 1 jne"));
-                check(&format!("stream::storing::{operation}::{name}"), &expected.join("; "));
+                check(&format!("arch::x86_64::stream::storing::{operation}::{name}"), &expected.join("; "));
             }
         }
     }
@@ -196,7 +76,7 @@ fn paced_loops_differ_from_the_fast_ones_by_their_pace_alone() {
             let mut expected = storing_body(operation, isa);
             expected.push(format!("8 vmovapd [m],{register}; {pace} nop"));
             expected.push(format!("{arrays} add r,i; 1 cmp r,r; 1 jne"));
-            check(&format!("stream::storing::{operation}::{isa}_paced"), &expected.join("; "));
+            check(&format!("arch::x86_64::stream::storing::{operation}::{isa}_paced"), &expected.join("; "));
         }
     }
 }
@@ -211,7 +91,10 @@ fn reads_load_once_per_addition_and_store_nothing() {
         ("avx512", "8 vpaddq zmm,zmm,[m]"),
     ];
     for (isa, loads) in rows {
-        check(&format!("stream::read::{isa}"), &format!("{loads}; 1 add r,i; 1 cmp r,r; 1 jne"));
+        check(
+            &format!("arch::x86_64::stream::read::{isa}"),
+            &format!("{loads}; 1 add r,i; 1 cmp r,r; 1 jne"),
+        );
     }
 }
 
@@ -219,7 +102,9 @@ fn reads_load_once_per_addition_and_store_nothing() {
 fn non_temporal_sweeps_end_with_a_fence_and_plain_ones_do_not() {
     let Some(functions) = functions() else { return };
     let mut fenced = 0;
-    for (path, instructions) in functions.iter().filter(|(path, _)| path.starts_with("stream::")) {
+    for (path, instructions) in
+        functions.iter().filter(|(path, _)| path.starts_with("arch::x86_64::stream::"))
+    {
         let Some(body) = loops(instructions).first().copied() else { continue };
         let last = body.last().expect("a loop has its jump").address;
         let next = instructions
@@ -256,7 +141,7 @@ fn a_walk_of_offsets_is_64_dependent_loads_with_a_mask_each() {
 fn parallel_walks_are_16_loads_of_each_chase_and_a_branch() {
     for chases in 1..=12 {
         let expected = format!("{} mov r,[m]; 1 dec r; 1 jne", 16 * chases);
-        check(&format!("chase::registers::walk_{chases}"), &expected);
+        check(&format!("arch::x86_64::chase::walk_{chases}"), &expected);
     }
 }
 
@@ -265,8 +150,8 @@ fn control_loops_stay_in_registers_and_are_not_folded() {
     check("multiply::multiply_chain", "64 imul r,r; 1 dec r; 1 jne");
     check("rotate::rotate_chain", "64 ror r,i; 1 dec r; 1 jne");
     check("ports::port_loop", "64 add r,r; 1 dec r; 1 jne");
-    check("vector::x86::sse2", "48 mulpd xmm,xmm; 48 addpd xmm,xmm; 1 dec r; 1 jne");
-    check("vector::x86::avx2", "64 vfmadd213pd ymm,ymm,ymm; 32 vaddpd ymm,ymm,ymm; 1 dec r; 1 jne");
+    check("arch::x86_64::vector::sse2", "48 mulpd xmm,xmm; 48 addpd xmm,xmm; 1 dec r; 1 jne");
+    check("arch::x86_64::vector::avx2", "64 vfmadd213pd ymm,ymm,ymm; 32 vaddpd ymm,ymm,ymm; 1 dec r; 1 jne");
 }
 
 #[test]
@@ -314,22 +199,22 @@ fn the_front_end_loop_is_8192_instructions_in_25600_bytes() {
 #[test]
 fn mandelbrot_loops_are_three_products_and_touch_no_memory() {
     check(
-        "mandelbrot::lanes::fixed16_sse2",
+        "arch::x86_64::mandelbrot::fixed16_sse2",
         "4 movdqa xmm,xmm; 3 pmulhw xmm,xmm; 2 psubw xmm,xmm; 3 paddw xmm,xmm; 1 pcmpgtw xmm,xmm; 1 pandn xmm,xmm; \
          1 pmovmskb r,xmm; 1 test r,r; 1 je; 2 psllw xmm,i; 1 dec r; 1 jne",
     );
     check(
-        "mandelbrot::lanes::fixed16_avx2",
+        "arch::x86_64::mandelbrot::fixed16_avx2",
         "3 vpmulhw ymm,ymm,ymm; 3 vpaddw ymm,ymm,ymm; 1 vpcmpgtw ymm,ymm,ymm; 1 vpandn ymm,ymm,ymm; \
          1 vpmovmskb r,ymm; 1 test r,r; 1 je; 2 vpsubw ymm,ymm,ymm; 2 vpsllw ymm,ymm,i; 1 dec r; 1 jne",
     );
     check(
-        "mandelbrot::lanes::float32_sse2",
+        "arch::x86_64::mandelbrot::float32_sse2",
         "3 movaps xmm,xmm; 3 mulps xmm,xmm; 1 subps xmm,xmm; 4 addps xmm,xmm; 1 cmpleps xmm,xmm; 1 andps xmm,xmm; \
          1 movmskps r,xmm; 1 test r,r; 1 je; 1 psubd xmm,xmm; 1 dec r; 1 jne",
     );
     check(
-        "mandelbrot::lanes::float32_avx2",
+        "arch::x86_64::mandelbrot::float32_avx2",
         "3 vmulps ymm,ymm,ymm; 4 vaddps ymm,ymm,ymm; 1 vcmpleps ymm,ymm,ymm; 1 vandps ymm,ymm,ymm; \
          1 vmovmskps r,ymm; 1 test r,r; 1 je; 1 vpsubd ymm,ymm,ymm; 1 vsubps ymm,ymm,ymm; 1 dec r; 1 jne",
     );
@@ -338,11 +223,14 @@ fn mandelbrot_loops_are_three_products_and_touch_no_memory() {
 #[test]
 fn gathers_and_their_control_load_the_same_number_of_words() {
     let gather = "8 vpxor ymm,ymm,ymm; 8 vpcmpeqd ymm,ymm,ymm; 8 vpgatherdd ymm,[m],ymm";
-    check("signature::gather::throughput", &format!("{gather}; 8 vpaddd ymm,ymm,ymm; 1 dec r; 1 jne"));
-    check("signature::gather::latency", &format!("{gather}; 1 dec r; 1 jne"));
-    check("signature::gather::scalar_loads", "64 add r,[m]; 1 dec r; 1 jne");
+    check(
+        "arch::x86_64::signature::gather::throughput",
+        &format!("{gather}; 8 vpaddd ymm,ymm,ymm; 1 dec r; 1 jne"),
+    );
+    check("arch::x86_64::signature::gather::latency", &format!("{gather}; 1 dec r; 1 jne"));
+    check("arch::x86_64::signature::gather::scalar_loads", "64 add r,[m]; 1 dec r; 1 jne");
     let Some(functions) = functions() else { return };
-    let body = loops(function(functions, "signature::gather::latency"))[0];
+    let body = loops(function(functions, "arch::x86_64::signature::gather::latency"))[0];
     let gathers: Vec<&str> =
         body.iter().map(|i| i.text.as_str()).filter(|text| text.starts_with("vpgatherdd")).collect();
     // Each takes its places from where the last one put its words.
@@ -355,7 +243,7 @@ fn every_block_has_five_instructions_and_its_jump_or_nop_where_its_name_says() {
     let Some(functions) = functions() else { return };
     for offset in [0, 8, 16, 24, 30] {
         for (kind, mnemonic) in [("jump", "jb"), ("nop", "xchg ax,ax")] {
-            let path = format!("signature::branch_edge::{kind}_at_{offset}");
+            let path = format!("arch::x86_64::signature::branch_edge::{kind}_at_{offset}");
             let body = loops(function(functions, &path))[0];
             let first = body[0].address;
             assert_eq!((first % 64, body.len()), (0, 16 * 5 + 3), "{path}");
@@ -373,8 +261,8 @@ fn every_block_has_five_instructions_and_its_jump_or_nop_where_its_name_says() {
 
 #[test]
 fn segment_checks_differ_by_the_check_alone() {
-    check("signature::segment_check::verw_rounds", "8 verw [m]; 1 sete r; 1 dec r; 1 jne");
-    check("signature::segment_check::verr_rounds", "8 verr [m]; 1 sete r; 1 dec r; 1 jne");
+    check("arch::x86_64::signature::segment_check::verw_rounds", "8 verw [m]; 1 sete r; 1 dec r; 1 jne");
+    check("arch::x86_64::signature::segment_check::verr_rounds", "8 verr [m]; 1 sete r; 1 dec r; 1 jne");
 }
 
 #[test]
@@ -382,13 +270,16 @@ fn transfers_are_calls_returns_and_jumps_and_nothing_else() {
     // The normal form takes the address of a direct call for a number or a register, by its first digit.
     for name in ["indirect_calls", "direct_calls", "retpolines"] {
         let Some(functions) = functions() else { return };
-        let body = loops(function(functions, &format!("signature::calls::{name}")))[0];
+        let body = loops(function(functions, &format!("arch::x86_64::signature::calls::{name}")))[0];
         let calls = body[..16].iter().filter(|i| i.text.starts_with("call ")).count();
         assert_eq!((calls, summary(&body[16..]).as_str()), (16, "1 dec r; 1 jne"), "{name}");
     }
     let Some(functions) = functions() else { return };
     let texts = |name: &str| -> Vec<&str> {
-        function(functions, &format!("signature::calls::{name}")).iter().map(|i| i.text.as_str()).collect()
+        function(functions, &format!("arch::x86_64::signature::calls::{name}"))
+            .iter()
+            .map(|i| i.text.as_str())
+            .collect()
     };
     let is_register = |text: &&&str| text.starts_with("call r") && !text.contains("0x");
     assert_eq!(texts("indirect_calls").iter().filter(is_register).count(), 16);
@@ -405,11 +296,14 @@ fn transfers_are_calls_returns_and_jumps_and_nothing_else() {
 
 #[test]
 fn slow_instructions_stand_alone_in_their_loops() {
-    check("signature::hardware_random::HardwareRandom::draw", "4 rdrand r; 4 adc r,i; 1 dec r; 1 jne");
-    check("signature::divide::divide_chain", "16 mov r,r; 16 div r; 1 dec r; 1 jne");
+    check(
+        "arch::x86_64::signature::hardware_random::HardwareRandom::draw",
+        "4 rdrand r; 4 adc r,i; 1 dec r; 1 jne",
+    );
+    check("arch::x86_64::signature::divide::divide_chain", "16 mov r,r; 16 div r; 1 dec r; 1 jne");
     let division = "16 andpd xmm,xmm; 16 orpd xmm,xmm; 16 divsd xmm,xmm";
     check("float_divide::float_divide_chain", &format!("{division}; 1 dec r; 1 jne"));
-    let path = "signature::transaction::Transactions::run";
+    let path = "arch::x86_64::signature::transaction::Transactions::run";
     let step = "4 mov r,i; 4 xbegin i; 4 xend; 4 cmp r,i; 4 sete r; 4 movzx r,r; 4 add r,r";
     check(path, &format!("{step}; 1 dec r; 1 jne"));
 }
@@ -417,74 +311,19 @@ fn slow_instructions_stand_alone_in_their_loops() {
 #[test]
 fn walks_and_crossings_are_dependent_loads() {
     check(
-        "signature::strided_walk::StridedWalk::walk",
+        "arch::x86_64::signature::strided_walk::StridedWalk::walk",
         "16 mov r,[m]; 32 add r,r; 16 and r,r; 1 dec r; 1 jne",
     );
-    check("signature::crossing::CrossingLoads::load", "16 mov r,[m]; 1 dec r; 1 jne");
-    check("signature::alias::AliasedLoads::run", "16 mov [m],r; 16 mov r,[m]; 1 dec r; 1 jne");
-    check("signature::fill::fill", "4 movups [m],xmm; 1 add r,i; 1 dec r; 1 jne");
-    check("signature::locked_add::LockedLines::add", "1 lock [m],i; 1 dec r; 1 jne");
-}
-
-/// Counter reads in a foreign crate, that is here: `#[inline(always)]` must hold across crates and without optimisation.
-mod inlined {
-    use kernels::ticks;
-
-    #[unsafe(no_mangle)]
-    #[inline(never)]
-    extern "C" fn disassembly_rdtsc() -> u64 {
-        ticks::rdtsc()
-    }
-
-    #[unsafe(no_mangle)]
-    #[inline(never)]
-    extern "C" fn disassembly_lfence_rdtsc_lfence() -> u64 {
-        ticks::lfence_rdtsc_lfence()
-    }
-
-    #[unsafe(no_mangle)]
-    #[inline(never)]
-    extern "C" fn disassembly_lfence_rdtsc() -> u64 {
-        ticks::lfence_rdtsc()
-    }
-
-    #[unsafe(no_mangle)]
-    #[inline(never)]
-    extern "C" fn disassembly_mfence_rdtsc() -> u64 {
-        ticks::mfence_rdtsc()
-    }
-
-    #[test]
-    fn counter_reads_are_the_instructions_they_are_named_after() {
-        let reads = [
-            disassembly_rdtsc,
-            disassembly_lfence_rdtsc,
-            disassembly_lfence_rdtsc_lfence,
-            disassembly_mfence_rdtsc,
-        ];
-        assert!(std::hint::black_box(reads).into_iter().all(|read| read() != 0));
-        let executable = std::env::current_exe().expect("a running program has a path");
-        let Some(functions) = super::disassemble(&executable) else {
-            println!("{}", super::SKIPPED);
-            return;
-        };
-        let fenced = |instruction: &&str| matches!(*instruction, "lfence" | "mfence" | "rdtsc");
-        for (path, expected) in [
-            ("disassembly_rdtsc", &["rdtsc"][..]),
-            ("disassembly_lfence_rdtsc", &["lfence", "rdtsc"]),
-            ("disassembly_lfence_rdtsc_lfence", &["lfence", "rdtsc", "lfence"]),
-            ("disassembly_mfence_rdtsc", &["mfence", "rdtsc"]),
-        ] {
-            let instructions = super::function(&functions, path).iter().map(|i| i.text.as_str());
-            assert_eq!(instructions.filter(fenced).collect::<Vec<_>>(), expected, "{path}");
-        }
-    }
+    check("arch::x86_64::signature::crossing::CrossingLoads::load", "16 mov r,[m]; 1 dec r; 1 jne");
+    check("arch::x86_64::signature::alias::AliasedLoads::run", "16 mov [m],r; 16 mov r,[m]; 1 dec r; 1 jne");
+    check("arch::x86_64::signature::fill::fill", "4 movups [m],xmm; 1 add r,i; 1 dec r; 1 jne");
+    check("arch::x86_64::signature::locked_add::LockedLines::add", "1 lock [m],i; 1 dec r; 1 jne");
 }
 
 #[test]
 fn batches_of_counter_reads_call_nothing() {
     let Some(functions) = functions() else { return };
-    let batch = function(functions, "ticks::TickLoop::read_many");
+    let batch = function(functions, "arch::x86_64::ticks::TickLoop::read_many");
     let count = |text: &str| batch.iter().filter(|instruction| instruction.text == text).count();
     assert!(count("rdtsc") >= 4 && count("rdtscp") >= 1 && count("lfence") >= 3 && count("mfence") >= 1);
     assert!(!batch.iter().any(|instruction| instruction.text.starts_with("call")));

@@ -14,10 +14,11 @@ use kernels::signature::{
 use kernels::{FloatOperands, ROTATES_PER_ROUND, rotate_chain};
 use stats::Interval;
 
-use super::judgement::{Held, Level, Turns};
+use super::cycles_per_multiply;
 use super::turns::{Length, Scale, Taken, take_turns};
-use super::{Readings, SignatureProbe, SignatureSetup, cycles_per_multiply};
 use crate::sampler::Sampler;
+use crate::signature::judgement::{Held, Level, Turns};
+use crate::signature::{Readings, SignatureProbe, SignatureSetup};
 use crate::timed_loop::{self, TimedLoop};
 
 /// Long against two readings of the counter and of the thread's usage, about 1 us together, and short against the

@@ -1,14 +1,15 @@
-//! Bandwidth loops where there is no assembly: the naive twins, scalar only.
+//! Bandwidth loops where there is no assembly: what the compiler makes of the naive twins, but for sums of doubles, whose one chain of
+//! additions would be measured in place of the loads.
 
-use super::{Operands, Variant, naive};
 use crate::isa::Isa;
 use crate::operation::{Operation, Store};
+use crate::stream::{Operands, Variant, naive};
 
 /// Defines the two loops of an operation and the table of them.
 macro_rules! scalar_sweeps {
     ($module:ident, $operation:expr, $store:expr) => {
         pub(crate) mod $module {
-            use super::{Isa, Operands, Operation, Store, Variant, add_doubles, naive, repeat};
+            use super::{Isa, Operands, Operation, Store, Variant, add_doubles, naive, repeat, sweep_f64};
 
             unsafe fn scalar_u64(operands: &Operands, passes: u64) -> u64 {
                 // SAFETY: the caller's promise is the same.
@@ -22,9 +23,7 @@ macro_rules! scalar_sweeps {
             unsafe fn scalar_f64(operands: &Operands, passes: u64) -> u64 {
                 // SAFETY: the caller's promise is the same.
                 unsafe {
-                    repeat::<f64>(operands, passes, add_doubles, |a, b, c| {
-                        naive::sweep_f64($operation, a, b, c)
-                    })
+                    repeat::<f64>(operands, passes, add_doubles, |a, b, c| sweep_f64($operation, a, b, c))
                 }
             }
 
@@ -42,6 +41,18 @@ scalar_sweeps!(copy, Operation::Copy, Store::Plain);
 scalar_sweeps!(scale, Operation::Scale, Store::Plain);
 scalar_sweeps!(add, Operation::Add, Store::Plain);
 scalar_sweeps!(triad, Operation::Triad, Store::Plain);
+
+/// One sweep over doubles, which sums in eight chains: every array has a multiple of eight elements.
+fn sweep_f64(operation: Operation, a: &mut [f64], b: &[f64], c: &[f64]) -> u64 {
+    if operation != Operation::Read {
+        return naive::sweep_f64(operation, a, b, c);
+    }
+    let mut sums = [0.0; 8];
+    for eight in a.chunks_exact(sums.len()) {
+        sums.iter_mut().zip(eight).for_each(|(sum, x)| *sum += x);
+    }
+    sums.iter().sum::<f64>().to_bits()
+}
 
 /// The bits of the sum of two doubles, given by their bits.
 fn add_doubles(a: u64, b: u64) -> u64 {

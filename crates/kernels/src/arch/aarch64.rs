@@ -1,0 +1,40 @@
+//! The loops in the assembly of arm64: those of x86-64, instruction by instruction, where there is one for the other.
+//!
+//! Sources: Arm Architecture Reference Manual for A-profile (DDI 0487), chapters C3 and C6. The front end has no loop, as no size of a
+//! cache of operations is given for most cores; the Mandelbrot set is computed by the scalar loops.
+
+#[macro_use]
+mod rounds;
+
+mod atomics;
+mod chase;
+mod core_loops;
+pub(crate) mod stream;
+mod vector;
+
+pub(crate) use atomics::{ATOMIC_ADDS, swaps};
+pub(crate) use chase::{PARALLEL_WALKS, walk, walk_offsets};
+pub(crate) use core_loops::CORE;
+pub(crate) use vector::VECTORS;
+
+use crate::chase::Link;
+use crate::isa::Isa;
+use crate::mandelbrot::{Numbers, Picture};
+
+/// Whether this CPU has the instructions; Linux on arm64 runs on no CPU without Advanced SIMD that Rust's target supports.
+pub(crate) fn has(isa: Isa) -> bool {
+    matches!(isa, Isa::ScalarU64 | Isa::ScalarF64 | Isa::Neon)
+}
+
+/// Asks for the line of a link; never faults.
+pub(crate) fn prefetch(link: *const Link) {
+    // SAFETY: a prefetch is a hint and may have any address.
+    unsafe {
+        core::arch::asm!("prfm pldl1keep, [{}]", in(reg) link, options(nostack, readonly, preserves_flags));
+    }
+}
+
+/// The scalar loops are all there are.
+pub(crate) fn picture_of(_: Numbers, _: Isa) -> Option<unsafe fn(Picture) -> u64> {
+    None
+}

@@ -1,0 +1,78 @@
+//! Dependent loads, one after the other or side by side in registers of their own.
+
+use core::arch::asm;
+
+use crate::arch::ParallelWalk;
+use crate::chase::{Cursor, Link};
+use crate::offset_chase::mask_of;
+
+/// # Safety
+/// `node` is a node as [`Cursor::new`] wants it; `rounds` is not zero.
+pub(crate) unsafe fn walk(mut node: *const Link, rounds: u64) -> *const Link {
+    // SAFETY: the ring is closed (caller's promise), so each load reads a valid word.
+    unsafe {
+        asm!(
+            rounds!(64, "ldr {node}, [{node}]"),
+            node = inout(reg) node,
+            rounds = inout(reg) rounds => _,
+            options(nostack, readonly)
+        );
+    }
+    node
+}
+
+/// At least one round; the block has a power of two of bytes, at least a line.
+pub(crate) fn walk_offsets(block: &[u8], mut offset: u64, rounds: u64) -> u64 {
+    let mask = mask_of(block);
+    offset &= mask;
+    // SAFETY: a masked offset is a multiple of 8 below the length, so that each load reads a word of the borrowed block;
+    // only reads, registers are named.
+    unsafe {
+        asm!(
+            rounds!(64, "ldr {offset}, [{block}, {offset}]", "and {offset}, {offset}, {mask}"),
+            offset = inout(reg) offset,
+            block = in(reg) block.as_ptr(),
+            mask = in(reg) mask,
+            rounds = inout(reg) rounds => _,
+            options(nostack, readonly)
+        );
+    }
+    offset
+}
+
+/// Defines loops, each over one chase more than the one before: its name, its last index and the register of that.
+macro_rules! define_loops {
+    ([$($index:tt $register:tt)*]) => {};
+    ([$($index:tt $register:tt)*] $name:ident $last:tt $last_register:tt $($more:tt)*) => {
+        /// # Safety
+        /// There are as many cursors as the loop has registers; `rounds` is not zero.
+        unsafe fn $name(cursors: &mut [Cursor<'_>], rounds: u64) {
+            // SAFETY: every cursor stands on a node of a closed ring, so each load reads a valid word.
+            unsafe {
+                asm!(
+                    rounds!(
+                        16,
+                        $(concat!("ldr ", $register, ", [", $register, "]"),)*
+                        concat!("ldr ", $last_register, ", [", $last_register, "]")
+                    ),
+                    rounds = inout(reg) rounds => _,
+                    $(inout($register) cursors[$index].node,)*
+                    inout($last_register) cursors[$last].node,
+                    options(nostack, readonly)
+                );
+            }
+        }
+        define_loops!([$($index $register)* $last $last_register] $($more)*);
+    };
+}
+
+define_loops!([]
+    walk_1 0 "x0" walk_2 1 "x1" walk_3 2 "x2" walk_4 3 "x3" walk_5 4 "x4" walk_6 5 "x5" walk_7 6 "x6" walk_8 7 "x7"
+    walk_9 8 "x8" walk_10 9 "x9" walk_11 10 "x10" walk_12 11 "x11" walk_13 12 "x12" walk_14 13 "x13" walk_15 14 "x14"
+    walk_16 15 "x15");
+
+/// One for every number of chases.
+pub(crate) const PARALLEL_WALKS: &[ParallelWalk] = &[
+    walk_1, walk_2, walk_3, walk_4, walk_5, walk_6, walk_7, walk_8, walk_9, walk_10, walk_11, walk_12,
+    walk_13, walk_14, walk_15, walk_16,
+];

@@ -1,0 +1,121 @@
+//! One uncontended atomic addition on each CPU in rounds, by each kind of instructions that the CPU has.
+//!
+//! arm64 has two, LSE and LL/SC, and a program that does not ask for the first gets the second (`-moutline-atomics`). x86-64 has one, and
+//! this probe is not in its list.
+
+use std::sync::atomic::AtomicU64;
+
+use kernels::{ATOMIC_ADDS_PER_ROUND, AtomicAddLoop};
+use machine::CpuId;
+use record::Compute;
+use stats::EstimateOptions;
+
+use super::CoresError;
+use super::rounds::{Aim, CpuSettings as Settings, Samples, Windows};
+use crate::plan::{CheckUpProbe, Planned, Section, Subject};
+use crate::sampler::{Sampler, WINDOW_NS};
+use crate::session::Session;
+
+/// Windows of each kind per visit.
+const WINDOWS_PER_VISIT: usize = 4;
+/// Half-width aimed for.
+const HALF_WIDTH: f64 = 0.02;
+/// One visit at most: eight windows, each stretched by a neighbour, and a move to the CPU.
+const VISIT_WORST_S: f64 = 0.05;
+
+/// The probe in the check-up.
+pub(crate) const PROBE: CheckUpProbe = CheckUpProbe {
+    seconds: [Some(0.3), Some(1.0), Some(3.0)],
+    least_s: 0.2,
+    epoch_least_s: Some(0.07),
+    per_cpu_s: 0.01,
+    rank: 190,
+    // It keeps a core busy that its sibling shares.
+    disturbs: "core",
+    is_here: AtomicAddLoop::is_a_choice(),
+    ..CheckUpProbe::new("atomics", Section::Cores, plan)
+};
+
+/// A line of its own: on the largest that is known, 256 bytes, no neighbour shares it.
+#[repr(align(256))]
+struct Word(AtomicU64);
+
+fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
+    Settings::planned(subject, seconds, [20, 50, 100], VISIT_WORST_S, run)
+}
+
+/// Stable names in records.
+fn record_name(adds: AtomicAddLoop) -> String {
+    format!("atomic_add_{}", adds.name())
+}
+
+fn series_name(cpu: CpuId, adds: AtomicAddLoop) -> String {
+    format!("atomics, CPU {cpu}, {}", record_name(adds))
+}
+
+/// Measures every kind on each CPU and adds them to the record.
+///
+/// # Errors
+/// A CPU that may not be used; the others are in the record.
+pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
+    let kinds: Vec<AtomicAddLoop> = AtomicAddLoop::all().collect();
+    let mut rates = vec![vec![Samples::default(); kinds.len()]; settings.cpus.len()];
+    let outcome = settings.visit_all(session, |sampler, index| {
+        for (adds, samples) in kinds.iter().zip(&mut rates[index]) {
+            sampler.about(|| series_name(settings.cpus[index], *adds));
+            visit(sampler, *adds, samples);
+        }
+    });
+    for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
+        for (adds, samples) in kinds.iter().zip(rates) {
+            let aim = Aim { name: series_name(cpu, *adds), unit: "iterations_per_s", half_width: HALF_WIDTH };
+            let options = EstimateOptions::rates(u64::from(cpu.0));
+            if let Some(measured) = samples.measure(session, &options, aim) {
+                session.result().cores.compute.push(Compute {
+                    cpu,
+                    kernel: record_name(*adds),
+                    isa: adds.name().to_owned(),
+                    iterations_per_s: measured.value,
+                    spread: measured.spread,
+                });
+            }
+        }
+    }
+    outcome
+}
+
+fn visit(sampler: &mut Sampler, adds: AtomicAddLoop, samples: &mut Samples) {
+    let word = Word(AtomicU64::new(0));
+    let rounds = sampler.rounds_for(WINDOW_NS, |rounds| adds.run(&word.0, rounds));
+    let additions = (rounds * ATOMIC_ADDS_PER_ROUND) as f64;
+    let mut windows = Windows::default();
+    for number in 0..WINDOWS_PER_VISIT {
+        if number > 0 && sampler.is_cut() {
+            break;
+        }
+        windows.add(sampler.window(|| adds.run(&word.0, rounds)).map(|ns| additions / ns * 1e9));
+    }
+    samples.add(windows);
+}
+
+#[cfg(test)]
+mod tests {
+    use clock::TickRate;
+
+    use super::*;
+    use crate::control::ControlLoops;
+
+    #[test]
+    fn every_kind_of_this_cpu_gives_windows_of_additions() {
+        let rate = TickRate { hz: 1e9, error_ppm: 1.0 };
+        for adds in AtomicAddLoop::all() {
+            let cut = std::time::Instant::now();
+            let mut sampler = Sampler::new(CpuId(0), rate, ControlLoops { cycles_per_multiply: None });
+            sampler.until = Some(cut);
+            let mut samples = Samples::default();
+            visit(&mut sampler, adds, &mut samples);
+            assert_eq!(samples.visits.concat().len() + samples.dropped, 1, "{}", adds.name());
+            assert!(samples.visits.concat().iter().all(|rate| *rate > 0.0), "{}", adds.name());
+        }
+    }
+}
