@@ -1,7 +1,7 @@
 //! Who an Arm CPU says it is: its main id register, with the names of who made it and of the part.
 //!
-//! Fields of MIDR_EL1: Arm Architecture Reference Manual for A-profile, MIDR_EL1. Names: Linux 6.1.192 and 6.14,
-//! arch/arm64/include/asm/cputype.h; where it has none, util-linux 2.39, sys-utils/lscpu-arm.c.
+//! Fields of MIDR_EL1: Arm Architecture Reference Manual for A-profile, MIDR_EL1. Names: Linux 6.1.192,
+//! arch/arm64/include/asm/cputype.h; where it has none, util-linux, sys-utils/lscpu-arm.c.
 
 use std::fmt;
 
