@@ -65,9 +65,8 @@ fn switched_off_by<'e>(flaw: &Flaw, evidence: &'e FlawEvidence) -> Option<&'e st
     };
     let is_guilty = |word: &&str| match word.split_once('=') {
         Some(("mitigations", value)) => value == "off" && flaw.vulnerability_file.is_some(),
-        Some((name, "off")) => names(name),
-        // arm64: kpti=0, ssbd=force-off.
-        Some((name, "0" | "force-off")) => names(name),
+        // The last two on arm64: kpti=0, ssbd=force-off.
+        Some((name, "off" | "0" | "force-off")) => names(name),
         Some(_) => false,
         None => OFF_WORDS.contains(word) && names(word),
     };

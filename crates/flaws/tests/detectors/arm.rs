@@ -48,9 +48,9 @@ fn errata_are_known_by_part_and_revision() {
         ("arm-2966298", 0x410f_d802, No),
         ("arm-1530923", A72, Yes),
         ("arm-1530923", 0x412f_d051, No),
-        ("ampere-ac03-cpu-38", AMPERE_ONE, Yes),
-        ("hisilicon-161010101", A72, Unknown),
-        ("hisilicon-161010101", N1, No),
+        ("ac03-cpu-38", AMPERE_ONE, Yes),
+        ("hisi-161010101", A72, Unknown),
+        ("hisi-161010101", N1, No),
         ("spectre-bhb", N1, Yes),
         ("spectre-bhb", A510, No),
         ("spectre-bhb", A725, Unknown),
@@ -85,7 +85,7 @@ fn a_message_counts_for_the_errata_of_this_machine_only() {
     assert_eq!(says(N1, "arm-4118414"), (Answer::Yes, on));
     assert_eq!(says(N1, "arm-3194386"), (Answer::Yes, on));
     assert_eq!(says(N1, "arm-2441009"), (Answer::No, unknown), "the message is of another erratum");
-    assert_eq!(says(A72, "hisilicon-161010101"), (Answer::Yes, on));
+    assert_eq!(says(A72, "hisi-161010101"), (Answer::Yes, on));
     assert_eq!(says(A510, "arm-2441009"), (Answer::Yes, on));
     assert_eq!(says(A510, "arm-4118414"), (Answer::No, unknown));
 }
@@ -100,7 +100,7 @@ fn the_flag_that_the_workaround_hides_shows_that_it_is_off() {
 fn one_file_of_the_kernel_covers_branch_targets_and_history() {
     use Protection::{NotAffected, NotProtected, Protected};
     for (text, targets, history) in [
-        ("Mitigation: CSV2, BHB", Protected, Protected),
+        ("Mitigation: CSV2, BHB", NotAffected, Protected),
         ("Mitigation: Branch predictor hardening, but not BHB", Protected, NotProtected),
         ("Not affected", NotAffected, NotAffected),
     ] {

@@ -68,7 +68,7 @@ fn note_absences(source: &Source<'_>, machine: &Machine, silent: &CpuSet, withou
     source.note(if machine.identity.architecture.as_deref() == Some("arm") {
         format!("a 32-bit Arm kernel, which shows no registers in sysfs: {rest}")
     } else if *without_register == machine.topology.online() {
-        format!("this kernel shows no {REGISTERS}/midr_el1 in {CPU_FOLDER}: {rest}")
+        format!("no CPU has {REGISTERS}/midr_el1 in {CPU_FOLDER}: {rest}")
     } else {
         format!("CPUs {without_register} have no {REGISTERS}/midr_el1 in {CPU_FOLDER}: {rest}")
     });
@@ -140,7 +140,10 @@ mod tests {
     }
 
     fn blocks(cpus: &[u32]) -> (&'static str, String) {
-        ("proc/cpuinfo", cpus.iter().map(|cpu| format!("processor\t: {cpu}\n{N1}\n")).collect())
+        (
+            "proc/cpuinfo",
+            cpus.iter().map(|cpu| format!("processor\t: {cpu}\n{N1}")).collect::<Vec<_>>().join("\n"),
+        )
     }
 
     fn missing(machine: &Machine, part: &str) -> usize {
@@ -183,7 +186,7 @@ mod tests {
         let old = machine(&[online("0-1"), blocks(&[0, 1])]);
         assert_eq!(old.identity.name.as_deref(), Some("Arm Neoverse-N1 r3p1"));
         assert_eq!(
-            (missing(&old, "this kernel shows no"), missing(&old, "midr_el1")),
+            (missing(&old, "no CPU has regs"), missing(&old, "midr_el1")),
             (1, 1),
             "{:?}",
             old.missing

@@ -55,7 +55,7 @@ fn identity(machine: &Machine) -> Facts {
     let kinds = kinds.map(|group| format!("{} on CPUs {}", group.signature, group.cpus));
     vec![
         ("CPU", of_arm.unwrap_or_else(|| signature.collect::<Vec<_>>().join(", "))),
-        ("kinds of CPUs", kinds.collect::<Vec<_>>().join(", ")),
+        ("CPU kinds", kinds.collect::<Vec<_>>().join(", ")),
         ("chip", text(&identity.soc)),
         ("architecture", text(&identity.architecture)),
         ("board", text(&identity.board)),
