@@ -25,6 +25,7 @@ use experiments::place::parking::{Surroundings, parking_tax};
 use experiments::place::run_subject::{PlaceRunError, RunSeen, RunSubject};
 use experiments::place::window_subject::look_time;
 use host::Root;
+use host::arch::no_decoder;
 use host::live::{self, ChildOutput, Ending};
 use machine::{CpuSet, Topology};
 use record::{Cores, Ended, PlaceOutcome, Sharing, SharingSource};
@@ -178,6 +179,9 @@ fn learn(setting: &mut Setting, sharing: Result<Sharing, impl std::fmt::Display>
     match sharing {
         Ok(sharing) => {
             setting.notes.extend(no_sample(&sharing));
+            setting
+                .notes
+                .extend(no_decoder().map(|why| format!("which data threads share is not known: {why}")));
             setting.sharing = Some(sharing);
         }
         Err(error) => setting.notes.push(format!("who shares what is not known: {error}")),

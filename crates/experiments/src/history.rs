@@ -112,12 +112,10 @@ fn class(test: &Test) -> &'static str {
 /// What tells this machine from another.
 pub fn fingerprint(machine: &Machine) -> Fingerprint {
     let identity = &machine.identity;
-    let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
-    let [family, model, stepping] = [identity.family, identity.model, identity.stepping].map(number);
-    let vendor = identity.vendor.as_ref().map_or("unknown".to_owned(), ToString::to_string);
     let name = identity.name.as_deref().unwrap_or("unknown");
+    let signature = identity.signature();
     Fingerprint {
-        cpu: format!("{name} ({vendor} family {family} model {model} stepping {stepping})"),
+        cpu: format!("{name} ({})", signature.as_deref().unwrap_or("unknown family ? model ? stepping ?")),
         cpus: View::of(machine).counts.pus + machine.topology.offline.iter().count(),
         hypervisor: identity.hypervisor.clone(),
         memory_bytes: machine.environment.memory_bytes,

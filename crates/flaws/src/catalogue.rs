@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Flaw, Switch};
+use crate::{Architecture, CpuRange, Flaw, Switch};
 
 /// The files as they were built in: name and text.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/catalogue_files.rs"));
@@ -103,8 +103,15 @@ fn complaint(flaw: &Flaw, file: &str) -> Option<String> {
         return Some("it names no source".into());
     }
     let ranges = || flaw.affected.iter().chain(&flaw.fixed).chain(&flaw.spared);
-    if let Some([first, last]) = ranges().find_map(crate::CpuRange::reversed) {
-        return Some(format!("the range [{first}, {last}] ends before it begins"));
+    if let Some(range) = ranges().find_map(CpuRange::reversed) {
+        return Some(format!("the range {range} ends before it begins"));
+    }
+    let of = |range: &CpuRange| match range {
+        CpuRange::X86(_) => Architecture::X86,
+        CpuRange::Arm(_) => Architecture::Arm64,
+    };
+    if let Some(other) = ranges().chain(&flaw.unsure).map(of).find(|one| !flaw.architectures.contains(one)) {
+        return Some(format!("it lists CPUs of {other}; name that in `architectures`"));
     }
     if let Some(bits) = flaw.msr.iter().find(|bits| bits.mask == 0 || bits.on & !bits.mask != 0) {
         return Some(format!("the bits of register {:x} lie outside their mask", bits.number));

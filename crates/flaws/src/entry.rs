@@ -6,7 +6,7 @@
 use record::{Protection, WorkaroundState};
 use serde::{Deserialize, Serialize};
 
-use crate::CpuRange;
+use crate::{Architecture, CpuRange};
 
 /// What kind of flaw it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Flaw {
     pub aliases: Vec<String>,
     /// What kind of flaw it is.
     pub kind: Kind,
+    /// Architectures whose CPUs can have it; x86 where none is named.
+    #[serde(default = "Architecture::default_list", skip_serializing_if = "Architecture::is_default")]
+    pub architectures: Vec<Architecture>,
     /// What goes wrong without a workaround.
     pub effect: String,
     /// The micro-operation that is slower with the workaround, or with the flaw where there is none; or `unknown`.
@@ -199,6 +202,9 @@ pub enum AppliedBy {
 pub struct Workaround {
     /// What it does.
     pub does: String,
+    /// Where it is applied, if not wherever the flaw is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<Architecture>,
     /// Who applies it.
     pub by: Vec<AppliedBy>,
     /// How it is switched.
@@ -319,6 +325,9 @@ pub struct KernelMessage {
     pub contains: String,
     /// What it says.
     pub state: WorkaroundState,
+    /// The kernel says it of affected CPUs only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub affected: bool,
     /// Who says so.
     pub source: String,
 }

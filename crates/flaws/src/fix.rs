@@ -2,10 +2,11 @@
 
 use record::{FlawEvidence, Protection};
 
-use crate::{AppliedBy, Flaw, Workaround};
+use crate::{AppliedBy, Architecture, Flaw, Workaround};
 
 /// Words that switch one mitigation off without a value. Linux, Documentation/admin-guide/kernel-parameters.txt.
-const OFF_WORDS: [&str; 4] = ["nopti", "nospectre_v1", "nospectre_v2", "nospec_store_bypass_disable"];
+const OFF_WORDS: [&str; 5] =
+    ["nopti", "nospectre_v1", "nospectre_v2", "nospectre_bhb", "nospec_store_bypass_disable"];
 
 /// What to do about a flaw, if there is something; nothing is advised that this machine cannot follow.
 pub(crate) fn fix(
@@ -32,13 +33,15 @@ pub(crate) fn fix(
         }
         Protection::Partly | Protection::OnRequest => {}
     }
-    if evidence.other_architecture.is_some() {
-        // The options and updates of the catalogue are those of x86.
+    let here = Architecture::of(evidence);
+    if evidence.other_architecture.is_some() && here.is_none() {
+        // The options and updates of the catalogue are those of x86 and arm64.
         return None;
     }
     let is_told = |contains: &str| says.contains(&contains.to_lowercase());
     let told = flaw.wording.iter().find(|wording| is_told(&wording.contains));
-    if let Some(fix) = told.and_then(|wording| wording.fix.clone()) {
+    let fix = told.and_then(|wording| wording.fix.clone());
+    if let Some(fix) = fix.filter(|_| here != Some(Architecture::Arm64)) {
         return Some(fix);
     }
     let is_asked_of_host = protected == Protection::NotProtected && evidence.hypervisor.is_some();
@@ -46,7 +49,8 @@ pub(crate) fn fix(
         // The kernel mitigates by itself what it can: what is missing is what the hypervisor does not offer.
         return Some(expose(flaw));
     }
-    flaw.workaround.iter().find_map(|workaround| by(workaround, evidence))
+    let mut applied = flaw.workaround.iter().filter(|workaround| workaround.is_applied_on(evidence));
+    applied.find_map(|workaround| by(workaround, evidence))
 }
 
 /// The word of the command line that switched the kernel's mitigation off.
@@ -61,11 +65,20 @@ fn switched_off_by<'e>(flaw: &Flaw, evidence: &'e FlawEvidence) -> Option<&'e st
     };
     let is_guilty = |word: &&str| match word.split_once('=') {
         Some(("mitigations", value)) => value == "off" && flaw.vulnerability_file.is_some(),
-        Some((name, "off")) => names(name),
+        // The last two on arm64: kpti=0, ssbd=force-off.
+        Some((name, "off" | "0" | "force-off")) => names(name),
         Some(_) => false,
         None => OFF_WORDS.contains(word) && names(word),
     };
     line.split_whitespace().find(is_guilty)
+}
+
+impl Workaround {
+    /// False of one that belongs to another architecture than the machine's.
+    pub(crate) fn is_applied_on(&self, evidence: &FlawEvidence) -> bool {
+        let here = Architecture::of(evidence);
+        self.architecture.is_none() || here.is_none() || here == self.architecture
+    }
 }
 
 /// What makes one workaround protect, if it can be done here.

@@ -144,6 +144,7 @@ fn special(affected: Answer, said: &Said) -> Option<Special> {
 fn remedies(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<String> {
     flaw.workaround
         .iter()
+        .filter(|workaround| workaround.is_applied_on(evidence))
         .map(|workaround| format!("{}: {}", workaround.does, switch(&workaround.switch, evidence)))
         .collect()
 }

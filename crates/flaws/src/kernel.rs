@@ -2,9 +2,9 @@
 
 use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundState};
 
-use crate::Flaw;
 use crate::cpu_range::{Membership, among};
 use crate::wording::{Spoken, spoken};
+use crate::{Architecture, Flaw};
 
 /// What the kernel says, and whether it says that it does not know.
 pub(crate) struct KernelWord {
@@ -21,7 +21,7 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     if let Some(file) = &flaw.vulnerability_file {
         match evidence.vulnerabilities.as_ref().and_then(|files| files.get(file)) {
             Some(Reading::Is(text)) => {
-                spoken = read(text, flaw);
+                spoken = read(text, flaw, evidence);
                 says.push(format!("{file}: {}", text.trim()));
                 if spoken.affected == Answer::No && !has_looked(flaw, evidence) {
                     spoken = Spoken::NOTHING;
@@ -52,6 +52,9 @@ pub(crate) fn kernel(flaw: &Flaw, evidence: &FlawEvidence) -> KernelWord {
     }
     for hint in hints(flaw, evidence) {
         says.push(hint.text);
+        if hint.is_of_affected && spoken.affected == Answer::Unknown {
+            spoken.affected = Answer::Yes;
+        }
         // A file that was understood knows more than a hint, but not which processes ask for a workaround.
         let is_open = match spoken.workaround {
             WorkaroundState::Unknown => true,
@@ -78,8 +81,13 @@ fn has_looked(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
 }
 
 /// Reads the file, or the part of it that is meant; a part that is not there says nothing.
-fn read(text: &str, flaw: &Flaw) -> Spoken {
+fn read(text: &str, flaw: &Flaw, evidence: &FlawEvidence) -> Spoken {
     let Some(part) = &flaw.vulnerability_part else { return spoken(text, &flaw.wording) };
+    // On arm64 the one text covers Spectre v2 and BHB: Linux, arch/arm64/kernel/proton-pack.c, cpu_show_spectre_v2.
+    let is_arm = Architecture::of(evidence) == Some(Architecture::Arm64);
+    if is_arm && text.trim().eq_ignore_ascii_case("not affected") {
+        return spoken(text, &[]);
+    }
     // lscpu writes a semicolon where the kernel has the colon of its first word: that one parts nothing.
     let text = text.to_lowercase().replacen("mitigation; ", "mitigation: ", 1);
     let part = part.to_lowercase();
@@ -95,12 +103,14 @@ struct Hint {
     text: String,
     state: WorkaroundState,
     is_of_this_process: bool,
+    /// It is said of affected CPUs only.
+    is_of_affected: bool,
 }
 
 /// Flags, states of the process and boot words that tell of the workaround, each with its text.
 fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
     let mut found = Vec::new();
-    let hint = |text: String, state| Hint { text, state, is_of_this_process: false };
+    let hint = |text: String, state| Hint { text, state, is_of_this_process: false, is_of_affected: false };
     for flag in &flaw.kernel_flag {
         if evidence.flags.contains(&flag.name) {
             found.push(hint(format!("flag {}", flag.name), flag.state));
@@ -128,9 +138,10 @@ fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
     {
         found.push(hint(format!("Linux {release} always works around it"), WorkaroundState::On));
     }
-    found.extend(
-        messages_seen(flaw, evidence).map(|seen| hint(format!("message: {}", seen.text), seen.state)),
-    );
+    found.extend(messages_seen(flaw, evidence).map(|seen| Hint {
+        is_of_affected: seen.affected,
+        ..hint(format!("message: {}", seen.text), seen.state)
+    }));
     found
 }
 
@@ -139,17 +150,22 @@ pub(crate) struct SeenMessage<'e> {
     pub(crate) text: &'e str,
     /// What it says of the workaround, at the time it was said.
     pub(crate) state: WorkaroundState,
+    /// It is said of affected CPUs only.
+    pub(crate) affected: bool,
 }
 
-/// The messages that an entry knows and the log holds.
+/// The messages that an entry knows and the log holds. On arm64 one message stands for the errata of several CPUs: there it counts
+/// only where the entry is about one of the machine's.
 pub(crate) fn messages_seen<'e>(
     flaw: &'e Flaw,
     evidence: &'e FlawEvidence,
 ) -> impl Iterator<Item = SeenMessage<'e>> {
-    flaw.kernel_message.iter().filter_map(|message| {
+    let is_about = evidence.cpus.iter().all(|cpu| cpu.arm.is_none())
+        || evidence.cpus.iter().any(|cpu| flaw.concerns(cpu));
+    flaw.kernel_message.iter().filter(move |_| is_about).filter_map(|message| {
         let wanted = message.contains.to_lowercase();
         let text = evidence.messages.iter().find(|text| text.to_lowercase().contains(&wanted))?;
-        Some(SeenMessage { text, state: message.state })
+        Some(SeenMessage { text, state: message.state, affected: message.affected })
     })
 }
 

@@ -84,7 +84,7 @@ impl Report {
             family: number("CPU family"),
             model: number("Model"),
             stepping: number("Stepping"),
-            microcode: None,
+            ..CpuSignature::default()
         };
         if cpu.vendor.is_none() && cpu.family.is_none() && cpu.model.is_none() && vulnerabilities.is_empty() {
             return Err(ReportError::NoCpu);

@@ -2,8 +2,9 @@
 
 use record::{Answer, CpuSignature, FlawEvidence, MachineShape, Statement, WorkaroundState};
 
+use crate::architecture::{foreign, names};
 use crate::cpu_range::{Membership, among};
-use crate::{Flaw, Need};
+use crate::{Architecture, Flaw, Need};
 
 /// Whether a machine has a flaw, and why it is thought so.
 pub(crate) struct Presence {
@@ -31,8 +32,11 @@ pub(crate) struct Said<'a> {
 
 /// Weighs the catalogue's list against what the witnesses say.
 pub(crate) fn presence(flaw: &Flaw, evidence: &FlawEvidence, said: &Said) -> Presence {
-    let (need, need_says) = needs(&flaw.need, evidence);
     let kernel = said.kernel.affected;
+    if let Some(because) = foreign(flaw, evidence).filter(|_| kernel != Answer::Yes) {
+        return simple(Answer::No, because);
+    }
+    let (need, need_says) = needs(&flaw.need, evidence);
     if need == Answer::No && kernel != Answer::Yes {
         return simple(Answer::No, need_says);
     }
@@ -107,9 +111,9 @@ fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
     let has_list = !flaw.affected.is_empty() || !flaw.unsure.is_empty();
     if has_list
         && !flaw.incomplete
-        && let Some(architecture) = &evidence.other_architecture
+        && let (None, Some(architecture)) = (Architecture::of(evidence), &evidence.other_architecture)
     {
-        return (Answer::No, format!("its list names x86 CPUs, this is {architecture}"));
+        return (Answer::No, format!("its list names {} CPUs, this is {architecture}", names(flaw)));
     }
     if !has_list {
         return (Answer::Unknown, "the catalogue has no list of CPUs for it".into());
@@ -142,7 +146,7 @@ fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
     }
     let of_its_makers = |cpu: &CpuSignature| {
         let mut ranges = flaw.affected.iter().chain(&flaw.unsure).chain(&flaw.fixed);
-        cpu.vendor.as_ref().is_none_or(|vendor| ranges.any(|range| range.vendor == *vendor))
+        ranges.any(|range| range.is_of_its_maker(cpu))
     };
     if !evidence.cpus.iter().any(of_its_makers) {
         return (Answer::No, format!("no CPU of {} is on its list", makers(evidence)));
@@ -153,6 +157,9 @@ fn listing(flaw: &Flaw, evidence: &FlawEvidence) -> (Answer, String) {
 /// True where no CPU of this vendor or architecture can have the flaw.
 fn cannot_have(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
     let Some(possible) = &flaw.possible else { return false };
+    if Architecture::of(evidence) == Some(Architecture::Arm64) {
+        return false;
+    }
     if evidence.other_architecture.is_some() {
         return !possible.other_architectures;
     }
@@ -161,7 +168,8 @@ fn cannot_have(flaw: &Flaw, evidence: &FlawEvidence) -> bool {
 
 /// Who made the CPUs, for a sentence.
 fn makers(evidence: &FlawEvidence) -> String {
-    if let Some(architecture) = &evidence.other_architecture {
+    let is_arm = evidence.cpus.iter().any(|cpu| cpu.arm.is_some());
+    if let Some(architecture) = evidence.other_architecture.as_ref().filter(|_| !is_arm) {
         return architecture.clone();
     }
     let name = match evidence.cpus.first().and_then(|cpu| cpu.vendor.as_deref()) {
@@ -179,6 +187,10 @@ fn makers(evidence: &FlawEvidence) -> String {
 impl Flaw {
     /// True if the CPU is on the entry's lists of those that have the flaw or may have it, or if there are none.
     pub fn may_affect(&self, cpu: &CpuSignature) -> bool {
+        let of = if cpu.arm.is_some() { Architecture::Arm64 } else { Architecture::X86 };
+        if !self.architectures.contains(&of) {
+            return false;
+        }
         let is_on = |list| among(list, cpu) == Membership::Inside;
         let has_list = !self.affected.is_empty() || !self.unsure.is_empty();
         !has_list || self.incomplete && self.lets(cpu) || is_on(&self.affected) || is_on(&self.unsure)

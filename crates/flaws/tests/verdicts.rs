@@ -15,7 +15,7 @@ fn cpu(vendor: &str, family: u32, model: u32, stepping: u32) -> CpuSignature {
         family: Some(family),
         model: Some(model),
         stepping: Some(stepping),
-        microcode: None,
+        ..CpuSignature::default()
     }
 }
 

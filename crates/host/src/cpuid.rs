@@ -18,6 +18,7 @@ use std::sync::Arc;
 use machine::{CpuId, Machine};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 
+use crate::arch;
 use crate::root::{Root, RootError, dump_cpu};
 
 /// The largest CPU number believed; as in `machine::CpuSet`.
@@ -36,10 +37,7 @@ pub struct Cpuid {
 impl Cpuid {
     /// CPUID of the CPU this runs on at the moment; `None` on other architectures.
     pub fn live() -> Option<Self> {
-        #[cfg(target_arch = "x86_64")]
-        return Some(Self { cpus: BTreeMap::from([(CpuId(0), Leaves::Live)]), is_whole: false });
-        #[cfg(not(target_arch = "x86_64"))]
-        None
+        arch::HAS_CPUID.then(|| Self { cpus: BTreeMap::from([(CpuId(0), Leaves::Live)]), is_whole: false })
     }
 
     /// A recorded dump in a folder or tarball: `puN` at its top, in its one folder, or in `cpuid` there.
@@ -126,10 +124,7 @@ impl Cpuid {
 
 /// The dump of the CPU this runs on; the caller pins the thread. Empty on other architectures.
 pub(crate) fn dump_live() -> String {
-    #[cfg(target_arch = "x86_64")]
-    return dump::lines(&Leaves::Live);
-    #[cfg(not(target_arch = "x86_64"))]
-    String::new()
+    if arch::HAS_CPUID { dump::lines(&Leaves::Live) } else { String::new() }
 }
 
 /// One line of a dump.
@@ -144,7 +139,6 @@ struct Line {
 /// Where the answers of one CPU come from.
 #[derive(Debug, Clone)]
 enum Leaves {
-    #[cfg(target_arch = "x86_64")]
     Live,
     Recorded(Arc<Vec<Line>>),
 }
@@ -152,8 +146,7 @@ enum Leaves {
 impl CpuIdReader for Leaves {
     fn cpuid2(&self, eax: u32, ecx: u32) -> CpuIdResult {
         match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Live => raw_cpuid::CpuIdReaderNative.cpuid2(eax, ecx),
+            Self::Live => arch::cpuid(eax, ecx),
             Self::Recorded(lines) => lines
                 .iter()
                 .find(|line| line.eax == eax && line.ecx.is_none_or(|subleaf| subleaf == ecx))
@@ -178,7 +171,6 @@ impl Leaves {
     /// False of a leaf that a dump leaves out although the CPU has it: zeros would be made up.
     fn was_asked(&self, leaf: u32) -> bool {
         match self {
-            #[cfg(target_arch = "x86_64")]
             Self::Live => true,
             Self::Recorded(lines) => lines.iter().any(|line| line.eax == leaf),
         }

@@ -4,6 +4,7 @@
 //! leave out and is checked against them. What is not there stays empty; what is there and cannot be read or
 //! believed gets a line in `Machine::missing`.
 
+mod arm;
 mod caches;
 mod confinement;
 mod container;
@@ -60,6 +61,7 @@ pub(crate) fn described(root: &Root, cpuid: Option<&Cpuid>) -> Described {
         environment: environment::read(&source, &info, vulnerabilities.as_ref()),
         ..Machine::default()
     };
+    arm::fill(&source, &info, &mut machine);
     if machine.topology.cpus.is_empty() {
         source.note("no CPU is listed in /sys/devices/system/cpu or /proc/cpuinfo".to_owned());
     }

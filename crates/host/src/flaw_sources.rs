@@ -77,6 +77,15 @@ impl FlawSources<'_> {
 
     /// Who each CPU says it is; once for all where only CPUID of one CPU tells.
     fn signatures(&self) -> Vec<CpuSignature> {
+        let groups = &self.machine.identity.arm;
+        if !groups.is_empty() {
+            let one = |group: &machine::ArmCpus| CpuSignature {
+                vendor: group.signature.implementer_name().map(str::to_owned),
+                arm: Some(group.signature),
+                ..CpuSignature::default()
+            };
+            return groups.iter().flat_map(|group| group.cpus.iter().map(move |_| one(group))).collect();
+        }
         let info = &self.info;
         let told: Vec<CpuSignature> = info
             .cpus
@@ -90,6 +99,7 @@ impl FlawSources<'_> {
                     model: number("model"),
                     stepping: number("stepping"),
                     microcode: microcode.and_then(|text| u64::from_str_radix(text, 16).ok()),
+                    arm: None,
                 }
             })
             .filter(|signature| signature.family.is_some())
@@ -107,6 +117,7 @@ impl FlawSources<'_> {
             model: identity.model,
             stepping: identity.stepping,
             microcode: identity.microcode,
+            arm: None,
         }]
     }
 

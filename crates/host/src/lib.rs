@@ -3,6 +3,7 @@
 pub mod address_space;
 mod amd_node;
 mod answer;
+pub mod arch;
 mod capture;
 pub mod cpuid;
 pub mod describe;

@@ -16,6 +16,7 @@ mod memory_policy;
 mod messages;
 mod node_memory;
 mod ntp;
+mod page;
 mod perf;
 mod poll;
 mod preload;
@@ -54,6 +55,7 @@ pub use memory_policy::{MemoryPolicy, current_memory_policy};
 pub use messages::kernel_messages;
 pub use node_memory::{NodeMemoryError, ensure_room_on_node, map_on_node, page_nodes};
 pub use ntp::ntp_state;
+pub use page::page_bytes;
 pub use perf::{
     CODE_BEFORE_BYTES, CODE_BYTES, Code, Observation, PerfError, PerfRefusal, PerfSampler, PerfWatch,
     RegisterSample, Registers, Switch, WakeTracepoint, WakesUnseen, parse_records, wake_tracepoint,
@@ -86,6 +88,6 @@ pub use urgency::run_at_once;
 pub use wake_latency::{WakeLatency, wake_latency_us};
 pub use watchdog::{Watch, Watchdog, watch};
 pub use write_watch::{
-    Given, MESSAGE_BYTES, OwnPage, PAGE_BYTES, WriteFault, WriteInvitation, WritePost, WriteWatch,
-    WriteWatchError, parse_write_faults,
+    Given, MESSAGE_BYTES, OwnPage, WriteFault, WriteInvitation, WritePost, WriteWatch, WriteWatchError,
+    parse_write_faults,
 };

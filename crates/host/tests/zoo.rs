@@ -183,3 +183,45 @@ fn a_tree_and_a_dump_of_one_boot_do_not_contradict_each_other() {
     assert_eq!(machine.topology.cpus.len(), 64);
     assert!(!machine.tlbs.is_empty());
 }
+
+/// Machines of Arm: name, the name of their CPUs, their groups by what the CPUs say, chip, and the lines of L3 in bytes.
+type ArmCase =
+    (&'static str, &'static str, &'static [(&'static str, u32)], Option<&'static str>, Option<u64>);
+
+const ARM_MACHINES: [ArmCase; 3] = [
+    (
+        "nvidia-dgx-gb10",
+        "Arm Cortex-A725 r0p1 + Arm Cortex-X925 r0p1",
+        &[("0-4,10-14", 0x410f_d871), ("5-9,15-19", 0x410f_d851)],
+        Some("jep106:0426:8901 revision 0x00000000"),
+        Some(64),
+    ),
+    ("128arm-2pa2n8cluster4co", "HiSilicon Kunpeng-920 r1p0", &[("0-127", 0x481f_d010)], None, Some(128)),
+    ("2arm-2c", "Arm Cortex-A9 r2p1", &[("0-1", 0x412f_c091)], None, None),
+];
+
+#[test]
+fn recorded_arm_machines_are_named_by_their_registers() {
+    let Some(zoo) = zoo("sysfs") else { return };
+    for (name, cpu, groups, chip, line_bytes) in ARM_MACHINES {
+        let machine = tree(&zoo.join("sysfs").join(format!("{name}.tar.bz2")));
+        let identity = &machine.identity;
+        assert_eq!((identity.name.as_deref(), identity.soc.as_deref()), (Some(cpu), chip), "{name}");
+        let found: Vec<(String, u32)> =
+            identity.arm.iter().map(|group| (group.cpus.to_string(), group.signature.midr())).collect();
+        let expected: Vec<(String, u32)> =
+            groups.iter().map(|(cpus, midr)| ((*cpus).to_owned(), *midr)).collect();
+        assert_eq!(found, expected, "{name}");
+        let last = machine.topology.caches.iter().filter(|cache| cache.level == 3);
+        let lines: Vec<_> = last.map(|cache| cache.line_bytes.map(u64::from)).collect();
+        assert!(
+            lines.iter().all(|line| *line == line_bytes) && lines.is_empty() == line_bytes.is_none(),
+            "{lines:?}"
+        );
+        // What only x86 has is neither told nor missed.
+        assert_eq!(
+            (identity.family, identity.model, identity.stepping, identity.microcode),
+            (None, None, None, None)
+        );
+    }
+}

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
+use crate::{ArmCpus, Bytes};
 
 /// Who made the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +72,13 @@ pub struct Identity {
     pub flags: Vec<String>,
     /// `x86_64`, `aarch64`; of a recording, as far as it can be told.
     pub architecture: Option<String>,
-    /// Board and system from DMI (`/sys/class/dmi/id`), such as `Sun Blade X6440`.
+    /// Who each CPU of an Arm machine is, by groups in the order of their first CPUs: big and little cores differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arm: Vec<ArmCpus>,
+    /// The system on a chip as firmware names it (`/sys/devices/soc0`): `jep106:0426:8901 revision 0x00000000`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soc: Option<String>,
+    /// Board and system from DMI (`/sys/class/dmi/id`), such as `Sun Blade X6440`, or from the device tree.
     pub board: Option<String>,
     /// BIOS vendor, version and date from DMI, in one text.
     pub bios: Option<String>,
@@ -109,6 +115,21 @@ pub struct MemoryModule {
 }
 
 impl Identity {
+    /// The numbers of the design: `GenuineIntel family 6 model 85 stepping 7`, or `MIDR 0x413fd0c1` of Arm; `None` where
+    /// nobody is named.
+    pub fn signature(&self) -> Option<String> {
+        if !self.arm.is_empty() {
+            let mut numbers: Vec<String> =
+                self.arm.iter().map(|group| format!("MIDR {:#010x}", group.signature.midr())).collect();
+            numbers.dedup();
+            return Some(numbers.join(", "));
+        }
+        let vendor = self.vendor.as_ref()?;
+        let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
+        let [family, model, stepping] = [self.family, self.model, self.stepping].map(number);
+        Some(format!("{vendor} family {family} model {model} stepping {stepping}"))
+    }
+
     /// True if the CPU reports the flag.
     pub fn has_flag(&self, flag: &str) -> bool {
         self.flags.binary_search_by(|have| have.as_str().cmp(flag)).is_ok()

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acpi;
+mod arm;
 mod cache;
 mod command_line;
 mod counted;
@@ -23,6 +24,7 @@ mod tlb;
 mod topology;
 mod view;
 
+pub use arm::{ArmCpus, ArmSignature, arm_name};
 pub use cache::{Cache, CacheKind};
 pub use command_line::shareable_command_line;
 pub use counted::counted;

@@ -65,6 +65,9 @@ pub struct CpuSignature {
     pub stepping: Option<u32>,
     /// Microcode revision; a hypervisor may make it up.
     pub microcode: Option<u64>,
+    /// The main id register of an Arm CPU, which has none of the numbers above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<machine::ArmSignature>,
 }
 
 /// A register as one CPU or node shows it.

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use host::arch::no_decoder;
 use host::live::{
     Observation, PerfError, PerfSampler, PerfWatch, WakesUnseen, threads_below, wake_tracepoint,
 };
@@ -103,8 +104,8 @@ impl Source for ClockRegisters {
 
     fn offers(&self) -> Vec<SharingOffer> {
         vec![
-            offer(OF_CLOCK, None),
-            offer(OF_LIBRARY, Some(self.no_library.to_owned())),
+            offer(OF_CLOCK, no_decoder()),
+            offer(OF_LIBRARY, Some(no_decoder().unwrap_or_else(|| self.no_library.to_owned()))),
             offer(OF_WAKES, self.wakes.as_ref().err().map(ToString::to_string)),
         ]
     }
@@ -120,7 +121,10 @@ impl Source for ClockRegisters {
     }
 
     fn blind_spots(&self) -> Vec<String> {
-        let mut spots = OF_USER_SAMPLES.map(str::to_owned).to_vec();
+        let mut spots = match no_decoder() {
+            Some(why) => vec![format!("which data threads share is not seen: {why}")],
+            None => OF_USER_SAMPLES.map(str::to_owned).to_vec(),
+        };
         if let Err(error) = &self.wakes {
             spots.push(format!("who wakes whom is not seen: {error}"));
         }

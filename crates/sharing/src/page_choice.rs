@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use host::live::PAGE_BYTES;
+use host::live::page_bytes;
 
 use crate::segment::Segment;
 use crate::touch::{Extent, Object, Touches};
@@ -57,7 +57,7 @@ pub(super) fn shared_pages(
 
 /// The pages that a stretch lies in.
 pub(super) fn pages_of(segment: &Segment) -> std::ops::Range<u64> {
-    segment.start & !(PAGE_BYTES - 1)..segment.end
+    segment.start & !(page_bytes() as u64 - 1)..segment.end
 }
 
 /// Private memory without a file. Stacks are left out: each thread writes to its own all the time.
@@ -74,9 +74,9 @@ fn touched(segment: &Segment, touches: &Touches) -> Vec<u64> {
         .touches
         .iter()
         .filter(|touch| touches.extents[touch.extent].object == object && is_inside(touch.place))
-        .map(|touch| touch.place & !(PAGE_BYTES - 1))
+        .map(|touch| touch.place & !(page_bytes() as u64 - 1))
         .collect();
-    let is_whole = |page: &u64| is_inside(*page) && is_inside(page + (PAGE_BYTES - 1));
+    let is_whole = |page: &u64| is_inside(*page) && is_inside(page + (page_bytes() as u64 - 1));
     let whole: Vec<u64> = pages.iter().copied().filter(is_whole).collect();
     if whole.is_empty() { pages.into_iter().collect() } else { whole }
 }
@@ -100,14 +100,14 @@ mod tests {
         let touch = |index: u64| Touch {
             thread: index as usize % 2,
             extent: 0,
-            place: BASE + index / 2 * PAGE_BYTES + index % 2 * 64,
+            place: BASE + index / 2 * page_bytes() as u64 + index % 2 * 64,
             bytes: 8,
             reads: true,
             writes: true,
         };
         let extent = Extent {
             start: BASE,
-            end: BASE + (pages + 8) * PAGE_BYTES,
+            end: BASE + (pages + 8) * page_bytes() as u64,
             pid: 7,
             path: path.to_owned(),
             is_writable,
@@ -129,9 +129,13 @@ mod tests {
         let few = touches(40, "", true);
         let first = shared_pages(&segments(&few), &few, &[]);
         assert_eq!(first.len(), PAGES_EACH);
-        assert!(first.iter().all(|page| page.pid == 7 && page.start == BASE && page.page % PAGE_BYTES == 0));
+        assert!(
+            first
+                .iter()
+                .all(|page| page.pid == 7 && page.start == BASE && page.page % page_bytes() as u64 == 0)
+        );
         let apart = first.windows(2).map(|pair| pair[1].page - pair[0].page).min();
-        assert!(apart >= Some(2 * PAGE_BYTES), "spread over the stretch: {first:?}");
+        assert!(apart >= Some(2 * page_bytes() as u64), "spread over the stretch: {first:?}");
         let more = touches(200, "", true);
         assert_eq!(
             shared_pages(&segments(&more), &more, &first).iter().map(|page| page.page).collect::<Vec<_>>(),

@@ -7,7 +7,8 @@
 
 use crate::touch::{Touch, Touches};
 
-/// What is nobody's to divide: a cache line. It is 64 bytes on every x86-64 CPU so far.
+/// What is nobody's to divide: a cache line. It is 64 bytes on every x86-64 CPU so far, and only samples of
+/// x86 are decoded.
 pub const LINE_BYTES: u64 = 64;
 /// Touches further apart than this are of different things, even in one mapping: the largest block that allocators cut from a
 /// common arena rather than map alone is below it by default (glibc, `M_MMAP_THRESHOLD`, 128 KiB, sliding).

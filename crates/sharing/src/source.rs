@@ -5,6 +5,7 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
+use host::arch::no_decoder;
 use host::live::{Observation, PerfError, PreloadError, PreloadObstacle, preload_obstacle};
 use record::{SharingOffer, SharingSource};
 
@@ -98,6 +99,9 @@ pub enum SourceError {
     /// The loader would not take the library into this program.
     #[error("{0}")]
     Obstacle(PreloadObstacle),
+    /// What the library samples cannot be decoded.
+    #[error("a library in the program does not serve: {0}")]
+    NoDecoder(String),
     /// Neither serves.
     #[error("{clock}; by a library in the program neither: {preload}")]
     Neither {
@@ -120,6 +124,9 @@ pub fn source_of(
     let clock =
         |period| ClockRegisters::of_children(period).map(|source| Box::new(source) as Box<dyn Source>);
     let preload = |denied: Option<String>| -> Result<Box<dyn Source>, SourceError> {
+        if let Some(why) = no_decoder() {
+            return Err(SourceError::NoDecoder(why));
+        }
         if let Some(obstacle) = preload_obstacle(command) {
             return Err(SourceError::Obstacle(obstacle));
         }

@@ -194,6 +194,9 @@ impl Toggle for FileToggle {
     }
 
     fn availability(&self, around: &Surroundings) -> Availability {
+        if let Some(missing) = self.about.foreign(around) {
+            return missing;
+        }
         let places = self.places(around);
         let Some(first) = places.first() else {
             let pattern = self.files.first().copied().unwrap_or_default();

@@ -69,6 +69,9 @@ impl Toggle for ProcessToggle {
             let reason = "only the running kernel tells; a recording does not".to_owned();
             return Availability::Unknown { reason };
         }
+        if let Some(missing) = self.about.foreign(around) {
+            return missing;
+        }
         (self.available)(around)
     }
 

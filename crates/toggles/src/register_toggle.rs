@@ -139,6 +139,11 @@ impl Toggle for RegisterToggle {
 
     fn availability(&self, around: &Surroundings) -> Availability {
         let identity = &around.machine.identity;
+        // Model-specific registers and nodes of AMD.
+        let about = About { x86_only: true, ..self.about };
+        if let Some(missing) = about.foreign(around) {
+            return missing;
+        }
         if !self.models.iter().any(|models| models.holds(identity)) {
             return Availability::missing("this CPU is not on its list", "");
         }

@@ -53,6 +53,8 @@ pub struct About {
     pub settle: Duration,
     /// Where the facts come from.
     pub source: &'static str,
+    /// Only x86 has it: not to be had elsewhere by any remedy.
+    pub x86_only: bool,
 }
 
 impl About {
@@ -67,6 +69,7 @@ impl About {
         lifetime: Lifetime::System,
         settle: Duration::from_millis(1),
         source: "",
+        x86_only: false,
     };
 
     /// What most toggles of a process share.
@@ -77,6 +80,13 @@ impl About {
         settle: Duration::ZERO,
         ..Self::SYSTEM
     };
+
+    /// Why a machine cannot have it by its architecture alone, if so.
+    pub(crate) fn foreign(&self, around: &Surroundings) -> Option<Availability> {
+        let here = around.machine.identity.architecture.as_deref()?;
+        let is_foreign = self.x86_only && !here.starts_with("x86");
+        is_foreign.then(|| Availability::missing(format!("only x86 has it; this is {here}"), ""))
+    }
 }
 
 /// Whether a toggle can be used here.

@@ -60,7 +60,7 @@ fn each_cpu(machine: &Machine, mut see: impl FnMut(&Machine, &CpuSignature)) {
                 family: Some(family),
                 model: Some(model),
                 stepping: Some(stepping),
-                microcode: None,
+                ..CpuSignature::default()
             };
             see(&machine, &cpu);
         }

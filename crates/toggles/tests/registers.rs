@@ -5,7 +5,7 @@ use std::path::Path;
 use host::{Door, FlawSources, MachineDoor, Root};
 use machine::{Machine, Vendor};
 use record::{Answer, WorkaroundState};
-use toggles::{Consent, Experiment, Intent, Owner, Surroundings, Switch, find};
+use toggles::{Availability, Consent, Experiment, Intent, Owner, Surroundings, Switch, find};
 
 const PHENOM: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 16\nmodel\t\t: 2\nstepping\t: 2\n\n\
                       processor\t: 1\nvendor_id\t: AuthenticAMD\ncpu family\t: 16\nmodel\t\t: 2\nstepping\t: 2\n\n";
@@ -172,4 +172,19 @@ fn a_node_that_is_counted_must_be_read_and_one_that_answers_all_ones_is_none() {
     assert_eq!(ramping(&root), (Answer::Yes, WorkaroundState::On));
     let Ok(Switch::System(changes)) = switched(&root) else { panic!("available") };
     assert_eq!(changes.len(), 1);
+}
+
+#[test]
+fn what_only_x86_has_is_refused_elsewhere_without_advice() {
+    let folder = phenom();
+    let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\n\
+               CPU revision\t: 1\n";
+    std::fs::write(folder.path().join("proc/cpuinfo"), arm).expect("a file");
+    let (root, machine) = described(&folder);
+    let around = Surroundings::of(&root, &machine);
+    for name in ["erratum-298", "turbo", "split-lock", "energy-bias", "uncore-frequency", "l3-subcaches"] {
+        let toggle = find(name).unwrap();
+        let expected = Availability::missing("only x86 has it; this is aarch64", "");
+        assert_eq!(toggle.availability(&around), expected, "{name}");
+    }
 }

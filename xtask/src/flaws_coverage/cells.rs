@@ -25,7 +25,7 @@ impl Cell {
             family: Some(self.family),
             model: Some(self.model),
             stepping: Some(self.stepping),
-            microcode: None,
+            ..CpuSignature::default()
         }
     }
 }

@@ -37,8 +37,8 @@ const ORDERS_STRIDE: Bytes = Bytes(64);
 const ROW_OF_SURFACE: f64 = 8.0;
 /// Time for them in seconds; a record of the whole check-up tells more.
 const BUDGET_S: f64 = 15.0;
-/// The pages that are modelled.
-const BASE_PAGE: Bytes = Bytes(4096);
+/// The base page of a machine that does not tell it.
+const PAGE_ASSUMED: Bytes = Bytes(4096);
 /// Ways of a cache that does not tell them.
 const WAYS_ASSUMED: usize = 16;
 /// Entries and ways of translation buffers of which nothing is known.
@@ -103,7 +103,8 @@ fn measure(wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
 /// What a record tells of a memory.
 pub(super) fn measured(record: &Record) -> Measured {
     let machine = &record.machine;
-    let cells = record.memory.latency.iter().filter(|cell| cell.page_bytes == BASE_PAGE);
+    let base_page = base_page(machine);
+    let cells = record.memory.latency.iter().filter(|cell| cell.page_bytes == base_page);
     let cpu = cells.clone().next().map_or(CpuId(0), |cell| cell.cpu);
     let clocks: Vec<f64> = cells.clone().filter_map(|cell| Some(cell.core_cycles? / cell.ns * 1e9)).collect();
     let chains = cells.clone().filter(|cell| cell.cpu == cpu).map(|cell| MeasuredChain {
@@ -115,7 +116,7 @@ pub(super) fn measured(record: &Record) -> Measured {
     });
     let largest = cells.map(|cell| cell.block_bytes).max().unwrap_or_default();
     let is_beyond = |order: &&OrderedLatency| {
-        order.order == ChaseOrder::Random && order.page_bytes == BASE_PAGE && order.block_bytes > largest
+        order.order == ChaseOrder::Random && order.page_bytes == base_page && order.block_bytes > largest
     };
     let beyond = record.memory.orders.iter().filter(is_beyond).map(|order| MeasuredChain {
         block_bytes: order.block_bytes,
@@ -128,6 +129,7 @@ pub(super) fn measured(record: &Record) -> Measured {
         title: machine.identity.name.clone().unwrap_or_else(|| "this machine".to_owned()),
         core_hz: median(&clocks).map_or(Hertz(1e9), Hertz),
         line_bytes: line_bytes(machine, cpu),
+        page_bytes: base_page,
         caches: caches(machine, cpu),
         tlbs: [tlb(record, 1), tlb(record, 2)],
         page_table_levels: if machine.identity.flags.iter().any(|flag| flag == "la57") { 5 } else { 4 },
@@ -135,6 +137,11 @@ pub(super) fn measured(record: &Record) -> Measured {
         chains: chains.chain(beyond).collect(),
         reads: reads(record),
     }
+}
+
+/// The pages that are modelled: 4, 16 or 64 KiB on arm64.
+fn base_page(machine: &Machine) -> Bytes {
+    machine.environment.page_bytes.filter(|page| page.0.is_power_of_two()).unwrap_or(PAGE_ASSUMED)
 }
 
 fn line_bytes(machine: &Machine, cpu: CpuId) -> Bytes {
@@ -158,9 +165,10 @@ fn caches(machine: &Machine, cpu: CpuId) -> Vec<MeasuredCache> {
 
 /// A translation buffer by its measured reach, by CPUID, or assumed.
 fn tlb(record: &Record, level: u8) -> MeasuredTlb {
+    let base_page = base_page(&record.machine);
     let is_meant = |kind: TlbKind| matches!(kind, TlbKind::Data | TlbKind::Load | TlbKind::Unified);
     let claimed = record.machine.tlbs.iter().find(|tlb| {
-        tlb.level == level && is_meant(tlb.kind) && tlb.page_bytes.contains(&BASE_PAGE) && tlb.entries > 0
+        tlb.level == level && is_meant(tlb.kind) && tlb.page_bytes.contains(&base_page) && tlb.entries > 0
     });
     let measured = record.levels.tlbs.iter().find(|tlb| tlb.level == level && tlb.entries > 0);
     let (assumed_entries, assumed_ways) = TLBS_ASSUMED[usize::from(level) - 1];
@@ -222,6 +230,7 @@ mod tests {
     #[test]
     fn what_is_not_told_is_assumed_and_says_so() {
         let measured = measured(&Record::default());
+        assert_eq!(measured.page_bytes, PAGE_ASSUMED);
         assert!(measured.caches.is_empty() && measured.chains.is_empty() && measured.reads.is_empty());
         for (tlb, (entries, ways)) in measured.tlbs.iter().zip(TLBS_ASSUMED) {
             assert_eq!((tlb.entries, tlb.ways), (entries, ways));
@@ -235,7 +244,7 @@ mod tests {
         record.machine.tlbs.push(machine::Tlb {
             level: 2,
             kind: TlbKind::Data,
-            page_bytes: vec![BASE_PAGE],
+            page_bytes: vec![PAGE_ASSUMED],
             entries: 128,
             ways: Some(8),
         });

@@ -10,7 +10,8 @@ pub(super) fn states(around: &Surroundings) -> Vec<ToggleState> {
 
 /// One toggle.
 pub(super) fn state(toggle: &dyn Toggle, around: &Surroundings) -> ToggleState {
-    let About { name, title, does, needs, risk, opens, lifetime, settle, source } = *toggle.about();
+    let About { name, title, does, needs, risk, opens, lifetime, settle, source, x86_only: _ } =
+        *toggle.about();
     let (availability, reason, remedy) = match toggle.availability(around) {
         Availability::Available => ("available", None, None),
         Availability::Missing { reason, remedy } => ("missing", Some(reason), Some(remedy)),

@@ -132,15 +132,14 @@ fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {
     };
     let sizes: Vec<String> = levels.iter().map(|level| level.entries.to_string()).collect();
     let claimed = levels.iter().any(|level| level.claimed_entries.is_some());
+    let is_x86 = record.machine.identity.architecture.as_ref().is_none_or(|name| name.starts_with("x86"));
+    let silent = if is_x86 { "CPUID does not say" } else { "nothing else shows it on this architecture" };
     let (severity, text) = if levels.iter().any(disagrees) {
         (Severity::Notice, format!("TLB reach differs from CPUID: {} entries by timing", sizes.join(" and ")))
     } else if claimed {
         (Severity::Good, format!("TLB reach is as claimed: {} entries", sizes.join(" and ")))
     } else {
-        (
-            Severity::Notice,
-            format!("TLB reach by timing: {} entries; CPUID does not say", sizes.join(" and ")),
-        )
+        (Severity::Notice, format!("TLB reach by timing: {} entries; {silent}", sizes.join(" and ")))
     };
     let mut reach = finding("tlb-reach", severity, text);
     reach.evidence = levels

@@ -181,7 +181,13 @@ fn rounded_ms(us: f64) -> f64 {
 fn why_slow(record: &Record, ns: f64) -> (String, &'static str) {
     /// Declared times are worst cases by the vendor; half of what was seen is a good part.
     const GOOD_PART: f64 = 0.5;
-    let awake = "for latency: boot option idle=poll, or a busy-polling thread";
+    // Linux, Documentation/admin-guide/kernel-parameters.txt: idle= is of x86 only, nohlt of the others.
+    let is_x86 = record.machine.identity.architecture.as_ref().is_none_or(|name| name.starts_with("x86"));
+    let awake = if is_x86 {
+        "for latency: boot option idle=poll, or a busy-polling thread"
+    } else {
+        "for latency: boot option nohlt, or a busy-polling thread"
+    };
     let states = &record.machine.environment.idle_states;
     let deepest = states.iter().max_by_key(|(_, latency_us)| *latency_us);
     if let Some((name, latency_us)) = deepest

@@ -51,15 +51,9 @@ pub(super) fn of_record(record: &Record) -> Vec<Fact> {
 
 fn identity(machine: &Machine, add: &mut dyn FnMut(&str, Option<String>)) {
     let identity = &machine.identity;
-    let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
     add("CPU", identity.name.clone());
-    add(
-        "CPU signature",
-        identity.vendor.as_ref().map(|vendor| {
-            let [family, model, stepping] = [identity.family, identity.model, identity.stepping].map(number);
-            format!("{vendor} family {family} model {model} stepping {stepping}")
-        }),
-    );
+    add("CPU signature", identity.signature());
+    add("chip", identity.soc.clone());
     add("board", identity.board.clone());
     add("BIOS", identity.bios.clone());
     add("microcode", identity.microcode.map(|revision| format!("{revision:#x}")));

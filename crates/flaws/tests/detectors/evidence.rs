@@ -24,7 +24,7 @@ pub(crate) fn cpu(vendor: &str, family: u32, model: u32, stepping: u32) -> CpuSi
         family: Some(family),
         model: Some(model),
         stepping: Some(stepping),
-        microcode: None,
+        ..CpuSignature::default()
     }
 }
 

@@ -69,6 +69,9 @@ pub(crate) const CASES: &[Case] = &[
     ("spectre-bhi", "Mitigation: Retpolines; BHI: Retpoline", On, SAFE, None),
     ("spectre-bhi", "Mitigation: Enhanced IBRS; BHI: Vulnerable, KVM: SW loop", Partial, OPEN, None),
     ("spectre-bhi", "Mitigation: Enhanced / Automatic IBRS; BHI: Vulnerable", Off, OPEN, None),
+    // Linux 6.1, arch/arm64/kernel/proton-pack.c.
+    ("spectre-bhb", "Mitigation: CSV2, BHB", On, SAFE, None),
+    ("spectre-bhb", "Mitigation: Branch predictor hardening, but not BHB", Off, OPEN, None),
     (
         "spectre-rsb",
         "Mitigation: Retpolines; STIBP: disabled; RSB filling; BHI: Not affected",
@@ -344,11 +347,14 @@ fn a_fix_is_complete_and_can_be_followed_here() {
         evidence.shape.threads_per_core = threads;
         assert_eq!(of(&catalogue, &evidence, id).fix.as_deref(), fix, "{id}: {text}");
     }
-    // Options of x86 are no advice elsewhere.
-    let mut evidence = FlawEvidence { other_architecture: Some("aarch64".into()), ..FlawEvidence::default() };
-    with_file(&mut evidence, "spec_store_bypass", PRCTL);
-    let verdict = of(&catalogue, &evidence, "ssb");
-    assert_eq!((verdict.protected, verdict.fix), (ON_REQUEST, None));
+    // Options of x86 are no advice elsewhere; arm64 has its own.
+    for (architecture, fix) in [("ppc64le", None), ("aarch64", Some("ssbd=force-on"))] {
+        let other_architecture = Some(architecture.to_owned());
+        let mut evidence = FlawEvidence { other_architecture, ..FlawEvidence::default() };
+        with_file(&mut evidence, "spec_store_bypass", PRCTL);
+        let verdict = of(&catalogue, &evidence, "ssb");
+        assert_eq!((verdict.protected, verdict.fix.as_deref()), (ON_REQUEST, fix));
+    }
     // Microcode without the bit: no option of the kernel helps.
     let mut evidence = machine_of("GenuineIntel", 6, 0x2d, 7);
     with_file(&mut evidence, "spec_store_bypass", "Vulnerable");

@@ -46,6 +46,14 @@ const ACPI_TABLES: [&str; 2] = ["/sys/firmware/acpi/tables/FACP", "/sys/firmware
 /// Where the id of the maker stands in the header of a table, bytes. ACPI 6.5, 5.2.6.
 const ACPI_OEM_ID: std::ops::Range<usize> = 10..16;
 
+/// Where the machine is described that has no ACPI: a link to /sys/firmware/devicetree/base.
+const DEVICE_TREE: &str = "/proc/device-tree";
+/// Beginnings of what the node `hypervisor` is compatible with. Linux, Documentation/devicetree/bindings/arm/xen.txt; systemd,
+/// src/basic/virt.c, detect_vm_device_tree.
+const TREE_HYPERVISORS: [(&str, &str); 3] = [("linux,kvm", "KVM"), ("xen,", "Xen"), ("vmware", "VMware")];
+/// What the virtual board of QEMU (hw/arm/virt.c) and other emulators is compatible with.
+const VIRTUAL_BOARD: &str = "linux,dummy-virt";
+
 /// What Amazon's products hold that are a whole machine without a hypervisor: `m5.metal`, `c7i.metal-24xl`.
 /// docs.aws.amazon.com, Amazon EC2 instance types.
 const METAL: &str = ".metal";
@@ -73,8 +81,13 @@ pub(super) fn read(source: &Source<'_>, info: &CpuInfo) -> Identity {
         hypervisor: hypervisor(source, info, has_flag("hypervisor")),
         architecture: architecture(source, info, is_x86, has_flag("lm")).map(str::to_owned),
         flags,
+        soc: soc(source),
+        arm: Vec::new(),
         board: described(source, &["sys_vendor", "product_name"])
-            .or_else(|| described(source, &["board_vendor", "board_name"])),
+            .or_else(|| described(source, &["board_vendor", "board_name"]))
+            .or_else(|| {
+                tree_words(source, "model").into_iter().chain(tree_words(source, "compatible")).next()
+            }),
         bios: described(source, &["bios_vendor", "bios_version", "bios_date"]),
         bios_vendor: described(source, &["bios_vendor"]),
         bios_version: described(source, &["bios_version"]),
@@ -94,7 +107,37 @@ fn described(source: &Source<'_>, names: &[&str]) -> Option<String> {
     (!values.is_empty()).then(|| values.join(" "))
 }
 
-/// From Xen's own folder, then DMI and ACPI, then clocks and names that only guests have, then the CPU flag; CPUID may know better. A
+/// The words of a property of the device tree, which end in zeros.
+fn tree_words(source: &Source<'_>, property: &str) -> Vec<String> {
+    let text = source.text(&format!("{DEVICE_TREE}/{property}")).unwrap_or_default();
+    text.split('\0').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// The chip as firmware names it (SMCCC_ARCH_SOC_ID) or a driver: machine or family, id, revision. Linux,
+/// Documentation/ABI/testing/sysfs-devices-soc.
+fn soc(source: &Source<'_>) -> Option<String> {
+    let word = |name: &str| source.word(&format!("/sys/devices/soc0/{name}"));
+    let id = word("soc_id");
+    // The id of SMCCC begins with the family, which is its maker's number.
+    let is_said = |family: &String| id.as_ref().is_some_and(|id| id.starts_with(family.as_str()));
+    let name = word("machine").or_else(|| word("family").filter(|family| !is_said(family)));
+    let revision = word("revision").map(|revision| format!("revision {revision}"));
+    let words: Vec<String> = name.into_iter().chain(id).chain(revision).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// The hypervisor that the device tree names: a node of its own, or a board that only emulators have.
+fn by_tree(source: &Source<'_>) -> Option<String> {
+    let words = tree_words(source, "hypervisor/compatible");
+    let named = |word: &String| TREE_HYPERVISORS.iter().find(|(start, _)| word.starts_with(start));
+    if let Some((_, name)) = words.iter().find_map(named) {
+        return Some((*name).to_owned());
+    }
+    let is_virtual = || tree_words(source, "compatible").iter().any(|word| word == VIRTUAL_BOARD);
+    (!words.is_empty() || is_virtual()).then(|| "unknown".to_owned())
+}
+
+/// From Xen's own folder, then DMI, ACPI and the device tree, then clocks and names that only guests have, then the CPU flag; CPUID may know better. A
 /// guest whose CPUID hides the hypervisor is still known by its firmware.
 fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<String> {
     if let Some(kind) = source.word("/sys/hypervisor/type") {
@@ -109,7 +152,7 @@ fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<Str
         names.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| (*name).to_owned())
     };
     let by_dmi = named(&DMI_HYPERVISORS, &system).or_else(|| named(&DMI_HYPERVISORS, &firmware));
-    if let Some(known) = by_dmi.or_else(|| by_acpi(source)) {
+    if let Some(known) = by_dmi.or_else(|| by_acpi(source)).or_else(|| by_tree(source)) {
         return Some(known);
     }
     if !has_flag {
@@ -185,6 +228,11 @@ mod tests {
             (bare, "sys/firmware/acpi/tables/APIC", "APIC....\u{3}.VBOX  VBOXAPIC", Some("VirtualBox")),
             (bare, "sys/firmware/acpi/tables/FACP", "FACP....\u{3}.ALASKAA M I", None),
             (bare, "sys/firmware/acpi/tables/FACP", "FACP", None),
+            (bare, "proc/device-tree/hypervisor/compatible", "linux,kvm\0", Some("KVM")),
+            (bare, "proc/device-tree/hypervisor/compatible", "xen,xen-4.17\0xen,xen\0", Some("Xen")),
+            (bare, "proc/device-tree/hypervisor/compatible", "acme,visor\0", Some("unknown")),
+            (bare, "proc/device-tree/compatible", "linux,dummy-virt\0", Some("unknown")),
+            (bare, "proc/device-tree/compatible", "raspberrypi,4-model-b\0brcm,bcm2711\0", None),
         ] {
             let folder = tempfile::tempdir().expect("a temporary folder");
             for (path, text) in [("proc/cpuinfo", cpuinfo), (path, text)] {
@@ -196,5 +244,24 @@ mod tests {
             let found = crate::describe(&root, None).identity.hypervisor;
             assert_eq!(found.as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn board_and_chip_of_a_device_tree_are_named() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (path, text) in [
+            ("proc/device-tree/model", "Raspberry Pi 4 Model B Rev 1.4\0"),
+            ("sys/devices/soc0/family", "jep106:0426"),
+            ("sys/devices/soc0/soc_id", "jep106:0426:8901"),
+            ("sys/devices/soc0/revision", "0x00000000"),
+        ] {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("below the folder")).expect("folders");
+            std::fs::write(path, text).expect("a file");
+        }
+        let root = Root::open(folder.path()).expect("a recording");
+        let identity = crate::describe(&root, None).identity;
+        assert_eq!(identity.board.as_deref(), Some("Raspberry Pi 4 Model B Rev 1.4"));
+        assert_eq!(identity.soc.as_deref(), Some("jep106:0426:8901 revision 0x00000000"));
     }
 }

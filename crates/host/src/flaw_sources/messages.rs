@@ -5,8 +5,9 @@ use crate::live;
 
 /// The most messages kept.
 const MESSAGES_MAX: usize = 100;
-/// What the kernel calls flaws when it boots: arch/x86/kernel/cpu/{bugs,amd,intel}.c, arch/x86/kernel/tsc.c.
-const WORDS: [&str; 20] = [
+/// What the kernel calls flaws when it boots: arch/x86/kernel/cpu/{bugs,amd,intel}.c, arch/x86/kernel/tsc.c; of arm64,
+/// arch/arm64/kernel/{cpufeature,proton-pack}.c, where errata are features by name.
+const WORDS: [&str; 22] = [
     "spectre",
     "meltdown",
     "retbleed",
@@ -27,6 +28,8 @@ const WORDS: [&str; 20] = [
     "rdseed",
     "erratum",
     "firmware bug",
+    "cpu features: detected:",
+    "kernel page table isolation",
 ];
 
 /// Where a recording has them.
@@ -72,12 +75,13 @@ mod tests {
     fn only_what_tells_of_flaws_is_kept_without_level_and_time() {
         let text = "<6>[    0.101] GDS: Mitigation: Microcode\n<6>[ 1.0] usb 1-1: new device\n\
                     [Firmware Bug]: TSC\n<5>[ 0.2] AMD Zen1 FPDSS bug detected\nsetup_percpu: nr_cpumask_bits:2\n\
-                    SRSO: plain\nKernel command line: spectre_v2=off user.key=secret\n";
+                    SRSO: plain\n<6>[    0.3] CPU features: detected: Broken broadcast TLBI completion\nKernel command line: spectre_v2=off user.key=secret\n";
         let kept = [
             "GDS: Mitigation: Microcode",
             "[Firmware Bug]: TSC",
             "AMD Zen1 FPDSS bug detected",
             "SRSO: plain",
+            "CPU features: detected: Broken broadcast TLBI completion",
         ];
         assert_eq!(chosen(text), kept);
     }

@@ -10,6 +10,7 @@ use machine::Bytes;
 
 use crate::Root;
 use crate::answer::mapped;
+use crate::live::page_bytes;
 
 /// Size of a huge page on x86-64 and of the transparent kind on most others.
 const HUGE_BYTES: usize = 2 << 20;
@@ -17,8 +18,6 @@ const HUGE_BYTES: usize = 2 << 20;
 const GIGANTIC_BYTES: usize = 1 << 30;
 /// Bits of the mmap flags that carry log2 of the huge page size. Linux, include/uapi/asm-generic/hugetlb_encode.h.
 const HUGE_SHIFT: i32 = 26;
-/// Pages are touched at this distance when they are first filled.
-const BASE_PAGE_BYTES: usize = 4096;
 
 /// Which pages a mapping asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,7 +34,7 @@ impl PageRequest {
     /// The size of the page asked for.
     pub fn page_bytes(self) -> Bytes {
         Bytes(match self {
-            Self::Base => BASE_PAGE_BYTES,
+            Self::Base => page_bytes(),
             Self::Huge => HUGE_BYTES,
             Self::Gigantic => GIGANTIC_BYTES,
         } as u64)
@@ -163,7 +162,7 @@ impl Mapping {
     fn touch(&mut self, goes_on: &dyn Fn() -> bool) -> bool {
         self.as_mut_slice().chunks_mut(HUGE_BYTES).all(|slice| {
             let goes_on = goes_on();
-            for byte in slice.iter_mut().step_by(BASE_PAGE_BYTES).filter(|_| goes_on) {
+            for byte in slice.iter_mut().step_by(page_bytes()).filter(|_| goes_on) {
                 // SAFETY: a plain byte of our own mapping; volatile, as writing zero to zero would be dropped.
                 unsafe { ptr::write_volatile(byte, 0) };
             }
@@ -199,13 +198,13 @@ impl Mapping {
             .map_or(SmapsGiven::default(), |smaps| huge_bytes_at(&smaps, address, self.bytes));
         if self.request == PageRequest::Base {
             let share = 1.0 - (given.huge_bytes as f64 / self.bytes as f64).min(1.0);
-            return Pages { page_bytes: Bytes(BASE_PAGE_BYTES as u64), share };
+            return Pages { page_bytes: Bytes(page_bytes() as u64), share };
         }
         let share = (given.huge_bytes as f64 / self.bytes.next_multiple_of(HUGE_BYTES) as f64).min(1.0);
         let page_bytes = match given.kernel_page_bytes {
             large if large >= HUGE_BYTES => large,
             _ if share > 0.5 => HUGE_BYTES,
-            _ => BASE_PAGE_BYTES,
+            _ => page_bytes(),
         };
         Pages { page_bytes: Bytes(page_bytes as u64), share }
     }
@@ -277,7 +276,7 @@ mod tests {
         assert_eq!(mapping.as_mut_slice().as_ptr() as usize % HUGE_BYTES, 0);
         assert!(mapping.as_mut_slice().iter().all(|&byte| byte == 0));
         mapping.as_mut_slice()[(3 << 20) - 1] = 7;
-        assert_eq!(mapping.pages().page_bytes, Bytes(4096));
+        assert_eq!(mapping.pages().page_bytes, Bytes(page_bytes() as u64));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::ptr;
 use machine::{Bytes, NodeId};
 
 use super::memory_policy::{MemoryPolicy, bind_memory, current_memory_policy, set_memory_policy};
-use super::{Mapping, MappingError, PageRequest};
+use super::{Mapping, MappingError, PageRequest, page_bytes};
 use crate::Root;
 use crate::answer::number;
 use crate::describe::source::meminfo_bytes;
@@ -118,11 +118,11 @@ fn to_be_had(meminfo: &str) -> Option<Bytes> {
 /// # Errors
 /// What the kernel said: `ENOSYS` without NUMA, `EPERM` in a sandbox.
 pub fn page_nodes(mapping: &mut Mapping) -> io::Result<BTreeMap<NodeId, usize>> {
-    /// The distance of base pages: a huge page answers for each of its parts.
-    const PAGE_BYTES: usize = 4_096;
+    // A huge page answers for each of its parts.
+    let page_bytes = page_bytes();
     let slice = mapping.as_mut_slice();
-    let count = (slice.len() / PAGE_BYTES).clamp(1, PAGES_ASKED);
-    let step = slice.len() / count / PAGE_BYTES * PAGE_BYTES;
+    let count = (slice.len() / page_bytes).clamp(1, PAGES_ASKED);
+    let step = slice.len() / count / page_bytes * page_bytes;
     let mut pages: Vec<*mut libc::c_void> =
         (0..count).map(|index| slice[index * step..].as_mut_ptr().cast()).collect();
     let mut status = vec![0_i32; count];

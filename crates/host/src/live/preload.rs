@@ -22,11 +22,10 @@ use sample_ring::{Entry, Event, Sample, SampleRing};
 
 use super::perf::{Code, Observation, RegisterSample, Registers};
 use crate::answer::{done, mapped, owned};
+use crate::arch::{self, SYSTEM_CALL};
 
 /// Names the shared memory to the library.
 const RING_VARIABLE: &str = "SIDESTEP_SAMPLE_RING";
-/// `syscall`: the thread was in the kernel; Intel SDM vol. 2, SYSCALL.
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// Why no program can be watched by the library.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +36,17 @@ pub enum PreloadError {
     /// `LD_PRELOAD` is cut at blanks and colons; ld.so(8).
     #[error("{0} has a blank or a colon in its name, which LD_PRELOAD does not take; move it")]
     BadPath(PathBuf),
+    /// It was built for another architecture than this program.
+    #[error(
+        "{path} is for {machine}, sidestep for {}; name another with {LIBRARY_VARIABLE}=FILE",
+        arch::NAME
+    )]
+    OtherMachine {
+        /// The library.
+        path: PathBuf,
+        /// What it is for.
+        machine: String,
+    },
     /// There is no memory for the samples.
     #[error("cannot make memory for samples: {0}")]
     Memory(io::Error),
@@ -122,7 +132,7 @@ impl PreloadSampler {
     fn tell(&mut self, entry: &Entry, take: &mut impl FnMut(Observation)) {
         let (pid, tid) = (entry.pid, entry.tid);
         match &entry.event {
-            Event::Sample(sample) if sample.code_parts().0.ends_with(&SYSCALL) => self.in_kernel += 1,
+            Event::Sample(sample) if sample.code_parts().0.ends_with(SYSTEM_CALL) => self.in_kernel += 1,
             Event::Sample(sample) => {
                 self.samples += 1;
                 take(Observation::Sample(register_sample(entry, sample)));
@@ -209,9 +219,9 @@ mod tests {
         sampler.ring().put(&Entry { pid: 5, tid: 6, time_ns, event: *event }.to_words());
     }
 
-    fn sample(before: [u8; 2], readable_end: u8) -> Event {
+    fn sample(before: &[u8], readable_end: u8) -> Event {
         let mut code = [0x90; CODE_BEFORE_BYTES + CODE_BYTES];
-        code[CODE_BEFORE_BYTES - 2..CODE_BEFORE_BYTES].copy_from_slice(&before);
+        code[CODE_BEFORE_BYTES - before.len()..CODE_BEFORE_BYTES].copy_from_slice(before);
         let registers = std::array::from_fn(|number| number as u64);
         Event::Sample(Sample { ip: 0x40_1000, cpu: 1, registers, code, readable: [0, readable_end] })
     }
@@ -219,7 +229,7 @@ mod tests {
     #[test]
     fn what_was_written_comes_in_order_and_once() {
         let mut sampler = sampler();
-        put(&sampler, 30, &sample([0x90; 2], 128));
+        put(&sampler, 30, &sample(&[0x90; 2], 128));
         put(&sampler, 10, &Event::Loaded(*b"one\0............"));
         put(&sampler, 20, &Event::Forked(4));
         put(&sampler, 40, &Event::Stopped(StopReason::OwnTimer));
@@ -241,8 +251,8 @@ mod tests {
     #[test]
     fn a_sample_at_the_end_of_its_page_has_less_code_and_one_in_the_kernel_is_counted() {
         let mut sampler = sampler();
-        put(&sampler, 1, &sample([0x90; 2], (CODE_BEFORE_BYTES + 3) as u8));
-        put(&sampler, 2, &sample(SYSCALL, 128));
+        put(&sampler, 1, &sample(&[0x90; 2], (CODE_BEFORE_BYTES + 3) as u8));
+        put(&sampler, 2, &sample(SYSTEM_CALL, 128));
         let mut seen = Vec::new();
         sampler.drain(|observation| seen.push(observation));
         let [Observation::Sample(sample)] = &seen[..] else { panic!("{seen:?}") };

@@ -2,17 +2,19 @@
 
 use std::io;
 
+use super::page_bytes;
+
 /// Reads from an address on, up to the end of what is mapped; returns how many bytes were there.
 ///
 /// # Errors
 /// What the kernel said: nothing is mapped there (`EFAULT`), the process is gone (`ESRCH`) or another's (`EPERM`).
 pub fn read_process_memory(pid: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
-    /// Of the kernel, where one transfer may end.
-    const PAGE_BYTES: u64 = 4096;
+    // Where one transfer may end.
+    let page_bytes = page_bytes() as u64;
     let pid = libc::pid_t::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     // A transfer is whole or not for each vector, so a vector ends with its page.
-    let first = into.len().min((PAGE_BYTES - address % PAGE_BYTES) as usize);
+    let first = into.len().min((page_bytes - address % page_bytes) as usize);
     let remote = [(address, first), (address.wrapping_add(first as u64), into.len() - first)]
         .map(|(start, length)| libc::iovec { iov_base: start as *mut libc::c_void, iov_len: length });
     // SAFETY: `local` is ours to fill with as many bytes as it has; the kernel checks the other side.

@@ -21,9 +21,8 @@ pub use post::{Given, WriteInvitation, WritePost};
 use ioctl::{Api, Range, Register, WriteProtect};
 
 use crate::answer::{number, owned};
+use crate::live::page_bytes;
 
-/// The smallest page, and the only one that is protected.
-pub const PAGE_BYTES: u64 = 4096;
 /// Messages that are read at once.
 const MESSAGES: usize = 16;
 
@@ -80,13 +79,13 @@ impl WriteWatch {
     /// # Errors
     /// It is not there any more: the mapping is gone ([`ErrorKind::NotFound`]), or the process.
     pub fn protect(&self, page: u64) -> io::Result<()> {
-        let range = Range { start: page, bytes: PAGE_BYTES };
+        let range = Range { start: page, bytes: page_bytes() as u64 };
         ioctl::call(&self.0, &mut WriteProtect { range, mode: ioctl::PROTECT })
     }
 
     /// Lets all writes to the page through, and all who wait for it go on, whatever has become of it.
     pub fn let_through(&self, page: u64) {
-        let range = Range { start: page, bytes: PAGE_BYTES };
+        let range = Range { start: page, bytes: page_bytes() as u64 };
         let lifted = ioctl::call(&self.0, &mut WriteProtect { range, mode: ioctl::LIFT });
         if lifted.is_err() {
             // Unmapped meanwhile: the kernel wakes nobody then. Who tries again fails as it would have without us. It cannot fail

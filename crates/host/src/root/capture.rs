@@ -22,7 +22,7 @@ const FOLDERS: [&str; 7] = [
     "sys/module/kvm_intel/parameters",
 ];
 /// Single files. Of DMI only what names the product: serial numbers and asset tags stay out.
-const FILES: [&str; 21] = [
+const FILES: [&str; 28] = [
     "proc/cpuinfo",
     "proc/meminfo",
     "proc/sys/kernel/osrelease",
@@ -44,6 +44,13 @@ const FILES: [&str; 21] = [
     "sys/class/dmi/id/bios_date",
     "sys/module/kvm_amd/parameters/nested",
     "proc/self/limits",
+    "proc/device-tree/model",
+    "proc/device-tree/compatible",
+    "proc/device-tree/hypervisor/compatible",
+    "sys/devices/soc0/machine",
+    "sys/devices/soc0/family",
+    "sys/devices/soc0/soc_id",
+    "sys/devices/soc0/revision",
 ];
 /// Names that identify one machine or reach beyond it.
 const LEFT_OUT: [&str; 6] = ["serial", "uuid", "asset", "crash_notes", "uevent", "memory_failure"];

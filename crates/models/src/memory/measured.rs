@@ -16,8 +16,6 @@ use crate::machine_file::{FITTED, Sourced};
 pub const HOST: &str = "host";
 /// The workaround that is tried on it: that of erratum 298.
 pub const WORKAROUND: &str = "e298";
-/// Pages of all x86 systems when nobody asks for others. AMD64 APM vol. 2 (24593), page translation.
-const PAGE_BYTES: Bytes = Bytes(4096);
 /// Entries of upper levels that a walker keeps; nothing tells them, and chains over tens of MiB hardly depend on them.
 const WALK_CACHE_ENTRIES: usize = 24;
 
@@ -76,6 +74,8 @@ pub struct Measured {
     pub core_hz: Hertz,
     /// Bytes of a line.
     pub line_bytes: Bytes,
+    /// Bytes of the page that the chains were in.
+    pub page_bytes: Bytes,
     /// Data caches, nearest first.
     pub caches: Vec<MeasuredCache>,
     /// Both translation buffers.
@@ -141,7 +141,10 @@ pub(super) fn described(
         prefetch: PrefetchDescription {
             outstanding_lines: fitted(8.0),
             startup_lines: assumed(1.0, "counts only together with outstanding_lines"),
-            stop_bytes: assumed(PAGE_BYTES, "prefetchers that go on into the next page would pay less"),
+            stop_bytes: assumed(
+                measured.page_bytes,
+                "prefetchers that go on into the next page would pay less",
+            ),
         },
         workaround: WorkaroundDescription {
             id: WORKAROUND.to_owned(),
@@ -205,7 +208,7 @@ fn translation(measured: &Measured) -> TranslationDescription {
     let [first, second] = &measured.tlbs;
     let sourced = |value: usize, tlb: &MeasuredTlb| Sourced::new(value, &tlb.source);
     TranslationDescription {
-        page_bytes: PAGE_BYTES,
+        page_bytes: measured.page_bytes,
         first_entries: sourced(first.entries, first),
         first_ways: sourced(first.ways, first),
         second_entries: sourced(second.entries, second),

@@ -488,6 +488,7 @@ mod tests {
             title: "made up".to_owned(),
             core_hz: Hertz(2e9),
             line_bytes: Bytes(64),
+            page_bytes: Bytes(4096),
             caches: vec![cache(16, 4, false), cache(128, 8, false), cache(1024, 8, true)],
             tlbs: [tlb(16, 16), tlb(128, 8)],
             page_table_levels: 4,

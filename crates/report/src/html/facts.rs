@@ -98,13 +98,16 @@ pub(super) fn machine(record: &Record) -> String {
     let environment = &machine.environment;
     let identity = &machine.identity;
     let number_of = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
-    let signature = format!(
-        "{}, family {} model {} stepping {}",
-        identity.vendor.as_ref().map_or_else(|| "unknown vendor".to_owned(), ToString::to_string),
-        number_of(identity.family),
-        number_of(identity.model),
-        number_of(identity.stepping)
-    );
+    let of_x86 = || {
+        format!(
+            "{}, family {} model {} stepping {}",
+            identity.vendor.as_ref().map_or_else(|| "unknown vendor".to_owned(), ToString::to_string),
+            number_of(identity.family),
+            number_of(identity.model),
+            number_of(identity.stepping)
+        )
+    };
+    let signature = identity.signature().filter(|_| !identity.arm.is_empty()).unwrap_or_else(of_x86);
     let topology = &machine.topology;
     let cores = format!(
         "{}, {}, {}, {}",

@@ -47,10 +47,16 @@ fn identity(machine: &Machine) -> Facts {
     let signature = (identity.vendor.iter().map(ToString::to_string))
         .chain(numbers.map(|(name, value)| format!("{name} {value} (0x{value:x})")))
         .chain(identity.microcode.map(|microcode| format!("microcode 0x{microcode:x}")));
+    let of_arm = identity.signature().filter(|_| !identity.arm.is_empty());
     let hypervisor = identity.hypervisor.clone().unwrap_or_else(|| "none detected".to_owned());
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    // CPUs of one kind are in the headline already.
+    let kinds = identity.arm.iter().filter(|_| identity.arm.len() > 1);
+    let kinds = kinds.map(|group| format!("{} on CPUs {}", group.signature, group.cpus));
     vec![
-        ("CPU", signature.collect::<Vec<_>>().join(", ")),
+        ("CPU", of_arm.unwrap_or_else(|| signature.collect::<Vec<_>>().join(", "))),
+        ("CPU kinds", kinds.collect::<Vec<_>>().join(", ")),
+        ("chip", text(&identity.soc)),
         ("architecture", text(&identity.architecture)),
         ("board", text(&identity.board)),
         ("BIOS", text(&identity.bios)),

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use host::live::{
-    ChildOutput, Ending, Forked, Given, PAGE_BYTES, WriteFault, WritePost, WriteWatch, in_forked_child,
+    ChildOutput, Ending, Forked, Given, WriteFault, WritePost, WriteWatch, in_forked_child, page_bytes,
     run_child, thread_cpu_time_ns, wait_for_any,
 };
 use host::{AddressSpace, Root};
@@ -27,12 +27,18 @@ const ROLE: &str = "SIDESTEP_WRITE_WATCH_ROLE";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Pages of the target that are protected.
 const PAGES: usize = 32;
+/// What they are laid out for.
+const PAGE_BYTES: u64 = 4096;
 const WORDS: usize = PAGE_BYTES as usize / size_of::<u64>();
 /// Steps of a watcher after which it may be killed.
 const STEPS: [&str; 6] = ["received", "covered", "protected", "waited for", "heard", "let one through"];
 
 /// True if writes cannot be watched here, which is said.
 fn is_skipped(name: &str) -> bool {
+    if page_bytes() as u64 != PAGE_BYTES {
+        println!("skipped {name}: pages have {} bytes here, {PAGE_BYTES} are expected", page_bytes());
+        return true;
+    }
     WriteWatch::of_self().inspect_err(|error| println!("skipped {name}: {error}")).is_err()
 }
 

@@ -13,6 +13,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         needs: &["root", "an Intel CPU with EPB"],
         settle: Duration::from_millis(20),
         source: "Linux, Documentation/admin-guide/pm/intel_epb.rst",
+        x86_only: true,
         ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/cpu*/power/energy_perf_bias"],

@@ -15,6 +15,7 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
                switch often, such as two that talk over a pipe on one CPU.",
         needs: &["Linux 4.20", "a CPU with IBPB", "no boot option that fixes it"],
         source: "Linux, Documentation/userspace-api/spec_ctrl.rst",
+        x86_only: true,
         ..About::PROCESS
     },
     available: |_| speculation::available(Speculation::IndirectBranch, "spectre_v2_user=prctl"),

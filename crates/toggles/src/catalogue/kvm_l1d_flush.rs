@@ -13,6 +13,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         risk: Risk::LowersSecurity,
         opens: "CVE-2018-3646 (L1 Terminal Fault): a guest can read the L1 cache of the host",
         source: "Linux, Documentation/admin-guide/hw-vuln/l1tf.rst",
+        x86_only: true,
         ..About::SYSTEM
     },
     files: &["sys/module/kvm_intel/parameters/vmentry_l1d_flush"],

@@ -13,6 +13,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         risk: Risk::LowersSecurity,
         opens: "CVE-2018-12207 (iTLB multihit): a guest can halt the host",
         source: "Linux, Documentation/admin-guide/hw-vuln/multihit.rst",
+        x86_only: true,
         ..About::SYSTEM
     },
     files: &["sys/module/kvm/parameters/nx_huge_pages"],

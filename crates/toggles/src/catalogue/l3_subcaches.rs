@@ -11,6 +11,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
                program.",
         needs: &["root", "AMD family 15h (Bulldozer)"],
         source: "Linux, Documentation/ABI/testing/sysfs-devices-system-cpu",
+        x86_only: true,
         ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/cpu*/cache/index3/subcaches"],

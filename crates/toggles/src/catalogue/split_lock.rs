@@ -11,6 +11,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
                program run at a time. It costs that program dear, and spares all others.",
         needs: &["root", "a CPU with split_lock_detect"],
         source: "Linux, Documentation/admin-guide/sysctl/kernel.rst",
+        x86_only: true,
         ..About::SYSTEM
     },
     files: &["proc/sys/kernel/split_lock_mitigate"],

@@ -16,7 +16,13 @@ pub(super) const TOGGLE: ProcessToggle = ProcessToggle {
         source: "Linux, Documentation/userspace-api/spec_ctrl.rst",
         ..About::PROCESS
     },
-    available: |_| speculation::available(Speculation::StoreBypass, "spec_store_bypass_disable=prctl"),
+    available: |around| {
+        // Linux, Documentation/admin-guide/kernel-parameters.txt: ssbd= is of arm64.
+        let architecture = around.machine.identity.architecture.as_deref();
+        let boot =
+            if architecture == Some("aarch64") { "ssbd=kernel" } else { "spec_store_bypass_disable=prctl" };
+        speculation::available(Speculation::StoreBypass, boot)
+    },
     now: |_| speculation::now(Speculation::StoreBypass),
     choices: &[
         Choice::named("off")

@@ -14,6 +14,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         needs: &["root", "the intel_pstate driver"],
         settle: Duration::from_millis(20),
         source: "Linux, Documentation/admin-guide/pm/intel_pstate.rst",
+        x86_only: true,
         ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/intel_pstate/no_turbo"],

@@ -14,6 +14,7 @@ pub(super) const TOGGLE: FileToggle = FileToggle {
         needs: &["root", "the intel_uncore_frequency module"],
         settle: Duration::from_millis(20),
         source: "Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst",
+        x86_only: true,
         ..About::SYSTEM
     },
     files: &["sys/devices/system/cpu/intel_uncore_frequency/package_*_die_*/max_freq_khz"],

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use machine::CpuId;
 
-use super::record::SAMPLED_REGISTERS;
 use super::refusal::{Permission, Refusal};
 use super::tracepoint::WakeTracepoint;
 use crate::Root;
 use crate::answer::owned;
+use crate::arch::SAMPLED_REGISTERS;
 
 /// The attributes up to the registers; PERF_ATTR_SIZE_VER5, include/uapi/linux/perf_event.h.
 #[repr(C)]
@@ -46,8 +46,8 @@ const TYPE_TRACEPOINT: u32 = 2;
 const CPU_CLOCK: u64 = 0;
 /// PERF_COUNT_SW_DUMMY: counts nothing, and writes down what else is asked for.
 const DUMMY: u64 = 9;
-/// PERF_SAMPLE_IP, _TID, _TIME and _REGS_USER.
-pub(super) const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 12;
+/// PERF_SAMPLE_IP, _TID, _TIME and, where registers can be used, _REGS_USER.
+pub(super) const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | (SAMPLED_REGISTERS.is_some() as u64) << 12;
 /// PERF_SAMPLE_TID, _TIME and _RAW.
 pub(super) const WAKE_SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 10;
 /// PERF_SAMPLE_TID and _TIME: at the end of each record that is no sample.
@@ -73,7 +73,8 @@ const WATERMARK_BYTES: u32 = 32 << 10;
 /// What is written down of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PerfWatch {
-    /// Its registers, each time it has used so much CPU time; its name, its beginning and end, and its code.
+    /// Its registers, where they can be decoded, each time it has used so much CPU time; its name, its beginning and end, and
+    /// its code.
     Registers(Duration),
     /// When it leaves and comes back to a CPU.
     Switches,
@@ -176,7 +177,9 @@ fn asked(pid: libc::pid_t, cpu: CpuId, watch: PerfWatch, begin: Begin) -> io::Re
         sample_type,
         flags: begin | flags | INHERIT | EXCLUDE_HYPERVISOR | BEGIN_AND_END | WATERMARK,
         wakeup_watermark: WATERMARK_BYTES,
-        sample_regs_user: if matches!(watch, PerfWatch::Registers(_)) { SAMPLED_REGISTERS } else { 0 },
+        sample_regs_user: SAMPLED_REGISTERS
+            .filter(|_| matches!(watch, PerfWatch::Registers(_)))
+            .unwrap_or_default(),
         ..Attributes::default()
     };
     let cpu = libc::c_int::try_from(cpu.0).unwrap_or(libc::c_int::MAX);

@@ -2,11 +2,10 @@
 
 use super::attributes::{PerfWatch, SAMPLE_TYPE, SWITCH_SAMPLE_TYPE, WAKE_SAMPLE_TYPE};
 use super::tracepoint::WakeTracepoint;
+use crate::arch::SAMPLED_REGISTERS;
 
-/// The mask of the registers that are sampled: AX to IP (0 to 8) and R8 to R15 (16 to 23); arch/x86/include/uapi/asm/perf_regs.h.
-pub(super) const SAMPLED_REGISTERS: u64 = 0x00ff_01ff;
-/// How many that are.
-const REGISTER_COUNT: usize = SAMPLED_REGISTERS.count_ones() as usize;
+/// How many registers of x86 are sampled.
+const REGISTER_COUNT: usize = 17;
 
 const LOST: u32 = 2;
 const COMM: u32 = 3;
@@ -89,7 +88,7 @@ pub struct RegisterSample {
     pub ip: u64,
     /// Nanoseconds of the kernel's `local_clock`.
     pub time_ns: u64,
-    /// `None` for a thread without user mode.
+    /// `None` for a thread without user mode, and where sidestep decodes no instructions.
     pub registers: Option<Registers>,
     /// Where the sampler could read it in place.
     pub code: Option<Box<Code>>,
@@ -244,11 +243,14 @@ fn lost(watch: PerfWatch, count: u64) -> Observation {
 
 /// The parts that `SAMPLE_TYPE` asks for, in the kernel's order.
 fn sample(mut words: Words<'_>) -> Option<RegisterSample> {
-    const { assert!(SAMPLE_TYPE == 0x1007, "instruction, thread, time, registers") };
+    const {
+        assert!(SAMPLE_TYPE & !(1 << 12) == 0x7, "instruction, thread, time, and registers or not");
+        assert!(SAMPLED_REGISTERS.is_none() || SAMPLED_REGISTERS.unwrap().count_ones() == 17);
+    }
     let ip = words.u64()?;
     let (pid, tid) = (words.u32()?, words.u32()?);
     let time_ns = words.u64()?;
-    let abi = words.u64()?;
+    let abi = if SAMPLED_REGISTERS.is_some() { words.u64()? } else { 0 };
     let registers = match abi {
         ABI_32 | ABI_64 => {
             let mut sampled = [0; REGISTER_COUNT];
@@ -374,6 +376,12 @@ mod tests {
 
     #[test]
     fn a_sample_has_the_registers_in_the_order_of_instructions() {
+        if SAMPLED_REGISTERS.is_none() {
+            println!(
+                "skipped a_sample_has_the_registers_in_the_order_of_instructions: none are sampled here"
+            );
+            return;
+        }
         let mut body = 0x40_1000_u64.to_ne_bytes().to_vec();
         body.extend([7_u32, 8].iter().flat_map(|word| word.to_ne_bytes()));
         body.extend([99, ABI_64].iter().flat_map(|word: &u64| word.to_ne_bytes()));

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use machine::CpuId;
 
 use crate::answer::{done, mapped};
+use crate::live::page_bytes;
 
-/// The first page tells how far the kernel has written and we have read.
-const PAGE_BYTES: usize = 4096;
 /// Offset of `data_head` in `struct perf_event_mmap_page`, include/uapi/linux/perf_event.h; `data_tail` follows it.
 const HEAD_OFFSET: usize = 1024;
 const TAIL_OFFSET: usize = 1032;
@@ -32,19 +31,19 @@ pub(super) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Maps a ring of `data_bytes`, a power of two of pages, or of half as much until the kernel allows it.
+    /// Maps a ring of `data_bytes`, a power of two of pages, behind a first page that tells how far the kernel has written and we have read, or of half as much until the kernel allows it.
     pub(super) fn new(event: OwnedFd, cpu: CpuId, data_bytes: usize) -> io::Result<Self> {
-        assert!(data_bytes.is_power_of_two() && data_bytes >= PAGE_BYTES, "the kernel takes nothing else");
+        assert!(data_bytes.is_power_of_two() && data_bytes >= page_bytes(), "the kernel takes nothing else");
         let mut data_bytes = data_bytes;
         let base = loop {
-            let bytes = PAGE_BYTES + data_bytes;
+            let bytes = page_bytes() + data_bytes;
             let access = libc::PROT_READ | libc::PROT_WRITE;
             // SAFETY: a new mapping at a place that the kernel chooses.
             let base = unsafe {
                 libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, event.as_raw_fd(), 0)
             };
             match mapped(base) {
-                Err(error) if error.raw_os_error() == Some(libc::EPERM) && data_bytes > PAGE_BYTES => {
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) && data_bytes > page_bytes() => {
                     data_bytes /= 2;
                 }
                 base => break base?,
@@ -82,7 +81,7 @@ impl Ring {
         into.clear();
         for (offset, length) in [(start, first), (0, count - first)] {
             // SAFETY: offset + length is at most the data's length, behind the first page.
-            let place = unsafe { self.base.add(PAGE_BYTES + offset) };
+            let place = unsafe { self.base.add(page_bytes() + offset) };
             // SAFETY: mapped memory, which the kernel does not write to before the tail moves.
             into.extend_from_slice(unsafe { std::slice::from_raw_parts(place.as_ptr(), length) });
         }
@@ -116,6 +115,6 @@ impl AsFd for Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: mapped by us with this length, and nothing borrows from it any more.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), PAGE_BYTES + self.data_bytes) };
+        unsafe { libc::munmap(self.base.as_ptr().cast(), page_bytes() + self.data_bytes) };
     }
 }

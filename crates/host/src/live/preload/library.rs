@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::PreloadError;
+use super::{PreloadError, ProgramKind};
 
 /// The library's file.
 pub(super) const LIBRARY: &str = "libsidestep_sampler_preload.so";
@@ -21,7 +21,11 @@ pub(crate) struct PreloadLibrary(PathBuf);
 impl PreloadLibrary {
     /// Where the environment says, beside this program, or where a package puts it.
     pub(crate) fn find() -> Result<Self, PreloadError> {
-        Self::at(found().ok_or(PreloadError::NoLibrary)?)
+        let path = found().ok_or(PreloadError::NoLibrary)?;
+        match ProgramKind::of_file(&path) {
+            Some(ProgramKind::OtherMachine(machine)) => Err(PreloadError::OtherMachine { path, machine }),
+            _ => Self::at(path),
+        }
     }
 
     pub(crate) fn at(path: PathBuf) -> Result<Self, PreloadError> {

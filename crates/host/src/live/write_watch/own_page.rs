@@ -5,8 +5,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{PAGE_BYTES, WriteWatch};
+use super::WriteWatch;
 use crate::answer::mapped;
+use crate::live::page_bytes;
 
 /// A page of its own.
 #[derive(Debug)]
@@ -24,10 +25,10 @@ impl OwnPage {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at a place that the kernel chooses.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), PAGE_BYTES as usize, access, kind, -1, 0) };
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), page_bytes(), access, kind, -1, 0) };
         let page = Self(mapped(base)?);
         page.write();
-        watch.cover(page.address(), PAGE_BYTES)?;
+        watch.cover(page.address(), page_bytes() as u64)?;
         Ok(page)
     }
 
@@ -59,6 +60,6 @@ impl OwnPage {
 impl Drop for OwnPage {
     fn drop(&mut self) {
         // SAFETY: mapped by us with this length, and nothing borrows from it any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE_BYTES as usize) };
+        unsafe { libc::munmap(self.0.as_ptr().cast(), page_bytes()) };
     }
 }
