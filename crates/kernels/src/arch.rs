@@ -17,7 +17,11 @@ mod other;
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
+pub use aarch64::ticks;
+#[cfg(target_arch = "aarch64")]
 pub(crate) use aarch64::*;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub use other::ticks;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use other::*;
 #[cfg(target_arch = "x86_64")]

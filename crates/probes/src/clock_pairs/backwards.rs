@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use clock::{Clock, CounterSource, FRESH_ENOUGH};
 use host::live::{AffinityError, Pinned, TimeSource, start_on};
+use kernels::ticks::TickRead;
 use machine::CpuId;
 use record::{BackwardsCount, ClockCheck};
 
@@ -113,23 +114,22 @@ fn reads<'a, S: CounterSource>(
     let tick_ns = 1e9 / counter_hz;
     let mut reads = vec![
         Reading {
-            name: "rdtsc",
+            name: TickRead::BARE.name(),
             is_ordered: false,
             ns_per_unit: tick_ns,
             read: Box::new(|cpu| source.ticks(cpu)),
         },
         Reading {
-            name: "lfence_rdtsc",
+            name: TickRead::FENCED.name(),
             is_ordered: true,
             ns_per_unit: tick_ns,
             read: Box::new(|cpu| source.ordered_ticks(cpu)),
         },
     ];
-    #[cfg(target_arch = "x86_64")]
-    if let Some(rdtscp) = kernels::ticks::Rdtscp::new() {
+    if let Some(counter) = TickRead::UNFENCED.available() {
         // A double has no such instruction: this one always reads the hardware.
-        let read = Box::new(move |_| rdtscp.read().ticks);
-        reads.push(Reading { name: "rdtscp", is_ordered: true, ns_per_unit: tick_ns, read });
+        let read = Box::new(move |_| counter.read_once());
+        reads.push(Reading { name: TickRead::UNFENCED.name(), is_ordered: true, ns_per_unit: tick_ns, read });
     }
     if let Some(clock) = own_clock {
         let read = Box::new(move |_| clock.now().as_nanos());

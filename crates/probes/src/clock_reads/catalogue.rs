@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clock::{Clock, StampMethod, Stamper, TickRate, TimeStampCounter, resolution_ticks};
 use host::live::TimeSource;
+use kernels::ticks::{TickLoop, TickRead};
 
 /// One way to read the time, or what belongs beside it.
 #[derive(Debug, Clone)]
@@ -24,8 +25,7 @@ enum Way {
     /// The turn of the loop that all others stand in.
     Nothing,
     /// The counter itself.
-    #[cfg(target_arch = "x86_64")]
-    Ticks(kernels::ticks::TickLoop),
+    Ticks(TickLoop),
     /// The CPU that the thread is on, without a time.
     CpuNumber(Stamper),
     /// Through the kernel or its page in user space.
@@ -62,8 +62,8 @@ pub enum Scope {
     All,
 }
 
-/// Name of the counter read that is ordered and needs no second instruction.
-pub const RDTSCP: &str = "rdtscp";
+/// Name of the ordered read of the counter that stands beside other clocks.
+pub const COUNTER: &str = TickRead::USUAL.name();
 /// Name of the empty loop.
 pub const NOTHING: &str = "loop alone";
 /// Name of the kernel's monotonic clock.
@@ -107,11 +107,10 @@ impl Catalogue {
         found
     }
 
-    #[cfg(target_arch = "x86_64")]
     fn ticks(&mut self, resolution_ns: Option<f64>) {
-        for read in kernels::ticks::TickRead::ALL {
+        for read in TickRead::ALL {
             let Some(ticks) = read.available() else {
-                if read == kernels::ticks::TickRead::Rdtscp {
+                if read == TickRead::USUAL {
                     self.failed.push((read.name(), "this CPU lacks the instruction".to_owned()));
                 }
                 continue;
@@ -120,9 +119,6 @@ impl Catalogue {
             self.reads.push(Read { ordered: read.is_ordered(), resolution_ns, ..Read::of(read.name(), way) });
         }
     }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn ticks(&mut self, _resolution_ns: Option<f64>) {}
 
     fn cpu_numbers(&mut self) {
         for (method, name, absence) in [
@@ -138,7 +134,7 @@ impl Catalogue {
     }
 
     /// All of the kernel's are ordered: the vDSO reads the counter behind a fence, a system call is one, and coarse clocks
-    /// only load, which x86 keeps in order. Linux, arch/x86/include/asm/msr.h, `rdtsc_ordered`.
+    /// only load, which x86 keeps in order, and arm64 behind a barrier. Linux, `rdtsc_ordered` and `__arch_get_hw_counter`.
     fn kernel(&mut self, scope: Scope, denied: Option<&String>) {
         let coarse = TimeSource::COARSE.into_iter().filter(|_| scope >= Scope::Library);
         for (source, name) in TimeSource::ALL.into_iter().chain(coarse) {
@@ -173,8 +169,7 @@ impl Catalogue {
 
 /// Whether a read of this name is one of [`Scope::Machine`].
 pub(crate) fn is_of_the_machine(name: &str) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if kernels::ticks::TickRead::ALL.iter().any(|read| read.name() == name) {
+    if TickRead::ALL.iter().any(|read| read.name() == name) {
         return true;
     }
     TimeSource::ALL.iter().any(|(_, other)| *other == name)
@@ -212,7 +207,6 @@ impl Read {
     pub fn read_many(&self, count: u64) {
         match &self.way {
             Way::Nothing => repeat(count, || 0_u64),
-            #[cfg(target_arch = "x86_64")]
             Way::Ticks(ticks) => _ = black_box(ticks.read_many(count)),
             Way::CpuNumber(stamper) => repeat(count, || stamper.cpu_number()),
             Way::Kernel(source) => {
@@ -230,7 +224,6 @@ impl Read {
     #[inline]
     pub fn now(&self) -> Option<u64> {
         match &self.way {
-            #[cfg(target_arch = "x86_64")]
             Way::Ticks(ticks) => Some(ticks.read_once()),
             Way::Kernel(source) => source.read_ns(),
             Way::Clock(clock) => Some(clock.now().as_nanos()),
@@ -242,7 +235,6 @@ impl Read {
     /// Whether [`Self::now`] counts ticks of the counter.
     pub fn is_in_ticks(&self) -> bool {
         match &self.way {
-            #[cfg(target_arch = "x86_64")]
             Way::Ticks(_) => true,
             Way::SharedWord => true,
             _ => false,
@@ -297,7 +289,7 @@ mod tests {
         let reads = found(Scope::All).reads;
         let unordered = reads.iter().filter(|read| read.now().is_some() && !read.ordered);
         let names: Vec<&str> = unordered.map(|read| read.name).collect();
-        assert_eq!(names, if cfg!(target_arch = "x86_64") { vec!["rdtsc"] } else { vec![] });
+        assert_eq!(names, [TickRead::BARE.name()]);
     }
 
     #[test]

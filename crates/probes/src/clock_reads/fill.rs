@@ -9,7 +9,7 @@ use record::{CLOCK_COST_SCHEMA, ClockCost, CostControl, CostVerdict, FailedRead,
 use stats::Random;
 
 use super::brief::Brief;
-use super::catalogue::{CLOCK_NOW, Catalogue, MONOTONIC, RDTSCP, Read, SYSTEM_CALL, Scope, TIME_OF_DAY};
+use super::catalogue::{CLOCK_NOW, COUNTER, Catalogue, MONOTONIC, Read, SYSTEM_CALL, Scope, TIME_OF_DAY};
 use super::level::Level;
 use super::price::{Price, Scale};
 use super::{Batches, Settings, measure, rounds, threads};
@@ -21,7 +21,7 @@ const CALL_SHARE: f64 = 0.7;
 /// A few rounds of threads are made also where they take so many times what they should.
 const THREADS_BUDGETS_MAX: f64 = 8.0;
 /// Reads whose cost in many threads is measured.
-const SCALED: [&str; 4] = [TIME_OF_DAY, MONOTONIC, RDTSCP, CLOCK_NOW];
+const SCALED: [&str; 4] = [TIME_OF_DAY, MONOTONIC, COUNTER, CLOCK_NOW];
 /// The same in a check-up: the call that was published, and the clock that should beat it.
 const SCALED_BRIEFLY: [&str; 2] = [TIME_OF_DAY, CLOCK_NOW];
 /// Rounds of each of them in as many threads as CPUs, and in twice as many.

@@ -7,7 +7,7 @@ use host::live;
 use record::{SourceCost, SourceCosts};
 use stats::{Random, paired_delta, quantile};
 
-use super::catalogue::{MONOTONIC, RDTSCP, Read, SYSTEM_CALL, TIME_OF_DAY};
+use super::catalogue::{COUNTER, MONOTONIC, Read, SYSTEM_CALL, TIME_OF_DAY};
 use super::level::{Company, Level};
 use super::{Batches, counts, take_visit};
 use crate::sampler::Sampler;
@@ -15,7 +15,7 @@ use crate::session::Progress;
 
 /// What is measured by each: what the kernel serves, and the counter, which no clock source can move, as the control.
 pub const READS: [&str; 6] =
-    [MONOTONIC, "clock_gettime(CLOCK_MONOTONIC_RAW)", TIME_OF_DAY, "std Instant::now", SYSTEM_CALL, RDTSCP];
+    [MONOTONIC, "clock_gettime(CLOCK_MONOTONIC_RAW)", TIME_OF_DAY, "std Instant::now", SYSTEM_CALL, COUNTER];
 
 /// Visits of all reads in a turn: about 5 ms.
 const VISITS_PER_TURN: u32 = 4;
@@ -127,8 +127,8 @@ pub fn compare(seen: &Seen, reads: &[Read], names: &[String]) -> SourceCosts {
 
 /// Widens the intervals of one source by what its control shows.
 fn widen(rows: &mut [SourceCost]) {
-    let noise_ns = rows.iter().find(|row| row.read == RDTSCP).map_or(0.0, |row| row.extra_ns.abs());
-    for row in rows.iter_mut().filter(|row| row.read != RDTSCP) {
+    let noise_ns = rows.iter().find(|row| row.read == COUNTER).map_or(0.0, |row| row.extra_ns.abs());
+    for row in rows.iter_mut().filter(|row| row.read != COUNTER) {
         row.interval.low -= noise_ns;
         row.interval.high += noise_ns;
     }
@@ -193,7 +193,7 @@ mod tests {
             extra_percent: 0.0,
             pairs: 10,
         };
-        let mut rows = [row(MONOTONIC, 10.0), row(RDTSCP, -0.5)];
+        let mut rows = [row(MONOTONIC, 10.0), row(COUNTER, -0.5)];
         widen(&mut rows);
         assert_eq!(rows.map(|row| (row.interval.low, row.interval.high)), [(8.5, 11.5), (-1.5, 0.5)]);
     }

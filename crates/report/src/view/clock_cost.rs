@@ -15,7 +15,7 @@ const PUBLISHED_READ: &str = "gettimeofday";
 /// The read of whose clock sources a sentence is made.
 pub(crate) const USUAL_READ: &str = "clock_gettime(CLOCK_MONOTONIC)";
 /// The reads that programs use most; they stand first.
-const COMMON_READS: [&str; 9] = [
+const COMMON_READS: [&str; 11] = [
     USUAL_READ,
     "clock_gettime(CLOCK_REALTIME)",
     "clock_gettime(CLOCK_MONOTONIC_COARSE)",
@@ -25,6 +25,8 @@ const COMMON_READS: [&str; 9] = [
     "Clock::now",
     "rdtsc",
     "rdtscp",
+    "cntvct",
+    "isb_cntvct",
 ];
 
 /// The page of costs.

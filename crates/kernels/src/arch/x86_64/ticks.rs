@@ -114,6 +114,15 @@ impl Rdtscp {
 }
 
 impl TickRead {
+    /// The bare counter.
+    pub const BARE: Self = Self::Rdtsc;
+    /// The counter behind a fence.
+    pub const FENCED: Self = Self::LfenceRdtsc;
+    /// The ordered read that stands for the counter beside other clocks.
+    pub const USUAL: Self = Self::Rdtscp;
+    /// A read that is ordered without a fence.
+    pub const UNFENCED: Self = Self::Rdtscp;
+
     /// Whether the read waits for earlier loads, so that time cannot go back between threads in step.
     pub const fn is_ordered(self) -> bool {
         !matches!(self, Self::Rdtsc)

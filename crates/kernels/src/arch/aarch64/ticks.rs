@@ -1,0 +1,135 @@
+//! Reads of the virtual count, with and without order, and batches of them to be priced.
+
+use core::ffi::c_ulong;
+
+named! {
+    /// A way to read the virtual count of the generic timer. Arm ARM (DDI 0487), D12: a read may be done early; ISB holds it back.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum TickRead {
+        /// `mrs cntvct_el0`: may execute before earlier loads are done.
+        Cntvct = "cntvct",
+        /// `isb; mrs cntvct_el0`: after all earlier instructions.
+        IsbCntvct = "isb_cntvct",
+        /// `mrs cntvctss_el0`: ordered by itself (FEAT_ECV).
+        Cntvctss = "cntvctss",
+    }
+}
+
+/// A read that this CPU can execute.
+#[derive(Debug, Clone, Copy)]
+pub struct TickLoop {
+    /// The CPU has the register.
+    read: TickRead,
+}
+
+impl TickRead {
+    /// The bare counter.
+    pub const BARE: Self = Self::Cntvct;
+    /// The counter behind a fence.
+    pub const FENCED: Self = Self::IsbCntvct;
+    /// The ordered read that stands for the counter beside other clocks.
+    pub const USUAL: Self = Self::IsbCntvct;
+    /// A read that is ordered without a fence.
+    pub const UNFENCED: Self = Self::Cntvctss;
+
+    /// Whether the read waits for earlier loads, so that time cannot go back between threads in step.
+    pub const fn is_ordered(self) -> bool {
+        !matches!(self, Self::Cntvct)
+    }
+
+    /// The batch loop, if this CPU has the register.
+    pub fn available(self) -> Option<TickLoop> {
+        let is_there = self != Self::Cntvctss || orders_itself();
+        is_there.then_some(TickLoop { read: self })
+    }
+}
+
+impl TickLoop {
+    /// The way this loop reads.
+    pub const fn read(&self) -> TickRead {
+        self.read
+    }
+
+    /// Reads `count` times and returns the sum of all values, which keeps each read whole.
+    #[inline(never)]
+    pub fn read_many(&self, count: u64) -> u64 {
+        match self.read {
+            TickRead::Cntvct => sum_of(count, cntvct),
+            TickRead::IsbCntvct => sum_of(count, isb_cntvct),
+            TickRead::Cntvctss => sum_of(count, cntvctss),
+        }
+    }
+
+    /// Reads once.
+    #[inline(always)]
+    pub fn read_once(&self) -> u64 {
+        match self.read {
+            TickRead::Cntvct => cntvct(),
+            TickRead::IsbCntvct => isb_cntvct(),
+            TickRead::Cntvctss => cntvctss(),
+        }
+    }
+}
+
+/// The second word of features. Linux, include/uapi/linux/auxvec.h.
+const AT_HWCAP2: c_ulong = 26;
+/// FEAT_ECV. Linux, arch/arm64/include/uapi/asm/hwcap.h, HWCAP2_ECV.
+const HWCAP2_ECV: c_ulong = 1 << 19;
+
+unsafe extern "C" {
+    /// What the kernel gave the process of this kind.
+    safe fn getauxval(kind: c_ulong) -> c_ulong;
+}
+
+fn orders_itself() -> bool {
+    getauxval(AT_HWCAP2) & HWCAP2_ECV != 0
+}
+
+/// Reads by these instructions, as one block that the compiler moves no memory access across.
+macro_rules! read_ticks {
+    ($($instruction:literal),+) => {{
+        let ticks: u64;
+        // SAFETY: a register is written; Linux lets user mode read the virtual count, or answers for it, and `available` has
+        // found FEAT_ECV for the register of that.
+        unsafe { core::arch::asm!($($instruction,)+ out(reg) ticks, options(nostack, preserves_flags)) };
+        ticks
+    }};
+}
+
+#[inline(always)]
+fn cntvct() -> u64 {
+    read_ticks!("mrs {}, cntvct_el0")
+}
+
+#[inline(always)]
+fn isb_cntvct() -> u64 {
+    read_ticks!("isb", "mrs {}, cntvct_el0")
+}
+
+/// By its number: CNTVCTSS_EL0, which not every assembler knows.
+#[inline(always)]
+fn cntvctss() -> u64 {
+    read_ticks!("mrs {}, S3_3_C14_C0_6")
+}
+
+#[inline(always)]
+fn sum_of(count: u64, read: impl Fn() -> u64) -> u64 {
+    (0..count).fold(0u64, |sum, _| sum.wrapping_add(read()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_read_that_is_available_can_be_repeated() {
+        for read in TickRead::ALL {
+            let Some(tick_loop) = read.available() else {
+                println!("skipped: no {} on this CPU", read.name());
+                continue;
+            };
+            assert_eq!((tick_loop.read(), tick_loop.read_many(0)), (read, 0));
+            assert!(tick_loop.read_many(3) != 0 && tick_loop.read_once() != 0);
+        }
+    }
+}
