@@ -6,10 +6,10 @@ use clap::{Parser, Subcommand};
 
 use crate::totals::Totals;
 use crate::{
-    ab_evidence, answers_evidence, bench, bench_clock, between_runs, bill_evidence, browser, clock_evidence,
-    commands, dist, estimators, flaws_coverage, fleet_evidence, fleet_records, fleet_test, fuzz, golden,
-    guard_evidence, kill_toggles, lab, links_evidence, placement_evidence, placement_programs, promise,
-    pts_coverage, schema, sharing_evidence, sockets_evidence, steps, tidy,
+    ab_evidence, answers_evidence, arm64, bench, bench_clock, between_runs, bill_evidence, browser,
+    clock_evidence, commands, dist, estimators, flaws_coverage, fleet_evidence, fleet_records, fleet_test,
+    fuzz, golden, guard_evidence, kill_toggles, lab, links_evidence, placement_evidence, placement_programs,
+    promise, pts_coverage, schema, sharing_evidence, sockets_evidence, steps, tidy,
 };
 
 /// Does the task that the command line names.
@@ -42,7 +42,7 @@ enum Task {
     /// Everything a change has to pass
     ///
     /// Debian packages, fmt, clippy, what ships checked for arm64, tests (unit, golden, property,
-    /// disassembly, tidy), kernels in a release build, doc, licences, cargo deny where installed, the build that ships, golden command
+    /// disassembly, tidy), doc, licences, cargo deny where installed, the build that ships, golden command
     /// lines, fresh documents against their schemas, and a quick check-up with its record and report. A step that fails does not
     /// stop the others. The last line is `N passed, N failed, N skipped`.
     Test,
@@ -65,6 +65,7 @@ enum Task {
     KillToggles(kill_toggles::Arguments),
     Fuzz(fuzz::Arguments),
     Lab(lab::Arguments),
+    Arm64(arm64::Arguments),
     FlawsCoverage(flaws_coverage::Arguments),
     FleetTest(fleet_test::Arguments),
     FleetRecords(fleet_records::Arguments),
@@ -112,6 +113,7 @@ impl Task {
             Self::KillToggles(arguments) => kill_toggles::run(&arguments),
             Self::Fuzz(arguments) => fuzz::run(&arguments),
             Self::Lab(arguments) => lab::run(&arguments),
+            Self::Arm64(arguments) => arm64::run(&arguments),
             Self::FlawsCoverage(arguments) => flaws_coverage::run(&arguments),
             Self::FleetTest(arguments) => fleet_test::run(&arguments),
             Self::FleetRecords(arguments) => fleet_records::run(&arguments),

@@ -5,7 +5,7 @@
 //! command begins with `COLUMNS=N`, without colour. `UPDATE_EXPECT=1` rewrites all but the command. A command that ends in
 //! `>FILE` has its standard output there.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context;
@@ -21,14 +21,24 @@ const COLUMNS: &str = "80";
 const STDERR_LINE: &str = "--- stderr";
 
 /// `cargo xtask golden`: runs every transcript against the release binary.
+///
+/// # Errors
+/// The binary cannot be started, or a transcript not be read.
 pub fn run() -> anyhow::Result<Totals> {
-    let binary = cargo::sidestep();
+    run_as(&[cargo::sidestep()])
+}
+
+/// Runs every transcript against a binary, behind the program that runs it, if any.
+///
+/// # Errors
+/// As for `run`.
+pub fn run_as(program: &[PathBuf]) -> anyhow::Result<Totals> {
     let mut totals = Totals::default();
     for file in transcripts()? {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let expected =
             std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let actual = replay(&binary, &expected).with_context(|| format!("in {}", file.display()))?;
+        let actual = replay(program, &expected).with_context(|| format!("in {}", file.display()))?;
         if actual == expected {
             totals.add(Totals::one_passed());
         } else if std::env::var_os("UPDATE_EXPECT").is_some() {
@@ -56,11 +66,13 @@ fn transcripts() -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Runs the command of a transcript and writes down what happened in the same form.
-fn replay(binary: &Path, transcript: &str) -> anyhow::Result<String> {
+fn replay(program: &[PathBuf], transcript: &str) -> anyhow::Result<String> {
     let line = transcript.lines().next().unwrap_or_default();
     let (columns, arguments) =
         command_of(line).context("the first line is not `$ [COLUMNS=N] sidestep ...`")?;
-    let mut command = Command::new(binary);
+    let [first, others @ ..] = program else { anyhow::bail!("no program") };
+    let mut command = Command::new(first);
+    command.args(others);
     let (arguments, redirection) = match arguments.split_once('>') {
         Some((arguments, target)) => (arguments, Some(target)),
         None => (arguments, None),
@@ -72,7 +84,7 @@ fn replay(binary: &Path, transcript: &str) -> anyhow::Result<String> {
         command.stdout(opened.with_context(|| format!("cannot write to {target}"))?);
     }
     command.env("NO_COLOR", "1").env("COLUMNS", columns).env_remove("RUST_BACKTRACE");
-    let done = command.output().with_context(|| format!("cannot start {}", binary.display()))?;
+    let done = command.output().with_context(|| format!("cannot start {}", first.display()))?;
     let code = done.status.code().context("ended by a signal")?;
     let (stdout, stderr) = (String::from_utf8(done.stdout)?, String::from_utf8(done.stderr)?);
     let stdout = laid_out(&stdout);
@@ -151,15 +163,15 @@ mod tests {
 
     #[test]
     fn a_transcript_holds_command_exit_code_and_both_streams() {
-        let echo = cargo::find("echo").expect("every Linux has echo");
+        let echo = [cargo::find("echo").expect("every Linux has echo")];
         assert_eq!(replay(&echo, "$ sidestep a  b\nold").unwrap(), "$ sidestep a  b\nexit 0\na b\n");
-        let cat = cargo::find("cat").expect("every Linux has cat");
+        let cat = [cargo::find("cat").expect("every Linux has cat")];
         let failed = replay(&cat, "$ sidestep /no/such/file").unwrap();
         assert!(failed.starts_with("$ sidestep /no/such/file\nexit 1\n--- stderr\n"), "{failed}");
         let full = replay(&echo, "$ sidestep a >/dev/full").unwrap();
         assert!(full.starts_with("$ sidestep a >/dev/full\nexit 1\n--- stderr\n"), "{full}");
         assert!(replay(&echo, "sidestep").is_err());
-        let printenv = cargo::find("printenv").expect("every Linux has printenv");
+        let printenv = [cargo::find("printenv").expect("every Linux has printenv")];
         for (before, columns) in [("", "80"), ("COLUMNS=40 ", "40")] {
             let command = format!("$ {before}sidestep COLUMNS");
             assert_eq!(replay(&printenv, &command).unwrap(), format!("{command}\nexit 0\n{columns}\n"));

@@ -90,6 +90,16 @@ pub fn check() -> anyhow::Result<Totals> {
     all(&Arguments::default(), machines, false)
 }
 
+/// The machines of one architecture.
+///
+/// # Errors
+/// As for `run`.
+pub fn of_architecture(name: &str) -> anyhow::Result<Totals> {
+    let mut machines = definition::load(&definition::folder(), &[])?;
+    machines.retain(|machine| machine.architecture == name);
+    all(&Arguments::default(), machines, false)
+}
+
 /// `cargo xtask lab`.
 ///
 /// # Errors
@@ -149,7 +159,9 @@ fn all(arguments: &Arguments, machines: Vec<Machine>, shows_rows: bool) -> anyho
 }
 
 fn prepare(machine: Machine, cache: &Path) -> anyhow::Result<Prepared> {
-    let debian = guest::architecture(&machine)?.debian;
+    let row = guest::architecture(&machine)?;
+    guest::foreign_program(row)?;
+    let debian = row.debian;
     let emulator = guest::emulator(&machine, cache)?;
     let kernel = packages::kernel(cache, &machine.kernel, debian)?;
     packages::busybox(cache, debian)?;

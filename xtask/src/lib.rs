@@ -5,6 +5,7 @@
 
 pub mod ab_evidence;
 pub mod answers_evidence;
+pub mod arm64;
 pub mod bench;
 pub mod bench_clock;
 pub mod between_runs;

@@ -157,6 +157,16 @@ pub fn file_system(machine: &Machine, kernel: &Unpacked, cache: &Path) -> anyhow
     Ok(archive.finish())
 }
 
+/// Nothing, if the program is there for an architecture that is not this host's.
+///
+/// # Errors
+/// It is not built.
+pub fn foreign_program(row: &Architecture) -> anyhow::Result<()> {
+    let is_there = row.name == std::env::consts::ARCH || program_for(row).exists();
+    anyhow::ensure!(is_there, "no program for {} here; cargo xtask arm64 builds it", row.name);
+    Ok(())
+}
+
 /// The release build of sidestep for an architecture.
 fn program_for(row: &Architecture) -> PathBuf {
     if row.name == std::env::consts::ARCH {

@@ -215,7 +215,7 @@ fn spoil(world: &mut World, change: impl FnOnce(&mut Vec<u8>)) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_no_boot_counts_twice_or_for_the_wrong_arm_and_nothing_stored_is_lost(

@@ -125,7 +125,7 @@ fn boots_that_do_not_differ_are_called_different_no_more_often_than_promised() {
 
 #[test]
 fn a_planted_difference_is_inside_its_interval_as_often_as_promised() {
-    const EXPERIMENTS: u64 = 200;
+    const EXPERIMENTS: u64 = 100;
     let truth = Truth { shift: 0.05, between: 0.02, within: 0.01, drift: 0.0 };
     let covered = (0..EXPERIMENTS)
         .filter(|seed| {
@@ -133,7 +133,8 @@ fn a_planted_difference_is_inside_its_interval_as_often_as_promised() {
             found.rows[0].ratio_interval.is_some_and(|interval| interval.contains(truth.shift.exp()))
         })
         .count();
-    assert!((184..=200).contains(&covered), "{covered} of {EXPERIMENTS}");
+    // At the promised 95 %, fewer than 88 of 100 are the 0.1st percentile.
+    assert!((88..=100).contains(&covered), "{covered} of {EXPERIMENTS}");
 }
 
 #[test]
