@@ -234,11 +234,7 @@ impl Read {
 
     /// Whether [`Self::now`] counts ticks of the counter.
     pub fn is_in_ticks(&self) -> bool {
-        match &self.way {
-            Way::Ticks(_) => true,
-            Way::SharedWord => true,
-            _ => false,
-        }
+        matches!(&self.way, Way::Ticks(_) | Way::SharedWord)
     }
 }
 
