@@ -24,7 +24,11 @@ pub(crate) fn fix(
             }
             if says.contains("no microcode") {
                 let in_guest = evidence.hypervisor.is_some();
-                return Some(if in_guest { expose(flaw) } else { update(AppliedBy::Microcode, evidence) });
+                return Some(if in_guest {
+                    expose(flaw, evidence)
+                } else {
+                    update(AppliedBy::Microcode, evidence)
+                });
             }
         }
         // Nobody's threads share a core where cores have one thread.
@@ -47,7 +51,7 @@ pub(crate) fn fix(
     let is_asked_of_host = protected == Protection::NotProtected && evidence.hypervisor.is_some();
     if is_asked_of_host && flaw.vulnerability_file.is_some() {
         // The kernel mitigates by itself what it can: what is missing is what the hypervisor does not offer.
-        return Some(expose(flaw));
+        return Some(expose(flaw, evidence));
     }
     let mut applied = flaw.workaround.iter().filter(|workaround| workaround.is_applied_on(evidence));
     applied.find_map(|workaround| by(workaround, evidence))
@@ -106,19 +110,24 @@ fn by(workaround: &Workaround, evidence: &FlawEvidence) -> Option<String> {
 }
 
 /// What a hypervisor has to do: its model of the CPU may hide what the host has, and the host's microcode may lack it.
-fn expose(flaw: &Flaw) -> String {
-    let flags: Vec<&str> =
-        flaw.workaround.iter().flat_map(|workaround| &workaround.fix_flags).map(String::as_str).collect();
+fn expose(flaw: &Flaw, evidence: &FlawEvidence) -> String {
+    let applied = flaw.workaround.iter().filter(|workaround| workaround.is_applied_on(evidence));
+    let flags: Vec<&str> = applied.flat_map(|workaround| &workaround.fix_flags).map(String::as_str).collect();
     let what = if flags.is_empty() { "the mitigation's CPU feature".to_owned() } else { flags.join(" or ") };
-    format!("have the hypervisor expose {what}, with the host's microcode updated")
+    format!("have the hypervisor expose {what}, with the host's {} updated", code_of_maker(evidence))
+}
+
+/// What the CPU's maker brings out for it: arm64 has it in firmware.
+fn code_of_maker(evidence: &FlawEvidence) -> &'static str {
+    if Architecture::of(evidence) == Some(Architecture::Arm64) { "firmware" } else { "microcode" }
 }
 
 /// Who has to bring something newer.
 fn update(by: AppliedBy, evidence: &FlawEvidence) -> String {
+    let code = code_of_maker(evidence);
     match (by, evidence.hypervisor.is_some()) {
-        (AppliedBy::Bios, false) => "update the firmware",
-        (AppliedBy::Microcode, false) => "update the microcode",
-        _ => "update the host's microcode",
+        (AppliedBy::Bios, false) => "update the firmware".to_owned(),
+        (AppliedBy::Microcode, false) => format!("update the {code}"),
+        _ => format!("update the host's {code}"),
     }
-    .to_owned()
 }

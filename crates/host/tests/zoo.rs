@@ -213,7 +213,7 @@ fn recorded_arm_machines_are_named_by_their_registers() {
             groups.iter().map(|(cpus, midr)| ((*cpus).to_owned(), *midr)).collect();
         assert_eq!(found, expected, "{name}");
         let last = machine.topology.caches.iter().filter(|cache| cache.level == 3);
-        let lines: Vec<_> = last.map(|cache| cache.line_bytes.map(u64::from)).collect();
+        let lines: Vec<_> = last.map(|cache| cache.line_bytes.map(|line| line.0)).collect();
         assert!(
             lines.iter().all(|line| *line == line_bytes) && lines.is_empty() == line_bytes.is_none(),
             "{lines:?}"

@@ -121,6 +121,14 @@ fn remedies_are_those_of_the_architecture() {
     with_file(&mut evidence, "spec_store_bypass", "Mitigation: Speculative Store Bypass disabled via prctl");
     let on_arm = of(&catalogue(), &evidence, "ssb").remedies.join("\n");
     assert!(on_arm.contains("ssbd=force-on") && !on_arm.contains("spec_store_bypass_disable"), "{on_arm}");
+    // In a guest it is the host's firmware that offers what is missing, and no CPU flag of x86.
+    let mut guest = FlawEvidence { hypervisor: Some("KVM".into()), ..machine(&[N1]) };
+    with_file(&mut guest, "spec_store_bypass", "Vulnerable");
+    let fix = of(&catalogue(), &guest, "ssb").fix.unwrap_or_default();
+    assert_eq!(
+        fix,
+        "have the hypervisor expose the mitigation's CPU feature, with the host's firmware updated"
+    );
     let on_x86 = of(&catalogue(), &machine_of("GenuineIntel", 6, 0x55, 7), "ssb").remedies.join("\n");
     assert!(!on_x86.contains("ssbd=force-on"), "{on_x86}");
 }

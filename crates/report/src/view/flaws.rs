@@ -202,8 +202,12 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
         ("mitigation", mitigation),
     ];
     facts.extend(evidence(verdict).into_iter().filter(|(name, _)| *name != "switch"));
-    facts.extend(flaw.workaround.iter().zip(&verdict.remedies).map(|(workaround, remedy)| {
-        let by: Vec<&str> = workaround.by.iter().map(|by| applied_by(*by)).collect();
+    // Remedies of other architectures are not among the verdict's.
+    facts.extend(verdict.remedies.iter().map(|remedy| {
+        let is_it = |does: &str| remedy.strip_prefix(does).is_some_and(|rest| rest.starts_with(": "));
+        let workaround = flaw.workaround.iter().find(|workaround| is_it(&workaround.does));
+        let by = workaround.into_iter().flat_map(|workaround| &workaround.by);
+        let by: Vec<&str> = by.map(|by| applied_by(*by)).collect();
         ("switch", format!("{remedy} (applied by {})", by.join(", ")))
     }));
     facts.push(("fix", verdict.fix.clone().unwrap_or_default()));

@@ -245,9 +245,9 @@ fn lost(watch: PerfWatch, count: u64) -> Observation {
 fn sample(mut words: Words<'_>) -> Option<RegisterSample> {
     const {
         assert!(SAMPLE_TYPE & !(1 << 12) == 0x7, "instruction, thread, time, and registers or not");
-        if let Some(registers) = SAMPLED_REGISTERS {
-            assert!(registers.count_ones() == 17);
-        }
+        let count =
+            if let Some(mask) = SAMPLED_REGISTERS { mask.count_ones() as usize } else { REGISTER_COUNT };
+        assert!(count == REGISTER_COUNT, "the registers that are taken apart below");
     }
     let ip = words.u64()?;
     let (pid, tid) = (words.u32()?, words.u32()?);
