@@ -81,12 +81,19 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
     if let Some(line) = by_verdict(check) {
         add(&mut check.remedies, line.to_owned());
     }
-    if check.backwards.iter().any(|count| !count.ordered && count.backwards > 0) {
-        let line = "never compare bare RDTSC values of two threads: it may run before earlier loads are done; use RDTSCP, or \
-                    LFENCE before RDTSC";
-        add(&mut check.remedies, line.to_owned());
+    if let Some(bare) = check.backwards.iter().find(|count| !count.ordered && count.backwards > 0) {
+        let (counter, fenced) = if bare.name.starts_with(ARM_COUNTER) {
+            ("CNTVCT_EL0", "put ISB before it, or use CNTVCTSS_EL0")
+        } else {
+            ("RDTSC", "use RDTSCP, or LFENCE before RDTSC")
+        };
+        let why = "of two threads: it may run before earlier loads are done";
+        add(&mut check.remedies, format!("never compare bare {counter} values {why}; {fenced}"));
     }
 }
+
+/// How reads of arm64's counter are named.
+const ARM_COUNTER: &str = "cntvct";
 
 /// What a counter that the kernel gave up means: it has seen more of it than a check does, unless it was told to.
 fn condemned(check: &mut ClockCheck) {
