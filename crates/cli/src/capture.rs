@@ -51,16 +51,21 @@ pub(crate) fn capture(arguments: &CaptureArguments, global: &Global) -> anyhow::
         output::print(&output::json_printed(&document)?)?;
     } else if !global.quiet {
         let registers = match capture.registers {
+            _ if capture.cpus == 0 => "this architecture has no CPUID".to_owned(),
             0 if is_guest => "no registers: those of a guest are made up".to_owned(),
             0 => "no registers: they need root and the msr module".to_owned(),
             count => format!("registers of {}", machine::counted(count, "CPU")),
         };
         let kib = capture.tarball.len().div_ceil(1024);
+        let (cpuid, dump) = if capture.cpus == 0 {
+            (String::new(), String::new())
+        } else {
+            (format!("CPUID of {}, ", machine::counted(capture.cpus, "CPU")), format!(" --cpuid {path}"))
+        };
         output::print_lines(&format!(
-            "{path}: {}, CPUID of {}, {registers}; {kib} KiB\n\
-             sidestep machine --sysroot {path} --cpuid {path}\nsidestep flaws --sysroot {path} --cpuid {path}\n",
-            machine::counted(capture.files, "file"),
-            machine::counted(capture.cpus, "CPU")
+            "{path}: {}, {cpuid}{registers}; {kib} KiB\n\
+             sidestep machine --sysroot {path}{dump}\nsidestep flaws --sysroot {path}{dump}\n",
+            machine::counted(capture.files, "file")
         ))?;
     }
     Ok(Outcome::Done)

@@ -34,10 +34,11 @@ fn orders_itself() -> bool {
     *FOUND.get_or_init(|| unsafe { libc::getauxval(libc::AT_HWCAP2) } & HWCAP2_ECV != 0)
 }
 
-/// Nothing that stands behind it starts before it, and it waits for what stands before.
+/// Nothing that stands behind it is fetched before it. Earlier loads that no branch depends on, and stores, may still be under way: DSB
+/// alone waits for them (Arm ARM, DDI 0487, "Instruction Synchronization Barrier").
 #[inline(always)]
 pub(crate) fn hold_back_later() {
-    // SAFETY: waits for what stands before it, and changes nothing.
+    // SAFETY: fetches anew what stands behind it, and changes nothing.
     unsafe { std::arch::asm!("isb", options(nostack, preserves_flags)) };
 }
 
@@ -45,12 +46,13 @@ pub(crate) fn hold_back_later() {
 #[inline(always)]
 pub(crate) fn ticks() -> u64 {
     let ticks: u64;
-    // SAFETY: Linux lets user mode read CNTVCT_EL0, or answers for it; a register is written.
+    // SAFETY: Linux lets user mode read CNTVCT_EL0, or answers for it, unless PR_SET_TSC asks for a signal, which who reads
+    // has asked about; a register is written.
     unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
     ticks
 }
 
-/// Ticks after all earlier instructions are done.
+/// Ticks in program order, as Linux reads them.
 #[inline(always)]
 pub(crate) fn ordered_ticks(_lfence_waits: bool) -> u64 {
     if orders_itself() {
@@ -136,6 +138,7 @@ pub(crate) fn restartable(offset: isize) -> Stamp {
             ".quad 2f, 3f - 2f, 4f",
             ".popsection",
             ".pushsection .text.sidestep_rseq, \"ax\", @progbits",
+            ".balign 4",
             ".inst 0xd428bc00",
             "4:",
             "b 5f",

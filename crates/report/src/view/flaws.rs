@@ -153,10 +153,12 @@ fn counts(verdicts: &[FlawVerdict]) -> String {
     format!("{} flaws in the catalogue: {}", verdicts.len(), each.join(", "))
 }
 
-/// The least protected first; those that do not concern the machine only on demand.
+/// The least protected first; those that do not concern the machine only on demand, unless their workaround costs all the same.
 fn ranked(verdicts: &[FlawVerdict], all: bool) -> Vec<&FlawVerdict> {
-    let mut shown: Vec<&FlawVerdict> =
-        verdicts.iter().filter(|verdict| all || verdict.affected != Answer::No).collect();
+    let mut shown: Vec<&FlawVerdict> = verdicts
+        .iter()
+        .filter(|verdict| all || verdict.affected != Answer::No || verdict.paid == Answer::Yes)
+        .collect();
     shown.sort_by_key(|verdict| match verdict.protected {
         _ if verdict.special.is_some() => 0,
         Protection::NotProtected => 1,
@@ -205,7 +207,8 @@ pub fn flaw_page(flaw: &Flaw, verdict: &FlawVerdict) -> Page {
     // Remedies of other architectures are not among the verdict's.
     facts.extend(verdict.remedies.iter().map(|remedy| {
         let is_it = |does: &str| remedy.strip_prefix(does).is_some_and(|rest| rest.starts_with(": "));
-        let workaround = flaw.workaround.iter().find(|workaround| is_it(&workaround.does));
+        let workaround =
+            flaw.workaround.iter().find(|workaround| is_it(&workaround.does)).or(flaw.workaround.first());
         let by = workaround.into_iter().flat_map(|workaround| &workaround.by);
         let by: Vec<&str> = by.map(|by| applied_by(*by)).collect();
         ("switch", format!("{remedy} (applied by {})", by.join(", ")))

@@ -196,7 +196,7 @@ fn environment(machine: &Machine) -> Facts {
         ("pages", Some(joined(pages.collect(), "; "))),
         ("clock source", clock),
         ("frequency", Some(joined(policies.collect(), ", "))),
-        ("idle states", Some(driver + &joined(states.collect(), ", "))),
+        ("idle states", Some((driver + &joined(states.collect(), ", ")).trim_end_matches(": ").to_owned())),
         ("container", container.map(|one| format!("{} (by {})", one.kind, one.evidence))),
         ("limits", Some(joined(told.collect(), ", "))),
     ];

@@ -3,12 +3,12 @@
 use core::ffi::c_ulong;
 
 named! {
-    /// A way to read the virtual count of the generic timer. Arm ARM (DDI 0487), D12: a read may be done early; ISB holds it back.
+    /// A way to read the virtual count of the generic timer. Arm ARM (DDI 0487), D12: a read may be done early; ISB keeps it in program order.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum TickRead {
         /// `mrs cntvct_el0`: may execute before earlier loads are done.
         Cntvct = "cntvct",
-        /// `isb; mrs cntvct_el0`: after all earlier instructions.
+        /// `isb; mrs cntvct_el0`: in program order, as Linux reads it.
         IsbCntvct = "isb_cntvct",
         /// `mrs cntvctss_el0`: ordered by itself (FEAT_ECV).
         Cntvctss = "cntvctss",
