@@ -40,13 +40,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     let screenshots = arguments.screenshots.clone().unwrap_or_else(default_screenshots);
     match &arguments.report {
         Some(report) => check_report(report, &screenshots),
-        None => check_fresh_report(&screenshots),
+        None => check_fresh_report_into(&screenshots),
     }
 }
 
 /// Makes a record and a report with a quick check-up of the release binary; holds the one against its schema and
 /// looks at the other.
-fn check_fresh_report(screenshots: &Path) -> anyhow::Result<Totals> {
+pub fn check_fresh_report() -> anyhow::Result<Totals> {
+    check_fresh_report_into(&default_screenshots())
+}
+
+fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let record = folder.path().join("run");
     let binary = cargo::sidestep();

@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use crate::libtest::Reader;
 use crate::totals::Totals;
-use crate::{cargo, golden, lab, licences, packages};
+use crate::{browser, cargo, golden, lab, licences, packages, schema};
 use beside::Beside;
 
 /// How a step is done.
@@ -37,7 +37,6 @@ const OTHER_TARGET: &str = "aarch64-unknown-linux-gnu";
 
 const TESTS: &str = "tests";
 const GOLDEN: &str = "golden command lines";
-const LAB: &str = "machines whose truth is known, in QEMU";
 
 /// Each with its heading.
 const STEPS: &[(&str, Step)] = &[
@@ -51,15 +50,14 @@ const STEPS: &[(&str, Step)] = &[
     ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
     ("the program", Step::Beside { task: "dist --program-alone", with: TESTS }),
     (GOLDEN, Step::Own(golden::run)),
-    // These wait half of their time, for Slurm and for pages, and switch nothing that a transcript shows.
+    // It waits for Slurm most of the time. What measures has the machine for itself.
     ("a fleet of eight nodes on a Slurm of its own", Step::Beside { task: "fleet-test", with: GOLDEN }),
+    ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
+    ("machines whose truth is known, in QEMU", Step::Own(lab::check)),
     (
         "a quick check-up: its record, and its report in headless Chromium",
-        Step::Beside { task: "browser", with: GOLDEN },
+        Step::Own(browser::check_fresh_report),
     ),
-    (LAB, Step::Own(lab::check)),
-    // They switch what this host has, of which guests see nothing.
-    ("fresh documents against their schemas", Step::Beside { task: "schema --fresh", with: LAB }),
 ];
 
 /// `cargo xtask test`.

@@ -22,10 +22,10 @@ pub struct X86Range {
     /// Displayed family, base plus extended.
     pub family: u32,
     /// Displayed models, first and last of each range.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<[u32; 2]>,
     /// Steppings, first and last of each range.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steppings: Vec<[u32; 2]>,
     /// The document that says so, where it is not the entry's first source.
     #[serde(skip_serializing_if = "Option::is_none")]

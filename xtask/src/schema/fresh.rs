@@ -86,7 +86,7 @@ const EXITS: [i32; 2] = [0, 3];
 ///
 /// # Errors
 /// There is no release binary, or no temporary folder.
-pub(super) fn check() -> anyhow::Result<Totals> {
+pub fn check() -> anyhow::Result<Totals> {
     let binary = cargo::sidestep();
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let switched = folder.path().join("tree/proc/sys/kernel");
