@@ -82,14 +82,20 @@ pub fn clock_remedies(check: &mut ClockCheck, flaws: &[FlawVerdict]) {
         add(&mut check.remedies, line.to_owned());
     }
     if let Some(bare) = check.backwards.iter().find(|count| !count.ordered && count.backwards > 0) {
-        let (counter, fenced) = if bare.name.starts_with(ARM_COUNTER) {
-            ("CNTVCT_EL0", "put ISB before it, or use CNTVCTSS_EL0")
-        } else {
-            ("RDTSC", "use RDTSCP, or LFENCE before RDTSC")
-        };
-        let why = "of two threads: it may run before earlier loads are done";
-        add(&mut check.remedies, format!("never compare bare {counter} values {why}; {fenced}"));
+        let line = without_bare_reads(&bare.name);
+        add(&mut check.remedies, line);
     }
+}
+
+/// What to do instead of the bare read of this name.
+fn without_bare_reads(name: &str) -> String {
+    let (counter, fenced) = if name.starts_with(ARM_COUNTER) {
+        ("CNTVCT_EL0", "put ISB before it, or use CNTVCTSS_EL0")
+    } else {
+        ("RDTSC", "use RDTSCP, or LFENCE before RDTSC")
+    };
+    let why = "of two threads: it may run before earlier loads are done";
+    format!("never compare bare {counter} values {why}; {fenced}")
 }
 
 /// How reads of arm64's counter are named.
