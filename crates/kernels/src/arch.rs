@@ -17,17 +17,13 @@ mod other;
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
-pub use aarch64::ticks;
-#[cfg(target_arch = "aarch64")]
 pub(crate) use aarch64::*;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use other::ticks;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use other::*;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::*;
+pub use x86_64::signature;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{signature, ticks};
+pub(crate) use x86_64::*;
 
 use core::sync::atomic::AtomicU64;
 #[cfg(not(target_arch = "aarch64"))]

@@ -40,6 +40,7 @@ pub mod random;
 pub mod rotate;
 pub mod store_bypass;
 pub mod stream;
+pub mod ticks;
 pub mod vector;
 
 pub use arch::*;

@@ -10,7 +10,7 @@ mod atomics;
 mod chase;
 mod core_loops;
 pub(crate) mod stream;
-pub mod ticks;
+pub(crate) mod ticks;
 mod vector;
 
 pub(crate) use atomics::{ATOMIC_ADDS, swaps};

@@ -7,7 +7,7 @@ use crate::mandelbrot::{Numbers, Picture};
 use crate::offset_chase::{OFFSETS_PER_ROUND, mask_of};
 
 pub(crate) mod stream;
-pub mod ticks;
+pub(crate) mod ticks;
 
 pub(crate) const CORE: CoreLoops = CoreLoops {
     multiply: None,

@@ -9,7 +9,7 @@ mod front_end;
 mod mandelbrot;
 pub mod signature;
 pub(crate) mod stream;
-pub mod ticks;
+pub(crate) mod ticks;
 mod vector;
 
 pub(crate) use chase::{PARALLEL_WALKS, walk, walk_offsets};

@@ -323,7 +323,7 @@ fn walks_and_crossings_are_dependent_loads() {
 #[test]
 fn batches_of_counter_reads_call_nothing() {
     let Some(functions) = functions() else { return };
-    let batch = function(functions, "arch::x86_64::ticks::TickLoop::read_many");
+    let batch = function(functions, "ticks::TickLoop::read_many");
     let count = |text: &str| batch.iter().filter(|instruction| instruction.text == text).count();
     assert!(count("rdtsc") >= 4 && count("rdtscp") >= 1 && count("lfence") >= 3 && count("mfence") >= 1);
     assert!(!batch.iter().any(|instruction| instruction.text.starts_with("call")));

@@ -1,6 +1,8 @@
-//! Reads of the virtual count, with and without order, and batches of them to be priced.
+//! Reads of the virtual count, with and without order.
 
 use core::ffi::c_ulong;
+
+use crate::ticks::With;
 
 named! {
     /// A way to read the virtual count of the generic timer. Arm ARM (DDI 0487), D12: a read may be done early; ISB keeps it in program order.
@@ -13,13 +15,6 @@ named! {
         /// `mrs cntvctss_el0`: ordered by itself (FEAT_ECV).
         Cntvctss = "cntvctss",
     }
-}
-
-/// A read that this CPU can execute.
-#[derive(Debug, Clone, Copy)]
-pub struct TickLoop {
-    /// The CPU has the register.
-    read: TickRead,
 }
 
 impl TickRead {
@@ -37,36 +32,18 @@ impl TickRead {
         !matches!(self, Self::Cntvct)
     }
 
-    /// The batch loop, if this CPU has the register.
-    pub fn available(self) -> Option<TickLoop> {
-        let is_there = self != Self::Cntvctss || orders_itself();
-        is_there.then_some(TickLoop { read: self })
-    }
-}
-
-impl TickLoop {
-    /// The way this loop reads.
-    pub const fn read(&self) -> TickRead {
-        self.read
+    /// Whether this CPU has the register.
+    pub(crate) fn is_here(self) -> bool {
+        self != Self::Cntvctss || orders_itself()
     }
 
-    /// Reads `count` times and returns the sum of all values, which keeps each read whole.
-    #[inline(never)]
-    pub fn read_many(&self, count: u64) -> u64 {
-        match self.read {
-            TickRead::Cntvct => sum_of(count, cntvct),
-            TickRead::IsbCntvct => sum_of(count, isb_cntvct),
-            TickRead::Cntvctss => sum_of(count, cntvctss),
-        }
-    }
-
-    /// Reads once.
+    /// What `with` makes of the read, which is compiled for each on its own; the CPU has the register.
     #[inline(always)]
-    pub fn read_once(&self) -> u64 {
-        match self.read {
-            TickRead::Cntvct => cntvct(),
-            TickRead::IsbCntvct => isb_cntvct(),
-            TickRead::Cntvctss => cntvctss(),
+    pub(crate) fn with<R>(self, with: impl With<R>) -> R {
+        match self {
+            Self::Cntvct => with.read(cntvct),
+            Self::IsbCntvct => with.read(isb_cntvct),
+            Self::Cntvctss => with.read(cntvctss),
         }
     }
 }
@@ -89,7 +66,7 @@ fn orders_itself() -> bool {
 macro_rules! read_ticks {
     ($($instruction:literal),+) => {{
         let ticks: u64;
-        // SAFETY: a register is written; Linux lets user mode read the virtual count, or answers for it, and `available` has
+        // SAFETY: a register is written; Linux lets user mode read the virtual count, or answers for it, and `is_here` has
         // found FEAT_ECV for the register of that.
         unsafe { core::arch::asm!($($instruction,)+ out(reg) ticks, options(nostack, preserves_flags)) };
         ticks
@@ -110,26 +87,4 @@ fn isb_cntvct() -> u64 {
 #[inline(always)]
 fn cntvctss() -> u64 {
     read_ticks!("mrs {}, S3_3_C14_C0_6")
-}
-
-#[inline(always)]
-fn sum_of(count: u64, read: impl Fn() -> u64) -> u64 {
-    (0..count).fold(0u64, |sum, _| sum.wrapping_add(read()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_read_that_is_available_can_be_repeated() {
-        for read in TickRead::ALL {
-            let Some(tick_loop) = read.available() else {
-                println!("skipped: no {} on this CPU", read.name());
-                continue;
-            };
-            assert_eq!((tick_loop.read(), tick_loop.read_many(0)), (read, 0));
-            assert!(tick_loop.read_many(3) != 0 && tick_loop.read_once() != 0);
-        }
-    }
 }

@@ -1,12 +1,10 @@
-//! No counter is read on this architecture: there is no value of these types but a name.
+//! No counter is read on this architecture: a read has a name alone.
+
+use crate::ticks::With;
 
 /// A way to read the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TickRead(&'static str);
-
-/// A read that this CPU can execute: none.
-#[derive(Debug, Clone, Copy)]
-pub enum TickLoop {}
 
 impl TickRead {
     /// None.
@@ -30,25 +28,13 @@ impl TickRead {
         false
     }
 
-    /// There is no loop.
-    pub fn available(self) -> Option<TickLoop> {
-        None
-    }
-}
-
-impl TickLoop {
-    /// The way this loop reads.
-    pub const fn read(&self) -> TickRead {
-        match *self {}
+    /// Never.
+    pub(crate) fn is_here(self) -> bool {
+        false
     }
 
-    /// Reads `count` times.
-    pub fn read_many(&self, _count: u64) -> u64 {
-        match *self {}
-    }
-
-    /// Reads once.
-    pub fn read_once(&self) -> u64 {
-        match *self {}
+    /// Never called.
+    pub(crate) fn with<R>(self, with: impl With<R>) -> R {
+        with.read(|| 0)
     }
 }

@@ -2,6 +2,8 @@
 
 use core::arch::x86_64::__cpuid;
 
+use crate::ticks::With;
+
 named! {
     /// A way to read the time-stamp counter.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,13 +20,6 @@ named! {
         /// (arch/x86, MFENCE_RDTSC). Intel promises that of `mfence; lfence; rdtsc` only (SDM vol. 2B, "RDTSC").
         MfenceRdtsc = "mfence_rdtsc",
     }
-}
-
-/// A read that this CPU can execute.
-#[derive(Debug, Clone, Copy)]
-pub struct TickLoop {
-    /// The CPU has the instruction.
-    read: TickRead,
 }
 
 /// Proof that this CPU has RDTSCP.
@@ -128,50 +123,26 @@ impl TickRead {
         !matches!(self, Self::Rdtsc)
     }
 
-    /// The batch loop, if this CPU has the instruction and the read means something on it.
-    pub fn available(self) -> Option<TickLoop> {
+    /// Whether this CPU has the instruction, and the read means something on it.
+    pub(crate) fn is_here(self) -> bool {
         match self {
-            Self::Rdtscp => Rdtscp::new().map(|_| TickLoop { read: self }),
-            Self::MfenceRdtsc => mfence_orders_ticks().then_some(TickLoop { read: self }),
-            _ => Some(TickLoop { read: self }),
-        }
-    }
-}
-
-impl TickLoop {
-    /// The way this loop reads.
-    pub const fn read(&self) -> TickRead {
-        self.read
-    }
-
-    /// Reads `count` times and returns the sum of all values, which keeps each read whole.
-    #[inline(never)]
-    pub fn read_many(&self, count: u64) -> u64 {
-        match self.read {
-            TickRead::Rdtsc => sum_of(count, rdtsc),
-            TickRead::LfenceRdtsc => sum_of(count, lfence_rdtsc),
-            TickRead::Rdtscp => sum_of(count, || Rdtscp(()).read().ticks),
-            TickRead::LfenceRdtscLfence => sum_of(count, lfence_rdtsc_lfence),
-            TickRead::MfenceRdtsc => sum_of(count, mfence_rdtsc),
+            Self::Rdtscp => Rdtscp::new().is_some(),
+            Self::MfenceRdtsc => mfence_orders_ticks(),
+            _ => true,
         }
     }
 
-    /// Reads once.
+    /// What `with` makes of the read, which is compiled for each on its own; the CPU has the instruction.
     #[inline(always)]
-    pub fn read_once(&self) -> u64 {
-        match self.read {
-            TickRead::Rdtsc => rdtsc(),
-            TickRead::LfenceRdtsc => lfence_rdtsc(),
-            TickRead::Rdtscp => Rdtscp(()).read().ticks,
-            TickRead::LfenceRdtscLfence => lfence_rdtsc_lfence(),
-            TickRead::MfenceRdtsc => mfence_rdtsc(),
+    pub(crate) fn with<R>(self, with: impl With<R>) -> R {
+        match self {
+            Self::Rdtsc => with.read(rdtsc),
+            Self::LfenceRdtsc => with.read(lfence_rdtsc),
+            Self::Rdtscp => with.read(|| Rdtscp(()).read().ticks),
+            Self::LfenceRdtscLfence => with.read(lfence_rdtsc_lfence),
+            Self::MfenceRdtsc => with.read(mfence_rdtsc),
         }
     }
-}
-
-#[inline(always)]
-fn sum_of(count: u64, read: impl Fn() -> u64) -> u64 {
-    (0..count).fold(0u64, |sum, _| sum.wrapping_add(read()))
 }
 
 #[cfg(test)]
@@ -183,19 +154,5 @@ mod tests {
         // One thread may still change its CPU, and CPUs may disagree: look at one pair of ordered reads at a time.
         let is_ordered = (0..100).any(|_| lfence_rdtsc() <= lfence_rdtsc_lfence());
         assert!(is_ordered);
-    }
-
-    #[test]
-    fn every_read_that_is_available_can_be_repeated() {
-        for read in TickRead::ALL {
-            let Some(tick_loop) = read.available() else {
-                println!("skipped: no {} on this CPU", read.name());
-                continue;
-            };
-            assert_eq!(tick_loop.read(), read);
-            assert_eq!(tick_loop.read_many(0), 0);
-            assert_ne!(tick_loop.read_many(3), 0);
-            assert_ne!(tick_loop.read_once(), 0);
-        }
     }
 }
