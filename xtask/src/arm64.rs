@@ -6,7 +6,7 @@ use crate::totals::Totals;
 use crate::{cargo, golden, lab};
 
 /// The architecture as Rust and QEMU call it.
-pub const ARCHITECTURE: &str = "aarch64";
+const ARCHITECTURE: &str = "aarch64";
 /// The linker of Debian's package gcc-aarch64-linux-gnu.
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 /// The user-mode emulator of Debian's package qemu-user-static.
@@ -38,7 +38,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
             return Ok(Totals::one_skipped(why));
         }
     }
-    let mut build = cargo::cargo(&format!("build --release --locked --package cli --target {}", target()));
+    let mut build = cargo::cargo(&format!(
+        "build --release --locked --package cli --target {}",
+        cargo::triple(ARCHITECTURE)
+    ));
     build.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
     build.env(
         "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
@@ -46,18 +49,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     );
     anyhow::ensure!(cargo::succeeds(&mut build)?, "the program does not build for arm64; see above");
     let mut totals = Totals::one_passed();
-    totals.add(golden::run_as(&[PathBuf::from(EMULATOR), program()])?);
+    totals.add(golden::run_as(&[PathBuf::from(EMULATOR), cargo::sidestep_for(ARCHITECTURE)])?);
     if !arguments.no_guests {
         totals.add(lab::of_architecture(ARCHITECTURE)?);
     }
     Ok(totals)
-}
-
-fn target() -> String {
-    format!("{ARCHITECTURE}-unknown-linux-gnu")
-}
-
-/// Where the program is built.
-pub fn program() -> PathBuf {
-    cargo::target().join(target()).join("release/sidestep")
 }

@@ -40,6 +40,16 @@ pub fn sidestep() -> PathBuf {
     target().join("release/sidestep")
 }
 
+/// The release build of the program for another architecture.
+pub fn sidestep_for(architecture: &str) -> PathBuf {
+    target().join(triple(architecture)).join("release/sidestep")
+}
+
+/// An architecture as Rust's targets are called.
+pub fn triple(architecture: &str) -> String {
+    format!("{architecture}-unknown-linux-gnu")
+}
+
 /// The document that `command` prints.
 pub fn document<T: DeserializeOwned>(command: &mut Command) -> anyhow::Result<T> {
     serde_json::from_str(&output(command)?).context("it printed another document")

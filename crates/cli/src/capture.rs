@@ -51,19 +51,19 @@ pub(crate) fn capture(arguments: &CaptureArguments, global: &Global) -> anyhow::
         output::print(&output::json_printed(&document)?)?;
     } else if !global.quiet {
         let registers = match capture.registers {
-            _ if capture.cpus == 0 => "this architecture has no CPUID".to_owned(),
             0 if is_guest => "no registers: those of a guest are made up".to_owned(),
             0 => "no registers: they need root and the msr module".to_owned(),
             count => format!("registers of {}", machine::counted(count, "CPU")),
         };
         let kib = capture.tarball.len().div_ceil(1024);
         let (cpuid, dump) = if capture.cpus == 0 {
-            (String::new(), String::new())
+            ("this architecture has no CPUID".to_owned(), String::new())
         } else {
-            (format!("CPUID of {}, ", machine::counted(capture.cpus, "CPU")), format!(" --cpuid {path}"))
+            let cpus = machine::counted(capture.cpus, "CPU");
+            (format!("CPUID of {cpus}, {registers}"), format!(" --cpuid {path}"))
         };
         output::print_lines(&format!(
-            "{path}: {}, {cpuid}{registers}; {kib} KiB\n\
+            "{path}: {}, {cpuid}; {kib} KiB\n\
              sidestep machine --sysroot {path}{dump}\nsidestep flaws --sysroot {path}{dump}\n",
             machine::counted(capture.files, "file")
         ))?;

@@ -111,3 +111,14 @@ pub struct Environment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub field_scans: Vec<FieldScan>,
 }
+
+/// The base page of x86-64, and the smallest of any architecture that Linux runs on.
+const SMALLEST_PAGE: Bytes = Bytes(4096);
+
+impl Environment {
+    /// The base page: 4 KiB where the kernel does not tell, or tells what is no page; 16 or 64 KiB on some arm64 kernels.
+    pub fn base_page(&self) -> Bytes {
+        let is_page = |page: &Bytes| page.0.is_power_of_two() && *page >= SMALLEST_PAGE;
+        self.page_bytes.filter(is_page).unwrap_or(SMALLEST_PAGE)
+    }
+}

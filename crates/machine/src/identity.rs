@@ -118,16 +118,20 @@ impl Identity {
     /// The numbers of the design: `GenuineIntel family 6 model 85 stepping 7`, or `MIDR 0x413fd0c1` of Arm; `None` where
     /// nobody is named.
     pub fn signature(&self) -> Option<String> {
-        if !self.arm.is_empty() {
-            let mut numbers: Vec<String> =
-                self.arm.iter().map(|group| format!("MIDR {:#010x}", group.signature.midr())).collect();
-            numbers.dedup();
-            return Some(numbers.join(", "));
-        }
-        let vendor = self.vendor.as_ref()?;
-        let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
-        let [family, model, stepping] = [self.family, self.model, self.stepping].map(number);
-        Some(format!("{vendor} family {family} model {model} stepping {stepping}"))
+        self.main_id_registers().or_else(|| {
+            let vendor = self.vendor.as_ref()?;
+            let number = |value: Option<u32>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
+            let [family, model, stepping] = [self.family, self.model, self.stepping].map(number);
+            Some(format!("{vendor} family {family} model {model} stepping {stepping}"))
+        })
+    }
+
+    /// The main id registers of Arm CPUs: `MIDR 0x413fd0c1`; `None` where no CPU is one.
+    pub fn main_id_registers(&self) -> Option<String> {
+        let mut numbers: Vec<String> =
+            self.arm.iter().map(|group| format!("MIDR {:#010x}", group.signature.midr())).collect();
+        numbers.dedup();
+        (!numbers.is_empty()).then(|| numbers.join(", "))
     }
 
     /// True if the CPU reports the flag.

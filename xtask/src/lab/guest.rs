@@ -172,7 +172,7 @@ fn program_for(row: &Architecture) -> PathBuf {
     if row.name == std::env::consts::ARCH {
         return cargo::sidestep();
     }
-    cargo::target().join(format!("{}-unknown-linux-gnu/release/sidestep", row.name))
+    cargo::sidestep_for(row.name)
 }
 
 /// A program of this host and the libraries that ldd names; a static one has none.

@@ -37,8 +37,6 @@ const ORDERS_STRIDE: Bytes = Bytes(64);
 const ROW_OF_SURFACE: f64 = 8.0;
 /// Time for them in seconds; a record of the whole check-up tells more.
 const BUDGET_S: f64 = 15.0;
-/// The base page of a machine that does not tell it.
-const PAGE_ASSUMED: Bytes = Bytes(4096);
 /// Ways of a cache that does not tell them.
 const WAYS_ASSUMED: usize = 16;
 /// Entries and ways of translation buffers of which nothing is known.
@@ -103,7 +101,8 @@ fn measure(wanted: &Wanted, global: &Global) -> anyhow::Result<Record> {
 /// What a record tells of a memory.
 pub(super) fn measured(record: &Record) -> Measured {
     let machine = &record.machine;
-    let base_page = base_page(machine);
+    // The pages that are modelled.
+    let base_page = machine.environment.base_page();
     let cells = record.memory.latency.iter().filter(|cell| cell.page_bytes == base_page);
     let cpu = cells.clone().next().map_or(CpuId(0), |cell| cell.cpu);
     let clocks: Vec<f64> = cells.clone().filter_map(|cell| Some(cell.core_cycles? / cell.ns * 1e9)).collect();
@@ -139,11 +138,6 @@ pub(super) fn measured(record: &Record) -> Measured {
     }
 }
 
-/// The pages that are modelled: 4, 16 or 64 KiB on arm64.
-fn base_page(machine: &Machine) -> Bytes {
-    machine.environment.page_bytes.filter(|page| page.0.is_power_of_two()).unwrap_or(PAGE_ASSUMED)
-}
-
 fn line_bytes(machine: &Machine, cpu: CpuId) -> Bytes {
     let told = machine.topology.data_cache(cpu, 1).and_then(|cache| cache.line_bytes);
     told.filter(|line| line.0.is_power_of_two() && line.0 >= 64).unwrap_or(Bytes(64))
@@ -165,7 +159,7 @@ fn caches(machine: &Machine, cpu: CpuId) -> Vec<MeasuredCache> {
 
 /// A translation buffer by its measured reach, by CPUID, or assumed.
 fn tlb(record: &Record, level: u8) -> MeasuredTlb {
-    let base_page = base_page(&record.machine);
+    let base_page = record.machine.environment.base_page();
     let is_meant = |kind: TlbKind| matches!(kind, TlbKind::Data | TlbKind::Load | TlbKind::Unified);
     let claimed = record.machine.tlbs.iter().find(|tlb| {
         tlb.level == level && is_meant(tlb.kind) && tlb.page_bytes.contains(&base_page) && tlb.entries > 0
@@ -230,7 +224,7 @@ mod tests {
     #[test]
     fn what_is_not_told_is_assumed_and_says_so() {
         let measured = measured(&Record::default());
-        assert_eq!(measured.page_bytes, PAGE_ASSUMED);
+        assert_eq!(measured.page_bytes, Bytes(4096));
         assert!(measured.caches.is_empty() && measured.chains.is_empty() && measured.reads.is_empty());
         for (tlb, (entries, ways)) in measured.tlbs.iter().zip(TLBS_ASSUMED) {
             assert_eq!((tlb.entries, tlb.ways), (entries, ways));
@@ -244,7 +238,7 @@ mod tests {
         record.machine.tlbs.push(machine::Tlb {
             level: 2,
             kind: TlbKind::Data,
-            page_bytes: vec![PAGE_ASSUMED],
+            page_bytes: vec![Bytes(4096)],
             entries: 128,
             ways: Some(8),
         });

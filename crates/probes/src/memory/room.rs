@@ -63,14 +63,6 @@ pub(super) fn line_bytes(machine: &Machine) -> usize {
     line.map_or(USUAL_BYTES, |line| line.0) as usize
 }
 
-/// The base page: 4 KiB on x86-64 and where the kernel does not tell; 16 or 64 KiB on some arm64 kernels.
-pub(super) fn page_bytes(machine: &Machine) -> usize {
-    const USUAL_BYTES: u64 = 4096;
-    let told =
-        machine.environment.page_bytes.filter(|page| page.0.is_power_of_two() && page.0 >= USUAL_BYTES);
-    told.map_or(USUAL_BYTES, |page| page.0) as usize
-}
-
 /// What no cache holds: four times what they claim, within these bounds and as far as there is room.
 pub(super) fn beyond_caches(machine: &Machine, claimed: Bytes, [smallest, largest]: [Bytes; 2]) -> Bytes {
     largest_block(machine, Bytes((claimed.0 * 4).clamp(smallest.0, largest.0.max(smallest.0))))
@@ -91,7 +83,7 @@ mod tests {
     #[test]
     fn lines_and_pages_are_those_of_the_machine_where_it_tells_sensible_ones() {
         let mut machine = Machine::default();
-        assert_eq!((line_bytes(&machine), page_bytes(&machine)), (64, 4096));
+        assert_eq!((line_bytes(&machine), machine.environment.base_page()), (64, Bytes(4096)));
         machine.environment.page_bytes = Some(Bytes(65_536));
         let cache = |level, kind, line| machine::Cache {
             level,
@@ -106,7 +98,7 @@ mod tests {
             let caches =
                 [(2, CacheKind::Unified, 32), (1, CacheKind::Instruction, 512), (1, CacheKind::Data, first)];
             machine.topology.caches = caches.map(|(level, kind, line)| cache(level, kind, line)).to_vec();
-            assert_eq!((line_bytes(&machine), page_bytes(&machine)), (line, 65_536));
+            assert_eq!((line_bytes(&machine), machine.environment.base_page()), (line, Bytes(65_536)));
         }
     }
 

@@ -107,7 +107,7 @@ pub(super) fn machine(record: &Record) -> String {
             number_of(identity.stepping)
         )
     };
-    let signature = identity.signature().filter(|_| !identity.arm.is_empty()).unwrap_or_else(of_x86);
+    let signature = identity.main_id_registers().unwrap_or_else(of_x86);
     let topology = &machine.topology;
     let cores = format!(
         "{}, {}, {}, {}",

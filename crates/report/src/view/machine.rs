@@ -47,7 +47,7 @@ fn identity(machine: &Machine) -> Facts {
     let signature = (identity.vendor.iter().map(ToString::to_string))
         .chain(numbers.map(|(name, value)| format!("{name} {value} (0x{value:x})")))
         .chain(identity.microcode.map(|microcode| format!("microcode 0x{microcode:x}")));
-    let of_arm = identity.signature().filter(|_| !identity.arm.is_empty());
+    let of_arm = identity.main_id_registers();
     let hypervisor = identity.hypervisor.clone().unwrap_or_else(|| "none detected".to_owned());
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     // CPUs of one kind are in the headline already.

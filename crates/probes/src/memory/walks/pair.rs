@@ -6,7 +6,7 @@ use kernels::random::SplitMix64;
 use kernels::{Chain, Cursor, LOADS_PER_ROUND, Layout, Order, Position};
 use machine::{Machine, Vendor};
 
-use crate::memory::room::{line_bytes, page_bytes};
+use crate::memory::room::line_bytes;
 use crate::sampler::{Sampler, WINDOW_NS};
 
 /// Pages from one visited page to the next where each page has its own TLB entry: with neighbours all sets of a TLB are
@@ -33,7 +33,7 @@ impl Spacing {
     pub(super) fn of(machine: &Machine) -> Self {
         let is_sparse = matches!(machine.identity.vendor, Some(Vendor::Amd | Vendor::Hygon));
         let pages = if is_sparse { SPARSE_PAGES } else { DENSE_PAGES };
-        let (page_bytes, line_bytes) = (page_bytes(machine), line_bytes(machine));
+        let (page_bytes, line_bytes) = (machine.environment.base_page().0 as usize, line_bytes(machine));
         Self { page_bytes, line_bytes, stride_bytes: pages * page_bytes + line_bytes }
     }
 
