@@ -9,6 +9,10 @@
 //! A loop that an architecture lacks is `None`, or missing in a list: what the compiler makes of a black box in its place is a store
 //! and a load, and measures those.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[macro_use]
+mod core_loops;
+
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -14,8 +14,8 @@ pub(crate) mod ticks;
 mod vector;
 
 pub(crate) use atomics::{ATOMIC_ADDS, swaps};
-pub(crate) use chase::{PARALLEL_WALKS, walk, walk_offsets};
-pub(crate) use core_loops::CORE;
+pub(crate) use chase::PARALLEL_WALKS;
+pub(crate) use core_loops::{CORE, walk, walk_offsets};
 pub(crate) use vector::VECTORS;
 
 use crate::chase::Link;

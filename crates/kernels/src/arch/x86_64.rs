@@ -12,8 +12,8 @@ pub(crate) mod stream;
 pub(crate) mod ticks;
 mod vector;
 
-pub(crate) use chase::{PARALLEL_WALKS, walk, walk_offsets};
-pub(crate) use core_loops::CORE;
+pub(crate) use chase::PARALLEL_WALKS;
+pub(crate) use core_loops::{CORE, walk, walk_offsets};
 pub(crate) use mandelbrot::picture_of;
 pub(crate) use vector::VECTORS;
 

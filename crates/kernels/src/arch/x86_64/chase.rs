@@ -1,42 +1,7 @@
-//! Dependent loads, one after the other or side by side in registers of their own.
+//! Chases side by side, in registers of their own.
 
 use crate::arch::ParallelWalk;
-use crate::chase::{Cursor, Link};
-use crate::offset_chase::mask_of;
-
-/// # Safety
-/// `node` is a node as [`Cursor::new`] wants it; `rounds` is not zero.
-pub(crate) unsafe fn walk(mut node: *const Link, rounds: u64) -> *const Link {
-    // SAFETY: the ring is closed (caller's promise), so each load reads a valid word.
-    unsafe {
-        core::arch::asm!(
-            rounds!(64, "mov {node}, [{node}]"),
-            node = inout(reg) node,
-            rounds = inout(reg) rounds => _,
-            options(nostack, readonly)
-        );
-    }
-    node
-}
-
-/// At least one round; the block has a power of two of bytes, at least a line.
-pub(crate) fn walk_offsets(block: &[u8], mut offset: u64, rounds: u64) -> u64 {
-    let mask = mask_of(block);
-    offset &= mask;
-    // SAFETY: a masked offset is a multiple of 8 below the length, so that each load reads a word of the borrowed block;
-    // only reads, registers are named.
-    unsafe {
-        core::arch::asm!(
-            rounds!(64, "mov {offset}, [{block} + {offset}]", "and {offset}, {mask}"),
-            offset = inout(reg) offset,
-            block = in(reg) block.as_ptr(),
-            mask = in(reg) mask,
-            rounds = inout(reg) rounds => _,
-            options(nostack, readonly)
-        );
-    }
-    offset
-}
+use crate::chase::Cursor;
 
 /// Defines the loop over the given chases, each an index and its register.
 macro_rules! define_loop {
