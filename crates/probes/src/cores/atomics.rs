@@ -6,20 +6,14 @@
 use std::sync::atomic::AtomicU64;
 
 use kernels::{ATOMIC_ADDS_PER_ROUND, AtomicAddLoop};
-use machine::CpuId;
-use record::Compute;
-use stats::EstimateOptions;
 
 use super::CoresError;
-use super::rounds::{Aim, CpuSettings as Settings, Samples, Windows};
+use super::rates::{RatedLoop, measure, take_windows};
+use super::rounds::{CpuSettings as Settings, Samples};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
-/// Windows of each kind per visit.
-const WINDOWS_PER_VISIT: usize = 4;
-/// Half-width aimed for.
-const HALF_WIDTH: f64 = 0.02;
 /// One visit at most: eight windows, each stretched by a neighbour, and a move to the CPU.
 const VISIT_WORST_S: f64 = 0.05;
 
@@ -44,13 +38,23 @@ fn plan(subject: &Subject<'_>, seconds: f64) -> Planned {
     Settings::planned(subject, seconds, [20, 50, 100], VISIT_WORST_S, run)
 }
 
-/// Stable names in records.
-fn record_name(adds: AtomicAddLoop) -> String {
-    format!("atomic_add_{}", adds.name())
-}
+impl RatedLoop for AtomicAddLoop {
+    const PROBE: &'static str = "atomics";
 
-fn series_name(cpu: CpuId, adds: AtomicAddLoop) -> String {
-    format!("atomics, CPU {cpu}, {}", record_name(adds))
+    fn record_name(self) -> String {
+        format!("atomic_add_{}", self.name())
+    }
+
+    fn isa_name(self) -> &'static str {
+        self.name()
+    }
+
+    fn visit(self, sampler: &mut Sampler, samples: &mut Samples) {
+        let word = Word(AtomicU64::new(0));
+        let rounds = sampler.rounds_for(WINDOW_NS, |rounds| self.run(&word.0, rounds));
+        let additions = (rounds * ATOMIC_ADDS_PER_ROUND) as f64;
+        take_windows(sampler, samples, additions, || self.run(&word.0, rounds));
+    }
 }
 
 /// Measures every kind on each CPU and adds them to the record.
@@ -59,48 +63,13 @@ fn series_name(cpu: CpuId, adds: AtomicAddLoop) -> String {
 /// A CPU that may not be used; the others are in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
     let kinds: Vec<AtomicAddLoop> = AtomicAddLoop::all().collect();
-    let mut rates = vec![vec![Samples::default(); kinds.len()]; settings.cpus.len()];
-    let outcome = settings.visit_all(session, |sampler, index| {
-        for (adds, samples) in kinds.iter().zip(&mut rates[index]) {
-            sampler.about(|| series_name(settings.cpus[index], *adds));
-            visit(sampler, *adds, samples);
-        }
-    });
-    for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
-        for (adds, samples) in kinds.iter().zip(rates) {
-            let aim = Aim { name: series_name(cpu, *adds), unit: "iterations_per_s", half_width: HALF_WIDTH };
-            let options = EstimateOptions::rates(u64::from(cpu.0));
-            if let Some(measured) = samples.measure(session, &options, aim) {
-                session.result().cores.compute.push(Compute {
-                    cpu,
-                    kernel: record_name(*adds),
-                    isa: adds.name().to_owned(),
-                    iterations_per_s: measured.value,
-                    spread: measured.spread,
-                });
-            }
-        }
-    }
-    outcome
-}
-
-fn visit(sampler: &mut Sampler, adds: AtomicAddLoop, samples: &mut Samples) {
-    let word = Word(AtomicU64::new(0));
-    let rounds = sampler.rounds_for(WINDOW_NS, |rounds| adds.run(&word.0, rounds));
-    let additions = (rounds * ATOMIC_ADDS_PER_ROUND) as f64;
-    let mut windows = Windows::default();
-    for number in 0..WINDOWS_PER_VISIT {
-        if number > 0 && sampler.is_cut() {
-            break;
-        }
-        windows.add(sampler.window(|| adds.run(&word.0, rounds)).map(|ns| additions / ns * 1e9));
-    }
-    samples.add(windows);
+    measure(session, settings, &kinds)
 }
 
 #[cfg(test)]
 mod tests {
     use clock::TickRate;
+    use machine::CpuId;
 
     use super::*;
     use crate::control::ControlLoops;
@@ -113,7 +82,7 @@ mod tests {
             let mut sampler = Sampler::new(CpuId(0), rate, ControlLoops { cycles_per_multiply: None });
             sampler.until = Some(cut);
             let mut samples = Samples::default();
-            visit(&mut sampler, adds, &mut samples);
+            adds.visit(&mut sampler, &mut samples);
             assert_eq!(samples.visits.concat().len() + samples.dropped, 1, "{}", adds.name());
             assert!(samples.visits.concat().iter().all(|rate| *rate > 0.0), "{}", adds.name());
         }

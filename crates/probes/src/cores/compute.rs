@@ -7,21 +7,15 @@ use std::hint::black_box;
 #[cfg(test)]
 use kernels::Isa;
 use kernels::mandelbrot::{Mandelbrot, Numbers, Picture};
-use machine::CpuId;
-use record::Compute;
-use stats::EstimateOptions;
 
 use super::CoresError;
-use super::rounds::{Aim, CpuSettings as Settings, Samples, Windows};
+use super::rates::{RatedLoop, measure, take_windows};
+use super::rounds::{CpuSettings as Settings, Samples};
 use crate::answers::{Answer, Known, Wrong};
 use crate::plan::{CheckUpProbe, Planned, Section, Subject};
 use crate::sampler::{Sampler, WINDOW_NS};
 use crate::session::Session;
 
-/// Windows of each kernel per visit.
-const WINDOWS_PER_VISIT: usize = 4;
-/// Half-width aimed for.
-const HALF_WIDTH: f64 = 0.02;
 /// Points per row of the picture.
 const WIDTH: u16 = 64;
 /// Steps after which a point counts as inside.
@@ -57,41 +51,12 @@ fn record_name(numbers: Numbers) -> &'static str {
     }
 }
 
-fn series_name(cpu: CpuId, kernel: Mandelbrot) -> String {
-    format!("compute, CPU {cpu}, {}", record_name(kernel.numbers()))
-}
-
 /// Measures both kernels on each CPU and adds them to the record.
 ///
 /// # Errors
 /// A CPU that may not be used; the others are in the record.
 pub fn run(session: &mut Session<'_>, settings: &Settings) -> Result<(), CoresError> {
-    let kernels = Numbers::ALL.map(Mandelbrot::widest);
-    let mut rates = vec![[Samples::default(), Samples::default()]; settings.cpus.len()];
-    let outcome = settings.visit_all(session, |sampler, index| {
-        for (kernel, samples) in kernels.iter().zip(&mut rates[index]) {
-            sampler.about(|| series_name(settings.cpus[index], *kernel));
-            visit(sampler, *kernel, samples);
-        }
-    });
-    for (&cpu, rates) in settings.cpus.iter().zip(&rates) {
-        for (kernel, samples) in kernels.iter().zip(rates) {
-            let name = record_name(kernel.numbers());
-            let aim =
-                Aim { name: series_name(cpu, *kernel), unit: "iterations_per_s", half_width: HALF_WIDTH };
-            let options = EstimateOptions::rates(u64::from(cpu.0));
-            if let Some(measured) = samples.measure(session, &options, aim) {
-                session.result().cores.compute.push(Compute {
-                    cpu,
-                    kernel: name.to_owned(),
-                    isa: kernel.isa().name().to_owned(),
-                    iterations_per_s: measured.value,
-                    spread: measured.spread,
-                });
-            }
-        }
-    }
-    outcome
+    measure(session, settings, &Numbers::ALL.map(Mandelbrot::widest))
 }
 
 /// A picture of the same rows, repeated: the mix of points never depends on the speed of the machine.
@@ -127,34 +92,39 @@ fn known(kernel: Mandelbrot) -> Known {
     Known { kernel: record_name(kernel.numbers()), isa: kernel.isa().name(), operations, answer }
 }
 
-fn visit(sampler: &mut Sampler, kernel: Mandelbrot, samples: &mut Samples) {
-    let known = known(kernel);
-    // Of the first result alone.
-    let mut planted = sampler.planted_bit(known.kernel);
-    let (mut results, mut wrong) = (0, None);
-    let mut draw = |pictures: u64| {
-        for _ in 0..pictures {
-            let found = kernel.run(black_box(PICTURE)).iterations ^ std::mem::take(&mut planted);
-            if found != known.answer {
-                wrong = Some(Wrong { count: wrong.map_or(0, |wrong: Wrong| wrong.count) + 1, found });
-            }
-        }
-        results += pictures;
-    };
-    let pictures = sampler.rounds_for(WINDOW_NS, &mut draw);
-    let iterations = known.answer as f64 * pictures as f64;
-    let mut windows = Windows::default();
-    for number in 0..WINDOWS_PER_VISIT {
-        if number > 0 && sampler.is_cut() {
-            break;
-        }
-        windows.add(sampler.window(|| draw(pictures)).map(|ns| iterations / ns * 1e9));
+impl RatedLoop for Mandelbrot {
+    const PROBE: &'static str = "compute";
+
+    fn record_name(self) -> String {
+        record_name(self.numbers()).to_owned()
     }
-    samples.add(windows);
-    let Picture { width, height, iterations_max } = PICTURE;
-    let operands = || format!("{width} x {height} points from -2-1.5i to 1+1.5i, {iterations_max} steps");
-    let answer = Answer { known, results, wrong };
-    sampler.count(answer, operands, || kernel.run(black_box(PICTURE)).iterations);
+
+    fn isa_name(self) -> &'static str {
+        self.isa().name()
+    }
+
+    fn visit(self, sampler: &mut Sampler, samples: &mut Samples) {
+        let known = known(self);
+        // Of the first result alone.
+        let mut planted = sampler.planted_bit(known.kernel);
+        let (mut results, mut wrong) = (0, None);
+        let mut draw = |pictures: u64| {
+            for _ in 0..pictures {
+                let found = self.run(black_box(PICTURE)).iterations ^ std::mem::take(&mut planted);
+                if found != known.answer {
+                    wrong = Some(Wrong { count: wrong.map_or(0, |wrong: Wrong| wrong.count) + 1, found });
+                }
+            }
+            results += pictures;
+        };
+        let pictures = sampler.rounds_for(WINDOW_NS, &mut draw);
+        let iterations = known.answer as f64 * pictures as f64;
+        take_windows(sampler, samples, iterations, || draw(pictures));
+        let Picture { width, height, iterations_max } = PICTURE;
+        let operands = || format!("{width} x {height} points from -2-1.5i to 1+1.5i, {iterations_max} steps");
+        let answer = Answer { known, results, wrong };
+        sampler.count(answer, operands, || self.run(black_box(PICTURE)).iterations);
+    }
 }
 
 #[cfg(test)]
