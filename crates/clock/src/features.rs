@@ -11,10 +11,11 @@ pub(crate) struct Features {
     pub(crate) has_rdtscp: bool,
     /// RDPID: CPUID leaf 7, ECX bit 22. Intel SDM vol. 2A, CPUID.
     pub(crate) has_rdpid: bool,
-    /// The counter keeps its rate in all P- and C-states: the generic timer of arm64; on x86 CPUID Fn8000_0007, EDX bit 8. AMD64 APM vol. 3, 24594.
+    /// The counter keeps its rate in all P- and C-states: the generic timer of arm64; on x86 CPUID Fn8000_0007, EDX bit 8. AMD64
+    /// APM vol. 3, 24594.
     pub(crate) is_invariant: bool,
-    /// The instruction that orders a read (LFENCE, ISB) is known to wait for all earlier ones: on AMD only where CPUID Fn8000_0021, EAX bit 2 says so. AMD64 APM
-    /// vol. 3, 24594.
+    /// The instruction that orders a read (LFENCE, ISB) is known to wait for all earlier ones: on AMD only where CPUID Fn8000_0021, EAX
+    /// bit 2 says so. AMD64 APM vol. 3, 24594.
     pub(crate) lfence_waits: bool,
 }
 

@@ -181,11 +181,11 @@ fn claims(record: &Record, columns: &Columns) -> Vec<(u8, Bytes)> {
 fn reaches_memory(found: &[f64], claims: &[(u8, Bytes)], columns: &Columns) -> bool {
     let Some(slowest) = found.last() else { return false };
     let claimed = claims.iter().map(|claim| claim.1.0 as f64).reduce(f64::max);
-    let is_beyond = |block: f64, times: f64| claimed.is_some_and(|claimed| block >= times * claimed);
+    let is_beyond = |block: f64| claimed.is_some_and(|claimed| block >= MEMORY_BEYOND * claimed);
     if found.len() == 1 {
-        return span(columns, *slowest).is_some_and(|[smallest, _]| is_beyond(smallest, MEMORY_BEYOND));
+        return span(columns, *slowest).is_some_and(|[smallest, _]| is_beyond(smallest));
     }
-    let rests_beyond = rest(columns.line(), *slowest).is_some_and(|[_, end]| is_beyond(end, MEMORY_BEYOND));
+    let rests_beyond = rest(columns.line(), *slowest).is_some_and(|[_, end]| is_beyond(end));
     let more_than_claimed = !claims.is_empty() && found.len() > claims.len();
     rests_beyond || more_than_claimed || *slowest > SLOWEST_CACHE_NS
 }

@@ -134,6 +134,11 @@ impl Identity {
         (!numbers.is_empty()).then(|| numbers.join(", "))
     }
 
+    /// True of x86, and where nobody says what it is.
+    pub fn is_x86(&self) -> bool {
+        self.architecture.as_ref().is_none_or(|name| name.starts_with("x86"))
+    }
+
     /// True if the CPU reports the flag.
     pub fn has_flag(&self, flag: &str) -> bool {
         self.flags.binary_search_by(|have| have.as_str().cmp(flag)).is_ok()

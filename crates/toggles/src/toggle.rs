@@ -83,8 +83,9 @@ impl About {
 
     /// Why a machine cannot have it by its architecture alone, if so.
     pub(crate) fn foreign(&self, around: &Surroundings) -> Option<Availability> {
-        let here = around.machine.identity.architecture.as_deref()?;
-        let is_foreign = self.x86_only && !here.starts_with("x86");
+        let identity = &around.machine.identity;
+        let here = identity.architecture.as_deref()?;
+        let is_foreign = self.x86_only && !identity.is_x86();
         is_foreign.then(|| Availability::missing(format!("only x86 has it; this is {here}"), ""))
     }
 }

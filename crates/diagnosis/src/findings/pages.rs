@@ -132,8 +132,11 @@ fn tlb_reach(record: &Record, found: &mut Vec<Finding>) {
     };
     let sizes: Vec<String> = levels.iter().map(|level| level.entries.to_string()).collect();
     let claimed = levels.iter().any(|level| level.claimed_entries.is_some());
-    let is_x86 = record.machine.identity.architecture.as_ref().is_none_or(|name| name.starts_with("x86"));
-    let silent = if is_x86 { "CPUID does not say" } else { "nothing else shows it on this architecture" };
+    let silent = if record.machine.identity.is_x86() {
+        "CPUID does not say"
+    } else {
+        "nothing else shows it on this architecture"
+    };
     let (severity, text) = if levels.iter().any(disagrees) {
         (Severity::Notice, format!("TLB reach differs from CPUID: {} entries by timing", sizes.join(" and ")))
     } else if claimed {

@@ -182,8 +182,7 @@ fn why_slow(record: &Record, ns: f64) -> (String, &'static str) {
     /// Declared times are worst cases by the vendor; half of what was seen is a good part.
     const GOOD_PART: f64 = 0.5;
     // Linux, Documentation/admin-guide/kernel-parameters.txt: idle= is of x86 only, nohlt of the others.
-    let is_x86 = record.machine.identity.architecture.as_ref().is_none_or(|name| name.starts_with("x86"));
-    let awake = if is_x86 {
+    let awake = if record.machine.identity.is_x86() {
         "for latency: boot option idle=poll, or a busy-polling thread"
     } else {
         "for latency: boot option nohlt, or a busy-polling thread"

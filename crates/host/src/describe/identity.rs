@@ -137,8 +137,8 @@ fn by_tree(source: &Source<'_>) -> Option<String> {
     (!words.is_empty() || is_virtual()).then(|| "unknown".to_owned())
 }
 
-/// From Xen's own folder, then DMI, ACPI and the device tree, then clocks and names that only guests have, then the CPU flag; CPUID may know better. A
-/// guest whose CPUID hides the hypervisor is still known by its firmware.
+/// From Xen's own folder, then DMI, ACPI and the device tree, then clocks and names that only guests have, then the CPU flag; CPUID
+/// may know better. A guest whose CPUID hides the hypervisor is still known by its firmware.
 fn hypervisor(source: &Source<'_>, info: &CpuInfo, has_flag: bool) -> Option<String> {
     if let Some(kind) = source.word("/sys/hypervisor/type") {
         return Some(if kind == "xen" { "Xen".to_owned() } else { kind });

@@ -31,7 +31,8 @@ pub(super) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Maps a ring of `data_bytes`, a power of two of pages, behind a first page that tells how far the kernel has written and we have read, or of half as much until the kernel allows it.
+    /// Maps a ring of `data_bytes`, a power of two of pages, behind a first page that tells how far the kernel has written and we
+    /// have read; or of half as much until the kernel allows it.
     pub(super) fn new(event: OwnedFd, cpu: CpuId, data_bytes: usize) -> io::Result<Self> {
         assert!(data_bytes.is_power_of_two() && data_bytes >= page_bytes(), "the kernel takes nothing else");
         let mut data_bytes = data_bytes;
