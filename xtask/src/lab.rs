@@ -85,9 +85,7 @@ struct Outcome {
 /// # Errors
 /// As for `run`.
 pub fn check() -> anyhow::Result<Totals> {
-    let machines = definition::load(&definition::folder(), &[])?;
-    let machines = machines.into_iter().filter(|machine| machine.in_tests).collect();
-    all(&Arguments::default(), machines, false)
+    those(|machine| machine.in_tests)
 }
 
 /// The machines of one architecture.
@@ -95,8 +93,12 @@ pub fn check() -> anyhow::Result<Totals> {
 /// # Errors
 /// As for `run`.
 pub fn of_architecture(name: &str) -> anyhow::Result<Totals> {
+    those(|machine| machine.architecture == name)
+}
+
+fn those(are_meant: impl Fn(&Machine) -> bool) -> anyhow::Result<Totals> {
     let mut machines = definition::load(&definition::folder(), &[])?;
-    machines.retain(|machine| machine.architecture == name);
+    machines.retain(are_meant);
     all(&Arguments::default(), machines, false)
 }
 
