@@ -1,16 +1,20 @@
 //! `cargo xtask arm64`: the program for arm64, its transcripts under user-mode emulation, and the machines of the lab that are arm64.
 
-use std::path::PathBuf;
-
+use crate::cargo::{self, Toolchain};
 use crate::totals::Totals;
-use crate::{cargo, golden, lab};
+use crate::{golden, lab};
 
 /// The architecture as Rust and QEMU call it.
 const ARCHITECTURE: &str = "aarch64";
-/// The linker of Debian's package gcc-aarch64-linux-gnu.
-const LINKER: &str = "aarch64-linux-gnu-gcc";
-/// The user-mode emulator of Debian's package qemu-user-static.
-const EMULATOR: &str = "qemu-aarch64-static";
+/// Transcripts that differ there, each with the reason.
+const OTHERS: &[(&str, &str)] = &[
+    (
+        "ab-no-such-program",
+        "the emulator forks where a program is spawned, and loses the error of starting it",
+    ),
+    ("only-nonsense", "arm64 has a probe more: atomics"),
+    ("only-typo", "arm64 has a probe more: atomics"),
+];
 
 /// The program for arm64, without such a machine
 ///
@@ -29,27 +33,19 @@ pub struct Arguments {
 /// # Errors
 /// What cannot be started.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
-    for program in [LINKER, EMULATOR] {
-        if cargo::find(program).is_none() {
-            let why = format!(
-                "arm64: {program} is absent (apt-get install gcc-aarch64-linux-gnu qemu-user-static)"
-            );
-            println!("{why}");
-            return Ok(Totals::one_skipped(why));
-        }
+    let toolchain = Toolchain { architecture: ARCHITECTURE };
+    if let Some(why) = toolchain.lacks() {
+        println!("arm64: {why}");
+        return Ok(Totals::one_skipped(format!("arm64: {why}")));
     }
-    let mut build = cargo::cargo(&format!(
-        "build --release --locked --package cli --target {}",
-        cargo::triple(ARCHITECTURE)
-    ));
-    build.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
+    let mut build = toolchain.cargo("build --release --locked --package cli");
     build.env(
         "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
         "-Ctarget-feature=+crt-static -Cstrip=symbols",
     );
     anyhow::ensure!(cargo::succeeds(&mut build)?, "the program does not build for arm64; see above");
     let mut totals = Totals::one_passed();
-    totals.add(golden::run_as(&[PathBuf::from(EMULATOR), cargo::sidestep_for(ARCHITECTURE)])?);
+    totals.add(golden::run_as(&toolchain.start(cargo::sidestep_for(ARCHITECTURE)), OTHERS)?);
     if !arguments.no_guests {
         totals.add(lab::of_architecture(ARCHITECTURE)?);
     }

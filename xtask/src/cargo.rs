@@ -8,7 +8,6 @@ use anyhow::Context;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::tidy::PLATFORM;
 use crate::totals::Totals;
 
 /// The repository's root: the folder above this crate, wherever it was cloned.
@@ -29,9 +28,9 @@ pub fn cargo(words: &str) -> Command {
     command
 }
 
-/// What `cargo metadata` says of every package that the published platform uses.
-pub fn metadata() -> anyhow::Result<Value> {
-    let words = format!("metadata --format-version=1 --locked --filter-platform {PLATFORM}");
+/// What `cargo metadata` says of every package that a platform uses.
+pub fn metadata(platform: &str) -> anyhow::Result<Value> {
+    let words = format!("metadata --format-version=1 --locked --filter-platform {platform}");
     serde_json::from_str(&output(&mut cargo(&words))?).context("cargo metadata did not print JSON")
 }
 
@@ -48,6 +47,47 @@ pub fn sidestep_for(architecture: &str) -> PathBuf {
 /// An architecture as Rust's targets are called.
 pub fn triple(architecture: &str) -> String {
     format!("{architecture}-unknown-linux-gnu")
+}
+
+/// What builds and runs programs of an architecture here.
+pub struct Toolchain<'a> {
+    /// As Rust calls it.
+    pub architecture: &'a str,
+}
+
+impl Toolchain<'_> {
+    /// The linker and the emulator that Debian packages, where it is not this machine's own architecture.
+    fn foreign(&self) -> Option<[String; 2]> {
+        let Self { architecture } = self;
+        let tools = [format!("{architecture}-linux-gnu-gcc"), format!("qemu-{architecture}-static")];
+        (*architecture != std::env::consts::ARCH).then_some(tools)
+    }
+
+    /// What is needed and absent, if anything.
+    pub fn lacks(&self) -> Option<String> {
+        let absent = self.foreign()?.into_iter().find(|tool| find(tool).is_none())?;
+        Some(format!("{absent} is absent (apt-get install gcc-aarch64-linux-gnu qemu-user-static)"))
+    }
+
+    /// Cargo with these words, building for the architecture.
+    pub fn cargo(&self, words: &str) -> Command {
+        let triple = triple(self.architecture);
+        let mut command = cargo(&format!("{words} --target {triple}"));
+        if let Some([linker, _]) = self.foreign() {
+            command.env(format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_")), linker);
+        }
+        command
+    }
+
+    /// The words that start a program: itself, behind the emulator if it needs one.
+    pub fn start(&self, program: PathBuf) -> Vec<PathBuf> {
+        self.emulator().into_iter().chain([program]).collect()
+    }
+
+    /// The emulator, if one is needed and here: a static program.
+    pub fn emulator(&self) -> Option<PathBuf> {
+        self.foreign().and_then(|[_, emulator]| find(&emulator))
+    }
 }
 
 /// The document that `command` prints.

@@ -13,13 +13,12 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::cargo;
-use crate::tidy::PLATFORM;
+use crate::cargo::{self, Toolchain};
 use crate::totals::Totals;
 
 /// What people install, made and tried
 ///
-/// Makes target/dist: a tarball, a Debian package, an RPM, an OCI image (an archive for podman and docker load), a CycloneDX SBOM and
+/// Makes target/dist/ARCHITECTURE: a tarball, a Debian package, an RPM, an OCI image (an archive for podman and docker load), a CycloneDX SBOM and
 /// SHA256SUMS. In each: sidestep (static, no -march), the libraries that sample programs and serve the clock, man pages, completions,
 /// licences.
 ///
@@ -34,10 +33,15 @@ pub struct Arguments {
     /// Only build the program, and put it where the tests look for it: target/release/sidestep
     #[arg(long, conflicts_with = "twice")]
     program_alone: bool,
+    /// For this architecture: x86_64 or aarch64; for another than this machine's it needs gcc and an emulator for it
+    #[arg(long, default_value = std::env::consts::ARCH, value_parser = ["x86_64", "aarch64"], conflicts_with = "program_alone")]
+    architecture: String,
 }
 
 /// What is made, and the facts it carries.
 struct Release {
+    /// As Rust calls it.
+    architecture: String,
     version: String,
     /// Of the last commit, in seconds since 1970: every file bears it, so that two builds are the same bytes.
     epoch_s: String,
@@ -50,11 +54,16 @@ struct Release {
 /// `cargo xtask dist`.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     if arguments.program_alone {
-        let program = build::program(&cargo::target(), build::TESTED)?;
+        let toolchain = Toolchain { architecture: std::env::consts::ARCH };
+        let program = build::program(&toolchain, &cargo::target(), build::TESTED)?;
         build::copy(&program, &cargo::sidestep())?;
         return Ok(Totals::one_passed());
     }
-    let release = make(&cargo::target())?;
+    if let Some(why) = (Toolchain { architecture: &arguments.architecture }).lacks() {
+        println!("dist: {why}");
+        return Ok(Totals::one_skipped(format!("dist for {}: {why}", arguments.architecture)));
+    }
+    let release = make(&cargo::target(), &arguments.architecture)?;
     let mut totals = checks::is_static(&release.program())?;
     totals.add(checks::is_small(&release.program())?);
     totals.add(checks::installs(&release)?);
@@ -66,7 +75,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
 }
 
 /// Builds below `target` and packs.
-fn make(target: &Path) -> anyhow::Result<Release> {
+fn make(target: &Path, architecture: &str) -> anyhow::Result<Release> {
     let epoch_s =
         cargo::output(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(cargo::root()))
             .map_or_else(|_| "0".to_owned(), |text| text.trim().to_owned());
@@ -74,8 +83,9 @@ fn make(target: &Path) -> anyhow::Result<Release> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         epoch_s,
         // The packagers look for what they pack below `release`.
-        stage: target.join(PLATFORM).join("release/dist"),
-        folder: target.join("dist"),
+        stage: target.join(cargo::triple(architecture)).join("release/dist"),
+        folder: target.join("dist").join(architecture),
+        architecture: architecture.to_owned(),
     };
     for folder in [&release.stage, &release.folder] {
         if folder.exists() {
@@ -97,15 +107,24 @@ impl Release {
         self.stage.join("bin/sidestep")
     }
 
+    fn toolchain(&self) -> Toolchain<'_> {
+        Toolchain { architecture: &self.architecture }
+    }
+
+    /// `sidestep-0.1.0-x86_64-linux`.
+    fn name(&self) -> String {
+        format!("sidestep-{}-{}-linux", self.version, self.architecture)
+    }
+
     /// `sidestep-0.1.0-x86_64-linux.tar.gz` of `tar.gz`.
     fn file(&self, extension: &str) -> PathBuf {
-        self.folder.join(format!("sidestep-{}-x86_64-linux.{extension}", self.version))
+        self.folder.join(format!("{}.{extension}", self.name()))
     }
 }
 
 fn is_the_same_again(first: &Release) -> anyhow::Result<Totals> {
     let other = tempfile::tempdir_in(cargo::target()).context("cannot make a folder for the second build")?;
-    let second = make(other.path())?;
+    let second = make(other.path(), &first.architecture)?;
     let sums = [first, &second].map(|release| fs::read_to_string(release.folder.join(bundle::SUMS)));
     let [first, second] = sums.map(|text| text.context("cannot read the sums"));
     let (first, second) = (first?, second?);

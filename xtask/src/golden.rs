@@ -5,8 +5,10 @@
 //! command begins with `COLUMNS=N`, without colour. `UPDATE_EXPECT=1` rewrites all but the command. A command that ends in
 //! `>FILE` has its standard output there.
 
-use std::path::PathBuf;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
 
@@ -25,34 +27,69 @@ const STDERR_LINE: &str = "--- stderr";
 /// # Errors
 /// The binary cannot be started, or a transcript not be read.
 pub fn run() -> anyhow::Result<Totals> {
-    run_as(&[cargo::sidestep()])
+    run_as(&[cargo::sidestep()], &[])
 }
 
-/// Runs every transcript against a binary, behind the program that runs it, if any.
+/// Runs every transcript against a binary, behind the program that runs it, if any; those that cannot hold there are skipped, each with
+/// its reason.
 ///
 /// # Errors
 /// As for `run`.
-pub fn run_as(program: &[PathBuf]) -> anyhow::Result<Totals> {
-    let mut totals = Totals::default();
-    for file in transcripts()? {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let expected =
-            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let actual = replay(program, &expected).with_context(|| format!("in {}", file.display()))?;
-        if actual == expected {
-            totals.add(Totals::one_passed());
-        } else if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&file, &actual).with_context(|| format!("cannot write {}", file.display()))?;
-            println!("{FOLDER}/{name}.txt is rewritten: read the difference");
-            totals.add(Totals::one_passed());
-        } else {
-            println!("{FOLDER}/{name}.txt, {}", first_difference(&expected, &actual));
-            totals.add(Totals::one_failed(format!(
-                "golden: {name} differs; UPDATE_EXPECT=1 cargo xtask golden"
-            )));
+pub fn run_as(program: &[PathBuf], others: &[(&str, &str)]) -> anyhow::Result<Totals> {
+    let files = transcripts()?;
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut held = Vec::new();
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            held.push((file, hold(program, others, file)?));
         }
+        anyhow::Ok(held)
+    };
+    let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut all = Vec::new();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            all.extend(thread.join().expect("holding a transcript does not panic")?);
+        }
+        anyhow::Ok(())
+    })?;
+    all.sort_by_key(|(file, ..)| *file);
+    let mut totals = Totals::default();
+    for (_, (one, line)) in all {
+        if let Some(line) = line {
+            println!("{line}");
+        }
+        totals.add(one);
     }
     Ok(totals)
+}
+
+/// Runs one transcript; the result, and what there is to say of it.
+fn hold(
+    program: &[PathBuf],
+    others: &[(&str, &str)],
+    file: &Path,
+) -> anyhow::Result<(Totals, Option<String>)> {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some((_, why)) = others.iter().find(|(other, _)| *other == name) {
+        let line = format!("golden: {name}: {why}");
+        return Ok((Totals::one_skipped(line.clone()), Some(format!("skipped, {line}"))));
+    }
+    let expected =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let actual = replay(program, &expected).with_context(|| format!("in {}", file.display()))?;
+    if actual == expected {
+        return Ok((Totals::one_passed(), None));
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(file, &actual).with_context(|| format!("cannot write {}", file.display()))?;
+        let line = format!("{FOLDER}/{name}.txt is rewritten: read the difference");
+        return Ok((Totals::one_passed(), Some(line)));
+    }
+    let line = format!("{FOLDER}/{name}.txt, {}", first_difference(&expected, &actual));
+    let failed = Totals::one_failed(format!("golden: {name} differs; UPDATE_EXPECT=1 cargo xtask golden"));
+    Ok((failed, Some(line)))
 }
 
 fn transcripts() -> anyhow::Result<Vec<PathBuf>> {

@@ -19,7 +19,7 @@ pub fn check() -> anyhow::Result<Totals> {
     let path = cargo::root().join("deny.toml");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let allowed = allow_list(&text)?;
-    let metadata = cargo::metadata()?;
+    let metadata = cargo::metadata(tidy::PLATFORM)?;
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let mut refused: Vec<String> = packages.iter().filter_map(|package| refusal(package, &allowed)).collect();
     refused.extend(separate(&tidy::texts(&cargo::root())?));

@@ -44,8 +44,7 @@ pub(crate) fn fix(
     }
     let is_told = |contains: &str| says.contains(&contains.to_lowercase());
     let told = flaw.wording.iter().find(|wording| is_told(&wording.contains));
-    let fix = told.and_then(|wording| wording.fix.clone());
-    if let Some(fix) = fix.filter(|_| here != Some(Architecture::Arm64)) {
+    if let Some(fix) = told.and_then(|wording| wording.fix.clone()) {
         return Some(fix);
     }
     let is_asked_of_host = protected == Protection::NotProtected && evidence.hypervisor.is_some();

@@ -221,8 +221,8 @@ fn guards(session: &Session<'_>, before: &Disturbance, after: &Disturbance) -> G
         windows: tally.windows,
         windows_dropped: tally.dropped,
         core_hz: (!frequencies.is_empty()).then_some([Hertz(slowest), Hertz(fastest)]),
-        tsc_hz: Some(Hertz(session.rate.hz)),
-        tsc_error_ppm: Some(session.rate.error_ppm),
+        counter_hz: Some(Hertz(session.rate.hz)),
+        counter_error_ppm: Some(session.rate.error_ppm),
         throttle_events: after
             .throttle_events
             .zip(before.throttle_events)

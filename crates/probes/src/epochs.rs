@@ -190,8 +190,9 @@ fn guards(epochs: &[&Record]) -> Guards {
             }
             (one, other) => one.or(other),
         };
-        all.tsc_hz = guards.tsc_hz.or(all.tsc_hz);
-        all.tsc_error_ppm = [all.tsc_error_ppm, guards.tsc_error_ppm].into_iter().flatten().reduce(f64::max);
+        all.counter_hz = guards.counter_hz.or(all.counter_hz);
+        all.counter_error_ppm =
+            [all.counter_error_ppm, guards.counter_error_ppm].into_iter().flatten().reduce(f64::max);
         all.throttle_events = match (all.throttle_events, guards.throttle_events) {
             (Some(one), Some(other)) => Some(one + other),
             (one, other) => one.or(other),

@@ -16,8 +16,9 @@ pub struct ClockRead {
     pub cpu: CpuId,
     /// Nanoseconds per read.
     pub ns: f64,
-    /// Cycles of the time-stamp counter per read; `None` without one.
-    pub tsc_cycles: Option<f64>,
+    /// Ticks per read of the counter behind the clock (the time-stamp counter, on arm64 CNTVCT_EL0); `None` without one.
+    #[serde(alias = "tsc_cycles")]
+    pub counter_cycles: Option<f64>,
     /// Cycles of the core per read; `None` if the core's clock is unknown.
     pub core_cycles: Option<f64>,
     /// 95 % interval of `core_cycles`, batch by batch with the frequency of its moment.

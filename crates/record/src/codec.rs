@@ -316,7 +316,7 @@ mod tests {
             name: "rdtsc".to_owned(),
             cpu: CpuId(0),
             ns,
-            tsc_cycles: optional,
+            counter_cycles: optional,
             core_cycles: None,
             ordered: false,
             spread: spread.clone(),

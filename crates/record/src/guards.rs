@@ -24,10 +24,12 @@ pub struct Guards {
     pub windows_dropped: u64,
     /// Slowest and fastest core clock that the control loop saw.
     pub core_hz: Option<[Hertz; 2]>,
-    /// Frequency of the time-stamp counter and its calibration error in parts per million.
-    pub tsc_hz: Option<Hertz>,
-    /// Calibration error of `tsc_hz`, parts per million.
-    pub tsc_error_ppm: Option<f64>,
+    /// Frequency of the counter behind the clock: the time-stamp counter, on arm64 CNTVCT_EL0.
+    #[serde(alias = "tsc_hz")]
+    pub counter_hz: Option<Hertz>,
+    /// Calibration error of `counter_hz`, parts per million.
+    #[serde(alias = "tsc_error_ppm")]
+    pub counter_error_ppm: Option<f64>,
     /// Thermal throttle events counted by the kernel during the run.
     pub throttle_events: Option<u64>,
     /// Signs that the numbers are doubtful, one line each.

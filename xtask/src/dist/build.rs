@@ -7,8 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use super::{Release, make_folder, write};
-use crate::cargo;
-use crate::tidy::PLATFORM;
+use crate::cargo::{self, Toolchain};
 
 /// The profiles of cargo for what is published, and for what tests and developers use: alike but for what costs time to build.
 const PUBLISHED: &str = "dist";
@@ -36,10 +35,11 @@ const FILES: [(&str, &str); 5] = [
 
 /// Builds and lays out everything.
 pub(super) fn fill(release: &Release, target: &Path) -> anyhow::Result<()> {
-    copy(&program(target, PUBLISHED)?, &release.program())?;
-    let built = target.join(PLATFORM).join(PUBLISHED);
+    let toolchain = release.toolchain();
+    copy(&program(&toolchain, target, PUBLISHED)?, &release.program())?;
+    let built = target.join(cargo::triple(toolchain.architecture)).join(PUBLISHED);
     for (package, files) in LIBRARIES {
-        build(target, PUBLISHED, package, &[])?;
+        build(&toolchain, target, PUBLISHED, package, &[])?;
         for file in files {
             copy(&built.join(file), &release.stage.join("lib").join(file))?;
         }
@@ -49,9 +49,15 @@ pub(super) fn fill(release: &Release, target: &Path) -> anyhow::Result<()> {
     }
     let manual = release.stage.join("share/man/man1");
     make_folder(&manual)?;
-    cargo::output(Command::new(release.program()).arg("man").arg(&manual))?;
+    let sidestep = || {
+        let words = toolchain.start(release.program());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        command
+    };
+    cargo::output(sidestep().arg("man").arg(&manual))?;
     for (shell, place) in COMPLETIONS {
-        let text = cargo::output(Command::new(release.program()).args(["completions", shell]))?;
+        let text = cargo::output(sidestep().args(["completions", shell]))?;
         let file = release.stage.join(place);
         make_folder(file.parent().context("a completion lies in a folder")?)?;
         write(&file, text)?;
@@ -60,15 +66,21 @@ pub(super) fn fill(release: &Release, target: &Path) -> anyhow::Result<()> {
 }
 
 /// Builds the program with a profile of cargo; where it is.
-pub(super) fn program(target: &Path, profile: &str) -> anyhow::Result<PathBuf> {
-    // No target-cpu: kernels choose their instructions at run time, so the program starts on the oldest x86-64. Nobody loads it at
-    // another address, so it needs no table of relocations.
-    build(target, profile, "cli", &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"])?;
-    Ok(target.join(PLATFORM).join(profile).join("sidestep"))
+pub(super) fn program(toolchain: &Toolchain<'_>, target: &Path, profile: &str) -> anyhow::Result<PathBuf> {
+    // No target-cpu: kernels choose their instructions at run time, so the program starts on the oldest CPU of its architecture. Nobody
+    // loads it at another address, so it needs no table of relocations.
+    build(toolchain, target, profile, "cli", &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"])?;
+    Ok(target.join(cargo::triple(toolchain.architecture)).join(profile).join("sidestep"))
 }
 
-/// Builds one package for the published platform. No path of this machine gets into it.
-fn build(target: &Path, profile: &str, package: &str, flags: &[&str]) -> anyhow::Result<()> {
+/// Builds one package. No path of this machine gets into it.
+fn build(
+    toolchain: &Toolchain<'_>,
+    target: &Path,
+    profile: &str,
+    package: &str,
+    flags: &[&str],
+) -> anyhow::Result<()> {
     let mut all: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
     all.push("-Cstrip=symbols".to_owned());
     let home = std::env::var_os("CARGO_HOME").map_or_else(
@@ -83,8 +95,7 @@ fn build(target: &Path, profile: &str, package: &str, flags: &[&str]) -> anyhow:
     for (path, name) in known.into_iter().flatten() {
         all.push(format!("--remap-path-prefix={}={name}", path.display()));
     }
-    let mut command =
-        cargo::cargo(&format!("build --profile {profile} --locked --package {package} --target {PLATFORM}"));
+    let mut command = toolchain.cargo(&format!("build --profile {profile} --locked --package {package}"));
     command.env("CARGO_ENCODED_RUSTFLAGS", all.join("\u{1f}")).env("CARGO_TARGET_DIR", target);
     anyhow::ensure!(cargo::succeeds(&mut command)?, "{package} does not build; see above");
     Ok(())

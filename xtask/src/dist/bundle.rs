@@ -12,9 +12,9 @@ use crate::cargo;
 /// The file of sums.
 pub(super) const SUMS: &str = "SHA256SUMS";
 
-/// `sidestep-VERSION-x86_64-linux.tar.gz`: what is installed, below one folder of that name.
+/// `sidestep-VERSION-ARCHITECTURE-linux.tar.gz`: what is installed, below one folder of that name.
 pub(super) fn tarball(release: &Release) -> anyhow::Result<()> {
-    let top = format!("sidestep-{}-x86_64-linux", release.version);
+    let top = release.name();
     pack(release, &release.stage, &top, &release.file("tar.gz"))
 }
 

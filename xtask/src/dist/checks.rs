@@ -10,6 +10,7 @@ use object::elf::{PT_INTERP, ProgramHeader64};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use serde_json::Value;
 
+use super::build::copy;
 use super::bundle::sha256;
 use super::{Release, make_folder, verdict};
 use crate::cargo;
@@ -21,6 +22,9 @@ const LARGEST_BYTES: u64 = 14_000_000;
 const EMPTY_ROOT_CODES: &[i32] = &[0, 2, 3];
 /// Where everything but the tarball puts the program.
 const INSTALLED: &str = "/usr/bin/sidestep";
+/// Where the emulator of another architecture stands in an empty root.
+const EMULATOR: &str = "emulator";
+const EMULATOR_THERE: &str = "/emulator";
 
 /// A static program names no interpreter: no PT_INTERP among its program headers (System V gABI, chapter 5).
 pub(super) fn is_static(program: &Path) -> anyhow::Result<Totals> {
@@ -51,7 +55,7 @@ pub(super) fn installs(release: &Release) -> anyhow::Result<Totals> {
             totals.add(skipped(&format!("{name}: not made, or no tool here that installs it")));
             continue;
         };
-        totals.add(runs(name, root.path(), program)?);
+        totals.add(runs(release, name, root.path(), program)?);
     }
     Ok(totals)
 }
@@ -61,8 +65,14 @@ fn skipped(line: &str) -> Totals {
     Totals::one_skipped(format!("dist: {line}"))
 }
 
-fn runs(name: &str, root: &Path, program: &str) -> anyhow::Result<Totals> {
-    let Some(help) = in_root(root, program, &["--help"])? else {
+fn runs(release: &Release, name: &str, root: &Path, program: &str) -> anyhow::Result<Totals> {
+    // The emulator is static: it runs in the empty root too.
+    let emulator = release.toolchain().emulator();
+    if let Some(emulator) = &emulator {
+        copy(emulator, &root.join(EMULATOR))?;
+    }
+    let words: Vec<&str> = emulator.iter().map(|_| EMULATOR_THERE).chain([program]).collect();
+    let Some(help) = in_root(root, &words, &["--help"])? else {
         return Ok(skipped(&format!("{name}: neither root nor user namespaces here")));
     };
     let mut totals = verdict(
@@ -70,7 +80,7 @@ fn runs(name: &str, root: &Path, program: &str) -> anyhow::Result<Totals> {
         &format!("{name}: --help works in an empty root"),
     );
     let machine =
-        in_root(root, program, &["machine", "--json"])?.context("the empty root worked a moment ago")?;
+        in_root(root, &words, &["machine", "--json"])?.context("the empty root worked a moment ago")?;
     let ended = machine.status.code().is_some_and(|code| EMPTY_ROOT_CODES.contains(&code));
     let is_json = serde_json::from_slice::<Value>(&machine.stdout).is_ok();
     let words = String::from_utf8_lossy(&machine.stderr);
@@ -95,7 +105,7 @@ fn debian(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>
     super::write(&database.join("status"), "")?;
     let mut dpkg = Command::new("dpkg");
     dpkg.arg(format!("--root={}", root.display()))
-        .args(["--force-not-root", "--install"])
+        .args(["--force-not-root", "--force-architecture", "--install"])
         .arg(release.file("deb"));
     cargo::output(&mut dpkg)?;
     Ok(Some(INSTALLED))
@@ -106,7 +116,7 @@ fn rpm(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>> {
         return Ok(None);
     }
     let mut rpm = Command::new("rpm");
-    rpm.arg("--root").arg(root).args(["--nodeps", "--install"]).arg(release.file("rpm"));
+    rpm.arg("--root").arg(root).args(["--nodeps", "--ignorearch", "--install"]).arg(release.file("rpm"));
     cargo::output(&mut rpm)?;
     Ok(Some(INSTALLED))
 }
@@ -143,7 +153,7 @@ fn unpack(archive: &Path, root: &Path, more: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Runs the program with `folder` as its root; `None` where we may not change roots.
-fn in_root(folder: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<Option<Output>> {
+fn in_root(folder: &Path, program: &[&str], arguments: &[&str]) -> anyhow::Result<Option<Output>> {
     let mut command = if cargo::is_root() {
         Command::new("chroot")
     } else {
@@ -155,6 +165,6 @@ fn in_root(folder: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<O
         command.args(["-r", "chroot"]);
         command
     };
-    command.arg(folder).arg(program).args(arguments);
+    command.arg(folder).args(program).args(arguments);
     command.output().map(Some).context("cannot change the root")
 }

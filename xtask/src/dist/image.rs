@@ -15,7 +15,16 @@ fn descriptor(kind: &str, file: &Path) -> anyhow::Result<Value> {
     Ok(json!({ "mediaType": kind, "digest": format!("sha256:{}", sha256(file)?), "size": bytes }))
 }
 
-/// Writes `sidestep-VERSION-x86_64-linux.oci.tar`: one layer with /usr, and what to run.
+/// An architecture as the specification of images calls it: the names of Go.
+fn goarch(architecture: &str) -> &str {
+    match architecture {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// Writes `sidestep-VERSION-ARCHITECTURE-linux.oci.tar`: one layer with /usr, and what to run.
 pub(super) fn write(release: &Release) -> anyhow::Result<()> {
     let layout = tempfile::tempdir().context("cannot make a folder for the image")?;
     let blobs = layout.path().join("blobs/sha256");
@@ -37,7 +46,7 @@ pub(super) fn write(release: &Release) -> anyhow::Result<()> {
     };
     let layer = add("application/vnd.oci.image.layer.v1.tar+gzip", &packed)?;
     let config = json!({
-        "architecture": "amd64",
+        "architecture": goarch(&release.architecture),
         "os": "linux",
         "config": { "Entrypoint": ["/usr/bin/sidestep"], "Labels": {
             "org.opencontainers.image.title": "sidestep",

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use super::Release;
 use crate::cargo;
-use crate::tidy::PLATFORM;
 
 /// A packager, the version that was tried, what its files are called, and its words.
 type Packager = (&'static str, &'static str, &'static str, &'static str);
@@ -14,11 +13,12 @@ const DEB: Packager = ("cargo-deb", "3.7.0", "deb", "deb --package cli --no-buil
 const RPM: Packager =
     ("cargo-generate-rpm", "0.21.0", "rpm", "generate-rpm --package crates/cli --auto-req disabled");
 
-/// `sidestep-VERSION-x86_64-linux.deb` and `.rpm`.
+/// `sidestep-VERSION-ARCHITECTURE-linux.deb` and `.rpm`.
 pub(super) fn all(release: &Release, target: &Path) -> anyhow::Result<()> {
     for (name, version, extension, words) in [DEB, RPM] {
         let mut command = packager(name, version)?;
-        command.args(words.split(' ')).args(["--target", PLATFORM]).current_dir(cargo::root());
+        let triple = cargo::triple(&release.architecture);
+        command.args(words.split(' ')).args(["--target", &triple]).current_dir(cargo::root());
         if name == RPM.0 {
             command.args(["--source-date", &release.epoch_s, "--target-dir"]).arg(target);
         }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use super::Release;
 use crate::cargo;
 
-/// Writes `sidestep-VERSION-x86_64-linux.cdx.json`.
+/// Writes `sidestep-VERSION-ARCHITECTURE-linux.cdx.json`.
 pub(super) fn write(release: &Release) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(&document(&cargo::metadata()?, &release.version)?)
+    let metadata = cargo::metadata(&cargo::triple(&release.architecture))?;
+    let text = serde_json::to_string_pretty(&document(&metadata, &release.version)?)
         .context("the SBOM is no JSON")?;
     super::write(&release.file("cdx.json"), text)
 }

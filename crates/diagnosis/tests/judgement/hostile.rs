@@ -158,7 +158,7 @@ fn fill_cores(record: &mut Record, random: &mut Random) {
             name: name.to_owned(),
             cpu: cpu(random),
             ns: number(random),
-            tsc_cycles: None,
+            counter_cycles: None,
             core_cycles: None,
             ordered: true,
             spread: spread(random),

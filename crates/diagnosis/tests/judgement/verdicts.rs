@@ -253,7 +253,7 @@ fn clocks(source: &str, monotonic_ns: f64) -> Record {
             name: name.to_owned(),
             cpu: CpuId(0),
             ns,
-            tsc_cycles: None,
+            counter_cycles: None,
             core_cycles: None,
             ordered: true,
             spread: spread(ns, 0.5),

@@ -134,6 +134,14 @@ fn remedies_are_those_of_the_architecture() {
 }
 
 #[test]
+fn what_closes_a_gap_that_the_kernel_names_is_said_on_arm64_too() {
+    let mut evidence = machine(&[N1]);
+    with_file(&mut evidence, "spectre_v2", "Vulnerable: Unprivileged eBPF enabled");
+    let fix = of(&catalogue(), &evidence, "spectre-v2").fix;
+    assert_eq!(fix.as_deref(), Some("sysctl kernel.unprivileged_bpf_disabled=1"));
+}
+
+#[test]
 fn a_flaw_of_another_architecture_is_never_in_doubt() {
     let catalogue = catalogue();
     for (evidence, other, reason) in [

@@ -123,7 +123,7 @@ impl Catalogue {
     fn cpu_numbers(&mut self) {
         for (method, name, absence) in [
             (StampMethod::Rdpid, "rdpid", "this CPU lacks the instruction"),
-            (StampMethod::RestartableSequence, "rseq CPU number", "the C library registers no rseq area"),
+            (StampMethod::RestartableSequence, "rseq CPU number", "no rseq area of the C library is found"),
             (StampMethod::SegmentLimit, "lsl CPU number", "the kernel keeps no CPU number in a segment"),
         ] {
             match Stamper::with(method) {

@@ -89,7 +89,7 @@ impl Price {
             name: read.name.to_owned(),
             cpu,
             ns: self.ns.value,
-            tsc_cycles: scale.ticks_per_ns.map(|ticks| self.ns.value * ticks),
+            counter_cycles: scale.ticks_per_ns.map(|ticks| self.ns.value * ticks),
             core_cycles: in_cycles(self.steps.value),
             core_cycles_interval: in_cycles(1.0)
                 .map(|cycles| self.steps.interval.map(|steps| steps * cycles)),
@@ -235,11 +235,11 @@ mod tests {
         let row = price.record(&read, machine::CpuId(1), &known);
         assert!((row.core_cycles.expect("known") - 90.0).abs() < 0.5, "{row:?}");
         assert!(row.core_cycles_interval.is_some_and(|interval| interval.contains(price.steps.value * 3.0)));
-        assert_eq!(row.tsc_cycles, Some(row.ns * 2.5));
+        assert_eq!(row.counter_cycles, Some(row.ns * 2.5));
         let unknown =
             price.record(&read, machine::CpuId(1), &Scale { cycles_per_step: None, ticks_per_ns: None });
         assert_eq!(
-            (unknown.core_cycles, unknown.tsc_cycles, unknown.core_cycles_interval),
+            (unknown.core_cycles, unknown.counter_cycles, unknown.core_cycles_interval),
             (None, None, None)
         );
     }

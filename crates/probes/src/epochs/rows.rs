@@ -168,7 +168,7 @@ row!(
     ns,
     (name, cpu),
     fn follow(&mut self, factor: f64, rows: &[&Self]) {
-        scaled(&mut self.tsc_cycles, factor);
+        scaled(&mut self.counter_cycles, factor);
         // Cycles are by the frequency of each epoch, so they have a median of their own.
         let cycles: Vec<f64> = rows.iter().filter_map(|row| row.core_cycles).collect();
         self.core_cycles = median(&cycles);

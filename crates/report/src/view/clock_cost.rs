@@ -120,6 +120,7 @@ pub(crate) fn usual_first(usual: &[&str], name: &str) -> usize {
 
 fn reads(reads: &[ClockRead]) -> Option<Section> {
     let longest = reads.iter().map(|read| read.ns).fold(0.0, f64::max);
+    let counter_cycles = counter_cycles_name(reads);
     let mut sorted: Vec<&ClockRead> = reads.iter().collect();
     sorted.sort_by_key(|read| usual_first(&COMMON_READS, &read.name));
     let cycles = |read: &ClockRead| {
@@ -133,7 +134,7 @@ fn reads(reads: &[ClockRead]) -> Option<Section> {
         .word("read", |read| brief(&read.name) + doubt(read))
         .number(("cost", "ns"), |read| read.ns)
         .number(("core cycles", 1), |read| cycles(read))
-        .number(("TSC cycles", 3), |read| read.tsc_cycles)
+        .number((counter_cycles, 3), |read| read.counter_cycles)
         .word(("ordered", 2), |read| ordered(read))
         .number(("resolution", 4), |read| read.resolution_ns.map(resolution))
         .number(("core shared", "ns", 5), |read| {
@@ -143,6 +144,12 @@ fn reads(reads: &[ClockRead]) -> Option<Section> {
         .first(READS_FIRST)
         .legend("ordered: waits for earlier loads; core shared: while a neighbour uses the core too")
         .section("")
+}
+
+/// What cycles of the counter behind the clock are called: only x86 has a time-stamp counter.
+pub(crate) fn counter_cycles_name<'r>(reads: impl IntoIterator<Item = &'r ClockRead>) -> &'static str {
+    let is_arm64 = reads.into_iter().any(|read| read.name.contains("cntvct"));
+    if is_arm64 { "counter cycles" } else { "TSC cycles" }
 }
 
 fn clock_sources(costs: &SourceCosts) -> Section {
@@ -239,7 +246,8 @@ fn beside_published(cost: &ClockCost) -> Option<String> {
     let figure = |published: &PublishedCost| format!("{} {:.0}", published.name, published.cycles);
     let figures: Vec<String> = cost.published.iter().map(figure).collect();
     let first = cost.published.first()?;
-    let by_counter = read.tsc_cycles.map(|cycles| format!("{} TSC cycles", number::column(cycles)));
+    let counted_in = counter_cycles_name(&cost.reads);
+    let by_counter = read.counter_cycles.map(|cycles| format!("{} {counted_in}", number::column(cycles)));
     let by_core = read.core_cycles.map(|cycles| format!("{} core cycles", number::column(cycles)));
     let ours: Vec<String> = by_counter.into_iter().chain(by_core).collect();
     Some(format!(
@@ -252,7 +260,7 @@ fn beside_published(cost: &ClockCost) -> Option<String> {
 
 /// The published read here and elsewhere, and how its cost grows with threads where it does, in a few words.
 pub(crate) fn gist(cost: &ClockCost) -> Option<String> {
-    let cycles = cost.reads.iter().find(|read| read.name == PUBLISHED_READ)?.tsc_cycles?;
+    let cycles = cost.reads.iter().find(|read| read.name == PUBLISHED_READ)?.counter_cycles?;
     let others: Vec<String> = cost.published.iter().map(|row| format!("{:.0}", row.cycles)).collect();
     let mut threads = cost.threads.iter().filter(|row| row.read == PUBLISHED_READ);
     let does_grow = threads.clone().any(|row| row.verdict == ScalingVerdict::Grows);

@@ -47,10 +47,12 @@ fn disturbances(record: &Record) -> [(&'static str, String); 8] {
     let core = guards
         .core_hz
         .map(|[low, high]| format!("{} to {}", number::frequency(low), number::frequency(high)));
-    let counter = guards.tsc_hz.map(|hertz| {
-        let error = guards.tsc_error_ppm.map(|ppm| format!(" ±{} ppm", number::short(ppm)));
+    let counter = guards.counter_hz.map(|hertz| {
+        let error = guards.counter_error_ppm.map(|ppm| format!(" ±{} ppm", number::short(ppm)));
         format!("{}{}", number::frequency(hertz), error.unwrap_or_default())
     });
+    let counter_name =
+        if record.machine.identity.is_x86() { "time-stamp counter" } else { "counter of the clock" };
     let throttled = guards.throttle_events.map(|events| format!("{events} events"));
     [
         ("steal by the hypervisor", guards.steal_share.map(number::percent)),
@@ -59,7 +61,7 @@ fn disturbances(record: &Record) -> [(&'static str, String); 8] {
         ("pre-emptions", Some(guards.involuntary_switches.to_string())),
         ("windows set aside", dropped),
         ("core clock", core),
-        ("time-stamp counter", counter),
+        (counter_name, counter),
         ("thermal throttling", throttled),
     ]
     .map(|(name, text)| (name, text.unwrap_or_else(|| number::UNKNOWN.to_owned())))

@@ -9,7 +9,7 @@ use stats::Interval;
 use crate::naming;
 use crate::number::{self, finite, told};
 use crate::page::{Cell, Rows, Section, Statement, Table};
-use crate::view::clock_cost::{brief, usual_first};
+use crate::view::clock_cost::{brief, counter_cycles_name, usual_first};
 
 /// Of more rows than this those with the largest numbers are shown; the CSV has all.
 const ROWS_MAX: usize = 64;
@@ -222,6 +222,7 @@ fn right_or_wrong(checked: &[CheckedLoop]) -> Option<Statement> {
 
 /// Each way to read the time once: of several CPUs the cheapest and the most expensive.
 pub(crate) fn clock_reads(reads: &[&ClockRead]) -> Table {
+    let counter_cycles = counter_cycles_name(reads.iter().copied());
     let mut by_name = naming::grouped(reads.iter().map(|read| (read.name.as_str(), *read)));
     by_name.sort_by_key(|(name, _)| usual_first(&USUAL_READS, name));
     let ends = by_name.into_iter().map(|(_, mut of)| {
@@ -238,6 +239,6 @@ pub(crate) fn clock_reads(reads: &[&ClockRead]) -> Table {
         })
         .word(("ordered", 2), |(low, _)| low.ordered)
         .number(("core cycles", 3), |(low, _)| low.core_cycles)
-        .number(("TSC cycles", 4), |(low, _)| low.tsc_cycles)
+        .number((counter_cycles, 4), |(low, _)| low.counter_cycles)
         .table()
 }
