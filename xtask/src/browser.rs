@@ -27,6 +27,9 @@ pub struct Arguments {
     /// The report to open; without it a quick check-up makes one (release build)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Open what the check-up of `cargo xtask test` left in target/check-up
+    #[arg(long, conflicts_with = "report")]
+    made: bool,
     /// Where the pictures go; without it target/screenshots
     #[arg(long, value_name = "DIR")]
     screenshots: Option<PathBuf>,
@@ -38,33 +41,52 @@ const PROGRAM: &str = "chromium";
 /// `cargo xtask browser`.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
     let screenshots = arguments.screenshots.clone().unwrap_or_else(default_screenshots);
-    match &arguments.report {
-        Some(report) => check_report(report, &screenshots),
-        None => check_fresh_report_into(&screenshots),
+    if let Some(report) = &arguments.report {
+        return check_report(report, &screenshots);
     }
+    let mut totals = if arguments.made { Totals::default() } else { make()? };
+    totals.add(check_made(&screenshots)?);
+    Ok(totals)
 }
 
-/// Makes a record and a report with a quick check-up of the release binary; holds the one against its schema and
-/// looks at the other.
-pub fn check_fresh_report() -> anyhow::Result<Totals> {
-    check_fresh_report_into(&default_screenshots())
+/// What a check-up and an experiment leave to be looked at.
+fn made() -> PathBuf {
+    cargo::target().join("check-up")
 }
 
-fn check_fresh_report_into(screenshots: &Path) -> anyhow::Result<Totals> {
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let record = folder.path().join("run");
+/// Measures: makes record, report and the page of `place` with the release binary, and holds the record against its schema.
+///
+/// # Errors
+/// What cannot be started or written, or fails.
+pub fn make() -> anyhow::Result<Totals> {
+    let folder = made();
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let record = folder.join("run");
     let binary = cargo::sidestep();
     println!("making a report: {} run --quick", binary.display());
     let mut check_up = Command::new(&binary);
     check_up.args(["run", "--quick", "--quiet", "--no-history", "--record"]).arg(&record);
     anyhow::ensure!(cargo::succeeds(&mut check_up)?, "the quick check-up failed; see above");
-    let mut totals = schema::check_file("record", &record.join("record.json"))?;
+    let totals = schema::check_file("record", &record.join("record.json"))?;
     println!("the record against its schema: {totals}");
+    place_page(&binary, &folder)?;
+    Ok(totals)
+}
+
+/// Looks at what was made, and at pages that nothing is measured for.
+fn check_made(screenshots: &Path) -> anyhow::Result<Totals> {
+    let record = made().join("run");
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let binary = cargo::sidestep();
+    let mut totals = Totals::default();
     totals.add(check_report(&record.join("report.html"), screenshots)?);
     let (scratch, own) = (folder.path(), "text from outside stays text");
     let planted = || planted::report(&binary, &record.join("record.json"), scratch);
     totals.add(check_other(own, planted, scratch, &["without complaint"])?);
-    let placed = || place_page(&binary, scratch);
+    let placed = || Ok(made().join(PLACE_PAGE));
     let of_place = ["without complaint", "sideways scrolling", "it prints"];
     totals.add(check_other("the page of sidestep place", placed, &screenshots.join("place"), &of_place)?);
     for machine in SIMULATED {
@@ -86,9 +108,12 @@ fn simulated_page(binary: &Path, folder: &Path, machine: &str) -> anyhow::Result
     Ok(page)
 }
 
-/// The page of a small experiment with two pairs of threads.
-fn place_page(binary: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
-    let page = folder.join("place.html");
+/// The file of the page of `place`.
+const PLACE_PAGE: &str = "place.html";
+
+/// Makes the page of a small experiment with two pairs of threads.
+fn place_page(binary: &Path, folder: &Path) -> anyhow::Result<()> {
+    let page = folder.join(PLACE_PAGE);
     let own = cargo::this_program()?;
     let mut place = Command::new(binary);
     place.args(["place", "--quiet", "--budget", "3s", "--html"]).arg(&page);
@@ -96,7 +121,7 @@ fn place_page(binary: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     place.arg("--state").arg(folder.join("state")).arg("--").arg(own);
     place.args(["threads", "pairs", "2", "200"]);
     anyhow::ensure!(cargo::succeeds(&mut place)?, "sidestep place failed; see above");
-    Ok(page)
+    Ok(())
 }
 
 /// Another page, that need not have what a report has: these of the checks must hold of it.

@@ -35,29 +35,29 @@ enum Step {
 /// The other architecture on which sidestep has to compile.
 const OTHER_TARGET: &str = "aarch64-unknown-linux-gnu";
 
-const TESTS: &str = "tests";
+const LINTS: &str = "lints";
 const GOLDEN: &str = "golden command lines";
 
 /// Each with its heading.
 const STEPS: &[(&str, Step)] = &[
     ("packages the tests need", Step::Own(|| Ok(packages::ensure()))),
     ("format: cargo fmt --all", Step::Cargo("fmt --all --check")),
-    ("lints", Step::Cargo("clippy --quiet --workspace --all-targets --locked -- -D warnings")),
+    (LINTS, Step::Cargo("clippy --quiet --workspace --all-targets --locked -- -D warnings")),
     ("another architecture, checked alone", Step::Own(other_target)),
-    (TESTS, Step::Tests("test --workspace --locked --no-fail-fast -- --show-output")),
+    ("tests", Step::Tests("test --workspace --locked --no-fail-fast -- --show-output")),
     ("documentation: cargo doc", Step::Own(documentation)),
     ("licences: cargo metadata against deny.toml", Step::Own(licences::check)),
     ("advisories and sources: cargo deny", Step::Own(cargo_deny)),
-    ("the program", Step::Beside { task: "dist --program-alone", with: TESTS }),
+    // It builds in a folder of its own, with what the other builds leave of the CPUs.
+    ("the program", Step::Beside { task: "dist --program-alone", with: LINTS }),
+    // What measures has the machine for itself.
+    ("a quick check-up, its record and its pages", Step::Own(browser::make)),
     (GOLDEN, Step::Own(golden::run)),
-    // It waits for Slurm most of the time. What measures has the machine for itself.
+    ("its pages in headless Chromium", Step::Beside { task: "browser --made", with: GOLDEN }),
+    // It waits for Slurm most of the time.
     ("a fleet of eight nodes on a Slurm of its own", Step::Beside { task: "fleet-test", with: GOLDEN }),
     ("fresh documents against their schemas", Step::Own(schema::check_fresh)),
     ("machines whose truth is known, in QEMU", Step::Own(lab::check)),
-    (
-        "a quick check-up: its record, and its report in headless Chromium",
-        Step::Own(browser::check_fresh_report),
-    ),
 ];
 
 /// `cargo xtask test`.

@@ -183,7 +183,7 @@ fn single_runs_are_said_to_carry_no_interval() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(3), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, rng_seed: RngSeed::Fixed(3), ..ProptestConfig::default() })]
 
     #[test]
     fn no_number_makes_a_rendering_panic_or_widens_it(
