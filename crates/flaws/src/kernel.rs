@@ -2,6 +2,7 @@
 
 use record::{Answer, FlawEvidence, Protection, Reading, Statement, WorkaroundState};
 
+use crate::architecture::foreign;
 use crate::cpu_range::{Membership, among};
 use crate::wording::{Spoken, spoken};
 use crate::{Architecture, Flaw};
@@ -133,7 +134,9 @@ fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
             found.push(hint(format!("booted with {word}"), boot.state));
         }
     }
-    if let (Some(first), Some(release)) = (&flaw.kernel_release, &evidence.kernel_release)
+    // What kernels do on one architecture says nothing of another.
+    let release = evidence.kernel_release.as_ref().filter(|_| foreign(flaw, evidence).is_none());
+    if let (Some(first), Some(release)) = (&flaw.kernel_release, release)
         && numbers(release).is_some_and(|numbers| numbers >= first.at_least)
     {
         found.push(hint(format!("Linux {release} always works around it"), WorkaroundState::On));

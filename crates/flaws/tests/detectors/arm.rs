@@ -150,10 +150,12 @@ fn a_flaw_of_another_architecture_is_never_in_doubt() {
         (machine(&[]), Architecture::X86, "an x86 flaw; this is arm64"),
         (machine_of("GenuineIntel", 6, 0x55, 7), Architecture::Arm64, "an arm64 flaw; this is x86"),
     ] {
+        let evidence = FlawEvidence { kernel_release: Some("6.12.117".into()), ..evidence };
         let mut count = 0;
         for (flaw, verdict) in catalogue.flaws.iter().zip(judge(&catalogue, &evidence)) {
             if flaw.architectures == [other] {
                 assert_eq!((verdict.affected, verdict.because.as_str()), (Answer::No, reason), "{}", flaw.id);
+                assert_eq!(verdict.paid, Answer::No, "{}", flaw.id);
                 count += 1;
             }
         }
