@@ -192,7 +192,18 @@ impl Slots {
     }
 }
 
-/// Boots as many at a time as this host has CPUs, those that take longest first.
+/// So many of the host's CPUs a machine keeps busy.
+fn busy_cpus(machine: &Machine, cpus: usize) -> usize {
+    let is_large = !machine.qemu.one_thread && machine.cpus() > CPUS_OF_ONE_SLOT;
+    match (machine.qemu.whole_host, is_large) {
+        (true, _) => cpus,
+        (false, true) => 2.min(cpus),
+        (false, false) => 1,
+    }
+}
+
+/// Boots as many at a time as this host has CPUs: those that need several first, as one that waits for them leaves one idle; then
+/// those that take longest.
 fn boot_all(
     mut ready: Vec<Prepared>,
     cache: &Path,
@@ -200,7 +211,7 @@ fn boot_all(
 ) -> Vec<(String, anyhow::Result<Outcome>)> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let slots = Slots { free: Mutex::new(cpus), changed: Condvar::new() };
-    ready.sort_by_key(|prepared| prepared.machine.time_limit_s);
+    ready.sort_by_key(|prepared| (busy_cpus(&prepared.machine, cpus), prepared.machine.time_limit_s));
     let waiting = Mutex::new(ready);
     let done = Mutex::new(Vec::new());
     let work = || {
@@ -209,12 +220,7 @@ fn boot_all(
                 return;
             };
             let name = prepared.machine.name.clone();
-            let is_large = !prepared.machine.qemu.one_thread && prepared.machine.cpus() > CPUS_OF_ONE_SLOT;
-            let count = match (prepared.machine.qemu.whole_host, is_large) {
-                (true, _) => cpus,
-                (false, true) => 2.min(cpus),
-                (false, false) => 1,
-            };
+            let count = busy_cpus(&prepared.machine, cpus);
             let outcome = slots.with(count, || boot_one(prepared, cache, arguments));
             if let Ok(outcome) = &outcome {
                 println!("{name}: booted and judged in {:.0} s", outcome.seconds);
