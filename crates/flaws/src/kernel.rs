@@ -111,6 +111,10 @@ struct Hint {
 /// Flags, states of the process and boot words that tell of the workaround, each with its text.
 fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
     let mut found = Vec::new();
+    if foreign(flaw, evidence).is_some() {
+        // What works around a flaw of one architecture says nothing of another.
+        return found;
+    }
     let hint = |text: String, state| Hint { text, state, is_of_this_process: false, is_of_affected: false };
     for flag in &flaw.kernel_flag {
         if evidence.flags.contains(&flag.name) {
@@ -134,9 +138,7 @@ fn hints(flaw: &Flaw, evidence: &FlawEvidence) -> Vec<Hint> {
             found.push(hint(format!("booted with {word}"), boot.state));
         }
     }
-    // What kernels do on one architecture says nothing of another.
-    let release = evidence.kernel_release.as_ref().filter(|_| foreign(flaw, evidence).is_none());
-    if let (Some(first), Some(release)) = (&flaw.kernel_release, release)
+    if let (Some(first), Some(release)) = (&flaw.kernel_release, &evidence.kernel_release)
         && numbers(release).is_some_and(|numbers| numbers >= first.at_least)
     {
         found.push(hint(format!("Linux {release} always works around it"), WorkaroundState::On));
