@@ -7,7 +7,7 @@ use crate::{golden, lab};
 /// The architecture as Rust and QEMU call it.
 const ARCHITECTURE: &str = "aarch64";
 /// Transcripts that differ there, each with the reason.
-const OTHERS: &[(&str, &str)] = &[
+const DIFFERING: &[(&str, &str)] = &[
     (
         "ab-no-such-program",
         "the emulator forks where a program is spawned, and loses the error of starting it",
@@ -44,8 +44,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Totals> {
         "-Ctarget-feature=+crt-static -Cstrip=symbols",
     );
     anyhow::ensure!(cargo::succeeds(&mut build)?, "the program does not build for arm64; see above");
+    let program = cargo::sidestep_for(ARCHITECTURE);
     let mut totals = Totals::one_passed();
-    totals.add(golden::run_as(&toolchain.start(cargo::sidestep_for(ARCHITECTURE)), OTHERS)?);
+    totals.add(golden::run_as(&|| toolchain.start(&program), DIFFERING)?);
     if !arguments.no_guests {
         totals.add(lab::of_architecture(ARCHITECTURE)?);
     }

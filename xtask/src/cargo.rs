@@ -79,9 +79,12 @@ impl Toolchain<'_> {
         command
     }
 
-    /// The words that start a program: itself, behind the emulator if it needs one.
-    pub fn start(&self, program: PathBuf) -> Vec<PathBuf> {
-        self.emulator().into_iter().chain([program]).collect()
+    /// Starts a program, behind the emulator if it needs one.
+    pub fn start(&self, program: &Path) -> Command {
+        let Some(emulator) = self.emulator() else { return Command::new(program) };
+        let mut command = Command::new(emulator);
+        command.arg(program);
+        command
     }
 
     /// The emulator, if one is needed and here: a static program.

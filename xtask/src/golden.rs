@@ -15,6 +15,9 @@ use anyhow::Context;
 use crate::cargo;
 use crate::totals::Totals;
 
+/// How the program under test is started, from several threads.
+type Start<'a> = &'a (dyn Fn() -> Command + Sync);
+
 /// Where transcripts are, from the repository's root.
 const FOLDER: &str = "tests/cli";
 /// The width of a run whose command names none.
@@ -27,21 +30,20 @@ const STDERR_LINE: &str = "--- stderr";
 /// # Errors
 /// The binary cannot be started, or a transcript not be read.
 pub fn run() -> anyhow::Result<Totals> {
-    run_as(&[cargo::sidestep()], &[])
+    run_as(&|| Command::new(cargo::sidestep()), &[])
 }
 
-/// Runs every transcript against a binary, behind the program that runs it, if any; those that cannot hold there are skipped, each with
-/// its reason.
+/// Runs every transcript against a program; those that differ there are skipped, each with its reason.
 ///
 /// # Errors
 /// As for `run`.
-pub fn run_as(program: &[PathBuf], others: &[(&str, &str)]) -> anyhow::Result<Totals> {
+pub fn run_as(start: Start<'_>, differing: &[(&str, &str)]) -> anyhow::Result<Totals> {
     let files = transcripts()?;
     let next = AtomicUsize::new(0);
     let work = || {
         let mut held = Vec::new();
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            held.push((file, hold(program, others, file)?));
+            held.push((file, hold(start, differing, file)?));
         }
         anyhow::Ok(held)
     };
@@ -67,18 +69,18 @@ pub fn run_as(program: &[PathBuf], others: &[(&str, &str)]) -> anyhow::Result<To
 
 /// Runs one transcript; the result, and what there is to say of it.
 fn hold(
-    program: &[PathBuf],
-    others: &[(&str, &str)],
+    start: Start<'_>,
+    differing: &[(&str, &str)],
     file: &Path,
 ) -> anyhow::Result<(Totals, Option<String>)> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    if let Some((_, why)) = others.iter().find(|(other, _)| *other == name) {
+    if let Some((_, why)) = differing.iter().find(|(other, _)| *other == name) {
         let line = format!("golden: {name}: {why}");
         return Ok((Totals::one_skipped(line.clone()), Some(format!("skipped, {line}"))));
     }
     let expected =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let actual = replay(program, &expected).with_context(|| format!("in {}", file.display()))?;
+    let actual = replay(start, &expected).with_context(|| format!("in {}", file.display()))?;
     if actual == expected {
         return Ok((Totals::one_passed(), None));
     }
@@ -103,13 +105,11 @@ fn transcripts() -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Runs the command of a transcript and writes down what happened in the same form.
-fn replay(program: &[PathBuf], transcript: &str) -> anyhow::Result<String> {
+fn replay(start: Start<'_>, transcript: &str) -> anyhow::Result<String> {
     let line = transcript.lines().next().unwrap_or_default();
     let (columns, arguments) =
         command_of(line).context("the first line is not `$ [COLUMNS=N] sidestep ...`")?;
-    let [first, others @ ..] = program else { anyhow::bail!("no program") };
-    let mut command = Command::new(first);
-    command.args(others);
+    let mut command = start();
     let (arguments, redirection) = match arguments.split_once('>') {
         Some((arguments, target)) => (arguments, Some(target)),
         None => (arguments, None),
@@ -121,7 +121,8 @@ fn replay(program: &[PathBuf], transcript: &str) -> anyhow::Result<String> {
         command.stdout(opened.with_context(|| format!("cannot write to {target}"))?);
     }
     command.env("NO_COLOR", "1").env("COLUMNS", columns).env_remove("RUST_BACKTRACE");
-    let done = command.output().with_context(|| format!("cannot start {}", first.display()))?;
+    let done =
+        command.output().with_context(|| format!("cannot start {}", command.get_program().display()))?;
     let code = done.status.code().context("ended by a signal")?;
     let (stdout, stderr) = (String::from_utf8(done.stdout)?, String::from_utf8(done.stderr)?);
     let stdout = laid_out(&stdout);
@@ -200,15 +201,15 @@ mod tests {
 
     #[test]
     fn a_transcript_holds_command_exit_code_and_both_streams() {
-        let echo = [cargo::find("echo").expect("every Linux has echo")];
+        let echo = || Command::new("echo");
         assert_eq!(replay(&echo, "$ sidestep a  b\nold").unwrap(), "$ sidestep a  b\nexit 0\na b\n");
-        let cat = [cargo::find("cat").expect("every Linux has cat")];
+        let cat = || Command::new("cat");
         let failed = replay(&cat, "$ sidestep /no/such/file").unwrap();
         assert!(failed.starts_with("$ sidestep /no/such/file\nexit 1\n--- stderr\n"), "{failed}");
         let full = replay(&echo, "$ sidestep a >/dev/full").unwrap();
         assert!(full.starts_with("$ sidestep a >/dev/full\nexit 1\n--- stderr\n"), "{full}");
         assert!(replay(&echo, "sidestep").is_err());
-        let printenv = [cargo::find("printenv").expect("every Linux has printenv")];
+        let printenv = || Command::new("printenv");
         for (before, columns) in [("", "80"), ("COLUMNS=40 ", "40")] {
             let command = format!("$ {before}sidestep COLUMNS");
             assert_eq!(replay(&printenv, &command).unwrap(), format!("{command}\nexit 0\n{columns}\n"));

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::Context;
 
@@ -49,15 +48,9 @@ pub(super) fn fill(release: &Release, target: &Path) -> anyhow::Result<()> {
     }
     let manual = release.stage.join("share/man/man1");
     make_folder(&manual)?;
-    let sidestep = || {
-        let words = toolchain.start(release.program());
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
-        command
-    };
-    cargo::output(sidestep().arg("man").arg(&manual))?;
+    cargo::output(toolchain.start(&release.program()).arg("man").arg(&manual))?;
     for (shell, place) in COMPLETIONS {
-        let text = cargo::output(sidestep().args(["completions", shell]))?;
+        let text = cargo::output(toolchain.start(&release.program()).args(["completions", shell]))?;
         let file = release.stage.join(place);
         make_folder(file.parent().context("a completion lies in a folder")?)?;
         write(&file, text)?;

@@ -23,8 +23,7 @@ const EMPTY_ROOT_CODES: &[i32] = &[0, 2, 3];
 /// Where everything but the tarball puts the program.
 const INSTALLED: &str = "/usr/bin/sidestep";
 /// Where the emulator of another architecture stands in an empty root.
-const EMULATOR: &str = "emulator";
-const EMULATOR_THERE: &str = "/emulator";
+const EMULATOR: &str = "/emulator";
 
 /// A static program names no interpreter: no PT_INTERP among its program headers (System V gABI, chapter 5).
 pub(super) fn is_static(program: &Path) -> anyhow::Result<Totals> {
@@ -69,9 +68,9 @@ fn runs(release: &Release, name: &str, root: &Path, program: &str) -> anyhow::Re
     // The emulator is static: it runs in the empty root too.
     let emulator = release.toolchain().emulator();
     if let Some(emulator) = &emulator {
-        copy(emulator, &root.join(EMULATOR))?;
+        copy(emulator, &root.join(EMULATOR.trim_start_matches('/')))?;
     }
-    let words: Vec<&str> = emulator.iter().map(|_| EMULATOR_THERE).chain([program]).collect();
+    let words: Vec<&str> = emulator.iter().map(|_| EMULATOR).chain([program]).collect();
     let Some(help) = in_root(root, &words, &["--help"])? else {
         return Ok(skipped(&format!("{name}: neither root nor user namespaces here")));
     };
@@ -105,7 +104,9 @@ fn debian(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>
     super::write(&database.join("status"), "")?;
     let mut dpkg = Command::new("dpkg");
     dpkg.arg(format!("--root={}", root.display()))
-        .args(["--force-not-root", "--force-architecture", "--install"])
+        .arg("--force-not-root")
+        .args(release.toolchain().emulator().map(|_| "--force-architecture"))
+        .arg("--install")
         .arg(release.file("deb"));
     cargo::output(&mut dpkg)?;
     Ok(Some(INSTALLED))
@@ -116,7 +117,11 @@ fn rpm(release: &Release, root: &Path) -> anyhow::Result<Option<&'static str>> {
         return Ok(None);
     }
     let mut rpm = Command::new("rpm");
-    rpm.arg("--root").arg(root).args(["--nodeps", "--ignorearch", "--install"]).arg(release.file("rpm"));
+    rpm.arg("--root")
+        .arg(root)
+        .args(release.toolchain().emulator().map(|_| "--ignorearch"))
+        .args(["--nodeps", "--install"])
+        .arg(release.file("rpm"));
     cargo::output(&mut rpm)?;
     Ok(Some(INSTALLED))
 }
