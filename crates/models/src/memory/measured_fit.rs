@@ -528,10 +528,11 @@ mod tests {
 
     #[test]
     fn too_little_is_an_error_that_says_what_to_measure() {
-        let few = Measured { chains: measured(8).chains[..5].to_vec(), ..measured(8) };
+        let enough = measured(8);
+        let few = Measured { chains: enough.chains[..5].to_vec(), ..enough.clone() };
         let error = simulate_measured(&few, Scope::default()).expect_err("too few chains").to_string();
         assert!(error.contains("sidestep run --only surface"), "{error}");
-        let none = Measured { caches: Vec::new(), ..measured(8) };
+        let none = Measured { caches: Vec::new(), ..enough };
         assert!(simulate_measured(&none, Scope::default()).is_err());
     }
 }

@@ -199,14 +199,24 @@ fn largest_of_many(
     }
     let is_free = least < problem.capacity();
     let pairs = &problem.levels()[0].pairs;
-    let mut of_pair = vec![vec![0.0; problem.threads()]; problem.threads()];
     let mut brings: Vec<f64> = price.of_thread.iter().map(|price| -price).collect();
-    for (one, brought) in brings.iter_mut().enumerate() {
-        *brought += members.iter().map(|member| pairs.of(*member, one)).sum::<f64>();
-        (0..problem.threads()).for_each(|other| of_pair[one][other] = pairs.of(one, other));
+    for one in candidates {
+        brings[*one] += members.iter().map(|member| pairs.of(*member, *one)).sum::<f64>();
+    }
+    let by_members = |triple: &[usize; 3]| triple.iter().filter(|thread| members.contains(thread)).count();
+    if room == 1 {
+        // Whoever comes last pays the whole of each triple with one member, and meets no other candidate.
+        for (triple, of_triple) in price.of_triple.iter().filter(|(triple, _)| by_members(triple) == 1) {
+            triple.iter().for_each(|one| brings[*one] -= of_triple);
+        }
+        return candidates.iter().map(|one| so_far + brings[*one]).fold(best, f64::max);
+    }
+    let mut of_pair = vec![vec![0.0; problem.threads()]; problem.threads()];
+    for one in candidates {
+        candidates.iter().for_each(|other| of_pair[*one][*other] = pairs.of(*one, *other));
     }
     for (triple, of_triple) in &price.of_triple {
-        let inside = triple.iter().filter(|thread| members.contains(thread)).count();
+        let inside = by_members(triple);
         for one in triple {
             match inside {
                 0 => triple.iter().for_each(|other| of_pair[*one][*other] -= of_triple / 3.0),
@@ -219,8 +229,11 @@ fn largest_of_many(
     let ceiling = |one: usize| {
         let others = candidates.iter().filter(|other| **other != one);
         let mut values: Vec<f64> = others.map(|other| floor(of_pair[one][*other])).collect();
-        values.sort_by(|one, other| other.total_cmp(one));
-        brings[one] + values.iter().take(room - 1).sum::<f64>() / 2.0
+        let best = (room - 1).min(values.len());
+        if best < values.len() {
+            values.select_nth_unstable_by(best, |one, other| other.total_cmp(one));
+        }
+        brings[one] + values[..best].iter().sum::<f64>() / 2.0
     };
     let mut order: Vec<(f64, usize)> = candidates.iter().map(|one| (ceiling(*one), *one)).collect();
     order.sort_by(|one, other| other.0.total_cmp(&one.0));
