@@ -164,15 +164,16 @@ fn unconverged(record: &Record, found: &mut Vec<Finding>) {
         );
         (Severity::Inconclusive, text)
     } else if share(wide + unstable) > WIDE_SHARE {
-        (Severity::Notice, "part of the latency surface is wider than asked for".to_owned())
+        (Severity::Notice, "part of the latency surface has intervals wider than aimed for".to_owned())
     } else {
         (Severity::Good, "the latency surface converged".to_owned())
     };
     let mut verdict = finding("unconverged-cells", severity, text);
     verdict.evidence.push(format!(
-        "{}: {wide} wider than asked for, {unstable} with several states ({:.0} %)",
+        "of {}: {unstable} ({:.0} %) with several states, {wide} ({:.0} %) with an interval wider than aimed for",
         count(cells.len(), "cell"),
-        100.0 * share(wide + unstable)
+        100.0 * share(unstable),
+        100.0 * share(wide)
     ));
     if severity != Severity::Good {
         verdict.remedy = Some("sidestep run --only memory --budget 5m".to_owned());
